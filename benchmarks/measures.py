@@ -40,10 +40,16 @@ def measures() -> Iterator[Measure]:
     yield Measure("GEMM to Ascend C, compiled by another process before", 0.5, lambda: _again(GEMM))
     yield Measure("GEMM to Ascend C, warm", 0.25, lambda: _warm(GEMM))
     yield Measure("flash attention to Ascend C, warm", 0.8, lambda: _warm(FLASH))
+    yield Measure("a launch on an NPU, tile_eg's own part of it", 20e-6, _launch)
     yield Measure("simulator: first compile and run of GEMM", None, lambda: _with_empty_cache(GEMM), 1)
     yield Measure("simulator: GEMM 512 x 512 x 512", 3.0, lambda: _simulate(GEMM))
     yield Measure("simulator: first compile and run of flash attention", None, lambda: _with_empty_cache(FLASH), 1)
     yield Measure("simulator: flash attention (1, 1, 256, 64)", 3.0, lambda: _simulate(FLASH))
+
+
+def _launch() -> float:
+    """Processor time of a call on NPU arrays whose launch does nothing, in the stand-in for CANN; its output is passed in."""
+    return float(_python(str(Path(__file__).parent / "launch.py")))
 
 
 def _python(*arguments: str) -> str:

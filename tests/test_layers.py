@@ -41,8 +41,9 @@ ROOMS: dict[str, set[str]] = {
     "explore": GROUND | {
         "frontend", "rules", "search", "egraph", "timeline", "cost_models", "extract", "report",
     },
+    "npu": GROUND | {"disk_cache", "simulator", "emit", "timeline", "inputs"},
     "jit": GROUND | {
-        "disk_cache", "language", "frontend", "search", "cost_models", "extract", "report", "simulator", "locate",
+        "disk_cache", "language", "frontend", "search", "cost_models", "extract", "report", "simulator", "locate", "npu",
     },
     "torch": {"errors", "ir", "ops", "frontend", "jit"},
     "locate": GROUND | {"extract", "report", "search", "simulator"},

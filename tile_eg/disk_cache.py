@@ -28,7 +28,7 @@ else:
     _locks = _fcntl
 
 CACHE_VARIABLE, OFF_VARIABLE = "TILE_EG_CACHE", "TILE_EG_NO_CACHE"
-"""Variables of the environment: the folder of all that is kept; and whether nothing but the simulator's libraries is."""
+"""Variables of the environment: the folder of all that is kept; and whether nothing but what compilers made of texts is."""
 DATA = "data"
 """The file of an entry that is bytes."""
 _SUM = "checksum"
@@ -130,7 +130,7 @@ class DiskCache:
         """
         if found := self.find(name):
             return found
-        self._check_writable()
+        self.check_writable()
         with self._room(), self._building(name) as work:
             if not _is_whole(self.folder / name):  # else another process has just made it
                 made = work / name
@@ -158,7 +158,8 @@ class DiskCache:
         except OSError as error:
             raise no_room(error, self.folder, self.variable) or error from None
 
-    def _check_writable(self) -> None:
+    def check_writable(self) -> None:
+        """TileError where nothing can be kept in the folder, which is made where it is not there."""
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             with tempfile.TemporaryFile(dir=self.folder):

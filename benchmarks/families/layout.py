@@ -1,7 +1,107 @@
-"""Transforms of layout and neighbourhood: Hadamard, transposes, stencils, convolutions."""
+"""What lies elsewhere or beside: transposes, stencils, convolutions, Hadamard."""
 
 from __future__ import annotations
 
-from benchmarks.families.example import Example
+import numpy as np
 
-EXAMPLES: list[Example] = []
+from benchmarks.families.example import Arrays, Example, Sizes
+from benchmarks.families.selection import vector
+from benchmarks.targets import bounds
+from benchmarks.targets.bounds import FLOAT, HALF, Bound
+from tile_eg.chips import Chip
+
+
+def _floats(chip: Chip, s: Sizes) -> Bound:
+    size = FLOAT * s["M"] * s["N"]
+    return bounds.streaming(chip, size, size)
+
+
+def _halves(chip: Chip, s: Sizes) -> Bound:
+    size = HALF * int(np.prod([n for name, n in s.items() if len(name) == 1]))
+    return bounds.streaming(chip, size, size)
+
+
+def _hadamard(a: Arrays) -> Arrays:
+    h = np.ones((1, 1))
+    while len(h) < a["X"].shape[1]:
+        h = np.block([[h, h], [h, -h]])
+    return {"Y": a["X"] @ h / np.sqrt(len(h))}
+
+
+def _stencil5(a: Arrays) -> Arrays:
+    p = np.pad(a["X"], 1)
+    return {"Y": (p[:-2, 1:-1] + p[2:, 1:-1] + p[1:-1, :-2] + p[1:-1, 2:] + p[1:-1, 1:-1]) * 0.2}
+
+
+def _stencil3x3(a: Arrays) -> Arrays:
+    p, (m, n) = np.pad(a["X"], 1), a["X"].shape
+    return {"Y": sum(a["W"][3 * i + j] * p[i : i + m, j : j + n] for i in range(3) for j in range(3))}
+
+
+def _conv1d(a: Arrays) -> Arrays:
+    p = np.pad(a["X"], ((3, 0), (0, 0)))
+    y = sum(p[i : i + len(a["X"])] * a["W"][i] for i in range(4)) + a["B"]
+    return {"Y": y / (1 + np.exp(-y))}
+
+
+def _channels(chip: Chip, s: Sizes) -> Bound:
+    count = s["L"] * s["D"]
+    work = vector(chip, count, "cast", *["mul"] * 4, *["add"] * 4, "muls", "exp", "adds", "div", "cast")
+    return Bound(bounds.streaming(chip, HALF * count, HALF * count).times | {"V": work})
+
+
+def _conv2d(a: Arrays) -> Arrays:
+    x, f = a["X"], a["F"]
+    (kh, kw), (_, h, w, _) = f.shape[:2], x.shape
+    p = np.pad(x, ((0, 0), (kh // 2, kh // 2), (kw // 2, kw // 2), (0, 0)))
+    return {"Y": sum(p[:, i : i + h, j : j + w] @ f[i, j] for i in range(kh) for j in range(kw))}
+
+
+def _pictures(chip: Chip, s: Sizes) -> Bound:
+    points, shifts = s["B"] * s["H"] * s["W"], s.get("KH", 3) * s.get("KW", 3)
+    moved = HALF * (points * s["C"] + shifts * s["C"] * s["O"]), HALF * points * s["O"]
+    return Bound({"cube": bounds.cube(chip, points, s["O"], shifts * s["C"]), "HBM": bounds.hbm(chip, *moved)})
+
+
+WINDOWS = "each shifted window is a load of its own, and is put into a tile of zeros where it may pass the border"
+EXAMPLES: list[Example] = [
+    Example(
+        "layout/transpose", lambda a: {"Y": a["X"].T}, [{"M": 64, "N": 128}, {"M": 100, "N": 33}, {"M": 1, "N": 70}],
+        {"8192 x 8192": {"M": 8192, "N": 8192}}, _halves, "squares of 16 x 16 are turned in UB", 1.1,
+    ),
+    Example(
+        "layout/permute", lambda a: {"Y": a["X"].transpose(0, 2, 1, 3)},
+        [{"B": 2, "S": 64, "H": 3, "D": 64}, {"B": 1, "S": 70, "H": 2, "D": 80}],
+        {"Llama 8B, 4096 tokens": {"B": 1, "S": 4096, "H": 32, "D": 128}}, _halves,
+        "rows of a head are loaded a stride apart and stored in one run", 1.5,
+    ),
+    Example(
+        "layout/hadamard", _hadamard, [{"M": 9, "N": 256, "STEPS": 8}, {"M": 3, "N": 64, "STEPS": 6}],
+        {"32 heads of 128, 4096 tokens": {"M": 131072, "N": 128, "STEPS": 7, "BM": 32}}, _floats,
+        "a loop over the steps in UB: neighbours are gathered, sums go in front of differences", 1.5,
+        held="neighbours are taken apart by gathers, 5 elements a cycle; a product with the matrix would be bound by HBM",
+    ),
+    Example(
+        "layout/stencil5", _stencil5, [{"M": 32, "N": 128}, {"M": 37, "N": 200}, {"M": 1, "N": 9}],
+        {"8192 x 8192": {"M": 8192, "N": 8192, "BM": 8, "BN": 512}}, _floats,
+        "five loads of a tile, shifted by the DMA: what is missing on the left of a row is its left padding", 1.5, held=WINDOWS,
+    ),
+    Example(
+        "layout/stencil3x3", _stencil3x3, [{"M": 16, "N": 128}, {"M": 37, "N": 200}, {"M": 1, "N": 9}],
+        {"8192 x 8192": {"M": 8192, "N": 8192, "BM": 8, "BN": 256}}, _floats,
+        "the tile with its border is never made: nine loads of shifted windows", 1.5, held=WINDOWS,
+    ),
+    Example(
+        "layout/conv1d", _conv1d, [{"L": 32, "D": 128}, {"L": 37, "D": 200}, {"L": 1, "D": 64}],
+        {"Mamba-2, 8192 channels, 4096 tokens": {"L": 4096, "D": 8192, "BL": 16, "BD": 256}}, _channels,
+        "a tile with three rows before it is loaded once; its four windows are copied in UB, and cast", 1.5,
+        held="each window is copied and cast for itself: instructions that read windows in place would cast once",
+    ),
+    Example(
+        "layout/conv2d", _conv2d, [{"B": 1, "H": 4, "W": 32, "C": 32, "O": 64}, {"B": 2, "H": 3, "W": 40, "C": 16, "O": 48}],
+        {"ResNet-50, 56 x 56, 64 channels, batch 8": {"B": 8, "H": 56, "W": 56, "C": 64, "O": 64, "BW": 56}}, _pictures,
+        "a product for each shift; windows that may pass the border get to L1 by way of the vector cores", 2.0,
+        held="a row of the picture a block: its products are small, and windows cross the vector cores. ND2NZ has no padding; "
+        "the convolution's own load (LoadData3D) has",
+    ),
+]  # fmt: skip

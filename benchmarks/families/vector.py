@@ -2,6 +2,261 @@
 
 from __future__ import annotations
 
-from benchmarks.families.example import Example
+from collections.abc import Callable
+from math import prod
 
-EXAMPLES: list[Example] = []
+import numpy as np
+
+from benchmarks.families.example import Arrays, Example, Sizes
+from benchmarks.targets import bounds
+from benchmarks.targets.bounds import FLOAT, HALF, Bound
+from tile_eg.chips import Chip
+
+NEAR = 1.1
+LLAMA_FFN = {"Llama 8B, 4096 tokens": {"M": 4096, "N": 14336}, "Llama 70B, 32768 tokens": {"M": 32768, "N": 28672}}
+HIDDEN = {
+    "Llama 8B, 32768 tokens": {"M": 32768, "N": 4096}, "Llama 70B, 32768 tokens": {"M": 32768, "N": 8192},
+    "DeepSeek V3, 32768 tokens": {"M": 32768, "N": 7168}, "Llama 8B, 4096 tokens": {"M": 4096, "N": 4096},
+}  # fmt: skip
+TRIED = ({"M": 32, "N": 1024}, {"M": 33, "N": 1100}, {"M": 1, "N": 1})
+
+
+def streamed(read: int, written: int, *axes: str) -> Callable[[Chip, Sizes], Bound]:
+    """So many bytes read and written for each element."""
+    return lambda chip, sizes: _streaming(chip, prod(sizes[a] for a in axes or ("M", "N")), read, written)
+
+
+def _streaming(chip: Chip, elements: int, read: float, written: float) -> Bound:
+    return bounds.streaming(chip, read * elements, written * elements)
+
+
+def hashed(chip: Chip, sizes: Sizes) -> Bound:
+    """Dropout: beside its bytes, the instructions of its hash, of 64 elements a cycle: three rounds of a shift and an exclusive
+    or of three instructions, one more of the seed, two products, a sum; a shift, two casts, two products, a choice of two."""
+    n = sizes["M"] * sizes["N"]
+    whole = chip.microseconds(n * (3 * 4 + 3 + 2 + 1 + 7) / 64 / chip.vector_cores)
+    return Bound(_streaming(chip, n, HALF, HALF).times | {"V": whole})
+
+
+def elementwise(f: Callable[[np.ndarray], np.ndarray]) -> Callable[[Arrays], Arrays]:
+    return lambda x: {"Y": f(x["X"])}
+
+
+def sigmoid(x: np.ndarray) -> np.ndarray:
+    return 1 / (1 + np.exp(-x))
+
+
+def swiglu(x: Arrays) -> Arrays:
+    gate, up = np.split(x["X"], 2, axis=1)
+    return {"Y": gate * sigmoid(gate) * up}
+
+
+def gelu_mul(x: Arrays) -> Arrays:
+    a, b = x["A"][:, 0], x["A"][:, 1]
+    return {"Y": a * sigmoid(1.5957691 * (a + 0.044715 * a**3)) * b}
+
+
+def dropout(x: Arrays) -> Arrays:
+    shape = x["X"].shape
+    h = np.arange(prod(shape), dtype=np.uint32).reshape(shape) ^ x["SEED"].astype(np.uint32)
+    h = (h ^ (h >> np.uint32(16))) * np.uint32(2146121005)
+    h = (h ^ (h >> np.uint32(15))) * np.uint32(2221713035)
+    h = h ^ (h >> np.uint32(16))
+    return {"Y": np.where((h >> np.uint32(8)) / 2**24 < np.float32(0.1), 0, x["X"] / 0.9)}
+
+
+def softmax(x: np.ndarray) -> np.ndarray:
+    e = np.exp(x - x.max(-1, keepdims=True))
+    return e / e.sum(-1, keepdims=True)
+
+
+def log_softmax(x: np.ndarray) -> np.ndarray:
+    c = x - x.max(-1, keepdims=True)
+    return c - np.log(np.exp(c).sum(-1, keepdims=True))
+
+
+def rms_norm(x: Arrays) -> Arrays:
+    return {"Y": _rms(x["X"], 1e-5) * x["W"]}
+
+
+def _rms(x: np.ndarray, epsilon: float) -> np.ndarray:
+    return x / np.sqrt((x**2).mean(-1, keepdims=True) + epsilon)
+
+
+def _centred(x: np.ndarray) -> np.ndarray:
+    c = x - x.mean(-1, keepdims=True)
+    return c / np.sqrt((c**2).mean(-1, keepdims=True) + 1e-5)
+
+
+def layer_norm(x: Arrays) -> Arrays:
+    return {"Y": _centred(x["X"]) * x["W"] + x["B"]}
+
+
+def group_norm(groups: int) -> Callable[[Arrays], Arrays]:
+    def meant(x: Arrays) -> Arrays:
+        rows = x["X"].reshape(x["X"].shape[0], groups, -1)
+        return {"Y": _centred(rows).reshape(x["X"].shape) * x["W"][:, None] + x["BIAS"][:, None]}
+
+    return meant
+
+
+def cross_entropy(x: Arrays) -> Arrays:
+    rows = np.arange(len(x["X"]))
+    return {"LOSS": -log_softmax(x["X"])[rows, x["TARGET"]]}
+
+
+def targets(sizes: Sizes, rng: np.random.Generator) -> Arrays:
+    return {"TARGET": rng.integers(0, sizes["N"], sizes["M"]).astype(np.int32)}
+
+
+def rope_halves(x: Arrays) -> Arrays:
+    a, b = np.split(x["X"], 2, axis=-1)
+    c, s = x["COS"][:, None], x["SIN"][:, None]
+    return {"Y": np.concatenate([a * c - b * s, b * c + a * s], axis=-1)}
+
+
+def rope_pairs(x: Arrays) -> Arrays:
+    a, b = x["X"][..., ::2], x["X"][..., 1::2]
+    c, s = x["COS"][:, None], x["SIN"][:, None]
+    return {"Y": np.stack([a * c - b * s, b * c + a * s], axis=-1).reshape(x["X"].shape)}
+
+
+def rms_norm_rope(x: Arrays) -> Arrays:
+    return rope_halves({**x, "X": _rms(x["X"], 1e-6) * x["W"]})
+
+
+def qkv_rope(x: Arrays) -> Arrays:
+    half = x["COS"].shape[1]
+    y = (x["X"] @ x["W"]).reshape(len(x["X"]), -1, 2 * half)
+    plain = y.shape[1] // 4  # as many values as keys, and half as many as queries, at the sizes that are tried
+    y[:, :-plain] = rope_halves({**x, "X": y[:, :-plain]})["Y"]
+    return {"Y": y.reshape(len(y), -1)}
+
+
+def projected(chip: Chip, sizes: Sizes) -> Bound:
+    """The product of all heads, and its results over the vector cores, beside the cosines and sines."""
+    s, d = sizes["S"], sizes.get("D", 128)
+    n = (sizes["H"] + 2 * sizes["HKV"]) * d
+    return bounds.epilogue(chip, s, n, sizes["K"], FLOAT * s * d, HALF * s * n)
+
+
+def heads(chip: Chip, sizes: Sizes) -> Bound:
+    """Heads of halves, read and written, beside a row of cosines and sines for each position."""
+    n = sizes["S"] * sizes["H"] * sizes["D"]
+    return bounds.streaming(chip, HALF * n + FLOAT * sizes["S"] * sizes["D"], HALF * n)
+
+
+HEADS = {
+    "Llama 8B, 32768 tokens": {"S": 32768, "H": 40, "D": 128}, "Llama 70B, 32768 tokens": {"S": 32768, "H": 72, "D": 128},
+    "Llama 8B, 4096 tokens": {"S": 4096, "H": 40, "D": 128},
+}  # fmt: skip
+POSITIONS = {"S": 64, "H": 2, "D": 128}, {"S": 37, "H": 3, "D": 64}, {"S": 1, "H": 1, "D": 64}
+ONE_PASS = "one pass, a persistent block on each vector core, loads in turns beside the arithmetic"
+ROWS = "whole rows while they fit UB beside the next ones, else tiles of columns in a pass for the sums and a pass for the result"
+
+EXAMPLES: list[Example] = [
+    Example(
+        "vector_add", lambda x: {"C": x["A"] + x["B"]}, [{"M": 64, "N": 128}, {"M": 3, "N": 7}],
+        {"Llama 8B, 4096 tokens": {"M": 4096, "N": 4096}, "Llama 70B, 32768 tokens": {"M": 32768, "N": 8192}},
+        streamed(2 * FLOAT, FLOAT), ONE_PASS, NEAR, of="elementwise",
+    ),
+    Example(
+        "elementwise/add", lambda x: {"Z": x["X"] + x["Y"]}, TRIED, HIDDEN,
+        streamed(2 * HALF, HALF), f"{ONE_PASS}, in tiles that are found; bf16 is added in f32", NEAR,
+    ),
+    Example("elementwise/silu", elementwise(lambda x: x * sigmoid(x)), TRIED, LLAMA_FFN, streamed(HALF, HALF), ONE_PASS, NEAR),
+    Example("elementwise/swiglu", swiglu, TRIED, LLAMA_FFN, streamed(2 * HALF, HALF), ONE_PASS, NEAR),
+    Example(
+        "gelu_mul", gelu_mul, [{"M": 64, "N": 64}, {"M": 5, "N": 70}],
+        {"16384 tokens": {"M": 16384, "N": 4096}, "Llama 70B, 4096 tokens": {"M": 4096, "N": 28672}},
+        streamed(2 * FLOAT, FLOAT), ONE_PASS, NEAR, of="elementwise",
+    ),
+    Example("elementwise/sigmoid", elementwise(sigmoid), TRIED, LLAMA_FFN, streamed(HALF, HALF), ONE_PASS, NEAR),
+    Example("elementwise/tanh", elementwise(np.tanh), TRIED, LLAMA_FFN, streamed(FLOAT, FLOAT), ONE_PASS, NEAR),
+    Example(
+        "elementwise/softplus", elementwise(lambda x: np.logaddexp(x, 0)), TRIED, LLAMA_FFN, streamed(FLOAT, FLOAT), ONE_PASS,
+        NEAR,
+    ),
+    Example(
+        "elementwise/dropout", dropout, TRIED, LLAMA_FFN, hashed,
+        f"{ONE_PASS}; an element's number is a ramp that is made once, plus that of the tile's first one", 1.75,
+        inputs=lambda sizes, rng: {"SEED": rng.integers(0, 2**32, 1, dtype=np.uint32)},
+        held="V: casts between whole numbers of one width are copies, and the barrier behind each instruction waits for it; "
+        "casts that cost nothing would mend a part",
+    ),
+    Example(
+        "softmax", lambda x: {"Y": softmax(x["X"])}, [{"M": 33, "N": 17}],
+        {"attention scores, 65536 x 1024": {"M": 65536, "N": 1024, "BM": 16}},
+        streamed(FLOAT, FLOAT), f"{ROWS}; the sum goes along with the maximum", NEAR, of="norms",
+    ),
+    Example(
+        "online_softmax", lambda x: {"Y": softmax(x["X"])}, [{"M": 33, "N": 300}],
+        {"4096 x 32768": {"M": 4096, "N": 32768}}, streamed(FLOAT, FLOAT),
+        "the two passes of the source, on all vector cores", NEAR, of="norms",
+        held="MTE2: the second pass reads its row again, from L2; a row that is kept in UB in pieces while the next one arrives "
+        "would mend it",
+    ),
+    Example(
+        "norms/log_softmax", elementwise(log_softmax), [{"M": 16, "N": 512}, {"M": 9, "N": 300}, {"M": 1, "N": 7}],
+        {"65536 x 1024": {"M": 65536, "N": 1024}, "Llama logits, 4096 tokens": {"M": 4096, "N": 128256}},
+        streamed(HALF, FLOAT), f"{ROWS}; the sum goes along with the maximum", NEAR,
+        held="logits: the second pass reads its row again, from L2",
+    ),
+    Example(
+        "rms_norm", rms_norm, [{"M": 21, "N": 300}], {k: {**s, "BM": 4} for k, s in HIDDEN.items()}, streamed(HALF, HALF),
+        ROWS, NEAR, of="norms",
+    ),
+    Example(
+        "norms/rms_norm_bf16", rms_norm, [{"M": 16, "N": 512}, {"M": 9, "N": 300}, {"M": 1, "N": 64}], HIDDEN,
+        streamed(HALF, HALF), ROWS, NEAR,
+    ),
+    Example(
+        "layer_norm", layer_norm, [{"M": 21, "N": 300}], {k: {**s, "BM": 4} for k, s in HIDDEN.items()}, streamed(HALF, HALF),
+        ROWS, NEAR, of="norms",
+        held="V: nine instructions on each element, of which the square meets itself in its bank and the two sums take two "
+        "cycles for each 64 elements; sums of squares by a product and a sum in one pass would mend it",
+    ),
+    Example(
+        "norms/group_norm", group_norm(8), [{"B": 2, "C": 16, "G": 8, "S": 64}, {"B": 1, "C": 24, "G": 8, "S": 49}],
+        {"images of 64 x 64, 320 channels": {"B": 8, "C": 320, "G": 32, "S": 4096}}, streamed(HALF, HALF, "B", "C", "S"),
+        "a block a channel, which goes through its group for the sums, in tiles of columns", NEAR,
+        held="a block stores a channel, and each of them makes the sums of its whole group again; blocks of groups would mend it",
+    ),
+    Example(
+        "norms/cross_entropy", cross_entropy, [{"M": 16, "N": 2048}, {"M": 9, "N": 1100}, {"M": 1, "N": 3}],
+        {
+            "Llama logits, 4096 tokens": {"M": 4096, "N": 128256, "BM": 32, "BN": 768},
+            "131072 columns, 4096 tokens": {"M": 4096, "N": 131072, "BM": 4, "BN": 4096},
+        },
+        streamed(HALF, 0), "one pass over the columns with a running maximum and sum; each target's logit is a load of its own",
+        NEAR, inputs=targets,
+        held="V: the barriers behind the instructions on vectors of one number a row, and two cycles for each 64 elements of a "
+        "reduction. Columns that a tile does not divide take the form by rows in all trips (twice the time): a last trip of its "
+        "own would mend it",
+    ),
+    Example(
+        "rope/rope_halves", rope_halves, POSITIONS,
+        HEADS, heads, "heads of a tile of positions one after the other; its cosines and sines stay in UB", NEAR,
+    ),
+    Example(
+        "rope/rope_pairs", rope_pairs, [{"S": 64, "H": 2, "D": 128}, {"S": 5, "H": 3, "D": 64, "BS": 1}], HEADS, heads,
+        "every second element is taken out of a head, and one gather puts the turned pairs together again", NEAR,
+        held="V: elements in turns take slow instructions, one for each half of a head, and a gather; pairs of halves that are "
+        "turned as numbers of 32 bits, by shifts, would mend it. BS has to divide S: no tile that is cut off is gathered from",
+    ),
+    Example(
+        "rope/qkv_rope", qkv_rope,
+        [{"S": 128, "K": 128, "H": 2, "HKV": 1, "D": 128}, {"S": 100, "K": 100, "H": 2, "HKV": 1, "D": 64}],
+        {"Llama 8B, 4096 tokens": {"S": 4096, "K": 4096, "H": 32, "HKV": 8}}, projected,
+        "two products of half a head's columns share X in L1; the vector cores turn their results on the way out", NEAR,
+        held="MTE2 of the cube core: X passes it once for each head, as a block has the columns of one; blocks of several heads "
+        "would mend it",
+    ),
+    Example(
+        "rope/rms_norm_rope", rms_norm_rope, POSITIONS,
+        HEADS, heads, "heads of a tile of positions one after the other, read once; the scale, cosines and sines stay in UB",
+        NEAR,
+        held="neither pipe: V has 73 % and MTE2 82 % of the time, as UB has room for one buffer of what is loaded; 256 positions "
+        "or fewer for each core at 4096 tokens come out unevenly",
+    ),
+]  # fmt: skip

@@ -237,6 +237,19 @@ kernel turns[N=256](X: i8[N], Y: i8[N]) -> C: i8[2*N] {
   C[0] = c
 }
 """
+TURNS_CUT_OFF = """
+kernel turns[M=20, N=24](X: i8[M, N], Y: i8[M, N]) -> C: i8[M, 2*N] {
+  grid bx = 1
+  shared x: i8[M, 64], y: i8[M, 64], c: i8[M, 128]
+  x = X[0, 0]
+  y = Y[0, 0]
+  parallel (i, j) in (M, 64) {
+    c[i, 2*j] = x[i, j]
+    c[i, 2*j + 1] = y[i, j]
+  }
+  C[0, 0] = c
+}
+"""
 REARRANGED = """
 kernel rearranged[N=64](X: f32[N], Y: f32[N]) -> C: f32[256] {{
   grid bx = 1
@@ -325,7 +338,8 @@ def texts() -> dict[str, str]:
         out[f"{name}, short rows"] = MOVE.format(rows=20, cols=17, source=source, target=target, value=value)
     out |= {n: REARRANGED.format(value) for n, value in WHOLE.items()}
     out |= {"numbers of 4 bits": FOUR_BITS, "short rows of numbers of 4 bits": FOUR_BITS_IN_ROWS}
-    return out | {"bytes in turns": IN_TURNS, "a choice by bits": BY_BITS, "bits of a comparison": PACKED} | TILES | TRICKY
+    out |= {"bytes in turns": IN_TURNS, "bytes in turns, short rows": TURNS_CUT_OFF}
+    return out | {"a choice by bits": BY_BITS, "bits of a comparison": PACKED} | TILES | TRICKY
 
 
 def full_nest(value: str, width: int) -> str:

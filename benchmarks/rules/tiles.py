@@ -50,6 +50,15 @@ kernel maxima[M=64, N=128](X: f32[M, N]) -> C: f32[M] {
   C[0] = m
 }
 """,
+    "column sums": """
+kernel sums[M=21, N=64](X: f32[M, N]) -> C: f32[N] {
+  grid bx = 1
+  shared x: f32[M, N], m: f32[N]
+  x = X[0, 0]
+  m = colsum(x)
+  C[0] = m
+}
+""",
     "loads with three slots": """
 kernel threefold[M=32, N=256](X: f32[M, N]) -> C: f32[M, 64] {
   grid bx = 1

@@ -1,9 +1,14 @@
-"""Prints every row with what the engine predicts, mean errors, and the order of before and after. Exit code 1 past a limit."""
+"""Prints every row with what the engine predicts, mean errors, and the order of before and after. Exit code 1 past a limit.
+
+`--csv FILE` takes the rows that `tile-eg bench --csv` wrote instead, and `--table OUT` makes a cost model of them.
+"""
 
 from __future__ import annotations
 
+import argparse
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from statistics import mean
 
 from benchmarks.validate.rows import Row, pairs, rows
@@ -14,6 +19,27 @@ ORDER = 0.9
 
 
 def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--csv", type=Path)
+    parser.add_argument("--table", type=Path)
+    given = parser.parse_args()
+    return _own(given.csv, given.table) if given.csv else _published()
+
+
+def _own(path: Path, out: Path | None) -> int:
+    from benchmarks.validate.own import learn, own_rows, shown
+
+    rows = own_rows(path)
+    if not rows:
+        print(f"{path} has no measured row: tile-eg bench --device npu --csv {path}")
+        return 1
+    print(shown(rows))
+    if out:
+        learn(rows, out)
+    return 0
+
+
+def _published() -> int:
     print(
         table([_line(r) for r in rows()], ("kernel", "row", "chip", "measured", "predicted", "error", "row is"), right=(3, 4, 5))
     )

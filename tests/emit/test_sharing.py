@@ -12,14 +12,14 @@ from tests.emit.test_tasks import KERNELS, best, grid
 from tests.extract.kernels import CHIP
 from tile_eg.emit import lower as lowering
 from tile_eg.emit.sync import planning, walk
-from tile_eg.emit.sync.placed import decided_by
+from tile_eg.emit.sync.placed import decided_by, outlined
 from tile_eg.emit.sync.planning import synchronise
 from tile_eg.emit.sync.tasks import with_tiles
 from tile_eg.emit.sync.trace import SyncError, Trace
 from tile_eg.emit.sync.walk import Walks
 from tile_eg.extract.grid import with_grid, with_grids
 from tile_eg.frontend.text import load_text
-from tile_eg.ir.program import AIC, AIV, Program
+from tile_eg.ir.program import AIC, AIV, Instr, Loop, Node, Program
 from tile_eg.ir.program.parser import parse_program
 from tile_eg.ir.sharing import once, sharing
 from tile_eg.search.compiler import lower, plan_schedule
@@ -43,15 +43,22 @@ def plain(name: str, blocks: int, window: int = 0) -> Program:
     return lowering.plan(with_grid(best(name), grid(blocks, window), CHIP), CHIP)
 
 
+def in_strips(node: Node) -> Node:
+    """The same, with loads from GM that read strips."""
+    if isinstance(node, Loop):
+        return replace(node, body=tuple(map(in_strips, node.body)))
+    return replace(node, form="strips") if isinstance(node, Instr) and node.op == "gm_to_l1" else node
+
+
 @pytest.fixture
 def analysed(monkeypatch: pytest.MonkeyPatch) -> Counter:
     """How often flags were looked for, and how many instructions that walked along."""
     counted: Counter = Counter()
     find = planning._found
 
-    def found(program: Program) -> object:
+    def found(*arguments: object) -> object:
         counted["found"] += 1
-        return find(program)
+        return find(*arguments)
 
     def walked(walker: walk._Walker, *arguments: object) -> None:
         counted["walked"] += 1
@@ -115,8 +122,27 @@ def test_flags_do_not_depend_on_how_many_blocks_share_the_tiles():
     assert decided_by(with_tiles(plain("gemm", 2), 20)) == decided_by(with_tiles(plain("gemm", 4), 20))
 
 
-def test_that_some_blocks_have_a_tile_less_matters():
-    assert decided_by(with_tiles(plain("gemm", 2), 2)) != decided_by(with_tiles(plain("gemm", 3), 2))
+def test_that_some_blocks_have_a_tile_less_matters(analysed: Counter):
+    with sharing():
+        for blocks in (2, 3):
+            synchronise(with_tiles(plain("gemm", blocks), 2))
+    assert analysed["found"] == 2
+
+
+def test_flags_do_not_depend_on_how_an_operand_lies_in_gm(analysed: Counter):
+    program = plain("gemm", 3)
+    with sharing():
+        for nodes in (program.cube, tuple(in_strips(n) for n in program.cube)):
+            synchronise(replace(program, cube=nodes))
+    assert analysed["found"] == 1
+
+
+def test_where_a_tensor_is_stored_decides_flags():
+    program = parse_program(COPY.replace("output", "output\ntensor D: f32[64, 8] output"), "k.program")
+    stored = program.vector[1]
+    again = [replace(stored, dst=replace(stored.dst, tensor=t)) for t in "CD"]
+    one, other = (outlined(replace(program, vector=(*program.vector, store))) for store in again)
+    assert decided_by(one) != decided_by(other)
 
 
 def test_flags_do_not_depend_on_the_order_of_tiles():
@@ -219,6 +245,16 @@ def test_a_larger_matrix_takes_no_more_work_for_its_flags(analysed: Counter):
         lower(load_text((EXAMPLES / "gemm.tile").read_text(), "gemm.tile").instantiate({"M": n, "N": n, "K": n}))
         found.append((analysed["found"], analysed["walked"]))
     assert found[1][0] <= found[0][0] + 1 and found[1][1] < 1.3 * found[0][1]
+
+
+@pytest.mark.slow
+def test_for_a_large_matrix_flags_are_looked_for_twice_as_often_at_the_most(analysed: Counter):
+    found = []
+    for n in (512, 8192):
+        analysed.clear()
+        lower(load_text((EXAMPLES / "gemm.tile").read_text(), "gemm.tile").instantiate({"M": n, "N": n, "K": n}))
+        found.append(analysed["found"])
+    assert found[1] <= 2 * found[0]
 
 
 def test_a_plan_is_shared_on_its_own_chip_alone():

@@ -207,7 +207,7 @@ class _Builder:
         along_rows = c.op.startswith("vrow")
         n, at, valid = (c.rows, self.row, self.rows) if along_rows else (c.cols, self.col, self.cols)
         dst, src = self.buffer(1, n, c.dtype), self.load(c.dtype)
-        partial = max(8, sum(left for _, left in block_steps(c.cols) if left > 1)) if c.blocks else 256 // c.dtype.bytes
+        partial = max(8, sum(left for _, left in block_steps(c.cols, c.rows) if left > 1)) if c.blocks else 256 // c.dtype.bytes
         scratch = self.buffer(c.rows, partial, c.dtype) if along_rows else None
         self.run(c.op, dst, src, form="blocks" if c.blocks else "rows", scratch=scratch)
         if c.reduces_split:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
 import pytest
 
 from tests.extract.kernels import CHIP, graph_of, pricer
+from tile_eg.chips import Chip
 from tile_eg.egraph import Graph
-from tile_eg.extract.buffers import REFILL, Buffer, busy, pause, uncovered
+from tile_eg.extract.buffers import Buffer, busy, pause, uncovered
 from tile_eg.extract.exact import Exact
 from tile_eg.extract.flags import missing, shrink
 from tile_eg.extract.forced import Forced
@@ -86,13 +88,16 @@ def test_with_one_buffer_the_other_pipes_of_the_core_wait_for_the_move() -> None
     assert busy(pipes, [Buffer(1, LOAD, 300), Buffer(2, LOAD, 200)]) == {LOAD: 500, "AIC.M": 1000, "AIV.V": 900}
 
 
-@pytest.mark.parametrize(("depth", "cycles"), sorted(REFILL.items()))
-def test_a_handover_a_trip_stays(depth: int, cycles: int) -> None:
-    assert uncovered({LOAD: 500}, [Buffer(depth, LOAD, 300), Buffer(3, LOAD, 200)]) == cycles
+@pytest.mark.parametrize("chip", [CHIP, replace(CHIP, sync=replace(CHIP.sync, refill=(70, 30, 20)))], ids=["its own", "another"])
+def test_a_handover_a_trip_stays_as_the_chip_says(chip: Chip) -> None:
+    refill = chip.sync.refill
+    for depth, cycles in enumerate(refill, 1):
+        assert uncovered({LOAD: 500}, [Buffer(depth, LOAD, 300, refill=refill), Buffer(3, LOAD, 200, refill=refill)]) == cycles
 
 
 def test_a_tile_that_is_stored_needs_no_third_buffer() -> None:
-    assert Buffer(2, "AIV.MTE3", 300, out=True).handover == Buffer(3, "AIV.MTE3", 300).handover
+    refill = CHIP.sync.refill
+    assert Buffer(2, "AIV.MTE3", 300, out=True, refill=refill).handover == Buffer(3, "AIV.MTE3", 300, refill=refill).handover
 
 
 def test_a_load_for_several_trips_is_bridged_by_deeper_buffers() -> None:

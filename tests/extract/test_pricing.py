@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from dataclasses import replace
 from functools import lru_cache
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -33,6 +36,18 @@ kernel norm[M=256, N=512, BM=16](X: f32[M, N]) -> Y: f32[M, N] {
   x = X[bx*BM, 0]
   x = x * x
   Y[bx*BM, 0] = x * rowsum(x)[:, None]
+}
+"""
+
+SUMS = """
+kernel sums[M=100, N=200, K=300](A: f16[M, K], B: f16[K, N]) -> C: f32[M, N] {
+  grid bx = 1
+  shared a: f16[112, 304], b: f16[304, 208]
+  fragment c: f32[112, 208] = 0
+  a = A[0, 0]
+  b = B[0, 0]
+  c += a @ b
+  C[0, 0] = c
 }
 """
 
@@ -81,6 +96,19 @@ def test_a_layer_norm_has_sixteen_rows_a_core_where_sums_of_products_need_less_r
     kernel = load_text(NORM).instantiate(sizes)
     without = lower(kernel, search=search_options(without=["v-sum-of-products"])).timeline.microseconds
     assert lower(kernel).timeline.microseconds < 0.92 * without
+
+
+@pytest.mark.parametrize("shape", [(64, 64, 32), (48, 128, 48), (16, 32, 112)])
+def test_a_product_costs_all_of_its_steps_those_at_its_edges_too(shape: tuple[int, int, int]) -> None:
+    graph = graph_of(SUMS)
+    node = next(n for n in graph.nodes if n.op == "L0")
+    tile = node.payload[0]
+    sizes = zip((tile.rows, tile.cols, tile.depth), shape, strict=True)
+    steps = [[min(step, n - i) for i in range(0, n, step)] for n, step in sizes]
+    found = pricer(graph).works(replace(node, payload=(tile, node.payload[1], *shape)))
+    assert {(w.op, w.rows, w.cols, w.depth): n for w, n in found.items()} == Counter(
+        (op, *cut) for cut in product(*steps) for op in ("l1_to_l0a", "l1_to_l0b", "mmad")
+    )
 
 
 def test_a_block_with_one_vector_core_is_ranked_beside_the_best_with_two() -> None:

@@ -87,7 +87,7 @@ def test_a_ring_deeper_than_its_loops_comes_round_with_them():
         assert all(slots % 3 == 0 for slots in deep)
 
 
-THREE = [Buffer(3, "AIC.MTE2", 0)]
+THREE = [Buffer(3, "AIC.MTE2", 0, refill=CHIP.sync.refill)]
 
 
 @pytest.mark.parametrize(("skew", "cycles"), [(1, 4000), (3, 3010)])

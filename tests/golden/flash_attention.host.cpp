@@ -20,7 +20,7 @@ constexpr size_t workspaceBytes = 1966080;
 inline aclError launch(aclrtStream stream, void* Q, void* K, void* V, void* O, void* workspace)
 {
 #ifdef TILE_EG_ASC
-    ::flash_attention<<<blocks, nullptr, stream>>>(static_cast<uint8_t*>(Q), static_cast<uint8_t*>(K), static_cast<uint8_t*>(V), static_cast<uint8_t*>(O), static_cast<uint8_t*>(workspace));
+    ::flash_attention<<<blocks, 0, stream>>>(static_cast<uint8_t*>(Q), static_cast<uint8_t*>(K), static_cast<uint8_t*>(V), static_cast<uint8_t*>(O), static_cast<uint8_t*>(workspace));
     return ACL_SUCCESS;
 #else
     return ACLRT_LAUNCH_KERNEL(flash_attention)(blocks, stream, Q, K, V, O, workspace);

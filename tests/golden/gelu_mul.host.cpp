@@ -18,7 +18,7 @@ constexpr size_t workspaceBytes = 0;
 inline aclError launch(aclrtStream stream, void* A, void* Y, void* workspace)
 {
 #ifdef TILE_EG_ASC
-    ::gelu_mul<<<blocks, nullptr, stream>>>(static_cast<uint8_t*>(A), static_cast<uint8_t*>(Y), static_cast<uint8_t*>(workspace));
+    ::gelu_mul<<<blocks, 0, stream>>>(static_cast<uint8_t*>(A), static_cast<uint8_t*>(Y), static_cast<uint8_t*>(workspace));
     return ACL_SUCCESS;
 #else
     return ACLRT_LAUNCH_KERNEL(gelu_mul)(blocks, stream, A, Y, workspace);

@@ -19,7 +19,7 @@ constexpr size_t workspaceBytes = 0;
 inline aclError launch(aclrtStream stream, void* A, void* B, void* C, void* workspace)
 {
 #ifdef TILE_EG_ASC
-    ::gemm<<<blocks, nullptr, stream>>>(static_cast<uint8_t*>(A), static_cast<uint8_t*>(B), static_cast<uint8_t*>(C), static_cast<uint8_t*>(workspace));
+    ::gemm<<<blocks, 0, stream>>>(static_cast<uint8_t*>(A), static_cast<uint8_t*>(B), static_cast<uint8_t*>(C), static_cast<uint8_t*>(workspace));
     return ACL_SUCCESS;
 #else
     return ACLRT_LAUNCH_KERNEL(gemm)(blocks, stream, A, B, C, workspace);

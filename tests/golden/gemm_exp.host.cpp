@@ -20,7 +20,7 @@ constexpr size_t workspaceBytes = 262144;
 inline aclError launch(aclrtStream stream, void* A, void* B, void* C, void* D, void* workspace)
 {
 #ifdef TILE_EG_ASC
-    ::gemm_exp<<<blocks, nullptr, stream>>>(static_cast<uint8_t*>(A), static_cast<uint8_t*>(B), static_cast<uint8_t*>(C), static_cast<uint8_t*>(D), static_cast<uint8_t*>(workspace));
+    ::gemm_exp<<<blocks, 0, stream>>>(static_cast<uint8_t*>(A), static_cast<uint8_t*>(B), static_cast<uint8_t*>(C), static_cast<uint8_t*>(D), static_cast<uint8_t*>(workspace));
     return ACL_SUCCESS;
 #else
     return ACLRT_LAUNCH_KERNEL(gemm_exp)(blocks, stream, A, B, C, D, workspace);

@@ -20,7 +20,7 @@ constexpr size_t workspaceBytes = 1048576;
 inline aclError launch(aclrtStream stream, void* A, void* B, void* D, void* E, void* workspace)
 {
 #ifdef TILE_EG_ASC
-    ::matmul_add<<<blocks, nullptr, stream>>>(static_cast<uint8_t*>(A), static_cast<uint8_t*>(B), static_cast<uint8_t*>(D), static_cast<uint8_t*>(E), static_cast<uint8_t*>(workspace));
+    ::matmul_add<<<blocks, 0, stream>>>(static_cast<uint8_t*>(A), static_cast<uint8_t*>(B), static_cast<uint8_t*>(D), static_cast<uint8_t*>(E), static_cast<uint8_t*>(workspace));
     return ACL_SUCCESS;
 #else
     return ACLRT_LAUNCH_KERNEL(matmul_add)(blocks, stream, A, B, D, E, workspace);

@@ -19,7 +19,7 @@ constexpr size_t workspaceBytes = 0;
 inline aclError launch(aclrtStream stream, void* X, void* W, void* Y, void* workspace)
 {
 #ifdef TILE_EG_ASC
-    ::rms_norm<<<blocks, nullptr, stream>>>(static_cast<uint8_t*>(X), static_cast<uint8_t*>(W), static_cast<uint8_t*>(Y), static_cast<uint8_t*>(workspace));
+    ::rms_norm<<<blocks, 0, stream>>>(static_cast<uint8_t*>(X), static_cast<uint8_t*>(W), static_cast<uint8_t*>(Y), static_cast<uint8_t*>(workspace));
     return ACL_SUCCESS;
 #else
     return ACLRT_LAUNCH_KERNEL(rms_norm)(blocks, stream, X, W, Y, workspace);

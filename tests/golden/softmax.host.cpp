@@ -18,7 +18,7 @@ constexpr size_t workspaceBytes = 0;
 inline aclError launch(aclrtStream stream, void* X, void* Y, void* workspace)
 {
 #ifdef TILE_EG_ASC
-    ::softmax<<<blocks, nullptr, stream>>>(static_cast<uint8_t*>(X), static_cast<uint8_t*>(Y), static_cast<uint8_t*>(workspace));
+    ::softmax<<<blocks, 0, stream>>>(static_cast<uint8_t*>(X), static_cast<uint8_t*>(Y), static_cast<uint8_t*>(workspace));
     return ACL_SUCCESS;
 #else
     return ACLRT_LAUNCH_KERNEL(softmax)(blocks, stream, X, Y, workspace);

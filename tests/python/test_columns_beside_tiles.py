@@ -98,3 +98,18 @@ def test_vectors_alone_stay_vectors() -> None:
             T.copy(a, B)
 
     assert np.array_equal(meaning(tile_eg.jit(twice).kernel, {"A": V})["B"], 2 * V)
+
+
+@pytest.mark.parametrize(
+    ("statement", "expected"),
+    [("y[:, :] = x * (v + 1)[:, None]", X * (V + 1)), ("y[:, :] = x + T.exp(v)[None, :]", X + np.exp(V[:, 0]))],
+    ids=["column", "row"],
+)
+def test_a_vector_that_is_computed_becomes_a_tile_where_it_stands(statement, expected):
+    k = kernel(statement, "(32,)")
+    np.testing.assert_allclose(meaning(k, {"X": X, "V": V[:, 0]})["Y"], expected, rtol=1e-6)
+
+
+def test_other_indices_of_what_is_computed_are_told():
+    with pytest.raises(TileError, match=r"a vector becomes a tile as \(x \+ y\)\[:, None\]"):
+        kernel("y[:, :] = x * (v + 1)[0:16, None]", "(32,)")

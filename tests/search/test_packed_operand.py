@@ -10,7 +10,7 @@ import pytest
 
 from tests.extract.checked import arrays_for
 from tests.extract.kernels import kernel
-from tests.transforms.test_packed_operand import GEMM
+from tests.transforms.test_packed_operand import BOTH_DOWN, GEMM, TRANSPOSED
 from tile_eg.chips import load_chip
 from tile_eg.explore.runners import explained
 from tile_eg.explore.why_not import why_not
@@ -41,7 +41,7 @@ LARGE = {"M": 4096, "N": 4096, "K": 4096, "BM": 128, "BN": 256}
 def in_strips(k: Kernel, chip: str = "910B2") -> Candidate:
     """The kernel with its operand copied, whether that is faster or not."""
     low = lower(k, chip=chip)
-    node = next(g for g in low.extraction.best.graph.grids if g.op == "Strips")
+    node = max((g for g in low.extraction.best.graph.grids if g.op == "Strips"), key=lambda g: len(g.payload[0]))
     return made_of(node, low.form).candidates[0]
 
 
@@ -52,7 +52,15 @@ def large(**options) -> Lowered:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("text", "sizes"), [(GEMM, {}), (GEMM, {"M": 3000, "N": 384, "K": 130}), (ADDED, {})], ids=["even", "tails", "vector work"]
+    ("text", "sizes"),
+    [
+        (GEMM, {}),
+        (GEMM, {"M": 3000, "N": 384, "K": 130}),
+        (TRANSPOSED, {"N": 390, "K": 384}),
+        (BOTH_DOWN, {"K": 130}),
+        (ADDED, {}),
+    ],
+    ids=["even", "tails", "transposed", "both operands", "vector work"],
 )
 @pytest.mark.parametrize(("order", "chip"), [(None, "910B2"), (1, "910B2"), (None, "950")])
 def test_numbers_are_those_of_the_source(text, sizes, order, chip):
@@ -85,6 +93,21 @@ def test_a_large_product_takes_it():
     chosen = large().candidates[0].schedule
     assert chosen.parts and (chosen.parts.op, chosen.parts.payload) == ("Strips", ("B",))
     assert large().cost.microseconds < 0.97 * large(without=("operand-in-strips",)).cost.microseconds
+
+
+@pytest.mark.slow
+def test_so_does_one_with_a_transposed_right_operand():
+    k = kernel(TRANSPOSED, **LARGE)
+    assert lower(k).cost.microseconds < 0.92 * lower(k, search=search_options(without=("operand-in-strips",))).cost.microseconds
+
+
+@pytest.mark.slow
+def test_two_operands_of_short_rows_are_copied_together():
+    low = lower(kernel(BOTH_DOWN, **LARGE))
+    assert low.candidates[0].schedule.parts.payload == ("A and B",)
+    text = str(explained(low))
+    assert "A_strips = A, in strips" in text and "B_strips = B, in strips" in text
+    assert "us (+" in str(why_not(low, "grid=24,3,0"))
 
 
 @pytest.mark.slow

@@ -36,14 +36,18 @@ class Search:
         self.form.candidates = (Timed(10.0),)  # type: ignore[assignment]
         self.queue.add(self.form)
 
-    def offer(self, name: str, bound: float, gives: float = 10.0, tries: tuple[int, int, int] = USUAL, when: int = FIRST) -> None:
+    def offer(
+        self, name: str, bound: float, gives: float = 10.0, tries: tuple[int, int, int] = USUAL, when: int = FIRST,
+        closer: float | None = None,
+    ) -> None:  # fmt: skip
         def make() -> Made:
             self.made.append(name)
             if gives < 0:
                 raise TileError("cannot be")
             return Made((Timed(gives),))  # type: ignore[arg-type]
 
-        self.queue.put([Offer(Move("move", "equal", when, tries, ""), name, bound, make, self.form)])
+        look = (lambda: closer) if closer is not None else None
+        self.queue.put([Offer(Move("move", "equal", when, tries, ""), name, bound, make, self.form, closer=look)])
 
 
 def test_the_best_bound_comes_first() -> None:
@@ -69,6 +73,22 @@ def test_an_offer_that_cannot_win_is_not_made() -> None:
     search.queue.run(1)
     assert search.made == ["wins"]
     assert "bound" in next(t.why for t in search.queue.close() if not t.made)
+
+
+def test_what_a_closer_look_rules_out_is_not_made_and_told_with_its_bound() -> None:
+    search = Search()
+    search.offer("wins", 1, gives=4, closer=3)
+    search.offer("cannot", 2, closer=5)
+    search.queue.run(1)
+    dropped = next(t for t in search.queue.close() if not t.made)
+    assert (search.made, dropped.offer.what, dropped.offer.bound) == (["wins"], "cannot", 5)
+
+
+def test_nobody_looks_closer_at_what_its_bound_rules_out() -> None:
+    search = Search()
+    search.offer("cannot", 12, closer=0)
+    search.queue.run(1)
+    assert not search.made
 
 
 @pytest.mark.parametrize(("effort", "made"), [(0, 0), (1, 2), (2, 3)])

@@ -174,7 +174,7 @@ def test_an_operand_in_both_bank_groups_is_never_met() -> None:
     assert cycles(CHIP, replace(work, conflict=True)) == 2 * cycles(CHIP, work)
 
 
-@pytest.mark.parametrize("cols", [64, 128, 192, 512, 576, 1024, 2048, 4096, 8192])
+@pytest.mark.parametrize("cols", [64, 128, 192, 512, 576, 1024, 2048, 4096, 7168, 8192])
 @pytest.mark.parametrize("rows", [1, 2, 4])
 def test_few_rows_are_reduced_no_slower_than_by_blocks_alone(rows: int, cols: int) -> None:
     many = _block_reduce(CHIP, "sum", work := Work("vrowsum", rows, cols, form="blocks"), True, block_steps(cols))

@@ -11,7 +11,7 @@ from tile_eg.egraph import saturate
 from tile_eg.frontend.ssa import to_values
 from tile_eg.ir.index import BLOCK, const, evaluate, var
 from tile_eg.ir.values import Values
-from tile_eg.transforms.packed_operand import copyable, place, with_strips
+from tile_eg.transforms.packed_operand import copyable, place, together, with_strips
 
 GEMM = """
 kernel gemm[M=4608, N=256, K=256, BM=16, BN=128, BK=64](A: f16[M, K], B: f16[K, N]) -> C: f16[M, N] {
@@ -26,6 +26,8 @@ kernel gemm[M=4608, N=256, K=256, BM=16, BN=128, BK=64](A: f16[M, K], B: f16[K, 
   C[bx*BM, by*BN] = c
 }
 """
+BOTH_DOWN = GEMM.replace("A: f16[M, K]", "A: f16[K, M]").replace("a: f16[BM, BK]", "a: f16[BK, BM]")
+BOTH_DOWN = BOTH_DOWN.replace("A[bx*BM, k*BK]", "A[k*BK, bx*BM]").replace("a @ b", "a.T @ b")
 TRANSPOSED = GEMM.replace("B: f16[K, N]", "B: f16[N, K]").replace("b: f16[BK, BN]", "b: f16[BN, BK]")
 TRANSPOSED = TRANSPOSED.replace("B[k*BK, by*BN]", "B[by*BN, k*BK]").replace("a @ b", "a @ b.T")
 
@@ -38,10 +40,21 @@ def test_the_operand_whose_tiles_move_down_may_be_copied():
     assert copyable(values(), 512) == ["B"]
 
 
+def test_tiles_that_move_along_their_rows_may_be_copied_where_no_tile_of_a_trip_is_larger():
+    assert copyable(values(TRANSPOSED), 512) == ["B"]
+    assert copyable(values(TRANSPOSED, BM=256), 512) == ["A"]
+
+
+def test_several_operands_are_offered_together_and_each_alone():
+    assert together(copyable(values(BOTH_DOWN), 512)) == ["A and B", "A", "B"]
+    found = with_strips(values(BOTH_DOWN), "A and B")
+    assert found.strips == {"A": "A_strips", "B": "B_strips"}
+
+
 @pytest.mark.parametrize(
     ("text", "sizes"),
-    [(TRANSPOSED, {}), (GEMM, {"N": 320}), (GEMM, {"N": 1024, "BN": 512}), (GEMM.replace("f16", "f32"), {})],
-    ids=["rows along the depth", "columns that are no whole pieces", "long rows", "elements of 32 bits"],
+    [(GEMM, {"N": 320}), (GEMM, {"N": 1024, "BN": 512}), (GEMM.replace("f16", "f32"), {})],
+    ids=["columns that are no whole pieces", "long rows", "elements of 32 bits"],
 )
 def test_others_may_not(text, sizes):
     assert not copyable(values(text, **sizes), 512)

@@ -10,6 +10,7 @@ import pytest
 from tests.extract.kernels import CHAIN, FIBONACCI, GATED, RELU_CAST, kernel
 from tile_eg.errors import TileError
 from tile_eg.frontend.ssa import to_values
+from tile_eg.frontend.text import load_text
 from tile_eg.ir.reference_values import run_values
 from tile_eg.search.compiler import lower, meaning
 from tile_eg.transforms.row_panels import in_panels
@@ -76,9 +77,23 @@ def test_panels_of_products_are_whole_fractals():
     assert in_panels(to_values(kernel(GEMM, BM=32)), 4) is None
 
 
-def test_panels_on_vector_cores_have_two_rows_for_each():
+def test_panels_on_vector_cores_may_be_one_row():
     values = to_values(kernel(FIBONACCI))
-    assert in_panels(values, 8) is not None and in_panels(values, 16) is None
+    assert in_panels(values, 32) is not None and in_panels(values, 64) is None
+
+
+@pytest.mark.slow
+def test_rows_that_fill_ub_are_gone_through_one_by_one():
+    text = """kernel rms[M=64, N=7168, BM=4](X: f16[M, N], W: f16[N]) -> Y: f16[M, N] {
+      grid bx = ceildiv(M, BM)
+      shared x: f16[BM, N], w: f16[N]
+      fragment f: f32[BM, N]
+      x = X[bx*BM, 0]
+      w = W[0]
+      f = x
+      Y[bx*BM, 0] = f * rsqrt(rowsum(f * f) / N + 1e-5)[:, None] * w[None, :] }"""
+    low = lower(load_text(text).instantiate({"M": 32768}))
+    assert low.form.moves == ("row-panels 4",)
 
 
 def test_a_kernel_that_reads_what_it_stores_stays_whole():

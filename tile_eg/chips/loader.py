@@ -93,7 +93,7 @@ def _chip(t: Mapping[str, Any]) -> Chip:
         cube=Cube(**t["cube"] | {"macs": _frozen(t["cube"]["macs"])}),
         vector=_vector(t["vector"]),
         limits=Limits(**t["limits"]),
-        sync=Sync(**t["sync"]),
+        sync=Sync(**t["sync"] | {"refill": tuple(t["sync"]["refill"])}),
         launch=Launch(**t["launch"]),
         shared=Shared(**t["shared"]),
         sources=_frozen(t["sources"]),

@@ -152,7 +152,8 @@ class Limits:
 class Sync:
     """Cycles of synchronisation and of the scalar unit. The latency between cores is not published: a value and its range.
 
-    `scalar_access` is what the scalar unit takes to read or write an element of a memory itself.
+    `refill` are cycles a trip by which pipes wait for each other's flags where a tile has one, two, ... buffers. `scalar_access`
+    is what the scalar unit takes to read or write an element of a memory itself.
     """
 
     flag: float
@@ -163,6 +164,7 @@ class Sync:
     scalar_issue: float
     scalar_loop: float
     scalar_access: float
+    refill: tuple[int, ...]
     source: str
 
 

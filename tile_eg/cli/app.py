@@ -18,7 +18,10 @@ from typer.core import TyperGroup
 from tile_eg.chips import DEFAULT_CHIP
 from tile_eg.cli import options, runs, sources
 from tile_eg.cli.audit import audit
+from tile_eg.cli.bench import bench
+from tile_eg.cli.build import build
 from tile_eg.cli.console import complain, show
+from tile_eg.cli.doctor import doctor
 from tile_eg.cli.explore import alternatives, diff, export, extract
 from tile_eg.cli.kept import NoCache, Wanted, cache
 from tile_eg.cli.located import check_where, first_differences, meaning_of, subject_of
@@ -284,6 +287,9 @@ app.command()(extract)
 app.command("compare-models")(compare_models)
 app.command("audit")(audit)
 app.command("cache")(cache)
+app.command("doctor")(doctor)
+app.command()(searching(bench))
+app.command()(searching(build))
 
 
 @app.command()

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from tile_eg.egraph.meeting import accesses, meetings
 from tile_eg.egraph.quotients import reciprocals
 from tile_eg.ir.index import BLOCK, EACH, SUB, Expr, variables
+from tile_eg.ir.left_padding import LEFT
 from tile_eg.ir.values import VERSIONS, WRITES, Term, Values
-from tile_eg.ops.types import DType
+from tile_eg.ops.types import I32, DType
 from tile_eg.transforms.k_tiling import Tiling, loads_in, longer_loads
 from tile_eg.transforms.packed_operand import offsets, place, strides
 
@@ -108,7 +109,7 @@ class Encoder:
         text = str(e)
         if text not in self.index:
             self.index[text] = e
-            loops = sorted(self.loop_of[v] for v in variables(e) if v not in (BLOCK, SUB, EACH))
+            loops = sorted(self.loop_of[v] for v in variables(e) if v not in (BLOCK, SUB, EACH, LEFT))
             deps = f"(set-of {' '.join(map(str, loops))})" if loops else "(set-empty)"
             self.lines.append(f'(set (ideps (Ix "{text}")) {deps})')
         return f'(Ix "{text}")'
@@ -155,7 +156,8 @@ class Encoder:
         if t.op not in WRITES and t.vrows is not None and t.vcols is not None:
             self.lines.append(f"(Source {name} {len(self.numbered)})")
             self.numbered.append(t)
-            if t.op in ("arg", "choose_bits") or (t.op == "binary" and self._differ(t)):
+            shortened = t.op == "bytes" and t.vcols.value is None
+            if t.op in ("arg", "choose_bits") or shortened or (t.op == "binary" and self._differ(t)):
                 self.lines.append(f"(set (vr {name}) {self.expr(t.vrows)})")
                 self.lines.append(f"(set (vc {name}) {self.expr(t.vcols)})")
 
@@ -212,6 +214,9 @@ class Encoder:
         return f'(Cast "{t.dtype}" {self.term(t.args[0])})'
 
     def _nest(self, t: Term) -> str:
+        if t.args[0].op == "s_index" and t.dtype is I32:
+            i, j, start = t.args[0].args
+            return f'(AddI (Cast "i32" (Ramp {t.rows} {t.cols} {i} {j})) {self.expr(start)})'
         return f"(Par {t.rows} {t.cols} {self._scalar(t.args[0], t.dtype)})"
 
     def _scalar(self, s: Term, dtype: DType | None) -> str:

@@ -11,6 +11,7 @@ from tile_eg.egraph.members import Class, Member, Members
 from tile_eg.ir import arithmetic as ar
 from tile_eg.ir import index as ix
 from tile_eg.ir.arrays import numpy_dtype
+from tile_eg.ir.left_padding import without_padding
 from tile_eg.ops.types import DTYPES
 
 Array = np.ndarray
@@ -74,8 +75,9 @@ class Numbers:
 
     def _load(self, version: Class, offset: ix.Expr, stride: int, rows: int, cols: int, vr: ix.Expr, vc: ix.Expr) -> Array:
         flat, (r, c) = self.of(version), (max(0, self.at(vr)), max(0, self.at(vc)))
+        start, left = map(self.at, without_padding(offset))
         out = np.full((rows, cols), ar.nothing(flat.dtype), flat.dtype)
-        out[:r, :c] = flat[self.at(offset) + stride * np.arange(r)[:, None] + np.arange(c)]
+        out[:r, :left], out[:r, left:c] = 0, flat[start + stride * np.arange(r)[:, None] + np.arange(c - left)]
         return out
 
     def _fill(self, value: float, rows: int, cols: int, dtype: str) -> Array:

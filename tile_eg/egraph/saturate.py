@@ -21,7 +21,7 @@ from tile_eg.ir.values import Values
 from tile_eg.ops.types import Level
 from tile_eg.rules import Theory, native, registry, theories
 from tile_eg.transforms.k_tiling import with_k_tilings
-from tile_eg.transforms.packed_operand import copyable
+from tile_eg.transforms.packed_operand import copyable, together
 from tile_eg.transforms.split_k import addable, divisible, least_trips
 
 Read = TypeVar("Read")
@@ -228,7 +228,7 @@ def commands_of(values: Values, chip: Chip) -> tuple[Encoder, list[str]]:
         commands.append(f"(Divisible {trips} {least_trips(values)})")
         commands += ["(Addable)"] if addable(values) else []
     if not values.sizes and not values.shared and values.blocks > chip.cube_cores:
-        commands += [f'(Copyable "{tensor}")' for tensor in copyable(values, chip.rows.long)]
+        commands += [f'(Copyable "{tensors}")' for tensors in together(copyable(values, chip.rows.long))]
     commands += [f'(Way "{way}")' for way in ("l0c_to_ub", "ub_to_l1", "l1_to_ub") if way in chip.paths]
     return encoder, commands
 

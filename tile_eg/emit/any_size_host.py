@@ -63,7 +63,7 @@ inline aclError launch(aclrtStream stream, {parameters}, void* workspace, {sizes
 """
 LAUNCH = """\
 #ifdef TILE_EG_ASC
-    ::{symbol}<<<static_cast<uint32_t>(count), nullptr, stream>>>({asc});
+    ::{symbol}<<<static_cast<uint32_t>(count), 0, stream>>>({asc});
     return ACL_SUCCESS;
 #else
     return ACLRT_LAUNCH_KERNEL({symbol})(static_cast<uint32_t>(count), stream, {arguments});

@@ -36,7 +36,7 @@ constexpr size_t workspaceBytes = {workspace};
 inline aclError launch(aclrtStream stream, {parameters}, void* workspace)
 {{
 #ifdef TILE_EG_ASC
-    ::{name}<<<blocks, nullptr, stream>>>({asc});
+    ::{name}<<<blocks, 0, stream>>>({asc});
     return ACL_SUCCESS;
 #else
     return ACLRT_LAUNCH_KERNEL({name})(blocks, stream, {arguments}, workspace);

@@ -8,7 +8,7 @@ trips makes. Such a load comes before all others of its trips: with one buffer, 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from tile_eg.egraph import Demand, Node
@@ -16,8 +16,6 @@ from tile_eg.extract.pricing import Price
 from tile_eg.extract.selection import trips_ahead
 from tile_eg.ops.physical import DEEP, MOVES
 
-REFILL = {1: 120, 2: 60, 3: 10}
-"""Cycles a trip by which pipes wait for each other's flags at so many buffers: assumed, there is no published figure."""
 ALONE = 1
 
 
@@ -26,7 +24,7 @@ class Buffer(NamedTuple):
     brings at once, and whether the move is out of them.
 
     A `late` one stands behind a wait for other cores, or is what they wait for: it cannot run ahead, and fewer buffers make the
-    loop no longer.
+    loop no longer. `refill` is the chip's (`Sync.refill`).
     """
 
     depth: int
@@ -35,12 +33,13 @@ class Buffer(NamedTuple):
     trips: int = 1
     out: bool = False
     late: bool = False
+    refill: Sequence[int] = (0,)
 
     @staticmethod
-    def of(move: Node, decision: Node, price: Price) -> Buffer:
+    def of(move: Node, decision: Node, price: Price, refill: Sequence[int]) -> Buffer:
         term = MOVES[move.op]
         late = term.source == "WS" or (term.crosses and term.target != "WS")
-        return Buffer(depth_of(decision), price.pipe, price.total, trips_ahead(move), term.empties, late)
+        return Buffer(depth_of(decision), price.pipe, price.total, trips_ahead(move), term.empties, late, refill)
 
     @property
     def handover(self) -> int:
@@ -48,9 +47,9 @@ class Buffer(NamedTuple):
 
         Who computes a tile has other work before the next one is written, so that two buffers hide as much as three.
         """
-        deepest = max(REFILL)
+        deepest = len(self.refill)
         depth = deepest if self.out and self.depth > ALONE else min(self.depth, deepest)
-        return -(-REFILL[depth] // self.trips)
+        return -(-self.refill[depth - 1] // self.trips)
 
     @property
     def burst(self) -> int:
@@ -85,7 +84,7 @@ def buffered(move: Node) -> int:
     return move.cls if term.staged else move.children[term.operand]
 
 
-def buffers(nodes: Iterable[Node], prices: list[Price]) -> dict[int, list[Buffer]]:
+def buffers(nodes: Iterable[Node], prices: list[Price], refill: Sequence[int]) -> dict[int, list[Buffer]]:
     """The buffers of a choice, by loop."""
     nodes = list(nodes)
     depth = {n.cls: n for n in nodes if n.op == "Buffers"}
@@ -93,7 +92,7 @@ def buffers(nodes: Iterable[Node], prices: list[Price]) -> dict[int, list[Buffer
     for n in nodes:
         cls = decided(n)
         if cls in depth:
-            out.setdefault(n.region, []).append(Buffer.of(n, depth[cls], prices[n.index]))
+            out.setdefault(n.region, []).append(Buffer.of(n, depth[cls], prices[n.index], refill))
     return out
 
 

@@ -196,11 +196,15 @@ class Builder:
     def _scratch(self, node: Node) -> int | None:
         """Room for the partial rows of a row reduction: one repeat of 256 bytes a row, where a row is longer than that.
 
-        A reduction by blocks keeps what each of its steps leaves. A choice keeps the bits of its comparison.
+        A reduction by blocks keeps what each of its steps leaves, one by halves what the first does. A choice keeps the bits of
+        its comparison.
         """
         if node.op == "VRedBlock":
             rows, cols = self.graph.demands[node.children[0]].shape
             return self._room(node, 1, max(8, rows * sum(left for _, left in block_steps(cols, rows) if left > 1)))
+        if node.op == "VRedHalves":
+            rows, cols = self.graph.demands[node.children[0]].shape
+            return self._room(node, rows // 2, cols)
         if node.op == "VRedMul":
             rows, cols = self.graph.demands[node.children[0]].shape
             return self._room(node, 1, dot_elements(rows, cols))

@@ -30,6 +30,7 @@ def build_schedule(graph: Graph, nodes: list[Node], prices: list[Price], chip: C
     check_constraints(graph, nodes)
     builder = Builder(graph, nodes, prices)
     schedule = builder.build()
+    schedule.refill = chip.sync.refill
     check(schedule, builder.chosen)
     _hold(schedule, asked)
     assign(schedule, chip)

@@ -13,7 +13,7 @@ from tile_eg.extract.model import Model
 from tile_eg.extract.pricing import Pricer
 from tile_eg.extract.schedule import Schedule
 from tile_eg.extract.selection import is_half, trips_ahead
-from tile_eg.extract.solver import load_cp_model, solver
+from tile_eg.extract.solver import load_cp_model, small_solver
 from tile_eg.ops.physical import STORES, VECTOR
 
 ALIKE = 1
@@ -140,9 +140,7 @@ class Exact:
     def _solve(self, model: Model, out: Extraction) -> list[Node] | None:
         cp_model = load_cp_model()
 
-        cp = solver(self.work)
-        cp.parameters.linearization_level = 0  # these models are small: linear bounds and a second presolve cost more than
-        cp.parameters.max_presolve_iterations = 1  # they save, in every example
+        cp = small_solver(self.work)
         out.solves += 1
         status = cp.solve(model.cp)
         self.spent += cp.response_proto.deterministic_time

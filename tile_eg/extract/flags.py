@@ -63,7 +63,8 @@ def missing(schedule: Schedule) -> dict[int, int]:
             pipes[loop][step.pipe] += step.cycles
             for s in (schedule.storages[x] for x in (step.dst, *step.srcs) if isinstance(x, int)):
                 if s.decisions and s.ring == loop and decided(step.node) in {d.cls for d in s.decisions}:
-                    held[loop][s.id] = Buffer(s.slots, step.pipe, step.cycles, s.ahead, MOVES[step.node.op].empties)
+                    out_of = MOVES[step.node.op].empties
+                    held[loop][s.id] = Buffer(s.slots, step.pipe, step.cycles, s.ahead, out_of, refill=schedule.refill)
     late = {s.dst for s, _ in schedule.walk() if s.node.op.startswith("WsTo")}
     out = {}
     for loop, found in held.items():

@@ -45,7 +45,7 @@ def loop_time(
 def makespan(graph: Graph, chip: Chip, nodes: Iterable[Node], prices: list[Price]) -> int:
     """Cycles of one block under a choice of nodes."""
     nodes = list(nodes)
-    held = buffers(nodes, prices)
+    held = buffers(nodes, prices, chip.sync.refill)
     loads: dict[int, dict[str, int]] = defaultdict(lambda: defaultdict(int))
     late: dict[int, int] = {}
     loops, there, back = set[int](), set[int](), set[int]()

@@ -67,7 +67,7 @@ class Model:
             p.total * self.graph.total_trips(n.region) * x
             for n, p, x in zip(self.graph.nodes, self.prices, self.chosen, strict=True)
         )
-        deep = ((Buffer.of(m[0], d, self.prices[m[0].index]), d) for c, m in self.moves.items() for d in self.graph.classes[c])
+        deep = ((self._buffer(m[0], d), d) for c, m in self.moves.items() for d in self.graph.classes[c])
         depths = sum((b.handover * self.graph.total_trips(d.region) + b.depth) * self.chosen[d.index] for b, d in deep)
         self.cp.minimize(self.time * 64 + work + depths + sum(self.chosen))
 
@@ -296,8 +296,11 @@ class Model:
         out = []
         for cls, moves in self.moves.items():
             if moves[0].region == loop:
-                out += [(Buffer.of(n, d, self.prices[n.index]), n, d) for n in moves for d in self.graph.classes[cls]]
+                out += [(self._buffer(n, d), n, d) for n in moves for d in self.graph.classes[cls]]
         return out
+
+    def _buffer(self, move: Node, decision: Node) -> Buffer:
+        return Buffer.of(move, decision, self.prices[move.index], self.chip.sync.refill)
 
     def _waiting(self, inside: list[tuple[Buffer, Node, Node]], loads: dict[str, list]) -> dict[str, Any]:
         """As `buffers.busy`: what each pipe does in a trip, and the moves that it waits for."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from itertools import product
 
 from tile_eg.chips import Chip
 from tile_eg.cost_models import SearchModel, node_cost
@@ -80,7 +80,7 @@ class Pricer:
         return out
 
     def price(self, node: Node) -> Price:
-        counted = Counter(self.works(node))
+        counted = self.works(node)
         out: dict[str, float] = {}
         for work, n in counted.items():
             for pipe, c in self._of(work).items():
@@ -92,13 +92,14 @@ class Pricer:
             self.known[work] = node_cost(self.model, work)
         return self.known[work]
 
-    def works(self, node: Node) -> list[Work]:
+    def works(self, node: Node) -> dict[Work, int]:
+        """The instructions of a node, and how many there are of each."""
         term = TERMS[node.op]
         if isinstance(term, Move):
-            return _moved(self, node, term)
+            return {_moved(self, node, term): 1}
         if isinstance(term, Vector):
-            return [_KINDS.get(term.kind, _whole)(self, node, term)]
-        return _product(self, node) if node.op == "L0" else []
+            return {_KINDS.get(term.kind, _whole)(self, node, term): 1}
+        return _product(node) if node.op == "L0" else {}
 
     def demand(self, cls: int) -> Demand:
         return self.graph.demands[cls]
@@ -118,13 +119,13 @@ class Pricer:
         return Work(op, r, c, dtype=here.tile.dtype, src_dtype=src, form=form, pitch=self.pitch(here), conflict=meet)
 
 
-def _moved(p: Pricer, n: Node, term: Move) -> list[Work]:
+def _moved(p: Pricer, n: Node, term: Move) -> Work:
     """A move: by the tile that arrives, or, out of L0C and UB, by the one that leaves."""
     if term.source in ("GM", "WS"):
-        return [_in(p, n, term)]
+        return _in(p, n, term)
     if term.target == "UB" or term.source == "L1":
-        return [_across(p, n, term)]
-    return [_out(p, n, term)]
+        return _across(p, n, term)
+    return _out(p, n, term)
 
 
 def _in(p: Pricer, n: Node, term: Move) -> Work:
@@ -169,25 +170,22 @@ def _across(p: Pricer, n: Node, term: Move) -> Work:
     return Work(term.instruction, here.tile.rows, here.tile.cols, dtype=dtype, src_dtype=dtype, form=form, other=other)
 
 
-def _product(p: Pricer, n: Node) -> list[Work]:
+def _product(n: Node) -> dict[Work, int]:
     """The L0 cut carries the price of its product: every step loads both operands and multiplies."""
     tile, _, m, k_n, k = n.payload
     dtype = tile.operand
-    out = []
-    for r in _parts(tile.rows, m):
-        for c in _parts(tile.cols, k_n):
-            for d in _parts(tile.depth, k):
-                out += [
-                    Work("l1_to_l0a", r, c, d, dtype, dtype),
-                    Work("l1_to_l0b", r, c, d, dtype, dtype),
-                    Work("mmad", r, c, d, F32, dtype),
-                ]
+    sizes = (_parts(tile.rows, m), _parts(tile.cols, k_n), _parts(tile.depth, k))
+    out: dict[Work, int] = {}
+    for (r, rows), (c, cols), (d, depths) in product(*(s.items() for s in sizes)):
+        for op, made in (("l1_to_l0a", dtype), ("l1_to_l0b", dtype), ("mmad", F32)):
+            out[Work(op, r, c, d, made, dtype)] = rows * cols * depths
     return out
 
 
-def _parts(n: int, step: int) -> list[int]:
-    """The sizes of the steps that cover n."""
-    return [min(step, n - i) for i in range(0, n, step)]
+def _parts(n: int, step: int) -> dict[int, int]:
+    """The sizes of the steps that cover n, and how many there are of each."""
+    whole, rest = divmod(n, step)
+    return {size: count for size, count in ((step, whole), (rest, 1)) if size and count}
 
 
 def _whole(p: Pricer, n: Node, term: Vector) -> Work:

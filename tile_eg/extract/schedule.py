@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Union
@@ -102,7 +102,7 @@ class Schedule:
     `once` is the same for all tiles: a block makes it before its first one, and nothing else has the place of what tiles read.
     A product in `parts` has a `second` phase, which begins when all cores have met; `grid` is then that of its parts. Of `tiles`
     (the first in their order, and how many) alone is done what a phase of a launch does that shares the tiles with another one.
-    Where no schedule has flags enough, one that is `yielding` gives up slots that its author asked for.
+    Where no schedule has flags enough, one that is `yielding` gives up slots that its author asked for. `refill` is the chip's.
     """
 
     graph: Graph
@@ -121,6 +121,7 @@ class Schedule:
     second: Schedule | None = None
     tiles: tuple[int, int] | None = None
     yielding: bool = False
+    refill: Sequence[int] = (0,)
 
     @property
     def on_cores(self) -> Node | None:

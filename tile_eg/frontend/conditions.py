@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,7 +12,7 @@ from tile_eg.frontend.liveness import regions
 from tile_eg.frontend.scalars import negation
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import Expr
-from tile_eg.ir.kernel import Assign, Choose, Number, Region, Select, Stmt, TileExpr
+from tile_eg.ir.kernel import Assign, Choose, Number, Select, Stmt, TileExpr
 from tile_eg.ops.elementwise import COMPARE
 
 NAMES = {op.sign: op.name for op in COMPARE.values()}
@@ -101,33 +101,3 @@ def guarded(c: Condition, then: Sequence[Stmt], otherwise: Sequence[Stmt], span:
             + hint("select(x > 0, x, y)", "T.if_then_else(x > 0, x, y)", changed.span or span),
         )  # fmt: skip
     return [replace(s, value=chosen(own, s.value, s.target, s.span)) for own, s in arms if isinstance(s, Assign)]
-
-
-def shortened(s: Assign, loop: Collection[str]) -> Assign:
-    """An assignment to a tensor in an element loop over these variables, with the elements that a condition leaves out cut off
-    its window. It stays a choice where these are not the last ones: the old elements are read then."""
-    while isinstance(s.value, Select) and s.value.y == replace(s.target, ends=()):
-        target = _first_of(s.target, s.value.condition, loop)
-        if target is None:
-            break
-        s = replace(s, target=target, value=s.value.x)
-    return s
-
-
-def _first_of(r: Region, c: Expr, loop: Collection[str]) -> Region | None:
-    """A window of which the first elements of a dimension are meant alone, those where a condition holds; None for others."""
-    if c.op == "and":
-        first = _first_of(r, c.args[0], loop)
-        return first and _first_of(first, c.args[1], loop)
-    inside = [v for v in ix.variables(c) if v in loop]
-    if c.op != "lt" or len(inside) != 1:
-        return None
-    v = ix.var(inside[0])
-    count = c.args[1] - c.args[0] + v
-    dims = [d for d, start in enumerate(r.starts) if inside[0] in ix.variables(start)]
-    if len(dims) != 1 or (ix.variables(count) | ix.variables(r.starts[dims[0]] - v)) & set(loop):
-        return None
-    ends, end = list(r.ends or (None,) * len(r.starts)), r.starts[dims[0]] - v + count
-    known = ends[dims[0]]
-    ends[dims[0]] = end if known is None else ix.minimum(known, end)
-    return replace(r, ends=tuple(ends))

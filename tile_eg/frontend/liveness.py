@@ -12,30 +12,42 @@ from tile_eg.ir.index_elements import all_elements_in
 Names = frozenset[str]
 
 
+def operands(e: kn.TileExpr) -> tuple[kn.TileExpr, ...]:
+    """The expressions that an expression is made of."""
+    match e:
+        case kn.Unary() | kn.Cast() | kn.Bytes() | kn.Pack() | kn.Pad() | kn.Reduce() | kn.Broadcast():
+            return (e.x,)
+        case kn.Binary() | kn.Select():
+            return (e.x, e.y)
+        case kn.Whole():
+            return e.xs
+        case kn.Choose():
+            return (e.a, e.b, e.x, e.y)
+        case kn.MatMul():
+            return (e.a, e.b)
+    return ()
+
+
 def regions(e: kn.TileExpr) -> Iterator[kn.Region]:
     """Every region that an expression reads."""
-    match e:
-        case kn.Region():
-            yield e
-        case kn.Unary() | kn.Cast() | kn.Bytes() | kn.Pack() | kn.Pad() | kn.Reduce() | kn.Broadcast():
-            yield from regions(e.x)
-        case kn.Binary() | kn.Select():
-            yield from regions(e.x)
-            yield from regions(e.y)
-        case kn.Whole():
-            for x in e.xs:
-                yield from regions(x)
-        case kn.Choose():
-            for part in (e.a, e.b, e.x, e.y):
-                yield from regions(part)
-        case kn.MatMul():
-            yield from regions(e.a)
-            yield from regions(e.b)
+    if isinstance(e, kn.Region):
+        yield e
+    for x in operands(e):
+        yield from regions(x)
+
+
+def padded(e: kn.TileExpr) -> Iterator[kn.Region]:
+    """The regions that may reach beyond their tensor, as a number stands for what is not there."""
+    if isinstance(e, kn.Pad) and isinstance(e.x, kn.Region):
+        yield e.x
+    for x in operands(e):
+        yield from padded(x)
 
 
 def indexed_by(*windows: kn.Region) -> Names:
-    """The names of which elements say where these windows begin and end."""
-    return frozenset(r.args[0] for w in windows for s in w.places for r in all_elements_in(s))
+    """The names of which elements say where these windows begin, and how much of them is meant."""
+    places = (s for w in windows for s in (*w.starts, *w.counts) if s is not None)
+    return frozenset(r.args[0] for s in places for r in all_elements_in(s))
 
 
 def reads(e: kn.TileExpr) -> Names:

@@ -151,8 +151,6 @@ class _Bytes:
     def half(self, r: kn.Region) -> kn.Region:
         """A window of numbers as one of bytes."""
         start, extent = r.starts[-1], r.extents[-1]
-        if r.ends and r.ends[-1] is not None:
-            raise TileError(f"where rows of `{r.name}`, two numbers a byte, end is known only at run time: not supported", r.span)
         if extent is None or extent % 2 or (start % 2).value != 0 or r.beside or any(c is not None for c in r.counts[-1:]):
             message = f"this window of `{r.name}` begins or ends inside of a byte, which holds two numbers of 4 bits"
             raise TileError(message, r.span, help="let columns begin at even numbers, and be even in number")

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 
 from tile_eg.errors import Span, TileError
 from tile_eg.ir import index as ix
-from tile_eg.ir.index import Expr
+from tile_eg.ir.index import ONE, Expr, terms_of
 from tile_eg.ir.kernel import (
     BIT,
     Binary,
@@ -35,14 +35,22 @@ Shape = tuple[int, ...]
 
 @dataclass(frozen=True)
 class OpenWindow:
-    """A window of a tensor that starts at `starts`; it stands in a tile expression until its extent is known."""
+    """A window of a tensor that starts at `starts`; it stands in a tile expression until its extent is known.
+
+    `extents` are those that were written nevertheless, and `counts` how many elements of a dimension are meant where only the
+    kernel knows.
+    """
 
     tensor: Tensor
     starts: tuple[Expr, ...]
+    extents: tuple[int | None, ...]
+    counts: tuple[Expr | None, ...]
     span: Span | None = None
 
     def closed(self, shape: Shape | None) -> Region:
-        """The window with this shape in the last dimensions; the ones before are plain indices."""
+        """The window with this shape in the dimensions that have slices, if those are as many, else in the last ones; the others
+        are plain indices. Where the other side tells no shape, the lengths of slices do if they have numbers."""
+        shape = self.written() if shape is None else shape
         if shape is None:
             raise TileError(
                 f"the extent of this window of `{self.tensor.name}` is not known from the other side", self.span,
@@ -54,20 +62,60 @@ class OpenWindow:
                 f"`{self.tensor.name}` has {len(self.starts)} dimension{'s' * (len(self.starts) > 1)}, "
                 f"the other side is a tile of {shape_text(shape)}", self.span,
             )  # fmt: skip
-        return Region(self.tensor.name, self.starts, (None,) * lead + shape, self.span)
+        found = placed(shape, self.extents, self.counts)
+        check_written(self.tensor.name, self.extents, self.counts, found, self.span)
+        return Region(self.tensor.name, self.starts, found, self.span, counts=self.counts if any(self.counts) else ())
+
+    def written(self) -> Shape | None:
+        """The most elements of each slice; None where something else decides that of one of them, or there is none."""
+        sizes = [e if c is None else most(c) for e, c in zip(self.extents, self.counts, strict=True) if (e, c) != (None, None)]
+        return None if None in sizes or not sizes else tuple(n for n in sizes if n is not None)
 
 
-def slice_that_ends(low: Expr, high: Expr, size: int) -> tuple[int, Expr] | None:
-    """The most elements of a slice of a dimension of `size` whose length varies, and where it ends: min(i + 64, n) behind i are
-    64 at the most. None where nothing bounds the length."""
-    ends, most = [], []
-    for end in _least_of(high):
-        length = (end - low).value
-        ends += [end] if length is None else []
-        most += [] if length is None else [length]
-    if low.value is not None:
-        most.append(size - low.value)
-    return (min(most), reduce(ix.minimum, ends)) if most and ends and min(most) > 0 else None
+def placed(shape: Shape, extents: Sequence[int | None], counts: Sequence[Expr | None]) -> tuple[int | None, ...]:
+    """The extents of a window of this shape: those of its slices where it has as many, else those of its last dimensions."""
+    slices = [d for d, (e, c) in enumerate(zip(extents, counts, strict=True)) if (e, c) != (None, None)]
+    dims = slices if len(slices) == len(shape) else range(len(extents) - len(shape), len(extents))
+    sizes = dict(zip(dims, shape, strict=True))
+    return tuple(sizes.get(d) for d in range(len(extents)))
+
+
+def may_vary(length: Expr) -> bool:
+    """Whether the length of a slice may be known at run time only: one that is read, or a minimum of others. One that grows with
+    the block, `A[i : i*16]`, is a mistake."""
+    return any(e != ONE and e.op != "var" for e in terms_of(length))
+
+
+def check_written(
+    name: str, extents: Sequence[int | None], counts: Sequence[Expr | None], found: Sequence[int | None], span: Span | None
+) -> None:
+    """TileError where the extents that were written in a window are not those that it has from the other side."""
+    for n, (written, have) in enumerate(zip(extents, found, strict=False)):
+        if written is not None and written != have:
+            other = f"has {have}" if have else "has no such dimension"
+            raise TileError(f"this window of `{name}` has {written} elements in dimension {n}, and the other side {other}", span)
+    if any(count is not None and have is None for count, have in zip(counts, found, strict=False)):
+        raise TileError(
+            f"a slice of `{name}` whose length is known only at run time stands in a dimension that the other side lacks", span,
+            help="give the tile on the other side as many dimensions as slices stand here",
+        )  # fmt: skip
+
+
+def lies_across(r: Region, tensor: Tensor) -> bool:
+    """Whether the elements of a window's rows do not lie side by side in its tensor."""
+    dims = [d for d, e in enumerate(r.extents) if e is not None]
+    return bool(dims) and r.extents[dims[-1]] != 1 and any(n != 1 for n in tensor.shape[dims[-1] + 1 :])
+
+
+def length(low: Expr, high: Expr) -> Expr:
+    """How many elements a slice has; up to a minimum as many as up to the first of its operands."""
+    return reduce(ix.minimum, (end - low for end in _least_of(high)))
+
+
+def most(count: Expr) -> int | None:
+    """The most elements of a slice whose length is a minimum with a number; None for others."""
+    known = [x.value for x in _least_of(count) if x.value is not None]
+    return min(known, default=None)
 
 
 def _least_of(e: Expr) -> Iterator[Expr]:

@@ -12,6 +12,15 @@ from tile_eg.ops.whole_tiles import WHOLE_TILES
 Array = np.ndarray
 
 WHOLE = "iu"
+F32 = np.dtype(np.float32)
+EXACT = 1 << 24
+"""Up to which f32 holds every whole number."""
+
+
+def number(value: float) -> Array:
+    """A number of the source: in f32, unless it is a whole one that f32 does not hold."""
+    whole = np.isfinite(value) and value == int(value)
+    return np.asarray(value, np.int64 if whole and abs(value) > EXACT else np.float32)
 
 
 def unary(name: str, x: Array) -> Array:
@@ -50,9 +59,9 @@ def choose_at(op: str, steps: tuple[int, int], bound: int, x: Array, y: Array) -
     return np.where(compare(op, steps[0] * i + steps[1] * j, np.asarray(bound)), x, y)
 
 
-def positions(i: int, j: int, rows: int, cols: int, start: int) -> Array:
-    """i * row + j * col + start of each element of a tile, in f32; whole numbers, exact up to 2^24."""
-    return (i * np.arange(rows)[:, None] + j * np.arange(cols) + start).astype(np.float32)
+def positions(i: int, j: int, rows: int, cols: int, start: int, dtype: np.dtype = F32) -> Array:
+    """i * row + j * col + start of each element of a tile: in f32, exact up to 2^24, or the low bits of whole numbers."""
+    return (i * np.arange(rows)[:, None] + j * np.arange(cols) + start).astype(dtype)
 
 
 def reduce(name: str, x: Array, axis: int) -> Array:

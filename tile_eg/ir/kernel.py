@@ -39,9 +39,8 @@ class Region:
 
     An extent of None is a plain index: the dimension is dropped. The rank of the window is the number of extents that are ints.
     Its rows are `step` apart: that is 1 but for what an element loop over rows such as x[2*i, j] runs over. `beside`: a window of
-    a tensor of one dimension is the first of so many rows, of which the others lie outside. In a kernel that is kept, `counts`
-    says of how many elements of each dimension it is meant, where that is known at run time. In others `ends` says where a window
-    of a tensor ends in each dimension, where the kernel decides that: from there on it has no elements.
+    a tensor of one dimension is the first of so many rows, of which the others lie outside. `counts` says of how many elements of
+    each dimension it is meant, where that is known at run time: the others do not exist.
     """
 
     name: str
@@ -51,12 +50,6 @@ class Region:
     step: int = 1
     beside: int = 0
     counts: tuple[Expr | None, ...] = ()
-    ends: tuple[Expr | None, ...] = ()
-
-    @property
-    def places(self) -> tuple[Expr, ...]:
-        """What says where it begins and ends."""
-        return (*self.starts, *(e for e in self.ends if e is not None))
 
     @property
     def shape(self) -> tuple[int, ...]:

@@ -150,16 +150,25 @@ DOT_PARTS = 2  # in which the rows of a sum of products go through the room for 
 BLOCK_ELEMENTS, REPEAT_ELEMENTS = 8, 64  # of f32: in a block of 32 bytes, in a repeat of 256
 
 
+def halves(rows: int) -> list[tuple[int, bool]]:
+    """The steps of a reduction over rows by halves: how many rows each leaves, and whether one is over, which joins the first."""
+    out = []
+    while rows > 1:
+        rows, over = divmod(rows, 2)
+        out.append((rows, bool(over)))
+    return out
+
+
 def block_steps(cols: int, rows: int | None = None) -> tuple[tuple[str, int], ...]:
     """The steps that reduce rows of `cols` elements (f32, a multiple of 64), with the elements that each leaves of a row.
 
-    "block" takes eight neighbours to one; "fold" merges the chunks of 64 where eighths would no longer fill whole repeats;
+    "block" takes eight neighbours to one; "fold" merges the chunks of 64 where eighths would no longer fill a repeat;
     "whole", where there are few rows, takes what is left of a row to one. `rows` of None are many.
     """
     if rows is not None and rows <= FEW_ROWS:
         return _few_steps(cols)
     steps: list[tuple[str, int]] = []
-    while cols % (BLOCK_ELEMENTS * REPEAT_ELEMENTS) == 0:
+    while cols >= BLOCK_ELEMENTS * REPEAT_ELEMENTS and cols // BLOCK_ELEMENTS % BLOCK_ELEMENTS == 0:
         cols //= BLOCK_ELEMENTS
         steps.append(("block", cols))
     if cols > REPEAT_ELEMENTS:
@@ -168,13 +177,11 @@ def block_steps(cols: int, rows: int | None = None) -> tuple[tuple[str, int], ..
 
 
 def _few_steps(cols: int) -> tuple[tuple[str, int], ...]:
-    """By blocks as long as rows then start at blocks, two chunks by a fold; then each row as a whole."""
+    """By blocks as long as rows then start at blocks, what is more than a chunk by a fold; then each row as a whole."""
     steps, left = [], cols
     while left > 2 * REPEAT_ELEMENTS and left // BLOCK_ELEMENTS % BLOCK_ELEMENTS == 0:
         left //= BLOCK_ELEMENTS
         steps.append(("block", left))
-    if left % REPEAT_ELEMENTS and left > REPEAT_ELEMENTS:
-        steps, left = [], cols
     if left > REPEAT_ELEMENTS:
         steps.append(("fold", REPEAT_ELEMENTS))
     return (*steps, ("whole", 1))

@@ -8,28 +8,27 @@ valid elements that lie inside the tensor.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from types import MappingProxyType
 
 import numpy as np
 
-from tile_eg.errors import TileError
 from tile_eg.ir import arithmetic as ar
 from tile_eg.ir import index as ix
 from tile_eg.ir import kernel as kn
 from tile_eg.ir.arrays import numpy_dtype
 from tile_eg.ir.index_elements import elements_in
+from tile_eg.ir.reference_places import NO_INDEX, Array, Env, evaluate, meant, refuse_outside
 from tile_eg.ir.reference_values import run_values
 from tile_eg.ops.elementwise import REDUCE
+from tile_eg.ops.types import I32, U32
 from tile_eg.ops.whole_tiles import WHOLE_TILES
 
 __all__ = ["run_kernel", "run_values"]
 
-Array = np.ndarray
-NO_INDEX = -(1 << 52)
-"""What is read for an index beyond the end of a tensor, or of a tile that ended there: what begins at it lies outside of all."""
-Env = Mapping[str, int | Array]
+WORDS = (I32, U32)
+"""What takes the low bits of an index; any other type takes what f32 holds of it."""
 
 
 @dataclass
@@ -189,19 +188,18 @@ class Block:
     def tensor_places(self, r: kn.Region, array: Array, env: Env) -> tuple[list[Array], Array]:
         """The index of every element of a region in each dimension, and which of them lie inside the tensor."""
         rank, n, places = len(r.shape), 0, []
-        ends = [size if end is None else np.minimum(size, evaluate(end, env))
-                for end, size in zip(r.ends or (None,) * len(r.starts), array.shape, strict=True)]  # fmt: skip
+        asked = meant(r, env)
         for d, (start, extent) in enumerate(zip(r.starts, r.extents, strict=True)):
             at = np.asarray(evaluate(start, env))
-            if elements_in(start):
-                _refuse_outside(r, d, at[at < ends[d]] if r.ends else at, array.shape[d])
+            if elements_in(start) and asked.any():
+                refuse_outside(r, d, at, array.shape[d])
             if extent is not None:
                 at = (at + np.arange(extent)).reshape((-1,) + (1,) * (rank - n - 1))
                 n += 1
             places.append(at)
-        inside = np.ones(np.broadcast_shapes(*(p.shape for p in places)), bool)
-        for p, end in zip(places, ends, strict=True):
-            inside = inside & (p >= 0) & (p < end)
+        inside = np.broadcast_to(asked, np.broadcast_shapes(*(p.shape for p in places)))
+        for p, size in zip(places, array.shape, strict=True):
+            inside = inside & (p >= 0) & (p < size)
         return places, inside
 
     # expressions
@@ -209,15 +207,17 @@ class Block:
     def value(self, e: kn.TileExpr, env: Env) -> Tile:
         match e:
             case kn.Number():
-                return Tile(np.asarray(e.value, np.float32), number=True)
+                return Tile(ar.number(e.value), number=True)
             case kn.Index():
                 return Tile(np.asarray(evaluate(e.value, env), np.float32))
             case kn.Region():
-                return self.load(e, env) if e.name in self.tensors else self.buffers[e.name].taken(self.place(e, env))
+                return self.load(e, env) if e.name in self.tensors else self.held(e, env)
             case kn.Unary():
                 return self.unary(e.op, self.value(e.x, env))
             case kn.Binary():
                 return self.binary(e.op, self.value(e.x, env), self.value(e.y, env))
+            case kn.Cast(dtype=dtype, x=kn.Index() as index) if dtype in WORDS:
+                return Tile(np.asarray(evaluate(index.value, env), np.int64).astype(numpy_dtype(dtype)))
             case kn.Cast():
                 return self.cast(self.value(e.x, env), numpy_dtype(e.dtype))
             case kn.Pack():
@@ -241,6 +241,14 @@ class Block:
                 return self.value(e.x if evaluate(e.condition, env) else e.y, env)
             case kn.Choose():
                 return self.compared(e.op, *(self.value(x, env) for x in (e.a, e.b, e.x, e.y)))
+
+    def held(self, r: kn.Region, env: Env) -> Tile:
+        """A part of a buffer; of its elements those are valid that are meant."""
+        found = self.buffers[r.name].taken(self.place(r, env))
+        if not r.counts:
+            return found
+        valid = np.broadcast_to(meant(r, env), found.data.shape)
+        return replace(found, valid=_both(found.valid, valid))
 
     def load(self, r: kn.Region, env: Env) -> Tile:
         array = self.tensors[r.name]
@@ -314,44 +322,6 @@ class Block:
         if a.valid is None or b.valid is None:
             return Tile(data)
         return Tile(data, np.logical_and.outer(np.any(a.valid, axis=1), np.any(b.valid, axis=0)))
-
-
-def _refuse_outside(r: kn.Region, d: int, at: Array, size: int) -> None:
-    """TileError where an index that was read begins a window outside of its tensor."""
-    outside = at[((at < 0) | (at >= size)) & (np.abs(at) < -NO_INDEX // 16)]
-    if outside.size:
-        value = int(outside.flat[0])
-        raise TileError(f"an index of `{r.name}` that is read is {value}: dimension {d} has {size} elements", r.span)
-
-
-def _places_of_row(place: ix.Expr, env: Env) -> Callable[[int], int | Array]:
-    """Where the first element of an element loop is read from, by the elements of a row: its others lie in the same row, but
-    for those that the loop's variables take a row further."""
-
-    def first(row: int) -> int | Array:
-        steps = {a.args[0]: k for a, k in ix.terms_of(place).items() if a.op == "var"}
-        within = {v: 0 for v, k in steps.items() if k % row and np.ndim(env[v])}
-        return evaluate(place, {**env, **within}) if within else -1
-
-    return first
-
-
-def evaluate(e: ix.Expr, env: Env) -> int | Array:
-    """An index expression where variables may be arrays over an element loop."""
-    if e.op == "const":
-        return e.args[0]
-    if e.op == "var":
-        return env[e.args[0]]
-    if e.op == "read":
-        return env[ix.READ](e.args[0], evaluate(e.args[1], env), _places_of_row(e.args[1], env))  # type: ignore[operator]
-    parts = [evaluate(a, env) for a in e.args]
-    if e.op == "add":
-        return sum(parts[1:], parts[0])
-    a, b = parts
-    if e.op in ("lt", "and"):
-        return (a < b) * 1 if e.op == "lt" else (a != 0) & (b != 0)
-    f = {"mul": np.multiply, "div": np.floor_divide, "mod": np.mod, "min": np.minimum, "max": np.maximum}[e.op]
-    return f(a, b)
 
 
 def common(x: Tile, y: Tile) -> np.dtype:

@@ -16,7 +16,8 @@ from tile_eg.ir import accuracy as ac
 from tile_eg.ir import arithmetic as ar
 from tile_eg.ir import kernel as kn
 from tile_eg.ir import rounding as rd
-from tile_eg.ir.reference import Array, Block, Env, Tile, blocks, common, filled, initial
+from tile_eg.ir.reference import Block, Tile, blocks, common, filled, initial
+from tile_eg.ir.reference_places import Array, Env
 from tile_eg.ops.types import I8, I32
 from tile_eg.ops.whole_tiles import WHOLE_TILES
 
@@ -194,12 +195,10 @@ class BoundedBlock(Block):
 
 def _running(x: Tile, known: Array, sums: Array, numbers: tuple[int, int]) -> Array:
     """Each of the additions that lead to a sum, in any order, rounds a part of the sum of the magnitudes."""
-    axis, reverse = numbers
-    sizes = ar.whole("cumsum", numbers, [np.abs(x.data)]).reshape(sums.shape).astype(np.float64)
-    out = np.stack([ar.whole("cumsum", numbers, [part.astype(np.float32)]).reshape(sums.shape) for part in known])
-    for _ in range(sums.shape[axis]):
-        out = rd.rounded("add", sizes, np.zeros(sums.shape, np.float32), out)
-    return out
+    sizes, *parts = (
+        ar.whole("cumsum", numbers, [part.astype(np.float64)]).reshape(sums.shape) for part in (np.abs(x.data), *known)
+    )
+    return np.stack([sum(parts), rd.sum_error(sums.shape[numbers[0]], sizes + sum(parts))])
 
 
 def _products(known: Array, products: Array) -> Array:

@@ -14,6 +14,7 @@ import numpy as np
 from tile_eg.ir import arithmetic as ar
 from tile_eg.ir import index as ix
 from tile_eg.ir.arrays import numpy_dtype
+from tile_eg.ir.left_padding import without_padding
 from tile_eg.ir.values import Term, Values, accumulates, first_version
 
 Array = np.ndarray
@@ -120,11 +121,12 @@ class Run:
 
     def _load(self, t: Term) -> Array:
         version, offset, stride = t.args
-        rows, cols = self.valid(t)
+        (rows, cols), (offset, zeros) = self.valid(t), without_padding(offset)
+        left = self.at(zeros)
         flat = self.term(version).reshape(-1)
-        places = self.rows(offset, stride, rows) + np.arange(cols)
+        places = self.rows(offset, stride, rows) + np.arange(cols - left)
         out = np.full((t.rows, t.cols), ar.nothing(flat.dtype), flat.dtype)
-        out[:rows, :cols] = flat[places]
+        out[:rows, :left], out[:rows, left:cols] = 0, flat[places]
         return out
 
     def _fill(self, t: Term) -> Array:
@@ -229,7 +231,7 @@ class Run:
                 return ar.choose_at(op, (i, j), self.at(bound), x, y)
             case "s_index":
                 i, j, start = s.args
-                return ar.positions(i, j, rows, cols, self.at(start))
+                return ar.positions(i, j, rows, cols, self.at(start), numpy_dtype(_dtype(s)))
             case "s_cast":
                 return ar.cast(self.scalar(s.args[0], rows, cols), numpy_dtype(_dtype(s)))
             case "s_reduce":

@@ -18,7 +18,7 @@ from tile_eg.ir import arithmetic as ar
 from tile_eg.ops.elementwise import BINARY, REDUCE, UNARY
 
 Array = np.ndarray
-EXACT_WHERE_EQUAL = ("add", "sub", "mul", "cast")
+EXACT_WHERE_EQUAL = ("add", "sub", "mul", "cast", *(f.name for f in UNARY.values() if f.native == "Cast"))
 """Operations that every schedule computes without error where the exact result is a number of the type."""
 
 
@@ -216,7 +216,7 @@ def reduce(op: str, x: Array, spread: Array, axis: int, result: Array) -> Array:
     wide = x.astype(np.float64)
     size = np.where(np.isfinite(wide), np.abs(wide), 0.0) + total(spread)
     shared = np.sum(spread[0], axis=axis) + _added(np.sum(spread[1], axis=axis), np.sum(spread[1] ** 2, axis=axis))
-    out = np.stack([shared, _sum_error(x.shape[axis], np.sum(size, axis=axis))])
+    out = np.stack([shared, sum_error(x.shape[axis], np.sum(size, axis=axis))])
     return rounded("cast", np.asarray(np.sum(wide, axis=axis)), result, out)
 
 
@@ -225,7 +225,7 @@ def _added(sums: Array, squares: Array) -> Array:
     return np.minimum(sums, ac.CONFIDENCE * np.sqrt(squares))
 
 
-def _sum_error(n: int, size: Array) -> Array:
+def sum_error(n: int, size: Array) -> Array:
     """What the roundings of a sum of n numbers in f32 do, by the sum of their magnitudes."""
     return np.asarray(np.where(size <= ac.LARGEST["float32"], ac.sum_half_steps(n) * ac.HALF_STEP["float32"] * size, np.inf))
 
@@ -242,7 +242,7 @@ def matmul(a: Array, b: Array, sa: Array, sb: Array, result: Array) -> Array:
         out[0] += _times_matrix(total(sa), total(sb))
     if result.dtype.kind not in ar.WHOLE:
         size = (x @ y).astype(np.float64) + total(out)
-        out[1] = _sum_error(a.shape[1] + 1, size)  # one more: products of f32 are rounded, too
+        out[1] = sum_error(a.shape[1] + 1, size)  # one more: products of f32 are rounded, too
     return out
 
 

@@ -50,7 +50,8 @@ class Term:
       proj     loop term, k (int)      state k after the loop
     scalar expressions (of a nest)
       elem v | elem_row v (v[i]) | elem_col v (v[j]) | number f | s_unary name, s | s_binary name, s, s
-      | s_index i (int), j (int), start (Expr)   i * row + j * col + start of an element's position, in f32
+      | s_index i (int), j (int), start (Expr)   i * row + j * col + start of an element's position, in f32;
+        the whole of a nest of i32, its low bits
       | s_reduce name, s (over j) | s_cast s (to `dtype`) | s_choose op, s, s, s, s | s_choose_at op, i, j, bound, s, s
     versions of a tensor
       given    Tensor

@@ -25,10 +25,10 @@ from tile_eg.jit.arrays import by_name, fitted, give_back, is_torch, knows_torch
 from tile_eg.jit.host_side import HostSide
 from tile_eg.jit.kept import SEARCH, check_schedule, kept_at, searched_at
 from tile_eg.jit.located import Locating, LocatingAtSizes
+from tile_eg.jit.on_npu import MOST_SHAPES, NpuCalls, on_npu
 from tile_eg.jit.positions import positions_of
 from tile_eg.jit.process_cache import cache
-from tile_eg.jit.profiling import launched
-from tile_eg.jit.running import check_writable, taken, updated
+from tile_eg.jit.running import check_writable, run_lowered, updated
 from tile_eg.jit.switches import check_others, check_passes, check_searched, chosen_chip, two_streams
 from tile_eg.jit.tensors import tensor_kernel
 from tile_eg.jit.told import told
@@ -39,12 +39,10 @@ from tile_eg.search import check_names, search_options
 from tile_eg.simulator.limits import CALL, Limits
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from tile_eg.frontend.text import Template
     from tile_eg.jit.kernel_cache import Restored
     from tile_eg.search.any_size import AnySize, AtSizes
-    from tile_eg.search.compiler import Lowered, Run
+    from tile_eg.search.compiler import Lowered
 
 
 class CompiledKernel(Locating, HostSide):
@@ -73,6 +71,7 @@ class CompiledKernel(Locating, HostSide):
             self.out_idx = [made_by_call(i, kernel, "out_idx") for i in out_idx]
             self.workspace_idx = [made_by_call(i, kernel, "workspace_idx") for i in workspace_idx]
         self.for_all_sizes: Callable[[], AtSizes | None] = lambda: None
+        self.npu = NpuCalls(self)
         unseen = [kernel.tensors[i].name for i in self.workspace_idx]
         self.compiled = kernel if isinstance(kernel, KeptKernel) else without_stores(kernel, unseen)
 
@@ -104,7 +103,8 @@ class CompiledKernel(Locating, HostSide):
         made = {*self.out_idx, *self.workspace_idx}
         names = [t.name for i, t in enumerate(self.kernel.tensors) if i not in made]
         with in_source(self.kernel.source, self.kernel.file):
-            return self._run(by_name(names, args, kwargs, made_last(self.kernel.tensors, made)))
+            values = by_name(names, args, kwargs, made_last(self.kernel.tensors, made))
+            return self.npu(values) if on_npu(values.values()) else self._run(values)
 
     def _run(self, values: Mapping[str, Any]) -> Any:
         """Runs on arrays by tensor name."""
@@ -114,12 +114,6 @@ class CompiledKernel(Locating, HostSide):
         updated(self.kernel, arrays, run)
         outputs = [given_back(self.kernel.tensors[i], run, self.kernel) for i in self.out_idx]
         return give_back(outputs, any(map(is_torch, values.values())) if values else self.as_torch)
-
-
-def run_lowered(lowered: Lowered | Restored | AtSizes, arrays: Mapping[str, np.ndarray], limits: Limits = CALL) -> Run:
-    """A run in the simulator; what it finds wrong in the emitted text is an InternalError."""
-    launched(lowered)
-    return lowered.run(taken(lowered.kernel, lowered, arrays), seconds=limits.seconds, memory=limits.bytes)
 
 
 class TileKernel(LocatingAtSizes):
@@ -134,6 +128,7 @@ class TileKernel(LocatingAtSizes):
     ) -> None:
         self.template, self.chip, self.search, self.limits = template, chip, search, limits
         self.texts = TemplateTexts(template, chip, search)
+        self.made: dict[tuple[Any, ...] | None, CompiledKernel] = {}
 
     def __repr__(self) -> str:
         shown = {n: AUTO if n in self.template.searched else v for n, v in self.template.sizes.items()}
@@ -169,12 +164,16 @@ class TileKernel(LocatingAtSizes):
 
     @told
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        key = None if kwargs else tuple([getattr(a, "shape", None) for a in args])
+        if key in self.made:
+            return self.made[key](*args)
         arrays, sizes = self.arrays_and_sizes(args, kwargs)
         try:
             kernel = self.with_sizes(**sizes)
         except NoBlocks as empty_grid:
             outputs = [i for i, t in enumerate(empty_grid.tensors) if t.output]
             return nothing_done(empty_grid.tensors, outputs, arrays)
+        self.made |= {key: kernel} if key is not None and len(self.made) < MOST_SHAPES else {}
         return kernel(**arrays)
 
 
@@ -247,8 +246,8 @@ class Options:
         if not open_names(arguments):
             made = own.compiled(make(NOTHING))
         else:
-            positions = self.out_idx, self.workspace_idx
-            made = AnySizeKernel(function.function.__name__, arguments, make, positions, own._placed, self.chip, self.search)
+            name, positions = function.function.__name__, (self.out_idx, self.workspace_idx)
+            made = AnySizeKernel(name, arguments, make, positions, own._placed, self.chip, self.search)
         made.searched = lambda: self.searched().kernel(function, build)  # type: ignore[method-assign]
         return made
 
@@ -256,8 +255,8 @@ class Options:
         return replace(self, out_idx=tuple(out_idx), workspace_idx=tuple(workspace_idx)).compiled(kernel)
 
     def compiled(self, kernel: Kernel | KeptKernel) -> CompiledKernel:
-        positions = self.out_idx, self.workspace_idx
-        return CompiledKernel(kernel, *positions, self.chip, self.search, self.limits, self.as_torch)
+        made = self.out_idx, self.workspace_idx, self.chip, self.search, self.limits, self.as_torch
+        return CompiledKernel(kernel, *made)
 
 
 class Factory:
@@ -356,8 +355,8 @@ def jit(
     target_chip = chosen_chip(chip, target, platform)
     positions = positions_of(out_idx, "out_idx"), positions_of(workspace_idx, "workspace_idx")
     options = Options(*positions, target_chip, search, Limits(seconds, memory), target or "auto", pass_configs, schedule=schedule)
-    names = user_names()
-    return told(lambda f: _jitted(f, options, names)) if function is None else _jitted(function, options, names)
+    jitted = functools.partial(_jitted, options=options, names=user_names())
+    return told(jitted) if function is None else jitted(function)
 
 
 def _jitted(function: Any, options: Options, names: Mapping[str, Any]) -> CompiledKernel | AnySizeKernel | Factory:

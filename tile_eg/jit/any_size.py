@@ -23,6 +23,7 @@ from tile_eg.ir.kernel import Kernel, Tensor
 from tile_eg.ir.open_kernel import AUTO, NoBlocks
 from tile_eg.jit.arrays import by_name, give_back, is_torch, to_numpy
 from tile_eg.jit.located import LocatingAtSizes
+from tile_eg.jit.on_npu import MOST_SHAPES, new_empty, on_npu, shape_of
 from tile_eg.jit.told import told
 from tile_eg.language.symbols import Size
 from tile_eg.search import search_options
@@ -90,6 +91,8 @@ class AnySizeKernel(LocatingAtSizes):
         self.compiled = compiled
         self.open = open_names(arguments)
         self.made: dict[tuple[Any, ...], Any] = {}
+        self.by_shapes: dict[tuple[Any, ...], Any] = {}
+        self.all_tensors = len(tensors) == len(arguments)
         sizes = tuple(n for n in self.open if n not in {a.name for a in arguments if a.shape is None and not _whole(a)})
         self.sizes, self.chip, self.search = sizes, chip, search
         self.points: Mapping[str, Sequence[int]] = {}
@@ -111,6 +114,7 @@ class AnySizeKernel(LocatingAtSizes):
         points = {n: (v,) if isinstance(v, int) else tuple(v) for n, v in sizes.items()}
         made = copy(self)
         made.__dict__.pop("one_text", None)
+        made.by_shapes = {}
         made.made, made.points = {}, {n: tuple(_size(n, v) for v in numbers) for n, numbers in points.items()}
         return made
 
@@ -195,6 +199,10 @@ class AnySizeKernel(LocatingAtSizes):
 
     @told
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        by_shapes = not kwargs and self.all_tensors
+        shapes = tuple([getattr(a, "shape", None) for a in args]) if by_shapes else (None,)
+        if shapes in self.by_shapes:
+            return self.by_shapes[shapes](*args)
         arrays, sizes = self.arrays_and_sizes(args, kwargs)
         try:
             kernel = self._made(self._checked(sizes))
@@ -202,6 +210,8 @@ class AnySizeKernel(LocatingAtSizes):
             return nothing_done(empty_grid.tensors, self.places[0], arrays)
         if all(0 in t.shape for t in kernel.kernel.tensors if t.output):
             return nothing_done(kernel.kernel.tensors, self.places[0], arrays)
+        if None not in shapes and len(self.by_shapes) < MOST_SHAPES:
+            self.by_shapes[shapes] = kernel
         return kernel(**arrays)
 
     def _check_names(self, sizes: Iterable[str]) -> None:
@@ -228,7 +238,7 @@ class AnySizeKernel(LocatingAtSizes):
     def _sizes_of(self, arrays: Mapping[str, Any]) -> dict[str, int]:
         """The sizes that the shapes of arrays tell, those with dimensions of 1 too many last. TileError where a rank is wrong or
         two arrays disagree."""
-        shapes = {n: to_numpy(v, n).shape for n, v in arrays.items()}
+        shapes = {n: shape_of(v, n) for n, v in arrays.items()}
         known: dict[str, tuple[int, str]] = {}
         given = [a for a in self.arguments if a.shape is not None and a.name in arrays]
         for a in sorted(given, key=lambda a: len(shapes[a.name]) != len(a.shape or ())):
@@ -262,7 +272,7 @@ def told_by_call(template: Template, args: Sequence[Any], kwargs: Mapping[str, A
     with in_source(template.source):
         given = {n: v for n, v in kwargs.items() if n not in template.sizes}
         arrays = by_name(list(template.tensor_dims()), args, given)
-        shapes = {name: to_numpy(v, name).shape for name, v in arrays.items()}
+        shapes = {name: shape_of(v, name) for name, v in arrays.items()}
         return arrays, {**template.sizes_of(shapes), **sizes}
 
 
@@ -322,6 +332,10 @@ def _example(names: Iterable[str]) -> str:
 
 def nothing_done(tensors: Sequence[Tensor], outputs: Iterable[int], arrays: Mapping[str, Any]) -> Any:
     """What a call without blocks gives: arrays that are passed in stay as they are, those given back have to be empty."""
+    if on_npu(arrays.values()):
+        like, made = next(iter(arrays.values())), [tensors[i] for i in outputs]
+        found = [new_empty(like, empty(t).shape, t) for t in made]
+        return found[0] if len(found) == 1 else found or None
     for t in tensors:
         if t.name in arrays:
             check_argument(t, to_numpy(arrays[t.name], t.name))

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from tile_eg.errors import TileError, TileWarning
 from tile_eg.ir.arrays import check_argument, ending_at, numpy_dtype, signature
 from tile_eg.ir.kept import KeptKernel
+from tile_eg.jit.told import levels
 from tile_eg.ops.types import BF16, I4, NARROW, DType, dtype_of
 
 if TYPE_CHECKING:
@@ -45,14 +46,19 @@ def to_numpy(value: Any, name: str) -> np.ndarray:
     if value.device.type != "cpu":
         raise TileError(f"argument {name} is on {value.device}, and the simulator takes CPU tensors", help="call .cpu() on it")
     torch = sys.modules["torch"]
-    if value.requires_grad and torch.is_grad_enabled():
-        message = f"argument {name} requires a gradient, and a kernel has none: what comes out would not depend on it"
-        raise TileError(message, help=f"pass {name}.detach(), or call the kernel under torch.no_grad()")
+    check_no_gradient(value, name)
     if value.layout is not torch.strided:
         raise TileError(f"argument {name} is {value.layout}, and a kernel takes dense tensors", help="call .to_dense() on it")
     if (of := _by_bits(value.dtype)) is not None:
         return value.detach().view(torch.int8 if of.bytes == 1 else torch.int16).numpy().view(numpy_dtype(of))
     return value.detach().numpy()
+
+
+def check_no_gradient(value: Any, name: str) -> None:
+    """TileError for a torch tensor of which a gradient would be asked."""
+    if value.requires_grad and sys.modules["torch"].is_grad_enabled():
+        message = f"argument {name} requires a gradient, and a kernel has none: what comes out would not depend on it"
+        raise TileError(message, help=f"pass {name}.detach(), or call the kernel under torch.no_grad()")
 
 
 def _two_in_a_byte(x: np.ndarray) -> np.ndarray:
@@ -115,7 +121,7 @@ def fitted(kernel: Kernel | KeptKernel, given: Mapping[str, np.ndarray]) -> dict
     for t in tensors:
         check_argument(ending_at(t, arrays[t.name].size) if kept else t, arrays[t.name])
         if note := _note(t, given[t.name].size, prod(t.shape)):
-            warnings.warn(f"note: {note}", TileWarning, stacklevel=5)
+            warnings.warn(f"note: {note}", TileWarning, stacklevel=levels())
     return arrays
 
 

@@ -8,11 +8,15 @@ from typing import TYPE_CHECKING, Any
 from tile_eg.errors import TileError
 from tile_eg.ir.kept import KeptKernel
 from tile_eg.ir.kernel import Kernel, added_to
+from tile_eg.jit.profiling import launched
+from tile_eg.simulator.limits import CALL, Limits
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from tile_eg.search.compiler import Run
+    from tile_eg.jit.kernel_cache import Restored
+    from tile_eg.search.any_size import AtSizes
+    from tile_eg.search.compiler import Lowered, Run
 
 
 def check_writable(kernel: Kernel | KeptKernel, arrays: Mapping[str, np.ndarray]) -> None:
@@ -44,3 +48,9 @@ def taken(kernel: Any, lowered: Any, arrays: Mapping[str, np.ndarray]) -> dict[s
     if not kept:
         check_indices(kernel, inputs)
     return inputs
+
+
+def run_lowered(lowered: Lowered | Restored | AtSizes, arrays: Mapping[str, np.ndarray], limits: Limits = CALL) -> Run:
+    """A run in the simulator; what it finds wrong in the emitted text is an InternalError."""
+    launched(lowered)
+    return lowered.run(taken(lowered.kernel, lowered, arrays), seconds=limits.seconds, memory=limits.bytes)

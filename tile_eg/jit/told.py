@@ -30,6 +30,14 @@ def told(function: F) -> F:
     return call  # type: ignore[return-value]
 
 
+def levels() -> int:
+    """How many levels up from its caller, who is the first, the author's own line is: for `warnings.warn`."""
+    frame, count = sys._getframe(1), 1
+    while frame.f_code.co_filename.startswith(HOUSE) and frame.f_back is not None:
+        frame, count = frame.f_back, count + 1
+    return count
+
+
 def shown(error: TileError, trace: TracebackType | None) -> str:
     """What a script that ends with a mistake prints: the message, and the author's line that led to it."""
     frames = [f for f in traceback.extract_tb(trace) if not f.filename.startswith(HOUSE)]

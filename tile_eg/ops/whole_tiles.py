@@ -17,7 +17,11 @@ Shape = tuple[int, ...]
 Numbers = tuple[int, int]
 WORDS = (F16, F32, I16, I32, U16, U32)
 SORTED = 32
-"""Elements that one instruction sorts."""
+"""Elements that one repeat of an instruction sorts."""
+MOST_SORTED = 255 * SORTED
+"""Elements that are sorted at once: the repeats of an instruction."""
+LONGEST = 4095
+"""Pairs of a list that is merged (`MrgSort4Info.elementLengths`)."""
 
 
 @dataclass(frozen=True)
@@ -80,6 +84,8 @@ def _gather_shape(shapes: tuple[Shape, ...], numbers: Numbers) -> Shape | str:
 
 def _every_shape(shapes: tuple[Shape, ...], numbers: Numbers) -> Shape | str:
     first, step = numbers
+    if (first, step) not in PATTERNS:
+        return f"every second or fourth element can be taken, every(x, 1, 2), not steps of {step} from {first} on"
     count = prod(shapes[0])
     return (-(-(count - first) // step),) if first < count else f"there is no element {first} of {count}"
 
@@ -88,6 +94,8 @@ def _sort_shape(shapes: tuple[Shape, ...], numbers: Numbers) -> Shape | str:
     count, keep = numbers
     if not 0 < count <= prod(shapes[0]):
         return f"{count} of {prod(shapes[0])} elements cannot be sorted"
+    if count > MOST_SORTED:
+        return f"{MOST_SORTED} elements can be sorted at once, not {count}: sort parts of them, and merge what is kept of each"
     if not 0 < keep <= padded(count):
         return f"{count} elements are {padded(count)} pairs when they are sorted, not {keep}"
     return (2 * keep,)
@@ -149,6 +157,8 @@ def _reshaped(shapes: tuple[Shape, ...], numbers: Numbers) -> Shape | str:
 def _merge_shape(shapes: tuple[Shape, ...], numbers: Numbers) -> Shape | str:
     if any(2 * n != prod(s) for n, s in zip(numbers, shapes, strict=True)):
         return "pairs of a value and an index are merged: an even number of elements"
+    if max(numbers) > LONGEST:
+        return f"lists of up to {LONGEST} pairs can be merged, not of {max(numbers)}"
     return (2 * sum(numbers),)
 
 

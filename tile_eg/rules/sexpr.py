@@ -69,10 +69,15 @@ def parse_placed(text: str) -> Iterator[Placed]:
 
 def heads(form: Form) -> set[str]:
     """The names that stand first in a form and in the forms inside it."""
-    if isinstance(form, str) or not form:
-        return set()
-    first = {form[0]} if isinstance(form[0], str) else set()
-    return first.union(*map(heads, form))
+    found: set[str] = set()
+    left = [form]
+    while left:
+        part = left.pop()
+        if isinstance(part, tuple) and part:
+            if isinstance(part[0], str):
+                found.add(part[0])
+            left += part
+    return found
 
 
 def show(form: Form, bound: Mapping[str, Form]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 
@@ -20,7 +20,7 @@ RECORDED = ("P", "PT", "Cfg", "PStt", "PSt", "PL", "V", "Lp")
 
 @dataclass(frozen=True)
 class Rule:
-    """One rule. `maths` is generated from the rule itself.
+    """One rule, with its own `conditions` and `actions`.
 
     `makes` names the constructors that its actions build, `needs` those that its conditions look for. `within` is how far its
     sides may be apart, of a rule between values that is inexact.
@@ -30,10 +30,16 @@ class Rule:
     theory: str
     law: str
     ruleset: str
-    maths: str
     makes: frozenset[str]
     needs: frozenset[str]
+    conditions: Form = field(compare=False, repr=False)
+    actions: Form = field(compare=False, repr=False)
     within: Bound | None = None
+
+    @property
+    def maths(self) -> str:
+        """What it says, as a line of maths."""
+        return _maths(self.conditions, self.actions, self.ruleset)
 
     @property
     def needs_bound(self) -> bool:
@@ -124,7 +130,7 @@ def read_theory(name: str, text: str, sorts: dict[str, str]) -> Theory:
         law = str(options.get(":law", "fact"))
         made, needed = (frozenset(heads(part)) for part in (actions, conditions))
         within = _bound(options, f"theory {name}, rule {rule_name}")
-        rules.append(Rule(rule_name, name, law, ruleset, _maths(conditions, actions, ruleset), made, needed, within))
+        rules.append(Rule(rule_name, name, law, ruleset, made, needed, conditions, actions, within))
         body = show_form(("rule", conditions, _with_record(conditions, actions, rule_name, sorts)))
         out.append(f'{body[:-1]} :ruleset {ruleset} :name "{rule_name}")')
     return Theory(name, tuple(out), tuple(rules))

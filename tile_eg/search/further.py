@@ -31,14 +31,14 @@ def _new(form: Form, schedules: list[Schedule]) -> Made:
     known = {frozenset(n.index for n in c.schedule.nodes) for c in form.candidates if c.schedule.graph is form.graph}
     fresh = [s for s in schedules if frozenset(n.index for n in s.nodes) not in known]
     planned, dropped = plan_each(fresh, form.setting.chip)
-    return Made(ranked(planned, form.setting.model), dropped)
+    return Made(ranked(planned, form.setting.model), dropped, why="no schedule that was not there")
 
 
 def _otherwise(form: Form) -> Made:
     """The best schedule of one phase with each open decision taken otherwise, everything else as good as it gets."""
     best = next((c for c in form.candidates if c.schedule.graph is form.graph and not c.schedule.persistent), None)
     if best is None:
-        return Made()
+        return Made(why="no schedule of the e-graph has a block for each tile")
     return _new(form, list(_flipped(form, best)))
 
 

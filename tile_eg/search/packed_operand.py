@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
-from tile_eg.search.bounds import floor
+from tile_eg.search.bounds import floor, timing, unhindered
 from tile_eg.search.candidates import Candidate, Dropped, fastest_first, plan_each, ranked
-from tile_eg.search.form import Form
+from tile_eg.search.form import Form, Setting
 from tile_eg.search.moves import MOVES
 from tile_eg.search.persistent import best_persistent
 from tile_eg.search.queue import Made, Offer
@@ -17,12 +18,13 @@ from tile_eg.search.split_k import schedules_of
 
 if TYPE_CHECKING:
     from tile_eg.egraph import Node
+    from tile_eg.extract.schedule import Schedule
     from tile_eg.ir.values import Values
 
 
 def offers(form: Form, candidate: Candidate) -> Iterator[Offer]:
     """Each operand that a rule offers to pack, once a form has a persistent candidate whose loads bound it."""
-    if not candidate.schedule.persistent or candidate.schedule.parts or candidate.planned.timeline.bound != "AIC.MTE2":
+    if not candidate.schedule.persistent or candidate.schedule.parts or timing(candidate).bound != "AIC.MTE2":
         return
     for node in (g for g in form.grids if g.op == "Strips" and g.payload[0] not in form.offered):
         bound, tensor = floor(candidate, form.setting.chip), node.payload[0]
@@ -41,12 +43,14 @@ def made_of(node: Node, form: Form) -> Made:
 
     first, setting = best_persistent(form), form.setting
     if first is None or first.schedule.grid is None:
-        return Made()
+        return Made(why="no kernel goes through the tiles core by core")
     values = with_strips(form.values, node.payload[0])
     beside = tiles_beside(first.planned.program, values, setting.chip)
-    found, dropped = _from_strips(values, first.schedule.grid, form) if beside else ((), ())
+    if not beside:
+        return Made(why="once the copy is made, no whole turn of tiles is left to load from it")
+    found, dropped = _from_strips(values, first, form)
     if not found:
-        return Made((), dropped)
+        return Made((), dropped, why="no schedule loads from strips")
     schedules = []
     for n in beside:
         second = replace(found[0].schedule, tiles=(n, values.blocks - n))
@@ -55,13 +59,27 @@ def made_of(node: Node, form: Form) -> Made:
     return Made(ranked(launches, setting.model), (*dropped, *failed))
 
 
-def _from_strips(values: Values, grid: Node, form: Form) -> tuple[tuple[Candidate, ...], Dropped]:
-    """The persistent kernels that load from strips, ranked; also with their results in halves."""
+def _from_strips(values: Values, first: Candidate, form: Form) -> tuple[tuple[Candidate, ...], Dropped]:
+    """The persistent kernels that load from strips, in the order of tiles of the `first` phase, ranked; also with their results
+    in halves. What is known to be slower before it has flags is not planned."""
     from tile_eg.extract.grid import in_halves, with_grid
 
-    setting = form.setting
-    planned, dropped = plan_each([with_grid(s, grid, setting.chip) for s in schedules_of(values, setting)], setting.chip)
-    found = ranked(planned, setting.model)
+    setting, grid = form.setting, first.schedule.grid
+    assert grid is not None
+    whole = [with_grid(s, grid, setting.chip) for s in schedules_of(values, setting)]
+    found, dropped = _best_first(whole, (), first, setting)
     halved = [s for c in found if c.schedule.persistent and (s := in_halves(c.schedule))]
-    more, _ = plan_each(halved, setting.chip)
-    return fastest_first((*found, *ranked(more, setting.model))), dropped
+    return _best_first(halved, found, first, setting)[0], dropped
+
+
+def _best_first(
+    schedules: list[Schedule], known: tuple[Candidate, ...], like: Candidate, setting: Setting
+) -> tuple[tuple[Candidate, ...], Dropped]:
+    """The candidates that are `known`, and those of the schedules that may be faster than all before them, ranked."""
+    bounds = [unhindered(s, setting.chip, like) for s in schedules]
+    dropped: Dropped = ()
+    for bound, schedule in sorted(zip(bounds, schedules, strict=True), key=itemgetter(0)):
+        if not known or bound < known[0].microseconds:
+            planned, failed = plan_each([schedule], setting.chip)
+            known, dropped = fastest_first((*known, *ranked(planned, setting.model))), (*dropped, *failed)
+    return known, dropped

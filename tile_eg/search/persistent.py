@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING
 
 from tile_eg.report.text import duration
-from tile_eg.search.bounds import floor
+from tile_eg.search.bounds import floor, unhindered
 from tile_eg.search.candidates import Candidate, plan_each, ranked
 from tile_eg.search.form import Form
 from tile_eg.search.moves import MOVES
@@ -17,6 +17,7 @@ from tile_eg.search.queue import Made, Offer
 
 if TYPE_CHECKING:
     from tile_eg.egraph import Node
+    from tile_eg.extract.schedule import Schedule
 
 ORDERS = 3
 """Orders of tiles that are looked at for one number of cores: what brings the loads in the quickest."""
@@ -29,10 +30,11 @@ def offers(form: Form, candidate: Candidate) -> Iterator[Offer]:
         return
     if not schedule.persistent:
         if any(g.op == "Persistent" for g in form.grids):
-            make = partial(_persistent, form, candidate)
             bound, weight = floor(candidate, form.setting.chip), 2 if schedule.loops else 1
-            group = f"persistent on {_cores(form, candidate)}"
-            yield Offer(MOVES["persistent-grid"], _timed(candidate), bound, make, form, group, weight=weight)
+            group, made = f"persistent on {_cores(form, candidate)}", cache(partial(_persistent, form, candidate))
+            closer = partial(_least, form, candidate, made)
+            make = partial(_planned, form, made)
+            yield Offer(MOVES["persistent-grid"], _timed(candidate), bound, make, form, group, weight=weight, closer=closer)
         return
     bound = floor(candidate, form.setting.chip)
     yield Offer(MOVES["split-result"], _timed(candidate), bound, partial(_in_halves, form, candidate), form)
@@ -65,12 +67,25 @@ def _cores(form: Form, candidate: Candidate) -> int:
     return blocks_at_once(candidate.planned.program, form.setting.chip)
 
 
-def _persistent(form: Form, candidate: Candidate) -> Made:
+def _persistent(form: Form, candidate: Candidate) -> list[Schedule]:
+    """The candidate's schedule with a block for each core, its tiles in the order whose loads are the quickest."""
     from tile_eg.extract.grid import with_grids
 
-    chip = form.setting.chip
-    grids = _orders(form, candidate)[:1]
-    planned, dropped = plan_each([s for g in grids for s in with_grids(candidate.schedule, g, chip)], chip)
+    return [s for g in _orders(form, candidate)[:1] for s in with_grids(candidate.schedule, g, form.setting.chip)]
+
+
+def _least(form: Form, candidate: Candidate, made: Callable[[], list[Schedule]]) -> float:
+    """What the persistent kernels take at the least where that is more than another one of the form takes; 0 where it is not.
+
+    Of other forms' times it says nothing: other orders of tiles and packed operands, made of a form's best, have other loads.
+    """
+    best = best_persistent(form, _cores(form, candidate))
+    least = min((unhindered(s, form.setting.chip, candidate) for s in made()), default=0.0) if best else 0.0
+    return least if best and least >= best.microseconds else 0.0
+
+
+def _planned(form: Form, made: Callable[[], list[Schedule]]) -> Made:
+    planned, dropped = plan_each(made(), form.setting.chip)
     return Made(ranked(planned, form.setting.model), dropped)
 
 
@@ -79,8 +94,9 @@ def _in_halves(form: Form, candidate: Candidate) -> Made:
     from tile_eg.extract.grid import in_halves
 
     halved = in_halves(candidate.schedule)
-    planned, dropped = plan_each([halved] if halved else [], form.setting.chip)
-    return Made(ranked(planned, form.setting.model), dropped)
+    if halved is None:
+        return Made(why="there is no one product whose result could leave L0C in halves, or it does already")
+    return _planned(form, lambda: [halved])
 
 
 def _reordered(form: Form, grid: Node) -> Made:
@@ -89,7 +105,7 @@ def _reordered(form: Form, grid: Node) -> Made:
 
     best = best_persistent(form, grid.payload[0])
     if best is None or best.schedule.grid is grid:
-        return Made()
+        return Made(why="the best one has its tiles in this order")
     schedule = replace(best.schedule, grid=grid)
     return Made(ranked([(schedule, Planned(reordered(best.planned.program, schedule), form.setting.chip))], form.setting.model))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from heapq import heappop, heappush
 from time import perf_counter
 
@@ -17,11 +17,15 @@ from tile_eg.search.planned import stage
 
 @dataclass(frozen=True)
 class Made:
-    """What a move gives: candidates of the form that it was made on, or a form of its own; and what could not be planned."""
+    """What a move gives: candidates of the form that it was made on, or a form of its own; and what could not be planned.
+
+    `why` says of a move that gives nothing what stands against it.
+    """
 
     candidates: tuple[Candidate, ...] = ()
     dropped: Dropped = ()
     form: Form | None = None
+    why: str = ""
 
     @property
     def microseconds(self) -> float | None:
@@ -36,7 +40,7 @@ class Offer:
     counted together (None: all of the move), of which `least` are made at any effort; `weight` is as how many it counts.
 
     `bound` are microseconds that what it makes will take at the least: from the timeline's busy pipes, or from the quick estimate
-    less what that may be wrong by.
+    less what that may be wrong by. `closer` gives a bound that costs more to know: it is asked when the offer's turn has come.
     """
 
     move: Move
@@ -47,6 +51,7 @@ class Offer:
     group: Hashable = None
     least: int = 0
     weight: int = 1
+    closer: Callable[[], float] | None = None
 
     @property
     def key(self) -> tuple[Hashable, ...]:
@@ -108,7 +113,18 @@ class Queue:
                 self.waiting.append(offer)
             else:
                 self.spent[offer.key] += offer.weight
-                self._make(offer)
+                self._take_up(offer)
+
+    def _take_up(self, offer: Offer) -> None:
+        """Makes a move, unless the closer look at its bound shows that it cannot win."""
+        bound = offer.bound
+        if offer.closer:
+            with self.setting.step(offer.move.name):
+                bound = offer.closer()
+        if bound >= self.best:
+            self.tried.append(Tried(replace(offer, bound=bound), False, why="its bound is no better than the best"))
+        else:
+            self._make(offer)
 
     def close(self) -> tuple[Tried, ...]:
         """All that was tried; what still waits was left to the budget."""
@@ -130,7 +146,7 @@ class Queue:
         timings[offer.move.name] = timings.get(offer.move.name, 0.0) + perf_counter() - start - inside
 
     def _found(self, offer: Offer, made: Made) -> None:
-        why = next((str(error) for _, error in made.dropped), "")
+        why = next((str(error) for _, error in made.dropped), made.why)
         self.tried.append(Tried(offer, True, made.microseconds, "" if made.microseconds else why))
         if made.form is not None:
             self.add(made.form)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from tile_eg.errors import TileError
 from tile_eg.extract.parts import least_cycles
+from tile_eg.search.bounds import timing
 from tile_eg.search.candidates import Candidate, Dropped, plan_each, ranked
 from tile_eg.search.form import Form, Setting, extraction_of
 from tile_eg.search.moves import MOVES
@@ -31,7 +32,7 @@ def offers(form: Form) -> Iterator[Offer]:
     from tile_eg.transforms.split_k import in_parts
 
     chip, best = form.setting.chip, form.candidates[0]
-    time = best.planned.timeline
+    time = timing(best)
     one = in_parts(form.values, 1).bytes
     for node in offered:
         if node.op == "Added" and form.values.blocks * node.payload[0] > chip.cube_cores:

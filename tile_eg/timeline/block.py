@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from tile_eg.ir.index import BLOCK, SUB
+from tile_eg.ir.index import BLOCK, ONE, SUB, bounds
 from tile_eg.ir.machine import cores as cores_of
-from tile_eg.ir.program import AIC, AIV, Program
+from tile_eg.ir.program import AIC, AIV, Instr, Loop, Node, Program, Tasks
 from tile_eg.timeline.cores import Core, Handover, Record, Span, StreamError
 from tile_eg.timeline.expressions import Settler
 from tile_eg.timeline.steady import Together
@@ -40,6 +40,27 @@ def run_block(program: Program, pricer: Pricer, block: int, *, exact: bool = Fal
     run_cores(cores, exact=exact)
     twice = 2 if program.halves or cores_of(program.kernel_type)[1] == 2 else 1
     return summed(cores, {AIC: 1, AIV: twice}, kept)
+
+
+def least_busy(program: Program, pricer: Pricer) -> dict[tuple[str, str], float]:
+    """Cycles by (core, pipe) of the block with the most tiles, in instructions that surely run, at their smallest sizes."""
+    out: dict[tuple[str, str], float] = {}
+    for core, nodes in ((AIC, program.cube), (AIV, program.vector)):
+        ranges = Settler(nodes, {BLOCK: 0, SUB: 0}).ranges
+        for i, times in _surely_run(nodes, 1):
+            rows, cols, depth = (bounds(e, ranges)[0] for e in (i.rows, i.cols, i.depth))
+            if min(rows, cols, depth) > 0:
+                out[core, i.pipe] = out.get((core, i.pipe), 0.0) + times * pricer.price(i, rows, cols, depth).busy
+    return out
+
+
+def _surely_run(nodes: Sequence[Node], times: int) -> Iterator[tuple[Instr, int]]:
+    """The instructions that no guard may leave out, and how often each runs."""
+    for n in nodes:
+        if isinstance(n, Instr) and n.when == ONE:
+            yield n, times
+        elif isinstance(n, Loop) and (n.until is None or isinstance(n, Tasks)):
+            yield from _surely_run(n.body, times * n.trips)
 
 
 def run_cores(cores: Sequence[Core], *, exact: bool = True) -> None:

@@ -19,7 +19,7 @@ from tile_eg.ir.program.any_size import at_sizes
 from tile_eg.ir.program.tasks import inlined
 from tile_eg.ir.sharing import once
 from tile_eg.timeline.accesses import accesses, sharing
-from tile_eg.timeline.block import Block, run_block
+from tile_eg.timeline.block import Block, least_busy, run_block
 from tile_eg.timeline.cores import Span, StreamError
 from tile_eg.timeline.guards import Loads, loads
 from tile_eg.timeline.meetings import joined, phases
@@ -45,12 +45,9 @@ def run(program: Program, chip: Chip, *, exact: bool = False, record: bool = Tru
 
 
 def _run(program: Program, chip: Chip, exact: bool, record: bool) -> Timeline:
-    at_once = blocks_at_once(program, chip)
-    found = accesses(program)
-    handed = handed_over(program, chip.l2_reach)
-    missed = misses(program, found, chip.l2_reach, at_once) | {id(a.instr): 0.0 for a in found if a.window.tensor in handed}
-    chip = with_reads(chip, read_share(found, missed, handed))
-    work, in_step = loads(program, at_once), sharing(found, min(program.blocks, at_once))
+    at_once, handed = blocks_at_once(program, chip), handed_over(program, chip.l2_reach)
+    chip, missed, in_step = _met(program, chip, at_once, handed)
+    work = loads(program, at_once)
     block = _slowest_block(program, Pricer(program, chip, work.mean, missed, in_step), work, exact, record)
     waves, rest = wave_count(program, chip), program.blocks % at_once
     share = _shares(program, at_once) if waves == 1 else dict.fromkeys((AIC, AIV), work.share)
@@ -80,6 +77,26 @@ def _run(program: Program, chip: Chip, exact: bool, record: bool) -> Timeline:
         handovers=block.handovers,
         extrapolated=block.extrapolated,
     )
+
+
+def _met(
+    program: Program, chip: Chip, at_once: int, handed: Collection[str]
+) -> tuple[Chip, dict[int, float], dict[int, float]]:
+    """The chip as the program meets it, and by `id` of a load which share of it comes from HBM and how many cores read it."""
+    found = accesses(program)
+    missed = misses(program, found, chip.l2_reach, at_once) | {id(a.instr): 0.0 for a in found if a.window.tensor in handed}
+    return with_reads(chip, read_share(found, missed, handed)), missed, sharing(found, min(program.blocks, at_once))
+
+
+def least(program: Program, chip: Chip) -> float:
+    """Microseconds that `run` finds at the least for a program without meetings of all cores, whatever flags it has or will have:
+    the launch, and what the busiest pipe of a block does in instructions that no guard may leave out."""
+    program = inlined(at_sizes(program))
+    at_once = blocks_at_once(program, chip)
+    own, missed, in_step = _met(program, chip, at_once, handed_over(program, chip.l2_reach))
+    busy = least_busy(program, Pricer(program, own, loads(program, at_once).mean, missed, in_step))
+    launch = chip.launch_us(started(program, at_once), program.kernel_type.startswith("MIX"))
+    return launch + chip.microseconds(max(busy.values(), default=0.0))
 
 
 def wave_count(program: Program, chip: Chip) -> int:

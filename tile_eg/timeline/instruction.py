@@ -11,7 +11,7 @@ from math import gcd
 
 from tile_eg.chips.model import Chip, Path, VectorCost
 from tile_eg.errors import TileError
-from tile_eg.ir.machine import BLOCK_ELEMENTS, DOT_PARTS, STRIP, block_steps
+from tile_eg.ir.machine import BLOCK_ELEMENTS, DOT_PARTS, STRIP, block_steps, halves
 from tile_eg.ir.program import AIV, COMPARE, PIPES
 from tile_eg.ops.repeats import REPEATED
 from tile_eg.ops.types import F32, DType
@@ -297,7 +297,7 @@ def _block_reduce(chip: Chip, name: str, work: Work, cold: bool, steps: Sequence
         elif step == "whole":
             total += repeat_cycles(chip, whole, work.rows, False) + whole.fixed
         else:
-            folds = cols // left - 1
+            folds = -(-cols // left) - 1 + (cols < 2 * left)  # what begins with less than two chunks begins with a copy
             total += _chunks(chip, fold, folds, work.rows, False) + folds * fold.fixed
         cols = left
     last = whole if steps[-1][0] == "whole" else blocks
@@ -313,9 +313,12 @@ def _row_dot(chip: Chip, work: Work, cold: bool) -> float:
 
 
 def _col_reduce(name: str) -> Callable[[Chip, Work, bool], float]:
-    """The first row copied, then one add (max, min) a further row, each behind the one before it."""
+    """The first row copied, then one add (max, min) a further row, each behind the one before it; or half of the rows upon the
+    other half."""
 
     def rule(chip: Chip, work: Work, cold: bool) -> float:
+        if work.form == "halves":
+            return _by_halves(chip, _cost(chip, name, work.dtype.bytes), work, cold)
         repeats = -(-work.cols // chip.vector.lanes(work.dtype))
         fold = _cost(chip, name, work.dtype.bytes)
         first = repeat_cycles(chip, _cost(chip, "copy", work.dtype.bytes), repeats, False)
@@ -323,6 +326,15 @@ def _col_reduce(name: str) -> Callable[[Chip, Work, bool], float]:
         return first + (work.rows - 1) * each + (fold.fixed if cold else 0.0)
 
     return rule
+
+
+def _by_halves(chip: Chip, fold: VectorCost, work: Work, cold: bool) -> float:
+    """Each step behind the one before it; the halves of the rows may lie in one bank group."""
+    total, lanes = 0.0, chip.vector.lanes(work.dtype)
+    for rows, odd in halves(work.rows):
+        total += repeat_cycles(chip, fold, -(-rows * work.cols // lanes), True) + fold.fixed
+        total += repeat_cycles(chip, fold, -(-work.cols // lanes), True) + fold.fixed if odd else 0.0
+    return total - (0.0 if cold else fold.fixed)
 
 
 def _choice(chip: Chip, work: Work, cold: bool) -> float:

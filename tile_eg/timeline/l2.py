@@ -74,9 +74,13 @@ class _Cache:
 
     def touch(self, key: tuple[str, int], size: int) -> bool:
         """Whether it was there."""
-        before = self.held.pop(key, None)
-        self.held[key] = max(size, before or 0)
-        self.bytes += self.held[key] - (before or 0)
+        before = self.held.get(key)
+        if before is not None and before >= size:
+            self.held.move_to_end(key)
+            return True
+        self.held.pop(key, None)
+        self.held[key] = size
+        self.bytes += size - (before or 0)
         while self.bytes > self.capacity:
             self.bytes -= self.held.popitem(last=False)[1]
         return before is not None

@@ -6,7 +6,7 @@ Python's.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from tile_eg.ir.index import BLOCK, EACH, ONE, ZERO, Expr, Interval, bounds, terms_of, variables
@@ -18,33 +18,52 @@ from tile_eg.ir.values import Term, Values, reachable
 from tile_eg.transforms.k_tiling import loops_of_products
 
 PIECE = 128  # columns that the copy takes at a time
+SEPARATOR = " and "
 
 
 def copyable(values: Values, long: int) -> list[str]:
-    """Matrices of 16-bit elements that are only read, by tiles of short rows that move down them in loops of products.
+    """Matrices of 16-bit elements that are only read, by tiles of short rows that move in loops of products.
 
-    Rows of up to two bursts are short, where `long` bytes are one: ND2NZ takes a start for each.
+    Rows of up to two bursts are short, where `long` bytes are one: ND2NZ takes a start for each. Tiles that move along their rows
+    may as well be loaded for several trips at a time, so that of these only the largest of a trip is worth a copy.
     """
     loads: dict[str, list[Term]] = {}
     for t in reachable(values):
         if t.op == "load" and t.args[0].op == "given":
             loads.setdefault(t.args[0].args[0].name, []).append(t)
-    loops = loops_of_products(values)
+    inner = {values.variables[loop] for loop in loops_of_products(values)}
     read = [t for t in values.tensors if t.name in loads and not t.output and len(t.shape) == 2 and t.dtype.bytes == 2]
+    largest = max((x.rows * x.cols for xs in loads.values() for x in xs if _steps(x, inner)), default=0)
     whole = (t for t in read if t.shape[1] % PIECE == 0)
-    return [t.name for t in whole if all(_short_and_down(values, t, x, loops, long) for x in loads[t.name])]
+    return [t.name for t in whole if all(_worth_it(values, t, x, _steps(x, inner), long, largest) for x in loads[t.name])]
 
 
-def _short_and_down(values: Values, tensor: Tensor, load: Term, loops: dict[int, int], long: int) -> bool:
-    """Whether the tiles of a load move by whole rows from trip to trip, and have a place in the copy."""
-    moved = terms_of(load.args[1])
-    steps = [c for e, c in moved.items() if e.op == "var" and e.args[0] in {values.variables[x] for x in loops}]
+def _steps(load: Term, loops: set[str]) -> list[int]:
+    """By how many elements a load moves on from trip to trip of each of the loops with these variables."""
+    return [c for e, c in terms_of(load.args[1]).items() if e.op == "var" and e.args[0] in loops]
+
+
+def _worth_it(values: Values, tensor: Tensor, load: Term, steps: list[int], long: int, largest: int) -> bool:
+    """Whether the tiles of a load have short rows, move by whole rows or strips, and have a place in the copy."""
     short = load.rows > 1 and load.cols * tensor.dtype.bytes < 2 * long and load.args[2] == tensor.shape[1]
-    return short and any(c % tensor.shape[1] == 0 for c in steps) and place(values, tensor, load.args[1]) is not None
+    down = any(c % tensor.shape[1] == 0 for c in steps)
+    across = load.rows * load.cols == largest and any(c % STRIP == 0 for c in steps)
+    return short and (down or across) and place(values, tensor, load.args[1]) is not None
 
 
-def with_strips(values: Values, tensor: str) -> Values:
-    """The kernel with a tensor that holds another one in strips."""
+def together(tensors: Sequence[str]) -> list[str]:
+    """The sets of these tensors that are worth a copy, each as a text: all of them, and each alone."""
+    return [*([SEPARATOR.join(tensors)] if len(tensors) > 1 else []), *tensors]
+
+
+def with_strips(values: Values, tensors: str) -> Values:
+    """The kernel with a tensor for each one of a set that holds it in strips."""
+    for tensor in tensors.split(SEPARATOR):
+        values = _with_strips(values, tensor)
+    return values
+
+
+def _with_strips(values: Values, tensor: str) -> Values:
     source = next(t for t in values.tensors if t.name == tensor)
     name = free_names((f"{tensor}_strips",), {t.name for t in values.in_gm})[f"{tensor}_strips"]
     rows, cols = source.shape
@@ -86,4 +105,4 @@ def strides(values: Values) -> Iterator[tuple[str, str, int]]:
         yield tensor, name, next(t.shape[1] for t in values.shared if t.name == name)
 
 
-__all__ = ["copyable", "offsets", "place", "strides", "with_strips"]
+__all__ = ["copyable", "offsets", "place", "strides", "together", "with_strips"]

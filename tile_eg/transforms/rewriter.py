@@ -20,9 +20,12 @@ class Rewriter:
 
     def term(self, t: Term) -> Term:
         if t not in self.terms:
-            valid = {"vrows": self.anything(t.vrows), "vcols": self.anything(t.vcols)}
-            shape = {"rows": t.rows, "cols": t.cols, "dtype": t.dtype} | valid
-            self.terms[t] = self.builder.make(t.op, *map(self.anything, t.args), **(shape if t.vrows is not None else {}))
+            shape = {"rows": t.rows, "cols": t.cols, "dtype": t.dtype}
+            if t.vrows is None:  # no tile: a version of a tensor, or a scalar expression, which has a type
+                shape = {name: value for name, value in shape.items() if value}
+            else:
+                shape |= {"vrows": self.anything(t.vrows), "vcols": self.anything(t.vcols)}
+            self.terms[t] = self.builder.make(t.op, *map(self.anything, t.args), **shape)
         return self.terms[t]
 
     def anything(self, x: Any) -> Any:

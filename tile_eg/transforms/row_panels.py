@@ -17,7 +17,7 @@ from tile_eg.transforms.rewriter import over_blocks
 ROWS, COLS, NONE = "rows", "cols", "none"
 VARIABLE = "panel"
 FRACTAL = 16
-SHARED = 4  # rows that two vector cores can share
+ALONE = 1  # rows of what vector cores do
 PANELS = (2, 4, 8, 16)
 
 
@@ -28,7 +28,7 @@ class CannotSplit(Exception):
 def in_panels(values: Values, panels: int) -> Values | None:
     """The same kernel with the rows of its largest stored tile in `panels` passes; None where its rows cannot be told apart."""
     rows = max((t.args[3].rows for t in _stores(values)), default=1)
-    unit = FRACTAL if any(t.op == "matmul" for t in reachable(values)) else SHARED
+    unit = FRACTAL if any(t.op == "matmul" for t in reachable(values)) else ALONE
     if panels < 2 or rows % (panels * unit):
         return None
     try:

@@ -291,8 +291,9 @@ def _copy_params(s: Scope, i: Instr, far: Operand, near: Tile, rows: Expr, inwar
     size, pitch = s.dtype(far).bytes, s.buffer(near).pitch
     if pitch * size % 32 and rows != ONE:
         raise EmitError(f"{i.op}: rows of {near.buffer} do not start at 32-byte multiples", i.span)
-    length = s.field(i, "blockLen", i.cols * size, BURST_BYTES)
-    gm_gap = ix.wrap(stride_of(s, far) * size) - i.cols * size if rows != ONE else ZERO
+    loaded = (i.cols - i.bound) * size
+    length = s.field(i, "blockLen", loaded, BURST_BYTES)
+    gm_gap = ix.wrap(stride_of(s, far) * size) - loaded if rows != ONE else ZERO
     ub_gap = (ix.const(pitch * size // 32) - ceil_div(i.cols * size, 32)) if rows != ONE else ZERO
     gaps = [s.field(i, "stride", gm_gap, FIELD32), s.field(i, "stride", ub_gap, FIELD32)]
     first, second = gaps if inward else reversed(gaps)
@@ -302,7 +303,7 @@ def _copy_params(s: Scope, i: Instr, far: Operand, near: Tile, rows: Expr, inwar
 def _contiguous(s: Scope, i: Instr, far: Operand, near: Tile) -> int | None:
     """Elements to copy in one run of whole 32-byte blocks, or None."""
     rows, cols = i.rows.value, i.cols.value
-    if rows is None or cols is None or rows * cols * s.dtype(far).bytes % 32:
+    if rows is None or cols is None or rows * cols * s.dtype(far).bytes % 32 or i.bound != ZERO:
         return None
     return rows * cols if rows == 1 or (stride_of(s, far) == cols == s.buffer(near).pitch) else None
 
@@ -329,8 +330,10 @@ def _by_rows(s: Scope, i: Instr, far: Operand, near: Tile, inward: bool) -> list
 
 
 def _padding(s: Scope, i: Instr) -> str:
-    """What follows the last element of a row in its block of 32 bytes."""
+    """What follows the last element of a row in its block of 32 bytes, or the zeros before the first one."""
     dtype, each = s.dtype(i.dst), 32 // s.dtype(i.dst).bytes
+    if i.bound != ZERO:
+        return f"AscendC::DataCopyPadExtParams<{dtype.ascend}>(true, {s.cpp(i.bound)}, 0, {number(0.0, dtype)})"
     if i.pad is None or (i.cols % each).value == 0:
         return f"AscendC::DataCopyPadExtParams<{dtype.ascend}>()"
     right = s.cpp((each - i.cols % each) % each)

@@ -15,6 +15,11 @@ def bytes_of(s: Scope, i: Instr) -> list[str]:
     dst, src = tile(i, i.dst), tile(i, i.srcs[0])
     if s.buffer(src).dtype.bytes != 2 or s.buffer(dst).dtype.bytes != 1:
         raise EmitError(f"{i.op} takes elements of 16 bits", i.span)
+    if i.rows != ONE and i.form == "rows":
+        r = s.counter("row", i.rows)
+        to, of = (s.at(t, ix.var(r) * s.buffer(t).pitch) for t in (dst, src))
+        row = s.field(i, "count", i.cols // 2, 2**31 - 1)
+        return counted(r, s.cpp(i.rows), call("Adds", f"{to}.ReinterpretCast<int16_t>()", of, "int16_t(0)", row))
     if i.rows != ONE and s.buffer(dst).pitch != 2 * s.buffer(src).pitch:
         raise EmitError(f"{i.op}: rows lie as far apart on both sides", i.span)
     count = i.cols // 2 if i.rows == ONE else i.rows * s.buffer(src).pitch

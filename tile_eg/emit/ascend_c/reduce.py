@@ -29,7 +29,7 @@ from tile_eg.emit.ascend_c.vector import (
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import ONE, ZERO, Expr
 from tile_eg.ir.machine import BLOCK_ELEMENTS as BLOCK
-from tile_eg.ir.machine import DOT_PARTS, block_steps
+from tile_eg.ir.machine import DOT_PARTS, block_steps, halves
 from tile_eg.ir.machine import REPEAT_ELEMENTS as LANES
 from tile_eg.ir.program import REDUCE, Instr, Tile
 from tile_eg.ops.types import F32
@@ -109,9 +109,11 @@ def _whole(s: Scope, i: Instr, op: str, dst: Tile, src: View, mask: Expr) -> lis
 
 
 def col_reduce(s: Scope, i: Instr) -> list[str]:
-    """The first row, then each further row folded in: one barrier a row."""
+    """The first row, then each further row folded in: one barrier a row. By halves: one barrier a step."""
     op, dst, src = i.op.removeprefix("vcol"), tile(i, i.dst), tile(i, i.srcs[0])
     checked(s, i, [dst, src])
+    if i.form == "halves":
+        return _by_halves(s, i, op, dst, src)
     zero, cols, pitch = number(0.0, s.buffer(dst).dtype), s.cpp(i.cols), s.buffer(src).pitch
     first = call("Adds", s.at(dst), s.at(src), zero, cols)
     if i.rows == ONE:
@@ -120,6 +122,22 @@ def col_reduce(s: Scope, i: Instr) -> list[str]:
     s.ranges[r] = (1, max(1, s.high(i.rows) - 1))
     step = [BARRIER, *call(FOLDS[op], s.at(dst), s.at(dst), s.at(src, ix.var(r) * pitch), cols)]
     return [*first, *block(f"for (int32_t {r} = 1; {r} < {s.limit(i.rows)}; ++{r})", step)]
+
+
+def _by_halves(s: Scope, i: Instr, op: str, dst: Tile, src: Tile) -> list[str]:
+    """Half of the rows upon the other half, until one is left; one that is over joins the first. Whole rows without gaps."""
+    rows, cols = i.rows.value, i.cols.value
+    if not rows or not cols or s.buffer(src).pitch != cols or i.scratch is None:
+        raise EmitError(f"{i.op}: halves are of whole rows that lie side by side", i.span)
+    out: list[str] = []
+    for left, over in halves(rows):
+        into = i.scratch if left > 1 else dst
+        parts = [(src, left * cols, left)] + ([(src, 2 * left * cols, 1)] if over else [])
+        for n, (of, at, count) in enumerate(parts):
+            first = s.at(into if n else of)
+            out += [*call(FOLDS[op], s.at(into), first, s.at(_further(of, at)), str(count * cols)), BARRIER]
+        src = into
+    return out[:-1]
 
 
 def by_blocks(s: Scope, i: Instr, op: str, dst: Tile, src: Tile) -> list[str]:

@@ -10,12 +10,10 @@ from tile_eg.emit.ascend_c.index import EmitError, Scope, block, call, not_empty
 from tile_eg.emit.ascend_c.vector import BARRIER, REPEATS, copy, tile
 from tile_eg.ir.index import ONE, ZERO, const
 from tile_eg.ir.program import Instr, Tile
-from tile_eg.ops.whole_tiles import PATTERNS, SORTED, padded
+from tile_eg.ops.whole_tiles import LONGEST, PATTERNS, SORTED, padded
 
 LISTS = 4
 """Sorted lists that one merge takes."""
-LONGEST = 4095
-"""Pairs of a list that is merged (`MrgSort4Info.elementLengths`)."""
 
 
 @dataclass(frozen=True)

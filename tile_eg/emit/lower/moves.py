@@ -7,6 +7,7 @@ from dataclasses import replace
 from tile_eg.emit.lower.storages import Storages, shared
 from tile_eg.extract import Step
 from tile_eg.ir.index import EACH, SUB, ZERO, Expr, substitute, var, variables
+from tile_eg.ir.left_padding import without_padding
 from tile_eg.ir.program import Gm, Instr, Tile
 from tile_eg.ops.physical import Move
 from tile_eg.ops.types import I8, DType
@@ -44,11 +45,12 @@ def _from_gm(storages: Storages, step: Step, term: Move) -> Instr:
     where = storages.schedule.graph.demands[step.node.cls]
     tensor, offset, stride = step.node.payload[-5:-2]
     stride = storages.stride(tensor, stride)
+    offset, left = without_padding(offset)
     source = Gm(tensor, _offset(where.share, offset, where.tile.rows, where.tile.cols, stride), stride)
     rows, cols = storages.valid(step)
     if term.several_trips:
         return Instr(term.instruction, replace(storages.tile(step.dst), col=ZERO), (source,), rows, step.node.payload[1])
-    made = Instr(term.instruction, storages.tile(step.dst), (source,), rows, cols)
+    made = Instr(term.instruction, storages.tile(step.dst), (source,), rows, cols, bound=left)
     return replace(made, form="strips") if term.strips else made
 
 

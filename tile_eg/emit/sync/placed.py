@@ -4,18 +4,50 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import replace
+from typing import Any
 
-from tile_eg.emit.sync.tasks import lengths
 from tile_eg.emit.sync.trace import Layout, Path, Site
-from tile_eg.ir.index import ZERO, Expr, variables
-from tile_eg.ir.program import AIC, AIV, Instr, Loop, Node, Program, Tasks, Tile, When, walk
+from tile_eg.ir.index import ONE, ZERO, Expr, variables
+from tile_eg.ir.program import AIC, AIV, Gm, Instr, Loop, Node, Program, Tasks, Tile, When, walk
 from tile_eg.ir.program.tasks import counted_by
 
+ONLY_READ = Gm("", ZERO, 0)
+UNMINDED: dict[str, Any] = {
+    "scalar": 0.0, "other": 0.0, "relu": False, "swap": False, "atomic": False, "pad": None, "mode": "", "rules": (),
+}  # fmt: skip
+"""What synchronisation does not mind in an instruction."""
 Placed = Mapping[str, Mapping[Site, list[Node]]]  # by core and place
 
 
+def outlined(program: Program) -> Program:
+    """The program with that alone of each instruction on which synchronisation depends: where it works, not on what.
+
+    Loads from a tensor that nobody writes are alike, however its elements lie: only what arrives is in anybody's way.
+    """
+    layout = Layout(program)
+    return replace(program, cube=_outlines(program.cube, layout), vector=_outlines(program.vector, layout))
+
+
+def _outlines(nodes: tuple[Node, ...], layout: Layout) -> tuple[Node, ...]:
+    out: list[Node] = []
+    for n in nodes:
+        n = _outline(n, layout) if isinstance(n, Instr) else n
+        out.append(replace(n, body=_outlines(n.body, layout)) if isinstance(n, Loop | When) else n)
+    return tuple(out)
+
+
+def _outline(i: Instr, layout: Layout) -> Instr:
+    srcs = tuple(ONLY_READ if isinstance(o, Gm) and o.tensor not in layout.written else o for o in i.srcs)
+    form, unit, init = (i.form if i.pipe == "V" else "flat"), (ZERO if i.unit == ZERO else ONE), (ONE if i.init == ONE else ZERO)
+    out = replace(i, srcs=srcs, bound=ZERO, form=form, unit=unit, init=init, **UNMINDED)
+    parts = (isinstance(o, Gm) and o != ONLY_READ or isinstance(o, Tile) and o.buffer in layout.windowed for o in (i.dst, *srcs))
+    return out if i.op == "mmad" or i.pipe == "V" or any(parts) else replace(out, rows=ONE, cols=ONE, depth=ONE, transpose=False)
+
+
 def decided_by(program: Program) -> Hashable:
-    """All that synchronisation depends on: programs for which it is equal need the same flags and barriers at the same places.
+    """All that synchronisation depends on, but how many tiles a block has (`tasks.lengths`).
+
+    Programs for which both are equal need the same flags and barriers at the same places.
 
     How many blocks there are, and which tile a block takes when, is not in it, unless that decides how often a loop runs.
     """
@@ -23,7 +55,7 @@ def decided_by(program: Program) -> Hashable:
     counted = (program.blocks, program.lets, _lets(program)) if counted_by(program) else ()
     named = frozenset[str]().union(*(variables(e) for stream in streams for n in walk(stream) for e in _expressions(n)))
     ranges = tuple(sorted((name, values) for name, values in Layout(program).ranges.items() if name in named))
-    return program.buffers, streams, tuple(lengths(program)), ranges, counted
+    return program.buffers, streams, ranges, counted
 
 
 def _expressions(node: Node) -> Iterator[Expr]:

@@ -7,9 +7,9 @@ where a dependence within one pipe is still open.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 
 from tile_eg.emit.sync.counts import checked, usual
 from tile_eg.emit.sync.cross import CROSS_IDS, CrossEdge, cross_edges
@@ -17,7 +17,7 @@ from tile_eg.emit.sync.edges import Edge, Flag, Stream, candidates, join, join_o
 from tile_eg.emit.sync.ids import allocate
 from tile_eg.emit.sync.needed import Pair, Pairs, number
 from tile_eg.emit.sync.order import Op, Order, Verdict
-from tile_eg.emit.sync.placed import Placed, decided_by, with_flags
+from tile_eg.emit.sync.placed import Placed, decided_by, outlined, with_flags
 from tile_eg.emit.sync.tasks import lengths, with_tiles
 from tile_eg.emit.sync.trace import Counts, Dependence, Env, Instance, Layout, Path, Site, SyncError, Trace
 from tile_eg.emit.sync.walk import Walks
@@ -110,32 +110,38 @@ def synchronise(program: Program) -> Program:
 
     Raises SyncError where ids run out or no order of the two cores exists.
     """
-    return with_flags(program, once("flags", decided_by(program), lambda: _found(program)))
+    outline = outlined(program)
+    decided, walks, wrong = decided_by(outline), Walks(outline), ""
+    for tiles, others in lengths(outline):
+        found = once("flags", (decided, tiles, others), partial(_found, walks, tiles, others))
+        if not isinstance(found, str):
+            return with_flags(program, found)
+        wrong = found
+    raise SyncError(wrong)
 
 
-def _found(program: Program) -> Placed:
-    """What stands where in the program.
+def _found(walks: Walks, tiles: int, others: Sequence[int]) -> Placed | str:
+    """What stands where in the program, found at so many tiles of a block, or why it does not serve `others`.
 
     A loop over tiles, and one whose trips the block decides, is analysed at a few trips; what is found must serve more and fewer
     of them too, since blocks differ in how many they have. Numbers of trips that it does not serve are analysed together with the
     others.
     """
-    counts, walks = usual(program), Walks(program)
-    for tiles, others in lengths(program):
-        cases = [(tiles, counts)]
-        again = [*((n, counts) for n in others), *checked(program)]
-        for _ in range(MOST_CASES):
-            plans = _plans(walks, cases)
-            _drop_implied(plans)
-            ids = _allocate(plans)
-            _barriers(plans)
-            case, wrong = next(((c, text) for c in again if (text := _fault(walks, plans[0], c))), (None, ""))
-            if case is None:
-                return _placed(plans[0], ids)
-            if case[1] is counts:
-                break
-            cases.append(case)
-    raise SyncError(wrong)
+    counts = usual(walks.program)
+    cases = [(tiles, counts)]
+    again = [*((n, counts) for n in others), *checked(walks.program)]
+    for _ in range(MOST_CASES):
+        plans = _plans(walks, cases)
+        _drop_implied(plans)
+        ids = _allocate(plans)
+        _barriers(plans)
+        case, wrong = next(((c, text) for c in again if (text := _fault(walks, plans[0], c))), (None, ""))
+        if case is None:
+            return _placed(plans[0], ids)
+        if case[1] is counts:
+            break
+        cases.append(case)
+    return wrong
 
 
 def _plans(walks: Walks, cases: list[Case]) -> list[_Plan]:

@@ -12,8 +12,9 @@ from tile_eg.frontend.checks.definite import Definite
 from tile_eg.frontend.checks.types import Typing
 from tile_eg.frontend.hints import hint
 from tile_eg.frontend.index_text import index_text
-from tile_eg.frontend.liveness import regions
+from tile_eg.frontend.liveness import padded, regions
 from tile_eg.frontend.ranges import extremes
+from tile_eg.frontend.windows import lies_across
 from tile_eg.ir import index as ix
 from tile_eg.ir import kernel as kn
 from tile_eg.ir.index import Expr
@@ -217,17 +218,17 @@ class Checker:
         self.touched(s)
         if tensor is not None and not s.atomic and not self.elements and where == ix.ONE:
             self.stores.append((s, ranges))
+        beyond = [r for r in padded(s.value) if r.name in self.tensors and not lies_across(r, self.tensors[r.name])]
         for r in (s.target, *regions(s.value)):
-            self.window(r, ranges, where)
+            if not any(r is other for other in beyond):
+                self.window(r, ranges, where)
 
     def window(self, r: kn.Region, ranges: Ranges, where: Expr) -> None:
         """A region has to begin inside its tensor at all times, and to lie wholly inside its buffer."""
         shape, tensor = self.arrays[r.name].shape, r.name in self.tensors
-        if any(r.ends) and not tensor:
-            raise TileError(f"a part of `{r.name}` has a length that is known: only windows of tensors end where is read", r.span)
-        for end in filter(None, r.ends):
-            self.variables(end, ranges, r.span)
-            for read in all_elements_in(end):
+        for count in filter(None, r.counts):
+            self.variables(count, ranges, r.span)
+            for read in all_elements_in(count):
                 self.index_tensor(read, r.span)
         for d, (start, extent) in enumerate(zip(r.starts, r.extents, strict=True)):
             self.variables(start, ranges, r.span)
@@ -270,7 +271,9 @@ class Checker:
             message = f"a window of `{r.name}` lies outside: {what}, dimension {d} has {size} elements"
         else:
             message = f"this part of `{r.name}` lies outside: {what}{f' with {extent} elements' if extent else ''}, it has {size}"
-        return TileError(message, r.span, help="tails are cut at the edge, but a window has to begin inside" if tensor else "")
+        pad = hint("x = pad(X[i - 1, j], 0)", "T.copy(X[i - 1, j], x, pad_value=0)", r.span)
+        help = f"tails are cut at the edge, but a window has to begin inside, unless a number stands for what is not there: {pad}"
+        return TileError(message, r.span, help=help if tensor else "")
 
     def variables(self, e: Expr, ranges: Ranges, span: kn.Span | None) -> None:
         for name in sorted(ix.variables(e) - ranges.keys()):

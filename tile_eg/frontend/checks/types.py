@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from tile_eg.errors import TileError, did_you_mean
 from tile_eg.frontend.hints import cast, hint
-from tile_eg.frontend.windows import shape_text
+from tile_eg.frontend.windows import lies_across, shape_text
 from tile_eg.ir import index as ix
 from tile_eg.ir import kernel as kn
 from tile_eg.ops.elementwise import BINARY, REDUCE, UNARY, Binary, Unary
@@ -198,6 +198,7 @@ class Typing:
             raise TileError(f"`{s.target.name}` holds {to}, the value is {value}", s.span, help=help)
         same_rank = len(target.shape) == len(value.shape)
         fits = same_rank and all(v in (t, ANY) for t, v in zip(target.shape, value.shape, strict=True))
+        fits = fits or (bool(value.shape) and target.shape == (1, *value.shape))  # a vector is a tile of one row
         fills = value.dtype is None or value.shape == ()
         if not fits and not fills:
             raise TileError(
@@ -319,10 +320,9 @@ def _known(e, op: str, names: Iterable[str]):  # noqa: ANN001, ANN202
 
 
 def _check_contiguous(r: kn.Region, tensor: kn.Tensor) -> None:
-    """TileError unless the window's last dimension is contiguous in memory."""
-    dims = [d for d, e in enumerate(r.extents) if e is not None]
-    if dims and r.extents[dims[-1]] != 1 and any(n != 1 for n in tensor.shape[dims[-1] + 1 :]):
+    """TileError unless the window's last dimension is contiguous in memory, or it is one column of floats."""
+    if lies_across(r, tensor) and not (len(r.shape) == 1 and tensor.dtype in (F16, BF16, F32)):
         raise TileError(
             f"the elements of this window's rows do not lie side by side in `{r.name}`", r.span,
-            help="a window has to take in the tensor's last dimension, as in A[i, 0:64]",
+            help="a window has to take in the tensor's last dimension, as in A[i, 0:64], or be one column of floats, A[0:64, j]",
         )  # fmt: skip

@@ -14,7 +14,6 @@ from tile_eg.frontend.liveness import Liveness
 from tile_eg.frontend.python.columns import spread
 from tile_eg.frontend.python.source import Source
 from tile_eg.frontend.python.values import Buffer, NewBuffer, Slice, Window, nodes, reads, region
-from tile_eg.frontend.windows import slice_that_ends
 from tile_eg.ir.index import ZERO, Expr, Interval
 from tile_eg.ir.kernel import Alloc, Assign, MatMul, Pack, Region, Stmt, TileExpr
 from tile_eg.language.symbols import at_sizes
@@ -133,9 +132,6 @@ class Builder(ABC):
 
     def counted_slice(self, start: Expr, extent: Expr, size: int, node: ast.AST) -> Slice:
         """A slice whose extent is not known yet. TileError: a tile has a size."""
-        found = None if extent.value is not None else slice_that_ends(start, start + extent, size)
-        if found is not None:
-            return Slice(start, found[0], end=found[1])
         help = "write A[i : i + size], or A[i : T.min(i + size, n)]; what lies beyond the end of a tensor is left out by itself"
         raise self.error("the size of a slice has to be known and positive", node, help)
 

@@ -32,10 +32,19 @@ def carried(kernel: Kernel) -> Kernel:
     """
     for t in kernel.tensors:
         if t.output and _is_read(kernel.body, t.name):
+            _check_whole(kernel.body, t.name)
             if not _given(kernel, t):
                 _check_written_first(kernel, t)
             kernel = _without_loads(kernel, t)
     return kernel
+
+
+def _check_whole(body: Sequence[Stmt], name: str) -> None:
+    """NotSearched where how much of a window is meant is known at run time only."""
+    for r in _regions(tuple(body)):
+        if r.name == name and r.counts:
+            message = f"the search has no form for a part of `{name}`, which is written and read, whose length varies"
+            raise NotSearched(message, r.span)
 
 
 def _check_written_first(kernel: Kernel, t: Tensor) -> None:
@@ -141,7 +150,7 @@ def _window(kernel: Kernel, body: tuple[Stmt, ...], t: Tensor) -> Region:
     found = list(_seen(body, t.name, {name: (0, n - 1) for name, n in kernel.grid}, ()))
     (first, inside, ranges), *rest = found
     for r, around, _ in rest:
-        if (r.starts, r.extents) != (first.starts, first.extents) or r.step != 1 or any((*first.ends, *r.ends)):
+        if (r.starts, r.extents) != (first.starts, first.extents) or r.step != 1:
             raise _two_windows(t, first, r)
         if around != inside and any(variables(x) & (set(around) ^ set(inside)) for x in r.starts):
             raise _two_windows(t, first, r)

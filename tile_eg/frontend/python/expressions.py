@@ -6,6 +6,7 @@ import ast
 import builtins
 import operator
 from collections.abc import Callable
+from dataclasses import replace
 from numbers import Integral, Real
 from types import FunctionType
 from typing import Any
@@ -14,9 +15,11 @@ from tile_eg import language
 from tile_eg.errors import Span, TileError
 from tile_eg.frontend import conditions, scalars
 from tile_eg.frontend.python.build import Builder, Leave
+from tile_eg.frontend.python.computed_vectors import computed_vector
 from tile_eg.frontend.python.defined import Defined, bound_here, comprehended, defined, joined_text, parts_of
 from tile_eg.frontend.python.instead import near_name, near_word, of_arrays
 from tile_eg.frontend.python.values import (
+    OPEN,
     TILE_NODES,
     Buffer,
     Item,
@@ -25,6 +28,7 @@ from tile_eg.frontend.python.values import (
     Window,
     as_dtype,
     as_tile,
+    beside_an_index,
     describe,
     element,
     is_index,
@@ -36,6 +40,7 @@ from tile_eg.frontend.python.values import (
 from tile_eg.frontend.python.whole_numbers import as_whole, bits
 from tile_eg.frontend.python.word_calls import call_word, is_of_kernel
 from tile_eg.frontend.python.words import counted
+from tile_eg.frontend.windows import length
 from tile_eg.ir import index
 from tile_eg.ir.index import Expr
 from tile_eg.ir.kernel import Binary, Cast, MatMul, Region, Unary
@@ -185,17 +190,8 @@ def _compare(b: Builder, node: ast.Compare) -> Any:
     return found
 
 
-def _beside_an_index(b: Builder, value: Any, other: Any) -> Any:
-    """A number that an element loop reads from an input, the same one for all its elements, as an index where it meets one."""
-    if not b.along or not isinstance(other, Expr) or not isinstance(value, Window) or not is_whole(value):
-        return value
-    read, name = element(value), value.buffer.name
-    same = not index.variables(read) & set(b.along)
-    return read if same and value.buffer.scope == "tensor" and name not in b.writes else value
-
-
 def _compare_two(b: Builder, op: type[Any], x: Any, y: Any, node: ast.AST) -> Any:
-    x, y = _beside_an_index(b, x, y), _beside_an_index(b, y, x)
+    x, y = (beside_an_index(this, other, b.along, b.writes) for this, other in ((x, y), (y, x)))
     if is_tile(x) or is_tile(y):
         if op not in SIGNS:
             raise b.error("elements have <, <=, >, >=, == and !=", node)
@@ -259,6 +255,8 @@ def _subscript(b: Builder, node: ast.Subscript) -> Any:
     value = evaluate(b, node.value)
     if isinstance(value, Window):
         raise b.error("a slice of a slice is not supported: index the buffer once", node)
+    if isinstance(value, TILE_NODES):
+        return computed_vector(b, value, node)
     if not isinstance(value, Buffer):
         return value[_key(b, node.slice)]
     parts = parts_of(b, value, node.slice, evaluate)
@@ -281,10 +279,17 @@ def _window(b: Builder, buffer: Buffer, parts: list[ast.expr], node: ast.Subscri
         help = f"an index or a slice for each: {buffer.name}[{each}]"
         raise b.error(f"{buffer.name} has {len(buffer.shape)} dimensions, got {many}", node, help)
     sizes = iter(shape)
-    items = [_item(b, p, next(sizes)) if p in axes else None for p in parts]
+    items = [_axis(b, p, next(sizes), buffer) if p in axes else None for p in parts]
     if shape != buffer.shape:
         _check_column(b, items.pop(), buffer, node)
     return Window(buffer, tuple(items), b.span(node))
+
+
+def _axis(b: Builder, node: ast.expr, size: int, buffer: Buffer) -> Item:
+    """An index or a slice; that of a buffer has as many elements as there are at most."""
+    item = _item(b, node, size)
+    opened = isinstance(item, Slice) and item.extent == OPEN and buffer.scope != "tensor"
+    return replace(item, extent=size) if opened else item  # type: ignore[type-var]
 
 
 def _check_column(b: Builder, item: Item, buffer: Buffer, node: ast.AST) -> None:
@@ -298,7 +303,7 @@ def _item(b: Builder, node: ast.expr, size: int) -> Item:
     if node.step is not None and evaluate(b, node.step) != 1:
         raise b.error("slices with a step are not supported yet", node)
     start = _bound(b, node.lower, 0)
-    extent = _bound(b, node.upper, size) - start
+    extent = length(start, _bound(b, node.upper, size))
     if extent.value is None or extent.value <= 0:
         return b.counted_slice(start, extent, size, node)
     return Slice(start, extent.value)

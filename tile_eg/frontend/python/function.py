@@ -15,6 +15,7 @@ from typing import Any
 
 from tile_eg.errors import Note, Span, TileError, by_line, together
 from tile_eg.frontend.checks import type_faults
+from tile_eg.frontend.guarded_stores import with_counted_stores
 from tile_eg.frontend.nibbles import with_bytes
 from tile_eg.frontend.python.carried import carried
 from tile_eg.frontend.python.expressions import evaluate
@@ -148,7 +149,7 @@ def _kernel(r: Reader, found: FunctionSource, streams: bool) -> Kernel:
 
 def _whole(r: Reader, made: Kernel) -> Kernel:
     """What the kernel means on whole tiles, and without what only carries a value from one core to another."""
-    return carried(_on_both_cores(r, tiles_as_grid(made)))
+    return carried(with_counted_stores(_on_both_cores(r, tiles_as_grid(made))))
 
 
 def without(body: Sequence[Stmt], names: Collection[str]) -> tuple[Stmt, ...]:

@@ -277,10 +277,10 @@ class Merge:
     # Windows and positions
 
     def region(self, r: Region) -> tuple[Region, Axis]:
+        if r.counts:
+            raise self.fail(f"how many elements of `{r.name}` are meant is known at run time only")
         starts, extents, found = list(r.starts), list(r.extents), []
         kept = [d for d, e in enumerate(r.extents) if e is not None]
-        if any(r.ends):
-            raise self.fail(f"where this window of `{r.name}` ends is known only at run time")
         for d, (start, extent) in enumerate(zip(r.starts, r.extents, strict=True)):
             if self.axes.get(r.name) == d:
                 self.own(r, d)

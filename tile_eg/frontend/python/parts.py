@@ -33,6 +33,7 @@ from tile_eg.ir.kernel import (
     Unary,
     Whole,
 )
+from tile_eg.ops.types import WHOLE
 
 
 def with_parts(body: Sequence[Stmt], unique: Callable[[str], str]) -> tuple[Stmt, ...]:
@@ -64,14 +65,17 @@ def _block(
 def _elements_taken_out(
     s: Assign, shapes: Mapping[str, Alloc], loops: frozenset[str], unique: Callable[[str], str]
 ) -> tuple[Assign, list[Stmt]]:
-    """The assignment with a buffer of one element for each element of a vector that it reads, `v[3]`, and what fills those."""
+    """The assignment with a buffer of one element for each element of a vector of whole numbers that it reads, `v[3]`, and what
+    fills those. One of floats is taken out where the value is made."""
     before: list[Stmt] = []
     target = shapes.get(s.target.name)
     if not s.target.shape or (target is not None and not _whole(s.target, target.shape)):
         return s, before
     for r in dict.fromkeys(_regions(s.value)):
         alloc = shapes.get(r.name)
-        if alloc is None or r.shape or len(alloc.shape) != 1 or variables(r.starts[0]) & loops:
+        if alloc is None or r.shape or len(alloc.shape) != 1 or alloc.shape == (1,) or variables(r.starts[0]) & loops:
+            continue
+        if alloc.dtype not in WHOLE:
             continue
         spread = Region(unique(f"{r.name}_spread"), (ZERO,), s.target.shape[-1:], r.span)
         before += _taken_out(r, alloc, spread, unique, s.span)
@@ -82,11 +86,13 @@ def _elements_taken_out(
 def _elements_of_loop(
     s: Parallel, shapes: Mapping[str, Alloc], loops: frozenset[str], unique: Callable[[str], str]
 ) -> Iterator[Stmt]:
-    """An element loop that reads a fixed element of a vector, after what spreads that along its last variable."""
+    """An element loop that reads a fixed element of a vector of whole numbers, after what spreads that along its last axis."""
     inside, written = loops | set(s.vars), {a.target.name for a in s.body}
     for r in dict.fromkeys(_regions(tuple(a.value for a in s.body))):
         alloc = shapes.get(r.name)
-        if alloc is None or len(alloc.shape) != 1 or r.name in written or variables(r.starts[0]) & inside:
+        if alloc is None or len(alloc.shape) != 1 or alloc.shape == (1,) or r.name in written or variables(r.starts[0]) & inside:
+            continue
+        if alloc.dtype not in WHOLE:
             continue
         spread = Region(unique(f"{r.name}_spread"), (ZERO,), s.extents[-1:], r.span)
         yield from _taken_out(r, alloc, spread, unique, s.span)
@@ -128,6 +134,8 @@ def _assignment(
     shapes = {name: a.shape for name, a in allocs.items()}
     parts = [r for r in _regions((s.target, s.value)) if r.name in shapes and not _whole(r, shapes[r.name])]
     if not (parts or spread) or s.atomic or any(variables(x) & loops for r in parts for x in r.starts):
+        return s
+    if any(r.counts for r in _regions((s.target, s.value))):
         return s
     if any(r.name == s.target.name and r != s.target for r in _regions(s.value)):
         return s  # an element of what is written, which is read before

@@ -9,30 +9,33 @@ from types import FunctionType
 from typing import Any
 
 from tile_eg import language
-from tile_eg.errors import FollowUp, NotSearched, TileError
-from tile_eg.frontend.conditions import Compared, guarded, is_condition, of_elements, shortened
+from tile_eg.errors import FollowUp, NotSearched, Span, TileError
+from tile_eg.frontend.conditions import Compared, guarded, is_condition, of_elements
 from tile_eg.frontend.python.build import Builder, Leave, ReadAgain
 from tile_eg.frontend.python.defined import Defined, defined
 from tile_eg.frontend.python.expressions import arithmetic, evaluate
 from tile_eg.frontend.python.source import read_function
 from tile_eg.frontend.python.values import (
+    OPEN,
     Buffer,
     Loop,
+    Slice,
     Window,
     as_condition,
     as_region,
     as_tile,
     describe,
     is_tile,
+    nodes,
     plainly,
     start_point,
 )
 from tile_eg.frontend.python.words import counted
 from tile_eg.frontend.python.written_out import MOST, has_own_trips, trips_of
-from tile_eg.frontend.windows import known_shape
+from tile_eg.frontend.windows import known_shape, may_vary
 from tile_eg.ir import index
 from tile_eg.ir.index import Expr
-from tile_eg.ir.kernel import Assign, For, If, Parallel, Region, Stmt
+from tile_eg.ir.kernel import Assign, For, If, Parallel, Region, Stmt, TileExpr
 
 MACRO_DEPTH = 32
 
@@ -50,6 +53,20 @@ class Reader(Builder):
 
     calls = 0
     last: ast.stmt | None = None
+
+    def counted_slice(self, start: Expr, extent: Expr, size: int, node: ast.AST) -> Slice:
+        """A slice of which the kernel finds out how long it is: the other side says how many elements it has at most."""
+        if extent.value is not None or not may_vary(extent):
+            return super().counted_slice(start, extent, size, node)
+        return Slice(start, OPEN, extent)
+
+    def assign(self, target: Region, value: TileExpr, span: Span | None, atomic: bool = False) -> None:
+        """NotSearched where a part of a buffer is written whose length only the kernel knows, or such a part is not its first
+        elements."""
+        for r in (n for n in nodes((target, value)) if isinstance(n, Region) and any(n.counts) and n.name in self.shapes):
+            if r is target or any(start != index.ZERO for start in r.starts) or r.extents != self.shapes[r.name]:
+                raise NotSearched(f"the search has no form for this part of `{r.name}`, whose length varies", r.span or span)
+        super().assign(target, value, span, atomic)
 
     def rules(self) -> dict[type, Callable[..., None]]:
         """What each kind of statement means."""
@@ -175,7 +192,7 @@ def _store(r: Reader, target: ast.expr, value: Any, node: ast.stmt) -> None:
 def _place(r: Reader, window: Window, value: Any, node: ast.stmt) -> Region:
     """What an assignment to a window writes: `C[i, j] = tile` writes a tile that starts there."""
     shape = known_shape(as_tile(value, r.span(node)))
-    if window.is_point and shape and not r.in_parallel:
+    if window.is_open and shape and not r.in_parallel:
         return start_point(window, shape)
     return as_region(window, r.span(node))
 
@@ -337,8 +354,7 @@ def _parallel(r: Reader, node: ast.For, loop: Loop) -> None:
             r.run(node.body)
     finally:
         r.in_parallel, r.along = False, ()
-    assigned = (s if s.target.name in r.shapes else shortened(s, variables) for s in _element_assignments(body))
-    r.statements.append(Parallel(variables, loop.extents, tuple(assigned), r.span(node)))
+    r.statements.append(Parallel(variables, loop.extents, _element_assignments(body), r.span(node)))
 
 
 def _persistent(r: Reader, node: ast.For, loop: Loop) -> None:

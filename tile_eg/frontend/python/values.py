@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any
 
 from tile_eg.errors import Span, TileError, did_you_mean
 from tile_eg.frontend.conditions import Compared, of_elements
-from tile_eg.frontend.windows import known_shape
-from tile_eg.ir.index import ZERO, Expr, read
+from tile_eg.frontend.windows import check_written, known_shape, most, placed
+from tile_eg.ir.index import ZERO, Expr, read, variables
 from tile_eg.ir.index_elements import all_elements_in
 from tile_eg.ir.kernel import (
     Binary,
@@ -50,14 +50,17 @@ class Buffer:
         return (*self.shape, 1) if self.column else self.shape
 
 
+OPEN = 0
+
+
 @dataclass(frozen=True)
 class Slice:
-    """start .. start + extent; `count`: of these the first so many, as is known at run time; `end`: of these those before it."""
+    """start .. start + extent; `count`: of these the first so many, as is known at run time. An extent that is `OPEN` comes from
+    the other side of a copy."""
 
     start: Expr
     extent: int
     count: Expr | None = None
-    end: Expr | None = None
 
 
 Item = Expr | Slice | None
@@ -75,6 +78,27 @@ class Window:
     def is_point(self) -> bool:
         """Only indices: one element, or where a tile starts."""
         return all(isinstance(i, Expr) for i in self.items)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the other side says how many elements it has."""
+        return self.is_point or self.has_open_slice
+
+    @property
+    def has_open_slice(self) -> bool:
+        return any(map(_is_open, self.items))
+
+
+def _is_open(item: Item) -> bool:
+    """Whether a slice has as many elements as the other side of a copy."""
+    return isinstance(item, Slice) and item.extent == OPEN
+
+
+def _at_most(item: Item) -> Item:
+    """An open slice with the number that its length has, if it has one."""
+    if not isinstance(item, Slice) or item.count is None or not _is_open(item):
+        return item
+    return replace(item, extent=most(item.count) or OPEN)
 
 
 @dataclass(frozen=True)
@@ -151,6 +175,15 @@ def is_whole(value: Any) -> bool:
     return is_index(value) or (isinstance(value, Window) and value.is_point and value.buffer.dtype is I32)
 
 
+def beside_an_index(value: Any, other: Any, loop: Collection[str], written: Collection[str]) -> Any:
+    """A number that an element loop over these variables reads from an input, the same one for all its elements, as an index
+    where it meets one; anything else as it is."""
+    if not loop or not isinstance(other, Expr) or not isinstance(value, Window) or not is_whole(value):
+        return value
+    same = not variables(element(value)) & set(loop)
+    return element(value) if same and value.buffer.scope == "tensor" and value.buffer.name not in written else value
+
+
 def whole(buffer: Buffer, span: Span | None = None) -> Region:
     return Region(buffer.name, (ZERO,) * len(buffer.shape), buffer.shape, span)
 
@@ -160,9 +193,7 @@ def region(window: Window) -> Region:
     starts = tuple(i.start if isinstance(i, Slice) else i for i in window.items if i is not None)
     extents = tuple(i.extent if isinstance(i, Slice) else None for i in window.items if i is not None)
     counts = tuple(i.count if isinstance(i, Slice) else None for i in window.items if i is not None)
-    ends = tuple(i.end if isinstance(i, Slice) else None for i in window.items if i is not None)
-    return Region(window.buffer.name, starts, extents, window.span, counts=counts if any(counts) else (),
-                  ends=ends if any(ends) else ())  # fmt: skip
+    return Region(window.buffer.name, starts, extents, window.span, counts=counts if any(counts) else ())
 
 
 def start_point(window: Window, shape: tuple[int, ...], column: bool = False) -> Region:
@@ -175,19 +206,28 @@ def start_point(window: Window, shape: tuple[int, ...], column: bool = False) ->
         shape = shape[1:]
     missing = len(r.starts) - len(shape)
     if missing < 0 and len(shape) == 2 and window.buffer.scope == "tensor":
-        return Region(r.name, r.starts, shape[1:], r.span, beside=shape[0])
+        return Region(r.name, r.starts, shape[1:], r.span, beside=shape[0], counts=r.counts)
     if missing < 0:
         name, rank = window.buffer.name, len(r.starts)
         raise TileError(f"a tile of shape {shape} cannot start in {name}, which has {rank} dimensions", window.span)
     down = missing > 0 and len(shape) == 1 and (column or window.buffer.shape[-1] == 1)
-    extents = (*(None,) * (missing - 1), *shape, None) if down else (*(None,) * missing, *shape)
-    return Region(r.name, r.starts, extents, r.span)
+    counts = r.counts or (None,) * len(r.starts)
+    extents = (*(None,) * (missing - 1), *shape, None) if down else placed(shape, r.extents, counts)
+    if r.counts:
+        written = [e if c is None else None for e, c in zip(r.extents, r.counts, strict=True)]
+        check_written(r.name, written, r.counts, extents, r.span)
+    return Region(r.name, r.starts, extents, r.span, counts=r.counts)
 
 
 def as_region(value: Any, span: Span | None) -> Region:
     """A buffer or a window as a place that can be written."""
     if isinstance(value, Buffer):
         return whole(value, span)
+    if isinstance(value, Window) and value.has_open_slice:
+        value = replace(value, items=tuple(map(_at_most, value.items)))
+    if isinstance(value, Window) and value.has_open_slice:
+        help = "copy it to a buffer first: T.copy(A[i : i + n, 0], a)"
+        raise TileError("how large a tile this slice is part of is not known here", span or value.span, help=help)
     if isinstance(value, Window) and None not in value.items:
         return region(value)
     if isinstance(value, Region):

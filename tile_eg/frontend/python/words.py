@@ -287,11 +287,11 @@ def _shape(value: Any) -> tuple[int, ...] | None:
     """The shape that a side of a copy has by itself."""
     if isinstance(value, Buffer):
         return value.shape
-    return None if not isinstance(value, Window) or value.is_point else region(value).shape
+    return None if not isinstance(value, Window) or value.is_open else region(value).shape
 
 
 def _side(value: Any, size: tuple[int, ...] | None, other: tuple[int, ...] | None, column: bool, span: Span | None) -> Region:
-    if isinstance(value, Window) and value.is_point:
+    if isinstance(value, Window) and value.is_open:
         shape = size or other
         if shape is None:
             message = "the size of this copy is not known: both sides are start points"

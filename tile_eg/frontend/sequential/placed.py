@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Mapping
 from typing import Any
 
+from tile_eg.frontend.python.build import Builder
 from tile_eg.frontend.python.source import Source
 from tile_eg.frontend.python.statements import Reader
+from tile_eg.frontend.python.values import Slice
 from tile_eg.ir.index import Expr
 
 
@@ -22,3 +25,6 @@ class Placed(Reader):
         self.addresses: dict[str, int] = {}
         self.turned: set[str] = set()
         self.alike: set[tuple[str, Expr]] = set()
+
+    def counted_slice(self, start: Expr, extent: Expr, size: int, node: ast.AST) -> Slice:
+        return Builder.counted_slice(self, start, extent, size, node)

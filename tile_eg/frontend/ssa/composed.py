@@ -12,6 +12,7 @@ from typing import Any
 
 from tile_eg.frontend.checks.types import Typing
 from tile_eg.frontend.ssa.whole_numbers import computed, converted, needs_composition, reduced, repeated
+from tile_eg.frontend.ssa.whole_ranges import plain
 from tile_eg.ir import kernel as kn
 from tile_eg.ir.kernel import TileExpr
 from tile_eg.ops.elementwise import BINARY, UNARY
@@ -96,6 +97,10 @@ class Composer:
 
     def of(self, e: TileExpr) -> TileExpr:
         """The expression with its operands, and then itself, made of what there is."""
+        return plain(self.made(e), lambda x: self.typing.of(x).dtype)
+
+    def made(self, e: TileExpr) -> TileExpr:
+        """The same, with every way through bytes that the operations ask for."""
         changed = {f.name: self.of(x) for f in fields(e) if isinstance(x := getattr(e, f.name), TileExpr)}  # type: ignore[misc,arg-type]
         if isinstance(e, kn.Whole):
             xs = tuple(map(self.of, e.xs))

@@ -22,6 +22,7 @@ from tile_eg.frontend.ssa.dependence import is_row_loop
 from tile_eg.frontend.ssa.expressions import Expressions
 from tile_eg.frontend.ssa.fold import Varying
 from tile_eg.frontend.ssa.interleaved import interleaved
+from tile_eg.frontend.ssa.narrowed_loops import NarrowedLoops
 from tile_eg.frontend.ssa.planes import without_planes
 from tile_eg.frontend.ssa.regions import Env
 from tile_eg.frontend.ssa.tiles import tile_shape
@@ -52,6 +53,7 @@ class Converter(Expressions):
         self.counts: dict[int, Expr] = {}
         self.fewest: dict[int, int] = {}
         self.apart: list[kn.For] = []
+        self.others: list[object] = []
         self.parts_checked = False
         self.variables: dict[int, str] = {}
         self.inside = [0]
@@ -59,6 +61,7 @@ class Converter(Expressions):
         self.told: list[TileError] = []
         self.failed: set[str] = set()
         self.stored_from: dict[str, set[str]] = {}
+        self.tiles.narrowed_result = NarrowedLoops(self.tiles, self.another_loop).result
 
     def values(self) -> Values:
         env: Env = {t.name: self.tiles.make(t.span, "given", t) for t in self.kernel.tensors}
@@ -244,6 +247,7 @@ class Converter(Expressions):
             new = fold.frozen(self.scope(loop), args, inits, later)
             if not self.fewest[loop]:  # what no trip made is what it was before the loop
                 new = {n: t for n, t in new.items() if n not in after or t is inits[n]}
+            new = new or {n: inits[n] for n in fold.unread(args, later) if n in self.buffers and n not in after}
             if not new:
                 break
             settled |= new
@@ -280,6 +284,11 @@ class Converter(Expressions):
         self.named |= {a: (n, self.buffers[n].scope) for n, a in args.items() if n in self.buffers}
         later = self.trip(s, every, env | args, after, variable)
         inits = {n: env[n] if n in self.tensors else self.held(n, env, s.span) for n in names}
+        ends = {t: (t.vrows, t.vcols) for t in (*inits.values(), *args.values())}
+        ending = [n for n in names if inits[n].op == "fill" and ends[inits[n]] != ends[args[n]]]
+        if ending:  # what a state begins with ends where the state does, if no trip sees more of it
+            found = fold.initial_values(self.scope(loop), {n: later[n] for n in names}, first, s.span)
+            inits |= {n: self.initial(args[n], found.get(args[n]), inits[n]) for n in ending}
         for n in names:
             self.check_invariant(n, inits[n], later[n], variable, s)
         return args, inits, {n: later[n] for n in names}
@@ -315,6 +324,16 @@ class Converter(Expressions):
         self.inside.append(loop)
         self.tiles.ranges[variable] = (0, s.extent - 1)
         return loop, variable
+
+    def another_loop(self, like: int) -> tuple[int, str, str]:
+        """A loop beside one that has the same trips, which it stands for, and the names of both loops' variables."""
+        self.others.append(object())
+        loop = self.ids.setdefault(id(self.others[-1]), len(self.ids) + 1)
+        tables: tuple[dict[int, Any], ...] = (self.parents, self.trips, self.counts, self.fewest)
+        for table in tables:
+            table |= {loop: table[like]} if like in table else {}
+        self.variables[loop] = self.variable_name(self.variables[like])
+        return loop, self.variables[like], self.variables[loop]
 
     def variable_name(self, wish: str) -> str:
         taken = {BLOCK, ix.SUB, ix.EACH, *self.variables.values()}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import reduce
 from typing import Any
 
 from tile_eg.errors import TileError
@@ -11,7 +12,7 @@ from tile_eg.frontend.index_text import index_text
 from tile_eg.frontend.liveness import Names, regions
 from tile_eg.frontend.ssa.dependence import Step, multiple, steps, temporaries
 from tile_eg.frontend.ssa.extents import meet
-from tile_eg.frontend.ssa.positions import number, parts, position
+from tile_eg.frontend.ssa.positions import number, parts, position, whole_number
 from tile_eg.frontend.ssa.regions import Env, Regions
 from tile_eg.frontend.ssa.rounding import rounded
 from tile_eg.frontend.ssa.steps import between, computing, promoted, reducing
@@ -21,7 +22,7 @@ from tile_eg.ir import kernel as kn
 from tile_eg.ir.index import Expr
 from tile_eg.ir.index_elements import elements_in
 from tile_eg.ir.values import Term
-from tile_eg.ops.types import F16, F32, DType
+from tile_eg.ops.types import F16, F32, I32, U32, WHOLE, DType
 
 ROW = ":"
 """The column coordinate of a statement over a whole row, `s[i, :]`."""
@@ -142,18 +143,20 @@ class Statement:
         return (inside[0], self.step.extents[inside[0]])
 
     def gathered(self, r: kn.Region) -> tuple[str, int] | None:
-        """The variable by which the rows of a tensor are gathered, an index being read with it, and the first dimension that it
-        picks. TileError where single elements are gathered, not rows."""
+        """The variable by which the rows or elements of a tensor are gathered, an index being read with it, and the first
+        dimension that it picks. TileError where it is not one variable that picks an element."""
         if r.name not in self.c.tensors:
             return None
-        found = next((v for v in self.step.extents if any(reads_with(start, v) for start in r.starts)), None)
-        if found is None:
+        found = [v for v in self.step.extents if any(reads_with(start, v) for start in r.starts)]
+        if not found:
             return None
-        picks = [found in ix.variables(start) for start in r.starts]
-        if not any(self.runs(r, d) and not picked for d, picked in enumerate(picks) if d > picks.index(True)):
-            message = f"single elements of `{r.name}` are gathered: not supported yet"
+        picks = [found[0] in ix.variables(start) for start in r.starts]
+        rows = any(self.runs(r, d) and not picked for d, picked in enumerate(picks) if d > picks.index(True))
+        if not rows and (r is self.step.assign.target or any(self.runs(r, d) for d, picked in enumerate(picks) if not picked)):
+            how = "written where an index says" if r is self.step.assign.target else "gathered by more than one variable"
+            message = f"single elements of `{r.name}` are {how}: not supported yet"
             raise TileError(message, r.span, help=f"whole rows are: {r.name}[idx[i], :]")
-        return found, picks.index(True)
+        return found[0], picks.index(True)
 
     def plain(self, r: kn.Region, d: int, variable: str) -> bool:
         """Whether an index is the variable and an offset that does not vary with the nest. Of rows that are read, and of the last
@@ -197,13 +200,19 @@ class Statement:
                 place = number(self.c.index(e.value), (axes.row, axes.col), self.step.extents, self.tiles.ranges, e.span)
                 return Scalar(self.make(e, "s_index", *place, dtype=F32))
             case kn.Region():
-                return self.element(e, axes)
+                return self.element(e, axes, self.value(e))
+            case kn.Pad(x=kn.Region() as r) if self.c.is_window(self.opened(r)):
+                return self.element(r, axes, self.c.padded(self.opened(r), e.value, self.env))
             case kn.Unary():
                 x = self.scalar(e.x, axes, dtype)
                 work = self.to(x, computing(x.term.dtype))
                 return self.to(replace(work, term=self.make(e, "s_unary", e.op, work.term)), x.term.dtype)
             case kn.Binary():
                 return self.binary(e, axes, dtype)
+            case kn.Cast(dtype=wanted, x=kn.Index(value=value)) if wanted in (I32, U32):
+                place = whole_number(self.c.index(value), (axes.row, axes.col), self.step.extents, e.span)
+                index = self.tiles.index(place, (axes.rows, axes.cols), e.span, I32)
+                return self.to(Scalar(self.make(e, "elem", index)), wanted)
             case kn.Cast():
                 return self.to(self.scalar(e.x, axes, e.dtype), e.dtype)
             case kn.Reduce():
@@ -233,8 +242,8 @@ class Statement:
 
     def binary(self, e: kn.Binary, axes: Axes, dtype: DType) -> Scalar:
         x, y, wide = self.pair(e.x, e.y, axes, dtype)
-        term = self.make(e, "s_binary", e.op, x.term, y.term)
-        return self.to(Scalar(term, *self.meets(x, y, axes, e.span)), wide)
+        (x, y), valid = self.meeting((x, y), axes, e.span)
+        return self.to(Scalar(self.make(e, "s_binary", e.op, x.term, y.term), *valid), wide)
 
     def pair(self, a: kn.TileExpr, b: kn.TileExpr, axes: Axes, dtype: DType) -> tuple[Scalar, Scalar, DType]:
         """Two operands in the dtype that the vector unit works in on them, and the wider of their own."""
@@ -249,10 +258,9 @@ class Statement:
     def choose(self, e: kn.Choose, axes: Axes, dtype: DType) -> Scalar:
         a, b, _ = self.pair(e.a, e.b, axes, F32)
         x, y, wide = self.pair(e.x, e.y, axes, dtype)
+        (a, b, x, y), valid = self.meeting((a, b, x, y), axes, e.span)
         term = self.make(e, "s_choose", e.op, a.term, b.term, x.term, y.term, dtype=x.term.dtype)
-        compared = Scalar(a.term, *self.meets(a, b, axes, e.span))
-        chosen = Scalar(term, *self.meets(x, y, axes, e.span))
-        return self.to(Scalar(term, *self.meets(compared, chosen, axes, e.span)), wide)
+        return self.to(Scalar(term, *valid), wide)
 
     def select(self, e: kn.Select, axes: Axes, dtype: DType) -> Scalar:
         """A choice by position; where that is the same for all elements, what is chosen."""
@@ -263,23 +271,36 @@ class Statement:
         yes, no, c = parts(e)
         holds = position(self.c.index(c), (axes.row, axes.col), self.step.extents, self.tiles.ranges, e.span)
         x, y, wide = self.pair(yes, no, axes, dtype)
+        (x, y), valid = self.meeting((x, y), axes, e.span)
         term = self.make(e, "s_choose_at", *holds, x.term, y.term, dtype=x.term.dtype)
-        return self.to(Scalar(term, *self.meets(x, y, axes, e.span)), wide)
+        return self.to(Scalar(term, *valid), wide)
 
-    def meets(self, x: Scalar, y: Scalar, axes: Axes, span: kn.Span | None) -> tuple[Expr | None, Expr | None]:
-        return (
-            self.meet(x.vrows, y.vrows, axes.rows, "rows", span),
-            self.meet(x.vcols, y.vcols, axes.cols, "columns", span),
-        )
+    def meeting(
+        self, xs: tuple[Scalar, ...], axes: Axes, span: kn.Span | None
+    ) -> tuple[tuple[Scalar, ...], tuple[Expr | None, Expr | None]]:
+        """Operands, none of which ends behind another one unless it is whole, and the valid extents of their result."""
+        rows = self.least([x.vrows for x in xs], axes.rows)
+        cols = self.least([x.vcols for x in xs], axes.cols)
+        return tuple(replace(x, term=self.ending(x.term, rows, cols, axes, span)) for x in xs), (rows, cols)
 
-    def meet(self, a: Expr | None, b: Expr | None, full: int, what: str, span: kn.Span | None) -> Expr | None:
-        if a is None or b is None:
-            return b if a is None else a
-        return meet(a, b, full, self.tiles.ranges, what, span)
+    def least(self, extents: list[Expr | None], full: int) -> Expr | None:
+        known = [e for e in extents if e is not None]
+        return self.tiles.extent(reduce(lambda a, b: meet(a, b, full, self.tiles.ranges), known)) if known else None
 
-    def element(self, r: kn.Region, axes: Axes) -> Scalar:
+    def ending(self, s: Term, rows: Expr | None, cols: Expr | None, axes: Axes, span: kn.Span | None) -> Term:
+        """A scalar term of elements that end where a result does, but for those of whole tiles."""
+        ends = {"elem": (rows, cols), "elem_row": (None, rows), "elem_col": (None, cols)}.get(s.op)
+        if ends is not None:
+            return self.tiles.make(self.tiles.spans.get(s), s.op, self.tiles.ending(s.args[0], *ends, span), like=s)
+        inner = (rows, cols) if s.op != "s_reduce" else (rows, None) if axes.row is not None else (cols, None)
+        args = [self.ending(a, *inner, axes, span) if isinstance(a, Term) else a for a in s.args]
+        return s if args == list(s.args) else self.tiles.make(self.tiles.spans.get(s), s.op, *args, like=s)
+
+    def element(self, r: kn.Region, axes: Axes, v: Term) -> Scalar:
+        """The element of the tile `v` that a region takes its elements from."""
         found = tuple(name for name, _ in self.coordinates(r))
-        v = self.value(r)
+        if v.op == "load" and ix.EACH in ix.variables(v.args[1]) and len(found) == 1:
+            v = self.gathered_elements(r, v)
         if found == () or (found == (axes.col,) and axes.row is None):
             if found == () and (v.rows, v.cols) == (1, 1) and axes.rows == 1:
                 return self.repeated(r, "elem_row", v)
@@ -295,6 +316,13 @@ class Statement:
         if found == (axes.col,) and v.cols == axes.cols:
             return replace(self.repeated(r, "elem_col", v), vcols=valid_cols(v))
         raise self.unsupported(r, f"the access [{', '.join(found)}] beside [{', '.join(filter(None, (axes.row, axes.col)))}]")
+
+    def gathered_elements(self, r: kn.Region, v: Term) -> Term:
+        """Elements that each are a row of a tile, as a vector. TileError where they are whole numbers."""
+        if v.dtype in WHOLE:
+            message = f"single elements of `{r.name}`, which holds {v.dtype}, are gathered: not supported yet"
+            raise TileError(message, r.span, help="single elements of f16, bf16 and f32 are; rows of whole numbers, too")
+        return self.tiles.reduce("sum", v, 1, r.span)
 
     def repeated(self, r: kn.Region, op: str, v: Term) -> Scalar:
         """An element that several of the loop share; a byte as the number of f16 that it is, as bytes are not repeated."""

@@ -7,7 +7,7 @@ from tile_eg.frontend.ssa.regions import Env, Regions
 from tile_eg.frontend.ssa.tiles import tile_shape
 from tile_eg.ir import kernel as kn
 from tile_eg.ir.values import Term
-from tile_eg.ops.types import F32, WHOLE, DType
+from tile_eg.ops.types import F32, I32, U32, WHOLE, DType
 
 
 class Expressions(Regions):
@@ -27,10 +27,15 @@ class Expressions(Regions):
                 return t.unary(e.op, self.tile(e.x, env, shape, dtype), e.span)
             case kn.Binary():
                 return t.binary(e.op, *self.pair(e.x, e.y, env, shape, dtype), e.span)
+            case kn.Cast(dtype=wanted, x=kn.Index(value=value)) if wanted in (I32, U32):
+                place = positions.whole_number(self.index(value), (None, None), {}, e.span)
+                return t.cast(t.index(place, shape, e.span, I32), wanted, e.span)
             case kn.Cast():
                 return t.cast(self.tile(e.x, env, shape, e.dtype), e.dtype, e.span)
             case kn.Pack():
                 return t.pack(self.tile(e.x, env, (shape[0], 8 * shape[1]), F32), e.span)
+            case kn.Pad(x=kn.Region() as r) if self.is_window(r):
+                return self.padded(r, e.value, env)
             case kn.Pad():
                 return pieces.padded(t, self.tile(e.x, env, shape, dtype), e.value, e.span)
             case kn.Whole():

@@ -38,22 +38,29 @@ def _at_corners(e: Expr, ranges: Ranges) -> Iterator[int]:
     return (ix.evaluate(e, dict(zip(ranges, point, strict=True))) for point in points)
 
 
-def meet(a: Expr, b: Expr, full: int, ranges: Ranges, what: str, span: Span | None) -> Expr:
-    """The extent that two operands share on one axis of `full` elements. TileError where neither is whole and they may differ."""
+def meet(a: Expr, b: Expr, full: int, ranges: Ranges) -> Expr:
+    """The extent that two operands share on one axis of `full` elements: a result is there where both are."""
     if a == b or b.value == full:
         return a
-    if a.value == full or surely_equal(a, b, ranges):
-        return b
-    raise TileError(
-        f"the operands have different valid {what}: {index_text(a)} and {index_text(b)}", span,
-        help="both come from the edge of a tensor; tiles that meet must end at the same place",
-    )  # fmt: skip
+    return b if a.value == full or surely_equal(a, b, ranges) else smaller(a, b, ranges)
+
+
+def same(a: Expr, b: Expr, full: int, ranges: Ranges, what: str, span: Span | None) -> Expr:
+    """The extent of two operands that have to end at one place. TileError where neither is whole and they may differ."""
+    if a.value != full != b.value and not surely_equal(a, b, ranges):
+        raise TileError(
+            f"the operands have different valid {what}: {index_text(a)} and {index_text(b)}", span,
+            help="both come from the edge of a tensor; tiles that meet must end at the same place",
+        )  # fmt: skip
+    return meet(a, b, full, ranges)
 
 
 def smaller(a: Expr, b: Expr, ranges: Ranges) -> Expr:
     """min(a, b), simplified where one is always the smaller."""
-    if a == b:
+    if a == b or (a.op == "min" and b in a.args):
         return a
+    if b.op == "min" and a in b.args:
+        return b
     low, high = ix.bounds(a - b, ranges)
     if low < 0 < high:
         low, high = extremes(a - b, ranges)

@@ -147,3 +147,9 @@ def frozen(scope: Varying, args: dict[str, Term], inits: dict[str, Term], later:
     same = {n: t for n, t in later.items() if not depends(t, scope, known)}
     read = made_of(tuple(later.values()))
     return kept or {n: t for n, t in same.items() if args[n] not in read}
+
+
+def unread(args: dict[str, Term], later: dict[str, Term]) -> list[str]:
+    """Names of whose last trip no trip reads anything."""
+    read = made_of(tuple(later.values()))
+    return [n for n, a in args.items() if a not in read]

@@ -1,4 +1,5 @@
-"""Loops that write bytes in turns, `y[2*j] = a[j]` and `y[2*j + 1] = b[j]`: the two bytes of numbers of 16 bits."""
+"""Loops that write elements in turns, `y[2*j] = a[j]` and `y[2*j + 1] = b[j]`: bytes are the two of numbers of 16 bits, longer
+elements are gathered from both halves beside each other."""
 
 from __future__ import annotations
 
@@ -8,7 +9,10 @@ from dataclasses import dataclass, replace
 from tile_eg.frontend.liveness import regions
 from tile_eg.ir import index as ix
 from tile_eg.ir import kernel as kn
-from tile_eg.ops.types import I16
+from tile_eg.ops.types import F32, I16, I32, U32
+from tile_eg.ops.whole_tiles import WORDS
+
+BLOCK_BYTES = 32
 
 
 def interleaved(kernel: kn.Kernel) -> kn.Kernel:
@@ -56,13 +60,15 @@ def _nest(s: kn.Stmt) -> _Nest | None:
 
 
 def _in_turns(s: kn.For | kn.Parallel, buffers: dict[str, kn.Alloc]) -> kn.Alloc | None:
-    """The buffer of bytes that a loop fills, every trip of the innermost one two of them next to each other."""
+    """The buffer that a loop fills, every trip of the innermost one two elements next to each other."""
     nest = _nest(s)
     if nest is None or len(nest.body) != 2 or any(a.atomic for a in nest.body) or len(nest.variables) > 2:
         return None
     buffer = buffers.get(nest.body[0].target.name)
     *rows, cols = nest.extents
-    if buffer is None or buffer.dtype.bits != 8 or buffer.shape != (*rows, 2 * cols):
+    if buffer is None or buffer.shape != (*rows, 2 * cols):
+        return None
+    if buffer.dtype.bits != 8 and (buffer.dtype not in WORDS or cols * buffer.dtype.bytes % BLOCK_BYTES):
         return None
     *row, col = map(ix.var, nest.variables)
     places = [a.target.starts if a.target.name == buffer.name and not a.target.shape else None for a in nest.body]
@@ -73,15 +79,51 @@ def _in_turns(s: kn.For | kn.Parallel, buffers: dict[str, kn.Alloc]) -> kn.Alloc
 def _together(s: kn.For | kn.Parallel, buffer: kn.Alloc, buffers: dict[str, kn.Alloc]) -> Iterator[kn.Stmt]:
     nest = _nest(s)
     assert nest is not None
-    halves, own = [], []
+    halves, own, bytes_ = [], [], buffer.dtype.bits == 8
     for n, a in enumerate(nest.body):
         name = next(x for k in range(len(buffers) + 1) if (x := f"{buffer.name}_{n}{'_' * k}") not in buffers)
-        buffers[name] = half = replace(buffer, name=name, shape=nest.extents)
+        buffers[name] = half = replace(buffer, name=name, shape=nest.extents, dtype=I16 if bytes_ else buffer.dtype)
         yield half
-        own.append(replace(a, target=kn.Region(name, tuple(map(ix.var, nest.variables)), (None,) * len(half.shape), a.span)))
-        halves.append(kn.Cast(I16, kn.Region(name, (ix.ZERO,) * len(half.shape), half.shape, a.span), a.span))
+        target = kn.Region(name, tuple(map(ix.var, nest.variables)), (None,) * len(half.shape), a.span)
+        value = kn.Cast(I16, kn.Cast(buffer.dtype, a.value, a.span), a.span) if bytes_ else a.value
+        own.append(replace(a, target=target, value=value))
+        halves.append(_all_of(half, a.span))
     yield kn.Parallel(nest.variables, nest.extents, tuple(own), s.span)
-    low = kn.Binary("and", halves[0], kn.Number(255.0), s.span)
-    both = kn.Binary("or", low, kn.Binary("shl", halves[1], kn.Number(8.0), s.span), s.span)
-    whole = kn.Region(buffer.name, (ix.ZERO,) * len(buffer.shape), buffer.shape, s.span)
-    yield kn.Assign(whole, kn.Bytes(buffer.dtype, both, s.span), s.span)
+    if bytes_:
+        low = kn.Binary("and", halves[0], kn.Number(255.0), s.span)
+        both = kn.Binary("or", low, kn.Binary("shl", halves[1], kn.Number(8.0), s.span), s.span)
+        yield kn.Assign(_all_of(buffer, s.span), kn.Bytes(buffer.dtype, both, s.span), s.span)
+    else:
+        yield from _gathered(s, buffer, (halves[0], halves[1]), buffers)
+
+
+def _all_of(buffer: kn.Alloc, span: kn.Span | None) -> kn.Region:
+    return kn.Region(buffer.name, (ix.ZERO,) * len(buffer.shape), buffer.shape, span)
+
+
+def _gathered(
+    s: kn.For | kn.Parallel, buffer: kn.Alloc, halves: tuple[kn.Region, kn.Region], buffers: dict[str, kn.Alloc]
+) -> Iterator[kn.Stmt]:
+    """Both halves side by side, and each element from its place there: column j from j // 2 in the half j % 2."""
+    size, cols, shape = buffer.dtype.bytes, buffer.shape[-1] // 2, buffer.shape
+    made = {}
+    for what, dtype in (("both", buffer.dtype), ("column", F32), ("row", F32), ("half", F32)):
+        name = next(x for k in range(len(buffers) + 1) if (x := f"{buffer.name}_{what}{'_' * k}") not in buffers)
+        buffers[name] = made[what] = replace(buffer, name=name, dtype=dtype)
+        yield made[what]
+    for n, half in enumerate(halves):
+        starts = (*half.starts[:-1], ix.const(n * cols))
+        yield kn.Assign(replace(half, name=made["both"].name, starts=starts), half, s.span)
+    axes = tuple(f"{buffer.name}_{axis}" for axis in "ij"[-len(shape) :])
+    begins = ix.var(axes[0]) * (2 * cols * size) if len(shape) > 1 else ix.ZERO
+    for what, place in (("column", ix.var(axes[-1])), ("row", begins)):
+        point = kn.Region(made[what].name, tuple(map(ix.var, axes)), (None,) * len(shape), s.span)
+        yield kn.Parallel(axes, shape, (kn.Assign(point, kn.Index(place, s.span), s.span),), s.span)
+    column, row, half = (_all_of(made[what], s.span) for what in ("column", "row", "half"))
+    times = lambda x, n: kn.Binary("mul", x, kn.Number(float(n)), s.span)  # noqa: E731
+    plus = lambda op, x, y: kn.Binary(op, x, y, s.span)  # noqa: E731
+    yield kn.Assign(half, kn.Unary("floor", times(column, 0.5), s.span), s.span)
+    odd = times(plus("sub", column, times(half, 2)), cols * size)
+    at = plus("add", plus("add", odd, times(half, size)), row)
+    offsets = kn.Cast(U32, kn.Cast(I32, at, s.span), s.span)
+    yield kn.Assign(_all_of(buffer, s.span), kn.Whole("gather", (_all_of(made["both"], s.span), offsets), (0, 0), s.span), s.span)

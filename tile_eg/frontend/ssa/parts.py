@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tile_eg.errors import Span, TileError
+from tile_eg.frontend.ssa import outside
 from tile_eg.frontend.ssa.pieces import Window, dense, taken
 from tile_eg.frontend.ssa.tiles import Tiles, valid_cols, valid_rows
 from tile_eg.ir import index as ix
@@ -43,6 +44,10 @@ def _left(valid: Expr, whole: int, start: Expr, size: int, step: int = 1) -> Exp
 
 def part(tiles: Tiles, t: Term, p: Part, name: str, span: Span | None) -> Term:
     """The window of a tile, `name` in the source; TileError where the tile is not made element by element."""
+    if p == Part(ix.ZERO, ix.ZERO, t.rows, t.cols):
+        return t
+    if t in tiles.windows:
+        return outside.window(tiles, tiles.windows[t].part((p.row, p.col), (p.rows, p.cols), p.step), span)
     again = lambda *args: tiles.make(span, t.op, *args, **p.shape(tiles, t))  # noqa: E731
     match t.op, t.args:
         case "load", (version, offset, stride):

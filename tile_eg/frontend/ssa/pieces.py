@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from math import gcd, prod
 from typing import Any
 
+import numpy as np
+
 from tile_eg.errors import Span, TileError
 from tile_eg.frontend.ssa.positions import EXACT, Place, Position
 from tile_eg.frontend.ssa.tiles import Tiles, valid_cols, valid_rows
@@ -72,11 +74,33 @@ def taken(tiles: Tiles, t: Term, w: Window, name: str, span: Span | None) -> Ter
 def replaced(tiles: Tiles, old: Term, new: Term, w: Window, name: str, span: Span | None) -> Term:
     """The tile `old` with `new` in a window of it; 0 where `new` lies beyond the end of a tensor."""
     check_dense(old, name, span)
-    new = padded(tiles, new, 0.0, span)
     offset = w.row * old.cols + w.col
-    if aligned(offset, old) and w.step == 1:
-        return tiles.make(span, "put", offset, old, new, like=old)
-    return _chosen(tiles, old, new, w, name, span)
+    if not aligned(offset, old) or w.step != 1:
+        return _chosen(tiles, old, padded(tiles, new, 0.0, span), w, name, span)
+    whole = tiles.fill(0.0, (old.rows, old.cols), old.dtype or F32, span)
+    parts = _parts(tiles.make(span, "put", offset, old, new, like=old))
+    if parts is None:
+        return tiles.make(span, "put", offset, old, padded(tiles, new, 0.0, span), like=old)
+    for at, x in parts:  # nothing is left of what the tile was before
+        whole = tiles.make(span, "put", at, whole, x, like=whole)
+    return whole
+
+
+def _parts(t: Term) -> list[tuple[Expr, Term]] | None:
+    """The parts that cover a tile, each where it begins; None where they meet, or leave something of what was there before."""
+    left, found, base = np.ones((t.rows, t.cols), bool), [], t
+    while base.op == "put" and left.any():
+        at, under, x = base.args
+        if at.value is None:
+            return None
+        row, col = divmod(at.value, t.cols)
+        window = left[row : row + x.rows, col : col + x.cols]
+        if window.shape != (x.rows, x.cols) or not window.all():
+            return None
+        window[:] = False
+        found.append((at, _unpadded(x)))
+        base = under
+    return None if left.any() or not found else found[::-1]
 
 
 def padded(tiles: Tiles, t: Term, value: float, span: Span | None) -> Term:
@@ -84,24 +108,55 @@ def padded(tiles: Tiles, t: Term, value: float, span: Span | None) -> Term:
     whole = tiles.fill(value, (t.rows, t.cols), t.dtype or F32, span)
     if (valid_rows(t).value, valid_cols(t).value) == (t.rows, t.cols):
         return t
+    check_padded(whole, span)
+    return tiles.make(span, "put", ix.ZERO, whole, t, like=whole)
+
+
+def copied(tiles: Tiles, t: Term, span: Span | None) -> Term:
+    """A tile all of which is valid, as one of parts."""
+    whole = tiles.fill(0.0, (t.rows, t.cols), t.dtype or F32, span)
+    check_padded(whole, span)
+    return tiles.make(span, "put", ix.ZERO, whole, t, like=whole)
+
+
+def check_padded(whole: Term, span: Span | None) -> None:
+    """TileError where a tile does not lie in one run, so that nothing is put into it."""
     if not dense(whole):
         help = f"rows of a multiple of {BLOCK_BYTES} bytes, of 16-bit or 32-bit elements"
-        raise TileError(f"{t.rows} x {t.cols} elements of {t.dtype} are not padded", span, help=help)
-    return tiles.make(span, "put", ix.ZERO, whole, t, like=whole)
+        raise TileError(f"{whole.rows} x {whole.cols} elements of {whole.dtype} are not padded", span, help=help)
+
+
+def _unpadded(t: Term) -> Term:
+    """A tile without the zeros in the place of what lies beyond its end."""
+    at, under, x = t.args if t.op == "put" else (None, None, None)
+    zeros = at == ix.ZERO and under.op == "fill" and under.args[0] == 0.0 and (x.rows, x.cols) == (t.rows, t.cols)
+    return x if zeros else t
 
 
 def of_one_depth(tiles: Tiles, a: tuple[Term, bool], b: tuple[Term, bool], span: Span | None) -> tuple[Term, Term]:
     """The operands of a product, each given with whether its rows are the depth; where the end of a tensor cuts one of them off
-    and the other is a tile made of parts, which has no end of its own, the first one ends in zeros."""
+    and the other is a tile made of parts or by a loop, which has no end of its own, the first one ends in zeros."""
     (x, down), (y, other) = a, b
     kx, ky = (valid_rows(t) if rows else valid_cols(t) for t, rows in (a, b))
-    if kx == ky or not (x.op in MADE_OF_PARTS or y.op in MADE_OF_PARTS):
+    if kx == ky:
         return x, y
-    if y.op in MADE_OF_PARTS and ky.value == (y.rows if other else y.cols):
+    if ky.value == (y.rows if other else y.cols) and not _may_end(tiles, b, kx, span):
         return padded(tiles, x, 0.0, span), y
-    if x.op in MADE_OF_PARTS and kx.value == (x.rows if down else x.cols):
+    if kx.value == (x.rows if down else x.cols) and not _may_end(tiles, a, ky, span):
         return x, padded(tiles, y, 0.0, span)
     return x, y
+
+
+def _may_end(tiles: Tiles, operand: tuple[Term, bool], depth: Expr, span: Span | None) -> bool:
+    """Whether an operand of a product may be made of operands that end at a depth."""
+    t, rows = operand
+    if t.op in MADE_OF_PARTS:
+        return False
+    try:
+        tiles.narrowed(t, depth if rows else None, None if rows else depth, span)
+    except TileError:
+        return False
+    return True
 
 
 def transposed(tiles: Tiles, t: Term, e: Whole) -> Term:
@@ -131,20 +186,40 @@ def running(tiles: Tiles, t: Term, e: Whole) -> Term:
     tiles.check_whole(e, [t])
     check_dense(t, f"the tile of `{e.op}`", e.span)
     down = t.rows > 1 and e.numbers[0] == 0
-    back, count, shape = bool(e.numbers[1]), t.rows if down else t.cols, (t.rows, t.cols)
-    made, step, zero = t, 1, tiles.fill(nothing, shape, F32, e.span)
+    back, count = bool(e.numbers[1]), t.rows if down else t.cols
+    made, step = t, 1
     while step < count:
-        away = step if back else -step
-        place = _within(tiles, tiles.index(Place(int(down), int(not down), ix.const(away)), shape, e.span), count - 1, e.span)
-        scaled = tiles.binary("mul", place, _number(tiles, float((t.cols if down else 1) * 4), place), e.span)
-        other = tiles.index(Place(0, 4, ix.ZERO) if down else Place(t.cols * 4, 0, ix.ZERO), shape, e.span)
-        at = _offsets(tiles, tiles.binary("add", scaled, other, e.span), e.span)
-        before = tiles.make(e.span, "whole", "gather", 0, 0, made, at, like=made)
-        sign, bound = (1, count - step) if back else (-1, 1 - step)
-        holds = Position("lt", sign if down else 0, 0 if down else sign, ix.const(bound))
-        made = tiles.binary(op, made, tiles.choose_at(holds, (before, zero), e.span), e.span)
+        if aligned(ix.const(step * (t.cols if down else 1)), t):
+            made = _joined(tiles, made, op, step, (down, back), e.span)
+        else:
+            made = tiles.binary(op, made, _gathered_before(tiles, made, (step, nothing), (down, back), e.span), e.span)
         step *= 2
     return made
+
+
+def _joined(tiles: Tiles, t: Term, op: str, step: int, way: tuple[bool, bool], span: Span | None) -> Term:
+    """The tile in which each element, but the first ones, is joined with the one `step` before: windows that are copied."""
+    down, back = way
+    rows, cols = (t.rows - step, t.cols) if down else (t.rows, t.cols - step)
+    later = (ix.const(step), ix.ZERO) if down else (ix.ZERO, ix.const(step))
+    first, last = ((ix.ZERO, ix.ZERO), later)
+    own, other = (Window(*at, rows, cols) for at in ((first, last) if back else (last, first)))
+    x, y = (taken(tiles, t, w, "the tile", span) for w in (own, other))
+    return replaced(tiles, t, tiles.binary(op, x, y, span), own, "the tile", span)
+
+
+def _gathered_before(tiles: Tiles, t: Term, ahead: tuple[int, float], way: tuple[bool, bool], span: Span | None) -> Term:
+    """For each element the one that is so many before it, and a number where there is none."""
+    (step, nothing), (down, back) = ahead, way
+    away, shape = step if back else -step, (t.rows, t.cols)
+    size = t.dtype.bytes  # type: ignore[union-attr]
+    first = ix.const(size * away * (t.cols if down else 1))
+    at = tiles.index(Place(t.cols * size, size, first), shape, span)
+    at = _offsets(tiles, _within(tiles, at, (t.rows * t.cols - 1) * size, span), span)
+    before = tiles.make(span, "whole", "gather", 0, 0, t, at, like=t)
+    sign, bound = (1, (t.rows if down else t.cols) - step) if back else (-1, 1 - step)
+    holds = Position("lt", sign if down else 0, 0 if down else sign, ix.const(bound))
+    return tiles.choose_at(holds, (before, tiles.fill(nothing, shape, F32, span)), span)
 
 
 def first_extreme(tiles: Tiles, t: Term, e: Whole) -> Term:

@@ -154,8 +154,8 @@ class Planes:
         return _mapped(e, lambda x: self.value(x, at))
 
     def located(self, r: kn.Region, at: dict[str, Expr]) -> kn.Region:
-        ends = tuple(e and ix.substitute(e, at) for e in r.ends)
-        return replace(r, starts=tuple(ix.substitute(s, at) for s in r.starts), ends=ends)
+        counts = tuple(c if c is None else ix.substitute(c, at) for c in r.counts)
+        return replace(r, starts=tuple(ix.substitute(s, at) for s in r.starts), counts=counts)
 
     def assign(self, s: kn.Assign) -> Iterator[kn.Assign]:
         """An assignment of tiles, once for each plane that it runs over."""
@@ -180,8 +180,8 @@ class Planes:
         match e:
             case kn.Region() if len(e.shape) == rank:
                 d = next(d for d, n in enumerate(e.extents) if n is not None)
-                if e.ends and e.ends[d] is not None:
-                    raise TileError(f"where this window of `{e.name}` ends in planes varies: not supported", e.span, help=LOOP)
+                if e.counts and e.counts[d] is not None:
+                    raise TileError(f"how many planes of `{e.name}` are meant varies: not supported", e.span, help=LOOP)
                 start = e.starts[d] + (p if e.extents[d] != 1 else 0)
                 one = replace(e, starts=_put(e.starts, d, start), extents=_put(e.extents, d, None))
                 return self.of_plane(one)
@@ -196,7 +196,7 @@ class Planes:
         plane = r.starts[0].value
         if plane is None or r.extents[0] is not None:
             raise TileError(f"{_fault(r)}: not supported", r.span, help=LOOP)
-        return replace(r, name=self.plane(r.name, plane), starts=r.starts[1:], extents=r.extents[1:])
+        return replace(r, name=self.plane(r.name, plane), starts=r.starts[1:], extents=r.extents[1:], counts=r.counts[1:])
 
 
 LOOP = "take one plane at a time, by a number or by a serial loop; how many tiles are in flight is the compiler's choice"

@@ -73,6 +73,16 @@ def number(
     return place
 
 
+def whole_number(
+    e: Expr, axes: tuple[str | None, str | None], extents: Mapping[str, int], span: Span | None
+) -> Place:
+    """An index as the low 32 bits of a whole number at the elements of a tile; TileError where f32 does not hold what varies
+    within the tile."""
+    place = _along(e, axes, extents, span, index_text(e))
+    _refuse_beyond(_reach(place.row, place.col, axes, extents), "positions up to", span)
+    return place
+
+
 def _along(
     e: Expr, axes: tuple[str | None, str | None], extents: Mapping[str, int], span: Span | None, text: str
 ) -> Place:

@@ -11,18 +11,21 @@ from tile_eg.errors import TileError
 from tile_eg.frontend.hints import hint
 from tile_eg.frontend.index_text import index_text
 from tile_eg.frontend.ranges import decided, extremes
-from tile_eg.frontend.ssa import by_position, pieces
+from tile_eg.frontend.ssa import by_position, outside, pieces
 from tile_eg.frontend.ssa.branches import as_choices
 from tile_eg.frontend.ssa.extents import inside, smaller
 from tile_eg.frontend.ssa.parts import Part, part
 from tile_eg.frontend.ssa.tiles import Tiles, Window, tile_shape, valid_cols, valid_rows
+from tile_eg.frontend.windows import lies_across
 from tile_eg.ir import index as ix
 from tile_eg.ir import kernel as kn
 from tile_eg.ir.index import BLOCK, EACH, Expr
 from tile_eg.ir.index_elements import elements_in, inside_of, with_elements
-from tile_eg.ir.values import Term
+from tile_eg.ir.values import Term, made_of
 
 Env = dict[str, Term]
+STORED_IN_PART = ("put", "piece", "whole", "cast", "unary", "binary", "choose", "choose_at", "reduce", "proj")
+"""Terms that are computed whole where they cannot be had of operands that end earlier; a store says itself how much it takes."""
 
 
 def grid_variables(grid: tuple[tuple[str, int], ...]) -> dict[str, Expr]:
@@ -56,7 +59,7 @@ class Regions:
         self.rows = 1
         self.there: list[Callable[[int], Expr]] = []
         self.facts: dict[str, ix.Interval] = {}
-        self.named: dict[Term, tuple[str, str]] = {}
+        self.named = self.tiles.named
         self.elsewhere: set[str] = set()
 
     def index(self, e: Expr, span: kn.Span | None = None) -> Expr:
@@ -155,25 +158,56 @@ class Regions:
         self.there.append(lambda _: cols)
 
     def located(self, r: kn.Region) -> kn.Region:
-        ends = tuple(None if e is None else self.index(e, r.span) for e in r.ends)
-        return replace(r, starts=tuple(self.index(s, r.span) for s in r.starts), ends=ends)
+        return replace(r, starts=tuple(self.index(s, r.span) for s in r.starts))
 
     def store(self, s: kn.Assign, value: Term, env: Env) -> Term:
         """The next version of the target tensor."""
         tensor = self.tensors[s.target.name]
         t, w = self.tiles, self.window(s.target)
         value = t.cast(value, tensor.dtype, s.span)
+        if lies_across(s.target, tensor):
+            value = t.broadcast(value, 1, 1, s.span)
         rows = t.extent(smaller(valid_rows(value), w.vrows, t.ranges))
         cols = t.extent(smaller(valid_cols(value), w.vcols, t.ranges))
-        value = t.narrowed(value, rows, cols, s.span)
+        value = self.for_window(value, rows, cols, s.span)
         return t.make(s.span, "accumulate" if s.atomic else "store", env[tensor.name], w.offset, w.stride, value)
+
+    def for_window(self, value: Term, rows: Expr, cols: Expr, span: kn.Span | None) -> Term:
+        """A value for a window with so many rows and columns. It is made of operands that end there, too; where it cannot, and is
+        valid so far, so much of it is stored: of a product by way of a tile in UB, as L0C holds as many rows as were made."""
+        t = self.tiles
+        value = t.as_laid(value)
+        try:
+            return t.narrowed(value, rows, cols, span)
+        except TileError:
+            product = any(x.op == "matmul" for x in made_of((value,)))
+            reaches = ((rows, valid_rows(value), value.rows), (cols, valid_cols(value), value.cols))
+            apart = any(has not in (wanted, ix.const(size)) or (product and has.value != size) for wanted, has, size in reaches)
+            if apart and (product or value.op not in STORED_IN_PART):
+                raise
+            value = pieces.copied(t, value, span) if product else value
+            return t.make(span, value.op, *value.args, like=value, vrows=rows, vcols=cols)
 
     def window(self, r: kn.Region) -> Window:
         self.there, self.rows = [], max((e or 1 for e in r.extents), default=1)
+        if lies_across(r, self.tensors[r.name]):  # a column: rows of one element
+            r = replace(r, extents=(*r.extents[:-1], 1))
         found = self.tiles.window(self.tensors[r.name], self.located(r), self.tiles.ranges)
         for there in self.there:
             found.vrows = self.tiles.extent(smaller(found.vrows, there(found.rows), self.tiles.ranges))
+        if r.counts:
+            found.vrows, found.vcols = self.counted(r, found.vrows, found.vcols)
         return found
+
+    def counted(self, r: kn.Region, rows: Expr, cols: Expr) -> tuple[Expr, Expr]:
+        """The valid rows and columns of a region, of which no more than its `counts` are meant."""
+        valid = [rows, cols][2 - max(1, len(r.shape)) :]
+        counts = [c for c, e in zip(r.counts, r.extents, strict=True) if e is not None][-len(valid) :]
+        for n, count in enumerate(counts):
+            if count is not None:
+                there = ix.simplified(ix.maximum(0, self.index(count, r.span)), self.tiles.ranges)
+                valid[n] = self.tiles.extent(smaller(valid[n], there, self.tiles.ranges))
+        return (rows, cols)[: 2 - len(valid)] + (*valid,)  # type: ignore[return-value]
 
     def is_whole(self, r: kn.Region) -> bool:
         """Whether the region is all of its buffer; an index stands for all of a dimension of one element."""
@@ -183,9 +217,22 @@ class Regions:
 
     def region(self, r: kn.Region, env: Env) -> Term:
         if r.name in self.tensors:
-            return self.tiles.load(env[r.name], self.window(r), self.tensors[r.name].dtype, r.span)
+            loaded = self.tiles.load(env[r.name], self.window(r), self.tensors[r.name].dtype, r.span)
+            return self.tiles.reduce("sum", loaded, 1, r.span) if lies_across(r, self.tensors[r.name]) else loaded
         held = self.held(r.name, env, r.span)
-        return held if self.is_whole(r) else self.piece(r, held)
+        found = held if self.is_whole(r) else self.piece(r, held)
+        if r.counts:
+            return self.tiles.narrowed(found, *self.counted(r, valid_rows(found), valid_cols(found)), r.span)
+        return found
+
+    def is_window(self, r: kn.Region) -> bool:
+        """Whether a region is a window of a tensor whose rows are runs of it."""
+        return r.name in self.tensors and not lies_across(r, self.tensors[r.name])
+
+    def padded(self, r: kn.Region, value: float, env: Env) -> Term:
+        """A window of a tensor with a number for what it does not have."""
+        window = outside.Padded(env[r.name], self.tensors[r.name], self.located(r), value)
+        return outside.window(self.tiles, window, r.span)
 
     def held(self, name: str, env: Env, span: kn.Span | None) -> Term:
         """What a buffer holds. What no statement has written begins as 0: it is in the way of a choice or of other parts, and

@@ -9,8 +9,8 @@ from typing import Any
 from tile_eg.errors import Span, TileError
 from tile_eg.frontend.hints import hint
 from tile_eg.frontend.index_text import index_text
-from tile_eg.frontend.ranges import Ranges, extremes
-from tile_eg.frontend.ssa.extents import inside, known_as, meet, smaller
+from tile_eg.frontend.ranges import Ranges, surely_equal
+from tile_eg.frontend.ssa.extents import inside, known_as, meet, same
 from tile_eg.frontend.ssa.positions import Place, Position
 from tile_eg.frontend.ssa.rounding import rounded
 from tile_eg.frontend.ssa.steps import between, computing, promoted, reducing
@@ -53,7 +53,10 @@ class Tiles:
     that blocks count; `spans` collects sources.
 
     `extents` are the varying extents that were met, each in the form in which it came first. `turned` are transposed tiles, each
-    with the tile that it is of: a product takes that one, anything else what `laid` makes of it.
+    with the tile that it is of: a product takes that one, anything else what `laid` makes of it. `windows` are tiles that may
+    reach beyond their tensor, each with its window (`outside.Padded`): windows are taken of the tensor, anything else takes what
+    `laid` makes. `named` are the buffers and scopes of terms. Of loops that are `narrowing` the states are noted that are asked
+    for with fewer elements; `narrowed_result` makes such a state of a loop.
     """
 
     builder: Builder = field(default_factory=Builder)
@@ -63,12 +66,16 @@ class Tiles:
     extents: dict[Expr, None] = field(default_factory=dict)
     turned: dict[Term, Term] = field(default_factory=dict)
     laid: dict[Term, Callable[[], Term]] = field(default_factory=dict)
+    named: dict[Term, tuple[str, str]] = field(default_factory=dict)
+    narrowing: dict[int, dict[int, tuple[Expr, Expr]]] = field(default_factory=dict)
+    narrowed_result: Callable[[Term, tuple[Expr, Expr]], Term | None] = lambda x, extents: None
+    windows: dict[Term, Any] = field(default_factory=dict)
 
     def make(self, span: Span | None, op: str, *args: object, like: Term | None = None, **shape: object) -> Term:
         """A term; `like` gives its shape and valid extents, and its dtype where none is named."""
         if like is not None:
             shape = {name: getattr(like, name) for name in ("rows", "cols", "dtype", "vrows", "vcols")} | shape
-        if self.turned:
+        if self.laid:
             args = tuple(map(self.as_laid, args))
         t = self.builder.make(op, *args, **shape)
         if span is not None:
@@ -79,10 +86,10 @@ class Tiles:
         """An argument of a term, in which transposed tiles are such as lie in memory."""
         if isinstance(arg, tuple):
             return tuple(map(self.as_laid, arg))
-        return self.laid[arg]() if isinstance(arg, Term) and arg in self.turned else arg
+        return self.laid[arg]() if isinstance(arg, Term) and arg in self.laid else arg
 
     def window(self, tensor: Tensor, region: Region, ranges: Ranges) -> Window:
-        """Where a region of a tensor lies; its tile dimensions are those with an extent."""
+        """Where a region of a tensor lies; its tile dimensions are those with an extent. Elements that lie anywhere are rows."""
         rows = max((e or 1 for e in region.extents), default=1)
         ranges = {**ranges, ix.EACH: (0, rows - 1)}
         within = [inside_of(s, n - 1) for s, n in zip(region.starts, tensor.shape, strict=True)]
@@ -95,9 +102,9 @@ class Tiles:
         steps = [1] * len(dims) if len(dims) < 2 else [region.step, 1]
         ends = zip(dims, steps, strict=True)
         valid = [self.valid(starts[d], region.extents[d] or 1, tensor.shape[d], ranges, k) for d, k in ends]
-        if region.ends:
-            valid = [self.ending(v, region.starts[d], region.ends[d], ranges) for v, d in zip(valid, dims, strict=True)]
         valid = [ix.ONE] * (2 - len(valid)) + valid
+        if len(dims) == 1 and ix.EACH in ix.variables(offset):
+            return Window(offset, 1, cols, 1, valid[1], ix.ONE)
         return Window(offset, pitch[dims[0]] * region.step if len(dims) == 2 else cols, rows, cols, valid[0], valid[1])
 
     def valid(self, start: Expr, extent: int, size: int, ranges: Ranges, step: int) -> Expr:
@@ -105,14 +112,6 @@ class Tiles:
         if ix.EACH in ix.variables(start):
             return ix.const(extent)
         return self.extent(inside(start, extent, size, ranges, step, self.within))
-
-    def ending(self, valid: Expr, start: Expr, end: Expr | None, ranges: Ranges) -> Expr:
-        """How much of a dimension lies before the end of a window, of which `valid` lies inside its tensor."""
-        if end is None:
-            return valid
-        count = ix.simplified(end - start, ranges)
-        least, _ = extremes(count, ranges, self.within)
-        return self.extent(smaller(valid, count if least >= 0 else ix.maximum(0, count), ranges))
 
     def extent(self, e: Expr) -> Expr:
         """An extent in the form of the first one that equals it."""
@@ -132,11 +131,11 @@ class Tiles:
         valid: dict[str, Any] = {"vrows": ix.const(rows), "vcols": ix.const(cols)}
         return self.make(span, "fill", float(value), rows=rows, cols=cols, dtype=dtype, **valid)
 
-    def index(self, place: Place, shape: tuple[int, int], span: Span | None) -> Term:
-        """A tile whose elements are an index, which may go with their place in it."""
+    def index(self, place: Place, shape: tuple[int, int], span: Span | None, dtype: DType = F32) -> Term:
+        """A tile whose elements are an index, which may go with their place in it; in i32 its low bits."""
         rows, cols = shape
-        number = self.make(span, "s_index", *place, dtype=F32)
-        return self.make(span, "nest", number, rows=rows, cols=cols, dtype=F32, vrows=ix.const(rows), vcols=ix.const(cols))
+        number = self.make(span, "s_index", *place, dtype=dtype)
+        return self.make(span, "nest", number, rows=rows, cols=cols, dtype=dtype, vrows=ix.const(rows), vcols=ix.const(cols))
 
     def cast(self, x: Term, dtype: DType, span: Span | None) -> Term:
         if x.dtype == dtype:
@@ -157,47 +156,52 @@ class Tiles:
     def binary(self, name: str, x: Term, y: Term, span: Span | None) -> Term:
         """Operands of equal shape; the wider dtype wins, and bf16 is computed in f32."""
         dtype = promoted(x.dtype, y.dtype)
-        x, y = self.alike(x, y, span)
-        vrows, vcols = self.meets(x, y, span)
-        return self.cast(self.make(span, "binary", name, x, y, like=x, vrows=vrows, vcols=vcols), dtype, span)
+        (x, y), valid = self.meeting(self.alike(x, y, span), span)
+        return self.cast(self.make(span, "binary", name, x, y, like=x, **valid), dtype, span)
 
     def choose(self, op: str, compared: tuple[Term, Term], pair: tuple[Term, Term], span: Span | None) -> Term:
         """x of `pair` where the first compared is to the second as `op` says, else y; both pairs in their wider dtype."""
-        a, b = self.alike(*compared, span)
-        (x, y), dtype = self.alike(*pair, span), promoted(pair[0].dtype, pair[1].dtype)
-        rows, cols = self.meets(x, y, span)
-        like = self.make(span, "choose", op, a, b, x, y, like=x, vrows=rows, vcols=cols)
-        for other in (a, b):
-            rows, cols = self.meets(like, other, span)
-            like = self.make(span, "choose", op, a, b, x, y, like=x, vrows=rows, vcols=cols)
-        return self.cast(like, dtype, span)
+        four, valid = self.meeting((*self.alike(*compared, span), *self.alike(*pair, span)), span)
+        chosen = self.make(span, "choose", op, *four, like=four[2], **valid)
+        return self.cast(chosen, promoted(pair[0].dtype, pair[1].dtype), span)
 
     def choose_bits(self, bits: Term, pair: tuple[Term, Term], span: Span | None) -> Term:
         """x of `pair` where the bit of an element is 1, else y."""
-        (x, y), dtype = self.alike(*pair, span), promoted(pair[0].dtype, pair[1].dtype)
-        rows, cols = self.meets(x, y, span)
-        rows = meet(rows, valid_rows(bits), x.rows, self.ranges, "rows", span)
+        (x, y), valid = self.meeting(self.alike(*pair, span), span)
+        valid["vrows"] = rows = self.extent(meet(valid["vrows"], valid_rows(bits), x.rows, self.ranges))
+        x, y, bits = self.ending(x, rows, None, span), self.ending(y, rows, None, span), self.ending(bits, rows, None, span)
         if valid_cols(bits).value != bits.cols:
             help = "let the tile divide the tensor"
             raise TileError("bits that end before their row does are not supported yet", span, help=help)
-        return self.cast(self.make(span, "choose_bits", bits, x, y, like=x, vrows=rows, vcols=cols), dtype, span)
+        chosen = self.make(span, "choose_bits", bits, x, y, like=x, **valid)
+        return self.cast(chosen, promoted(pair[0].dtype, pair[1].dtype), span)
 
     def choose_at(self, holds: Position, pair: tuple[Term, Term], span: Span | None) -> Term:
         """x of `pair` where an element's position is as `holds` says, else y."""
-        (x, y), dtype = self.alike(*pair, span), promoted(pair[0].dtype, pair[1].dtype)
-        rows, cols = self.meets(x, y, span)
-        return self.cast(self.make(span, "choose_at", *holds, x, y, like=x, vrows=rows, vcols=cols), dtype, span)
+        (x, y), valid = self.meeting(self.alike(*pair, span), span)
+        chosen = self.make(span, "choose_at", *holds, x, y, like=x, **valid)
+        return self.cast(chosen, promoted(pair[0].dtype, pair[1].dtype), span)
 
     def alike(self, x: Term, y: Term, span: Span | None) -> tuple[Term, Term]:
         """Both in the dtype that the vector unit works in on them."""
         dtype = computing(promoted(x.dtype, y.dtype))
         return self.cast(x, dtype, span), self.cast(y, dtype, span)
 
-    def meets(self, x: Term, y: Term, span: Span | None) -> tuple[Expr, Expr]:
-        return (
-            meet(valid_rows(x), valid_rows(y), x.rows, self.ranges, "rows", span),
-            meet(valid_cols(x), valid_cols(y), x.cols, self.ranges, "columns", span),
-        )
+    def meeting(self, xs: tuple[Term, ...], span: Span | None) -> tuple[tuple[Term, ...], dict[str, Any]]:
+        """Operands of one shape, none of which ends behind another one unless it is whole, and their result's valid extents."""
+        first, *others = xs
+        rows, cols = valid_rows(first), valid_cols(first)
+        for x in others:
+            rows = self.extent(meet(rows, valid_rows(x), x.rows, self.ranges))
+            cols = self.extent(meet(cols, valid_cols(x), x.cols, self.ranges))
+        return tuple(self.ending(x, rows, cols, span) for x in xs), {"vrows": rows, "vcols": cols}
+
+    def ending(self, x: Term, rows: Expr | None, cols: Expr | None, span: Span | None) -> Term:
+        """x, narrowed where it ends behind these extents (None: no matter where) and is not whole."""
+        behind = lambda valid, end, full: end and valid.value != full and not surely_equal(valid, end, self.ranges)  # noqa: E731
+        rows = rows if behind(valid_rows(x), rows, x.rows) else None
+        cols = cols if behind(valid_cols(x), cols, x.cols) else None
+        return self.narrowed(x, rows, cols, span)
 
     def broadcast(self, x: Term, axis: int, count: int, span: Span | None) -> Term:
         """A vector as a tile with `count` columns (axis 1) or rows (axis 0)."""
@@ -228,9 +232,10 @@ class Tiles:
 
     def bytes(self, x: Term, dtype: DType, span: Span | None) -> Term:
         """The two bytes of each element of 16 bits, or the two numbers of 4 bits of each byte as f16."""
+        cols = self.extent(valid_cols(x) * 2)
         if x.dtype is not None and x.dtype.bits == 8:
-            return self.make(span, "nibbles", x, like=x, cols=2 * x.cols, dtype=F16, vcols=valid_cols(x) * 2)
-        return self.make(span, "bytes", x, like=x, cols=2 * x.cols, dtype=dtype, vcols=valid_cols(x) * 2)
+            return self.make(span, "nibbles", x, like=x, cols=2 * x.cols, dtype=F16, vcols=cols)
+        return self.make(span, "bytes", x, like=x, cols=2 * x.cols, dtype=dtype, vcols=cols)
 
     def reduce(self, name: str, x: Term, axis: int, span: Span | None) -> Term:
         work = self.cast(x, reducing(name, x.dtype), span)
@@ -243,7 +248,7 @@ class Tiles:
         (a, ta), (b, tb) = ((self.turned[x], not t) if x in self.turned else (x, t) for x, t in ((a, ta), (b, tb)))
         depth = a.rows if ta else a.cols
         ka, kb = (valid_rows(a) if ta else valid_cols(a)), (valid_cols(b) if tb else valid_rows(b))
-        k = meet(ka, kb, depth, self.ranges, "inner extents of this product", span)
+        k = same(ka, kb, depth, self.ranges, "inner extents of this product", span)
         a = self.narrowed(a, k if ta else None, None if ta else k, span)
         b = self.narrowed(b, None if tb else k, k if tb else None, span)
         m, vm = (a.cols, a.vcols) if ta else (a.rows, a.vrows)
@@ -251,13 +256,26 @@ class Tiles:
         dtype = I32 if a.dtype == I8 else F32
         return self.make(span, "matmul", a, b, ta, tb, rows=m, cols=n, dtype=dtype, vrows=vm, vcols=vn)
 
+    def alike_named(self, x: Term, made: Term) -> Term:
+        """A term that stands for another one, under its name."""
+        if x in self.named:
+            self.named.setdefault(made, self.named[x])
+        return made
+
     def narrowed(self, x: Term, vrows: Expr | None, vcols: Expr | None, span: Span | None) -> Term:
         """x with fewer valid rows or columns (None: as they are), made of operands that are valid no further themselves."""
         rows, cols = vrows or valid_rows(x), vcols or valid_cols(x)
         if (rows, cols) == (x.vrows, x.vcols):
             return x
-        again = lambda *args: self.make(self.spans.get(x), x.op, *args, like=x, vrows=rows, vcols=cols)  # noqa: E731
+        x = self.as_laid(x)
+        again = lambda *args: self.alike_named(  # noqa: E731
+            x, self.make(self.spans.get(x), x.op, *args, like=x, vrows=rows, vcols=cols)
+        )
         match x.op, x.args:
+            case "arg", (loop, k) if loop in self.narrowing and self.narrowing[loop].setdefault(k, (rows, cols)) == (rows, cols):
+                return again(*x.args)
+            case "proj", _ if (found := self.narrowed_result(x, (rows, cols))) is not None:
+                return found
             case ("load" | "fill" | "nest" | "put" | "piece" | "whole", _):
                 return again(*x.args)
             case "choose_bits", (bits, *pair):

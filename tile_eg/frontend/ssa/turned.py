@@ -17,6 +17,8 @@ from tile_eg.ops.types import BF16, F32, I32, U32, DType
 from tile_eg.ops.whole_tiles import WORDS
 
 Buffers = dict[str, kn.Alloc]
+EVERY = (2, 4)
+"""Steps for which there is an instruction that takes elements so far apart."""
 
 
 def turned(kernel: kn.Kernel) -> kn.Kernel:
@@ -60,7 +62,7 @@ def _is_turned(r: kn.Region, s: kn.Parallel, of: kn.Alloc) -> bool:
     steps = [{v: k for v in s.vars if (k := step_of(start, v)) != 0} for start in r.starts]
     if None in [k for of_axis in steps for k in of_axis.values()]:
         return False
-    if len(s.vars) == len(steps) == 2 and (s.vars[1] in steps[0] or s.vars[0] in steps[1]):
+    if len(s.vars) == len(steps) == 2 and (s.vars[1] in steps[0] or (s.vars[0] in steps[1] and steps[0])):
         return True
     return any(k != 1 for k in steps[-1].values())
 
@@ -85,6 +87,12 @@ def _gathered(r: kn.Region, s: kn.Parallel, buffers: Buffers) -> Iterator[kn.Stm
         yield wide
         of, source = wide, kn.Region(wide.name, source.starts, source.extents, r.span)
         yield kn.Assign(source, kn.Cast(F32, kn.Region(r.name, source.starts, source.extents, r.span), r.span), s.span)
+    if (taken := _every(r, s, of.shape)) is not None:
+        found = _new(f"{r.name}_turned", of, s.extents, of.dtype, buffers)
+        yield found
+        whole = kn.Region(found.name, (ix.ZERO,) * len(s.extents), s.extents, s.span)
+        yield kn.Assign(whole, kn.Whole("every", (source,), taken, r.span), s.span)
+        return
     place = ix.ZERO
     for start, size in zip(r.starts, of.shape, strict=True):
         place = place * size + start
@@ -97,6 +105,16 @@ def _gathered(r: kn.Region, s: kn.Parallel, buffers: Buffers) -> Iterator[kn.Stm
     zeros = (ix.ZERO,) * len(s.extents)
     at = kn.Cast(U32, kn.Cast(I32, kn.Region(offsets.name, zeros, s.extents, s.span), s.span), s.span)
     yield kn.Assign(kn.Region(found.name, zeros, s.extents, s.span), kn.Whole("gather", (source, at), (0, 0), r.span), s.span)
+
+
+def _every(r: kn.Region, s: kn.Parallel, shape: tuple[int, ...]) -> tuple[int, int] | None:
+    """The first element of each row and the step, where a region reads every second or fourth element of all rows of a buffer."""
+    *rows, col = map(ix.var, s.vars)
+    step = step_of(r.starts[-1], s.vars[-1])
+    first = None if step is None else (r.starts[-1] - col * step).value
+    if step not in EVERY or first is None or not 0 <= first < step:
+        return None
+    return (first, step) if (*rows,) == r.starts[:-1] and shape == (*s.extents[:-1], s.extents[-1] * step) else None
 
 
 def _new(name: str, like: kn.Alloc, shape: tuple[int, ...], dtype: DType, buffers: Buffers) -> kn.Alloc:

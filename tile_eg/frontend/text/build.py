@@ -9,7 +9,8 @@ from typing import Any
 from tile_eg.errors import TileError, by_line, did_you_mean, together
 from tile_eg.frontend import scalars as sc
 from tile_eg.frontend.checks import statement_faults
-from tile_eg.frontend.conditions import guarded, shortened
+from tile_eg.frontend.conditions import guarded
+from tile_eg.frontend.guarded_stores import with_counted_stores
 from tile_eg.frontend.nibbles import with_bytes
 from tile_eg.frontend.text.expressions import Expressions
 from tile_eg.frontend.text.scope import Scope
@@ -40,7 +41,7 @@ def build(tree: Node, sizes: Mapping[str, int], source: str, file: str) -> kn.Ke
     kernel = kn.Kernel(str(name), arguments, builder.grid or (), body, source, file)
     if builder.told:
         raise together(by_line((*builder.told, *statement_faults(kernel))))
-    return with_bytes(kernel)
+    return with_bytes(with_counted_stores(kernel))
 
 
 def size_nodes(tree: Node) -> list[Node]:
@@ -221,16 +222,12 @@ class Builder:
         names_used = tuple(self.scope.open_variable(str(n), self.span(n)) for n in names)
         self.scope.elements = names_used
         try:
-            body = tuple(self.stored(a, names_used) for a in self.element_statements(node.children[2]))
+            body = tuple(self.element_statements(node.children[2]))
         finally:
             self.scope.elements = ()
         for n in names:
             self.scope.close_variable(str(n))
         yield kn.Parallel(names_used, tuple(extents), body, self.span(node))
-
-    def stored(self, s: kn.Assign, loop: tuple[str, ...]) -> kn.Assign:
-        """An assignment of an element loop; a branch around a store to a tensor leaves out the last elements of a window."""
-        return shortened(s, loop) if isinstance(self.scope.arrays.get(s.target.name), kn.Tensor) else s
 
     def element_statements(self, block: Node) -> Iterator[kn.Assign]:
         for stmt in self.statements(block):

@@ -13,7 +13,7 @@ from tile_eg.frontend.index_text import index_text
 from tile_eg.frontend.scalars import Scalar, is_scalar
 from tile_eg.frontend.text.scope import Scope
 from tile_eg.frontend.text.syntax import Node, span_of
-from tile_eg.frontend.windows import OpenWindow, known_shape, slice_that_ends
+from tile_eg.frontend.windows import OpenWindow, known_shape, length, may_vary
 from tile_eg.ir import index as ix
 from tile_eg.ir import kernel as kn
 from tile_eg.ir.index import Expr
@@ -309,33 +309,29 @@ class Expressions:
             n = len(array.shape)
             help = f"an index or a slice for each: {array.name}[{', '.join('ijklmn'[:n])}]"
             raise TileError(f"`{array.name}` has {n} dimension{'s' * (n > 1)}, not {len(items)}", span, help=help)
-        found = [self._item(i, size) for i, size in zip(items, array.shape, strict=True)]
-        starts, extents, ends = (tuple(p[0] for p in found), tuple(p[1] for p in found), tuple(p[2] for p in found))
-        if isinstance(array, kn.Tensor) and not self.scope.elements and not any(extents):
-            return OpenWindow(array, starts, span)
-        return kn.Region(array.name, starts, extents, span, ends=ends if any(ends) else ())
+        found = [self._item(i, size, isinstance(array, kn.Tensor)) for i, size in zip(items, array.shape, strict=True)]
+        starts, lengths = tuple(start for start, _ in found), [length for _, length in found]
+        extents = tuple(None if length is None else length.value for length in lengths)
+        counts = tuple(length if length is not None and length.value is None else None for length in lengths)
+        if isinstance(array, kn.Tensor) and not self.scope.elements and (any(counts) or not any(extents)):
+            return OpenWindow(array, starts, extents, counts, span)
+        return kn.Region(array.name, starts, extents, span)
 
-    def _item(self, item: Node, size: int) -> tuple[Expr, int | None, Expr | None]:
-        """The start of an index or slice, the length of a slice, or where it ends if that varies."""
+    def _item(self, item: Node, size: int, tensor: bool) -> tuple[Expr, Expr | None]:
+        """Where an index or a slice begins, and the slice's length."""
         if item.data != "slice":
-            return self.index(item), None, None
+            return self.index(item), None
         if self.scope.elements:
             raise TileError("an element loop takes one element at a time, not a slice", self.span(item))
         low = self.index(item.children[0]) if item.children[0] is not None else ix.ZERO
         high = self.index(item.children[1]) if item.children[1] is not None else ix.const(size)
-        extent = high - low
-        if extent.value is None:
-            return self._varying(item, low, high, size)
-        if extent.value < 1:
+        extent = length(low, high)
+        if extent.value is not None and extent.value < 1:
             raise TileError(f"this slice is empty: its length is {extent.value}", self.span(item))
-        return low, extent.value, None
-
-    def _varying(self, item: Node, low: Expr, high: Expr, size: int) -> tuple[Expr, int, Expr]:
-        found = slice_that_ends(low, high, size)
-        if found is None:
+        if extent.value is None and not (tensor and may_vary(extent)):
             help = "write it as i:i + 64, or i:min(i + 64, n) where it may end before"
-            raise TileError(f"the length of this slice varies: {index_text(high - low)}", self.span(item), help=help)
-        return low, *found
+            raise TileError(f"the length of this slice varies: {index_text(extent)}", self.span(item), help=help)
+        return low, extent
 
 
 def _whole(array: kn.Tensor | kn.Alloc, span: kn.Span) -> kn.Region:

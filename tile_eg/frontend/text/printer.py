@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from math import isinf
 
 from tile_eg.frontend.index_text import index_text
@@ -71,8 +70,6 @@ class Printer:
                 start = _trailing(s.target, known_shape(s.value))
                 target = self.start(s.target) if start else self.region(s.target)
                 yield f"{indent}atomic {target} += {self.expression(s.value, 0)}"
-            case kn.Assign() if _kept_within(s.target):
-                yield from self.nested(f"if {_kept_within(s.target)}", (replace(s, target=replace(s.target, ends=())),), indent)
             case kn.Assign():
                 yield f"{indent}{self.assignment(s)}"
             case kn.For():
@@ -100,7 +97,10 @@ class Printer:
         return f"{self.region(target)} = {self.expression(value, 0)}"
 
     def start(self, r: kn.Region) -> str:
-        return f"{r.name}[{', '.join(map(index_text, r.starts))}]"
+        counts = r.counts or (None,) * len(r.starts)
+        ends = (f":{index_text(s + c)}" if c is not None else "" for s, c in zip(r.starts, counts, strict=True))
+        items = (index_text(s) + end for s, end in zip(r.starts, ends, strict=True))
+        return f"{r.name}[{', '.join(items)}]"
 
     def nested(self, head: str, body: tuple[kn.Stmt, ...], indent: str) -> Iterator[str]:
         yield f"{indent}{head} {{"
@@ -118,8 +118,9 @@ class Printer:
         if buffer is not None and r == _whole(buffer):
             return r.name
         shape = (buffer or self.tensors[r.name]).shape
-        ends = r.ends or (None,) * len(shape)
-        parts = (_slice(s, e, n, end) for s, e, n, end in zip(r.starts, r.extents, shape, ends, strict=True))
+        counts = r.counts or (None,) * len(shape)
+        lengths = (c if c is not None else e for c, e in zip(counts, r.extents, strict=True))
+        parts = (_slice(s, e, n) for s, e, n in zip(r.starts, lengths, shape, strict=True))
         return f"{r.name}[{', '.join(parts)}]"
 
     def expression(self, e: kn.TileExpr, tight: int) -> str:
@@ -195,24 +196,16 @@ def _tensor(t: kn.Tensor) -> str:
 
 def _trailing(r: kn.Region, shape: tuple[int, ...] | None) -> bool:
     """Whether a region has this shape in its last dimensions and plain indices before them."""
-    return bool(shape) and not any(r.ends) and r.extents == (None,) * (len(r.starts) - len(shape or ())) + (shape or ())
+    return bool(shape) and r.extents == (None,) * (len(r.starts) - len(shape or ())) + (shape or ())
 
 
 def _tuple(parts: list[str]) -> str:
     return parts[0] if len(parts) == 1 else f"({', '.join(parts)})"
 
 
-def _kept_within(r: kn.Region) -> str:
-    """The condition under which an element loop stores an element: that it lies before the end of its window."""
-    ends = zip(r.starts, r.extents, r.ends or (None,) * len(r.starts), strict=True)
-    return " and ".join(f"{index_text(s)} < {index_text(e)}" for s, n, e in ends if n is None and e is not None)
-
-
-def _slice(start: Expr, extent: int | None, size: int, end: Expr | None) -> str:
+def _slice(start: Expr, extent: Expr | int | None, size: int) -> str:
     if extent is None:
         return index_text(start)
-    if end is not None:
-        return f"{index_text(start)}:min({index_text(start + extent)}, {index_text(end)})"
     if start == ix.ZERO and extent == size:
         return ":"
     return f"{index_text(start)}:{index_text(start + extent)}"

@@ -191,12 +191,14 @@ class Instr:
     vramp      dst[i, j] = bound + steps[0] * i + steps[1] * j, of i32, or of f32 and exact up to 2^24; or from `value` on
 
     `form` of a vector instruction: flat (rows * pitch elements in one run; every operand has the same pitch and cols fills it, or
-    rows is 1) or rows (mask and repeat over rows); of vrowR also blocks (`ir.machine.block_steps`); apart of vOP_rows, whose cols
-    fill stretches of 512 bytes, and of the vbrcb that it reads: b lies in both bank groups (rows x 64 bytes, by eights).
+    rows is 1) or rows (mask and repeat over rows); of vrowR also blocks (`ir.machine.block_steps`), of vcolR halves
+    (`ir.machine.halves`); apart of vOP_rows, whose cols fill stretches of 512 bytes, and of the vbrcb that it reads: b lies in
+    both bank groups (rows x 64 bytes, by eights).
     `atomic` (fixpipe and ub_to_gm into a tensor): added to what is there.
     `unit` of an mmad and of a fixpipe is the unit flag of the blocks of L0C that it touches: 2 keeps them for its own pipe, 3
     hands them over to the other one, block by block; 0: other flags do.
-    `pad` of gm_to_ub: what stands behind the end of each row, up to the end of its 32 bytes.
+    `pad` of gm_to_ub: what stands behind the end of each row, up to the end of its 32 bytes. `bound` of gm_to_ub: how many of
+    `cols` are zeros to the left of what is loaded, 32 bytes of them at most.
     `mode` of a vcast: how it rounds, where not to the nearest even (CAST_FLOOR and the like). A vcast of i32 to f16 multiplies by
     `scalar`.
     `value`: what the scalar unit computes from elements of UB; it takes the place of `scalar`.

@@ -259,7 +259,7 @@ class _Parser(Tokens):
         read: dict[str, Callable] = {"scalar": self.real, "other": self.real, "steps": self._steps, "scratch": self._tile}
         read |= {"pad": self.real, "value": self._formula}
         read |= dict.fromkeys(("init", "bound", "when", "unit"), self.expr)
-        read |= {"form": lambda: self.need("flat", "rows", "blocks", "apart"), **{w: (lambda: True) for w in WORDS}}
+        read |= {"form": lambda: self.need("flat", "rows", "blocks", "halves", "apart"), **{w: (lambda: True) for w in WORDS}}
         out = {}
         while word := self.take(*read):
             out[word] = read[word]()

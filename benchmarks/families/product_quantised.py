@@ -1,0 +1,101 @@
+"""Products of bytes and of numbers of four bits, and what makes them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from benchmarks.families.example import Arrays, Example, Sizes
+from benchmarks.families.product_bounds import product
+from benchmarks.families.product_epilogues import MEET
+from benchmarks.families.product_gemms import SQUARE
+from benchmarks.targets.bounds import FLOAT, HALF, Bound, hbm, moved, streaming
+from tile_eg.chips import Chip
+
+UNPACK = (
+    "nine vector instructions for two numbers, the trip of their bytes through the workspace, and a launch of 7 us; more rows "
+    "for each unpacked tile hide it"
+)
+BYTES_ROWS = "short rows of bytes: operands of 8 bits are not copied into strips yet"
+QUANTISE = (
+    "casts to f32, to 16 bits, to halves and to bytes, and the maximum of rows: the vector unit is as busy as HBM, the launch "
+    "is 9 us; a maximum of rows by blocks would mend the first"
+)
+UP = {"M": 4096, "N": 28672, "K": 4096}
+SMALL = [{"M": 128, "N": 256, "K": 128}, {"M": 100, "N": 90, "K": 96}]
+
+
+def _signed(w: np.ndarray) -> np.ndarray:
+    """The numbers of 4 bits in bytes, the lower ones first."""
+    return (np.stack([w & 15, w >> 4], axis=-1).reshape(len(w), -1) ^ 8).astype(np.int64) - 8
+
+
+def _bytes(chip: Chip, s: Sizes) -> Bound:
+    return product(chip, s["M"], s["N"], s["K"], dtype="i8", vectors=True)
+
+
+def _four_bits(chip: Chip, s: Sizes) -> Bound:
+    """As a product of bytes, of which the weights come as half as many from HBM."""
+    m, n, k = s["M"], s["N"], s["K"]
+    times = product(chip, m, n, k, dtype="i8").times | {"HBM": hbm(chip, m * k + n * k / 2, HALF * m * n)}
+    across = {} if "ub_to_l1" in chip.paths else {"MTE3": moved(chip, "ub_to_gm", n * k)}
+    return Bound(times | across)
+
+
+def _quantise(x: Arrays) -> Arrays:
+    s = np.maximum(np.abs(x["X"]).max(axis=1), 1e-5) / 127
+    return {"Q": np.clip(np.rint(x["X"] / s[:, None]), -128, 127), "s": s}
+
+
+QUANTISED = [
+    Example(
+        "quantised/w4a8",
+        lambda x: {"C": x["A"].astype(np.int64) @ _signed(x["W"]).T * 2.0**-10},
+        [{"M": 64, "N": 64, "K": 256}, {"M": 20, "N": 50, "K": 128}],
+        {"Llama 8B gate and up, 16 tokens": {"M": 16, "N": 28672, "K": 4096, "BM": 16, "BN": 128, "BK": 512}},
+        _four_bits,
+        "vector cores unpack two numbers a lane and interleave them, the cube cores multiply bytes",
+        1.25,
+        held=UNPACK,
+    ),
+    Example(
+        "quantised/unpack4",
+        lambda x: {"Y": _signed(x["W"])},
+        [{"N": 64, "K": 512}, {"N": 50, "K": 1024}],
+        {"Llama 8B gate and up": {"N": 28672, "K": 4096}},
+        lambda chip, s: streaming(chip, s["N"] * s["K"] / 2, s["N"] * s["K"]),
+        "vector cores unpack two numbers a lane and interleave them",
+        1.1,
+    ),
+    Example(
+        "quantised/w8a8",
+        lambda x: {"C": (x["A"].astype(np.int64) @ x["W"].T.astype(np.int64)) * x["s"][:, None] * x["t"]},
+        SMALL,
+        {"Llama 8B gate and up, 4096 tokens": UP, "4096 cubed": SQUARE},
+        _bytes,
+        MEET,
+        1.1,
+        held=BYTES_ROWS,
+    ),
+    Example(
+        "quantised/quantise",
+        _quantise,
+        [{"M": 32, "N": 256}, {"M": 20, "N": 90}, {"M": 1, "N": 1}],
+        {
+            "Llama 8B, 4096 tokens": {"M": 4096, "N": 4096, "BM": 16},
+            "DeepSeek V3, 16384 tokens": {"M": 16384, "N": 7168, "BM": 8},
+        },
+        lambda chip, s: streaming(chip, HALF * s["M"] * s["N"], s["M"] * (s["N"] + FLOAT)),
+        "one pass, rows stay in UB between maximum and rounding",
+        1.1,
+        held=QUANTISE,
+    ),
+    Example(
+        "quantised/quantising",
+        lambda x: {"Q": np.clip(np.rint(x["A"] @ x["W"] * x["scale"]), -128, 127)},
+        SMALL,
+        {"4096 cubed": SQUARE},
+        lambda chip, s: product(chip, s["M"], s["N"], s["K"], out=1, vectors=True),
+        MEET,
+        1.1,
+    ),
+]

@@ -1,0 +1,223 @@
+"""Stores of an element loop to the first rows or columns of a window, `if i < n: C[s + i, j] = c[i, j]`: a store of a part.
+
+The equality: a choice between a value and what the target holds, by the positions below a number, stores the value where they
+are. It holds of tensors that nothing else in the kernel reads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+
+from tile_eg.frontend.liveness import regions
+from tile_eg.ir import index as ix
+from tile_eg.ir.index import Expr, terms_of
+from tile_eg.ir.kernel import (
+    Alloc,
+    Assign,
+    Binary,
+    Choose,
+    For,
+    If,
+    Index,
+    Kernel,
+    Number,
+    Parallel,
+    Region,
+    Select,
+    Stmt,
+    Tensor,
+    TileExpr,
+)
+from tile_eg.ops.types import I32
+
+Counts = dict[str, Expr]
+INDEX: dict[str, Callable[[Expr, Expr], Expr]] = {
+    "add": lambda x, y: x + y, "sub": lambda x, y: x - y, "min": ix.minimum, "max": ix.maximum,
+}  # fmt: skip
+"""What is computed of numbers that are read, as of indices."""
+
+
+def with_counted_stores(kernel: Kernel) -> Kernel:
+    """The kernel in which such choices are stores of windows whose length is known at run time."""
+    tensors = {t.name: t for t in kernel.tensors}
+    stores = [s for s in _assigns(kernel.body) if s.target.name in tensors and _kept(s)]
+    read = {r.name for s in _assigns(kernel.body) for r in _read(s)}
+    names = {s.target.name for s in stores} - read
+    if not names:
+        return kernel
+    return replace(kernel, body=tuple(_Stores(kernel, {n: tensors[n] for n in names}).body(kernel.body)))
+
+
+def _assigns(body: tuple[Stmt, ...]) -> Iterator[Assign]:
+    for s in body:
+        match s:
+            case Assign():
+                yield s
+            case For() | Parallel():
+                yield from _assigns(s.body)
+            case If():
+                yield from _assigns((*s.then, *s.otherwise))
+
+
+def _kept(s: Assign) -> bool:
+    """Whether an assignment keeps what its target holds where a condition does not hold."""
+    return _keeps(s.value, s.target) and not s.atomic
+
+
+def _keeps(value: TileExpr, target: Region) -> bool:
+    return isinstance(value, Select | Choose) and value.y == target
+
+
+def _read(s: Assign) -> Iterator[Region]:
+    """What an assignment reads, but for what it keeps of its target."""
+    value = s.value
+    while _keeps(value, s.target):
+        assert isinstance(value, Select | Choose)
+        yield from regions(value.a) if isinstance(value, Choose) else ()
+        yield from regions(value.b) if isinstance(value, Choose) else ()
+        value = value.x
+    yield from regions(value)
+
+
+class _Stores:
+    """Takes the stores to these tensors out of element loops."""
+
+    def __init__(self, kernel: Kernel, tensors: Mapping[str, Tensor]) -> None:
+        self.tensors = tensors
+        self.arrays: dict[str, Tensor | Alloc] = {t.name: t for t in kernel.tensors}
+        self.allocs = {s.name: s for s in _allocs(kernel.body)}
+        self.arrays |= self.allocs
+        self.taken = set(self.arrays)
+
+    def body(self, body: tuple[Stmt, ...]) -> Iterator[Stmt]:
+        for s in body:
+            match s:
+                case For():
+                    yield replace(s, body=tuple(self.body(s.body)))
+                case If():
+                    yield replace(s, then=tuple(self.body(s.then)), otherwise=tuple(self.body(s.otherwise)))
+                case Parallel():
+                    yield from self.loop(s)
+                case _:
+                    yield s
+
+    def loop(self, s: Parallel) -> Iterator[Stmt]:
+        inside: list[Assign] = []
+        behind: list[Stmt] = []
+        for n, a in enumerate(s.body):
+            found = self.window(a, s) if isinstance(a, Assign) else None
+            if found is None or not isinstance(a, Assign):
+                inside.append(a)
+                continue
+            window, value = found
+            written = {later.target.name for later in s.body[n + 1 :] if isinstance(later, Assign)}
+            whole = self.whole(value, s)
+            if whole is None or whole.name in written:
+                whole = self.new(a, s)
+                yield self.allocs[whole.name]
+                inside.append(replace(a, target=_element(whole, s), value=value))
+            behind.append(Assign(window, whole, a.span))
+        if inside:
+            yield replace(s, body=tuple(inside))
+        yield from behind
+
+    def window(self, a: Assign, loop: Parallel) -> tuple[Region, TileExpr] | None:
+        """The window that a loop stores to and the value of each element; None where it is no such store."""
+        if a.target.name not in self.tensors or not _kept(a):
+            return None
+        value: TileExpr = a.value
+        counts: Counts = {}
+        while isinstance(value, Select | Choose) and value.y == a.target:
+            condition = self.condition(value)
+            own = _counts(condition, loop) if condition is not None else None
+            if own is None:
+                return None
+            counts, value = _both(counts, own), value.x
+        inside = [[v for v in loop.vars if v in ix.variables(start)] for start in a.target.starts]
+        if [v for found in inside for v in found] != list(loop.vars) or any(a.target.extents):
+            return None
+        found = [vs[0] if vs else None for vs in inside]
+        if any(v and terms_of(start).get(ix.var(v)) != 1 for v, start in zip(found, a.target.starts, strict=True)):
+            return None
+        extents = dict(zip(loop.vars, loop.extents, strict=True))
+        starts = tuple(ix.substitute(x, dict.fromkeys(loop.vars, ix.ZERO)) for x in a.target.starts)
+        where = tuple(counts.get(v) if v else None for v in found)
+        return replace(a.target, starts=starts, extents=tuple(extents[v] if v else None for v in found), counts=where), value
+
+    def condition(self, value: Select | Choose) -> Expr | None:
+        """What a choice asks of positions; None where it compares elements of tiles."""
+        if isinstance(value, Select):
+            return value.condition
+        a, b = self.index(value.a), self.index(value.b)
+        if a is None or b is None:
+            return None
+        asked = {"lt": (a, b), "le": (a, b + 1), "gt": (b, a), "ge": (b, a + 1)}
+        return ix.less(*asked[value.op]) if value.op in asked else None
+
+    def index(self, e: TileExpr) -> Expr | None:
+        """A side of a comparison as an index: a position, a number, or one that is read."""
+        match e:
+            case Index():
+                return e.value
+            case Number() if float(e.value).is_integer():
+                return ix.const(int(e.value))
+            case Region() if not any(e.extents) and (array := self.arrays[e.name]).dtype is I32:
+                place = ix.ZERO
+                for start, size in zip(e.starts, array.shape, strict=True):
+                    place = place * size + start
+                return ix.read(e.name, place)
+            case Binary() if e.op in INDEX and (x := self.index(e.x)) is not None and (y := self.index(e.y)) is not None:
+                return INDEX[e.op](x, y)
+        return None
+
+    def whole(self, value: TileExpr, loop: Parallel) -> Region | None:
+        """The buffer of which a loop stores every element as it is."""
+        if not isinstance(value, Region) or value.name not in self.allocs:
+            return None
+        alloc = self.allocs[value.name]
+        own = value.starts == tuple(map(ix.var, loop.vars)) and alloc.shape == loop.extents and not value.counts
+        return replace(value, starts=(ix.ZERO,) * len(alloc.shape), extents=alloc.shape) if own else None
+
+    def new(self, a: Assign, loop: Parallel) -> Region:
+        """A buffer for what a loop stores."""
+        tensor, wish = self.tensors[a.target.name], f"{a.target.name}_part"
+        name = next(n for n in (wish, *(f"{wish}{k}" for k in range(len(self.taken) + 1))) if n not in self.taken)
+        self.taken.add(name)
+        self.allocs[name] = Alloc(name, "shared", tensor.dtype, loop.extents, a.span)
+        return Region(name, (ix.ZERO,) * len(loop.extents), loop.extents, a.span)
+
+
+def _allocs(body: tuple[Stmt, ...]) -> Iterator[Alloc]:
+    for s in body:
+        match s:
+            case Alloc():
+                yield s
+            case For():
+                yield from _allocs(s.body)
+            case If():
+                yield from _allocs((*s.then, *s.otherwise))
+
+
+def _element(r: Region, loop: Parallel) -> Region:
+    return replace(r, starts=tuple(map(ix.var, loop.vars)), extents=(None,) * len(loop.vars))
+
+
+def _both(first: Counts, second: Counts) -> Counts:
+    return first | {v: ix.minimum(first[v], n) if v in first else n for v, n in second.items()}
+
+
+def _counts(condition: Expr, loop: Parallel) -> Counts | None:
+    """How many of a loop's variables a condition holds for, from 0 on; None where it holds for others."""
+    if condition.op == "and":
+        first, second = (_counts(x, loop) for x in condition.args)
+        return None if first is None or second is None else _both(first, second)
+    if condition.op != "lt":
+        return None
+    low, high = condition.args
+    left = high - low
+    found = [v for v in loop.vars if terms_of(left).get(ix.var(v))]
+    if len(found) != 1 or terms_of(left)[ix.var(found[0])] != -1:
+        return None
+    count = left + ix.var(found[0])
+    return None if ix.variables(count) & set(loop.vars) else {found[0]: count}
