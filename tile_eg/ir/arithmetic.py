@@ -18,9 +18,9 @@ EXACT = 1 << 24
 
 
 def number(value: float) -> Array:
-    """A number of the source: in f32, unless it is a whole one that f32 does not hold."""
-    whole = np.isfinite(value) and value == int(value)
-    return np.asarray(value, np.int64 if whole and abs(value) > EXACT else np.float32)
+    """A number of the source: in f32, unless it is a whole one of 64 bits that f32 does not hold."""
+    whole = EXACT < abs(value) < 1 << 63 and value == int(value)
+    return np.asarray(value, np.int64 if whole else np.float32)
 
 
 def unary(name: str, x: Array) -> Array:
