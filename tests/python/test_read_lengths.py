@@ -13,7 +13,7 @@ from tile_eg import TileError
 from tile_eg.frontend.text import load_text
 from tile_eg.frontend.text.printer import print_kernel
 from tile_eg.ir import arithmetic
-from tile_eg.search.compiler import Lowered, lower
+from tile_eg.search.compiler import Lowered, lower, meaning
 
 SEGMENTS = """
 kernel segments[B=4, S=100, L=64, N=48, BM=32](X: f32[S, N], starts: i32[B + 1]) -> (Y: f32[S, N], Z: f32[B, N]) {{
@@ -98,6 +98,40 @@ def test_a_loop_whose_trips_are_read_needs_a_bound():
     with pytest.raises(TileError, match="nothing says how often this loop runs at the most") as told:
         load_text(text).instantiate()
     assert "min(length, S)" in str(told.value)
+
+
+ALONE = """
+kernel alone[B=4, S=100, N=48](X: f32[S, 2, N], starts: i32[B + 1]) -> Z: f32[B, N] {
+  grid b = B
+  fragment z: f32[N]
+  z = colsum(X[starts[b] : min(starts[b + 1], starts[b] + 64), 1, :])
+  Z[b, 0] = z
+}
+"""
+
+
+def test_a_slice_up_to_a_minimum_with_a_number_needs_no_other_side():
+    x, starts = np.random.default_rng(0).standard_normal((100, 2, 48), np.float32), np.array([0, 33, 34, 97, 100], np.int32)
+    sums = [x[a:b, 1].sum(0) for a, b in zip(starts[:-1], starts[1:], strict=True)]
+    found = lower(load_text(ALONE).instantiate(), "910B2").run({"X": x, "starts": starts}).outputs["Z"]
+    np.testing.assert_allclose(found, sums, rtol=1e-4, atol=1e-5)
+
+
+TILES = """
+kernel tiles[B=4, S=100, N=48, BM=32](X: f32[S, N], starts: i32[B + 1]) -> Y: f32[S, N] {
+  grid (t, b) = (4, B)
+  shared x: f32[BM, N]
+  x = X[starts[b] + t*BM : min(starts[b + 1], starts[b] + t*BM + BM), :]
+  parallel (i, c) in (BM, N) { if starts[b] + t*BM + i < starts[b + 1] { Y[starts[b] + t*BM + i, c] = x[i, c] * 2 } }
+}
+"""
+
+
+def test_an_empty_window_may_begin_beyond_its_tensor():
+    x = np.random.default_rng(0).standard_normal((100, 48), np.float32)
+    kernel, given = load_text(TILES).instantiate(), {"X": x, "starts": np.array([0, 33, 33, 97, 100], np.int32)}
+    for found in (meaning(kernel, given), lower(kernel, "910B2").run(given).outputs):
+        np.testing.assert_array_equal(found["Y"], 2 * x)
 
 
 ROWS = """
