@@ -76,5 +76,6 @@ def test_every_file_in_a_folder_of_a_family_is_in_the_list() -> None:
 
 
 def test_a_section_of_the_page_is_written_by_its_name() -> None:
-    page = "<!-- a -->\nold\n<!-- end -->\n\n<!-- b -->\nkept\n<!-- end -->\n\n<!-- c -->\n<!-- end -->\n"
-    assert with_sections(page, {"a": "new\n", "c": "one\n"}) == page.replace("old", "new").replace("<!-- c -->\n", "<!-- c -->\none\n")
+    page = "<!-- a -->\nold\n<!-- end -->\n\n<!-- b -->\nkept\n<!-- end -->\n<!-- c -->\n<!-- end -->\n"
+    want = page.replace("old", "new").replace("<!-- c -->\n", "<!-- c -->\none\n")
+    assert with_sections(page, {"a": "new\n", "c": "one\n"}) == want
