@@ -158,3 +158,105 @@ def test_what_is_meant_is_printed(how):
     text = print_kernel(kernel(how))
     assert "row[t]:row[t] + rows[t]" in text
     assert print_kernel(load_text(text, "printed.tile").instantiate({})) == text
+
+
+EMPTY = {
+    "sum": "y = colsum(x)",
+    "max": "y = max(colmax(x), -2)",
+    "loop": "y = 1  for k in serial(2) { z = X[row[t] + 8*k : row[t] + rows[t], 0:N]  y += colsum(z * 2) }",
+}
+
+
+@pytest.mark.parametrize(
+    ("how", "meant"),
+    [
+        ("sum", lambda x: x.sum(0)),
+        ("max", lambda x: x.max(0, initial=-2)),
+        ("loop", lambda x: 1 + 2 * x[:8].sum(0) + 2 * x[8:].sum(0)),
+    ],
+)
+def test_a_reduction_of_no_elements_leaves_nothing_of_another_block(how, meant):
+    text = f"""kernel k[M=40, N=24, T=4](X: f32[M, N], row: i32[T], rows: i32[T]) -> Y: f32[T, N] {{
+      grid t = T
+      shared x: f32[16, N], z: f32[8, N]
+      fragment y: f32[N]
+      x = X[row[t] : row[t] + rows[t], 0:N]
+      {EMPTY[how]}
+      Y[t, 0] = y }}"""
+    x = np.random.default_rng(0).uniform(-1, 1, (40, 24)).astype(np.float32)
+    given = {"X": x, "row": np.array([0, 13, 13, 14], np.int32), "rows": np.array([13, 0, 1, 16], np.int32)}
+    y = lower(load_text(text, "k.tile").instantiate({}), search=search_options(effort="none")).run(given)["Y"]
+    want = [meant(x[r : r + n]) for r, n in zip(given["row"], given["rows"], strict=True)]
+    np.testing.assert_allclose(y, want, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("chip", ["910B2", "950"])
+@pytest.mark.parametrize(("dtype", "out"), [("f16", "f32"), ("i8", "i32"), ("f32", "f32")])
+def test_a_product_of_no_numbers_is_0(dtype, out, chip):
+    text = f"""kernel k(A: {dtype}[64, 64], B: {dtype}[64, 64], n: i32[4]) -> C: {out}[64, 64] {{
+      grid t = 4
+      shared a: {dtype}[16, 32], b: {dtype}[32, 64]
+      fragment c: {out}[16, 64] = 0
+      for k in pipelined(2) {{
+        a = A[t*16 : t*16 + 16, k*32 : n[t]]
+        b = B[k*32 : n[t], 0:64]
+        c += a @ b
+      }}
+      C[t*16, 0] = c }}"""
+    rng = np.random.default_rng(0)
+    numpy = {"f16": np.float16, "i8": np.int8, "f32": np.float32}[dtype]
+    a, b = (rng.integers(-4, 5, (64, 64)).astype(numpy) for _ in range(2))
+    n = np.array([0, 17, 32, 64], np.int32)
+    found = lower(load_text(text, "k.tile").instantiate({}), chip, search=search_options(effort="none"))
+    c = found.run({"A": a, "B": b, "n": n})["C"]
+    want = [a[16 * t : 16 * t + 16, : n[t]].astype(np.float32) @ b[: n[t]].astype(np.float32) for t in range(4)]
+    np.testing.assert_array_equal(c, np.concatenate(want))
+
+
+def test_sequences_of_different_lengths_attend_to_themselves():
+    """The second tile of keys of a short sequence has none, and changes nothing."""
+    text = """kernel k[T=40, D=64](Q: f16[T, 2, D], K: f16[T, D], V: f16[T, D], ends: i32[5]) -> O: f32[T, 2, D] {
+      grid (b, h) = (4, 2)
+      shared q: f16[32, D], k: f16[16, D], v: f16[16, D]
+      fragment s: f32[32, 16], m: f32[32] = -inf, l: f32[32] = 0, n: f32[32], a: f32[32], o: f32[32, D] = 0
+      q = Q[ends[b] : ends[b + 1], h, :]
+      for j in serial(2) {
+        k = K[ends[b] + j*16 : ends[b + 1], 0:D]
+        v = V[ends[b] + j*16 : ends[b + 1], 0:D]
+        s = q @ k.T
+        n = max(m, rowmax(s))
+        a = exp(m - n)
+        s = exp(s - n[:, None])
+        l = l*a + rowsum(s)
+        o = o * a[:, None]
+        o += f16(s) @ v
+        m = n
+      }
+      o = o / l[:, None]
+      O[ends[b] : ends[b + 1], h, :] = o }"""
+    rng = np.random.default_rng(0)
+    q, k, v = (rng.uniform(-1, 1, shape).astype(np.float16) for shape in ((40, 2, 64), (40, 64), (40, 64)))
+    ends = np.array([0, 5, 6, 23, 40], np.int32)
+    given = {"Q": q, "K": k, "V": v, "ends": ends}
+    o = lower(load_text(text, "k.tile").instantiate({}), search=search_options(effort="none")).run(given)["O"]
+    for first, end in zip(ends, ends[1:], strict=False):
+        for h in range(2):
+            p = np.exp(q[first:end, h].astype(np.float64) @ k[first:end].astype(np.float64).T)
+            np.testing.assert_allclose(o[first:end, h], p / p.sum(1, keepdims=True) @ v[first:end], rtol=1e-2, atol=1e-2)
+
+
+@pytest.mark.parametrize(
+    ("value", "meant"), [("x[i, :]", lambda x: x), ("exp(x[i, :])", np.exp), ("x[i, :] * v[i]", lambda x: 2 * x)]
+)
+def test_a_sum_of_no_elements_in_an_element_loop_is_0(value, meant):
+    text = f"""kernel k(X: f32[16, 40], n: i32[4]) -> Y: f32[16] {{
+      grid t = 4
+      shared x: f32[4, 40]
+      fragment y: f32[4], v: f32[4] = 2
+      x = X[t*4 : t*4 + 4, 0 : n[t]]
+      for i in serial(4) {{ y[i] = sum({value}) }}
+      Y[t*4] = y }}"""
+    x, n = np.random.default_rng(0).uniform(-1, 1, (16, 40)).astype(np.float32), np.array([0, 3, 40, 17], np.int32)
+    y = lower(load_text(text, "k.tile").instantiate({}), search=search_options(effort="none")).run({"X": x, "n": n})["Y"]
+    want = [meant(x[t * 4 : t * 4 + 4, : n[t]]).sum(1) for t in range(4)]
+    np.testing.assert_allclose(y, np.concatenate(want), rtol=1e-5, atol=1e-5)

@@ -11,7 +11,18 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from tile_eg.emit.ascend_c.direct import DIRECT, fixpipe_part, scale_bits
-from tile_eg.emit.ascend_c.index import EmitError, Scope, block, call, ceil_div, counted, number, padded_rows, round_up
+from tile_eg.emit.ascend_c.index import (
+    EmitError,
+    Scope,
+    adds_nothing,
+    block,
+    call,
+    ceil_div,
+    counted,
+    number,
+    padded_rows,
+    round_up,
+)
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import EACH, ONE, ZERO, Expr
 from tile_eg.ir.machine import STRIP
@@ -201,6 +212,19 @@ def l1_to_l0b(s: Scope, i: Instr) -> list[str]:
     return _load(s, i, _Grid(k, n, n, ONE, ONE, rows16), True)
 
 
+def or_zeros(s: Scope, i: Instr, lines: list[str]) -> list[str]:
+    """A load of an operand of which nothing may be there: then the product is done with zeros in its place."""
+    dst = tile(i, i.dst)
+    b, at = s.buffer(dst), s.slot(dst)
+    if b.dtype.bytes == 1:
+        at += ".ReinterpretCast<half>()"
+    dtype = "half" if b.dtype.bytes == 1 else b.dtype.ascend
+    fractals = s.field(i, "blockNum", b.slot_bytes // 512, 32767)
+    params = f"AscendC::InitConstValueParams<{dtype}>(1, {fractals}, 0, static_cast<{dtype}>(0))"
+    loaded = block(f"if ({s.limit(i.depth)} > 0)", lines)
+    return [*loaded[:-1], *block("} else", call("InitConstValue", at, params))]
+
+
 def accumulator(s: Scope, i: Instr, t: Tile) -> str:
     """A window of L0C: an mmad packs its result, so a window starts behind whole rows of windows and its own columns."""
     return s.slot(t, t.row * (-(-s.buffer(t).cols // 16) * 16) + t.col * round_up(i.rows, 16))
@@ -215,6 +239,8 @@ def mmad(s: Scope, i: Instr) -> list[str]:
         m = "16" if s.high(i.rows) == 1 else f"{m} == 1 ? 16 : {m}"
     squares = any(s.dtype(load.dst).bytes == 1 and not load.transpose for load in s.writers(b.buffer))
     n, k = s.field(i, "n", round_up(i.cols, 32) if squares else i.cols, MMAD), s.field(i, "k", i.depth, MMAD)
+    if adds_nothing(s, i):
+        k = f"{k} == 0 ? 1 : {k}"
     init = {1: "true", 0: "false"}.get(i.init.value if i.init.value is not None else -1, s.cpp(i.init))
     params = f"AscendC::MmadParams({m}, {n}, {k}, {s.cpp(i.unit)}, false, {init})"
     operands = accumulator(s, i, c), s.slot(a), s.slot(b)

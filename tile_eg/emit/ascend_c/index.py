@@ -216,7 +216,13 @@ def call(name: str, *args: str) -> list[str]:
 
 def not_empty(s: Scope, i: Instr) -> list[str]:
     """The conditions under which an instruction has something to do."""
-    return [f"{s.limit(e)} > 0" for e in dict.fromkeys((i.rows, i.cols, i.depth)) if s.low(e) <= 0]
+    extents = (i.rows, i.cols) if adds_nothing(s, i) else (i.rows, i.cols, i.depth)
+    return [f"{s.limit(e)} > 0" for e in dict.fromkeys(extents) if s.low(e) <= 0]
+
+
+def adds_nothing(s: Scope, i: Instr) -> bool:
+    """Whether an instruction is part of a product that may be one of no numbers: it is done with one, which is 0."""
+    return i.op in ("l1_to_l0a", "l1_to_l0b", "mmad") and s.low(i.depth) <= 0
 
 
 def block(head: str, body: list[str]) -> list[str]:

@@ -11,9 +11,9 @@ from pathlib import PurePath
 
 from tile_eg.chips import load_chip
 from tile_eg.emit.ascend_c.cpp import ROUNDED, integer
-from tile_eg.emit.ascend_c.cube import CUBE_AND_COPIES, ON_3510
+from tile_eg.emit.ascend_c.cube import CUBE_AND_COPIES, ON_3510, or_zeros
 from tile_eg.emit.ascend_c.direct import UB, UB_ROWS
-from tile_eg.emit.ascend_c.index import EmitError, Scope, block, counted, not_empty
+from tile_eg.emit.ascend_c.index import EmitError, Scope, adds_nothing, block, counted, not_empty
 from tile_eg.emit.ascend_c.parts import PARTS
 from tile_eg.emit.ascend_c.reduce import REDUCTIONS
 from tile_eg.emit.ascend_c.repeats import REPEATS
@@ -366,6 +366,8 @@ def _writer(s: Scope, i: Instr) -> Callable[[Scope, Instr], list[str]]:
 def _instr(s: Scope, i: Instr) -> list[str]:
     taken = set(s.taken)
     lines = _writer(s, i)(s, i)
+    if i.op != "mmad" and adds_nothing(s, i):
+        lines = or_zeros(s, i, lines)
     s.taken = taken
     line = f"{PurePath(i.span.file).name}:{i.span.line}" if i.span else ""
     remark = "  ".join(part for part in (line, ", ".join(i.rules)) if part)

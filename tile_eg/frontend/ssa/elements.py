@@ -22,6 +22,7 @@ from tile_eg.ir import kernel as kn
 from tile_eg.ir.index import Expr
 from tile_eg.ir.index_elements import elements_in
 from tile_eg.ir.values import Term
+from tile_eg.ops.elementwise import REDUCE
 from tile_eg.ops.types import F16, F32, I32, U32, WHOLE, DType
 
 ROW = ":"
@@ -366,9 +367,22 @@ class Statement:
             raise TileError(f"`{e.op}` of this is not supported in an element loop", e.span, help=help)
         x = self.scalar(e.x, Axes(row, ROW, rows, cols), F32)
         given = x.term.dtype
-        x = self.to(x, reducing(e.op, given))
+        x = self.to(self.with_some(e, x), reducing(e.op, given))
         term = self.make(e, "s_reduce", e.op, x.term, **self.extents(x, rows, cols))
         return self.to(Scalar(term, vrows=x.vrows) if axes.row is not None else Scalar(term, vcols=x.vrows), given)
+
+    def with_some(self, e: kn.Reduce, x: Scalar) -> Scalar:
+        """What is reduced; a row that may have no elements, as a window's length is read, lies in one of neutral ones."""
+        if not self.tiles.may_be_none(x.vcols):
+            return x
+        if x.term.op != "elem":
+            help = hint("v = rowsum(x * y)", "T.reduce_sum(x, v, dim=1)", e.span) + ", behind a loop that computes it"
+            raise TileError(
+                f"`{e.op}` of what is computed here may be one of no elements, as the length of a window is read: not supported "
+                "yet in an element loop", e.span, help=f"reduce the whole tile: {help}",
+            )  # fmt: skip
+        tile = self.tiles.with_some(x.term.args[0], REDUCE[e.op].neutral, 1, e.span)
+        return replace(x, term=self.make(e, "elem", tile), vcols=valid_cols(tile))
 
     def row_length(self, e: kn.TileExpr) -> int | None:
         """The length of the rows that an expression is made of."""

@@ -9,16 +9,17 @@ from typing import Any
 from tile_eg.errors import Span, TileError
 from tile_eg.frontend.hints import hint
 from tile_eg.frontend.index_text import index_text
-from tile_eg.frontend.ranges import Ranges, surely_equal
+from tile_eg.frontend.ranges import Ranges, extremes, surely_equal
 from tile_eg.frontend.ssa.extents import inside, known_as, meet, same
 from tile_eg.frontend.ssa.positions import Place, Position
 from tile_eg.frontend.ssa.rounding import rounded
 from tile_eg.frontend.ssa.steps import between, computing, promoted, reducing
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import Expr
-from tile_eg.ir.index_elements import inside_of
+from tile_eg.ir.index_elements import elements_in, inside_of
 from tile_eg.ir.kernel import Region, Tensor, Whole
 from tile_eg.ir.values import Builder, Term
+from tile_eg.ops.elementwise import REDUCE
 from tile_eg.ops.types import F16, F32, I8, I32, U8, DType
 
 
@@ -238,10 +239,22 @@ class Tiles:
         return self.make(span, "bytes", x, like=x, cols=2 * x.cols, dtype=dtype, vcols=cols)
 
     def reduce(self, name: str, x: Term, axis: int, span: Span | None) -> Term:
-        work = self.cast(x, reducing(name, x.dtype), span)
+        work = self.with_some(self.cast(x, reducing(name, x.dtype), span), REDUCE[name].neutral, axis, span)
         n, valid = (x.rows, x.vrows) if axis == 1 else (x.cols, x.vcols)
         t = self.make(span, "reduce", axis, name, work, rows=1, cols=n, dtype=work.dtype, vrows=ix.ONE, vcols=valid)
         return self.cast(t, x.dtype or F32, span)
+
+    def may_be_none(self, extent: Expr | None) -> bool:
+        """Whether so many elements may be none: a window's length is read."""
+        return extent is not None and bool(elements_in(extent)) and extremes(extent, self.ranges, self.within)[0] <= 0
+
+    def with_some(self, x: Term, neutral: float, axis: int, span: Span | None) -> Term:
+        """A tile that is reduced; one that may have no elements, as a window's length is read, lies in one of neutral ones."""
+        n = valid_cols(x) if axis == 1 else valid_rows(x)
+        if not self.may_be_none(n):
+            return x
+        whole, full = self.fill(neutral, (x.rows, x.cols), x.dtype or F32, span), ix.const(x.cols if axis == 1 else x.rows)
+        return self.make(span, "put", ix.ZERO, whole, x, like=x, **{"vcols" if axis == 1 else "vrows": full})
 
     def matmul(self, a: Term, b: Term, ta: bool, tb: bool, span: Span | None) -> Term:
         """f32 product, of i8 in i32; both operands are narrowed to the inner extent that they share."""
