@@ -212,19 +212,6 @@ def l1_to_l0b(s: Scope, i: Instr) -> list[str]:
     return _load(s, i, _Grid(k, n, n, ONE, ONE, rows16), True)
 
 
-def or_zeros(s: Scope, i: Instr, lines: list[str]) -> list[str]:
-    """A load of an operand of which nothing may be there: then the product is done with zeros in its place."""
-    dst = tile(i, i.dst)
-    b, at = s.buffer(dst), s.slot(dst)
-    if b.dtype.bytes == 1:
-        at += ".ReinterpretCast<half>()"
-    dtype = "half" if b.dtype.bytes == 1 else b.dtype.ascend
-    fractals = s.field(i, "blockNum", b.slot_bytes // 512, 32767)
-    params = f"AscendC::InitConstValueParams<{dtype}>(1, {fractals}, 0, static_cast<{dtype}>(0))"
-    loaded = block(f"if ({s.limit(i.depth)} > 0)", lines)
-    return [*loaded[:-1], *block("} else", call("InitConstValue", at, params))]
-
-
 def accumulator(s: Scope, i: Instr, t: Tile) -> str:
     """A window of L0C: an mmad packs its result, so a window starts behind whole rows of windows and its own columns."""
     return s.slot(t, t.row * (-(-s.buffer(t).cols // 16) * 16) + t.col * round_up(i.rows, 16))

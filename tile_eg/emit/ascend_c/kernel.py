@@ -11,9 +11,10 @@ from pathlib import PurePath
 
 from tile_eg.chips import load_chip
 from tile_eg.emit.ascend_c.cpp import ROUNDED, integer
-from tile_eg.emit.ascend_c.cube import CUBE_AND_COPIES, ON_3510, or_zeros
+from tile_eg.emit.ascend_c.cube import CUBE_AND_COPIES, ON_3510
 from tile_eg.emit.ascend_c.direct import UB, UB_ROWS
 from tile_eg.emit.ascend_c.index import EmitError, Scope, adds_nothing, block, counted, not_empty
+from tile_eg.emit.ascend_c.no_depth import or_zeros
 from tile_eg.emit.ascend_c.parts import PARTS
 from tile_eg.emit.ascend_c.reduce import REDUCTIONS
 from tile_eg.emit.ascend_c.repeats import REPEATS
