@@ -15,12 +15,14 @@ WHOLE = "iu"
 F32 = np.dtype(np.float32)
 EXACT = 1 << 24
 """Up to which f32 holds every whole number."""
+LONGEST = 1 << 63
+"""The first whole number that int64 has not."""
 
 
 def number(value: float) -> Array:
-    """A number of the source: in f32, unless it is a whole one that f32 does not hold."""
+    """A number of the source: in f32, unless it is a whole one that int64 holds and f32 does not."""
     whole = np.isfinite(value) and value == int(value)
-    return np.asarray(value, np.int64 if whole and abs(value) > EXACT else np.float32)
+    return np.asarray(value, np.int64 if whole and EXACT < abs(value) < LONGEST else np.float32)
 
 
 def unary(name: str, x: Array) -> Array:
