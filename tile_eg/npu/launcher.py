@@ -107,10 +107,13 @@ class Launcher:
 
     def wait(self, device: int, stream: int | None = None) -> None:
         """Waits for a stream, the default one where none is named. TileError where a kernel failed on it."""
-        self.step("wait", "wait for the stream", device, stream)
+        left = self.left.pop(device, []) if stream is None else []  # what is left from now on may be of later kernels
         if stream is None:
             self.left_bytes[device] = 0
-            for address in self.left.pop(device, ()):
+        try:
+            self.step("wait", "wait for the stream", device, stream)
+        finally:
+            for address in left:
                 self.calls["free"](device, address)
 
     def stream(self, device: int) -> int:

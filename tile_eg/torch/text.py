@@ -16,7 +16,7 @@ FLOATS = ("float16", "bfloat16", "float32")
 
 @dataclass(frozen=True, eq=False)
 class Text:
-    """A kernel's text, the nodes that are its inputs in their order, those that are its outputs, and sizes for an example."""
+    """A kernel's text, the tensors that it takes in their order, those that it gives, and sizes for an example."""
 
     name: str
     text: str
@@ -29,13 +29,18 @@ def text_of(region: Region, name: str) -> Text:
     """TileError where a kernel cannot say it, with the reason."""
     inside = set(region.nodes)
     nodes = sorted(region.nodes)
-    inputs = tuple(dict.fromkeys(a for n in nodes for a in n.all_input_nodes if a not in inside))
+    inputs = tuple(a for a in region.inputs if not _is_size(a))  # sizes of views are those of their results
     outputs = tuple(n for n in nodes if any(u not in inside for u in n.users) and not _several(n))
     return _Writer(name, inputs, outputs, nodes).written()
 
 
 def _several(node: Any) -> bool:
     return isinstance(node.meta.get("val"), tuple | list)
+
+
+def _is_size(node: Any) -> bool:
+    """Whether a value is a number of torch's own: it may give a view its sizes, and is refused as an operand."""
+    return type(node.meta.get("val")).__name__ in ("int", "SymInt")
 
 
 class _Writer:

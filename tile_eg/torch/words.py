@@ -7,7 +7,7 @@ left to torch.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from math import inf, isnan, sqrt
 from typing import Any, Protocol
 
@@ -233,7 +233,7 @@ def _positions(w: Writer, n: Any) -> str:
 
 
 def _constant(w: Writer, n: Any) -> str:
-    return number(next(a for a in reversed(n.args) if isinstance(a, int | float)))
+    return number(arguments(n)["s" if name_of(n) == "scalar_tensor" else "fill_value"])
 
 
 def _one_of(w: Writer, n: Any) -> str:
@@ -277,7 +277,3 @@ WORDS: dict[str, Word] = {**POINTS, **OVER_AXES, **PRODUCTS, **AXES, **CONSTANTS
 def is_free(node: Any) -> bool:
     """Whether a value is nothing to store: another view of one, a condition, a constant, one of several values."""
     return (name := name_of(node)) in AXES or name in CONDITIONS or name in CONSTANTS or name == "getitem"
-
-
-def sequence(values: Any) -> Sequence[Any]:
-    return values if isinstance(values, tuple | list) else (values,)
