@@ -140,7 +140,9 @@ class PlanError(Exception):
 
 
 class LimitError(PlanError):
-    """A schedule of a kernel whose sizes are beyond a limit of the machine."""
+    """A schedule of a kernel whose sizes are beyond a limit of the machine; `help` is the way out."""
+
+    help = "write smaller sizes: this limit of the machine is reached by every schedule that was found"
 
 
 @contextmanager

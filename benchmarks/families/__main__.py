@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -23,7 +23,7 @@ from tile_eg.report.text import duration
 CHIPS = (DEFAULT_CHIP, "950")
 HEAD = "| kernel | lines | what the search makes of it | at | 910B2 | of its bound | 950 | of its bound | largest error |"
 RULE = "|---|--:|---|---|--:|---|--:|---|--:|"
-SECTION = re.compile(r"(?P<mark><!-- (?P<name>\w+) -->\n)(?P<lines>.*?)(?=^<!-- end -->$)", re.M | re.S)
+SECTION = re.compile(r"(?P<mark><!-- (?!end)(?P<name>\w+) -->\n)(?P<lines>.*?)(?=^<!-- end -->$)", re.M | re.S)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -34,9 +34,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if unknown := sorted(set(given.families) - set(families())):
         parser.error(f"no family is called {', '.join(unknown)}: there are {', '.join(families())}")
     sections = {name: _section(name) for name in given.families or families()}
-    page = given.page.read_text("utf-8")
-    given.page.write_text(SECTION.sub(lambda m: m["mark"] + sections.get(m["name"], m["lines"]), page), "utf-8")
+    given.page.write_text(with_sections(given.page.read_text("utf-8"), sections), "utf-8")
     return 0
+
+
+def with_sections(page: str, sections: Mapping[str, str]) -> str:
+    """The page with these sections by name; the others are as they were."""
+    return SECTION.sub(lambda m: m["mark"] + sections.get(m["name"], m["lines"]), page)
 
 
 def _section(family: str) -> str:

@@ -9,6 +9,7 @@ import pytest
 
 from tests.extract.kernels import graph_of
 from tile_eg.emit import sync
+from tile_eg.emit.sync.trace import FlagsRunOut
 from tile_eg.errors import TileError
 from tile_eg.explore import why_not
 from tile_eg.extract.flags import shallower
@@ -197,3 +198,14 @@ def test_where_no_flags_are_found_at_all_the_stages_are_named(monkeypatch: pytes
     with pytest.raises(TileError, match="no schedule of this kernel can be carried out: flag ids run out") as error:
         lower(load_text(GEMM.replace("STAGES", ", stages=4"), "k.tile").instantiate())
     assert "give fewer stages, or none" in error.value.help and "k (stages=4)" in error.value.help
+
+
+@pytest.mark.slow
+def test_where_no_flags_are_left_the_way_out_is_two_launches(monkeypatch: pytest.MonkeyPatch) -> None:
+    def synchronise(*_: object) -> None:
+        raise FlagsRunOut("flag ids run out: no sharing was found")
+
+    monkeypatch.setattr(sync, "synchronise", synchronise)
+    with pytest.raises(TileError, match="no schedule of this kernel can be carried out: flag ids run out") as error:
+        lower(load_text(GEMM.replace("STAGES", ""), "k.tile").instantiate())
+    assert "part the kernel into two launches" in error.value.help

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 from benchmarks.families import EXAMPLES
+from benchmarks.families.__main__ import with_sections
 from benchmarks.families.example import FOLDER, Example
 from tile_eg.chips import DEFAULT_CHIP
 from tile_eg.inputs import drawn_sets
@@ -72,3 +73,9 @@ def test_every_file_in_a_folder_of_a_family_is_in_the_list() -> None:
     folders = {e.family for e in EXAMPLES if not e.of}
     found = {str(p.relative_to(FOLDER).with_suffix("")) for f in folders for p in (FOLDER / f).iterdir() if p.is_file()}
     assert found <= kept
+
+
+def test_a_section_of_the_page_is_written_by_its_name() -> None:
+    page = "<!-- a -->\nold\n<!-- end -->\n\n<!-- b -->\nkept\n<!-- end -->\n<!-- c -->\n<!-- end -->\n"
+    want = page.replace("old", "new").replace("<!-- c -->\n", "<!-- c -->\none\n")
+    assert with_sections(page, {"a": "new\n", "c": "one\n"}) == want

@@ -353,7 +353,7 @@ def _workspace(schedule: Schedule, lives: dict[int, Life]) -> None:
 def _overflow(schedule: Schedule, lives: dict[int, Life], level: Level, limit: int) -> Refused:
     live = _peak(schedule, lives, level)
     hot = {s.id for s in live}
-    cut = [s.node for s, _ in schedule.walk() if s.dst in hot]
+    cut = [s.node for s, _ in schedule.walk() if s.dst in hot or s.scratch in hot]
     cut += [n for n in schedule.nodes if n.op in ("Keep", "Buffers", "Skew", "State", "NextCp")]
     what = f"{sum(s.bytes for s in live)} bytes in {level}, which has {limit}"
     places = tuple((s.name, s.bytes, s) for s in sorted(live, key=lambda s: -s.bytes))

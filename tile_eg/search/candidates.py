@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from tile_eg.chips import Chip
+from tile_eg.emit.sync.trace import FlagsRunOut
 from tile_eg.errors import LimitError, PlanError, TileError
 from tile_eg.ir.machine import MAX_BLOCKS
 from tile_eg.report.decisions import summary
@@ -73,8 +74,8 @@ def _cannot_be_planned(dropped: Dropped) -> Exception:
     given = schedule.graph.values.stages
     if not isinstance(why, PlanError) or not (given or isinstance(why, LimitError)):
         return why
-    help = "write smaller sizes: this limit of the machine is reached by every schedule that was found"
-    if not isinstance(why, LimitError):
+    help = getattr(why, "help", "")
+    if given and (isinstance(why, FlagsRunOut) or not isinstance(why, LimitError)):
         names = ", ".join(f"{schedule.graph.values.variables[loop]} (stages={n})" for loop, n in sorted(given.items()))
         help = f"give fewer stages, or none: the search then finds what goes. The kernel gives them to loop {names}"
     return TileError(f"no schedule of this kernel can be carried out: {why.message}", why.span, help=help)

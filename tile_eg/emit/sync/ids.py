@@ -14,7 +14,7 @@ from itertools import combinations
 from tile_eg.emit.sync.clock import count
 from tile_eg.emit.sync.edges import Edge, Stream
 from tile_eg.emit.sync.order import Order, Verdict
-from tile_eg.emit.sync.trace import Site, SyncError
+from tile_eg.emit.sync.trace import FlagsRunOut, Site
 from tile_eg.errors import Span
 from tile_eg.ir import machine
 
@@ -31,7 +31,7 @@ def allocate(
 ) -> tuple[list[Edge], list[int]]:
     """The edges (perhaps changed, perhaps more of them) with the first id of each.
 
-    `replayed` runs the program with `edges` as they are then. SyncError names the event that needs too many ids.
+    `replayed` runs the program with `edges` as they are then. FlagsRunOut names the event that needs too many ids.
     """
     for _ in range(4 * len(edges) + 4):
         crowded = _crowded(edges)
@@ -50,10 +50,10 @@ def allocate(
         if isinstance(back, list):
             return edges, back
         edges.append(back)
-    raise SyncError("flag ids run out: no sharing was found")
+    raise FlagsRunOut("flag ids run out: no sharing was found")
 
 
-class _Crowd(SyncError):
+class _Crowd(FlagsRunOut):
     """More edges of one event than there are ids hold one at a time."""
 
     def __init__(self, at: Event, span: Span | None) -> None:
@@ -189,7 +189,7 @@ def _back(s: Stream, earlier: Edge, later: Edge) -> Edge:
     wait_at: Site = later.set_at if target == later.set_at[1] and not later.before else ("pre", target)
     made = s.completed(Edge(s.core, later.dst, later.src, set_at, wait_at, outer=True))
     if made is None:
-        raise SyncError(f"flag ids run out for {later.src}_{later.dst}", _span({s.core: s}, later))
+        raise FlagsRunOut(f"flag ids run out for {later.src}_{later.dst}", _span({s.core: s}, later))
     return made
 
 

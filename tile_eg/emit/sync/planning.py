@@ -19,7 +19,7 @@ from tile_eg.emit.sync.needed import Pair, Pairs, number
 from tile_eg.emit.sync.order import Op, Order, Verdict
 from tile_eg.emit.sync.placed import Placed, decided_by, outlined, with_flags
 from tile_eg.emit.sync.tasks import lengths, with_tiles
-from tile_eg.emit.sync.trace import Counts, Dependence, Env, Instance, Layout, Path, Site, SyncError, Trace
+from tile_eg.emit.sync.trace import Counts, Dependence, Env, FlagsRunOut, Instance, Layout, Path, Site, SyncError, Trace
 from tile_eg.emit.sync.walk import Walks
 from tile_eg.ir.machine import needs_barrier
 from tile_eg.ir.program import (
@@ -339,7 +339,7 @@ def _allocate(plans: list[_Plan]) -> dict[Key, int]:
     if unordered or verdict.faults:
         raise SyncError(_complaint(plan, unordered, verdict))
     if len(plan.cross) > CROSS_IDS:
-        raise SyncError(f"{len(plan.cross)} cross-core counters are needed, there are {CROSS_IDS}")
+        raise FlagsRunOut(f"{len(plan.cross)} cross-core counters are needed, there are {CROSS_IDS}")
     out: dict[Key, int] = {("edge", n): base for n, base in enumerate(bases)}
     return out | {("cross", n): n for n in range(len(plan.cross))}
 

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from tile_eg.emit.sync.steps import Steps, steps
-from tile_eg.errors import PlanError
+from tile_eg.errors import LimitError, PlanError
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import BLOCK, SUB, ZERO, Expr, Interval, var
 from tile_eg.ir.index_elements import elements_in
@@ -26,6 +26,12 @@ MAX_TRACE = 200_000
 
 class SyncError(PlanError):
     """No synchronisation could be found: an error of ours, not of the kernel's author."""
+
+
+class FlagsRunOut(SyncError, LimitError):
+    """More pairs of instructions wait for each other at a time than there are flags."""
+
+    help = "part the kernel into two launches: what passes between the units of a core, or between cores, needs a flag of its own"
 
 
 class Window(NamedTuple):
