@@ -166,7 +166,7 @@ def test_what_fails_while_it_is_compiled_is_left_to_torch(
     assert "0 kernels; left to torch: mul, relu" in caplog.text
 
 
-@pytest.mark.parametrize("error", [TileError("too large"), InternalError("run", "a fault")])
+@pytest.mark.parametrize("error", [TileError("too large"), InternalError("run", "a fault"), KeyError(1)])
 def test_a_call_that_a_kernel_refuses_is_done_by_torch(
     error: Exception, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

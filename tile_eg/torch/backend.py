@@ -14,10 +14,9 @@ from tile_eg.chips import DEFAULT_CHIP, load_chip
 from tile_eg.errors import TileError
 from tile_eg.frontend.text import load_text
 from tile_eg.jit import TileKernel
-from tile_eg.search.planned import InternalError
 from tile_eg.torch.regions import Region, copied_for_each_user, regions_of
 from tile_eg.torch.text import Text, text_of
-from tile_eg.torch.words import is_free, name_of
+from tile_eg.torch.words import is_free, is_size, name_of
 
 log = logging.getLogger("tile_eg.torch")
 OPTIONS = ("chip", "compare")
@@ -40,7 +39,7 @@ class Fused:
         of = dict(zip(self.region.inputs, values, strict=True))
         try:
             given = self.kernel(*(of[n].detach() for n in self.text.inputs))
-        except (TileError, InternalError) as error:
+        except Exception as error:
             log.warning("%s is done by torch at these sizes: %s", self.text.name, _reason(error))
             return self.in_torch(*values)
         every = given if isinstance(given, list) else [given]
@@ -215,9 +214,8 @@ def _tell(module: Any, kernels: Sequence[Fused], chip: str, compare: bool) -> No
     taken = {n for k in kernels for n in k.region.nodes}
     for k in kernels:
         log.info("%s: %s, predicted %.2f us on %s\n%s", k.text.name, ", ".join(k.operators), k.microseconds, chip, k.text.text)
-    left = [
-        name_of(n) or str(n.target) for n in module.graph.nodes if n.op == "call_function" and n not in taken and not is_free(n)
-    ]
+    rest = [n for n in module.graph.nodes if n.op == "call_function" and n not in taken and not is_free(n)]
+    left = [name_of(n) or str(n.target) for n in rest if not is_size(n)]
     log.info("%d kernels; left to torch: %s", len(kernels), ", ".join(left) or "nothing")
     if compare:
         log.info("%s", compared(kernels, chip))

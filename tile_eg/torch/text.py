@@ -8,7 +8,7 @@ from typing import Any
 
 from tile_eg.ops.types import DTYPES
 from tile_eg.torch.regions import Region
-from tile_eg.torch.words import CONDITIONS, CONSTANTS, WORDS, name_of, number, refuse
+from tile_eg.torch.words import CONDITIONS, CONSTANTS, WORDS, is_size, name_of, number, refuse
 
 OURS = {d.numpy: name for name, d in DTYPES.items()}
 FLOATS = ("float16", "bfloat16", "float32")
@@ -29,18 +29,13 @@ def text_of(region: Region, name: str) -> Text:
     """TileError where a kernel cannot say it, with the reason."""
     inside = set(region.nodes)
     nodes = sorted(region.nodes)
-    inputs = tuple(a for a in region.inputs if not _is_size(a))  # sizes of views are those of their results
+    inputs = tuple(a for a in region.inputs if not is_size(a))  # sizes of views are those of their results
     outputs = tuple(n for n in nodes if any(u not in inside for u in n.users) and not _several(n))
     return _Writer(name, inputs, outputs, nodes).written()
 
 
 def _several(node: Any) -> bool:
     return isinstance(node.meta.get("val"), tuple | list)
-
-
-def _is_size(node: Any) -> bool:
-    """Whether a value is a number of torch's own: it may give a view its sizes, and is refused as an operand."""
-    return type(node.meta.get("val")).__name__ in ("int", "SymInt")
 
 
 class _Writer:

@@ -277,3 +277,8 @@ WORDS: dict[str, Word] = {**POINTS, **OVER_AXES, **PRODUCTS, **AXES, **CONSTANTS
 def is_free(node: Any) -> bool:
     """Whether a value is nothing to store: another view of one, a condition, a constant, one of several values."""
     return (name := name_of(node)) in AXES or name in CONDITIONS or name in CONSTANTS or name == "getitem"
+
+
+def is_size(node: Any) -> bool:
+    """Whether a value is a number of torch's own: it may give a view its sizes, and is refused as an operand."""
+    return type(node.meta.get("val")).__name__ in ("int", "SymInt")
