@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from tile_eg.frontend.text import load_text
+from tile_eg.ir import arithmetic
 from tile_eg.ir.kernel import Kernel
 from tile_eg.ir.reference import run_kernel
 from tile_eg.search.compiler import lower
@@ -55,3 +56,8 @@ def test_the_low_bits_of_an_index_are_a_number_with_a_sign_too() -> None:
     body = "parallel (i, j) in (4, N) { y[i, j] = i32((bx*4 + i)*N + j - 4000000000) }"
     want = (NUMBER - 4000000000).astype(np.int32)
     np.testing.assert_array_equal(lower(kernel(body, "i32")).run({"X": X}).outputs["Y"], want)
+
+
+@pytest.mark.parametrize("value", [-1e30, 3.4028234663852886e38, -np.inf])
+def test_a_number_beyond_64_bits_is_one_of_f32(value: float):
+    assert arithmetic.number(value) == np.float32(value)

@@ -8,8 +8,11 @@ from tile_eg.frontend.ranges import Ranges, extremes
 from tile_eg.ir import index as ix
 from tile_eg.ir import kernel as kn
 from tile_eg.ir.index import Expr
+from tile_eg.ir.index_elements import elements_in
 
 Count = Expr | None
+MOST_TRIPS = 1 << 24
+"""More trips than a loop has whose bound somebody wrote."""
 MAX_STAGES = 8  # of rings: each slot takes a flag id, and there are eight
 
 
@@ -36,6 +39,20 @@ def trips(start: Expr, end: Expr, step: int, grid: Ranges, span: Span | None) ->
     if least == most:
         return max(0, most), None
     return max(0, most), ix.maximum(0, count) if least < 0 else count
+
+
+def refuse_unbounded(count: Count, grid: Ranges, span: Span | None) -> None:
+    """TileError where a loop runs as often as is read, and nothing says how often that is at the most."""
+    if count is not None and not is_bounded(count, grid):
+        raise TileError(
+            f"nothing says how often this loop runs at the most: {index_text(count)} trips", span,
+            help="what is read may be any number; bound it by a size, as in min(length, S)",
+        )  # fmt: skip
+
+
+def is_bounded(end: Expr, ranges: Ranges) -> bool:
+    """Whether something bounds the end of a loop; False where what is read may be any number."""
+    return not ix.variables(end) <= ranges.keys() or not elements_in(end) or ix.bounds(end, ranges)[1] <= MOST_TRIPS
 
 
 def least_trips(s: kn.For, grid: Ranges) -> int:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
 
 from tile_eg.errors import Span, TileError
+from tile_eg.ir import index as ix
 from tile_eg.ir.index import ONE, Expr, terms_of
 from tile_eg.ir.kernel import (
     BIT,
@@ -41,12 +43,14 @@ class OpenWindow:
 
     tensor: Tensor
     starts: tuple[Expr, ...]
+    extents: tuple[int | None, ...]
+    counts: tuple[Expr | None, ...]
     span: Span | None = None
-    extents: tuple[int | None, ...] = ()
-    counts: tuple[Expr | None, ...] = ()
 
     def closed(self, shape: Shape | None) -> Region:
-        """The window with this shape in the last dimensions; the ones before are plain indices."""
+        """The window with this shape in the dimensions that have slices, if those are as many, else in the last ones; the others
+        are plain indices. Where the other side tells no shape, the lengths of slices do if they have numbers."""
+        shape = self.written() if shape is None else shape
         if shape is None:
             raise TileError(
                 f"the extent of this window of `{self.tensor.name}` is not known from the other side", self.span,
@@ -58,9 +62,22 @@ class OpenWindow:
                 f"`{self.tensor.name}` has {len(self.starts)} dimension{'s' * (len(self.starts) > 1)}, "
                 f"the other side is a tile of {shape_text(shape)}", self.span,
             )  # fmt: skip
-        found = (None,) * lead + shape
+        found = placed(shape, self.extents, self.counts)
         check_written(self.tensor.name, self.extents, self.counts, found, self.span)
-        return Region(self.tensor.name, self.starts, found, self.span, counts=self.counts)
+        return Region(self.tensor.name, self.starts, found, self.span, counts=self.counts if any(self.counts) else ())
+
+    def written(self) -> Shape | None:
+        """The most elements of each slice; None where something else decides that of one of them, or there is none."""
+        sizes = [e if c is None else most(c) for e, c in zip(self.extents, self.counts, strict=True) if (e, c) != (None, None)]
+        return None if None in sizes or not sizes else tuple(n for n in sizes if n is not None)
+
+
+def placed(shape: Shape, extents: Sequence[int | None], counts: Sequence[Expr | None]) -> tuple[int | None, ...]:
+    """The extents of a window of this shape: those of its slices where it has as many, else those of its last dimensions."""
+    slices = [d for d, (e, c) in enumerate(zip(extents, counts, strict=True)) if (e, c) != (None, None)]
+    dims = slices if len(slices) == len(shape) else range(len(extents) - len(shape), len(extents))
+    sizes = dict(zip(dims, shape, strict=True))
+    return tuple(sizes.get(d) for d in range(len(extents)))
 
 
 def may_vary(length: Expr) -> bool:
@@ -88,6 +105,26 @@ def lies_across(r: Region, tensor: Tensor) -> bool:
     """Whether the elements of a window's rows do not lie side by side in its tensor."""
     dims = [d for d, e in enumerate(r.extents) if e is not None]
     return bool(dims) and r.extents[dims[-1]] != 1 and any(n != 1 for n in tensor.shape[dims[-1] + 1 :])
+
+
+def length(low: Expr, high: Expr) -> Expr:
+    """How many elements a slice has; up to a minimum as many as up to the first of its operands."""
+    return reduce(ix.minimum, (end - low for end in _least_of(high)))
+
+
+def most(count: Expr) -> int | None:
+    """The most elements of a slice whose length is a minimum with a number; None for others."""
+    known = [x.value for x in _least_of(count) if x.value is not None]
+    return min(known, default=None)
+
+
+def _least_of(e: Expr) -> Iterator[Expr]:
+    """The operands of minima."""
+    if e.op != "min":
+        yield e
+        return
+    for x in e.args:
+        yield from _least_of(x)
 
 
 def shape_text(shape: Shape) -> str:

@@ -15,14 +15,12 @@ WHOLE = "iu"
 F32 = np.dtype(np.float32)
 EXACT = 1 << 24
 """Up to which f32 holds every whole number."""
-LONGEST = 1 << 63
-"""The first whole number that int64 has not."""
 
 
 def number(value: float) -> Array:
-    """A number of the source: in f32, unless it is a whole one that int64 holds and f32 does not."""
-    whole = np.isfinite(value) and value == int(value)
-    return np.asarray(value, np.int64 if whole and EXACT < abs(value) < LONGEST else np.float32)
+    """A number of the source: in f32, unless it is a whole one of 64 bits that f32 does not hold."""
+    whole = EXACT < abs(value) < 1 << 63 and value == int(value)
+    return np.asarray(value, np.int64 if whole else np.float32)
 
 
 def unary(name: str, x: Array) -> Array:
@@ -67,7 +65,10 @@ def positions(i: int, j: int, rows: int, cols: int, start: int, dtype: np.dtype 
 
 
 def reduce(name: str, x: Array, axis: int) -> Array:
-    """A reduction, accumulated in f32 and rounded to x's dtype; of whole numbers exact, their sums' low bits."""
+    """A reduction, accumulated in f32 and rounded to x's dtype; of whole numbers exact, their sums' low bits. Of nothing it is
+    what takes no part in it, or 0."""
+    if not x.shape[axis]:
+        return np.full(np.delete(x.shape, axis), 0 if x.dtype.kind in WHOLE else REDUCE[name].neutral, x.dtype)
     if x.dtype.kind in WHOLE:
         return np.asarray(REDUCE[name].meaning(np, x, axis)).astype(x.dtype)
     return np.asarray(REDUCE[name].meaning(np, x.astype(np.float32), axis)).astype(x.dtype)

@@ -7,19 +7,19 @@ valid elements that lie inside the tensor.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import product
 from types import MappingProxyType
 
 import numpy as np
 
-from tile_eg.errors import TileError
 from tile_eg.ir import arithmetic as ar
 from tile_eg.ir import index as ix
 from tile_eg.ir import kernel as kn
 from tile_eg.ir.arrays import numpy_dtype
 from tile_eg.ir.index_elements import elements_in
+from tile_eg.ir.reference_places import NO_INDEX, Array, Env, evaluate, meant, refuse_outside
 from tile_eg.ir.reference_values import run_values
 from tile_eg.ops.elementwise import REDUCE
 from tile_eg.ops.types import I32, U32
@@ -27,12 +27,8 @@ from tile_eg.ops.whole_tiles import WHOLE_TILES
 
 __all__ = ["run_kernel", "run_values"]
 
-Array = np.ndarray
-NO_INDEX = -(1 << 52)
-"""What is read for an index beyond the end of a tensor, or of a tile that ended there: what begins at it lies outside of all."""
 WORDS = (I32, U32)
 """What takes the low bits of an index; any other type takes what f32 holds of it."""
-Env = Mapping[str, int | Array]
 
 
 @dataclass
@@ -131,12 +127,16 @@ class Block:
         dtype = numpy_dtype(s.dtype)
         return Tile(np.full(s.shape, ar.nothing(dtype), dtype), np.zeros(s.shape, bool))
 
-    def read(self, name: str, place: int | Array) -> Array:
-        """Elements of a tensor or a buffer, by their number; `NO_INDEX` where there are none, or none that is valid."""
+    def read(self, name: str, place: int | Array, first: Callable[[int], int | Array] | None = None) -> Array:
+        """Elements of a tensor or a buffer, by their number; `NO_INDEX` where there are none, or none that is valid. `first` says
+        of rows of so many elements where the first place of a loop is, beyond whose row there is none."""
         held = Tile(self.tensors[name]) if name in self.tensors else self.buffers[name]
         flat, at = held.data.reshape(-1), np.asarray(place)
         found = flat[np.clip(at, 0, flat.size - 1)].astype(np.int64)
         known = (at >= 0) & (at < flat.size)
+        row = held.data.shape[-1] if held.data.ndim > 1 else flat.size
+        if first is not None and np.any(np.asarray(begin := first(row)) >= 0):
+            known = known & (at // row == np.asarray(begin) // row)
         if held.valid is not None:
             known = known & held.valid.reshape(-1)[np.clip(at, 0, flat.size - 1)]
         return np.where(known, found, NO_INDEX)
@@ -188,15 +188,16 @@ class Block:
     def tensor_places(self, r: kn.Region, array: Array, env: Env) -> tuple[list[Array], Array]:
         """The index of every element of a region in each dimension, and which of them lie inside the tensor."""
         rank, n, places = len(r.shape), 0, []
+        asked = meant(r, env)
         for d, (start, extent) in enumerate(zip(r.starts, r.extents, strict=True)):
             at = np.asarray(evaluate(start, env))
-            if elements_in(start):
-                _refuse_outside(r, d, at, array.shape[d])
+            if elements_in(start) and asked.any():
+                refuse_outside(r, d, at, array.shape[d])
             if extent is not None:
                 at = (at + np.arange(extent)).reshape((-1,) + (1,) * (rank - n - 1))
                 n += 1
             places.append(at)
-        inside = np.broadcast_to(meant(r, env), np.broadcast_shapes(*(p.shape for p in places)))
+        inside = np.broadcast_to(asked, np.broadcast_shapes(*(p.shape for p in places)))
         for p, size in zip(places, array.shape, strict=True):
             inside = inside & (p >= 0) & (p < size)
         return places, inside
@@ -321,44 +322,6 @@ class Block:
         if a.valid is None or b.valid is None:
             return Tile(data)
         return Tile(data, np.logical_and.outer(np.any(a.valid, axis=1), np.any(b.valid, axis=0)))
-
-
-def meant(r: kn.Region, env: Env) -> Array:
-    """Which elements of a region are meant, by its counts, as an array of its rank."""
-    found, n = np.ones((1,) * len(r.shape), bool), 0
-    for count, extent in zip(r.counts, r.extents, strict=False):
-        if extent is not None:
-            if count is not None:
-                below = np.arange(extent) < evaluate(count, env)
-                found = found & below.reshape((-1,) + (1,) * (len(r.shape) - n - 1))
-            n += 1
-    return found
-
-
-def _refuse_outside(r: kn.Region, d: int, at: Array, size: int) -> None:
-    """TileError where an index that was read begins a window outside of its tensor."""
-    outside = at[((at < 0) | (at >= size)) & (np.abs(at) < -NO_INDEX // 16)]
-    if outside.size:
-        value = int(outside.flat[0])
-        raise TileError(f"an index of `{r.name}` that is read is {value}: dimension {d} has {size} elements", r.span)
-
-
-def evaluate(e: ix.Expr, env: Env) -> int | Array:
-    """An index expression where variables may be arrays over an element loop."""
-    if e.op == "const":
-        return e.args[0]
-    if e.op == "var":
-        return env[e.args[0]]
-    if e.op == "read":
-        return env[ix.READ](e.args[0], evaluate(e.args[1], env))  # type: ignore[operator]
-    parts = [evaluate(a, env) for a in e.args]
-    if e.op == "add":
-        return sum(parts[1:], parts[0])
-    a, b = parts
-    if e.op in ("lt", "and"):
-        return (a < b) * 1 if e.op == "lt" else (a != 0) & (b != 0)
-    f = {"mul": np.multiply, "div": np.floor_divide, "mod": np.mod, "min": np.minimum, "max": np.maximum}[e.op]
-    return f(a, b)
 
 
 def common(x: Tile, y: Tile) -> np.dtype:

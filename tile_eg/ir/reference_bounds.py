@@ -16,7 +16,8 @@ from tile_eg.ir import accuracy as ac
 from tile_eg.ir import arithmetic as ar
 from tile_eg.ir import kernel as kn
 from tile_eg.ir import rounding as rd
-from tile_eg.ir.reference import Array, Block, Env, Tile, blocks, common, filled, initial
+from tile_eg.ir.reference import Block, Tile, blocks, common, filled, initial
+from tile_eg.ir.reference_places import Array, Env
 from tile_eg.ops.types import I8, I32
 from tile_eg.ops.whole_tiles import WHOLE_TILES
 

@@ -12,7 +12,8 @@ from tile_eg.ir import index as ix
 from tile_eg.ir import kernel as kn
 from tile_eg.ir.arrays import numpy_dtype
 from tile_eg.ir.index_elements import elements_in, inside_of
-from tile_eg.ir.reference import Block, Env, blocks
+from tile_eg.ir.reference import Block, blocks
+from tile_eg.ir.reference_places import Env
 from tile_eg.ops.types import I32
 
 Array = np.ndarray

@@ -19,8 +19,9 @@ from tile_eg.ir import index as ix
 from tile_eg.ir import kernel as kn
 from tile_eg.ir import rounding as rd
 from tile_eg.ir.arrays import numpy_dtype
-from tile_eg.ir.reference import Array, Tile
+from tile_eg.ir.reference import Tile
 from tile_eg.ir.reference_bounds import BoundedBlock, Expected, Scales, spread
+from tile_eg.ir.reference_places import Array
 from tile_eg.ir.reference_values import Dependences, Run
 from tile_eg.ir.values import Term, Values, accumulates, first_version, reachable
 

@@ -175,7 +175,7 @@ def _lets(s: Scope) -> list[Let]:
 
 def _touched(s: Scope) -> set[str]:
     """Buffers and tensors that this core's instructions name."""
-    out = set()
+    out = {r.args[0] for let in _lets(s) for r in all_elements_in(let.value)}
     for n in walk(s.program.core(s.core)):
         if isinstance(n, Instr):
             named = (n.dst, *n.srcs, *([n.scratch] if n.scratch else []), *(n.value.operands() if n.value else ()))

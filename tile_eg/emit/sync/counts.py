@@ -12,6 +12,7 @@ from collections.abc import Iterator
 
 from tile_eg.emit.sync.trace import Counts
 from tile_eg.ir.index import BLOCK
+from tile_eg.ir.index_elements import elements_in
 from tile_eg.ir.program import AIC, AIV, Let, Loop, Program, Tasks, walk
 from tile_eg.ir.program.tasks import counted_by
 from tile_eg.ir.sizes import sizes_in
@@ -60,7 +61,10 @@ def _skew(program: Program) -> int:
 
 
 def _occurring(program: Program, let: Let) -> set[int]:
-    """Every value that a number of trips has in some block or for some tile; of those that sizes decide, the small ones."""
+    """Every value that a number of trips has in some block or for some tile; of those that sizes decide, the small ones; any
+    where it is read."""
+    if elements_in(let.value):
+        return set(range(let.least, min(let.most + 1, MANY)))
     if sizes_in(let.value):
         return set(range(let.least, MANY))
     loops = [n for core in (AIC, AIV) for n in program.core(core) if isinstance(n, Tasks) and let in n.lets]

@@ -23,9 +23,10 @@ def refuse_meeting(
 
     Two windows that begin in one cell of a raster of the window's own size overlap for certain; two rasters, half a window
     apart, are tried. What they miss is left to the simulator, which sees every byte. So are more than 2**18 windows, and those
-    whose place is read from a tensor. `made_of` is all of the block's index that the value depends on; None: not known.
+    whose place or length is read from a tensor. `made_of` is all of the block's index that the value depends on; None:
+    not known.
     """
-    if any(map(elements_in, target.starts)):
+    if any(target.counts) or any(map(elements_in, target.starts)):
         return False
     grid = [name for name, extent in kernel.grid if extent > 1]
     names = sorted({*grid, *(v for s in target.starts for v in ix.variables(s))})

@@ -44,7 +44,8 @@ class _Parts:
                     if s.target.name in self.written and (where := self.elements(s.target, at, np.True_)) is not None:
                         self.written[s.target.name][where] = True
                 case kn.For():
-                    trips = s.extent if s.count is None else int(values_at(s.count, at))
+                    known = s.count is not None and not elements_in(s.count)
+                    trips = int(values_at(s.count, at)) if known and s.count is not None else s.extent
                     for i in range(s.start, s.start + trips):
                         if self.seen < MOST:
                             self.run(s.body, {**at, s.var: i})

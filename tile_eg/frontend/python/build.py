@@ -51,7 +51,8 @@ class Builder(ABC):
     where the name is used: `writes` (every buffer written so far) and `uses` (such names used inside of loops) tell where
     that would not be the value that the author bound. `masks` are the tiles that stand for buffers of bits, `bits` those
     that hold bits now, `homes` the statements among which each buffer is declared. `sizes` are those of a call, for the symbols
-    of a kernel of any size; None leaves symbols as they are. `may_leave`: a loop that is read trip by trip may end here.
+    of a kernel of any size; None leaves symbols as they are. `along` are the variables of the element loop. `may_leave`: a
+    loop that is read trip by trip may end here.
     """
 
     handlers: Mapping[str, Callable[..., Any]] | None = None
@@ -68,6 +69,7 @@ class Builder(ABC):
         self.writes: list[str] = []
         self.uses: list[tuple[str, set[str], Span]] = []
         self.in_parallel = False
+        self.along: tuple[str, ...] = ()
         self.in_index = False
         self.grid: dict[str, Interval] = {}
         self.left: list[tuple[str, Span, str]] = []
@@ -130,7 +132,7 @@ class Builder(ABC):
 
     def counted_slice(self, start: Expr, extent: Expr, size: int, node: ast.AST) -> Slice:
         """A slice whose extent is not known yet. TileError: a tile has a size."""
-        help = "write A[i : i + size]; what lies beyond the end of a tensor is left out by itself"
+        help = "write A[i : i + size], or A[i : T.min(i + size, n)]; what lies beyond the end of a tensor is left out by itself"
         raise self.error("the size of a slice has to be known and positive", node, help)
 
     def unique(self, name: str) -> str:

@@ -28,6 +28,7 @@ from tile_eg.frontend.python.values import (
     Window,
     as_dtype,
     as_tile,
+    beside_an_index,
     describe,
     element,
     is_index,
@@ -39,6 +40,7 @@ from tile_eg.frontend.python.values import (
 from tile_eg.frontend.python.whole_numbers import as_whole, bits
 from tile_eg.frontend.python.word_calls import call_word, is_of_kernel
 from tile_eg.frontend.python.words import counted
+from tile_eg.frontend.windows import length
 from tile_eg.ir import index
 from tile_eg.ir.index import Expr
 from tile_eg.ir.kernel import Binary, Cast, MatMul, Region, Unary
@@ -189,6 +191,7 @@ def _compare(b: Builder, node: ast.Compare) -> Any:
 
 
 def _compare_two(b: Builder, op: type[Any], x: Any, y: Any, node: ast.AST) -> Any:
+    x, y = (beside_an_index(this, other, b.along, b.writes) for this, other in ((x, y), (y, x)))
     if is_tile(x) or is_tile(y):
         if op not in SIGNS:
             raise b.error("elements have <, <=, >, >=, == and !=", node)
@@ -300,7 +303,7 @@ def _item(b: Builder, node: ast.expr, size: int) -> Item:
     if node.step is not None and evaluate(b, node.step) != 1:
         raise b.error("slices with a step are not supported yet", node)
     start = _bound(b, node.lower, 0)
-    extent = _bound(b, node.upper, size) - start
+    extent = length(start, _bound(b, node.upper, size))
     if extent.value is None or extent.value <= 0:
         return b.counted_slice(start, extent, size, node)
     return Slice(start, extent.value)

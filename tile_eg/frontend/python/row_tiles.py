@@ -182,6 +182,8 @@ class _Rows:
 
     def window(self, r: Region) -> Region:
         """The window of a trip as that of all trips."""
+        if any(r.counts):
+            raise _NoRows
         if r.name in self.own:
             if r.starts != (ZERO,) or r.extents != self.shapes[r.name]:
                 raise _NoRows

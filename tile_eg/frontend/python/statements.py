@@ -347,13 +347,13 @@ def _parallel(r: Reader, node: ast.For, loop: Loop) -> None:
         raise r.error("T.Parallel inside T.Parallel is not supported", node, "write one: for i, j in T.Parallel(m, n)")
     names = _names(r, node, len(loop.extents))
     variables = tuple(r.unique(n) for n in names)
-    r.in_parallel = True
+    r.in_parallel, r.along = True, variables
     try:
         with r.block(repeats=True) as body:
             r.local.update({n: index.var(v) for n, v in zip(names, variables, strict=True)})
             r.run(node.body)
     finally:
-        r.in_parallel = False
+        r.in_parallel, r.along = False, ()
     r.statements.append(Parallel(variables, loop.extents, _element_assignments(body), r.span(node)))
 
 

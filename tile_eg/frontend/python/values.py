@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any
 
 from tile_eg.errors import Span, TileError, did_you_mean
 from tile_eg.frontend.conditions import Compared, of_elements
-from tile_eg.frontend.windows import check_written, known_shape
-from tile_eg.ir.index import ZERO, Expr, read
+from tile_eg.frontend.windows import check_written, known_shape, most, placed
+from tile_eg.ir.index import ZERO, Expr, read, variables
 from tile_eg.ir.index_elements import all_elements_in
 from tile_eg.ir.kernel import (
     Binary,
@@ -86,7 +86,19 @@ class Window:
 
     @property
     def has_open_slice(self) -> bool:
-        return any(isinstance(i, Slice) and i.extent == OPEN for i in self.items)
+        return any(map(_is_open, self.items))
+
+
+def _is_open(item: Item) -> bool:
+    """Whether a slice has as many elements as the other side of a copy."""
+    return isinstance(item, Slice) and item.extent == OPEN
+
+
+def _at_most(item: Item) -> Item:
+    """An open slice with the number that its length has, if it has one."""
+    if not isinstance(item, Slice) or item.count is None or not _is_open(item):
+        return item
+    return replace(item, extent=most(item.count) or OPEN)
 
 
 @dataclass(frozen=True)
@@ -163,6 +175,15 @@ def is_whole(value: Any) -> bool:
     return is_index(value) or (isinstance(value, Window) and value.is_point and value.buffer.dtype is I32)
 
 
+def beside_an_index(value: Any, other: Any, loop: Collection[str], written: Collection[str]) -> Any:
+    """A number that an element loop over these variables reads from an input, the same one for all its elements, as an index
+    where it meets one; anything else as it is."""
+    if not loop or not isinstance(other, Expr) or not isinstance(value, Window) or not is_whole(value):
+        return value
+    same = not variables(element(value)) & set(loop)
+    return element(value) if same and value.buffer.scope == "tensor" and value.buffer.name not in written else value
+
+
 def whole(buffer: Buffer, span: Span | None = None) -> Region:
     return Region(buffer.name, (ZERO,) * len(buffer.shape), buffer.shape, span)
 
@@ -190,7 +211,8 @@ def start_point(window: Window, shape: tuple[int, ...], column: bool = False) ->
         name, rank = window.buffer.name, len(r.starts)
         raise TileError(f"a tile of shape {shape} cannot start in {name}, which has {rank} dimensions", window.span)
     down = missing > 0 and len(shape) == 1 and (column or window.buffer.shape[-1] == 1)
-    extents = (*(None,) * (missing - 1), *shape, None) if down else (*(None,) * missing, *shape)
+    counts = r.counts or (None,) * len(r.starts)
+    extents = (*(None,) * (missing - 1), *shape, None) if down else placed(shape, r.extents, counts)
     if r.counts:
         written = [e if c is None else None for e, c in zip(r.extents, r.counts, strict=True)]
         check_written(r.name, written, r.counts, extents, r.span)
@@ -201,6 +223,8 @@ def as_region(value: Any, span: Span | None) -> Region:
     """A buffer or a window as a place that can be written."""
     if isinstance(value, Buffer):
         return whole(value, span)
+    if isinstance(value, Window) and value.has_open_slice:
+        value = replace(value, items=tuple(map(_at_most, value.items)))
     if isinstance(value, Window) and value.has_open_slice:
         help = "copy it to a buffer first: T.copy(A[i : i + n, 0], a)"
         raise TileError("how large a tile this slice is part of is not known here", span or value.span, help=help)

@@ -30,7 +30,7 @@ from tile_eg.frontend.python.values import (
     with_rank,
 )
 from tile_eg.frontend.python.whole_numbers import as_whole as as_index
-from tile_eg.frontend.trips import depth, trips
+from tile_eg.frontend.trips import depth, is_bounded, trips
 from tile_eg.frontend.windows import known_shape
 from tile_eg.ir import index
 from tile_eg.ir.index import Expr
@@ -134,8 +134,8 @@ def counted(
     start, stop = b.number(start, span), b.number(stop, span)
     for end in (start, stop):
         if name := _read_from(b, end):
-            message = f"the search has no form for a loop whose trips are read from `{name}`"
-            raise NotSearched(message, span, help="pass the number to the kernel: a parameter `n: T.int32`, and n at the call")
+            message = f"the search has no form for a loop whose trips are read from `{name}`, without a size that bounds them"
+            raise NotSearched(message, span, help="bound them by a size: T.min(n, S)")
     start, stop = (v if isinstance(v, bool) or (found := as_index(v)) is None else found for v in (start, stop))
     by = known(step, "the step of a loop", span)
     first, last = (index.wrap(v if isinstance(v, Expr) else known(v, "the bound of a loop", span)) for v in (start, stop))
@@ -148,10 +148,13 @@ def counted(
 
 
 def _read_from(b: Builder, end: Any) -> str:
-    """The array of which the end of a loop is an element, or is computed from one; empty where there is none, or it is known."""
+    """The array of which the end of a loop is an element, or is computed from one; empty where there is none, where a size
+    bounds it, or it is known."""
     if isinstance(end, Window):
         return end.buffer.name if end.is_point else ""
-    elements = all_elements_in(end) if isinstance(end, Expr) and not b.counts_what_is_read else ()
+    if not isinstance(end, Expr) or b.counts_what_is_read or is_bounded(end, b.grid):
+        return ""
+    elements = all_elements_in(end)
     return min((str(e.args[0]) for e in elements), default="")
 
 

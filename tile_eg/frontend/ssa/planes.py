@@ -180,6 +180,8 @@ class Planes:
         match e:
             case kn.Region() if len(e.shape) == rank:
                 d = next(d for d, n in enumerate(e.extents) if n is not None)
+                if e.counts and e.counts[d] is not None:
+                    raise TileError(f"how many planes of `{e.name}` are meant varies: not supported", e.span, help=LOOP)
                 start = e.starts[d] + (p if e.extents[d] != 1 else 0)
                 one = replace(e, starts=_put(e.starts, d, start), extents=_put(e.extents, d, None))
                 return self.of_plane(one)

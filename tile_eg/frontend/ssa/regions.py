@@ -73,7 +73,7 @@ class Regions:
         place = inside_of(self.index(place, span), self.count_of(name) - 1)
         self.check_place(name, place, span)
         if held.op == "given" and not held.args[0].output:
-            self.shorten(place, self.count_of(name))
+            self.shorten(place, self.tensors[name].shape)
             return ix.read(name, place, most)
         if held.op != "load" or held.args[0].op != "given" or held.args[0].args[0].output:
             what = "holds what is computed here" if name in self.buffers else "is written here"
@@ -133,10 +133,17 @@ class Regions:
         """The elements of a tensor or buffer."""
         return prod((self.tensors.get(name) or self.buffers[name]).shape)
 
-    def shorten(self, place: Expr, size: int) -> None:
-        """Of rows that lie anywhere, those are there for which an index is: `place` of an input of `size` elements."""
-        if EACH in ix.variables(place) and EACH not in ix.variables(place - ix.var(EACH)):
-            self.there.append(lambda rows: inside(place - ix.var(EACH), rows, size, self.tiles.ranges, 1, self.tiles.within))
+    def shorten(self, place: Expr, shape: tuple[int, ...]) -> None:
+        """Of rows that lie anywhere, those are there for which an index is: `place` of an input of this shape, whose last
+        dimension indices do not pass."""
+        if EACH not in ix.variables(place) or EACH in ix.variables(place - ix.var(EACH)):
+            return
+        while len(shape) > 1 and shape[-1] == 1:
+            shape = shape[:-1]
+        first, ranges = place - ix.var(EACH), self.tiles.ranges
+        if len(shape) > 1:
+            first = ix.simplified(ix.mod(first, ix.const(shape[-1])), {**ranges, **self.facts})
+        self.there.append(lambda rows: inside(first, rows, shape[-1], ranges, 1, self.tiles.within))
 
     def shorten_by(self, held: Term, place: Expr, name: str, span: kn.Span | None) -> None:
         """The same for a buffer, where the end of an input may have cut it short."""

@@ -15,7 +15,7 @@ from tile_eg.frontend.nibbles import with_bytes
 from tile_eg.frontend.text.expressions import Expressions
 from tile_eg.frontend.text.scope import Scope
 from tile_eg.frontend.text.syntax import Node, span_of
-from tile_eg.frontend.trips import depth, trips
+from tile_eg.frontend.trips import depth, refuse_unbounded, trips
 from tile_eg.frontend.windows import OpenWindow, close, known_shape
 from tile_eg.ir import index as ix
 from tile_eg.ir import kernel as kn
@@ -141,7 +141,7 @@ class Builder:
 
     def _let(self, node: Node) -> Iterator[kn.Stmt]:
         name, value = node.children
-        v = self.expressions.value(value)
+        v = self.expressions.read(self.expressions.value(value))
         if not sc.is_scalar(v):
             raise TileError("`let` names a number or an index, not a tile", self.span(value), help="declare a buffer for a tile")
         self.scope.define(str(name), v, self.span(name))
@@ -177,7 +177,9 @@ class Builder:
     def _loop(self, node: Node) -> Iterator[kn.Stmt]:
         name, call, block = node.children
         kind, (start, end), stages, span = self.loop_range(call)
-        extent, count = trips(start, end, 1, {n: (0, e - 1) for n, e in self.grid or ()}, span)
+        grid = {n: (0, e - 1) for n, e in self.grid or ()}
+        extent, count = trips(start, end, 1, grid, span)
+        refuse_unbounded(count, grid, span)
         first = start.value if start.value is not None else 0
         var = self.scope.open_variable(str(name), self.span(name), start - first)
         body = tuple(self.statements(block))
@@ -218,11 +220,11 @@ class Builder:
         if self.scope.elements:
             raise TileError("element loops do not nest", self.span(node), help="write one loop: parallel (i, j) in (m, n)")
         names_used = tuple(self.scope.open_variable(str(n), self.span(n)) for n in names)
-        self.scope.elements = True
+        self.scope.elements = names_used
         try:
             body = tuple(self.element_statements(node.children[2]))
         finally:
-            self.scope.elements = False
+            self.scope.elements = ()
         for n in names:
             self.scope.close_variable(str(n))
         yield kn.Parallel(names_used, tuple(extents), body, self.span(node))

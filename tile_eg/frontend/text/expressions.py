@@ -13,10 +13,11 @@ from tile_eg.frontend.index_text import index_text
 from tile_eg.frontend.scalars import Scalar, is_scalar
 from tile_eg.frontend.text.scope import Scope
 from tile_eg.frontend.text.syntax import Node, span_of
-from tile_eg.frontend.windows import OpenWindow, known_shape, may_vary
+from tile_eg.frontend.windows import OpenWindow, known_shape, length, may_vary
 from tile_eg.ir import index as ix
 from tile_eg.ir import kernel as kn
 from tile_eg.ir.index import Expr
+from tile_eg.ir.index_elements import all_elements_in
 from tile_eg.ops import elementwise
 from tile_eg.ops.types import DTYPES, F16, I32, dtype_of
 from tile_eg.ops.whole_tiles import WHOLE_TILES
@@ -181,9 +182,25 @@ class Expressions:
 
     def _compare(self, node: Node) -> Condition:
         left, op, right = node.children
-        if all(sc.is_scalar(self.value(side)) for side in (left, right)):
+        if all(sc.is_scalar(self.value(side)) for side in (left, right)) or self._of_positions(left, right):
             return sc.COMPARE[str(op)](self.index(left), self.index(right))
         return Compared(NAMES[str(op)], self.tile(left), self.tile(right), self.span(node))
+
+    def _of_positions(self, *sides: Node) -> bool:
+        """Whether an element's place is compared with numbers that are read from inputs, the same ones for all elements."""
+        loop, outside = set(self.scope.elements), self.numbers
+        self.numbers = False
+        try:
+            found = [e for e in (self.read(self.value(side)) for side in sides) if not isinstance(e, int)]
+        except TileError:  # no indices, as they divide
+            return False
+        finally:
+            self.numbers = outside
+        if not all(isinstance(e, Expr) for e in found) or not any(ix.variables(e) & loop for e in found):
+            return False
+        reads = {r for e in found for r in all_elements_in(e)}
+        arrays = (self.scope.arrays[r.args[0]] for r in reads)
+        return all(isinstance(a, kn.Tensor) and not a.output for a in arrays) and not any(ix.variables(r) & loop for r in reads)
 
     def _both(self, node: Node) -> Condition:
         left, right = node.children
@@ -218,7 +235,7 @@ class Expressions:
             return self._whole(name, args, span)
         if (dtype := dtype_of(name)) is not None:
             return kn.Cast(dtype, self.tile(_one(name, args, span)), span)
-        values = [self.value(a) for a in args]
+        values = [self.value(a) if self.numbers else self.read(self.value(a)) for a in args]
         if name in sc.FUNCTIONS and values and all(map(is_scalar, values)):
             return sc.call(name, values, span)
         return self._tile_call(name, args, span)
@@ -297,7 +314,7 @@ class Expressions:
         extents = tuple(None if length is None else length.value for length in lengths)
         counts = tuple(length if length is not None and length.value is None else None for length in lengths)
         if isinstance(array, kn.Tensor) and not self.scope.elements and (any(counts) or not any(extents)):
-            return OpenWindow(array, starts, span, extents, counts if any(counts) else ())
+            return OpenWindow(array, starts, extents, counts, span)
         return kn.Region(array.name, starts, extents, span)
 
     def _item(self, item: Node, size: int, tensor: bool) -> tuple[Expr, Expr | None]:
@@ -308,12 +325,12 @@ class Expressions:
             raise TileError("an element loop takes one element at a time, not a slice", self.span(item))
         low = self.index(item.children[0]) if item.children[0] is not None else ix.ZERO
         high = self.index(item.children[1]) if item.children[1] is not None else ix.const(size)
-        extent = high - low
+        extent = length(low, high)
         if extent.value is not None and extent.value < 1:
             raise TileError(f"this slice is empty: its length is {extent.value}", self.span(item))
         if extent.value is None and not (tensor and may_vary(extent)):
-            length = index_text(extent)
-            raise TileError(f"the length of this slice varies: {length}", self.span(item), help="write it as i:i + 64")
+            help = "write it as i:i + 64, or i:min(i + 64, n) where it may end before"
+            raise TileError(f"the length of this slice varies: {index_text(extent)}", self.span(item), help=help)
         return low, extent
 
 

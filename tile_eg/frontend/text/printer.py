@@ -115,12 +115,12 @@ class Printer:
     def region(self, r: kn.Region) -> str:
         """A buffer by its name where all of it is meant, else with an index or a slice for each dimension."""
         buffer = self.buffers.get(r.name)
-        if r.counts:
-            return self.start(r)
         if buffer is not None and r == _whole(buffer):
             return r.name
         shape = (buffer or self.tensors[r.name]).shape
-        parts = (_slice(s, e, n) for s, e, n in zip(r.starts, r.extents, shape, strict=True))
+        counts = r.counts or (None,) * len(shape)
+        lengths = (c if c is not None else e for c, e in zip(counts, r.extents, strict=True))
+        parts = (_slice(s, e, n) for s, e, n in zip(r.starts, lengths, shape, strict=True))
         return f"{r.name}[{', '.join(parts)}]"
 
     def expression(self, e: kn.TileExpr, tight: int) -> str:
@@ -203,7 +203,7 @@ def _tuple(parts: list[str]) -> str:
     return parts[0] if len(parts) == 1 else f"({', '.join(parts)})"
 
 
-def _slice(start: Expr, extent: int | None, size: int) -> str:
+def _slice(start: Expr, extent: Expr | int | None, size: int) -> str:
     if extent is None:
         return index_text(start)
     if start == ix.ZERO and extent == size:

@@ -22,15 +22,15 @@ def fresh(name: str, taken: set[str]) -> str:
 
 @dataclass
 class Scope:
-    """`elements` says that the text stands in an element loop, where buffers and tensors are indexed one element at a time;
-    `failed` are names whose declaration is wrong."""
+    """`elements` are the variables of the element loop in which the text stands, where buffers and tensors are indexed one
+    element at a time; `failed` are names whose declaration is wrong."""
 
     file: str
     scalars: dict[str, Scalar] = field(default_factory=dict)
     arrays: dict[str, Tensor | Alloc] = field(default_factory=dict)
     places: dict[str, Span] = field(default_factory=dict)
     variables: set[str] = field(default_factory=set)
-    elements: bool = False
+    elements: tuple[str, ...] = ()
     failed: set[str] = field(default_factory=set)
 
     def known(self, name: str) -> bool:

@@ -8,7 +8,8 @@ from itertools import chain, count
 from math import prod
 from typing import Any
 
-from tile_eg.ir.index import BLOCK, MOST_SIZE, Expr, bounds, div, minimum, mod, mul, substitute, var, variables, wrap
+from tile_eg.ir.index import BLOCK, MOST_SIZE, Expr, bounds, const, div, minimum, mod, mul, substitute, var, variables, wrap
+from tile_eg.ir.index_elements import elements_in
 from tile_eg.ir.program import (
     CrossSet,
     CrossWait,
@@ -135,10 +136,10 @@ def _nodes(nodes: tuple[Node, ...], meaning: Mapping[str, Expr]) -> tuple[Node, 
 
 
 def _meaning(lets: Sequence[Let], known: Mapping[str, Expr]) -> dict[str, Expr]:
-    """What names stand for, each in terms of those before it."""
+    """What names stand for, each in terms of those before it; numbers of trips that are read are as large as they get."""
     out = dict(known)
     for let in lets:
-        out[let.name] = substitute(let.value, out)
+        out[let.name] = const(let.most) if elements_in(let.value) else substitute(let.value, out)
     return out
 
 

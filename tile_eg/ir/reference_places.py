@@ -1,0 +1,66 @@
+"""Index expressions in NumPy, and the places of a region that they make."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+
+from tile_eg.errors import TileError
+from tile_eg.ir import index as ix
+from tile_eg.ir import kernel as kn
+
+Array = np.ndarray
+NO_INDEX = -(1 << 52)
+"""What is read for an index beyond the end of a tensor, or of a tile that ended there: what begins at it lies outside of all."""
+Env = Mapping[str, int | Array]
+
+
+def meant(r: kn.Region, env: Env) -> Array:
+    """Which elements of a region are meant, by its counts, as an array of its rank."""
+    found, n = np.ones((1,) * len(r.shape), bool), 0
+    for count, extent in zip(r.counts, r.extents, strict=False):
+        if extent is not None:
+            if count is not None:
+                below = np.arange(extent) < evaluate(count, env)
+                found = found & below.reshape((-1,) + (1,) * (len(r.shape) - n - 1))
+            n += 1
+    return found
+
+
+def refuse_outside(r: kn.Region, d: int, at: Array, size: int) -> None:
+    """TileError where an index that was read begins a window outside of its tensor."""
+    outside = at[((at < 0) | (at >= size)) & (np.abs(at) < -NO_INDEX // 16)]
+    if outside.size:
+        value = int(outside.flat[0])
+        raise TileError(f"an index of `{r.name}` that is read is {value}: dimension {d} has {size} elements", r.span)
+
+
+def _places_of_row(place: ix.Expr, env: Env) -> Callable[[int], int | Array]:
+    """Where the first element of an element loop is read from, by the elements of a row: its others lie in the same row, but
+    for those that the loop's variables take a row further."""
+
+    def first(row: int) -> int | Array:
+        steps = {a.args[0]: k for a, k in ix.terms_of(place).items() if a.op == "var"}
+        within = {v: 0 for v, k in steps.items() if k % row and np.ndim(env[v])}
+        return evaluate(place, {**env, **within}) if within else -1
+
+    return first
+
+
+def evaluate(e: ix.Expr, env: Env) -> int | Array:
+    """An index expression where variables may be arrays over an element loop."""
+    if e.op == "const":
+        return e.args[0]
+    if e.op == "var":
+        return env[e.args[0]]
+    if e.op == "read":
+        return env[ix.READ](e.args[0], evaluate(e.args[1], env), _places_of_row(e.args[1], env))  # type: ignore[operator]
+    parts = [evaluate(a, env) for a in e.args]
+    if e.op == "add":
+        return sum(parts[1:], parts[0])
+    a, b = parts
+    if e.op in ("lt", "and"):
+        return (a < b) * 1 if e.op == "lt" else (a != 0) & (b != 0)
+    f = {"mul": np.multiply, "div": np.floor_divide, "mod": np.mod, "min": np.minimum, "max": np.maximum}[e.op]
+    return f(a, b)
