@@ -45,7 +45,7 @@ ROOMS: dict[str, set[str]] = {
     "jit": GROUND | {
         "disk_cache", "language", "frontend", "search", "cost_models", "extract", "report", "simulator", "locate", "npu",
     },
-    "torch": {"errors", "ir", "ops", "frontend", "jit"},
+    "torch": {"chips", "errors", "ir", "ops", "frontend", "jit"},
     "locate": GROUND | {"extract", "report", "search", "simulator"},
     "math": set(),
     "utils": {"jit"},

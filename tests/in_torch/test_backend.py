@@ -16,6 +16,7 @@ torch = pytest.importorskip("torch")
 
 from torch import nn  # noqa: E402
 
+from tile_eg.search.planned import InternalError  # noqa: E402
 from tile_eg.torch.backend import backend  # noqa: E402
 
 WIDTH = 32
@@ -137,6 +138,56 @@ def test_fewer_kernels_take_less_time_than_one_for_each_operator(caplog: pytest.
     assert m
     assert (int(m[1]), int(m[3])) == (1, 3)
     assert float(m[2]) < float(m[4])
+
+
+def test_what_a_kernel_gives_lies_in_memory_as_views_of_it_expect() -> None:
+    close(compiled(lambda x: (x.t() * 2).t().view(-1).sort()[0]), [drawn(8, 16)])
+
+
+def test_a_view_with_open_sizes_is_part_of_a_kernel(told: Any) -> None:
+    function = compiled(lambda x: torch.relu(x).view(x.shape[0], 4, 8).sum(-1), dynamic=True)
+    for rows in (5, 17):
+        close(function, [drawn(rows, 32)])
+    assert told() == [["relu"], ["sum"]]
+
+
+def test_parts_of_what_torch_computes_are_inputs_of_a_kernel(told: Any) -> None:
+    close(compiled(lambda x: (p := x.split(8))[0] * p[1] + 1), [drawn(16, 16)])
+    assert told() == [["mul", "add"]]
+
+
+@pytest.mark.parametrize("error", [TileError("too large"), InternalError("plan", "a fault"), KeyError("x0")])
+def test_what_fails_while_it_is_compiled_is_left_to_torch(
+    error: Exception, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, logger="tile_eg.torch")
+    monkeypatch.setattr("tile_eg.torch.backend.load_text", raising(error))
+    close(compiled(lambda x: torch.relu(x * 2)), [drawn(8, 16)])
+    assert "0 kernels; left to torch: mul, relu" in caplog.text
+
+
+@pytest.mark.parametrize("error", [TileError("too large"), InternalError("run", "a fault"), KeyError(1)])
+def test_a_call_that_a_kernel_refuses_is_done_by_torch(
+    error: Exception, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    function = compiled(lambda x: torch.relu(x * 2).view(4, -1).t() + 1, dynamic=True)
+    close(function, [drawn(8, 16)])
+    monkeypatch.setattr("tile_eg.jit.TileKernel.__call__", raising(error))
+    close(function, [drawn(12, 16)])
+    assert "is done by torch at these sizes: " in caplog.text
+
+
+def raising(error: Exception) -> Callable[..., Any]:
+    def call(*_: Any) -> Any:
+        raise error
+
+    return call
+
+
+def test_a_chip_that_is_none_is_an_error() -> None:
+    with pytest.raises(torch._dynamo.exc.BackendCompilerFailed, match="910X") as raised:
+        compiled(lambda x: x + 1, options={"chip": "910X"})(drawn(8, 16))
+    assert isinstance(raised.value.inner_exception, TileError)
 
 
 def test_an_unknown_option_is_an_error() -> None:

@@ -13,6 +13,7 @@ import pytest
 
 from tests.npu.cann import STANDIN, StandIn
 from tests.npu.kernels import doubled, matrix, scaled_product
+from tile_eg.errors import TileError
 from tile_eg.npu import build
 from tile_eg.npu.arrays import NpuArray
 from tile_eg.npu.cann import Cann, find_cann
@@ -78,6 +79,24 @@ def test_an_older_acl_launches_through_the_runtime(
     Ready.launch(made, [a.data_ptr() for a in (*arrays, out)], workspace.data_ptr(), 0)
     assert np.array_equal(out.synchronize().numpy(), kernel(*given))
     assert npu.calls("rtKernelLaunch") == before + 1
+
+
+def test_memory_stays_while_kernels_may_use_it(npu: StandIn) -> None:
+    launcher = Launcher(find_cann())
+    launcher.wait(0)
+    NpuArray((8,), np.dtype(np.float32), 0, launcher)
+    before = npu.calls("aclrtFree")
+    npu.fail("aclrtSynchronizeStream", 507000)
+    with pytest.raises(TileError, match="wait for the stream"):
+        launcher.wait(0)
+    assert npu.calls("aclrtFree") == before
+    launcher.wait(0)
+    assert npu.calls("aclrtFree") == before + 1
+
+
+def test_a_device_has_one_stream_of_the_launchers(npu: StandIn) -> None:
+    launcher = Launcher(find_cann())
+    assert launcher.stream(0) == launcher.stream(0)
 
 
 def test_the_compiler_is_called_for_the_cores_of_the_chip(npu: StandIn) -> None:

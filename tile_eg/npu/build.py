@@ -13,7 +13,7 @@ import re
 import shlex
 import signal
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -53,15 +53,16 @@ def device_object(source: str, architecture: str, cann: Cann) -> Path:
     bisheng, linker = cann.require("bisheng"), cann.require("ld.lld")
     parts = [f"{tool.resolve()} {tool.stat().st_size} {tool.stat().st_mtime_ns}" for tool in (bisheng, linker)]
     entries = [entry_text(KERNEL, wanted, core, architecture) for core in cores_of(wanted)]
-    name = f"npu-{_digest(architecture, *FLAGS, *map(str, cann.kernel_includes), *parts, *entries, source)}"
+    run_with = [word for _, command in commands(wanted, architecture, cann, OBJECT) for word in command]
+    name = f"npu-{_digest(*run_with, *parts, *entries, source)}"
     cache = user_cache()
     if found := cache.find(name):
         return found / OBJECT
     return _made(cache, name, lambda folder: _compile(source, wanted, architecture, cann, folder / OBJECT)) / OBJECT
 
 
-def _made(cache: DiskCache, name: str, make: object) -> Path:
-    made = cache.entry(name, make)  # type: ignore[arg-type]
+def _made(cache: DiskCache, name: str, make: Callable[[Path], None]) -> Path:
+    made = cache.entry(name, make)
     cache.forget_oldest("npu-*", MOST)
     return made
 

@@ -38,6 +38,7 @@ class Launcher:
         self.binaries: dict[tuple[Path, int], int] = {}
         self.left: dict[int, list[int]] = {}
         self.left_bytes: dict[int, int] = {}
+        self.streams: dict[int, int] = {}
         library = _opened(launcher(cann))
         self.calls = {name: getattr(library, f"tile_eg_{name}") for name in _ARGUMENTS}
         for name, arguments in _ARGUMENTS.items():
@@ -107,14 +108,25 @@ class Launcher:
 
     def wait(self, device: int, stream: int | None = None) -> None:
         """Waits for a stream, the default one where none is named. TileError where a kernel failed on it."""
-        self.step("wait", "wait for the stream", device, stream)
-        if stream is None:
-            self.left_bytes[device] = 0
-            for address in self.left.pop(device, ()):
-                self.calls["free"](device, address)
+        if stream is not None:
+            self.step("wait", "wait for the stream", device, stream)
+            return
+        left, bytes = self.left.pop(device, []), self.left_bytes.pop(device, 0)  # of kernels until now
+        try:
+            self.step("wait", "wait for the stream", device, None)
+        except TileError:  # kernels may still use it
+            self.left.setdefault(device, []).extend(left)
+            self.left_bytes[device] = self.left_bytes.get(device, 0) + bytes
+            raise
+        for address in left:
+            self.calls["free"](device, address)
 
     def stream(self, device: int) -> int:
-        return int(self._told("stream", "make a stream", _P, device))
+        """A stream of the launcher's own, one for each device: there are not many, and none is given back."""
+        with self.lock:
+            if device not in self.streams:
+                self.streams[device] = int(self._told("stream", "make a stream", _P, device))
+            return self.streams[device]
 
     def event(self, device: int) -> int:
         return int(self._told("event", "make an event", _P, device))

@@ -10,12 +10,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from tile_eg.chips import DEFAULT_CHIP, load_chip
 from tile_eg.errors import TileError
 from tile_eg.frontend.text import load_text
 from tile_eg.jit import TileKernel
 from tile_eg.torch.regions import Region, copied_for_each_user, regions_of
 from tile_eg.torch.text import Text, text_of
-from tile_eg.torch.words import is_free, name_of
+from tile_eg.torch.words import is_free, is_size, name_of
 
 log = logging.getLogger("tile_eg.torch")
 OPTIONS = ("chip", "compare")
@@ -23,16 +24,26 @@ OPTIONS = ("chip", "compare")
 
 @dataclass(frozen=True, eq=False)
 class Fused:
-    """A region that became a kernel, and its predicted microseconds at the example's sizes."""
+    """A region that became a kernel, its predicted microseconds at the example's sizes, and the same in torch's operators.
+
+    Called with the values of the region's inputs, it gives those of the text's outputs, laid out as torch expects them.
+    """
 
     region: Region
     text: Text
     kernel: TileKernel
     microseconds: float
+    in_torch: Callable[..., tuple[Any, ...]]
 
-    def __call__(self, *tensors: Any) -> tuple[Any, ...]:
-        given = self.kernel(*(t.detach() for t in tensors))
-        return tuple(given) if isinstance(given, list) else (given,)
+    def __call__(self, *values: Any) -> tuple[Any, ...]:
+        of = dict(zip(self.region.inputs, values, strict=True))
+        try:
+            given = self.kernel(*(of[n].detach() for n in self.text.inputs))
+        except Exception as error:
+            log.warning("%s is done by torch at these sizes: %s", self.text.name, _reason(error))
+            return self.in_torch(*values)
+        every = given if isinstance(given, list) else [given]
+        return tuple(laid_out(v, n) for v, n in zip(every, self.text.outputs, strict=True))
 
     @property
     def operators(self) -> list[str]:
@@ -44,13 +55,14 @@ def backend(graph: Any, inputs: Sequence[Any], *, options: Mapping[str, Any] | N
     """The backend of `torch.compile`.
 
     Options: `chip` ("910B2"), and `compare`, which also prices each operator as a kernel of its own and logs both sums.
-    TileError for another option.
+    TileError for another option, and for a chip that there is not.
     """
     from torch._dynamo.backends.common import aot_autograd
 
     chosen = dict(options or {})
     if unknown := sorted(chosen.keys() - set(OPTIONS)):
         raise TileError(f"there is no option {unknown[0]} of the backend tile_eg", help=f"there are: {', '.join(OPTIONS)}")
+    load_chip(chosen.get("chip", DEFAULT_CHIP))
 
     def compiled(module: Any, _: Sequence[Any]) -> Any:
         return _boxed(compiled_graph(module, **chosen))
@@ -65,7 +77,7 @@ def _boxed(module: Any) -> Any:
     return make_boxed_func(module.forward)
 
 
-def compiled_graph(module: Any, chip: str = "910B2", compare: bool = False) -> Any:
+def compiled_graph(module: Any, chip: str = DEFAULT_CHIP, compare: bool = False) -> Any:
     """The same graph of aten operators, with kernels for what has them."""
     copied_for_each_user(module.graph)
     found: list[Fused] = []
@@ -78,18 +90,26 @@ def compiled_graph(module: Any, chip: str = "910B2", compare: bool = False) -> A
 
 def kernels_of(region: Region, chip: str, number: int) -> list[Fused]:
     """The region as one kernel; where that is refused its operators one by one, as far as they are kernels."""
-    try:
-        return [_kernel(region, chip, number)]
-    except TileError as error:
-        log.info("not taken: %s: %s", _listed(region), error.message)
-    singles = [r for r in regions_alone(region) if len(r.nodes) < len(region.nodes)]
+    if whole := _tried(region, chip, number, "not taken"):
+        return [whole]
     found: list[Fused] = []
-    for single in singles:
-        try:
-            found.append(_kernel(single, chip, number + len(found)))
-        except TileError as error:
-            log.info("left to torch: %s: %s", _listed(single), error.message)
+    for single in (r for r in regions_alone(region) if len(r.nodes) < len(region.nodes)):
+        if kernel := _tried(single, chip, number + len(found), "left to torch"):
+            found.append(kernel)
     return found
+
+
+def _tried(region: Region, chip: str, number: int, otherwise: str) -> Fused | None:
+    """The kernel of a region; None where there is none for any reason: torch can do it, and the program goes on."""
+    try:
+        return _kernel(region, chip, number)
+    except Exception as error:
+        log.info("%s: %s: %s", otherwise, _listed(region), _reason(error))
+        return None
+
+
+def _reason(error: Exception) -> str:
+    return error.message if isinstance(error, TileError) else f"{type(error).__name__}: {error}"
 
 
 def regions_alone(region: Region) -> list[Region]:
@@ -116,7 +136,28 @@ def _kernel(region: Region, chip: str, number: int) -> Fused:
     text = text_of(region, f"kernel{number}")
     kernel = TileKernel(load_text(text.text, f"<{text.name} of torch.compile>"), chip)
     planned = kernel.with_sizes(**text.sizes).compile()
-    return Fused(region, text, kernel, planned.timeline.microseconds)
+    return Fused(region, text, kernel, planned.timeline.microseconds, _in_torch(region, text.outputs))
+
+
+def _in_torch(region: Region, outputs: Sequence[Any]) -> Any:
+    """The operators of a region as a function of its inputs."""
+    import torch
+
+    graph = torch.fx.Graph()
+    values = {n: graph.placeholder(f"x{i}") for i, n in enumerate(region.inputs)}
+    for node in sorted(region.nodes):
+        values[node] = graph.node_copy(node, lambda n: values[n])
+    graph.output(tuple(values[n] for n in outputs))
+    return torch.fx.GraphModule({}, graph)
+
+
+def laid_out(value: Any, node: Any) -> Any:
+    """A contiguous tensor with its axes in memory in the order that a node's value has: views of it rely on that."""
+    strides = [s if isinstance(s, int) else int(s.node.hint) for s in node.meta["val"].stride()]
+    order = sorted(range(len(strides)), key=lambda a: -strides[a])
+    if order == list(range(len(order))) or 0 in strides:
+        return value
+    return value.permute(order).contiguous().permute([order.index(a) for a in range(len(order))])
 
 
 def _replaced(module: Any, kernels: Sequence[Fused]) -> Any:
@@ -130,15 +171,15 @@ def _replaced(module: Any, kernels: Sequence[Fused]) -> Any:
         if not isinstance(unit, Fused):
             values[unit] = graph.node_copy(unit, lambda n: values[n])
             continue
-        call = graph.call_function(_function(unit), tuple(values[n] for n in unit.text.inputs))
+        call = graph.call_function(_function(unit), tuple(values[n] for n in unit.region.inputs))
         for i, n in enumerate(unit.text.outputs):
             values[n] = graph.call_function(_part, (call, i))
     return torch.fx.GraphModule(module, graph)
 
 
 def _function(kernel: Fused) -> Callable[..., Any]:
-    def called(*tensors: Any) -> tuple[Any, ...]:
-        return kernel(*tensors)
+    def called(*values: Any) -> tuple[Any, ...]:
+        return kernel(*values)
 
     called.__name__ = called.__qualname__ = kernel.text.name
     return called
@@ -157,7 +198,7 @@ def _ordered(graph: Any, of: Mapping[Any, Fused]) -> list[Any]:
         if unit in placed:
             return
         placed.add(unit)
-        for needed in unit.text.inputs if isinstance(unit, Fused) else unit.all_input_nodes:
+        for needed in unit.region.inputs if isinstance(unit, Fused) else unit.all_input_nodes:
             place(of.get(needed, needed))
         out.append(unit)
 
@@ -173,19 +214,22 @@ def _tell(module: Any, kernels: Sequence[Fused], chip: str, compare: bool) -> No
     taken = {n for k in kernels for n in k.region.nodes}
     for k in kernels:
         log.info("%s: %s, predicted %.2f us on %s\n%s", k.text.name, ", ".join(k.operators), k.microseconds, chip, k.text.text)
-    left = [
-        name_of(n) or str(n.target) for n in module.graph.nodes if n.op == "call_function" and n not in taken and not is_free(n)
-    ]
+    rest = [n for n in module.graph.nodes if n.op == "call_function" and n not in taken and not is_free(n)]
+    left = [name_of(n) or str(n.target) for n in rest if not is_size(n)]
     log.info("%d kernels; left to torch: %s", len(kernels), ", ".join(left) or "nothing")
     if compare:
         log.info("%s", compared(kernels, chip))
 
 
 def compared(kernels: Sequence[Fused], chip: str) -> str:
-    """Kernels and predicted time beside one kernel for each operator: what eager would launch."""
+    """Kernels and predicted time beside one kernel for each operator: what eager would launch.
+
+    A kernel with an operator that is none alone is counted as it is on both sides.
+    """
     alone: list[Fused] = []
     for k in kernels:
         parts = regions_alone(k.region)
-        alone += [k] if len(parts) == 1 else [_kernel(r, chip, len(alone) + i) for i, r in enumerate(parts)]
+        made = [_tried(r, chip, i, "not priced alone") for i, r in enumerate(parts)] if len(parts) > 1 else [k]
+        alone += [m for m in made if m] if all(made) else [k]
     ours, theirs = (sum(k.microseconds for k in some) for some in (kernels, alone))
     return f"{len(kernels)} kernels take {ours:.2f} us; operator by operator {len(alone)} kernels take {theirs:.2f} us"

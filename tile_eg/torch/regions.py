@@ -24,6 +24,12 @@ class Region:
     space: Space
     nodes: list[Any] = field(default_factory=list)
 
+    @property
+    def inputs(self) -> list[Any]:
+        """The values that its operators take from outside, in the order in which they are met; numbers of torch's among them."""
+        inside = set(self.nodes)
+        return list(dict.fromkeys(a for n in sorted(self.nodes) for a in n.all_input_nodes if a not in inside))
+
 
 def shape_of(node: Any) -> Sequence[Any]:
     """The dimensions of a node's value, of the first one where it has several; none where it is no tensor."""
@@ -87,7 +93,7 @@ class _Regions:
 
     def take_free(self, node: Any) -> None:
         users = list(node.users)
-        if is_free(node) and node not in self.of and len(users) == 1 and users[0] in self.of:
+        if is_free(node) and name_of(node) != "getitem" and node not in self.of and len(users) == 1 and users[0] in self.of:
             self._add(node, self.of[users[0]])
 
     def _add(self, node: Any, region: Region) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from tile_eg.ops.types import DTYPES
 from tile_eg.torch.regions import Region
-from tile_eg.torch.words import CONDITIONS, CONSTANTS, WORDS, name_of, number, refuse
+from tile_eg.torch.words import CONDITIONS, CONSTANTS, WORDS, is_size, name_of, number, refuse
 
 OURS = {d.numpy: name for name, d in DTYPES.items()}
 FLOATS = ("float16", "bfloat16", "float32")
@@ -16,7 +16,7 @@ FLOATS = ("float16", "bfloat16", "float32")
 
 @dataclass(frozen=True, eq=False)
 class Text:
-    """A kernel's text, the nodes that are its inputs in their order, those that are its outputs, and sizes for an example."""
+    """A kernel's text, the tensors that it takes in their order, those that it gives, and sizes for an example."""
 
     name: str
     text: str
@@ -29,7 +29,7 @@ def text_of(region: Region, name: str) -> Text:
     """TileError where a kernel cannot say it, with the reason."""
     inside = set(region.nodes)
     nodes = sorted(region.nodes)
-    inputs = tuple(dict.fromkeys(a for n in nodes for a in n.all_input_nodes if a not in inside))
+    inputs = tuple(a for a in region.inputs if not is_size(a))  # sizes of views are those of their results
     outputs = tuple(n for n in nodes if any(u not in inside for u in n.users) and not _several(n))
     return _Writer(name, inputs, outputs, nodes).written()
 

@@ -7,7 +7,7 @@ left to torch.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from math import inf, isnan, sqrt
 from typing import Any, Protocol
 
@@ -233,7 +233,7 @@ def _positions(w: Writer, n: Any) -> str:
 
 
 def _constant(w: Writer, n: Any) -> str:
-    return number(next(a for a in reversed(n.args) if isinstance(a, int | float)))
+    return number(arguments(n)["s" if name_of(n) == "scalar_tensor" else "fill_value"])
 
 
 def _one_of(w: Writer, n: Any) -> str:
@@ -279,5 +279,6 @@ def is_free(node: Any) -> bool:
     return (name := name_of(node)) in AXES or name in CONDITIONS or name in CONSTANTS or name == "getitem"
 
 
-def sequence(values: Any) -> Sequence[Any]:
-    return values if isinstance(values, tuple | list) else (values,)
+def is_size(node: Any) -> bool:
+    """Whether a value is a number of torch's own: it may give a view its sizes, and is refused as an operand."""
+    return type(node.meta.get("val")).__name__ in ("int", "SymInt")

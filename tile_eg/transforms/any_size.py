@@ -42,11 +42,17 @@ def of_any_size(
     return _Joined(found, Numbers(sets, _edges(found), sizes, up), sizes).values()
 
 
+def _loops(v: Values) -> tuple[Any, ...]:
+    return v.name, v.parents, v.variables, v.shared, v.strips, len(v.grid), set(v.trips)
+
+
 class _Joined:
     """Values at several sizes, gone through side by side."""
 
     def __init__(self, found: Sequence[Values], numbers: Numbers, sizes: Mapping[str, int]) -> None:
         self.found, self.sizes, self.numbers = found, sizes, numbers
+        if any(_loops(v) != _loops(found[0]) for v in found):
+            raise NotAlike("it has other loops at other sizes")
         self.builder = Builder()
         self.made: dict[tuple[int, ...], Term] = {}
         self.strides: dict[tuple[str, int], Expr] = {}
@@ -56,12 +62,6 @@ class _Joined:
 
     def values(self) -> Values:
         first = self.found[0]
-        same = all(
-            (v.name, v.parents, v.variables, v.shared, v.strips, len(v.grid)) ==
-            (first.name, first.parents, first.variables, first.shared, first.strips, len(first.grid)) for v in self.found
-        )  # fmt: skip
-        if not same:
-            raise NotAlike("it has other loops at other sizes")
         outputs = tuple(self._term(alike) for alike in zip(*(v.outputs for v in self.found), strict=True))
         grid = tuple(self._number(alike, "the grid") for alike in zip(*(v.grid for v in self.found), strict=True))
         blocks = prod(grid, start=ONE)

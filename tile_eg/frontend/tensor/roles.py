@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from tile_eg.errors import TileError
+from tile_eg.errors import Span, TileError
 from tile_eg.frontend.tensor.algebra import axes_of
 from tile_eg.frontend.tensor.points import Axis, Indices, Point
 from tile_eg.ir.kernel import Tensor
@@ -94,13 +94,14 @@ class Roles:
         return [*(o.at for o in self.outputs), *(p.args[1] for p in self.points if p.op == "load")]
 
     def _side_by_side(self, axis: Axis) -> bool:
+        """Whether the axis goes from one index of a dimension to the next, in every tensor that has it."""
         return all(s == 1 for i in self._indices for d in i for a, s in d.terms if a is axis)
 
     def _of_memory(self) -> None:
         """Rows of tensors lie along columns of tiles, where products leave room for that."""
         for i in self._indices:
             last = [a for a, s in i[-1].terms if s == 1]
-            if last and self._room(last[0]):
+            if last and self._side_by_side(last[0]) and self._room(last[0]):
                 self._tile(last[0])
 
     def _room(self, axis: Axis) -> bool:
@@ -108,16 +109,25 @@ class Roles:
             len((p.axes & set(self.tiled)) | {axis}) <= 2 for p in self.points if axis in p.axes and p.op != "compare"
         )
 
+    def _pairs(self, axis: Axis) -> bool:
+        """Whether no tensor has the axis and a tiled one with others inside of both: its tiles would have their columns apart."""
+        for shape, at in self._tensors():
+            tiled = [n for n, d in enumerate(at) if set(d.axes) & {axis, *self.tiled}]
+            both = any(axis in d.axes for d in at) and len(tiled) > 1
+            if both and any(n != 1 for n in shape[tiled[-1] + 1 :]):
+                return False
+        return True
+
     def _of_rows(self) -> None:
         for o in self.outputs:
-            free = [a for d in o.at for a in d.axes if a not in self.tiled and self._room(a)]
+            free = [a for d in o.at for a in d.axes if a not in self.tiled and self._room(a) and self._pairs(a)]
             if len(o.value.axes & set(self.tiled)) < 2 and free:
                 self._tile(self._largest(free))
 
     def _of_folds(self) -> None:
         for p in self.folds:
             for a in reversed(axes_of(p)):
-                if a not in self.tiled and self._side_by_side(a) and self._room(a):
+                if a not in self.tiled and self._side_by_side(a) and self._room(a) and self._pairs(a):
                     self._tile(a)
 
     def _turned(self) -> None:
@@ -224,3 +234,8 @@ def _folds_of(p: Point) -> Iterator[Point]:
 def three_dimensions(p: Point) -> TileError:
     help = "write the kernel with its tiles: `with T.Kernel(...)`, or a grid and buffers in `.tile`"
     return TileError("this would take tiles of three dimensions", p.span, help=help)
+
+
+def strided(span: Span | None) -> TileError:
+    help = "reshape or transpose the array before the call"
+    return TileError("this would take tiles whose rows or columns do not lie side by side in a tensor", span, help=help)

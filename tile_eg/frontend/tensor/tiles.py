@@ -13,7 +13,7 @@ from tile_eg.frontend.tensor.layout import Layout, Layouts
 from tile_eg.frontend.tensor.places import Places
 from tile_eg.frontend.tensor.points import Axis, Indices, Point
 from tile_eg.frontend.tensor.reach import live_trips
-from tile_eg.frontend.tensor.roles import Roles, three_dimensions
+from tile_eg.frontend.tensor.roles import Roles, strided, three_dimensions
 from tile_eg.ir import index as ix
 from tile_eg.ir import kernel as kn
 from tile_eg.ops.types import F32, DType
@@ -128,6 +128,8 @@ class Tiles(Places, ABC):
             tiles = [a for a in d.axes if a in layout]
             if len(tiles) > 1:
                 raise three_dimensions(Point("load", (), (), frozenset(), None, None, span))
+            if any(s != 1 and self.tile[a] > 1 for a, s in d.terms if a in tiles):
+                raise strided(span)
             starts.append(self.place(d))
             extents.append(self.tile[tiles[0]] if tiles else None)
         if not any(extents):
