@@ -132,8 +132,8 @@ def test_an_order_is_the_same_each_time() -> None:
 RUNTIME = Path(simulator.__file__).parent / "include" / "runtime"
 INSTRUCTIONS = re.findall(r"^void (\w+)\((?=[^)]*(?:Operand|VectorSide))", (RUNTIME / "interface.h").read_text(), re.M)
 TEXT = "\n".join(file.read_text() for file in sorted(RUNTIME.glob("*.cpp")))
-# These take addresses from data, keep a register, or get arrays: they run when all that was issued before has run. `watched` is no
-# instruction: runs that are watched keep to the order of the text.
+# These take addresses from data, keep a register, or get arrays: they run when all that was issued before has run. `watched` is
+# no instruction: runs that are watched keep to the order of the text.
 AT_ONCE = {
     "vector_gather", "vector_gather_blocks", "vector_merge", "vector_to_5hd", "vector_transpose_nd",
     "vector_compare_register", "get_compare_mask", "set_compare_mask", "scalar_write", "write_past_cache", "clean_cache",
