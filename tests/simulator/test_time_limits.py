@@ -90,7 +90,7 @@ def test_the_limit_holds_for_a_file_that_stops_the_clock(handled: str, tmp_path:
 
 @pytest.mark.slow
 def test_the_limit_is_an_argument_of_kernels_in_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def late(command: list[str], limits: Limits, _: object) -> None:
+    def late(command: list[str], limits: Limits, *_: object) -> None:
         assert "seconds=7" in command
         raise LimitError(f"late after {limits.seconds}")
 

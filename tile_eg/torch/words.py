@@ -12,6 +12,7 @@ from math import inf, isnan, sqrt
 from typing import Any, Protocol
 
 from tile_eg.errors import TileError
+from tile_eg.ops.elementwise import COMPARE, UNARY
 
 ATEN = "aten"
 
@@ -62,7 +63,12 @@ def number(value: Any) -> str:
 
 
 def _of_one(form: str) -> Word:
-    return lambda w, n: form.format(x=w.text(n.args[0]))
+    def word(w: Writer, n: Any) -> str:
+        if len(n.args) != 1 or n.kwargs:
+            raise refuse(f"{n.target} with more than its operand")
+        return form.format(x=w.text(n.args[0]))
+
+    return word
 
 
 def _of_two(form: str) -> Word:
@@ -240,12 +246,11 @@ def _one_of(w: Writer, n: Any) -> str:
     return w.text(n)
 
 
-COMPARED = {"gt": ">", "ge": ">=", "lt": "<", "le": "<=", "eq": "==", "ne": "!="}
+COMPARED = {op.name: op.sign for op in COMPARE.values()}
 JOINED = {"logical_and": "&", "bitwise_and": "&", "logical_or": "|", "bitwise_or": "|"}
 POINTS: dict[str, Word] = {
-    **{name: _of_one(f"{name}({{x}})") for name in ("exp", "sqrt", "rsqrt", "relu", "sigmoid", "tanh", "silu", "abs", "erf",
-                                                    "sin", "cos", "floor", "ceil")},
-    "neg": _of_one("(-{x})"), "log": _of_one("ln({x})"), "reciprocal": _of_one("(1 / {x})"),
+    **{name: _of_one(f"{name}({{x}})") for op in UNARY.values() for name in op.tile}, "silu": _of_one("silu({x})"),
+    "neg": _of_one("(-{x})"),
     "add": _of_two("({x} + {y})"), "sub": _of_two("({x} - {y})"), "mul": _of_two("({x} * {y})"), "div": _of_two("({x} / {y})"),
     "maximum": _of_two("maximum({x}, {y})"), "minimum": _of_two("minimum({x}, {y})"), "pow": _of_two("({x} ** {y})"),
     "rsub": _of_two("({y} - {x})"), "gelu": _gelu, "clamp": _clamp, "clamp_min": _of_two("maximum({x}, {y})"),
