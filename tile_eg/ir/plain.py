@@ -6,7 +6,7 @@ An object is its class and the values of its fields; only classes of `MODULES` a
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields, is_dataclass
+from dataclasses import Field, fields, is_dataclass
 from enum import Enum
 from functools import cache
 from typing import Any
@@ -32,7 +32,7 @@ def to_plain(x: Any) -> Any:
     if isinstance(x, frozenset):
         return {"set": [to_plain(item) for item in sorted(x)]}
     if is_dataclass(x) and not isinstance(x, type) and _name(type(x)) in _classes():
-        return {"of": _name(type(x)), "with": [to_plain(getattr(x, f.name)) for f in fields(x) if f.init]}
+        return {"of": _name(type(x)), "with": [to_plain(getattr(x, f.name)) for f in _kept(type(x))]}
     raise TypeError(f"a {type(x).__name__} has no plain form")
 
 
@@ -49,8 +49,12 @@ def from_plain(x: Any) -> Any:
     found = _classes()[x["of"]]
     if issubclass(found, Enum):
         return found[x["is"]]
-    names = (f.name for f in fields(found) if f.init)
+    names = (f.name for f in _kept(found))
     return found(**dict(zip(names, map(from_plain, x["with"]), strict=True)))
+
+
+def _kept(of: type) -> list[Field[Any]]:
+    return [f for f in fields(of) if f.init and f.metadata.get("kept", True)]
 
 
 def _name(of: type) -> str:

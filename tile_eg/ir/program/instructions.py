@@ -15,6 +15,9 @@ from tile_eg.ops.repeats import REPEATED
 from tile_eg.ops.types import DType, Level
 from tile_eg.ops.whole_tiles import WHOLE_TILES
 
+NOT_KEPT = {"kept": False}
+"""Of a field that has no plain form (`ir/plain.py`): a program that comes from a cache has its default there."""
+
 
 @dataclass(frozen=True)
 class Buffer:
@@ -229,7 +232,7 @@ class Instr:
     mode: str = ""
     span: Span | None = field(default=None, compare=False)
     rules: tuple[str, ...] = ()
-    held: Held | None = field(default=None, compare=False, repr=False)
+    held: Held | None = field(default=None, compare=False, repr=False, metadata=NOT_KEPT)
 
     @property
     def pipe(self) -> str:
