@@ -30,6 +30,7 @@ class Example:
     times that. `schedule` says in a sentence what the search makes of the kernel. `inputs` draws arrays that cannot be any
     numbers, such as indices and lengths. `experts` build the programs of published schedules for real sizes, by label of a size.
     `held` says what holds a size that misses its target, and what would mend it. `of` is the family of a file in no folder.
+    One that is `lengthy` takes tens of seconds to compile, and is run in the long suite alone.
     """
 
     file: str
@@ -43,6 +44,7 @@ class Example:
     experts: Mapping[str, Mapping[str, Callable[[], Program]]] = field(default_factory=dict)
     held: str = ""
     of: str = ""
+    lengthy: bool = False
 
     @property
     def family(self) -> str:
