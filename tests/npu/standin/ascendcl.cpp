@@ -13,6 +13,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <deque>
 #include <functional>
 #include <map>
@@ -196,8 +197,8 @@ Binary* opened(const char* data, size_t bytes)
     if (bytes < tail || std::memcmp(data + bytes - sizeof MARK + 1, MARK, sizeof MARK - 1)) return nullptr;
     std::memcpy(&length, data + bytes - tail, sizeof length);
     if (length > bytes - tail) return nullptr;
-    char name[] = "/tmp/standin-XXXXXX.so";
-    const int fd = mkstemps(name, 3);
+    std::string name = (std::filesystem::temp_directory_path() / "standin-XXXXXX.so").string();
+    const int fd = mkstemps(name.data(), 3);
     if (fd < 0 || write(fd, data, bytes) != ssize_t(bytes)) return nullptr;
     close(fd);
     files.push_back(name);
