@@ -89,7 +89,7 @@ class NpuCalls:
         workspace = self._workspace(like, ready.workspace) if ready.workspace else None
         address = workspace.data_ptr() if workspace is not None else 0
         ready.launch([arrays[t.name].data_ptr() for t in prepared.tensors], address, current_stream(ready.device))
-        launched(prepared.planned)
+        launched(prepared.planned, ready)
 
     def _prepared(self, values: Mapping[str, Any]) -> Prepared:
         """The kernel on the device of these arrays. TileError where their shapes or dtypes are not those of the tensors."""
