@@ -5,21 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
-from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from tile_eg.search.bounds import floor, timing, unhindered
 from tile_eg.search.candidates import Candidate, Dropped, fastest_first, plan_each, ranked
-from tile_eg.search.form import Form, Setting
+from tile_eg.search.form import Form, Setting, extraction_of
 from tile_eg.search.moves import MOVES
 from tile_eg.search.persistent import best_persistent
 from tile_eg.search.queue import Made, Offer
-from tile_eg.search.split_k import schedules_of
 
 if TYPE_CHECKING:
-    from tile_eg.egraph import Node
+    from tile_eg.egraph import Graph, Node
     from tile_eg.extract.schedule import Schedule
-    from tile_eg.ir.values import Values
+
+FORMS = 3
+"""Schedules that load from strips: forms of the loop of products. Of these the one with the best bound is planned: the loads from
+strips are no longer what bounds a kernel, so that others differ by next to nothing."""
 
 
 def offers(form: Form, candidate: Candidate) -> Iterator[Offer]:
@@ -38,17 +39,18 @@ def made_of(node: Node, form: Form) -> Made:
     The first tiles are done as in the best schedule that has one phase, as many as the copy takes; where that leaves none to load
     from strips there is no such kernel.
     """
+    from tile_eg.egraph.view import packed
     from tile_eg.emit.packed_operand import tiles_beside
-    from tile_eg.transforms.packed_operand import with_strips
 
     first, setting = best_persistent(form), form.setting
-    if first is None or first.schedule.grid is None:
+    if first is None or first.schedule.grid is None or form.graph is None or form.graph.unpacked is None:
         return Made(why="no kernel goes through the tiles core by core")
-    values = with_strips(form.values, node.payload[0])
+    graph = packed(form.graph, node.payload[0])
+    values = graph.values
     beside = tiles_beside(first.planned.program, values, setting.chip)
     if not beside:
         return Made(why="once the copy is made, no whole turn of tiles is left to load from it")
-    found, dropped = _from_strips(values, first, form)
+    found, dropped = _from_strips(graph, first, setting)
     if not found:
         return Made((), dropped, why="no schedule loads from strips")
     schedules = []
@@ -59,27 +61,21 @@ def made_of(node: Node, form: Form) -> Made:
     return Made(ranked(launches, setting.model), (*dropped, *failed))
 
 
-def _from_strips(values: Values, first: Candidate, form: Form) -> tuple[tuple[Candidate, ...], Dropped]:
-    """The persistent kernels that load from strips, in the order of tiles of the `first` phase, ranked; also with their results
-    in halves. What is known to be slower before it has flags is not planned."""
+def _from_strips(graph: Graph, first: Candidate, setting: Setting) -> tuple[tuple[Candidate, ...], Dropped]:
+    """The persistent kernel that loads from strips, in the order of tiles of the `first` phase, ranked; also with their results
+    in halves, unless that is known to be slower before it has flags."""
     from tile_eg.extract.grid import in_halves, with_grid
 
-    setting, grid = form.setting, first.schedule.grid
+    chip, grid = setting.chip, first.schedule.grid
     assert grid is not None
-    whole = [with_grid(s, grid, setting.chip) for s in schedules_of(values, setting)]
-    found, dropped = _best_first(whole, (), first, setting)
-    halved = [s for c in found if c.schedule.persistent and (s := in_halves(c.schedule))]
-    return _best_first(halved, found, first, setting)[0], dropped
-
-
-def _best_first(
-    schedules: list[Schedule], known: tuple[Candidate, ...], like: Candidate, setting: Setting
-) -> tuple[tuple[Candidate, ...], Dropped]:
-    """The candidates that are `known`, and those of the schedules that may be faster than all before them, ranked."""
-    bounds = [unhindered(s, setting.chip, like) for s in schedules]
-    dropped: Dropped = ()
-    for bound, schedule in sorted(zip(bounds, schedules, strict=True), key=itemgetter(0)):
-        if not known or bound < known[0].microseconds:
-            planned, failed = plan_each([schedule], setting.chip)
-            known, dropped = fastest_first((*known, *ranked(planned, setting.model))), (*dropped, *failed)
-    return known, dropped
+    found = [with_grid(s, grid, chip) for s in extraction_of(graph, setting, most=FORMS).schedules]
+    if not found:
+        return (), ()
+    best = min(found, key=lambda s: unhindered(s, chip, first))
+    planned, dropped = plan_each([best], chip)
+    whole = ranked(planned, setting.model)
+    halved = in_halves(best)
+    if halved is None or (whole and unhindered(halved, chip, first) >= whole[0].microseconds):
+        return whole, dropped
+    planned, failed = plan_each([halved], chip)
+    return fastest_first((*whole, *ranked(planned, setting.model))), (*dropped, *failed)
