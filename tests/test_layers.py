@@ -53,7 +53,9 @@ ROOMS: dict[str, set[str]] = {
     "utils": {"jit"},
     "intrinsics": {"language"},
     "profiler": {"jit"},
-    "autotuner": {"jit"},
+    "autotuner": {"errors", "jit"},
+    "cache": {"disk_cache", "jit"},
+    "transform": {"jit"},
     "engine": {"jit"},
     "carver": GROUND | {"frontend", "sizing", "jit"},
 }  # fmt: skip
