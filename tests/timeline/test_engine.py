@@ -13,7 +13,8 @@ from tile_eg.chips import Chip, load_chip
 from tile_eg.ir.index import BLOCK, const, less, var
 from tile_eg.ir.program import CrossSet, CrossWait, Instr, Loop, PipeBarrier, Program, SetFlag, Tasks, When
 from tile_eg.timeline.engine import StreamError, Timeline, run
-from tile_eg.timeline.instruction import Work, cycles
+from tile_eg.timeline.instruction import cycles
+from tile_eg.timeline.work import Work
 
 CHIP = load_chip("910B2")
 EXP = 128.0

@@ -21,7 +21,7 @@ from tile_eg.cost_models.base import RankModel, SearchModel
 from tile_eg.errors import TileError, did_you_mean
 from tile_eg.ir.machine import CORE_PIPES
 from tile_eg.ir.program import Program
-from tile_eg.timeline.instruction import Work
+from tile_eg.timeline.work import Work
 
 __all__ = [
     "MODELS", "RankModel", "Roles", "SearchModel", "named", "node_cost", "predicted", "rank_model", "roles", "search_model",

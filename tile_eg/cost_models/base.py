@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Protocol, runtime_checkable
 
 from tile_eg.ir.program import Program
-from tile_eg.timeline.instruction import Work
+from tile_eg.timeline.work import Work
 
 
 @runtime_checkable

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from tile_eg.chips import Chip
 from tile_eg.ir.index import BLOCK, SUB, evaluate
 from tile_eg.ir.program import Instr, Loop, Node, Program, When
-from tile_eg.timeline.instruction import Work
+from tile_eg.timeline.work import Work
 from tile_eg.timeline.works import Pricer, blocks_at_once
 
 
