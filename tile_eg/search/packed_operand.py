@@ -16,7 +16,6 @@ from tile_eg.search.queue import Made, Offer
 
 if TYPE_CHECKING:
     from tile_eg.egraph import Graph, Node
-    from tile_eg.extract.schedule import Schedule
 
 FORMS = 3
 """Schedules that load from strips: forms of the loop of products. Of these the one with the best bound is planned: the loads from
