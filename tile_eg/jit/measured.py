@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from tile_eg.errors import TileError
 
 if TYPE_CHECKING:
-    from tile_eg.jit.profiling import Launch
+    from tile_eg.jit.launches import Launch
 
 ESTIMATED = 5
 """Calls by which is estimated how many fill the time that was asked for."""

@@ -13,7 +13,7 @@ from tile_eg.ir.arrays import numpy_dtype
 from tile_eg.ir.kept import KeptKernel
 from tile_eg.ir.kernel import Tensor, added_to
 from tile_eg.jit.arrays import check_no_gradient, check_plain, fitted, is_torch, to_numpy
-from tile_eg.jit.profiling import launched
+from tile_eg.jit.launches import launched
 from tile_eg.jit.told import levels
 
 if TYPE_CHECKING:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, Any
@@ -13,44 +12,15 @@ from typing import TYPE_CHECKING, Any
 from tile_eg.errors import TileError, TileWarning
 from tile_eg.ir.arrays import numpy_dtype
 from tile_eg.jit.arrays import is_torch, to_numpy, to_torch
+from tile_eg.jit.launches import launches
 
 if TYPE_CHECKING:
     import numpy as np
 
     from tile_eg.ir.kernel import Tensor
-    from tile_eg.npu.device import Ready
-    from tile_eg.search.planned import Planned
 
 MODES = ("mean", "median", "min", "max")
 SEED = 0
-
-
-@dataclass(frozen=True)
-class Launch:
-    """A kernel that runs; `ready` is the one that is loaded on an NPU, and None where it runs in the simulator."""
-
-    planned: Planned
-    ready: Ready | None = None
-
-
-_listening: list[list[Launch]] = []
-
-
-def launched(planned: Planned, ready: Ready | None = None) -> None:
-    """Tells whoever listens (`launches`) that a kernel runs."""
-    for heard in _listening:
-        heard.append(Launch(planned, ready))
-
-
-@contextmanager
-def launches() -> Iterator[list[Launch]]:
-    """The kernels that run inside, in order."""
-    heard: list[Launch] = []
-    _listening.append(heard)
-    try:
-        yield heard
-    finally:
-        _listening.remove(heard)
 
 
 def do_bench(
