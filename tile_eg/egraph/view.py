@@ -235,7 +235,7 @@ def view(egraph: Any, encoder: Encoder, values: Values, rules: Mapping[str, Rule
 
 
 def packed(graph: Graph, tensors: str) -> Graph:
-    """The view of the same e-graph in which these operands, as a rule offers them together, may come from their strips too."""
+    """The view of the same e-graph in which a set of operands that a rule offers may be loaded from their strips, too."""
     one = graph.unpacked
     assert one is not None
     values = with_strips(graph.values, one.values, tensors)

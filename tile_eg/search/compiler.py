@@ -14,7 +14,8 @@ from tile_eg.search import SearchOptions, search_options
 from tile_eg.search.candidates import Candidate
 from tile_eg.search.chip_types import check_chip_types
 from tile_eg.search.collector import rare_collections
-from tile_eg.search.planned import InternalError, Planned, Run, compiled_for, plan, plan_schedule, stage
+from tile_eg.search.planned import InternalError, Planned, Run, compiled_for, plan, stage
+from tile_eg.search.planning import plan_schedule
 from tile_eg.search.result import Lowered
 
 if TYPE_CHECKING:

@@ -70,7 +70,11 @@ class Form:
 
     @property
     def best(self) -> Candidate | None:
-        return next(self.launchable, None)
+        """The fastest one that can be launched. What is faster and has no text is dropped."""
+        while (first := next(self.launchable, None)) and (why := first.unwritable):
+            self.candidates = tuple(c for c in self.candidates if c is not first)
+            self.dropped += ((first.schedule, why),)
+        return first
 
     @property
     def microseconds(self) -> float:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from tile_eg.search.bounds import floor, timing, unhindered
-from tile_eg.search.candidates import Candidate, Dropped, fastest_first, plan_each, ranked
+from tile_eg.search.candidates import Candidate, Dropped, fastest_first, plan_each, ranked, written
 from tile_eg.search.form import Form, Setting, extraction_of
 from tile_eg.search.moves import MOVES
 from tile_eg.search.persistent import best_persistent
@@ -18,8 +19,8 @@ if TYPE_CHECKING:
     from tile_eg.egraph import Graph, Node
 
 FORMS = 3
-"""Schedules that load from strips: forms of the loop of products. Of these the one with the best bound is planned: the loads from
-strips are no longer what bounds a kernel, so that others differ by next to nothing."""
+"""Schedules that load from strips where the cube cores do all: forms of the loop of products. Their bounds are near, as nothing but
+a pipe is waited for, so that the best one alone is planned. Where cores wait for each other bounds say less."""
 
 
 def offers(form: Form, candidate: Candidate) -> Iterator[Offer]:
@@ -42,14 +43,17 @@ def made_of(node: Node, form: Form) -> Made:
     from tile_eg.emit.packed_operand import tiles_beside
 
     first, setting = best_persistent(form), form.setting
-    if first is None or first.schedule.grid is None or form.graph is None or form.graph.unpacked is None:
+    if first is None or first.schedule.grid is None:
         return Made(why="no kernel goes through the tiles core by core")
+    if form.graph is None or form.graph.unpacked is None:
+        return Made(why="no rule loads from strips")
     graph = packed(form.graph, node.payload[0])
     values = graph.values
     beside = tiles_beside(first.planned.program, values, setting.chip)
     if not beside:
         return Made(why="once the copy is made, no whole turn of tiles is left to load from it")
     found, dropped = _from_strips(graph, first, setting)
+    found = written(found)
     if not found:
         return Made((), dropped, why="no schedule loads from strips")
     schedules = []
@@ -61,20 +65,27 @@ def made_of(node: Node, form: Form) -> Made:
 
 
 def _from_strips(graph: Graph, first: Candidate, setting: Setting) -> tuple[tuple[Candidate, ...], Dropped]:
-    """The persistent kernel that loads from strips, in the order of tiles of the `first` phase, ranked; also with their results
+    """The persistent kernels that load from strips, in the order of tiles of the `first` phase, ranked; also with their results
     in halves, unless that is known to be slower before it has flags."""
     from tile_eg.extract.grid import in_halves, with_grid
 
-    chip, grid = setting.chip, first.schedule.grid
+    grid, alone = first.schedule.grid, first.planned.program.kernel_type == "AIC_ONLY"
     assert grid is not None
-    found = [with_grid(s, grid, chip) for s in extraction_of(graph, setting, most=FORMS).schedules]
-    if not found:
-        return (), ()
-    best = min(found, key=lambda s: unhindered(s, chip, first))
-    planned, dropped = plan_each([best], chip)
-    whole = ranked(planned, setting.model)
-    halved = in_halves(best)
-    if halved is None or (whole and unhindered(halved, chip, first) >= whole[0].microseconds):
-        return whole, dropped
-    planned, failed = plan_each([halved], chip)
-    return fastest_first((*whole, *ranked(planned, setting.model))), (*dropped, *failed)
+    found = extraction_of(graph, setting, most=FORMS if alone else None).schedules
+    whole = sorted([with_grid(s, grid, setting.chip) for s in found], key=lambda s: unhindered(s, setting.chip, first))
+    made, dropped = _best_first(whole[:1] if alone else whole, (), first, setting)
+    halved = [s for c in made if c.schedule.persistent and (s := in_halves(c.schedule))]
+    return _best_first(halved, made, first, setting)[0], dropped
+
+
+def _best_first(
+    schedules: list[Schedule], known: tuple[Candidate, ...], like: Candidate, setting: Setting
+) -> tuple[tuple[Candidate, ...], Dropped]:
+    """The candidates that are `known`, and those of the schedules that may be faster than all before them, ranked."""
+    bounds = [unhindered(s, setting.chip, like) for s in schedules]
+    dropped: Dropped = ()
+    for bound, schedule in sorted(zip(bounds, schedules, strict=True), key=itemgetter(0)):
+        if not known or bound < known[0].microseconds:
+            planned, failed = plan_each([schedule], setting.chip)
+            known, dropped = fastest_first((*known, *ranked(planned, setting.model))), (*dropped, *failed)
+    return known, dropped
