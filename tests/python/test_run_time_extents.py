@@ -59,8 +59,8 @@ def f(X: T.Tensor((4, 3, 64), "float32"), n: T.Tensor((4,), "int32"), Y: T.Tenso
 def test_a_length_that_is_read(shape: str, extents: str, before: str) -> None:
     text = LENGTHS.format(shape=shape, extents=extents, before=before)
     if before != "pass":  # kept as written
-        barrier = "        T.barrier_all()\n"
-        text = text.replace("        T.vmul(x, 2.0, x)", f"{barrier}        T.tile.mul(x, x, 2.0)\n{barrier}")
+        apart = "        T.barrier_all()\n"
+        text = text.replace("        T.vmul(x, 2.0, x)", f"{apart}        T.tile.mul(x, x, 2.0)\n{apart}")
     x = np.random.default_rng(0).uniform(-1, 1, (4, 3, 64)).astype(np.float32)
     n, y = np.array([5, 48, 1, 16], np.int32), np.zeros_like(x)
     tile_eg.compile(prim_func(text))(x, n, y)

@@ -325,6 +325,8 @@ def _tile_cast(b: Builder, span: Span, dst: Any, src: Any, mode: str, count: Any
 
 MODES = {"FLOOR": "floor", "CEIL": "ceil", "TRUNC": "trunc", "ROUND": "round_away"}
 """Modes beside CAST_NONE and CAST_RINT, which round to nearest even where a cast rounds, and how they round to a whole number."""
+ODD = "ODD"
+"""Cuts off what does not fit, and sets the last bit where that is anything: of float32 in float16 alone."""
 
 
 def rounded_as(mode: Any, value: TileExpr, dst: Any, span: Span, of: DType | None = None) -> TileExpr:
@@ -338,12 +340,14 @@ def rounded_as(mode: Any, value: TileExpr, dst: Any, span: Span, of: DType | Non
         return Unary("round", value, span)
     if name in ("NONE", "RINT"):
         return value
-    if name not in MODES:
-        help = "there are CAST_NONE, CAST_RINT, " + ", ".join(f"CAST_{m}" for m in MODES)
+    if name not in (*MODES, ODD):
+        help = f"there are CAST_NONE, CAST_RINT, {', '.join(f'CAST_{m}' for m in MODES)}, and CAST_{ODD} of float32 in float16"
         raise TileError(f"the rounding mode {_quoted(mode)} is not supported", span, help=help)
-    if to is None or not (to.whole or to.bits == 32):
-        help = "CAST_RINT rounds to the nearest number"
-        raise TileError(f"{mode} rounds to whole numbers; a cast to {to} rounds to nearest even here", span, help=help)
+    if of == F32 and to == F16 or (of == F32 and to == BF16 and name != ODD):
+        raise NotSearched(f"the search has no form for a cast of float32 to {to} with {mode}", span, help="CAST_RINT is searched")
+    if to is None or name == ODD or not (to.whole or to.bits == 32):
+        message = f"no instruction casts {of} to {to} with {mode}"
+        raise TileError(message, span, help="CAST_RINT rounds to the nearest number, CAST_ODD is of float32 in float16 alone")
     return value if to == F32 and of in (F16, BF16) else Unary(MODES[name], value, span)
 
 
