@@ -151,9 +151,9 @@ class _Pairs:
                 signs = self._whole(self._signs(shape, sign, of.dtype))
                 value = kn.Binary("mul", self._whole(self._tile(of, kind, 0)), signs)
             elif kind == "swapped" and of.dtype in SWAPPED.types:
-                value = kn.Whole(SWAPPED.name, (all_of(of, self.span),), (0, 0), self.span)
+                value = kn.Whole(SWAPPED.name, (_all_there(of, self.span),), (0, 0), self.span)
             else:
-                value = kn.Whole("gather", (all_of(of, self.span), self._offsets(of, shape, kind)), (0, 0), self.span)
+                value = kn.Whole("gather", (_all_there(of, self.span), self._offsets(of, shape, kind)), (0, 0), self.span)
             self.tiles[key] = self._made(f"{of.name}_{kind}", replace(of, shape=shape), value)
         return self.tiles[key]
 
@@ -211,6 +211,11 @@ class _Pairs:
 
     def _whole(self, name: str) -> kn.Region:
         return all_of(self.buffers[name], self.span)
+
+
+def _all_there(of: kn.Alloc, span: kn.Span | None) -> kn.TileExpr:
+    """A tile, zeros in the place of what its tensor does not have: the operations on whole tiles take all of it."""
+    return kn.Pad(all_of(of, span), 0.0, span)
 
 
 def _times(x: kn.TileExpr, n: float) -> kn.TileExpr:

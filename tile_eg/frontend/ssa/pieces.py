@@ -48,7 +48,12 @@ def multiple_of(e: Expr) -> int:
 def dense(t: Term) -> bool:
     """Whether all elements of a tile are valid and lie in one run."""
     whole = (valid_rows(t).value, valid_cols(t).value) == (t.rows, t.cols)
-    return whole and t.dtype in (*WORDS, BF16) and (t.rows == 1 or t.cols * t.dtype.bytes % BLOCK_BYTES == 0)
+    return whole and may_be_padded(t)
+
+
+def may_be_padded(t: Term) -> bool:
+    """Whether a tile's elements lie in one run where all of them are valid."""
+    return t.dtype in (*WORDS, BF16) and (t.rows == 1 or t.cols * t.dtype.bytes % BLOCK_BYTES == 0)
 
 
 def _has_gaps(t: Term) -> bool:
