@@ -49,7 +49,8 @@ ROOMS: dict[str, set[str]] = {
         "search", "sizing", "frontend", "report", "simulator", "npu", "inputs", "spread", "state",
     },
     "jit": GROUND | {
-        "tuning", "disk_cache", "language", "frontend", "search", "cost_models", "extract", "report", "simulator", "locate", "npu",
+        "disk_cache", "language", "frontend", "search", "cost_models", "extract", "report", "simulator", "locate", "npu",
+        "tuning",
     },
     "torch": {"chips", "errors", "ir", "ops", "frontend", "jit"},
     "locate": GROUND | {"extract", "report", "search", "simulator"},

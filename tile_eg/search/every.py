@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from hashlib import sha256
@@ -32,8 +33,13 @@ class Found:
         return digest_of(str(self.candidate.planned.program))
 
 
+_PLACE = re.compile(r"  # \S+:\d+$", re.MULTILINE)
+"""Where in the source a line of a program comes from."""
+
+
 def digest_of(program: str) -> str:
-    return sha256(program.encode()).hexdigest()[:16]
+    """A digest of a program's text, wherever the words of its source stand."""
+    return sha256(_PLACE.sub("", program).encode()).hexdigest()[:16]
 
 
 class Everything(Queue):

@@ -9,13 +9,15 @@ from pathlib import Path
 from typing import Any
 
 from tile_eg.chips import Chip, load_chip
+from tile_eg.cost_models import roles
 from tile_eg.errors import TileError
 from tile_eg.ir.arrays import signature
 from tile_eg.ir.exact import exact_text
 from tile_eg.ir.kernel import Kernel
 from tile_eg.ir.open_kernel import OpenKernel
 from tile_eg.search import tuned_file
-from tile_eg.search.every import Every
+from tile_eg.search.driver import compiled
+from tile_eg.search.every import Every, digest_of
 from tile_eg.search.options import SearchOptions
 from tile_eg.search.result import Lowered
 from tile_eg.search.tuned_file import STRICT, Entry, Pairs
@@ -135,10 +137,14 @@ def as_tuned(kernel: Kernel, chip: Chip, asked: SearchOptions) -> Lowered:
     """The kernel with the schedule of `asked.tuned`. TileError where that is none of its candidates: somebody wrote it."""
     entry = asked.tuned
     assert entry is not None
-    every = Every(at_sizes(kernel, entry.sizes), chip, search_of(entry, asked))
+    search = search_of(entry, asked)
+    every = Every(at_sizes(kernel, entry.sizes), chip, search)
     for found in every:
         if found.digest == entry.program:
             return every.chosen(found)
+    own = compiled(kernel, chip, search, roles(search.cost_model, chip).rank)
+    if digest_of(str(own.program)) == entry.program:
+        return own
     message = f"no candidate of {kernel.name} is the one that {tuned_file.path_of(kernel.file)} names ({entry.program})"
     raise TileError(message, help=f"tune again: tile-eg tune {kernel.file}; or leave it aside: --untuned, in Python untuned=True")
 

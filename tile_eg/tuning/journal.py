@@ -57,9 +57,12 @@ class Journal:
         return file
 
     def close(self) -> None:
+        """Ends it; a file in which nothing was written is removed."""
         if self.file is not None:
             self.file.close()
             self.file = None
+        if self.path.exists() and not self.path.stat().st_size:
+            self.path.unlink()
 
 
 def _lines(path: Path) -> list[dict[str, Any]]:

@@ -67,12 +67,12 @@ class Tuning(Printed):
 
     def _table(self) -> str:
         best = self.right[0].microseconds or 0.0
-        header = ("", "time", "", "sizes", "predicted", "what")
+        header = ("", "time", "", "sizes", "predicted", "")
         rows = [self._row(n, r, best) for n, r in enumerate(self.right[:SHOWN], 1)]
         if self.best and self.untuned is not None and self.own not in {r.program for r in self.right[:SHOWN]}:
             n, own = next((n, r) for n, r in enumerate(self.right, 1) if r.program == self.own)
             rows.append(self._row(n, own, best))
-        drop = [i for i in range(len(header)) if i and not any(r[i] for r in rows)]
+        drop = [i for i in range(len(header)) if not any(r[i] for r in rows)]
         rows = [tuple(c for i, c in enumerate(r) if i not in drop) for r in rows]
         return table(rows, tuple(h for i, h in enumerate(header) if i not in drop), right=(0, 1, 2))
 

@@ -19,7 +19,7 @@ from tile_eg.search.tuned_file import NPU, TIMELINE, Entry, keep, path_of, read
 from tile_eg.spread import Crew, Outcome, crew
 from tile_eg.tuning.journal import Journal, Record
 from tile_eg.tuning.result import Tuning
-from tile_eg.tuning.space import Compiled, Space, candidates, digest_of_choice, spaces
+from tile_eg.tuning.space import Compiled, Space, candidates, choice_of, spaces
 from tile_eg.tuning.trial import BLOCKS, Trial, check_numbers, checked, timed
 
 RESOURCE = "npu"
@@ -75,7 +75,7 @@ def tune(kernel: object, chip: str, search: SearchOptions, asked: Asked, watch: 
     with crew(asked.workers, asked.dask, watch.tell) as them:
         by = _clock(asked, them)
         journal = Journal(own.file, _task(own, chosen.chip.name, plain, asked, by), asked.resume)
-        found = Tuning(own, chosen.chip.name, by, path_of(own.file), digest_of_choice(chosen), asked.budget, asked.blocks)
+        found = Tuning(own, chosen.chip.name, by, path_of(own.file), choice_of(chosen).digest, asked.budget, asked.blocks)
         session = Session(own, chosen, plain, asked, them, journal, found, watch)
         try:
             session.run()
@@ -137,7 +137,9 @@ class Session:
     told: set[str] = field(default_factory=set)
 
     def run(self) -> None:
-        """Goes through the spaces, as many at once as there are workers, until the budget is spent."""
+        """Tries what the search chooses by itself, and then goes through the spaces, as many at once as there are workers, until
+        the budget is spent."""
+        self._try([choice_of(self.chosen)])
         left = spaces(self.kernel, self.chosen, self.asked.budget, self.search)
         while self.found.tried < self.asked.budget:
             batch = list(islice(left, self.them.count))
@@ -169,7 +171,9 @@ class Session:
             self.watch.tell(f"note: left out: {line}")
 
     def _try(self, batch: Sequence[Compiled]) -> None:
-        """Checks and times candidates; what is known of them already is not done again."""
+        """Checks and times candidates; what is known of them already is not done again. They are recorded as they end, and stand
+        in their own order afterwards."""
+        before = self.found.tried
         for c in batch:
             if c.digest in self.journal.known:
                 self._record(replace(self.journal.known[c.digest], sizes=c.sizes), kept=True)
@@ -187,6 +191,8 @@ class Session:
             else:
                 self._record(_record(trial.candidate, trial.candidate.predicted))
         self._measure(right)
+        order = {c.digest: n for n, c in enumerate(batch)}
+        self.found.records[before:] = sorted(self.found.records[before:], key=lambda r: order[r.program])
 
     def _measure(self, trials: Sequence[Trial]) -> None:
         """Times candidates that are right on NPUs: those of the cluster, where it has some, else this machine's."""

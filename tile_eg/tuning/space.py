@@ -88,6 +88,8 @@ def _sizes(kernel: OpenKernel, own: Lowered) -> list[Pairs]:
     return [tuple(named(kernel.open, c.sizes).items()) for c in found]
 
 
-def digest_of_choice(own: Lowered) -> str:
-    """The digest of what the search chooses by itself."""
-    return digest_of(str(own.program))
+def choice_of(own: Lowered) -> Compiled:
+    """What the search chooses by itself, as a candidate."""
+    sizes = tuple(own.trials[0].sizes.items()) if own.trials else ()
+    program, best = str(own.program), own.candidates[0]
+    return Compiled(own.kernel, sizes, digest_of(program), program, str(own.source), summary(best.schedule), best.microseconds)
