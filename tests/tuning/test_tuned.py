@@ -47,6 +47,15 @@ def test_commands_that_compile_take_it_too(tuned: Path, command: list[str], caps
     assert told.err.startswith(SAID) and f"{entry(tuned)['microseconds']:.3g} us" in told.out
 
 
+def test_a_directory_is_built_of_it(tuned: Path, tmp_path: Path, capsys: Captured) -> None:
+    text, _ = emitted(capsys, str(tuned))
+    assert run(["build", str(tuned), "-o", str(tmp_path / "out")]) == 0
+    assert capsys.readouterr().err.startswith(SAID)
+    inside = [line for line in text.splitlines()[1:] if line]
+    written = [f.read_text() for f in (tmp_path / "out").iterdir() if f.is_file()]
+    assert any(all(line in one for line in inside) for one in written)
+
+
 def test_run_runs_it(tuned: Path, capsys: Captured) -> None:
     assert run(["run", str(tuned)]) == 0
     assert capsys.readouterr().err.startswith(SAID)
