@@ -47,6 +47,10 @@ def lower(kernel: Kernel | Template, chip: str = DEFAULT_CHIP, *, search: Search
         target = compiled_for(chip)
         check_chip_types((kernel.tensors, kernel.body), target)
         rank = roles(options.cost_model, target).rank
+    if options.tuned is not None:
+        from tile_eg.search.tuned import as_tuned
+
+        return as_tuned(kernel, target, options)
     return compiled(kernel, target, options, rank)
 
 

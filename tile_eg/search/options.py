@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +14,7 @@ from tile_eg.search.moves import IN_ANY_ORDER, MOVES
 
 if TYPE_CHECKING:
     from tile_eg.egraph import Budget
+    from tile_eg.search.tuned_file import Entry
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,8 @@ class SearchOptions:
     project's own, `without` names of rules and moves that are left out. `fuel` is how many rows a phase may add to the e-graph.
     `k` is how many schedules are kept and ranked, `extractor` who finds them; None: what the effort says. `cost_model` prices
     what is searched and ranks what was found, as far as it can do either. `deterministic`: no sums of floats whose order changes
-    from run to run.
+    from run to run. `tuned` is the schedule that is taken instead of a search (`search/tuned.py` finds it); `untuned`: none is
+    looked for.
     """
 
     exact_math: bool = False
@@ -51,6 +53,8 @@ class SearchOptions:
     extractor: str | None = None
     cost_model: str | None = None
     deterministic: bool = False
+    tuned: Entry | None = None
+    untuned: bool = field(default=False, compare=False)
 
     @property
     def _not_wanted(self) -> frozenset[str]:
@@ -109,6 +113,7 @@ def search_options(
     extractor: str | None = None,
     cost_model: str | None = None,
     deterministic: bool = False,
+    untuned: bool = False,
 ) -> SearchOptions:
     """Checked options. `rules` are files, rule texts or theories; those of `tile_eg.rules.add` take part without being named.
     `cost_model` is a name, "module:Class", or either with "@FILE" behind it: what the model saved there.
@@ -116,7 +121,7 @@ def search_options(
     TileError for an unknown effort or rule, for a theory with a fault, and for numbers below 1.
     """
     _check_kinds(fuel=fuel, k=k)
-    _check_yes_or_no(exact_math=exact_math, deterministic=deterministic)
+    _check_yes_or_no(exact_math=exact_math, deterministic=deterministic, untuned=untuned)
     if not isinstance(effort, str) or effort not in EFFORTS:
         raise TileError(f"unknown effort '{effort}'", help=did_you_mean(str(effort), EFFORTS))
     for name, number in (("fuel", fuel), ("k", k)):
@@ -130,7 +135,8 @@ def search_options(
             raise TileError(f"there is no rule '{rule}' to leave out", help=nearest_rule(rule, (*known, *MOVES)))
         if known[rule].ruleset == "facts":
             raise TileError(f"'{rule}' is a fact that other rules rest on; it cannot be left out", help="tile-eg rules lists all")
-    return SearchOptions(exact_math, effort, theories, left_out, fuel, k, extractor, cost_model, deterministic)
+    own = exact_math, effort, theories, left_out, fuel, k, extractor, cost_model, deterministic
+    return SearchOptions(*own, untuned=untuned)
 
 
 def check_names(given: Iterable[str]) -> None:
