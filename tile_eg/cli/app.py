@@ -21,6 +21,7 @@ from tile_eg.cli.audit import audit
 from tile_eg.cli.bench import bench
 from tile_eg.cli.build import build
 from tile_eg.cli.console import complain, show
+from tile_eg.cli.dataset import dataset
 from tile_eg.cli.doctor import doctor
 from tile_eg.cli.explore import alternatives, diff, export, extract
 from tile_eg.cli.kept import NoCache, Wanted, cache
@@ -284,6 +285,7 @@ app.command()(searching(alternatives))
 app.command()(searching(diff))
 app.command()(searching(export))
 app.command()(extract)
+app.command()(searching(dataset))
 app.command("compare-models")(compare_models)
 app.command("audit")(audit)
 app.command("cache")(cache)
