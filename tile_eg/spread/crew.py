@@ -22,7 +22,7 @@ class Crew(ABC):
         """Whether a worker declares this resource: `dask worker --resources npu=1`."""
         return False
 
-    def close(self) -> None:  # noqa: B027: not every crew has started something
+    def close(self) -> None:  # noqa: B027
         """Ends what was started for it."""
 
     def __enter__(self) -> Crew:
