@@ -12,8 +12,8 @@ from typing import Annotated
 import typer
 
 from tile_eg.chips import DEFAULT_CHIP, load_chip
-from tile_eg.cli import options
-from tile_eg.cli.console import show
+from tile_eg.cli import options, sources
+from tile_eg.cli.console import complain, show
 from tile_eg.cli.explore import kernel_of
 from tile_eg.cli.waiting import KEPT
 from tile_eg.errors import TileError
@@ -57,7 +57,7 @@ def dataset(
     count = 1 if device == "npu" else workers or os.cpu_count() or 1
     try:
         with bar(n) as told:
-            rows = make_dataset(wanted, out, count, dask, told)
+            rows = make_dataset(wanted, out, count, dask, told, complain)
     except KeyboardInterrupt as interrupt:
         interrupt.add_note(f"{KEPT}the pieces in {out / PARTS} that were done are kept")
         raise
@@ -70,7 +70,7 @@ def cases(files: list[Path], sizes: list[str] | None, chip: str, search: SearchO
 
     points, known = options.points(sizes or [], "--set"), set[str]()
     for file in files:
-        own = {name: numbers for name, numbers in points.items() if _has(file, name, numbers[0])}
+        own = {name: numbers for name, numbers in points.items() if _has(file, name)}
         known |= own.keys()
         for choice in product(*own.values()):
             given = [f"{name}={number}" for name, number in zip(own, choice, strict=True)]
@@ -79,15 +79,15 @@ def cases(files: list[Path], sizes: list[str] | None, chip: str, search: SearchO
         raise TileError(f"--set {unknown[0]}: no kernel has such a size")
 
 
-def _has(file: Path, name: str, number: int) -> bool:
-    """Whether a kernel has a size of this name."""
-    from tile_eg import load
+def _has(file: Path, name: str) -> bool:
+    """Whether a kernel has a size of this name; one in Python says so itself."""
+    from tile_eg.frontend.text import load_text
 
-    return name in load(file).sizes if file.suffix == ".tile" else True
+    return file.suffix != ".tile" or name in load_text(sources.read_text(file), str(file)).sizes
 
 
 @contextmanager
-def bar(of: int) -> Iterator[Callable[[int, int], None]]:
+def bar(of: int) -> Iterator[Callable[[int], None]]:
     """A bar on standard error that shows how many schedules there are; nothing where that is no terminal."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
@@ -96,4 +96,4 @@ def bar(of: int) -> Iterator[Callable[[int, int], None]]:
     columns = (TextColumn("schedules"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=console, disable=not console.is_terminal, transient=True) as progress:
         task = progress.add_task("", total=of)
-        yield lambda have, of: progress.update(task, completed=have, total=of)
+        yield lambda have: progress.update(task, completed=have)

@@ -1,6 +1,6 @@
 """What is known of a whole candidate before its flags are found: the load of each pipe, bytes by path, instructions, buffers.
 
-It is what a context model sees, and what a learned model gets of a program: numbers under names that are the same for all kernels.
+It is what a context model sees, and what a learned model gets of a program: numbers under names that all kernels share.
 """
 
 from __future__ import annotations

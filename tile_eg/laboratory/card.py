@@ -39,7 +39,8 @@ def _head(rows: Sequence[Row], wanted: int) -> list[str]:
 
 
 def _cases(rows: Sequence[Row]) -> list[str]:
-    out = ["| case | chip | schedules | near, spread, random, search | fastest | median | slowest |", "|---|---|---:|---|---:|---:|---:|"]
+    head = "| case | chip | schedules | near, spread, random, search | fastest | median | slowest |"
+    out = [head, "|---|---|---:|---|---:|---:|---:|"]
     for case in dict.fromkeys(r.case for r in rows):
         own = [r for r in rows if r.case == case]
         times, ways = [r.microseconds for r in own], Counter(r.way for r in own)
@@ -57,8 +58,8 @@ def _columns() -> list[str]:
 
 def _made(settings: Mapping[str, object]) -> list[str]:
     told = f"Seed {settings['seed']}, tile_eg {settings['tile_eg']}, timed by {settings['timed_by']}."
-    return ["## How it was made", "", f"{told} `dataset.json` holds digests of kernels and options. The same seed gives these rows",
-            "on any number of workers. What was drawn twice, or has the program of another one, is there once.", ""]  # fmt: skip
+    how = "`dataset.json` holds digests of kernels and options. The same seed gives these rows on any number of workers."
+    return ["## How it was made", "", told, how, "What was drawn twice, or has the program of another one, is there once.", ""]
 
 
 def _limits() -> list[str]:
@@ -66,7 +67,7 @@ def _limits() -> list[str]:
         "## What it does not say",
         "",
         "- Times by the timeline are predictions, and no better than it is (docs/timing.md): a model that learns them learns it.",
-        "- Drawn are choices of one e-graph, that of the form that the search found best, with a block for each tile or one of its",
-        "  persistent grids. Forms in other tiles, split sums and packed operands are among the first rows alone.",
+        "- Drawn are choices of one e-graph, that of the form that the search found best, with a block for each tile or one of",
+        "  its persistent grids. Forms in other tiles, split sums and packed operands are among the first rows alone.",
         "- Schedules are not drawn evenly: a third is near the best, and where memory is short, chance is pulled towards it.",
     ]

@@ -1,4 +1,4 @@
-"""Datasets of schedules: many distinct legal ones of each kernel with their features and times; made in pieces that can be resumed.
+"""Datasets of schedules: many distinct legal ones of each kernel with their features and times; made in pieces.
 
 A piece is a number of draws that depends on its kernel, its number and the seed alone. So which worker makes it does not matter,
 and a dataset that was cut short goes on with the pieces that are not there yet.
@@ -12,7 +12,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from random import Random
 
@@ -24,11 +24,11 @@ from tile_eg.ir.sharing import sharing
 from tile_eg.laboratory.card import card
 from tile_eg.laboratory.drawing import WAYS, Draws
 from tile_eg.laboratory.rows import Row, row_of
-from tile_eg.laboratory.spreading import spread
 from tile_eg.laboratory.stored import FORMATS, check_format, read_rows, write_rows
 from tile_eg.search import SearchOptions
 from tile_eg.search.collector import rare_collections
-from tile_eg.search.compiler import Lowered, Planned, lower, plan_schedule
+from tile_eg.search.compiler import InternalError, Lowered, Planned, lower, plan_schedule
+from tile_eg.spread import Crew, crew
 
 DRAWS = 24
 """Draws of one piece."""
@@ -91,6 +91,11 @@ class _Growing:
     def done(self) -> bool:
         return len(self.rows) >= self.wanted or self.barren >= BARREN
 
+    def next_pieces(self) -> range:
+        """The pieces that its rows are likely to need; half as many as there are at least, where draws find little new."""
+        each = max(0.2 * DRAWS, len(self.rows) / self.pieces) if self.pieces else DRAWS
+        return range(self.pieces, self.pieces + max(1, self.pieces // 2, round((self.wanted - len(self.rows)) / each)))
+
     def take(self, rows: Sequence[Row]) -> None:
         before = len(self.rows)
         for row in rows:
@@ -100,53 +105,59 @@ class _Growing:
         self.barren = 0 if len(self.rows) > before else self.barren + 1
 
 
-Told = Callable[[int, int], None]
+Told = Callable[[int], None]
 
 
 def make_dataset(
-    wanted: Wanted, folder: Path, workers: int = 1, dask: str | None = None, told: Told = lambda have, of: None
-) -> list[Row]:
-    """Makes the dataset in the folder, or goes on with it, and returns its rows; `told` hears how many there are.
+    wanted: Wanted, folder: Path, workers: int = 1, dask: str | None = None, told: Told = lambda rows: None,
+    tell: Callable[[str], None] = lambda text: None,
+) -> list[Row]:  # fmt: skip
+    """Makes the dataset in the folder, or goes on with it, and returns its rows.
 
-    Written are the rows, a card (README.md), and the pieces, from which a dataset that was cut short, or is to be larger, goes on.
+    Written are the rows, a card (README.md), and the pieces, from which one that was cut short, or is to be larger, goes on.
+    `told` hears how many rows there are, about; `tell` gets a line for each worker that is lost.
     TileError where the folder holds another dataset, cannot be written, or a kernel cannot be compiled.
     """
     check_format(wanted.format)
     _begin(wanted, folder)
     share = -(-wanted.schedules // len(wanted.cases))
     growing = [_Growing(c, min(share, wanted.schedules - i * share)) for i, c in enumerate(wanted.cases)]
-    while left := [g for g in growing if not g.done]:
-        for g, rows in zip(*_round(left, wanted, folder, workers, dask), strict=True):
-            g.take(rows)
-            told(sum(len(g.rows) for g in growing), wanted.schedules)
+    with crew(1 if dask else workers, dask, tell) as them:
+        while left := [g for g in growing if not g.done]:
+            have = sum(len(g.rows) for g in growing)
+            pieces = [(g, n) for g in left for n in g.next_pieces()]
+            asked = [Piece(g.case, n, wanted.seed, wanted.timed_by) for g, n in pieces]
+            found = _rows(them, asked, folder, partial(_told_more, told, have, wanted.schedules))
+            for (g, _), rows in zip(pieces, found, strict=True):
+                g.take(rows)
+            told(sum(len(g.rows) for g in growing))
     rows = [replace(row, number=n) for g in growing for n, row in enumerate(g.rows.values(), 1)]
     write_rows(rows, folder / FORMATS[wanted.format])
     (folder / "README.md").write_text(card(rows, wanted.settings, wanted.schedules), encoding="utf-8")
     return rows
 
 
-def _round(
-    left: Sequence[_Growing], wanted: Wanted, folder: Path, workers: int, dask: str | None
-) -> tuple[Iterator[_Growing], Iterator[Sequence[Row]]]:
-    """The next pieces of the cases, as many as their rows are likely to need, and what is in them, in their order."""
-    pieces: list[tuple[_Growing, Piece]] = []
-    for g in left:
-        found = len(g.rows) / (g.pieces * DRAWS) if g.pieces else 1.0
-        count = max(1, g.pieces // 2, round((g.wanted - len(g.rows)) / DRAWS / max(0.2, found)))
-        pieces += [(g, Piece(g.case, g.pieces + i, wanted.seed, wanted.timed_by)) for i in range(count)]
-    there = {i: _kept(folder, p) for i, (_, p) in enumerate(pieces)}
-    missing = [p for i, (_, p) in enumerate(pieces) if there[i] is None]
-    made = spread(rows_of_piece, missing, workers, dask)
+def _told_more(told: Told, have: int, most: int, more: int) -> None:
+    told(min(have + more, most))
 
-    def rows() -> Iterator[Sequence[Row]]:
-        for i, (_, piece) in enumerate(pieces):
-            held = there[i]
-            if held is None:
-                held = next(made)
-                write_rows(held, _part(folder, piece))
-            yield held
 
-    return iter([g for g, _ in pieces]), rows()
+def _rows(them: Crew, pieces: Sequence[Piece], folder: Path, told: Told) -> list[list[Row]]:
+    """What is in the pieces, in their order; each is written as soon as it is made. TileError where one cannot be made."""
+    found = [_kept(folder, piece) for piece in pieces]
+    count = sum(map(len, filter(None, found)))
+    missing = [i for i, rows in enumerate(found) if rows is None]
+    needs = "npu" if them.has("npu") and pieces[0].timed_by == "npu" else ""
+    for outcome in them.each(rows_of_piece, [pieces[i] for i in missing], needs):
+        at = missing[outcome.item]
+        if outcome.fault:
+            raise InternalError("dataset", f"{pieces[at].case.name}, piece {pieces[at].number}: {outcome.error}")
+        if outcome.error:
+            raise TileError(outcome.error.removeprefix("error: "))
+        write_rows(outcome.value, _part(folder, pieces[at]))
+        found[at] = outcome.value
+        count += len(outcome.value)
+        told(count)
+    return [rows or [] for rows in found]
 
 
 def _begin(wanted: Wanted, folder: Path) -> None:

@@ -1,4 +1,4 @@
-"""Draws of schedules: choices of nodes that are random, spread over the decisions, or near the best, each put in order and legal."""
+"""Draws of legal schedules: choices of nodes that are random, spread over the decisions, or near the best, put in order."""
 
 from __future__ import annotations
 
