@@ -187,7 +187,7 @@ def test_what_cannot_be_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[st
 def test_the_package_alone_loads_none_of_the_extras() -> None:
     import subprocess
 
-    code = "import sys, tile_eg, tile_eg.laboratory as lab; lab.Dataset; print({'pyarrow', 'scipy', 'sklearn'} & set(sys.modules))"
+    code = "import sys, tile_eg.laboratory as lab; lab.Dataset; print({'pyarrow', 'scipy', 'sklearn'} & set(sys.modules))"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.strip() == "set()"
 
 
