@@ -191,7 +191,7 @@ def test_the_package_alone_loads_none_of_the_extras() -> None:
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.strip() == "set()"
 
 
-def test_a_roofline_is_below_the_timeline_of_a_skewed_loop() -> None:
-    """Guards of a skewed loop leave out instructions in its first and last trips."""
-    data = Dataset(tuple(r for r in rows() if r.decisions["skew of loop j"] != "0")[:4])
-    assert all(a < b for a, b in zip(rank_model("roofline", load_chip()).predict(data.programs), data.labels, strict=True))
+def test_guards_of_a_skewed_loop_leave_out_instructions_in_its_first_and_last_trips() -> None:
+    """Two exponentials in each of two trips, however late which part of a trip is issued."""
+    assert {r.decisions["skew of loop j"] for r in rows()} > {"0"}
+    assert {r.instructions["vexp"] for r in rows()} == {4.0}
