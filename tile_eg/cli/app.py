@@ -20,6 +20,7 @@ from tile_eg.cli import options, runs, sources
 from tile_eg.cli.audit import audit
 from tile_eg.cli.bench import bench
 from tile_eg.cli.build import build
+from tile_eg.cli.calibrate import calibrate
 from tile_eg.cli.console import complain, show
 from tile_eg.cli.dataset import dataset
 from tile_eg.cli.doctor import doctor
@@ -286,6 +287,7 @@ app.command()(searching(diff))
 app.command()(searching(export))
 app.command()(extract)
 app.command()(searching(dataset))
+app.command()(calibrate)
 app.command("compare-models")(compare_models)
 app.command("audit")(audit)
 app.command("cache")(cache)

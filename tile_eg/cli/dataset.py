@@ -52,7 +52,8 @@ def dataset(
 
     if device not in ("timeline", "npu"):
         raise TileError(f"--device {device}: it is timeline or npu")
-    name = load_chip(chip or DEFAULT_CHIP).name
+    name = chip or DEFAULT_CHIP
+    load_chip(name)
     wanted = Wanted(tuple(cases(files, sizes, name, search)), n, seed, device, format)
     count = 1 if device == "npu" else workers or os.cpu_count() or 1
     try:

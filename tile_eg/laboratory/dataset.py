@@ -73,8 +73,15 @@ class Wanted:
         """What the rows follow from: a folder that holds others is not gone on with."""
         from tile_eg.version import __version__
 
-        cases = {c.name: hashlib.sha256(repr((c.kernel, c.chip, c.options)).encode()).hexdigest()[:16] for c in self.cases}
+        cases = {c.name: _digest(c) for c in self.cases}
         return {"cases": cases, "seed": self.seed, "timed_by": self.timed_by, "tile_eg": __version__}
+
+
+def _digest(case: Case) -> str:
+    """Of all that the rows of a case follow from; of a chip its numbers."""
+    chip = load_chip(case.chip)
+    numbers = {name: getattr(chip, name) for name in chip.__dataclass_fields__}
+    return hashlib.sha256(repr((case.kernel, case.options, numbers)).encode()).hexdigest()[:16]
 
 
 @dataclass
