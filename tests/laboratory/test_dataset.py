@@ -195,3 +195,17 @@ def test_guards_of_a_skewed_loop_leave_out_instructions_in_its_first_and_last_tr
     """Two exponentials in each of two trips, however late which part of a trip is issued."""
     assert {r.decisions["skew of loop j"] for r in rows()} > {"0"}
     assert {r.instructions["vexp"] for r in rows()} == {4.0}
+
+
+def test_the_text_of_a_sum_of_products_along_rows_reads_back() -> None:
+    """It has two operands: a dataset holds programs as texts."""
+    from tile_eg.ir.index import const
+    from tile_eg.ir.program import Buffer, Instr, Program, Tile
+    from tile_eg.ir.program.parser import parse_program
+    from tile_eg.ops.types import F32, Level
+
+    made = [("a", 16, 64, 0), ("b", 16, 64, 4096), ("r", 1, 16, 8192)]
+    buffers = tuple(Buffer(name, Level.UB, F32, rows, cols, cols, addresses=(at,)) for name, rows, cols, at in made)
+    dot = Instr("vrowdot", Tile("r"), (Tile("a"), Tile("b")), const(16), const(64), form="blocks", scratch=Tile("a"))
+    program = Program("p", "910B2", "AIV_ONLY", (), 1, False, 0, buffers, (), (dot,))
+    assert parse_program(str(program)) == program

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -12,9 +12,6 @@ from tile_eg.cli import options, sources
 from tile_eg.cli.console import show
 from tile_eg.errors import TileError
 from tile_eg.ir.kernel import Kernel
-
-if TYPE_CHECKING:
-    from tile_eg.laboratory.compare import Row
 
 
 def compare_models(
@@ -29,6 +26,9 @@ def compare_models(
     folds: Annotated[
         str, typer.Option(metavar="kernel|case|none", help="With --data: what a model is not taught before it is judged on it.")
     ] = "kernel",
+    judge: Annotated[
+        str | None, typer.Option(metavar="KERNELS", help="With --data: teach on all kernels but these, and judge on these.")
+    ] = None,
     best_of: Annotated[int, typer.Option(min=1, metavar="NUMBER", help="With --data: of how many the best is taken.")] = 5,
     chip: Annotated[str | None, typer.Option("--chip", metavar="NAME", help="The chip; `tile-eg chips` lists them.")] = None,
     sizes: Annotated[list[str] | None, typer.Option("--set", metavar="NAME=NUMBER", help="A size of every kernel.")] = None,
@@ -45,13 +45,17 @@ def compare_models(
     learn are taught on the other kernels before.
     """
     from tile_eg.laboratory.compare import compare
+    from tile_eg.laboratory.data import load_dataset
+    from tile_eg.laboratory.folds import cross_validated
     from tile_eg.laboratory.shown import as_csv, as_table, schedules_csv, with_intervals
     from tile_eg.laboratory.shown import plot as draw
 
     if bool(files) == bool(data):
         raise TileError("either kernels or a dataset (--data DIR)", help="`tile-eg dataset FILE... -o DIR` makes one")
     if data:
-        rows = _of_data(data, models.split(","), folds, chip, sizes)
+        if chip or sizes:
+            raise TileError("a dataset has its chip and its sizes: --chip and --set are for kernels")
+        rows = cross_validated(load_dataset(data), models.split(","), folds, judge.split(",") if judge else ())
         show(with_intervals(rows, best_of))
     else:
         given = options.sizes(sizes or [])
@@ -65,13 +69,30 @@ def compare_models(
         draw(rows, plot)
 
 
-def _of_data(data: Path, models: list[str], folds: str, chip: str | None, sizes: list[str] | None) -> list[Row]:
-    from tile_eg.laboratory.data import load_dataset
-    from tile_eg.laboratory.folds import cross_validated
+def teach(
+    model: Annotated[str, typer.Argument(metavar="MODEL", help="A name, or module:Class, which is executed.")],
+    data: Annotated[Path, typer.Option(metavar="DIR", help="A dataset of schedules.")],
+    out: Annotated[Path, typer.Option("-o", "--out", metavar="FILE", help="Where the model saves what it learnt.")],
+    without: Annotated[str | None, typer.Option(metavar="KERNELS", help="Leave these kernels out.")] = None,
+) -> None:
+    """Teaches a cost model the schedules of a dataset.
 
-    if chip or sizes:
-        raise TileError("a dataset has its chip and its sizes: --chip and --set are for kernels")
-    return cross_validated(load_dataset(data), models, folds)
+    `--cost-model MODEL@FILE` then compiles with it.
+    """
+    from tile_eg.cost_models import named
+    from tile_eg.laboratory import folds
+    from tile_eg.laboratory.data import load_dataset
+
+    found = load_dataset(data)
+    left_out = folds.of_kernels(found, without.split(",")) if without else set()
+    own = named(model, folds.chip_of(found))
+    if not callable(getattr(own, "update", None)) or not callable(getattr(own, "save", None)):
+        raise TileError(f"'{model}' does not learn: it has no update, or no save")
+    rows = found.where(lambda r: r.case not in left_out)
+    folds.teach(own, rows)
+    with options.writing(out):
+        own.save(out)
+    show(f"{model} learnt {len(rows)} schedules: --cost-model {model}@{out}")
 
 
 def _kernel(file: Path, sizes: dict[str, int | str]) -> Kernel:

@@ -10,7 +10,7 @@ from tile_eg.chips import Chip, load_chip
 from tile_eg.cost_models import named, node_cost, predicted, scored
 from tile_eg.cost_models.context import context
 from tile_eg.cost_models.counted import issued, waves
-from tile_eg.errors import TileError
+from tile_eg.errors import TileError, did_you_mean
 from tile_eg.ir.program import Program
 from tile_eg.laboratory.compare import Row
 from tile_eg.laboratory.data import Dataset
@@ -19,23 +19,26 @@ FOLDS = ("kernel", "case", "none")
 """What is left out of what a model is taught: all sizes of a kernel, one case; "none": nothing is taught."""
 
 
-def cross_validated(data: Dataset, models: Sequence[str], folds: str = "kernel") -> list[Row]:
-    """Every model on every case, taught on the rows of the other folds by its `update`, where it has one.
+def cross_validated(data: Dataset, models: Sequence[str], folds: str = "kernel", judged: Sequence[str] = ()) -> list[Row]:
+    """Every model on every case, taught on the rows of the other folds by its `update`, where it has one. Where kernels are to be
+    `judged`, they are one fold, and no other is.
 
     `seconds` of a row are those of pricing its schedules; teaching is not in them. TileError for an unknown model, rows of
     several chips, and where one fold alone is there to learn from.
     """
     if folds not in FOLDS:
         raise TileError(f"--folds {folds}: what is left out is {', '.join(FOLDS)}")
-    chip = _chip(data)
+    chip = chip_of(data)
     for name in models:
         named(name, chip)
-    rows = [row for left_out in _folds(data, folds) for name in models for row in _judged(name, data, left_out, chip, folds)]
+    left_outs = [of_kernels(data, judged)] if judged else _folds(data, folds)
+    rows = [row for left_out in left_outs for name in models for row in _judged(name, data, left_out, chip, folds)]
     places = {case: n for n, case in enumerate(dict.fromkeys(r.case for r in data.rows))}
     return sorted(rows, key=lambda r: places[r.kernel])
 
 
-def _chip(data: Dataset) -> Chip:
+def chip_of(data: Dataset) -> Chip:
+    """The chip of all rows. TileError where there are several, and where it is unknown."""
     names = sorted({r.chip for r in data.rows})
     if len(names) != 1:
         raise TileError(f"the rows are of {len(names)} chips ({', '.join(names)}): models are compared on one")
@@ -48,6 +51,15 @@ def _folds(data: Dataset, folds: str) -> list[set[str]]:
         return [{case} for case in dict.fromkeys(r.case for r in data.rows)]
     kernels = dict.fromkeys(r.kernel for r in data.rows)
     return [{r.case for r in data.rows if r.kernel == kernel} for kernel in kernels]
+
+
+def of_kernels(data: Dataset, names: Sequence[str]) -> set[str]:
+    """The cases of these kernels. TileError for a kernel that has none."""
+    known = dict.fromkeys(r.kernel for r in data.rows)
+    for name in names:
+        if name not in known:
+            raise TileError(f"the dataset has no kernel '{name}'", help=did_you_mean(name, known))
+    return {r.case for r in data.rows if r.kernel in names}
 
 
 def _judged(name: str, data: Dataset, left_out: set[str], chip: Chip, folds: str) -> Iterator[Row]:
