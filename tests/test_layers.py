@@ -35,7 +35,8 @@ ROOMS: dict[str, set[str]] = {
     "sizing": GROUND | {"timeline", "transforms"},
     "report": GROUND | {"transforms", "sizing", "cost_models", "timeline", "extract", "egraph", "rules", "simulator"},
     "laboratory": GROUND | {
-        "frontend", "rules", "search", "cost_models", "timeline", "extract", "egraph", "emit", "report",
+        "frontend", "rules", "search", "cost_models", "timeline", "extract", "egraph", "emit", "report", "inputs", "npu",
+        "spread", "version",
     },
     "search": GROUND | {
         "frontend", "rules", "transforms", "egraph", "timeline", "cost_models", "extract", "emit", "sizing", "report",

@@ -48,6 +48,17 @@ FLAGS: dict[str, tuple[Any, Any]] = {
         ],
         None,
     ),
+    "model_faults": (
+        Annotated[
+            str,
+            typer.Option("--model-faults", metavar="stop|default", help="Where a cost model fails: stop, or take the default."),
+        ],
+        "stop",
+    ),
+    "model_seconds": (
+        Annotated[float, typer.Option("--model-seconds", metavar="NUMBER", help="What a cost model may take for one answer.")],
+        60.0,
+    ),
 }
 
 

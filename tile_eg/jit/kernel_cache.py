@@ -20,7 +20,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tile_eg.chips import load_chip
+from tile_eg.chips import OWN, load_chip
 from tile_eg.disk_cache import on, recall, remember, user_cache
 from tile_eg.errors import TileError
 from tile_eg.ir.exact import exact_text
@@ -61,10 +61,11 @@ def restored(texts: Texts, kernel: Kernel) -> Restored | None:
 
 
 def name_of(kernel: object, chip: str, search: SearchOptions) -> str | None:
-    """The name of a kernel's entry; None where it has none. `kernel` is a Kernel, or plain values that it follows from."""
+    """The name of a kernel's entry; None where it has none, as for a chip of the user's. `kernel` is a Kernel, or plain values
+    that it follows from."""
     now = version() if on() else None
     asked = _exact_options(search)
-    if now is None or asked is None:
+    if now is None or asked is None or chip.endswith(OWN):
         return None
     try:
         exact = exact_text((kernel, chip, asked))

@@ -13,6 +13,7 @@ from tile_eg.ir.open_kernel import OpenKernel
 from tile_eg.search import further, packed_operand, persistent, smaller_tiles, split_k
 from tile_eg.search.candidates import Candidate
 from tile_eg.search.form import Form, Setting, searched, values_of
+from tile_eg.search.guided import Guide
 from tile_eg.search.open_sizes import OpenSizes
 from tile_eg.search.options import SearchOptions
 from tile_eg.search.planned import InternalError, stage
@@ -25,10 +26,11 @@ def compiled(kernel: Kernel | OpenKernel, chip: Chip, options: SearchOptions, ra
 
     TileError for a mistake in it, and where no candidate is found; block sizes that are left open are found, too.
     """
-    from tile_eg.cost_models import rank_model
+    from tile_eg.cost_models import context_model, rank_model, roles
 
     start = perf_counter()
-    setting = Setting(chip, options, rank_model(rank, chip), kernel.source)
+    orders = context_model(roles(options.cost_model, chip).context, chip)
+    setting = Setting(chip, options, rank_model(rank, chip), kernel.source, guide=Guide(orders, chip) if orders else None)
     if isinstance(kernel, OpenKernel):
         return _at_open_sizes(kernel, setting, start)
     queue = Queue(setting, moves_from, (TileError,))

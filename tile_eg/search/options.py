@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -39,9 +39,10 @@ class SearchOptions:
     `exact_math` keeps the rules that hold bit for bit, and those that choose an instruction. `rules` are theories beside the
     project's own, `without` names of rules and moves that are left out. `fuel` is how many rows a phase may add to the e-graph.
     `k` is how many schedules are kept and ranked, `extractor` who finds them; None: what the effort says. `cost_model` prices
-    what is searched and ranks what was found, as far as it can do either. `deterministic`: no sums of floats whose order changes
-    from run to run. `tuned` is the schedule that is taken instead of a search (`search/tuned.py` finds it); `untuned`: none is
-    looked for.
+    what is searched and ranks what was found, as far as it can do either; where it fails, `model_faults` says whether that is an
+    error ("stop") or the default model takes over ("default"), and it may take `model_seconds` for an answer. `deterministic`: no
+    sums of floats whose order changes from run to run. `tuned` is the schedule that is taken instead of a search
+    (`search/tuned.py` finds it); `untuned`: none is looked for.
     """
 
     exact_math: bool = False
@@ -55,6 +56,8 @@ class SearchOptions:
     deterministic: bool = False
     tuned: Entry | None = None
     untuned: bool = field(default=False, compare=False)
+    model_faults: str = "stop"
+    model_seconds: float = 60.0
 
     @property
     def _not_wanted(self) -> frozenset[str]:
@@ -114,6 +117,8 @@ def search_options(
     cost_model: str | None = None,
     deterministic: bool = False,
     untuned: bool = False,
+    model_faults: str = "stop",
+    model_seconds: float = 60.0,
 ) -> SearchOptions:
     """Checked options. `rules` are files, rule texts or theories; those of `tile_eg.rules.add` take part without being named.
     `cost_model` is a name, "module:Class", or either with "@FILE" behind it: what the model saved there.
@@ -127,6 +132,7 @@ def search_options(
     for name, number in (("fuel", fuel), ("k", k)):
         if number is not None and number < 1:
             raise TileError(f"{name} is at least 1, not {number}")
+    _check_model_options(model_faults, model_seconds)
     theories = _theories(rules)
     left_out = frozenset(without)
     known = registry((*selected(), *theories)) if left_out else {}
@@ -135,8 +141,18 @@ def search_options(
             raise TileError(f"there is no rule '{rule}' to leave out", help=nearest_rule(rule, (*known, *MOVES)))
         if known[rule].ruleset == "facts":
             raise TileError(f"'{rule}' is a fact that other rules rest on; it cannot be left out", help="tile-eg rules lists all")
-    own = exact_math, effort, theories, left_out, fuel, k, extractor, cost_model, deterministic
-    return SearchOptions(*own, untuned=untuned)
+    models = cost_model, deterministic
+    found = SearchOptions(exact_math, effort, theories, left_out, fuel, k, extractor, *models, untuned=untuned)
+    return replace(found, model_faults=model_faults, model_seconds=model_seconds)
+
+
+def _check_model_options(faults: object, seconds: object) -> None:
+    from tile_eg.cost_models import FAULTS
+
+    if faults not in FAULTS:
+        raise TileError(f"model_faults is {' or '.join(FAULTS)}, not {faults!r}")
+    if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 < seconds < float("inf"):
+        raise TileError(f"model_seconds is a number above 0, not {seconds!r}")
 
 
 def check_names(given: Iterable[str]) -> None:
