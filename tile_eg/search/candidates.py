@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from tile_eg.cost_models import RankModel
     from tile_eg.extract.schedule import Schedule
 
+MOST_TOLD = 3
+"""Schedules that are named where a cost model fails at several at once."""
 Dropped = tuple[tuple["Schedule", Exception], ...]
 
 
@@ -118,9 +120,14 @@ def plan_each(schedules: Sequence[Schedule], chip: Chip) -> tuple[list[tuple[Sch
 
 def ranked(planned: Sequence[tuple[Schedule, Planned]], model: RankModel) -> tuple[Candidate, ...]:
     """Fastest first; among equals, the order of the search holds."""
-    from tile_eg.cost_models import predicted
+    from tile_eg.cost_models import ModelFault, predicted
 
-    times = predicted(model, [p.program for _, p in planned])
+    try:
+        times = predicted(model, [p.program for _, p in planned])
+    except ModelFault as fault:
+        told = planned[:MOST_TOLD] if fault.at is None else planned[fault.at : fault.at + 1]
+        fault.notes += tuple((f"schedule {n}: {summary(s)}", None) for n, (s, _) in enumerate(told, 1 + (fault.at or 0)))
+        raise
     return fastest_first([Candidate(s, p, t) for (s, p), t in zip(planned, times, strict=True)])
 
 

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from tile_eg.extract.schedule import Schedule
 
 FORMS = 3
-"""Schedules that load from strips where the cube cores do all: forms of the loop of products. Their bounds are near, as they wait
-for nothing but a pipe, so that the best one alone is planned. Where cores wait for each other bounds say less."""
+"""Schedules that load from strips where the cube cores do all: forms of the loop of products. Their bounds are near, as nothing
+but a pipe is waited for, so that the best one alone is planned. Where cores wait for each other bounds say less."""
 
 
 def offers(form: Form, candidate: Candidate) -> Iterator[Offer]:

@@ -38,7 +38,7 @@ class Lowered(Planned):
     `refused` holds the schedules that the search offered and that could not be planned, with the reason. `trials` are the block
     sizes that were tried where the author left them open, best first. `told` are the notes on the kernel as it is written.
     `tried` are the moves of the search, made or not, in the order in which they were taken up; `form` is what the best candidate
-    is a schedule of.
+    is a schedule of. `failed` says what a cost model did for which the default one stood in.
     """
 
     kernel: Kernel
@@ -53,6 +53,7 @@ class Lowered(Planned):
     told: tuple[Note, ...] = ()
     tried: tuple[Tried, ...] = ()
     form: Form | None = None
+    failed: str = ""
 
     @property
     def chosen(self) -> Candidate:
@@ -80,7 +81,8 @@ class Lowered(Planned):
         """The notes with their lines of the source, and the phases of the search that did not end by themselves."""
         stopped = [(p.name, p.stopped_by) for p in self.phases if p.stopped_by]
         phases = (f"note: the phase '{name}' stopped at {why}; the best of what was found is used" for name, why in stopped)
-        return (*phases, *(rendered(note, self.kernel.source) for note in self.notes))
+        models = (f"note: {self.failed}; the default models took over",) if self.failed else ()
+        return (*models, *phases, *(rendered(note, self.kernel.source) for note in self.notes))
 
     def __repr__(self) -> str:
         title = f"{self.kernel.name}({signature(self.kernel.tensors)})"
@@ -137,8 +139,11 @@ class Lowered(Planned):
         """Who priced and who ranked, where the user asked for a cost model."""
         from tile_eg.cost_models import roles
 
+        if self.failed or not self.search.cost_model:
+            return f"{self.failed}; the default models took over" if self.failed else ""
         found = roles(self.search.cost_model, self.chip)
-        return f"the search was guided by {found.search}, and {found.rank} decided" if self.search.cost_model else ""
+        ordered = f"candidates were ordered by {found.context}, " if found.context else ""
+        return f"the search was guided by {found.search}, {ordered}and {found.rank} decided"
 
 
 SHOWN = 4
