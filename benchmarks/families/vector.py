@@ -240,7 +240,7 @@ EXAMPLES: list[Example] = [
     ),
     Example(
         "rope/rope_pairs", rope_pairs, POSITIONS, HEADS, heads,
-        "each head as it is, and with the elements of its pairs in each other's place; cosines and sines, each of them twice, are "
+        "each head as it is, and with the elements of its pairs in each other's place; cosines and sines, each twice, are "
         "gathered once for the heads of a tile of positions", NEAR,
     ),
     Example(
