@@ -20,15 +20,18 @@ from tile_eg.cli import options, runs, sources
 from tile_eg.cli.audit import audit
 from tile_eg.cli.bench import bench
 from tile_eg.cli.build import build
+from tile_eg.cli.calibrate import calibrate
 from tile_eg.cli.console import complain, show
+from tile_eg.cli.dataset import dataset
 from tile_eg.cli.doctor import doctor
 from tile_eg.cli.explore import alternatives, diff, export, extract
 from tile_eg.cli.kept import NoCache, Wanted, cache
 from tile_eg.cli.located import check_where, first_differences, meaning_of, subject_of
-from tile_eg.cli.models import compare_models
+from tile_eg.cli.models import compare_models, teach
 from tile_eg.cli.own_rules import blamed
 from tile_eg.cli.search import searching
 from tile_eg.cli.simulate import simulate_file
+from tile_eg.cli.tune import tune
 from tile_eg.cli.waiting import lost, shown_progress
 from tile_eg.errors import TileError, in_source, rendered
 from tile_eg.ir.arrays import signature
@@ -284,12 +287,16 @@ app.command()(searching(alternatives))
 app.command()(searching(diff))
 app.command()(searching(export))
 app.command()(extract)
+app.command()(searching(dataset))
+app.command()(calibrate)
 app.command("compare-models")(compare_models)
+app.command()(teach)
 app.command("audit")(audit)
 app.command("cache")(cache)
 app.command("doctor")(doctor)
 app.command()(searching(bench))
 app.command()(searching(build))
+app.command()(searching(tune, without=("untuned",), effort="full"))
 
 
 @app.command()

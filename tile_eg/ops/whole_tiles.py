@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import prod
+from math import inf, prod
 from typing import Any
 
-from tile_eg.ops.types import BF16, F16, F32, I16, I32, U16, U32, DType
+from tile_eg.ops.types import BF16, F16, F32, FLOATS, I8, I16, I32, U8, U16, U32, DType
 
 Shape = tuple[int, ...]
 Numbers = tuple[int, int]
@@ -114,14 +114,19 @@ def _sort_shape(shapes: tuple[Shape, ...], numbers: Numbers) -> Shape | str:
 
 def _summed(m: Any, x: Any, axis: int, reverse: int) -> Any:
     turned = x[(slice(None),) * axis + (slice(None, None, -1),)] if reverse else x
-    made = m.cumsum(turned, axis=axis, dtype=x.dtype)
-    return (made[(slice(None),) * axis + (slice(None, None, -1),)] if reverse else made).reshape(-1)
+    made = m.cumsum(turned, axis=axis, dtype=_in_f32(m, x))
+    return (made[(slice(None),) * axis + (slice(None, None, -1),)] if reverse else made).reshape(-1).astype(x.dtype)
 
 
 def _multiplied(m: Any, x: Any, axis: int, reverse: int) -> Any:
     turned = m.flip(x, axis) if reverse else x
-    made = m.cumprod(turned, axis=axis, dtype=x.dtype)
-    return (m.flip(made, axis) if reverse else made).reshape(-1)
+    made = m.cumprod(turned, axis=axis, dtype=_in_f32(m, x))
+    return (m.flip(made, axis) if reverse else made).reshape(-1).astype(x.dtype)
+
+
+def _in_f32(m: Any, x: Any) -> Any:
+    """The type in which floats of 16 bits are added up, and any other's own."""
+    return m.float32 if x.dtype.itemsize == 2 else x.dtype
 
 
 def _first_extreme(largest: bool) -> Callable[..., Any]:
@@ -183,13 +188,16 @@ WHOLE_TILES: dict[str, WholeTile] = {
         WholeTile("sort", _sorted, _sort_shape, 1, ("count", "keep"), (F32,), default=_all, scratch=lambda n: 4 * padded(n[0]),
                   worked=lambda count, n: padded(n[0])),  # fmt: skip
         WholeTile("merge", _merged, _merge_shape, 2, types=(F32,), default=_pairs),
-        WholeTile("transpose", lambda m, x, *_: x.T.reshape(-1), _flipped, moves=True, made_of_others=True),
+        WholeTile("transpose", lambda m, x, *_: x.T.reshape(-1), _flipped, 1, (), (*WORDS, BF16, I8, U8), moves=True,
+                  made_of_others=True),  # fmt: skip
         WholeTile("reshape", lambda m, x, *_: x.reshape(-1), _reshaped, 1, ("rows", "cols"), (*WORDS, BF16), moves=True),
-        WholeTile("cumsum", _summed, _same, 1, ("axis", "reverse"), (F32,), default=_last, made_of_others=True),
-        WholeTile("cumprod", _multiplied, _same, 1, ("axis", "reverse"), (F32,), default=_last, made_of_others=True),
-        WholeTile("argmax", _first_extreme(True), _reduced, 1, ("axis",), (F16, F32), None, I32, _last, made_of_others=True),
-        WholeTile("argmin", _first_extreme(False), _reduced, 1, ("axis",), (F16, F32), None, I32, _last, made_of_others=True),
+        WholeTile("cumsum", _summed, _same, 1, ("axis", "reverse"), FLOATS, default=_last, made_of_others=True),
+        WholeTile("cumprod", _multiplied, _same, 1, ("axis", "reverse"), FLOATS, default=_last, made_of_others=True),
+        WholeTile("argmax", _first_extreme(True), _reduced, 1, ("axis",), FLOATS, None, I32, _last, made_of_others=True),
+        WholeTile("argmin", _first_extreme(False), _reduced, 1, ("axis",), FLOATS, None, I32, _last, made_of_others=True),
     )
 }
+NOTHING = {"cumsum": 0.0, "cumprod": 1.0, "argmax": -inf, "argmin": inf}
+"""What changes nothing of a result where it stands beside a tile's elements."""
 PATTERNS = {(0, 2): 1, (1, 2): 2, (0, 4): 3, (1, 4): 4, (2, 4): 5, (3, 4): 6, (0, 1): 7}
 """Which elements GatherMask takes, first and step, by the number of its pattern."""
