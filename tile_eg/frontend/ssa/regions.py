@@ -15,6 +15,7 @@ from tile_eg.frontend.ssa import by_position, outside, pieces
 from tile_eg.frontend.ssa.branches import as_choices
 from tile_eg.frontend.ssa.extents import inside, smaller
 from tile_eg.frontend.ssa.parts import Part, part
+from tile_eg.frontend.ssa.row_windows import shared_columns
 from tile_eg.frontend.ssa.tiles import Tiles, Window, tile_shape, valid_cols, valid_rows
 from tile_eg.frontend.windows import lies_across
 from tile_eg.ir import index as ix
@@ -53,7 +54,7 @@ class Regions:
         self.tensors = {t.name: t for t in kernel.tensors}
         self.buffers: dict[str, kn.Alloc] = {}
         self.blocks = prod(e for _, e in kernel.grid)
-        self.tiles = Tiles(ranges={BLOCK: (0, self.blocks - 1)})
+        self.tiles = Tiles(ranges={BLOCK: (0, self.blocks - 1)}, shared=shared_columns(kernel.body))
         self.indices = grid_variables(kernel.grid)
         self.env: Env = {}
         self.rows = 1

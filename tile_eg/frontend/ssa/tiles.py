@@ -68,8 +68,9 @@ class Tiles:
     `extents` are the varying extents that were met, each in the form in which it came first. `turned` are transposed tiles, each
     with the tile that it is of: a product takes that one, anything else what `laid` makes of it. `windows` are tiles that may
     reach beyond their tensor, each with its window (`outside.Padded`): windows are taken of the tensor, anything else takes what
-    `laid` makes. `named` are the buffers and scopes of terms. Of loops that are `narrowing` the states are noted that are asked
-    for with fewer elements; `narrowed_result` makes such a state of a loop.
+    `laid` makes; those of the columns in `shared` are parts of one window with all rows. `named` are the buffers and scopes of
+    terms. Of loops that are `narrowing` the states are noted that are asked for with fewer elements; `narrowed_result` makes such
+    a state of a loop.
     """
 
     builder: Builder = field(default_factory=Builder)
@@ -83,6 +84,7 @@ class Tiles:
     narrowing: dict[int, dict[int, tuple[Expr, Expr]]] = field(default_factory=dict)
     narrowed_result: Callable[[Term, tuple[Expr, Expr]], Term | None] = lambda x, extents: None
     windows: dict[Term, Any] = field(default_factory=dict)
+    shared: frozenset[tuple[str, Expr]] = frozenset()
 
     def make(self, span: Span | None, op: str, *args: object, like: Term | None = None, **shape: object) -> Term:
         """A term; `like` gives its shape and valid extents, and its dtype where none is named."""
