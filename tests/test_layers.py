@@ -16,7 +16,8 @@ ROOMS: dict[str, set[str]] = {
     "ops": set(),
     "errors": set(),
     "version": set(),
-    "spread": {"errors", "version"},
+    "state": {"version"},
+    "spread": {"errors", "state"},
     "ir": {"errors", "ops"},
     "chips": {"errors", "ops"},
     "inputs": GROUND - {"chips"},
@@ -39,14 +40,18 @@ ROOMS: dict[str, set[str]] = {
     },
     "search": GROUND | {
         "frontend", "rules", "transforms", "egraph", "timeline", "cost_models", "extract", "emit", "sizing", "report",
-        "simulator", "inputs",
+        "simulator", "inputs", "state",
     },
     "explore": GROUND | {
         "frontend", "rules", "search", "egraph", "timeline", "cost_models", "extract", "report",
     },
     "npu": GROUND | {"disk_cache", "simulator", "emit", "timeline", "inputs"},
+    "tuning": GROUND | {
+        "search", "sizing", "frontend", "report", "simulator", "npu", "inputs", "spread", "state",
+    },
     "jit": GROUND | {
         "disk_cache", "language", "frontend", "search", "cost_models", "extract", "report", "simulator", "locate", "npu",
+        "tuning",
     },
     "torch": {"chips", "errors", "ir", "ops", "frontend", "jit"},
     "locate": GROUND | {"extract", "report", "search", "simulator"},
@@ -54,7 +59,9 @@ ROOMS: dict[str, set[str]] = {
     "utils": {"jit"},
     "intrinsics": {"language"},
     "profiler": {"jit"},
-    "autotuner": {"jit"},
+    "autotuner": {"errors", "jit"},
+    "cache": {"disk_cache", "jit"},
+    "transform": {"jit"},
     "engine": {"jit"},
     "carver": GROUND | {"frontend", "sizing", "jit"},
 }  # fmt: skip

@@ -46,7 +46,7 @@ FAULTS = {
     "a fill with a tile": ("T.fill(x, y)", "T.fill", "a number is needed here"),
     "an axis that is none": ("T.reduce_sum(x, v, dim=2)", "T.reduce_sum", "dim 2 does not exist"),
     "a reduction of a column's rows": ("T.reduce_sum(w, v, dim=1)", "T.reduce_sum", "needs no reduction"),
-    "a rounding mode": ("T.tile.cast(h, x, 'CAST_FLOOR', 2048)", "T.tile.cast", "CAST_FLOOR rounds to whole numbers"),
+    "a rounding mode": ("T.tile.cast(h, x, 'CAST_UP', 2048)", "T.tile.cast", "the rounding mode 'CAST_UP' is not supported"),
     "a count that is a part": ("T.tile.cast(h, x, 'CAST_RINT', 64)", "T.tile.cast", "not the whole of h"),
     "an operator on tiles": ("x[:, :] = x // y", "x // y", "// and % are of indices"),
     "a comparison of tiles": ("x[:, :] = x < y", "x[:, :]", "a condition is no value"),

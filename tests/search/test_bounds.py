@@ -16,7 +16,7 @@ from tile_eg.ir.index import const
 from tile_eg.ir.program import When
 from tile_eg.search.bounds import unhindered
 from tile_eg.search.candidates import ranked
-from tile_eg.search.planned import plan_schedule
+from tile_eg.search.planning import plan_schedule
 from tile_eg.timeline.engine import least, run
 
 LONG = """

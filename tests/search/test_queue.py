@@ -17,10 +17,11 @@ USUAL = (0, 2, 9)
 
 @dataclass(frozen=True)
 class Timed:
-    """In the place of a candidate: the queue asks for its time only."""
+    """In the place of a candidate: the queue asks for its time, and whether it can be launched and written."""
 
     microseconds: float
     launchable: bool = True
+    unwritable: None = None
 
 
 @dataclass

@@ -31,6 +31,7 @@ from tile_eg.cli.models import compare_models, teach
 from tile_eg.cli.own_rules import blamed
 from tile_eg.cli.search import searching
 from tile_eg.cli.simulate import simulate_file
+from tile_eg.cli.tune import tune
 from tile_eg.cli.waiting import lost, shown_progress
 from tile_eg.errors import TileError, in_source, rendered
 from tile_eg.ir.arrays import signature
@@ -295,6 +296,7 @@ app.command("cache")(cache)
 app.command("doctor")(doctor)
 app.command()(searching(bench))
 app.command()(searching(build))
+app.command()(searching(tune, without=("untuned",), effort="full"))
 
 
 @app.command()

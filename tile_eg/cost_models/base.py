@@ -9,7 +9,7 @@ from typing import Protocol, runtime_checkable
 
 from tile_eg.cost_models.context import Context
 from tile_eg.ir.program import Program
-from tile_eg.timeline.instruction import Work
+from tile_eg.timeline.work import Work
 
 
 @runtime_checkable

@@ -14,7 +14,7 @@ from tile_eg.ir.program import Instr, Loop, Node, Program, When
 from tile_eg.ir.program.any_size import at_sizes
 from tile_eg.ir.program.tasks import inlined
 from tile_eg.timeline.arrays import values
-from tile_eg.timeline.instruction import Work
+from tile_eg.timeline.work import Work
 from tile_eg.timeline.works import Pricer, blocks_at_once
 
 MOST_TRIPS = 100_000

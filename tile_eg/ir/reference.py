@@ -23,7 +23,7 @@ from tile_eg.ir.reference_places import NO_INDEX, Array, Env, evaluate, meant, r
 from tile_eg.ir.reference_values import run_values
 from tile_eg.ops.elementwise import REDUCE
 from tile_eg.ops.types import I32, U32
-from tile_eg.ops.whole_tiles import WHOLE_TILES
+from tile_eg.ops.whole_tiles import NOTHING, WHOLE_TILES
 
 __all__ = ["run_kernel", "run_values"]
 
@@ -284,13 +284,15 @@ class Block:
         return Tile(ar.packed(x.data), valid)
 
     def padded(self, x: Tile, value: float) -> Tile:
-        return Tile(x.data if x.valid is None else np.where(x.valid, x.data, np.asarray(value).astype(x.data.dtype)))
+        return Tile(_with(x, value))
 
     def whole(self, e: kn.Whole, xs: list[Tile]) -> Tile:
-        data = ar.whole(e.op, e.numbers, [x.data for x in xs])
+        """Around the elements that exist stands what changes nothing; of the result those exist that follow from them."""
+        nothing = NOTHING.get(e.op, 0.0)
+        data = ar.whole(e.op, e.numbers, [_with(x, nothing) for x in xs])
         shape = WHOLE_TILES[e.op].shape(tuple(x.data.shape for x in xs), e.numbers)
         assert not isinstance(shape, str)
-        return Tile(data.reshape(shape))
+        return Tile(data.reshape(shape), _existing(e, xs, shape))
 
     def bytes(self, x: Tile, dtype: np.dtype) -> Tile:
         parts = ar.nibbles(x.data) if x.data.dtype.itemsize == 1 else ar.bytes_of(x.data, dtype)
@@ -322,6 +324,28 @@ class Block:
         if a.valid is None or b.valid is None:
             return Tile(data)
         return Tile(data, np.logical_and.outer(np.any(a.valid, axis=1), np.any(b.valid, axis=0)))
+
+
+def _with(x: Tile, value: float) -> Array:
+    """A tile's numbers, and `value` in the place of those that do not exist."""
+    return x.data if x.valid is None else np.where(x.valid, x.data, np.asarray(value).astype(x.data.dtype))
+
+
+def _existing(e: kn.Whole, xs: list[Tile], shape: tuple[int, ...]) -> Array | None:
+    """Which elements exist of the result of an operation on whole tiles."""
+    first, *others = xs
+    if first.valid is None and all(x.valid is None for x in others):
+        return None
+    valid = np.ones(first.data.shape, bool) if first.valid is None else first.valid
+    if e.op in ("cumsum", "cumprod"):
+        return valid
+    if e.op in ("argmax", "argmin"):
+        return np.asarray(valid.any(axis=e.numbers[0])).reshape(shape)
+    if not WHOLE_TILES[e.op].moves:
+        return None
+    marks = ar.whole(e.op, e.numbers, [valid.astype(f"u{first.data.dtype.itemsize}"), *(_with(x, 0) for x in others)])
+    found = marks.reshape(shape) != 0
+    return found if not others or others[0].valid is None else found & others[0].valid
 
 
 def common(x: Tile, y: Tile) -> np.dtype:

@@ -15,7 +15,8 @@ from tile_eg.search import SearchOptions, search_options
 from tile_eg.search.candidates import Candidate
 from tile_eg.search.chip_types import check_chip_types
 from tile_eg.search.collector import rare_collections
-from tile_eg.search.planned import InternalError, Planned, Run, compiled_for, plan, plan_schedule, stage
+from tile_eg.search.planned import InternalError, Planned, Run, compiled_for, plan, stage
+from tile_eg.search.planning import plan_schedule
 from tile_eg.search.result import Lowered
 
 if TYPE_CHECKING:
@@ -47,6 +48,10 @@ def lower(kernel: Kernel | Template, chip: str = DEFAULT_CHIP, *, search: Search
         target = compiled_for(chip)
         check_chip_types((kernel.tensors, kernel.body), target)
         rank = roles(options.cost_model, target).rank
+    if options.tuned is not None:
+        from tile_eg.search.tuned import as_tuned
+
+        return as_tuned(kernel, target, options)
     try:
         with patience(options.model_seconds):
             return compiled(kernel, target, options, rank)

@@ -34,7 +34,7 @@ def compiled(kernel: Kernel | OpenKernel, chip: Chip, options: SearchOptions, ra
     if isinstance(kernel, OpenKernel):
         return _at_open_sizes(kernel, setting, start)
     queue = Queue(setting, moves_from, (TileError,))
-    form = _as_written(kernel, setting)
+    form = as_written(kernel, setting)
     with setting.step("moves"):
         queue.add(form)
     run_queue(queue)
@@ -43,7 +43,7 @@ def compiled(kernel: Kernel | OpenKernel, chip: Chip, options: SearchOptions, ra
     return result_of(queue, start)
 
 
-def _as_written(kernel: Kernel, setting: Setting) -> Form:
+def as_written(kernel: Kernel, setting: Setting) -> Form:
     return searched(kernel, values_of(kernel, setting), setting)
 
 
@@ -60,7 +60,7 @@ def _at_open_sizes(kernel: OpenKernel, setting: Setting, start: float) -> Lowere
     if "open-sizes" not in setting.options.moves:
         names = ", ".join(f"{name}=..." for name in kernel.open)
         raise TileError("sizes are left open, and 'open-sizes' is left out of the search", help=f"give numbers: {names}")
-    sizes = OpenSizes(kernel, setting, lambda k: _as_written(k, setting))
+    sizes = OpenSizes(kernel, setting, lambda k: as_written(k, setting))
     with stage("open-sizes", kernel.source, setting.timings):
         queue.put(sizes.offers())
     run_queue(queue)
@@ -92,19 +92,25 @@ def _all_moves(form: Form, candidate: Candidate | None) -> Iterator[Offer]:
 
 def result_of(queue: Queue, start: float, sizes: OpenSizes | None = None) -> Lowered:
     """The form with the best candidate, and all that was tried."""
+    form = min(queue.forms, key=lambda f: f.microseconds)
+    return lowered_of(queue, form, tuple(form.launchable), start, sizes)
+
+
+def lowered_of(
+    queue: Queue, form: Form, candidates: tuple[Candidate, ...], start: float, sizes: OpenSizes | None = None
+) -> Lowered:
+    """A form with its candidates, the one that is taken first, and all that was tried."""
     from tile_eg.frontend.checks.notes import notes
 
-    form = min(queue.forms, key=lambda f: f.microseconds)
     assert form.graph is not None and form.extraction is not None
     setting, tried = queue.setting, queue.close()
-    candidates = tuple(form.launchable)
     return Lowered(
         program=candidates[0].planned.program,
         chip=setting.chip,
         kernel=form.kernel,
         extraction=form.extraction,
-        candidates=candidates,
-        dropped=form.dropped,
+        ranked=candidates,
+        refused=form.dropped,
         phases=form.graph.phases,
         timings=setting.timings,
         seconds=perf_counter() - start,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from heapq import heapify, heappop, heappush
 from time import perf_counter
@@ -108,6 +108,11 @@ class Queue:
 
     def run(self, effort: int) -> None:
         """Takes up every offer: makes it, or drops it because it cannot win or because the effort's budget is spent."""
+        for _ in self.steps(effort):
+            pass
+
+    def steps(self, effort: int) -> Iterator[None]:
+        """As `run`, with a pause behind each offer."""
         waiting, self.waiting = self.waiting, []
         self.put(waiting)
         while self.heap:
@@ -119,6 +124,7 @@ class Queue:
             else:
                 self.spent[offer.key] += offer.weight
                 self._take_up(offer)
+                yield
 
     def _next(self) -> Offer:
         """The best bound of what comes first; where a model orders candidates, the offer of the one that it now likes best."""

@@ -12,7 +12,7 @@ from typing import Any
 from tile_eg.errors import TileError
 from tile_eg.spread.crew import Crew
 from tile_eg.spread.outcome import TRIES, Outcome, done, given_up
-from tile_eg.spread.state import State, state
+from tile_eg.state import State, state
 
 ANSWER = 5
 """Seconds within which a scheduler answers, or is taken to be absent."""

@@ -130,10 +130,10 @@ class Builder(ABC):
         """An assertion about what a kernel knows when it runs. NotSearched: there is no moment for it."""
         raise NotSearched("the search has no form for an assertion about run-time values", self.span(node))
 
-    def counted_slice(self, start: Expr, extent: Expr, size: int, node: ast.AST) -> Slice:
+    def counted_slice(self, start: Expr, extent: Expr, size: int, span: Span) -> Slice:
         """A slice whose extent is not known yet. TileError: a tile has a size."""
         help = "write A[i : i + size], or A[i : T.min(i + size, n)]; what lies beyond the end of a tensor is left out by itself"
-        raise self.error("the size of a slice has to be known and positive", node, help)
+        raise TileError("the size of a slice has to be known and positive", span, help=help)
 
     def unique(self, name: str) -> str:
         """`name`, or with a number after it where it is taken."""

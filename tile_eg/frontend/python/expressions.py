@@ -305,7 +305,7 @@ def _item(b: Builder, node: ast.expr, size: int) -> Item:
     start = _bound(b, node.lower, 0)
     extent = length(start, _bound(b, node.upper, size))
     if extent.value is None or extent.value <= 0:
-        return b.counted_slice(start, extent, size, node)
+        return b.counted_slice(start, extent, size, b.span(node))
     return Slice(start, extent.value)
 
 

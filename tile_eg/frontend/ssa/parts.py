@@ -7,7 +7,7 @@ from typing import Any
 
 from tile_eg.errors import Span, TileError
 from tile_eg.frontend.ssa import outside
-from tile_eg.frontend.ssa.pieces import Window, dense, taken
+from tile_eg.frontend.ssa.pieces import Window, can_be_taken, dense, taken
 from tile_eg.frontend.ssa.tiles import Tiles, valid_cols, valid_rows
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import Expr
@@ -64,8 +64,9 @@ def part(tiles: Tiles, t: Term, p: Part, name: str, span: Span | None) -> Term:
             return again(axis, part(tiles, v, p.along(axis), name, span))
         case "nest", (s,):
             return again(_scalar(tiles, s, p, name, span))
-    if p.step == 1 and dense(t):
-        return taken(tiles, t, Window(p.row, p.col, p.rows, p.cols), name, span)
+    window = Window(p.row, p.col, p.rows, p.cols)
+    if p.step == 1 and (dense(t) or can_be_taken(t, window)):
+        return taken(tiles, t, window, name, span)
     raise TileError(
         f"a part of `{name}` is not supported here: a loop, a product or a reduction has made it", span,
         help="keep its halves in buffers of their own, or take parts of what was loaded or computed from that element by element",

@@ -272,8 +272,8 @@ class Regions:
         return pieces.replaced(self.tiles, old, value, window, r.name, r.span)
 
     def _in_one_run(self, old: Term, value: Term, p: Part) -> bool:
-        """Whether a row or more of a tile may be copied into their place."""
-        fits = (value.rows, value.cols) == (p.rows, p.cols) and pieces.dense(old) and pieces.dense(value)
+        """Whether a row or more of a tile may be copied into their place, with zeros beyond the end of a tensor."""
+        fits = (value.rows, value.cols) == (p.rows, p.cols) and pieces.dense(old) and pieces.may_be_padded(value)
         inside = by_position.lies_inside(old, p, self.tiles.ranges | self.facts, self.tiles.within)
         return fits and inside and pieces.aligned(p.row * old.cols + p.col, old)
 

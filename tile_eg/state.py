@@ -35,7 +35,7 @@ class State:
 @cache
 def state() -> State:
     """That of this process, as its files are when it is first asked for."""
-    house, digest = Path(__file__).parents[1], hashlib.sha256()
+    house, digest = Path(__file__).parent, hashlib.sha256()
     for file in sorted(f for f in house.rglob("*") if f.suffix in SUFFIXES):
         digest.update(f"{file.relative_to(house).as_posix()}\0".encode() + hashlib.sha256(file.read_bytes()).digest())
     return State(__version__, digest.hexdigest(), tuple((name, _release(name)) for name in PACKAGES))
