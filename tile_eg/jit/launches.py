@@ -1,4 +1,4 @@
-"""Which kernels run: told by whoever launches one, to whoever listens."""
+"""Which kernels run, told to whoever listens."""
 
 from __future__ import annotations
 
