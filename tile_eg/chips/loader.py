@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
-from functools import lru_cache
+from copy import deepcopy
+from functools import lru_cache, reduce
 from math import inf
+from operator import getitem
 from pathlib import Path as FilePath
 from types import MappingProxyType
 from typing import Any
 
+from tile_eg.chips.marks import Mark, at_end, marks, plain
 from tile_eg.chips.model import Chip, Cube, Launch, Limits, Memory, Path, Rows, Shared, Sync, Vector, VectorCost
 from tile_eg.errors import TileError
 from tile_eg.ops.types import Level
@@ -62,7 +65,30 @@ def _unknown(name: str, key: str) -> TileError:
 
 @lru_cache(maxsize=32)
 def _load(name: str) -> Chip:
-    return _chip(_tables(name))
+    return _chip(plain(_tables(name)))
+
+
+@lru_cache(maxsize=8)
+def ends(name: str) -> tuple[Chip, Chip]:
+    """The chip of this short name with everything that its tables assume at the quick and at the slow end of its range."""
+    quick, slow = (_chip(plain(at_end(_tables(name), end))) for end in (True, False))
+    return quick, slow
+
+
+def with_numbers(name: str, numbers: Mapping[str, float]) -> Chip:
+    """The chip of this short name with other numbers, by names like "path.gm_to_l1.issue". KeyError for one that it lacks."""
+    tables = deepcopy(dict(_tables(name)))
+    for dotted, value in numbers.items():
+        *way, key = dotted.split(".")
+        table = reduce(getitem, way, tables)
+        table[key]  # noqa: B018
+        table[key] = value
+    return _chip(plain(tables))
+
+
+def chip_marks(name: str) -> list[Mark]:
+    """What every number of the chip of this short name rests on."""
+    return marks(_tables(name))
 
 
 @lru_cache(maxsize=32)
