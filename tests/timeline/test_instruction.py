@@ -14,8 +14,6 @@ from tile_eg.ir.machine import block_steps
 from tile_eg.ir.program import PIPES, VECTOR
 from tile_eg.ops.types import BF16, F16, F32
 from tile_eg.timeline.instruction import (
-    Work,
-    _block_reduce,
     burst_bytes,
     cycles,
     gm_bytes,
@@ -23,6 +21,8 @@ from tile_eg.timeline.instruction import (
     mmad_fractals,
     moved_bytes,
 )
+from tile_eg.timeline.vector_cycles import _block_reduce
+from tile_eg.timeline.work import Work
 
 CHIP = load_chip("910B2")
 DIRECT = {"ub_to_l1", "l1_to_ub"}  # paths of the 950 alone

@@ -94,15 +94,29 @@ def _met(
     return with_reads(chip, *shares(found, missed, handed)), missed, in_step, results
 
 
-def least(program: Program, chip: Chip) -> float:
+def least(program: Program, chip: Chip, without: Collection[str] = ()) -> float:
     """Microseconds that `run` finds at the least for a program without meetings of all cores, whatever flags it has or will have:
-    the launch, and what the busiest pipe of a block does in instructions that no guard may leave out."""
+    the launch, and what the busiest pipe does in instructions that no guard may leave out, in each wave of blocks.
+
+    Without some pipes it holds for programs that do not differ in what the others do.
+    """
     program = inlined(at_sizes(program))
     at_once = blocks_at_once(program, chip)
-    own, missed, in_step, results = _met(program, chip, at_once, handed_over(program, chip.l2_reach))
-    busy = least_busy(program, Pricer(program, own, loads(program, at_once).mean, missed, in_step if results <= 1 else {}))
+    own, missed, met, results = _met(program, chip, at_once, handed_over(program, chip.l2_reach))
+    in_step = met if results <= 1 else {}
+    work, waves, rest = loads(program, at_once), wave_count(program, chip), program.blocks % at_once
+
+    def busiest(cores: float, *step: Mapping[int, float]) -> float:
+        busy = least_busy(program, Pricer(program, own, cores, missed, *step))
+        return max((n for (_, pipe), n in busy.items() if pipe not in without), default=0.0)
+
+    cycles = busiest(work.mean, in_step)
+    if waves > 1:
+        later = busiest(work.mean)
+        last = busiest(rest) if rest and waves <= FEW_WAVES else later
+        cycles += ((waves - 2) * min(cycles, later) + min(cycles, last)) * work.share
     launch = chip.launch_us(started(program, at_once), program.kernel_type.startswith("MIX"))
-    return launch + chip.microseconds(max(busy.values(), default=0.0))
+    return launch + chip.microseconds(cycles)
 
 
 def wave_count(program: Program, chip: Chip) -> int:

@@ -13,7 +13,8 @@ from tile_eg.ir.machine import cores, writes_in_the_way
 from tile_eg.ir.program import AIC, AIV, OVERWRITES, Buffer, Gm, Instr, Operand, Program, Tile
 from tile_eg.ir.sizes import usual
 from tile_eg.ops.types import DType, Level
-from tile_eg.timeline.instruction import ANYWHERE, Work, cycles, moved_bytes
+from tile_eg.timeline.instruction import cycles, moved_bytes
+from tile_eg.timeline.work import ANYWHERE, Work
 
 _MOVES = {
     "gm_to_l1": "L1", "gm_to_ub": "UB", "ub_to_gm": "UB", "fixpipe": "L0C", "l1_to_l0a": "L0A", "l1_to_l0b": "L0B",

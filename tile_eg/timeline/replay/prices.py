@@ -10,10 +10,12 @@ from tile_eg.chips.model import VectorCost
 from tile_eg.ir.program import Instr
 from tile_eg.ops.types import F16, F32, I8, DType
 from tile_eg.timeline.cores import Core, StreamError
-from tile_eg.timeline.instruction import Work, cycles, moved_bytes, repeat_cycles
+from tile_eg.timeline.instruction import cycles, moved_bytes
 from tile_eg.timeline.replay.l2 import Traffic, Turns
 from tile_eg.timeline.replay.row import Row
 from tile_eg.timeline.reuse import with_reads
+from tile_eg.timeline.vector_cycles import repeat_cycles
+from tile_eg.timeline.work import Work
 from tile_eg.timeline.works import Price
 
 _MOVES = {
