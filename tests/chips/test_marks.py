@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -55,9 +56,26 @@ def test_marks_name_numbers_and_agree_with_the_source(file: str, name: str, tabl
     assert not re.search(r"\bASSUMED\b", table["source"]) or table.get("assumed")
 
 
+def test_a_chip_that_somebody_changed_has_no_ends() -> None:
+    assert ends(replace(load_chip(), clock_mhz=1000)) is None
+
+
+def test_a_chip_of_one_s_own_has_the_ends_of_its_base(tmp_path: Path) -> None:
+    file = tmp_path / "mine.toml"
+    file.write_text('base = "910B2"\nname = "marked"\nnames = []\nsource = "here"\n[launch]\nbase_us = 5.0\nsource = "here"\n')
+    chip = load_chip(str(file))
+    both = ends(chip)
+    assert both is not None
+    assert [c.launch.base_us for c in both] == [5.0, 5.0]
+    assert both[0].sync.cross_latency < chip.sync.cross_latency < both[1].sync.cross_latency
+
+
 @pytest.mark.parametrize("chip", CHIPS)
 def test_the_ends_of_a_chip_are_those_of_its_ranges(chip: str) -> None:
-    here, (quick, slow) = load_chip(chip), ends(chip)
+    here = load_chip(chip)
+    both = ends(here)
+    assert both is not None
+    quick, slow = both
     assert quick.sync.cross_latency == here.sync.cross_latency_low
     assert slow.sync.cross_latency == here.sync.cross_latency_high
     assert quick.path("other").peak > here.path("other").peak > slow.path("other").peak

@@ -25,6 +25,7 @@ NO_TABLES = {
 COMPILED = "dav-2201"
 OWN = ".toml"
 _KNOWN: dict[str, Chip] = {}
+_OWN_TABLES: dict[str, Mapping[str, Any]] = {}
 """Chips of files of a user's, by name."""
 _ELEMENT_BYTES = {"half": 2, "float": 4}
 
@@ -75,14 +76,17 @@ def _unknown(name: str, key: str) -> TileError:
 
 @lru_cache(maxsize=32)
 def _load(name: str) -> Chip:
-    return _chip(plain(_tables(name)))
+    return _chip(_tables(name))
 
 
-@lru_cache(maxsize=8)
-def ends(name: str) -> tuple[Chip, Chip]:
-    """The chip of this short name with everything that its tables assume at the quick and at the slow end of its range."""
-    quick, slow = (_chip(plain(at_end(_tables(name), end))) for end in (True, False))
-    return quick, slow
+@lru_cache(maxsize=16)
+def ends(chip: Chip) -> tuple[Chip, Chip] | None:
+    """The chip with everything that its tables assume at the quick and at the slow end of its range; None where it is not the one
+    that its name stands for."""
+    tables = _OWN_TABLES.get(_key(chip.name)) if _KNOWN.get(_key(chip.name)) is chip else None
+    if tables is None and chip.name in _stems() and _load(chip.name) is chip:
+        tables = _tables(chip.name)
+    return (_chip(at_end(tables, True)), _chip(at_end(tables, False))) if tables else None
 
 
 def with_numbers(name: str, numbers: Mapping[str, float]) -> Chip:
@@ -93,7 +97,7 @@ def with_numbers(name: str, numbers: Mapping[str, float]) -> Chip:
         table = reduce(getitem, way, tables)
         table[key]  # noqa: B018
         table[key] = value
-    return _chip(plain(tables))
+    return _chip(tables)
 
 
 def chip_marks(name: str) -> list[Mark]:
@@ -129,7 +133,8 @@ def _own(path: FilePath) -> Chip:
     try:
         tables = tomllib.loads(path.read_text("utf-8"))
         base = tables.pop("base")
-        found = _chip(_merge(tables_of(base), tables))
+        whole = _merge(tables_of(base), tables)
+        found = _chip(whole)
     except OSError as error:
         raise TileError(f"cannot read the chip '{path}': {error.strerror or error}") from None
     except (ValueError, KeyError, TypeError, AttributeError) as error:
@@ -140,7 +145,7 @@ def _own(path: FilePath) -> Chip:
     held = _KNOWN.get(_key(found.name))
     if held is not None and _numbers(held) == _numbers(found):
         return held  # two loads of one name give the same object
-    _KNOWN[_key(found.name)] = found
+    _KNOWN[_key(found.name)], _OWN_TABLES[_key(found.name)] = found, whole
     return found
 
 
@@ -156,6 +161,7 @@ def _merge(below: Mapping[str, Any], above: Mapping[str, Any]) -> Mapping[str, A
 
 
 def _chip(t: Mapping[str, Any]) -> Chip:
+    t = plain(t)
     hertz = t["clock_mhz"] * 1e6
     return Chip(
         **{

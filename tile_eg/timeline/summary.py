@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from tile_eg.chips import Chip, load_chip
+from tile_eg.chips import Chip
 from tile_eg.chips.loader import ends
 from tile_eg.ir.program import CrossWait, Program, SyncAll, walk
 from tile_eg.timeline.engine import run
@@ -59,10 +59,11 @@ def intervals(program: Program, chip: Chip) -> tuple[tuple[float, float], tuple[
     kernel may differ by.
     """
     here = run(program, chip, record=False)
-    if chip != load_chip(chip.name):
+    both_ends = ends(chip)
+    if both_ends is None:
         both = _between(here.microseconds, *_with_latency(program, chip))
         return both, both
-    there = [run(program, end, record=False) for end in ends(chip.name)]
+    there = [run(program, end, record=False) for end in both_ends]
     whole = _between(here.microseconds, *(t.microseconds for t in there))
     return whole, _between(here.microseconds, *(here.launch_us + t.microseconds - t.launch_us for t in there))
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from heapq import heapify, heapreplace
 from math import gcd
 
-from tile_eg.chips import Chip, load_chip
+from tile_eg.chips import Chip
 from tile_eg.chips.loader import ends
 from tile_eg.ir.program import AIC, AIV
 from tile_eg.timeline.block import Block, run_cores, summed
@@ -199,10 +199,11 @@ class _Timer:
 
         None where somebody changed the chip.
         """
-        if self.chip != load_chip(self.chip.name):
+        both = ends(self.chip)
+        if both is None:
             return None
         out = [timeline.microseconds]
-        for chip in ends(self.chip.name):
+        for chip in both:
             block, _ = self._run(slowest, self._prices(chip, in_step=slowest < self.at_once))
             launch = chip.launch_us(self.at_once, self.part.type.startswith("MIX"))
             out.append(launch + chip.microseconds(timeline.cycles + timeline.waves * (block.cycles - timeline.block_cycles)))
