@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from tile_eg.jit.process_cache import disable_cache, enable_cache
     from tile_eg.jit.profiling import Profiler, TensorSupplyType
     from tile_eg.jit.switches import PassConfigKey, set_log_level
-    from tile_eg.jit.tuning import autotune
+    from tile_eg.jit.tuning import autotune, tune
     from tile_eg.language.data_type import DataType
     from tile_eg.math import cdiv, next_power_of_2
     from tile_eg.search.compiler import Lowered, lower
@@ -31,6 +31,7 @@ _HOME = {
     "jit": "tile_eg.jit",
     "compile": "tile_eg.jit",
     "autotune": "tile_eg.jit.tuning",
+    "tune": "tile_eg.jit.tuning",
     "Profiler": "tile_eg.jit.profiling",
     "TensorSupplyType": "tile_eg.jit.profiling",
     "set_log_level": "tile_eg.jit.switches",
@@ -90,6 +91,7 @@ __all__ = [
     "set_cache_dir",
     "set_log_level",
     "transform",
+    "tune",
     "utils",
 ]
 

@@ -206,6 +206,17 @@ kernel both[M=32, N=32, K=160](A: f16[M, K], B: f16[K, N], D: f16[N, M]) -> C: f
   C[0, 0] = c
 }
 """,
+    "products with a tile and a part of it": """
+kernel parts[M=64, N=128, W=512](A: f16[M, W], B: f16[N, W]) -> (S: f16[M, N], O: f16[M, 64]) {
+  grid bx = 1
+  shared a: f16[M, W], b: f16[N, W], below: f16[64, W]
+  a = A[0, 0]
+  b = B[0, 0]
+  below = B[64, 0]
+  S[0, 0] = a @ b.T
+  O[0, 0] = a @ below.T
+}
+""",
     "product and the sums of its operand": """
 kernel sums[M=128, N=128, K=1024](A: f16[M, K], B: f16[K, N]) -> C: f32[M, N] {
   grid bx = 1

@@ -181,6 +181,11 @@ def half_of(w: World, n: Numbers, part: Class, whole: Class, _: None) -> bool:
     return any(np.array_equal(a, half) for half in (b[:r], b[r:], b[:, :c], b[:, c:]))
 
 
+def is_part(w: World, n: Numbers, part: Class, whole: Class, row: int, col: int, _: None) -> bool:
+    found = valid(w, n, part)
+    return np.array_equal(found, valid(w, n, whole)[row : row + found.shape[0], col : col + found.shape[1]])
+
+
 def flat_or_rows(w: World, v: Class, form: str, _: None) -> bool:
     """Whether the valid elements lie without gaps: rows of whole 32-byte blocks, or one row."""
     shape = w.members.shapes[v]
@@ -251,6 +256,7 @@ CLAIMS: dict[str, Callable[..., bool]] = {
     "Form": flat_or_rows, "ShOK": can_be_split,
     "Factor": lambda w, loop, deep, factor, _: (w.tiling(deep).loop, w.tiling(deep).factor) == (loop, factor),
     "Beside": side_by_side(1), "Below": side_by_side(0), "Summed": summed, "DeepStates": deep_states, "PartOf": half_of,
+    "IsPart": everywhere(is_part),
     "Source": lambda w, v, n, _: w.members.encoder.numbered[n].dtype.name == w.of("dt")[v],
 }  # fmt: skip
 """What a row of a table says, by the table's name."""

@@ -46,6 +46,7 @@ KERNELS = {
     "relu of a product": ["fixpipe-store-relu", "fixpipe-workspace", "mmad", "gm-l1", "l0-whole-k", "fixpipe-workspace-relu"],
     "relu of a product in f16": ["fixpipe-store-relu-cast", "fixpipe-workspace-cast"],
     "product of a relu": ["fixpipe-store", "ub-store-cube", "fixpipe-l1-relu"],
+    "products with a tile and a part of it": ["l1-part"],
     "gated": ["mmad-accumulate", "cell-zero", "cell-fill"],
     "chain": ["fixpipe-l1", "workspace-l1", "ub-workspace"],
     "product of depth 512": ["l0-split-k", "fixpipe-store-cast"],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from heapq import heappop, heappush
 
 import pytest
 from hypothesis import given, settings
@@ -12,8 +13,12 @@ from timeline_programs import K, fused_program, gemm_program, load, set_, store,
 from tile_eg.chips import Chip, load_chip
 from tile_eg.ir.index import BLOCK, const, less, var
 from tile_eg.ir.program import CrossSet, CrossWait, Instr, Loop, PipeBarrier, Program, SetFlag, Tasks, When
+from tile_eg.timeline.block import run_block
 from tile_eg.timeline.engine import StreamError, Timeline, run
-from tile_eg.timeline.instruction import Work, cycles
+from tile_eg.timeline.guards import loads
+from tile_eg.timeline.instruction import cycles
+from tile_eg.timeline.work import Work
+from tile_eg.timeline.works import Pricer
 
 CHIP = load_chip("910B2")
 EXP = 128.0
@@ -257,8 +262,9 @@ def test_vector_blocks_come_in_waves_over_48_cores(blocks: int, halves: bool, wa
 @pytest.mark.parametrize(("blocks", "waves"), [(24, 1), (25, 2), (72, 3)])
 def test_cube_blocks_come_in_waves_over_24_cores(blocks: int, waves: int) -> None:
     timeline = run(gemm_program(64, 2, blocks), CHIP)
+    alone = run(gemm_program(64, 2, 1), CHIP)
     assert timeline.waves == waves
-    assert timeline.cycles > (waves - 1) * timeline.block_cycles
+    assert timeline.cycles > waves * alone.cycles
 
 
 def test_a_last_wave_of_few_blocks_is_quicker() -> None:
@@ -333,6 +339,23 @@ def test_waves_behind_the_first_take_the_mean_of_all_blocks() -> None:
     even = replace(counted(480), vector=(Loop("k", 480, (vexp(), PipeBarrier("V"))),))
     uneven = run(counted(480), CHIP)
     assert uneven.waves == 10 and uneven.cycles / run(even, CHIP).cycles == pytest.approx(0.1 + 0.9 * 0.5, rel=0.01)
+
+
+def test_blocks_that_stand_for_all_keep_no_time_with_a_grid() -> None:
+    rows = 128  # every 64th of 64 x 128 blocks would be one of two rows
+    uneven = vector_program(Loop("k", rows, (vexp(), PipeBarrier("V")), until=var(BLOCK) % rows + 1), blocks=64 * rows)
+    assert loads(uneven, 48).share == pytest.approx((rows + 1) / 2 / rows, rel=0.02)
+
+
+def test_cores_behind_the_first_wave_share_memory_with_all_others() -> None:
+    body = (load(), set_("MTE2", "V"), wait("MTE2", "V"), vexp(), set_("V", "MTE2"), wait("V", "MTE2"))
+    uneven = vector_program(Loop("k", 96, body, until=var(BLOCK) % 96 + 1), blocks=96 * 40)
+    at_once = 48
+    pricer = Pricer(uneven, CHIP, at_once, {})
+    cores = [0.0] * at_once
+    for number in range(uneven.blocks):  # a core that is done takes the next block
+        heappush(cores, heappop(cores) + run_block(uneven, pricer, number).cycles)
+    assert run(uneven, CHIP).cycles == pytest.approx(max(cores), rel=0.03)
 
 
 def test_a_task_counts_its_own_trips() -> None:

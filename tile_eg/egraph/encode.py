@@ -10,6 +10,7 @@ from tile_eg.ir.index import BLOCK, EACH, SUB, Expr, variables
 from tile_eg.ir.left_padding import LEFT
 from tile_eg.ir.values import VERSIONS, WRITES, Term, Values
 from tile_eg.ops.types import I32, DType
+from tile_eg.transforms.contained import parts_of_loads
 from tile_eg.transforms.k_tiling import Tiling, loads_in, longer_loads
 from tile_eg.transforms.packed_operand import offsets, place, strides
 
@@ -56,6 +57,8 @@ class Encoder:
         outs = "(ONil)"
         for name in reversed([self.term(t) for t in self.values.outputs]):
             outs = f"(OCons (gm {name}) {outs})"
+        for part, whole, row, col in parts_of_loads(self.names):
+            self.lines.append(f"(IsPart {self.names[part]} {self.names[whole]} {row} {col})")
         self.lines.append(f"(let $root {outs})")
         return self.lines
 

@@ -8,6 +8,7 @@ from typing import Any
 from tile_eg.egraph import Graph, Node
 from tile_eg.egraph.graph import Tile
 from tile_eg.ir.index import BLOCK, ONE, Expr, const, less, variables
+from tile_eg.ir.sampling import spread
 
 SAMPLE = 256  # blocks
 
@@ -35,7 +36,7 @@ def share(graph: Graph, node: Node) -> float:
 
     condition, v = needed(graph, node), graph.values
     loops = [loop for loop in v.trips if v.variables[loop] in variables(condition)]
-    axes: dict[str, Any] = {BLOCK: np.arange(0, v.blocks, max(1, v.blocks // SAMPLE))}
+    axes: dict[str, Any] = {BLOCK: np.array(spread(v.blocks, SAMPLE))}
     for n, loop in enumerate(loops):
         axes[v.variables[loop]] = np.arange(v.trips[loop]).reshape(-1, *[1] * (n + 1))
     runs = _runs(graph, loops, axes)

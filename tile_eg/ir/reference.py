@@ -7,7 +7,7 @@ valid elements that lie inside the tensor.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
 from itertools import product
 from types import MappingProxyType
@@ -32,14 +32,15 @@ WORDS = (I32, U32)
 
 
 def run_kernel(
-    kernel: kn.Kernel, inputs: Mapping[str, Array], written: Mapping[str, Array] = MappingProxyType({})
-) -> dict[str, Array]:
+    kernel: kn.Kernel, inputs: Mapping[str, Array], written: Mapping[str, Array] = MappingProxyType({}),
+    tiles: Collection[int] | None = None,
+) -> dict[str, Array]:  # fmt: skip
     """The outputs for these inputs, arrays of the tensors' shapes and dtypes. Elements of an output that the kernel does not
     write are NaN (zero where it adds), or what `inputs` gives for that output. Those that it writes are marked in the masks
-    `written`, by tensor name."""
+    `written`, by tensor name. `tiles` are numbers of those of the grid that are computed, where not all are."""
     arrays = initial(kernel, inputs)
     with np.errstate(all="ignore"):
-        for point in blocks(kernel.grid):
+        for point in blocks(kernel.grid, tiles):
             Block(arrays, written).run(kernel.body, point)
     return {t.name: arrays[t.name] for t in kernel.tensors if t.output}
 
@@ -64,11 +65,12 @@ def _initial(t: kn.Tensor, inputs: Mapping[str, Array], added: bool) -> Array:
     return np.full(t.shape, 0 if added else ar.nothing(dtype), dtype)
 
 
-def blocks(grid: tuple[tuple[str, int], ...]) -> Iterator[dict[str, int]]:
-    """Every block's grid variables, the first one fastest."""
+def blocks(grid: tuple[tuple[str, int], ...], tiles: Collection[int] | None = None) -> Iterator[dict[str, int]]:
+    """Every block's grid variables, the first one fastest; those of some `tiles` by their numbers."""
     names = [n for n, _ in grid]
-    for point in product(*(range(e) for _, e in reversed(grid))):
-        yield dict(zip(names, reversed(point), strict=True))
+    for number, point in enumerate(product(*(range(e) for _, e in reversed(grid)))):
+        if tiles is None or number in tiles:
+            yield dict(zip(names, reversed(point), strict=True))
 
 
 class Block:

@@ -14,6 +14,7 @@ from typing import Any
 from tile_eg.errors import Span
 from tile_eg.ir.index import BLOCK, Expr, evaluate
 from tile_eg.ir.kernel import Tensor
+from tile_eg.ir.sampling import spread
 from tile_eg.ir.sizes import Sizes
 from tile_eg.ops.types import DType
 
@@ -146,7 +147,7 @@ class Values:
         """The trips of a loop in a block, on average; of many blocks a sample is looked at."""
         if loop not in self.counts:
             return self.trips[loop]
-        sample = range(0, self.blocks, max(1, self.blocks // SAMPLE))
+        sample = spread(self.blocks, SAMPLE)
         return sum(self.trips_of(loop, b) for b in sample) / len(sample)
 
 

@@ -33,8 +33,9 @@ class WholeTile:
     result, from the operands' shapes and the numbers, or says what is wrong as a text. `types` are those of the first operand,
     `second` that of the other one where it has its own. `default` are the numbers
     that stand for those that are left out. `scratch` are the elements of the first one's dtype that the instruction
-    keeps beside its result, and `worked` those that it works through, from how many the result has. `moves`: where an element
-    goes does not depend on its value. `made_of_others`: it has no instruction; `frontend/ssa/pieces.py` makes it of gathers.
+    keeps beside its result, `doubled` that these are as many as the result has, and `worked` those that it works through, from
+    how many the result has. `moves`: where an element goes does not depend on its value. `made_of_others`: it has no instruction;
+    `frontend/ssa/pieces.py` makes it of gathers.
     """
 
     name: str
@@ -49,6 +50,7 @@ class WholeTile:
     scratch: Callable[[Numbers], int] = lambda numbers: 0
     moves: bool = False
     made_of_others: bool = False
+    doubled: bool = False
     worked: Callable[[int, Numbers], int] = lambda count, numbers: count
 
 
@@ -64,6 +66,10 @@ def _gathered(m: Any, x: Any, at: Any, base: int, _: int) -> Any:
 
 def _every(m: Any, x: Any, first: int, step: int) -> Any:
     return x.reshape(-1)[first::step]
+
+
+def _swapped(m: Any, x: Any, *_: int) -> Any:
+    return m.flip(x.reshape(-1, 2), 1).reshape(-1)
 
 
 def _sorted(m: Any, x: Any, count: int, keep: int) -> Any:
@@ -88,6 +94,11 @@ def _every_shape(shapes: tuple[Shape, ...], numbers: Numbers) -> Shape | str:
         return f"every second or fourth element can be taken, every(x, 1, 2), not steps of {step} from {first} on"
     count = prod(shapes[0])
     return (-(-(count - first) // step),) if first < count else f"there is no element {first} of {count}"
+
+
+def _swap_shape(shapes: tuple[Shape, ...], numbers: Numbers) -> Shape | str:
+    count = shapes[0][-1]
+    return shapes[0] if count % 2 == 0 else f"rows of {count} elements have no pairs"
 
 
 def _sort_shape(shapes: tuple[Shape, ...], numbers: Numbers) -> Shape | str:
@@ -173,6 +184,7 @@ WHOLE_TILES: dict[str, WholeTile] = {
         WholeTile("gather", _gathered, _gather_shape, 2, ("base",), (*WORDS, BF16), second=U32, moves=True),
         WholeTile("every", _every, _every_shape, 1, ("first", "step"), moves=True,
                   worked=lambda count, n: n[0] + (count - 1) * n[1] + 1),  # fmt: skip
+        WholeTile("swap_pairs", _swapped, _swap_shape, types=(F16, BF16, I16, U16), moves=True, doubled=True),
         WholeTile("sort", _sorted, _sort_shape, 1, ("count", "keep"), (F32,), default=_all, scratch=lambda n: 4 * padded(n[0]),
                   worked=lambda count, n: padded(n[0])),  # fmt: skip
         WholeTile("merge", _merged, _merge_shape, 2, types=(F32,), default=_pairs),

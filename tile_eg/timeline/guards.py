@@ -10,9 +10,10 @@ import numpy as np
 
 from tile_eg.ir.index import BLOCK, SUB, Expr, variables
 from tile_eg.ir.program import Instr, Loop, Node, Program, Tasks, When, walk
+from tile_eg.ir.sampling import spread
 from tile_eg.timeline.arrays import values
 
-SAMPLED_BLOCKS = 64
+SAMPLED_BLOCKS = 256
 
 
 @dataclass(frozen=True)
@@ -37,14 +38,23 @@ def loads(program: Program, at_once: int) -> Loads:
     tested = frozenset[str]().union(*(names for names in conditions if BLOCK in names)) - counted
     if program.blocks == 1 or not tested:
         return Loads(side_by_side, (0,))
-    step = max(1, program.blocks // SAMPLED_BLOCKS)
-    blocks = sorted({*range(side_by_side), *range(0, program.blocks, step), program.blocks - 1})
+    spread_out = spread(program.blocks, SAMPLED_BLOCKS)
+    blocks = sorted({*range(side_by_side), *spread_out, program.blocks - 1})
     env = {BLOCK: np.array(blocks), SUB: np.array(0)}
     work = sum((np.broadcast_to(_issued(nodes, env, tested), len(blocks)) for nodes in _streams(program)), np.zeros(1))
     first, most = work[:side_by_side], int(np.argmax(work))
     mean, heavy = float(first.sum() / max(1, first.max())), (0,) if work[0] == work[most] else (0, blocks[most])
-    sample = work[np.isin(blocks, range(0, program.blocks, step))]
-    return Loads(mean, heavy, float(sample.mean() / max(1, work[most])) if counted else 1.0)
+    if not counted or not work[most]:
+        return Loads(mean, heavy)
+    share = float(work[np.isin(blocks, spread_out)].mean() / work[most])
+    return Loads(_working(program.blocks, side_by_side, share), heavy, share)
+
+
+def _working(blocks: int, side_by_side: int, share: float) -> float:
+    """How many blocks work at a time, where one has `share` of the longest one's work on average, and cores take one after the
+    other: all work over the time from the longest block and the mean of the others that its core does."""
+    behind = -(-blocks // side_by_side) - 1
+    return min(side_by_side, blocks * share / (1 + behind * share))
 
 
 def counted_loops(program: Program) -> list[Loop]:

@@ -84,7 +84,7 @@ def _to_vector(storages: Storages, step: Step, term: Move) -> Instr:
     where = storages.schedule.graph.demands[step.node.cls]
     form = "flat" if where.share is None else "dual"
     return Instr(
-        term.instruction, storages.tile(step.dst), (storages.tile(step.srcs[0]),), where.tile.vrows, where.tile.vcols, form=form
+        term.instruction, storages.tile(step.dst), (storages.source(step, 0),), where.tile.vrows, where.tile.vcols, form=form
     )
 
 

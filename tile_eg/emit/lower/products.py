@@ -80,7 +80,7 @@ class Products:
         (m, n, k), (rows, cols, depth) = at, size
         a, b = self.l0[step.node.cls]
         ta, tb = self.pick[step.node.children[0]].payload[0].matmul or (False, False)
-        left, right = (self.storages.tile(s) for s in step.srcs[-2:])
+        left, right = (self.storages.source(step, i) for i in (-2, -1))
         source_a = _window(left, k, m) if ta else _window(left, m, k)
         source_b = _window(right, n, k) if tb else _window(right, k, n)
         c = self.storages.tile(step.dst)

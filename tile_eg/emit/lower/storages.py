@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tile_eg.chips import Chip
 from tile_eg.egraph import Demand
 from tile_eg.emit.lower.tasks import TaskLoop, counts
@@ -10,6 +12,7 @@ from tile_eg.extract.schedule import StorageId
 from tile_eg.ir.index import ONE, SUB, ZERO, Expr, const, less, maximum, minimum, var
 from tile_eg.ir.program import Buffer, Tile
 from tile_eg.ir.program.tasks import free_names
+from tile_eg.ops.physical import ALIASES
 from tile_eg.ops.types import Level
 
 
@@ -22,6 +25,7 @@ class Storages:
         self.tasks = TaskLoop.of(schedule)
         self.counts = counts(schedule)
         self.names = self._names()
+        self.parts = self._parts()
         self.dtypes = {t.name: t.dtype for t in self.values.in_gm}
         self.buffers = {
             sid: buffer_of(s, schedule.addresses[sid], self.names[sid])
@@ -48,6 +52,25 @@ class Storages:
         s = self.schedule.storages[sid]  # type: ignore[index]
         at = self.panels(s.region)[1] * (s.cols // s.ahead) if s.ahead > 1 else ZERO
         return Tile(self.names[sid], self._turn(s), col=at)  # type: ignore[index]
+
+    def source(self, step: Step, i: int) -> Tile:
+        """What a step reads as its i-th source: the whole current slot of a storage, or from where a part of that begins."""
+        whole = self.tile(step.srcs[i])
+        row, col = self.parts.get(step.node.children[i], (0, 0))
+        return replace(whole, row=whole.row + row, col=whole.col + col)
+
+    def _parts(self) -> dict[int, tuple[int, int]]:
+        """Where in the tile that holds it each class of a part begins."""
+        pick = {n.cls: n for n in self.schedule.nodes}
+        out: dict[int, tuple[int, int]] = {}
+        for n in self.schedule.nodes:
+            below = n
+            while below.op in ALIASES:
+                if below.op == "Part":
+                    row, col = out.get(n.cls, (0, 0))
+                    out[n.cls] = row + below.payload[0], col + below.payload[1]
+                below = pick[below.children[0]]
+        return out
 
     def _turn(self, s: Storage) -> Expr:
         """Which slot of a ring: its loop's trips, counted on from tile to tile where all tiles have as many."""

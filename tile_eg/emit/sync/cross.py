@@ -15,17 +15,18 @@ from dataclasses import dataclass
 from tile_eg.emit.sync.edges import Stream
 from tile_eg.emit.sync.needed import Pair
 from tile_eg.emit.sync.trace import Path, Site, SyncError
-from tile_eg.ir import machine
 from tile_eg.ir.program import AIC, AIV, Loop
 from tile_eg.ops.types import Level
 
-CROSS_IDS = len(machine.CROSS_IDS)
 FILLS = {Level.UB: AIC, Level.L1: AIV}  # who fills a buffer on chip in which the cores meet; the other may overwrite it then
 
 
 @dataclass(frozen=True)
 class CrossEdge:
-    """A counter: set by `pipe` of core `src` at one site, waited for by the other core. `ahead` sets stand before everything."""
+    """A counter: set by `pipe` of core `src` at one site, waited for by the other core. `ahead` sets stand before everything.
+
+    Edges with one number as `counter` share theirs (None: an edge has its own).
+    """
 
     buffer: str
     free: bool
@@ -34,6 +35,7 @@ class CrossEdge:
     set_at: Site
     wait_at: Site
     ahead: int = 0
+    counter: int | None = None
 
     @property
     def dst(self) -> str:

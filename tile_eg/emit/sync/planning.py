@@ -11,29 +11,19 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 
+from tile_eg.emit.sync.counters import share_counters
 from tile_eg.emit.sync.counts import checked, usual
-from tile_eg.emit.sync.cross import CROSS_IDS, CrossEdge, cross_edges
+from tile_eg.emit.sync.cross import CrossEdge, cross_edges
 from tile_eg.emit.sync.edges import Edge, Flag, Stream, candidates, join, join_outside, placed, reverse
 from tile_eg.emit.sync.ids import allocate
 from tile_eg.emit.sync.needed import Pair, Pairs, number
 from tile_eg.emit.sync.order import Op, Order, Verdict
 from tile_eg.emit.sync.placed import Placed, decided_by, outlined, with_flags
 from tile_eg.emit.sync.tasks import lengths, with_tiles
-from tile_eg.emit.sync.trace import Counts, Dependence, Env, FlagsRunOut, Instance, Layout, Path, Site, SyncError, Trace
+from tile_eg.emit.sync.trace import Counts, Dependence, Env, Instance, Layout, Path, Site, SyncError, Trace
 from tile_eg.emit.sync.walk import Walks
 from tile_eg.ir.machine import needs_barrier
-from tile_eg.ir.program import (
-    AIC,
-    AIV,
-    CrossSet,
-    CrossWait,
-    Instr,
-    Node,
-    PipeBarrier,
-    Program,
-    SetFlag,
-    WaitFlag,
-)
+from tile_eg.ir.program import AIC, AIV, CrossSet, CrossWait, Instr, Node, PipeBarrier, Program, SetFlag, WaitFlag
 from tile_eg.ir.sharing import once
 from tile_eg.timeline.expressions import compiled
 
@@ -208,8 +198,8 @@ def _site_ops(plan: _Plan, core: str) -> dict[Site, list[tuple[int, Flag | Op]]]
 
 
 def _cross_places(plan: _Plan, n: int, c: CrossEdge, core: str) -> list[tuple[Site, int, Op]]:
-    key = ("cross", n)
-    put, take = Op("cross_set", core, c.pipe, key, key), Op("cross_wait", core, "", key, key)
+    key, flag = ("cross", n), ("cross", n if c.counter is None else c.counter)
+    put, take = Op("cross_set", core, c.pipe, flag, key), Op("cross_wait", core, "", flag, key)
     if core == c.src:
         return [(plan.streams[core].start, 0, put)] * c.ahead + [(c.set_at, 2, put)]
     return [(c.wait_at, 3, take)] + [(plan.streams[core].end, 5, take)] * c.ahead
@@ -338,10 +328,16 @@ def _allocate(plans: list[_Plan]) -> dict[Key, int]:
     unordered = plan.between.open(order, verdict)
     if unordered or verdict.faults:
         raise SyncError(_complaint(plan, unordered, verdict))
-    if len(plan.cross) > CROSS_IDS:
-        raise FlagsRunOut(f"{len(plan.cross)} cross-core counters are needed, there are {CROSS_IDS}")
+    counters = share_counters(plan.cross, lambda: all(_in_order(p) for p in plans))
     out: dict[Key, int] = {("edge", n): base for n, base in enumerate(bases)}
-    return out | {("cross", n): n for n in range(len(plan.cross))}
+    return out | {("cross", n): counter for n, counter in enumerate(counters)}
+
+
+def _in_order(plan: _Plan) -> bool:
+    """Whether its flags order everything, and are set and waited for in turn."""
+    order = _same_order(plan)
+    verdict = order.replay()
+    return not verdict.faults and not plan.between.open(order, verdict)
 
 
 def _guarded(plan: _Plan, a: Instance, b: Instance) -> bool:

@@ -24,6 +24,7 @@ from tile_eg.frontend.ssa.expressions import Expressions
 from tile_eg.frontend.ssa.fold import Varying
 from tile_eg.frontend.ssa.interleaved import interleaved
 from tile_eg.frontend.ssa.narrowed_loops import NarrowedLoops
+from tile_eg.frontend.ssa.pairs import paired
 from tile_eg.frontend.ssa.planes import without_planes
 from tile_eg.frontend.ssa.regions import Env
 from tile_eg.frontend.ssa.tiles import tile_shape
@@ -40,7 +41,7 @@ MOST_ELEMENTS = 1 << 13
 def to_values(kernel: kn.Kernel) -> Values:
     """The kernel's meaning as value terms. Raises TileError for what is not supported yet."""
     with in_source(kernel.source, kernel.file):
-        return Converter(composed(interleaved(turned(without_planes(kernel))))).values()
+        return Converter(composed(interleaved(turned(paired(without_planes(kernel)))))).values()
 
 
 class Converter(Expressions):
