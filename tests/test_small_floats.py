@@ -171,7 +171,10 @@ def test_a_kept_kernel_for_a_chip_without_them_says_so() -> None:
         kept("float8_e4m3", "910B2")(32, 64, 96).planned()
 
 
-@pytest.mark.parametrize(("name", "said"), [("mxfp8", "MmadMx"), ("float4_e2m1", "floats of 4 bits"), ("float8_e3m4", "no float of 8 bits has this")])
+REFUSED = [("mxfp8", "MmadMx"), ("float4_e2m1", "floats of 4 bits"), ("float8_e3m4", "no float of 8 bits has this")]
+
+
+@pytest.mark.parametrize(("name", "said"), REFUSED)
 def test_other_small_floats_are_refused_by_name(name: str, said: str) -> None:
     with pytest.raises(TileError, match=said):
         kept(name, "950")(32, 64, 96)
