@@ -327,7 +327,7 @@ EXAMPLES: list[Example] = [
         tried=[{"B": 1, "S": 3, "H": 16, "N": 128, "K": 64, "C": 64, "R": 16},
                {"B": 2, "S": 2, "H": 32, "N": 90, "K": 40, "C": 64, "R": 64}],
         real={"DeepSeek V3.2, 1K tokens of 32K, 64 heads":
-              {"B": 1, "S": 1024, "H": 64, "N": 32768, "K": 2048, **MLA, "BN": 128}},
+              {"B": 1, "S": 1024, "H": 64, "N": 32768, "K": 2048, **MLA, "BN": 96}},
         bound=sparse_bound, slack=GATHER,
         schedule="the cube core reads the indices and copies each row to L1, once for each of the two products",
         held="MTE2 copies each row to L1 twice, in 36 cycles whatever its length, as a part of a tile's columns is loaded by "
