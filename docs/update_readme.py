@@ -3,6 +3,7 @@
     <!-- file: examples/gemm.tile -->                    a file of the project
     <!-- output: tile-eg explain examples/gemm.tile -->  what a command prints
     <!-- output: tile-eg emit examples/gemm.tile; lines 10-40 -->
+    <!-- output: python docs/porting/add.py -->          what a script prints
     <!-- output: tile-eg explain examples/gemm.tile; until search -->    what stands before that line
 
 The page of errors is made whole from tests/errors/gallery. `python docs/update_readme.py` rewrites the pages; a test compares
@@ -15,13 +16,14 @@ import contextlib
 import io
 import os
 import re
+import runpy
 import shlex
 import textwrap
 import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
-PAGES = (ROOT / "README.md", ROOT / "docs" / "search.md")
+PAGES = (ROOT / "README.md", ROOT / "docs" / "search.md", ROOT / "docs" / "porting.md")
 GALLERY = ROOT / "tests" / "errors" / "gallery"
 ERRORS = ROOT / "docs" / "errors.md"
 ABOUT_ERRORS = """# Errors
@@ -97,8 +99,9 @@ def _output(command: str) -> str:
     from tile_eg.cli.app import run
 
     out = io.StringIO()
+    program, *arguments = shlex.split(command)
     with contextlib.chdir(ROOT), contextlib.redirect_stdout(out):
-        code = run(shlex.split(command)[1:])
+        code = run(arguments) if program == "tile-eg" else runpy.run_path(*arguments, run_name="__main__") and 0
     if code:
         raise SystemExit(f"{command}: exit code {code}")
     return out.getvalue()

@@ -1,4 +1,4 @@
-"""What the README and the page on the search show is what comes out: every marked block is compared with its file or command."""
+"""What pages show is what comes out: every marked block is compared with its file or command."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_the_page_of_errors_is_up_to_date(updater: ModuleType) -> None:
     assert updater.errors_page() == updater.ERRORS.read_text(), "run `make readme`"
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/search.md"])
+@pytest.mark.parametrize("page", ["README.md", "docs/search.md", "docs/porting.md"])
 def test_every_path_that_a_page_links_to_is_there(page: str) -> None:
     text = re.sub(r"^```.*?^```", "", (ROOT / page).read_text(), flags=re.M | re.S)
     links = [t for t in re.findall(r"\]\(([^)#]+)\)", text) if "://" not in t]

@@ -15,13 +15,14 @@ from typing import TYPE_CHECKING, Any
 from tile_eg.version import __version__
 
 if TYPE_CHECKING:
+    from tile_eg.cache import cached, get_cache_dir, set_cache_dir
     from tile_eg.errors import TileError
     from tile_eg.jit import CompiledKernel as JITKernel
     from tile_eg.jit import compile, jit, load
-    from tile_eg.jit.process_cache import cache, disable_cache, enable_cache
+    from tile_eg.jit.process_cache import disable_cache, enable_cache
     from tile_eg.jit.profiling import Profiler, TensorSupplyType
     from tile_eg.jit.switches import PassConfigKey, set_log_level
-    from tile_eg.jit.tuning import autotune
+    from tile_eg.jit.tuning import autotune, tune
     from tile_eg.language.data_type import DataType
     from tile_eg.math import cdiv, next_power_of_2
     from tile_eg.search.compiler import Lowered, lower
@@ -30,6 +31,7 @@ _HOME = {
     "jit": "tile_eg.jit",
     "compile": "tile_eg.jit",
     "autotune": "tile_eg.jit.tuning",
+    "tune": "tile_eg.jit.tuning",
     "Profiler": "tile_eg.jit.profiling",
     "TensorSupplyType": "tile_eg.jit.profiling",
     "set_log_level": "tile_eg.jit.switches",
@@ -38,14 +40,19 @@ _HOME = {
     "next_power_of_2": "tile_eg.math",
     "load": "tile_eg.jit",
     "PassConfigKey": "tile_eg.jit.switches",
-    "cache": "tile_eg.jit.process_cache",
+    "cached": "tile_eg.cache",
+    "get_cache_dir": "tile_eg.cache",
+    "set_cache_dir": "tile_eg.cache",
     "disable_cache": "tile_eg.jit.process_cache",
     "enable_cache": "tile_eg.jit.process_cache",
     "lower": "tile_eg.search.compiler",
     "Lowered": "tile_eg.search.compiler",
     "TileError": "tile_eg.errors",
 }
-_MODULES = ("autotuner", "carver", "engine", "intrinsics", "language", "math", "profiler", "rules", "torch", "utils")
+_MODULES = (
+    "autotuner", "cache", "carver", "engine", "intrinsics", "language", "math", "profiler", "rules", "torch", "transform",
+    "utils",
+)  # fmt: skip
 _NOT_HERE = {
     "tvm": "tile_eg builds on no TVM; tile_eg.DataType tells the bits of a dtype",
     "Layout": "where a tile lies, and how, is found",
@@ -64,12 +71,14 @@ __all__ = [
     "autotune",
     "autotuner",
     "cache",
+    "cached",
     "carver",
     "cdiv",
     "compile",
     "disable_cache",
     "enable_cache",
     "engine",
+    "get_cache_dir",
     "intrinsics",
     "jit",
     "language",
@@ -79,7 +88,10 @@ __all__ = [
     "next_power_of_2",
     "profiler",
     "rules",
+    "set_cache_dir",
     "set_log_level",
+    "transform",
+    "tune",
     "utils",
 ]
 

@@ -239,10 +239,9 @@ EXAMPLES: list[Example] = [
         HEADS, heads, "heads of a tile of positions one after the other; its cosines and sines stay in UB", NEAR,
     ),
     Example(
-        "rope/rope_pairs", rope_pairs, [{"S": 64, "H": 2, "D": 128}, {"S": 5, "H": 3, "D": 64, "BS": 1}], HEADS, heads,
-        "every second element is taken out of a head, and one gather puts the turned pairs together again", NEAR,
-        held="V: elements in turns take slow instructions, one for each half of a head, and a gather; pairs of halves that are "
-        "turned as numbers of 32 bits, by shifts, would mend it. BS has to divide S: no tile that is cut off is gathered from",
+        "rope/rope_pairs", rope_pairs, POSITIONS, HEADS, heads,
+        "each head as it is, and with the elements of its pairs in each other's place; cosines and sines, each twice, are "
+        "gathered once for the heads of a tile of positions", NEAR,
     ),
     Example(
         "rope/qkv_rope", qkv_rope,

@@ -16,7 +16,7 @@ from tile_eg.errors import TileError
 from tile_eg.ir.program import Program
 from tile_eg.search import search_options
 from tile_eg.search.compiler import Lowered, lower
-from tile_eg.timeline.instruction import Work
+from tile_eg.timeline.work import Work
 
 GEMM = Path(__file__).parents[2] / "examples" / "gemm.tile"
 EXP = Path(__file__).parents[2] / "examples" / "gemm_exp.tile"

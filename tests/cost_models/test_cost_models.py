@@ -13,7 +13,8 @@ from tile_eg.ir.index import const
 from tile_eg.ir.program import Buffer, Instr, Program, Tile
 from tile_eg.ops.types import F16, F32, Level
 from tile_eg.timeline.engine import run
-from tile_eg.timeline.instruction import Work, cycles
+from tile_eg.timeline.instruction import cycles
+from tile_eg.timeline.work import Work
 
 CHIP = load_chip()
 

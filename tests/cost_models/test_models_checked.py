@@ -9,7 +9,8 @@ import pytest
 from tests.cost_models.test_cost_models import CHIP, exps
 from tile_eg.cost_models import named, node_cost, predicted, rank_model, search_model
 from tile_eg.errors import TileError
-from tile_eg.timeline.instruction import Work, cycles
+from tile_eg.timeline.instruction import cycles
+from tile_eg.timeline.work import Work
 
 COPY = Work("gm_to_l1", 128, 64)
 

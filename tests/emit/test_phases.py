@@ -15,7 +15,7 @@ from tile_eg.extract import extract
 from tile_eg.frontend.ssa import to_values
 from tile_eg.ir.program import AIC, AIV, Program, SyncAll, When
 from tile_eg.ir.program.parser import parse_program
-from tile_eg.search.planned import plan_schedule
+from tile_eg.search.planning import plan_schedule
 from tile_eg.transforms.split_k import added, in_parts
 
 PRODUCT = """

@@ -20,7 +20,8 @@ from tile_eg.ir.index import ZERO, evaluate, variables
 from tile_eg.ir.program import Instr, Loop, Program, SetFlag, WaitFlag, walk
 from tile_eg.ir.program.parser import parse_program
 from tile_eg.search.compiler import meaning
-from tile_eg.search.planned import Planned, plan_schedule
+from tile_eg.search.planned import Planned
+from tile_eg.search.planning import plan_schedule
 from tile_eg.timeline.engine import run
 
 GEMM = """

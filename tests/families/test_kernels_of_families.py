@@ -25,7 +25,11 @@ from tile_eg.report.compare import absolute_error, compare
 ROUNDED_TWICE = 1e-7
 """The formulas in NumPy take constants as they are written; a kernel has them in f32."""
 ALL = [pytest.param(e, id=e.file) for e in EXAMPLES]
-CASES = [pytest.param(e, sizes, id=f"{e.file}-{'x'.join(str(v) for v in sizes.values())}") for e in EXAMPLES for sizes in e.tried]
+CASES = [
+    pytest.param(e, sizes, id=f"{e.file}-{'x'.join(map(str, sizes.values()))}", marks=[pytest.mark.long] if e.lengthy else [])
+    for e in EXAMPLES
+    for sizes in e.tried
+]
 
 
 def numbers(array: np.ndarray) -> np.ndarray:

@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 from tile_eg.errors import TileError
+from tile_eg.frontend.ssa import to_values
 from tile_eg.frontend.text import load_text
+from tile_eg.ir.values import made_of
 from tile_eg.report.compare import compare
 from tile_eg.search.compiler import expected, lower
 
@@ -52,3 +54,47 @@ def test_without_a_number_beyond_the_end_the_way_out_is_named() -> None:
     said = str(caught.value)
     assert "of a tile that a tensor's end cuts off" in said and "lies beyond its end: pad(A[i, j], 0)" in said
     assert "the tile of `cumsum`" not in said
+
+
+ROWS = """
+kernel rows[M=64, N=40](X: f32[M, N]) -> Y: f32[M, N] {
+  grid bx = ceildiv(N, 16)
+  shared x: f32[8, 16], y: f32[8, 16]
+  for k in serial(M // 8) {
+    for t in serial(8) {
+      x = X[k*8, bx*16]
+      y[t, :] = colsum(x * (t + 1))
+    }
+    Y[k*8, bx*16] = y
+  }
+}
+"""
+
+
+def test_a_row_of_a_tile_that_is_cut_off_is_put_into_its_place() -> None:
+    kernel = load_text(ROWS).instantiate()
+    assert "choose_at" not in {t.op for t in made_of(to_values(kernel).outputs)}
+    x = np.random.default_rng(1).integers(-4, 5, (64, 40)).astype(np.float32)
+    sums = x.reshape(8, 8, 40).sum(axis=1)
+    want = sums[:, None] * np.arange(1, 9, dtype=np.float32)[:, None]
+    np.testing.assert_array_equal(lower(kernel).run({"X": x}).outputs["Y"], want.reshape(64, 40))
+
+
+STENCIL = """
+kernel stencil[M=37, N=200](X: f32[M, N]) -> Y: f32[M, N] {
+  grid (bx, by) = (ceildiv(M, 8), ceildiv(N, 128))
+  shared x: f32[10, 130], y: f32[8, 128]
+  x = pad(X[bx*8 - 1, by*128 - 1], 0)
+  parallel (i, j) in (8, 128) { y[i, j] = x[i, j + 1] + x[i + 2, j + 1] - x[i + 1, j] }
+  Y[bx*8, by*128] = y
+}
+"""
+
+
+def test_windows_of_the_same_columns_are_loaded_together() -> None:
+    kernel = load_text(STENCIL).instantiate()
+    loaded = sorted((t.rows, t.cols) for t in made_of(to_values(kernel).outputs) if t.op == "load")
+    assert loaded == [(8, 128), (10, 128)]
+    x = np.random.default_rng(1).integers(-4, 5, (37, 200)).astype(np.float32)
+    p = np.pad(x, 1)
+    np.testing.assert_array_equal(lower(kernel).run({"X": x}).outputs["Y"], p[:-2, 1:-1] + p[2:, 1:-1] - p[1:-1, :-2])

@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import csv
 import json
+import warnings
 from pathlib import Path
 
 import pytest
 
 from benchmarks.validate.own import learn, own_rows, shown
 from tests.npu.cann import StandIn
+from tests.npu.kernels import doubled, matrix
 from tile_eg.cli.app import run
 from tile_eg.cli.bench import COLUMNS
 from tile_eg.cost_models.table import Table
 from tile_eg.errors import TileError
+from tile_eg.jit.measured import ESTIMATED
+from tile_eg.npu.arrays import array
 from tile_eg.npu.bench import kept
+from tile_eg.npu.launcher import Launcher
+from tile_eg.profiler import do_bench
 
 KERNEL = """\
 kernel scaled[M=64](X: f32[M, 64]) -> Y: f32[M, 64] {
@@ -78,6 +84,56 @@ def test_an_event_that_fails_is_named(npu: StandIn, kernel: Path, capsys: Captur
     npu.fail("aclrtEventElapsedTime", 107006)
     assert run(["bench", str(kernel), "--launches", "3", "--warmup", "0"]) == 1
     assert "read the time between two events: ACL gives 107006" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("step", ["aclrtCreateEventWithFlag", "aclrtRecordEvent", "aclrtEventElapsedTime"])
+def test_a_measurement_that_fails_gives_its_events_back(npu: StandIn, kernel: Path, step: str) -> None:
+    made, given = npu.calls("aclrtCreateEventWithFlag"), npu.calls("aclrtDestroyEvent")
+    npu.fail(step, 107006)
+    assert run(["bench", str(kernel), "--launches", "3", "--warmup", "0"]) == 1
+    failed = step == "aclrtCreateEventWithFlag"
+    assert npu.calls("aclrtCreateEventWithFlag") - made - failed == npu.calls("aclrtDestroyEvent") - given
+
+
+def test_do_bench_measures_what_runs_on_the_device(npu: StandIn) -> None:
+    x, before = array(matrix(64, 96)), npu.calls("aclrtLaunchKernelWithHostArgs")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = do_bench(lambda: doubled()(x), _n_warmup=2, _n_repeat=3)
+    assert npu.calls("aclrtLaunchKernelWithHostArgs") - before == 1 + 2 + 3
+    assert isinstance(found, float) and found != doubled().predicted_ms
+
+
+def test_do_bench_calls_as_often_as_fills_the_time(npu: StandIn, monkeypatch: pytest.MonkeyPatch) -> None:
+    x, before = array(matrix(64, 96)), npu.calls("aclrtLaunchKernelWithHostArgs")
+    monkeypatch.setattr(Launcher, "elapsed", lambda *_: 2000.0)
+    assert do_bench(lambda: doubled()(x), warmup=8, rep=20) == 2.0
+    assert npu.calls("aclrtLaunchKernelWithHostArgs") - before == 1 + ESTIMATED + 4 + 10
+
+
+def test_do_bench_gives_the_time_that_is_asked_for(npu: StandIn, monkeypatch: pytest.MonkeyPatch) -> None:
+    x, times = array(matrix(64, 96)), {}
+
+    def bench(**asked: object) -> object:
+        times["left"] = [1000.0, 2000.0, 6000.0]
+        return do_bench(lambda: doubled()(x), _n_warmup=1, _n_repeat=3, **asked)
+
+    monkeypatch.setattr(Launcher, "elapsed", lambda *_: times["left"].pop(0))
+    assert [bench(return_mode=mode) for mode in ("mean", "median", "min", "max")] == [3.0, 2.0, 1.0, 6.0]
+    assert bench(quantiles=[0.5]) == 2.0 and bench(quantiles=[0.0, 1.0]) == [1.0, 6.0]
+
+
+def test_do_bench_refuses_a_call_that_is_half_on_the_device(npu: StandIn) -> None:
+    x = matrix(64, 96)
+    on_device = array(x)
+    with pytest.raises(TileError, match="the kernels of this call run on npu:0 and the simulator"):
+        do_bench(lambda: (doubled()(on_device), doubled()(x)))
+
+
+def test_a_profiler_measures_inputs_that_lie_on_the_device(npu: StandIn) -> None:
+    before = npu.calls("aclrtLaunchKernelWithHostArgs")
+    assert doubled().get_profiler().do_bench(input_tensors=[array(matrix(64, 96))], n_repeat=2) > 0
+    assert npu.calls("aclrtLaunchKernelWithHostArgs") - before == 1 + 1 + 2
 
 
 def test_doctor_finds_the_chip_through_acl(npu: StandIn, capsys: Captured) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import os
 import re
 import shutil
 import subprocess
@@ -84,6 +85,14 @@ def test_a_truncated_entry_of_the_cache_is_made_again(objects: Path, source: Cal
     whole = made.read_bytes()
     made.write_bytes(whole[:100])
     assert source().read_bytes() == whole
+
+
+def test_launchers_of_former_versions_do_not_pile_up(objects: Path, npu: StandIn) -> None:
+    for n in range(10):
+        build.user_cache().write(f"npulauncher-{n}", b"of a former version")
+        os.utime(objects / f"npulauncher-{n}", (n, n))
+    assert build.launcher(Cann(npu.home)).is_file()
+    assert len(list(objects.glob("npulauncher-*"))) == build.MOST_LAUNCHERS
 
 
 def test_two_processes_that_build_one_object_make_it_once(npu: StandIn, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

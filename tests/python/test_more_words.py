@@ -116,6 +116,23 @@ def test_a_kernel_that_prints_is_done_in_order(capfd: pytest.CaptureFixture[str]
     assert (found == x + 1).all() and "done 7" in capfd.readouterr().out
 
 
+def test_an_element_is_printed_once_it_is_loaded(capfd: pytest.CaptureFixture[str]) -> None:
+    with pytest.warns(match="the search has no form for T.printf"):
+        run('T.printf("first %f\\n", a[0, 0])\nT.copy(a, y)', np.full((8, 64), 2.5, np.float32), out=(8, 64))
+    assert "first 2.5" in capfd.readouterr().out
+
+
+@KINDS
+@pytest.mark.parametrize("mode", ["FLOOR", "CEIL", "TRUNC", "ROUND", "ODD"])
+def test_a_cast_to_short_floats_rounds_as_it_says(mode: str, scope: bool) -> None:
+    x = np.array([[1 + 2**-12, -1 - 2**-12, 1 + 3 * 2**-11, 0.5]] * 16, np.float32).reshape(1, 64)
+    up, down = 1 + 2**-10, 1.0
+    found = run(f'T.tile.cast(y, a, "CAST_{mode}", 64)', x, out=(1, 64), dtype="float16", scope=scope)
+    want = {"FLOOR": (down, -up, 1 + 2**-10), "CEIL": (up, -down, 1 + 2**-9), "TRUNC": (down, -down, 1 + 2**-10),
+            "ROUND": (down, -down, 1 + 2**-9), "ODD": (up, -up, 1 + 2**-10)}[mode]  # fmt: skip
+    assert found[0, :4].tolist() == [*want, 0.5]
+
+
 @KINDS
 def test_an_assertion_about_the_block(scope: bool) -> None:
     x = floats(8, 64)

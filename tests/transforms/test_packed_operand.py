@@ -8,10 +8,11 @@ from hypothesis import strategies as st
 
 from tests.extract.kernels import CHIP, kernel
 from tile_eg.egraph import saturate
+from tile_eg.egraph.view import packed
 from tile_eg.frontend.ssa import to_values
 from tile_eg.ir.index import BLOCK, const, evaluate, var
 from tile_eg.ir.values import Values
-from tile_eg.transforms.packed_operand import copyable, place, together, with_strips
+from tile_eg.transforms.packed_operand import copyable, place, together, with_all_strips, with_strips, without_strips
 
 GEMM = """
 kernel gemm[M=4608, N=256, K=256, BM=16, BN=128, BK=64](A: f16[M, K], B: f16[K, N]) -> C: f16[M, N] {
@@ -47,8 +48,11 @@ def test_tiles_that_move_along_their_rows_may_be_copied_where_no_tile_of_a_trip_
 
 def test_several_operands_are_offered_together_and_each_alone():
     assert together(copyable(values(BOTH_DOWN), 512)) == ["A and B", "A", "B"]
-    found = with_strips(values(BOTH_DOWN), "A and B")
+    v = values(BOTH_DOWN)
+    found = with_all_strips(v, ["A", "B"])
     assert found.strips == {"A": "A_strips", "B": "B_strips"}
+    assert with_strips(v, found, "B").strips == {"B": "B_strips"}
+    assert without_strips(found) == v
 
 
 @pytest.mark.parametrize(
@@ -91,8 +95,10 @@ def test_the_grid_offers_the_copy_where_cores_go_through_many_tiles():
     assert (offered(4608), offered(128)) == ([("B",)], [])
 
 
-def test_a_kernel_with_strips_may_load_from_them():
-    graph = saturate(with_strips(values(), "B"), CHIP)
+def test_one_e_graph_serves_the_kernel_with_strips_and_the_one_without():
+    plain = saturate(values(), CHIP)
+    assert not [n for n in plain.nodes if n.op == "GmToL1Strips"]
+    graph = packed(plain, "B")
     loads = [n for n in graph.nodes if n.op == "GmToL1Strips"]
     assert {n.payload[0] for n in loads} == {"B_strips"}
     assert {n.op for n in graph.classes[loads[0].cls]} == {"GmToL1", "GmToL1Strips"}

@@ -20,6 +20,9 @@ NO_TABLES = {
     "310p": "architecture 2002", "310b": "architecture 3002", "910a": "the first 910", "9109362": "the smaller die of 910C",
 }  # fmt: skip
 COMPILED = "dav-2201"
+OWN = ".toml"
+_KNOWN: dict[str, Chip] = {}
+"""Chips of files of a user's, by name."""
 _ELEMENT_BYTES = {"half": 2, "float": 4}
 
 
@@ -37,8 +40,15 @@ def _stems() -> tuple[str, ...]:
 
 
 def load_chip(name: str = DEFAULT_CHIP) -> Chip:
-    """The chip called `name` ("910B2", "Ascend910B2", "910_9391"; upper or lower case). TileError lists the known ones."""
+    """The chip called `name` ("910B2", "Ascend910B2", "910_9391"; upper or lower case). TileError lists the known ones.
+
+    A name that ends in .toml is a file of one's own, whose `base` is one of these; this process then knows its chip by name.
+    """
+    if name.endswith(OWN):
+        return _own(FilePath(name))
     key = _key(name)
+    if key in _KNOWN:
+        return _KNOWN[key]
     for stem in _stems():  # by its own name a chip is found without reading the others' tables
         if key == _key(stem) and "name" in _tables(stem):
             return _load(stem)
@@ -70,6 +80,46 @@ def _tables(name: str) -> Mapping[str, Any]:
     """A chip's tables over those of its base; shared by all who ask, so nobody changes them."""
     tables = tomllib.loads(FilePath(__file__).parent.joinpath(f"{name}.toml").read_text("utf-8"))
     return _merge(_tables(tables.pop("base")), tables) if "base" in tables else tables
+
+
+def tables_of(name: str) -> dict[str, Any]:
+    """The numbers of a known chip as its file has them, over those of its base: a copy that may be changed."""
+    chip = load_chip(name)
+    stem = next(s for s in known_chips(None) if _load(s) is chip)
+    return _copied(_tables(stem))
+
+
+def _copied(table: Mapping[str, Any]) -> dict[str, Any]:
+    return {k: _copied(v) if isinstance(v, Mapping) else v for k, v in table.items()}
+
+
+def chip_of(tables: Mapping[str, Any]) -> Chip:
+    """A chip with these numbers. KeyError or TypeError where some are missing or unknown."""
+    return _chip(tables)
+
+
+def _own(path: FilePath) -> Chip:
+    """The chip of a file of a user's. TileError where it cannot be read, or is none."""
+    try:
+        tables = tomllib.loads(path.read_text("utf-8"))
+        base = tables.pop("base")
+        found = _chip(_merge(tables_of(base), tables))
+    except OSError as error:
+        raise TileError(f"cannot read the chip '{path}': {error.strerror or error}") from None
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        help = "a chip of your own has base, name, names, source, and the tables of tile_eg/chips that differ from its base's"
+        raise TileError(f"'{path}' is no chip: {type(error).__name__}: {error}", help=help) from None
+    if any(_key(found.name) in map(_key, _load(k).names) or _key(found.name) == _key(k) for k in known_chips(None)):
+        raise TileError(f"'{path}' is called {found.name}, as a chip of tile_eg is", help="give it a name of its own")
+    held = _KNOWN.get(_key(found.name))
+    if held is not None and _numbers(held) == _numbers(found):
+        return held  # two loads of one name give the same object
+    _KNOWN[_key(found.name)] = found
+    return found
+
+
+def _numbers(chip: Chip) -> str:
+    return repr({f: getattr(chip, f) for f in chip.__dataclass_fields__})
 
 
 def _merge(below: Mapping[str, Any], above: Mapping[str, Any]) -> Mapping[str, Any]:

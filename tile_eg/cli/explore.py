@@ -46,6 +46,7 @@ def alternatives(
 
     measures = [m.strip() for m in pareto.split(",")] if pareto is not None else []
     kernel = kernel_of(file, sizes, options.searched(schedule))
+    search = sources.tuned_before(kernel, chip, search)
     show(str(alternatives(kernel, chip or DEFAULT_CHIP, search=search, k=k, pareto=measures)))
 
 
@@ -80,10 +81,12 @@ def diff(
         return 0
     if right is None:
         raise TileError(f"{left} and which other schedule?", help="tile-eg alternatives FILE numbers them")
-    a, b = schedules_numbered([left, right], kernel_of(file, sizes, searched=True), chip or DEFAULT_CHIP, search)
+    kernel = kernel_of(file, sizes, searched=True)
+    search = sources.tuned_before(kernel, chip, search)
+    a, b = schedules_numbered([left, right], kernel, chip or DEFAULT_CHIP, search)
     if where:
         with shown_progress():
-            return _told(two_schedules(a, b, kernel_of(file, sizes, searched=True)))
+            return _told(two_schedules(a, b, kernel))
     show(str(SideBySide(a, b, columns)))
     return 0
 
@@ -103,7 +106,7 @@ def both_of(file: Path, sizes: list[str] | None, chip: str, search: SearchOption
         raise TileError(f"'{file}' has no flags, barriers or scopes: all of it is found", help=help)
     kernel = sources.read(file, given, searched=True)
     assert isinstance(kernel, Kernel)
-    found = lower(kernel, chip, search=search)
+    found = lower(kernel, chip, search=sources.tuned_before(kernel, chip, search))
     return planned_kept(held, chip), found
 
 

@@ -24,6 +24,7 @@ from tile_eg.jit.kernel_cache import Texts
 from tile_eg.report.text import size
 from tile_eg.search import SearchOptions
 from tile_eg.search.compiler import Lowered, Planned
+from tile_eg.search.tuned_file import path_of
 
 NoCache = Annotated[bool, typer.Option("--no-cache", help="Compile, whether or not it was done before.")]
 
@@ -90,7 +91,7 @@ class Wanted:
 
     def compiled(self) -> Planned:
         """The kernel, compiled now and kept for later."""
-        planned = sources.compile_held(self.held, self.chip, self.search, self.number)
+        planned = sources.compile_held(self.held, self.chip, self.settled, self.number)
         if self._name and isinstance(planned, Lowered) and self._text in (None, planned.kernel.source):
             kernel_cache.keep(self._name, planned)
         return planned
@@ -111,7 +112,14 @@ class Wanted:
             kernel = self.held
         else:
             kernel = str(self.file), self._text, tuple(sorted(imported_texts(self._text, str(self.file)).items())), given
-        return kernel_cache.name_of(kernel, self.chip or DEFAULT_CHIP, self.search)
+        return kernel_cache.name_of(kernel, self.chip or DEFAULT_CHIP, self.settled)
+
+    @cached_property
+    def settled(self) -> SearchOptions:
+        """The options with the schedule that was tuned for the kernel, if there is one; without such a file no text is read."""
+        if self.file.suffix == ".tile" and not path_of(str(self.file)).exists():
+            return self.search
+        return sources.tuned_before(self.held, self.chip, self.search)
 
 
 def cache(

@@ -16,34 +16,83 @@ from tile_eg.ir.kernel import Kernel
 
 def compare_models(
     files: Annotated[
-        list[Path],
-        typer.Argument(metavar="FILE...", help="Kernels: .tile text, or .py modules with one kernel, which are executed."),
-    ],
+        list[Path] | None,
+        typer.Argument(metavar="[FILE]...", help="Kernels: .tile text, or .py modules with one kernel, which are executed."),
+    ] = None,
+    data: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="A dataset of schedules, in place of kernels: models are taught by folds.")
+    ] = None,
     models: Annotated[str, typer.Option(metavar="NAMES", help="Separated by commas.")] = "roofline,analytic,timeline",
+    folds: Annotated[
+        str, typer.Option(metavar="kernel|case|none", help="With --data: what a model is not taught before it is judged on it.")
+    ] = "kernel",
+    judge: Annotated[
+        str | None, typer.Option(metavar="KERNELS", help="With --data: teach on all kernels but these, and judge on these.")
+    ] = None,
+    best_of: Annotated[int, typer.Option(min=1, metavar="NUMBER", help="With --data: of how many the best is taken.")] = 5,
     chip: Annotated[str | None, typer.Option("--chip", metavar="NAME", help="The chip; `tile-eg chips` lists them.")] = None,
     sizes: Annotated[list[str] | None, typer.Option("--set", metavar="NAME=NUMBER", help="A size of every kernel.")] = None,
     k: Annotated[int, typer.Option("-k", min=1, metavar="NUMBER", help="How many of the best schedules.")] = 6,
     random: Annotated[int, typer.Option(min=0, metavar="NUMBER", help="How many random schedules besides.")] = 6,
     csv: Annotated[Path | None, typer.Option(metavar="OUT", help="Write the numbers there, as CSV.")] = None,
+    schedules: Annotated[Path | None, typer.Option(metavar="OUT", help="Write every schedule's numbers there, as CSV.")] = None,
     plot: Annotated[Path | None, typer.Option(metavar="OUT", help="Draw every schedule there: .png, .svg or .pdf.")] = None,
 ) -> None:
-    """Holds cost models against the timeline.
+    """Holds cost models against the timeline, or against the times of a dataset.
 
-    Every model orders the same schedules of each kernel. Shown are the rank correlation with the timeline, the regret of the
-    model's choice (how much slower than the best it runs), and the seconds it took.
+    Every model orders the same schedules of each kernel. Shown are the rank correlation with the truth, the regret of the model's
+    choice (how much slower than the best it runs), and the seconds it took; of a dataset with 95 % intervals, and models that can
+    learn are taught on the other kernels before.
     """
     from tile_eg.laboratory.compare import compare
-    from tile_eg.laboratory.shown import as_csv, as_table
+    from tile_eg.laboratory.data import load_dataset
+    from tile_eg.laboratory.folds import cross_validated
+    from tile_eg.laboratory.shown import as_csv, as_table, schedules_csv, with_intervals
     from tile_eg.laboratory.shown import plot as draw
 
-    given = options.sizes(sizes or [])
-    rows = compare([_kernel(f, given) for f in files], models.split(","), chip or DEFAULT_CHIP, k=k, random=random)
-    show(as_table(rows))
-    if csv:
-        with options.writing(csv):
-            csv.write_text(as_csv(rows), encoding="utf-8")
+    if bool(files) == bool(data):
+        raise TileError("either kernels or a dataset (--data DIR)", help="`tile-eg dataset FILE... -o DIR` makes one")
+    if data:
+        if chip or sizes:
+            raise TileError("a dataset has its chip and its sizes: --chip and --set are for kernels")
+        rows = cross_validated(load_dataset(data), models.split(","), folds, judge.split(",") if judge else ())
+        show(with_intervals(rows, best_of))
+    else:
+        given = options.sizes(sizes or [])
+        rows = compare([_kernel(f, given) for f in files or ()], models.split(","), chip or DEFAULT_CHIP, k=k, random=random)
+        show(as_table(rows))
+    for path, text in ((csv, as_csv), (schedules, schedules_csv)):
+        if path:
+            with options.writing(path):
+                path.write_text(text(rows), encoding="utf-8")
     if plot:
         draw(rows, plot)
+
+
+def teach(
+    model: Annotated[str, typer.Argument(metavar="MODEL", help="A name, or module:Class, which is executed.")],
+    data: Annotated[Path, typer.Option(metavar="DIR", help="A dataset of schedules.")],
+    out: Annotated[Path, typer.Option("-o", "--out", metavar="FILE", help="Where the model saves what it learnt.")],
+    without: Annotated[str | None, typer.Option(metavar="KERNELS", help="Leave these kernels out.")] = None,
+) -> None:
+    """Teaches a cost model the schedules of a dataset.
+
+    `--cost-model MODEL@FILE` then compiles with it.
+    """
+    from tile_eg.cost_models import named
+    from tile_eg.laboratory import folds
+    from tile_eg.laboratory.data import load_dataset
+
+    found = load_dataset(data)
+    left_out = folds.of_kernels(found, without.split(",")) if without else set()
+    own = named(model, folds.chip_of(found))
+    if not callable(getattr(own, "update", None)) or not callable(getattr(own, "save", None)):
+        raise TileError(f"'{model}' does not learn: it has no update, or no save")
+    rows = found.where(lambda r: r.case not in left_out)
+    folds.teach(own, rows)
+    with options.writing(out):
+        own.save(out)
+    show(f"{model} learnt {len(rows)} schedules: --cost-model {model}@{out}")
 
 
 def _kernel(file: Path, sizes: dict[str, int | str]) -> Kernel:

@@ -68,9 +68,9 @@ def sizes(given: Sequence[str]) -> dict[str, int | str]:
     return {name: AUTO if value == AUTO else _size(name, value) for name, value in pairs("--set", given).items()}
 
 
-def points(given: Sequence[str]) -> dict[str, tuple[int, ...]]:
-    """The numbers of `--at NAME=NUMBER,NUMBER` by name."""
-    return {name: tuple(_size(name, n, "--at") for n in values.split(",")) for name, values in pairs("--at", given).items()}
+def points(given: Sequence[str], option: str = "--at") -> dict[str, tuple[int, ...]]:
+    """The numbers of `--at NAME=NUMBER,NUMBER` by name, or of another such option."""
+    return {name: tuple(_size(name, n, option) for n in values.split(",")) for name, values in pairs(option, given).items()}
 
 
 def several_sizes(given: Sequence[str]) -> list[dict[str, int]]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -86,13 +85,10 @@ def run_on(planned: Planned, held: Kernel | Program | KeptKernel, sets: Sequence
 
 def sample(number: int | None, planned: Planned, held: Kernel | Program | KeptKernel) -> tuple[int, ...]:
     """The blocks of `--sample`; none where all shall run."""
-    from tile_eg.simulator.sample import sampled
+    from tile_eg.search.sample import sampled_blocks
 
-    blocks = planned.program.blocks
-    if number is None or number >= blocks:
-        return ()
-    grid = [extent for _, extent in held.grid] if isinstance(held, Kernel) else []
-    return sampled(number, grid if prod(grid) == blocks else [blocks])
+    grid = [extent for _, extent in held.grid] if isinstance(held, Kernel) else [planned.program.blocks]
+    return () if number is None else sampled_blocks(number, planned.program, grid)
 
 
 def _run(planned: Planned, held: Kernel | Program | KeptKernel, inputs: Drawn, how: Mapping[str, Any]) -> Run:

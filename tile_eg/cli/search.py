@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -20,6 +20,10 @@ FLAGS: dict[str, tuple[Any, Any]] = {
     "exact_math": (Annotated[bool, typer.Option("--exact-math", help="Only rules that hold bit for bit.")], False),
     "deterministic": (
         Annotated[bool, typer.Option("--deterministic", help="No sums of floats whose order changes from run to run.")],
+        False,
+    ),
+    "untuned": (
+        Annotated[bool, typer.Option("--untuned", help="Search, whether or not `tile-eg tune` found a schedule before.")],
         False,
     ),
     "rules": (
@@ -44,21 +48,36 @@ FLAGS: dict[str, tuple[Any, Any]] = {
         ],
         None,
     ),
+    "model_faults": (
+        Annotated[
+            str,
+            typer.Option("--model-faults", metavar="stop|default", help="Where a cost model fails: stop, or take the default."),
+        ],
+        "stop",
+    ),
+    "model_seconds": (
+        Annotated[float, typer.Option("--model-seconds", metavar="NUMBER", help="What a cost model may take for one answer.")],
+        60.0,
+    ),
 }
 
 
-def searching(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The command with the flags of the search in place of its parameter `search`, which gets the `SearchOptions`."""
+def searching(command: Callable[..., Any], without: Collection[str] = (), **usual: Any) -> Callable[..., Any]:
+    """The command with the flags of the search in place of its parameter `search`, which gets the `SearchOptions`.
+
+    It has no flags `without`, and `usual` values other than those of most commands.
+    """
     own = inspect.signature(command, eval_str=True)
     flags = [
-        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind)
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=usual.get(name, default), annotation=kind)
         for name, (kind, default) in FLAGS.items()
+        if name not in without
     ]
     kept = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in own.parameters.values() if p.name != "search"]
 
     @functools.wraps(command)
     def with_flags(**given: Any) -> Any:
-        flags_given = {name: given.pop(name) for name in FLAGS}
+        flags_given = {f.name: given.pop(f.name) for f in flags}
         for several in ("rules", "without"):
             flags_given[several] = flags_given[several] or ()
         return command(**given, search=search_options(**flags_given))

@@ -19,7 +19,7 @@ from tile_eg.ir.kept import KeptKernel
 from tile_eg.ir.kernel import Kernel
 from tile_eg.ir.open_kernel import AUTO, OpenKernel, open_kernel
 from tile_eg.ir.program import Program
-from tile_eg.search import SearchOptions
+from tile_eg.search import SearchOptions, search_options
 from tile_eg.search.any_order import refuse_any_order_in
 from tile_eg.search.compiler import Planned, lower, plan
 from tile_eg.search.kept import planned_kept
@@ -104,6 +104,7 @@ def compile_held(
         if search and search.deterministic:
             refuse_any_order_in(planned.program, getattr(held, "source", ""))
         return planned
+    search = tuned_before(held, chip, search)
     if number is not None:
         from tile_eg.explore import schedule_number
 
@@ -112,6 +113,16 @@ def compile_held(
     for message in lowered.messages:
         complain(message)
     return lowered
+
+
+def tuned_before(held: object, chip: str | None, search: SearchOptions | None) -> SearchOptions:
+    """The options with the schedule that was tuned for the kernel, if there is one, which is told."""
+    from tile_eg.search.tuned import settled
+
+    options, told = settled(held, chip or DEFAULT_CHIP, search or search_options())
+    for line in told:
+        complain(line)
+    return options
 
 
 def for_all_sizes(

@@ -8,6 +8,9 @@ from contextlib import contextmanager
 from tile_eg.cli.console import ProgressLine
 from tile_eg.simulator.progress import Progress, watched
 
+KEPT = "kept: "
+"""How a note on an interrupt begins that says what of the command's work is not lost."""
+
 
 @contextmanager
 def shown_progress() -> Iterator[None]:
@@ -30,6 +33,8 @@ def shown_progress() -> Iterator[None]:
 def lost(interrupt: BaseException) -> str:
     """What Ctrl-C ended, and what of it is lost."""
     notes: list[str] = getattr(interrupt, "__notes__", [])
+    if kept := next((n.removeprefix(KEPT) for n in notes if n.startswith(KEPT)), ""):
+        return f"interrupted: {kept}\nhelp: the same command goes on from there"
     where = next((n for n in notes if n.startswith("the simulation")), notes[0] if notes else "the command")
     return (
         f"interrupted: {where} has no result, and no file was written by it; what was compiled for the simulator is kept\n"

@@ -8,23 +8,21 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
-from math import isfinite
 from pathlib import Path
 from typing import Any
 
 from tile_eg.chips import Chip
-from tile_eg.cost_models.base import RankModel, SearchModel
+from tile_eg.cost_models.answers import FAULTS, ModelFault, node_cost, patience, predicted, scored
+from tile_eg.cost_models.base import ContextModel, RankModel, SearchModel
 from tile_eg.errors import TileError, did_you_mean
-from tile_eg.ir.machine import CORE_PIPES
-from tile_eg.ir.program import Program
-from tile_eg.timeline.instruction import Work
 
 __all__ = [
-    "MODELS", "RankModel", "Roles", "SearchModel", "named", "node_cost", "predicted", "rank_model", "roles", "search_model",
+    "FAULTS", "MODELS", "ContextModel", "ModelFault", "RankModel", "Roles", "SearchModel", "context_model", "named", "node_cost",
+    "patience", "predicted", "rank_model", "roles", "scored", "search_model",
 ]  # fmt: skip
 
 MODELS = {
@@ -34,7 +32,6 @@ MODELS = {
     "table": "tile_eg.cost_models.table:Table",
 }
 GROUP = "tile_eg.cost_models"
-PIPES = frozenset(f"{core}.{pipe}" for core, pipes in CORE_PIPES.items() for pipe in pipes)
 
 
 def named(name: str, chip: Chip) -> Any:
@@ -51,10 +48,11 @@ def named(name: str, chip: Chip) -> Any:
 
 @dataclass(frozen=True)
 class Roles:
-    """The names of the model that guides the search and of the one that ranks what it found."""
+    """The names of the models that price the nodes, order candidates by their context (where one is wanted), and decide."""
 
     search: str = "analytic"
     rank: str = "timeline"
+    context: str | None = None
 
 
 def roles(name: str | None, chip: Chip) -> Roles:
@@ -65,10 +63,10 @@ def roles(name: str | None, chip: Chip) -> Roles:
     if name is None:
         return Roles()
     model = named(name, chip)
-    guides, ranks = (callable(getattr(model, method, None)) for method in ("node_cost", "predict"))
-    if not guides and not ranks:
-        raise TileError(f"'{name}' is no cost model: it has neither predict nor node_cost")
-    return Roles(name if guides else Roles.search, name if ranks else Roles.rank)
+    guides, ranks, orders = (callable(getattr(model, method, None)) for method in ("node_cost", "predict", "score"))
+    if not guides and not ranks and not orders:
+        raise TileError(f"'{name}' is no cost model: it has neither predict nor node_cost, nor score")
+    return Roles(name if guides else Roles.search, name if ranks else Roles.rank, name if orders else None)
 
 
 def search_model(name: str, chip: Chip) -> SearchModel:
@@ -79,59 +77,22 @@ def search_model(name: str, chip: Chip) -> SearchModel:
     return model
 
 
+def context_model(name: str | None, chip: Chip) -> ContextModel | None:
+    """The context model called `name` (see `named`); None where none is wanted. TileError where there is none of this name."""
+    if name is None:
+        return None
+    model = named(name, chip)
+    if not callable(getattr(model, "score", None)):
+        raise TileError(f"'{name}' cannot order candidates: it has no score", help="a context model has score(contexts)")
+    return model
+
+
 def rank_model(name: str, chip: Chip) -> RankModel:
     """The rank model called `name` (see `named`). TileError where there is none."""
     model = named(name, chip)
     if not callable(getattr(model, "predict", None)):
         raise TileError(f"'{name}' cannot rank programs: it has no predict", help="a rank model has predict(programs)")
     return model
-
-
-def node_cost(model: SearchModel, work: Work) -> dict[str, float]:
-    """What a search model says of one instruction. TileError where it fails, or where that is no number of cycles."""
-    asked = f"{work.op} of {work.rows} x {work.cols} {work.dtype}"
-    try:
-        cost = {str(pipe): _number(cycles) for pipe, cycles in model.node_cost((work,)).items()}
-    except TileError:
-        raise
-    except Exception as error:
-        raise _fault(model, asked, f"raised {type(error).__name__}: {error}") from error
-    for pipe, cycles in cost.items():
-        if pipe not in PIPES:
-            raise _fault(model, asked, f"said {cycles} cycles on '{pipe}'", f"there is no such pipe; {did_you_mean(pipe, PIPES)}")
-        if not isfinite(cycles) or cycles < 0:
-            raise _fault(model, asked, f"said {cycles} cycles on {pipe}")
-    return cost
-
-
-def predicted(model: RankModel, programs: Sequence[Program]) -> list[float]:
-    """What a rank model says of programs, in microseconds. TileError where it fails, or where that is no time."""
-    asked = f"{len(programs)} programs of '{programs[0].name}'" if programs else "no program"
-    try:
-        times = [_number(t) for t in model.predict(programs)]
-    except TileError:
-        raise
-    except Exception as error:
-        raise _fault(model, asked, f"raised {type(error).__name__}: {error}") from error
-    if len(times) != len(programs):
-        raise _fault(model, asked, f"gave {len(times)} times")
-    for n, time in enumerate(times, 1):
-        if not isfinite(time) or time < 0:
-            raise _fault(model, asked, f"said {time} microseconds of program {n}")
-    return times
-
-
-def _number(value: Any) -> float:
-    """A number of any library as Python's. TypeError for a text, which `float` would read."""
-    if isinstance(value, str | bytes):
-        raise TypeError(f"{value!r} is a text, not a number")
-    return float(value)
-
-
-def _fault(model: SearchModel | RankModel, asked: str, what: str, help: str = "") -> TileError:
-    name = getattr(model, "name", type(model).__name__)
-    help = help or "a cost is a finite number, at least 0"
-    return TileError(f"the cost model '{name}', asked for {asked}, {what}", help=help)
 
 
 def _make(name: str, chip: Chip) -> Any:

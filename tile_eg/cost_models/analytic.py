@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from tile_eg.chips import Chip
-from tile_eg.timeline.instruction import Work, cycles
+from tile_eg.timeline.instruction import cycles
+from tile_eg.timeline.work import Work
 
 
 class Analytic:

@@ -1,4 +1,5 @@
-"""The two interfaces of a cost model: one prices parts for the search, the other ranks whole planned programs."""
+"""The interfaces of a cost model: one prices parts for the search, one orders candidates by their context, one ranks whole
+planned programs."""
 
 from __future__ import annotations
 
@@ -6,8 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
+from tile_eg.cost_models.context import Context
 from tile_eg.ir.program import Program
-from tile_eg.timeline.instruction import Work
+from tile_eg.timeline.work import Work
 
 
 @runtime_checkable
@@ -18,6 +20,20 @@ class SearchModel(Protocol):
 
     def node_cost(self, work: tuple[Work, ...]) -> dict[str, float]:
         """Busy cycles by core and pipe ("AIC.MTE2") of a node that consists of these instructions."""
+
+
+@runtime_checkable
+class ContextModel(Protocol):
+    """Orders candidates by what is known before their flags: the loads of all pipes, bytes, instructions, buffers.
+
+    The search plans first what it likes best, and prices nodes by what a little more load would cost the best candidate. A method
+    `observe(contexts, microseconds)`, where there is one, hears what the rank model found of candidates.
+    """
+
+    name: str
+
+    def score(self, contexts: Sequence[Context]) -> list[float]:
+        """A number for each candidate: less is better. Microseconds, or their logarithm."""
 
 
 @runtime_checkable

@@ -8,7 +8,8 @@ from pathlib import Path
 from tile_eg.chips import Chip
 from tile_eg.cost_models.counted import counted, waves
 from tile_eg.ir.program import Program
-from tile_eg.timeline.instruction import Work, moved_bytes
+from tile_eg.timeline.instruction import moved_bytes
+from tile_eg.timeline.work import Work
 
 PATHS = {"gm_to_ub": "gm_to_ub", "ub_to_gm": "ub_to_gm", "l1_to_l0a": "l1_to_l0a", "l1_to_l0b": "l1_to_l0b"}
 

@@ -67,6 +67,17 @@ class Node:
     rules: tuple[str, ...]
 
 
+@dataclass(frozen=True, eq=False)
+class Unpacked:
+    """What a saturated e-graph holds for kernels with packed operands: the values with strips of all that may be packed, and all
+    nodes, with the e-graph's own names of classes."""
+
+    values: Values
+    nodes: tuple[Node, ...]
+    root: Any
+    where: dict[Any, Demand]
+
+
 @dataclass(eq=False)
 class Graph:
     """A view of a saturated e-graph. `demands` tells what a class of P is for; in the tensors `met` the two vector cores would
@@ -75,6 +86,7 @@ class Graph:
     `forms` are the rules behind each loop that is another form of one in the source; `theories` those that took part.
     `grids` are the ways to give the tiles of the grid to the cores; they go with every choice of nodes. `not_implementable` are
     values that no instruction computes, operands first; `misplaced` says which buffer cannot lie where its author puts it.
+    `unpacked` is where operands may be packed: `view.packed` makes the graph with them.
     """
 
     values: Values
@@ -91,6 +103,7 @@ class Graph:
     theories: tuple[Theory, ...] = ()
     forms: dict[int, tuple[str, ...]] = field(default_factory=dict)
     misplaced: TileError | None = None
+    unpacked: Unpacked | None = None
 
     @property
     def parents(self) -> dict[int, int]:

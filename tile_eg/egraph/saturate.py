@@ -21,7 +21,7 @@ from tile_eg.ir.values import Values
 from tile_eg.ops.types import Level
 from tile_eg.rules import Theory, native, registry, theories
 from tile_eg.transforms.k_tiling import with_k_tilings
-from tile_eg.transforms.packed_operand import copyable, together
+from tile_eg.transforms.packed_operand import copyable, together, with_all_strips, without_strips
 from tile_eg.transforms.split_k import addable, divisible, least_trips
 
 Read = TypeVar("Read")
@@ -196,7 +196,7 @@ def saturate(values: Values, chip: Chip, budget: Budget | None = None, held: tup
     rules = theories() if held is None else held
     watch = Watch()
     encoder, commands = commands_of(values, chip)
-    values = encoder.values
+    values = without_strips(encoder.values)
     watch.lap("write values")
     try:
         with _lock, _scratch(rules) as egraph:
@@ -219,7 +219,8 @@ def saturate(values: Values, chip: Chip, budget: Budget | None = None, held: tup
 def commands_of(values: Values, chip: Chip) -> tuple[Encoder, list[str]]:
     """The values as egglog commands, with what the rules must know of the chip."""
     values, tilings = with_k_tilings(values)
-    encoder = Encoder(values, tilings)
+    packable = copyable(values, chip.rows.long) if _may_be_packed(values, chip) else []
+    encoder = Encoder(with_all_strips(values, packable), tilings)
     commands = encoder.encode()
     commands.append(f"(set (l0a) {chip.level_bytes(Level.L0A)})")
     commands.append(f"(set (l0b) {chip.level_bytes(Level.L0B)})")
@@ -227,10 +228,14 @@ def commands_of(values: Values, chip: Chip) -> tuple[Encoder, list[str]]:
     if not values.sizes and not values.shared and values.blocks < 2 * chip.cube_cores and (trips := divisible(values)):
         commands.append(f"(Divisible {trips} {least_trips(values)})")
         commands += ["(Addable)"] if addable(values) else []
-    if not values.sizes and not values.shared and values.blocks > chip.cube_cores:
-        commands += [f'(Copyable "{tensors}")' for tensors in together(copyable(values, chip.rows.long))]
+    commands += [f'(Copyable "{tensors}")' for tensors in together(packable)]
     commands += [f'(Way "{way}")' for way in ("l0c_to_ub", "ub_to_l1", "l1_to_ub") if way in chip.paths]
     return encoder, commands
+
+
+def _may_be_packed(values: Values, chip: Chip) -> bool:
+    """Whether operands may be copied while the first tiles are computed: other tiles are left to load from the copy."""
+    return not values.sizes and not values.shared and values.blocks > chip.cube_cores
 
 
 def _cores(encoder: Encoder, chip: Chip) -> list[int]:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from tile_eg.egraph.encode import Encoder
-from tile_eg.egraph.graph import Demand, Graph, Node, Tile
+from tile_eg.egraph.graph import Demand, Graph, Node, Tile, Unpacked
 from tile_eg.egraph.not_implementable import not_implementable
 from tile_eg.egraph.placed import as_placed, misplaced
 from tile_eg.ir.index import EACH, const, variables
@@ -16,6 +16,7 @@ from tile_eg.ir.values import Place, Term, Values
 from tile_eg.ops.physical import TERMS
 from tile_eg.ops.types import DTYPES, Level
 from tile_eg.rules import Rule, native
+from tile_eg.transforms.packed_operand import with_strips
 
 WRITES = ["Store", "Accumulate"]
 GRID = ["Blocks", "Persistent", "Parts", "Added", "Strips"]
@@ -24,6 +25,7 @@ RECORDS = ("byP", "byPT", "byCfg", "byPStt", "byPSt", "byPL")
 REGION_AT = {"L0": 1, "Buffers": 2}
 """Where in the payload of a decision its region stands."""
 WHOLE = None
+FROM_STRIPS = "GmToL1Strips"
 
 
 class _Reader:
@@ -209,10 +211,14 @@ def pruned(nodes: list[Node], root: Any) -> list[Node]:
 
 
 def view(egraph: Any, encoder: Encoder, values: Values, rules: Mapping[str, Rule]) -> Graph:
-    """The physical nodes that can take part in a schedule, numbered in an order that does not depend on the process."""
+    """The physical nodes that can take part in a schedule, numbered in an order that does not depend on the process.
+
+    Loads of operands that may be packed are for `packed` graphs.
+    """
     reader = _Reader(egraph, encoder, values, rules)
     where = reader.demands()
-    all_nodes = reader.nodes(where)
+    found = reader.nodes(where)
+    all_nodes = [n for n in found if n.op != FROM_STRIPS]
     nodes = [n for n in all_nodes if as_placed(n, where, values)] if values.places else all_nodes
     answerable = _answerable(nodes)
     inner = {r.inputs[1] for r in reader.of("OCons")}
@@ -221,9 +227,23 @@ def view(egraph: Any, encoder: Encoder, values: Values, rules: Mapping[str, Rule
     stuck = not_implementable(where, answerable, encoder.numbered)
     graph = Graph(values, [], {}, 0, {}, reader.total, frozenset(encoder.met), stuck, grids=_grids(reader))
     graph.forms = reader.forms()
+    if len(found) > len(all_nodes):
+        graph.unpacked = Unpacked(encoder.values, tuple(map(replace, found)), root, where)
     if not kept:
         graph.misplaced = misplaced(values, all_nodes, where, lambda some: bool(pruned(some, root)))
     return numbered(kept, root, where, graph)
+
+
+def packed(graph: Graph, tensors: str) -> Graph:
+    """The view of the same e-graph in which a set of operands that a rule offers may be loaded from their strips, too."""
+    one = graph.unpacked
+    assert one is not None
+    values = with_strips(graph.values, one.values, tensors)
+    mine = [replace(n) for n in one.nodes if n.op != FROM_STRIPS or n.payload[0] in values.strips.values()]
+    nodes = [n for n in mine if as_placed(n, one.where, values)] if values.places else mine
+    grids = tuple(g for g in graph.grids if g.op in ("Blocks", "Persistent"))
+    out = replace(graph, values=values, grids=grids, unpacked=None)
+    return numbered(pruned(nodes, one.root), one.root, one.where, out)
 
 
 def _grids(reader: _Reader) -> tuple[Node, ...]:

@@ -119,7 +119,7 @@ def numbered(
     """The kernel as `emit` has it, and its schedules by number, at least `upto` of them where there are as many."""
     options = search or search_options()
     lowered = lower(kernel, chip, search=options)
-    more = lower(lowered.kernel, chip, search=replace(options, k=max(POOL, options.schedules)))
+    more = lower(lowered.kernel, chip, search=replace(options, tuned=None, k=max(POOL, options.schedules)))
     found = _distinct([lowered.candidates[0], *more.candidates])
     if everything or len(found) < upto:
         found = _distinct([*found, *(c for _, _, c in flips(Otherwise(lowered)) if c is not None)])

@@ -213,7 +213,8 @@ class Builder:
             return self._room(node, 1, bit_elements(compared, self.graph.demands[node.cls]), "bits")
         if node.op in VECTOR and VECTOR[node.op].kind == "whole":
             op, *numbers = node.payload
-            need = WHOLE_TILES[op].scratch((numbers[0], numbers[1]))
+            entry, (rows, cols) = WHOLE_TILES[op], self.graph.demands[node.cls].shape
+            need = rows * cols if entry.doubled else entry.scratch((numbers[0], numbers[1]))
             return self._room(node, 1, need) if need else None
         if node.op != "VRed" or node.payload[0] != 1:
             return None

@@ -16,7 +16,7 @@ from tile_eg.ir.program import AIC, AIV
 from tile_eg.ops.physical import TERMS, Move, Vector
 from tile_eg.ops.types import F32
 from tile_eg.ops.whole_tiles import WHOLE_TILES
-from tile_eg.timeline.instruction import ANYWHERE, Work
+from tile_eg.timeline.work import ANYWHERE, Work
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ from tile_eg.jit.kept import SEARCH, check_schedule, kept_at, searched_at
 from tile_eg.jit.located import Locating, LocatingAtSizes
 from tile_eg.jit.on_npu import MOST_SHAPES, NpuCalls, on_npu
 from tile_eg.jit.positions import positions_of
-from tile_eg.jit.process_cache import cache
+from tile_eg.jit.process_cache import asked, cache
 from tile_eg.jit.running import check_writable, run_lowered, updated
 from tile_eg.jit.switches import check_others, check_passes, check_searched, chosen_chip, two_streams
 from tile_eg.jit.tensors import tensor_kernel
@@ -90,13 +90,14 @@ class CompiledKernel(Locating, HostSide):
         if sizes:
             raise TileError(f"{', '.join(sizes)}: the sizes of {self.kernel.name} are fixed by the arguments of its function")
         with in_source(self.kernel.source, self.kernel.file):
-            return cache.lowered(self.compiled, chip or self.chip, search_options(**self.search))
+            return cache.lowered(*asked(self.compiled, chip or self.chip, self.search))
 
     def planned(self) -> Lowered | Restored | AtSizes:
         """The program with its texts and its predicted time, from the caches where it is there; of a kernel of any size the text
         that serves all."""
         with in_source(self.kernel.source, self.kernel.file):
-            return self.for_all_sizes() or cache.planned(self.compiled, self.chip, search_options(**self.search))
+            wanted = asked(self.compiled, self.chip, self.search)
+            return (None if wanted[2].tuned else self.for_all_sizes()) or cache.planned(*wanted)
 
     @told
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -327,6 +328,7 @@ def jit(
     without: Iterable[str] = (),
     cost_model: str | None = None,
     deterministic: bool = False,
+    untuned: bool = False,
     schedule: str | None = None,
     seconds: float = CALL.seconds,
     memory: int = CALL.bytes,
@@ -338,9 +340,9 @@ def jit(
     `out_idx` are the positions of the tensors that a call gives back, `workspace_idx` of those that it makes for itself;
     negative ones count from the end. `chip` is where it runs (910B2); TileLang's `target` and `platform` may name it too.
     `effort` ("none", "quick", "full"), `exact_math`, `rules` (files or texts), `without` (names of rules) and `cost_model` (a
-    name, or "module:Class") and `deterministic` (no sums of floats in an order that changes from run to run) are options of the
-    search. `schedule="search"` reads a kernel with flags, barriers, scopes and
-    addresses without them, where it has a sequential meaning; else such a kernel is kept as it is written. `seconds` of
+    name, or "module:Class"), `deterministic` (no sums of floats in an order that changes from run to run) and `untuned` (what
+    `tile_eg.tune` found is left aside) are options of the search. `schedule="search"` reads a kernel with flags, barriers, scopes
+    and addresses without them, where it has a sequential meaning; else such a kernel is kept as it is written. `seconds` of
     processor time and bytes of `memory` are what a call may take in the simulator. `pass_configs` and further options of
     TileLang's are taken where they ask for what is so here (`tile_eg.jit.switches`), and refused otherwise.
 
@@ -349,7 +351,7 @@ def jit(
     check_passes(pass_configs)
     check_others(others, KNOWN)
     search: dict[str, Any] = {"effort": effort, "exact_math": exact_math, "rules": tuple(rules), "without": tuple(without)}
-    search |= {"cost_model": cost_model, "deterministic": deterministic}
+    search |= {"cost_model": cost_model, "deterministic": deterministic, "untuned": untuned}
     check_schedule(schedule)
     search_options(**search)  # what is wrong with them is told here, not at the first call
     target_chip = chosen_chip(chip, target, platform)

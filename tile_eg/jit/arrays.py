@@ -47,11 +47,23 @@ def to_numpy(value: Any, name: str) -> np.ndarray:
         raise TileError(f"argument {name} is on {value.device}, and the simulator takes CPU tensors", help="call .cpu() on it")
     torch = sys.modules["torch"]
     check_no_gradient(value, name)
-    if value.layout is not torch.strided:
-        raise TileError(f"argument {name} is {value.layout}, and a kernel takes dense tensors", help="call .to_dense() on it")
+    check_plain(value, name)
     if (of := _by_bits(value.dtype)) is not None:
         return value.detach().view(torch.int8 if of.bytes == 1 else torch.int16).numpy().view(numpy_dtype(of))
     return value.detach().numpy()
+
+
+def check_plain(value: Any, name: str) -> None:
+    """TileError for a torch tensor whose memory does not hold its elements one by one, as they are."""
+    if value.is_nested:
+        raise TileError(f"argument {name} is nested, and a kernel takes dense tensors", help="call .to_padded_tensor(0) on it")
+    if value.layout is not sys.modules["torch"].strided:
+        raise TileError(f"argument {name} is {value.layout}, and a kernel takes dense tensors", help="call .to_dense() on it")
+    if value.is_quantized:
+        help = "call .int_repr() on it for its whole numbers, .dequantize() for what they mean"
+        raise TileError(f"argument {name} is quantised by torch, and a kernel knows nothing of its scale", help=help)
+    if value.is_neg():
+        raise TileError(f"argument {name} is a view that torch negates where it reads it", help="call .resolve_neg() on it")
 
 
 def check_no_gradient(value: Any, name: str) -> None:

@@ -13,26 +13,24 @@ import os
 import shutil
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import asdict, dataclass, fields, is_dataclass
-from enum import Enum
-from functools import cached_property
+from dataclasses import asdict, dataclass, fields
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tile_eg.chips import load_chip
+from tile_eg.chips import OWN, load_chip
 from tile_eg.disk_cache import on, recall, remember, user_cache
 from tile_eg.errors import TileError
+from tile_eg.ir.exact import exact_text
 from tile_eg.ir.kernel import Kernel
 from tile_eg.ir.program.parser import parse_program
-from tile_eg.report.text import Text
 from tile_eg.search import SearchOptions
-from tile_eg.search.planned import InternalError, Planned, Run
+from tile_eg.search.planned import InternalError
+from tile_eg.search.restored import Restored
 
 if TYPE_CHECKING:
-    import numpy as np
 
     from tile_eg.search.result import Lowered
 
@@ -53,28 +51,6 @@ class Texts:
     told: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class Restored(Planned):
-    """A kernel's program and its Ascend C as they were kept."""
-
-    kernel: Kernel
-    text: str
-
-    @cached_property
-    def source(self) -> Text:
-        return Text(self.text)
-
-    @cached_property
-    def alike(self) -> frozenset[str]:  # type: ignore[override]
-        from tile_eg.frontend.checks.kernel import stored_alike
-
-        return stored_alike(self.kernel)
-
-    def judged(self, run: Run, arrays: Mapping[str, np.ndarray]) -> Run:
-        """Elements that the kernel itself never writes are in `unwritten` of the run, and no finding."""
-        return run.as_meant(self.kernel, arrays)
-
-
 def restored(texts: Texts, kernel: Kernel) -> Restored | None:
     """The kernel's program as it was kept; None where it cannot be read."""
     try:
@@ -85,10 +61,11 @@ def restored(texts: Texts, kernel: Kernel) -> Restored | None:
 
 
 def name_of(kernel: object, chip: str, search: SearchOptions) -> str | None:
-    """The name of a kernel's entry; None where it has none. `kernel` is a Kernel, or plain values that it follows from."""
+    """The name of a kernel's entry; None where it has none, as for a chip of the user's. `kernel` is a Kernel, or plain values
+    that it follows from."""
     now = version() if on() else None
     asked = _exact_options(search)
-    if now is None or asked is None:
+    if now is None or asked is None or chip.endswith(OWN):
         return None
     try:
         exact = exact_text((kernel, chip, asked))
@@ -185,26 +162,5 @@ def _exact_options(search: SearchOptions) -> tuple | None:
         if search.extractor not in EXTRACTORS:
             return None
     own = tuple((t.name, t.source, t.text, tuple((r.name, r.law, r.ruleset) for r in t.rules)) for t in search.rules)
-    given = {f.name: getattr(search, f.name) for f in fields(search)}
+    given = {f.name: getattr(search, f.name) for f in fields(search) if f.compare}
     return tuple(sorted((given | {"rules": own, "without": tuple(sorted(search.without))}).items()))
-
-
-def exact_text(value: object) -> str:
-    """A text that is another one for every other value. TypeError for what has none: a function, say."""
-    return "".join(_exact(value))
-
-
-def _exact(value: object) -> Iterator[str]:
-    if value is None or isinstance(value, str | int | float | Path | Enum):
-        yield f"{type(value).__name__} {value!r};"
-    elif isinstance(value, tuple | list):
-        yield f"{len(value)} of "
-        for item in value:
-            yield from _exact(item)
-    elif is_dataclass(value) and not isinstance(value, type):
-        yield f"{type(value).__name__} "
-        for f in fields(value):
-            yield from _exact(getattr(value, f.name))
-    else:
-        raise TypeError(f"a {type(value).__name__} has no exact text")
-

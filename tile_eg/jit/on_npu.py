@@ -12,8 +12,8 @@ from tile_eg.errors import TileError, TileWarning
 from tile_eg.ir.arrays import numpy_dtype
 from tile_eg.ir.kept import KeptKernel
 from tile_eg.ir.kernel import Tensor, added_to
-from tile_eg.jit.arrays import check_no_gradient, fitted, is_torch, to_numpy
-from tile_eg.jit.profiling import launched
+from tile_eg.jit.arrays import check_no_gradient, check_plain, fitted, is_torch, to_numpy
+from tile_eg.jit.launches import launched
 from tile_eg.jit.told import levels
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ class NpuCalls:
         workspace = self._workspace(like, ready.workspace) if ready.workspace else None
         address = workspace.data_ptr() if workspace is not None else 0
         ready.launch([arrays[t.name].data_ptr() for t in prepared.tensors], address, current_stream(ready.device))
-        launched(prepared.planned)
+        launched(prepared.planned, ready)
 
     def _prepared(self, values: Mapping[str, Any]) -> Prepared:
         """The kernel on the device of these arrays. TileError where their shapes or dtypes are not those of the tensors."""
@@ -135,6 +135,7 @@ def _dense(value: Any, name: str, written: bool) -> Any:
     """
     if is_torch(value):
         check_no_gradient(value, name)
+        check_plain(value, name)
         torch_npu = sys.modules.get("torch_npu")
         if torch_npu and torch_npu.get_npu_format(value) not in PLAIN_FORMATS:
             help = f"torch_npu.npu_format_cast({name}, 2) gives it rows and columns"

@@ -3,18 +3,30 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from tile_eg.errors import TileWarning, rendered
 from tile_eg.ir.kept import KeptKernel
 from tile_eg.ir.kernel import Kernel
-from tile_eg.search import SearchOptions
+from tile_eg.search import SearchOptions, search_options
 from tile_eg.search.any_order import refuse_any_order_in
 
 if TYPE_CHECKING:
     from tile_eg.jit.kernel_cache import Restored
     from tile_eg.search.compiler import Lowered
+
+
+def asked(kernel: Kernel | KeptKernel, chip: str, options: Mapping[str, Any]) -> tuple[Kernel | KeptKernel, str, SearchOptions]:
+    """What a cache is asked for: the options with the schedule that was tuned for the kernel, if there is one, which is told."""
+    from tile_eg.jit.told import levels
+    from tile_eg.search.tuned import settled
+
+    search, told = settled(kernel, chip, search_options(**options))
+    for line in told:
+        warnings.warn(line, TileWarning, stacklevel=levels())
+    return kernel, chip, search
 
 
 @dataclass

@@ -1,11 +1,10 @@
-"""What a kernel's calls cost: predicted by the timeline of the compiled program, as there is no NPU here to measure on."""
+"""What a kernel's calls cost: measured where they run on an NPU, else predicted by the timeline of the compiled program."""
 
 from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, Any
@@ -13,33 +12,15 @@ from typing import TYPE_CHECKING, Any
 from tile_eg.errors import TileError, TileWarning
 from tile_eg.ir.arrays import numpy_dtype
 from tile_eg.jit.arrays import is_torch, to_numpy, to_torch
+from tile_eg.jit.launches import launches
 
 if TYPE_CHECKING:
     import numpy as np
 
     from tile_eg.ir.kernel import Tensor
-    from tile_eg.search.planned import Planned
 
 MODES = ("mean", "median", "min", "max")
 SEED = 0
-_listening: list[list[Planned]] = []
-
-
-def launched(planned: Planned) -> None:
-    """Tells whoever listens (`launches`) that a kernel runs."""
-    for heard in _listening:
-        heard.append(planned)
-
-
-@contextmanager
-def launches() -> Iterator[list[Planned]]:
-    """The kernels that run inside, in order."""
-    heard: list[Planned] = []
-    _listening.append(heard)
-    try:
-        yield heard
-    finally:
-        _listening.remove(heard)
 
 
 def do_bench(
@@ -53,21 +34,43 @@ def do_bench(
     fast_flush: bool = True,
     return_mode: str = "mean",
 ) -> float | list[float]:
-    """The milliseconds that the kernels launched by `fn` take on their chip, as the timeline predicts them; a warning says so.
+    """The milliseconds of a call of `fn`.
 
-    `fn` runs once, in the simulator. A prediction does not vary, so that all modes and quantiles are the same number, and
-    `warmup`, `rep` and `fast_flush` change nothing. A function that launches no kernel is timed on this machine's CPU: the
-    shortest of three calls, which compares with no NPU; the warning says that too. TileError for an unknown `return_mode`.
+    Where its kernels run on an NPU they are measured there by the device's events: `fn` is called for some `warmup` and then for
+    some `rep` milliseconds (or `_n_warmup` and `_n_repeat` times), each time behind a write over all of L2, and the gradients of
+    `grad_to_none` are dropped before each. `return_mode` says which of the times is given: "mean", "median", "min", "max"; or
+    `quantiles` of them, one as a number and several as a list.
+
+    In the simulator `fn` runs once, and its kernels' times are those that the timeline predicts for their chip; a warning says
+    so. A prediction does not vary: all modes and quantiles are the same number. A function that launches no kernel is timed on
+    this machine's CPU: the shortest of three calls, which compares with no NPU; the warning says that too.
+
+    L2 is flushed in one way, whatever `fast_flush` is. TileError for an unknown `return_mode`, and where kernels of one call run
+    on several devices, or on an NPU and in the simulator.
     """
     if return_mode not in MODES:
         raise TileError(f"return_mode={return_mode!r} is unknown", help="there are " + ", ".join(MODES))
     with launches() as heard:
         fn()
-    found = sum(p.cost.microseconds for p in heard) / 1000 if heard else _on_cpu(fn)
-    chips = ", ".join(dict.fromkeys(p.program.chip for p in heard))
+    if any(one.ready for one in heard):
+        from tile_eg.jit.measured import Repeats, measured
+
+        return chosen(measured(fn, heard, Repeats(warmup, rep, _n_warmup, _n_repeat), grad_to_none or ()), quantiles, return_mode)
+    found = sum(one.planned.cost.microseconds for one in heard) / 1000 if heard else _on_cpu(fn)
+    chips = ", ".join(dict.fromkeys(one.planned.program.chip for one in heard))
     said = f"predicted for {chips}, not measured" if heard else "measured on the CPU: it launches no kernel"
     warnings.warn(f"do_bench: {found:.4g} ms are {said}", TileWarning, stacklevel=2)
-    return [found] * len(quantiles) if quantiles else found
+    return chosen([found], quantiles, return_mode)
+
+
+def chosen(times: Sequence[float], quantiles: Sequence[float] | None, mode: str) -> float | list[float]:
+    """Of several times what `do_bench` is asked for."""
+    import numpy as np
+
+    if quantiles is None:
+        return float(getattr(np, mode)(times))
+    found = [float(q) for q in np.quantile(times, quantiles)]
+    return found[0] if len(found) == 1 else found
 
 
 def _on_cpu(fn: Callable[[], Any]) -> float:
@@ -150,9 +153,10 @@ class Profiler:
         n_repeat: int = 1,
         input_tensors: Sequence[Any] | None = None,
     ) -> float:
-        """Milliseconds of a call of the kernel, or of `func`, as `do_bench` has them."""
+        """Milliseconds of a call of the kernel, or of `func`, as `do_bench` has them: measured where `input_tensors` lie on an
+        NPU, by `n_repeat` calls behind `n_warmup` (where one of them is 0, for `rep` and `warmup` milliseconds)."""
         given = list(input_tensors) if input_tensors is not None else self.inputs()
-        found = do_bench(lambda: (func or self.kernel)(*given), warmup, rep)
+        found = do_bench(lambda: (func or self.kernel)(*given), warmup, rep, n_warmup, n_repeat)
         assert isinstance(found, float)
         return found
 

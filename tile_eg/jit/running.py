@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from tile_eg.errors import TileError
 from tile_eg.ir.kept import KeptKernel
 from tile_eg.ir.kernel import Kernel, added_to
-from tile_eg.jit.profiling import launched
+from tile_eg.jit.launches import launched
 from tile_eg.simulator.limits import CALL, Limits
 
 if TYPE_CHECKING:

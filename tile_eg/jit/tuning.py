@@ -1,14 +1,23 @@
-"""`autotune`: the best of an author's configurations by predicted time."""
+"""`tune` and `autotune`: the fastest of the search's own candidates; or the best of an author's configurations."""
 
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from tile_eg.errors import TileError
+from tile_eg.errors import TileError, did_you_mean
+from tile_eg.jit import CompiledKernel, Factory, TileKernel
+from tile_eg.jit.any_size import AnySizeKernel
+from tile_eg.jit.on_npu import NpuCalls
+from tile_eg.jit.process_cache import asked
 from tile_eg.jit.profiling import Profiler, TensorSupplyType
+from tile_eg.jit.told import told
+
+if TYPE_CHECKING:
+    from tile_eg.tuning import Tuning
 
 Config = Mapping[str, Any]
 
@@ -39,18 +48,23 @@ class Check:
 
 @dataclass
 class Tuned:
-    """A function of sizes with configurations: a call that leaves them open takes the one that is predicted fastest."""
+    """A function of sizes with configurations: a call that leaves them open takes the one that is predicted fastest. Without
+    configurations the kernel of each call is tuned (`tune`), unless that was done before; `options` are those of `tune`."""
 
     factory: Any
     configs: Any
     check: Check
+    options: Mapping[str, Any] = field(default_factory=dict)
     chosen: dict[Any, Any] = field(default_factory=dict, repr=False)
 
     @property
     def __jit_impl__(self) -> Any:
         return self.factory.__jit_impl__
 
+    @told
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if self.configs is None:
+            return self._tuned(args, kwargs)
         configs = self._configs(args, kwargs)
         if self._given(configs[0], args, kwargs):
             return self.factory(*args, **kwargs)
@@ -58,6 +72,23 @@ class Tuned:
         if asked not in self.chosen:
             self.chosen[asked] = self._best(configs, args, kwargs)
         return self.chosen[asked]
+
+    def _tuned(self, args: Sequence[Any], kwargs: Config) -> Any:
+        """The kernel with the schedule that tuning found for it, now or before."""
+        key = repr((args, sorted(kwargs.items())))
+        if key in self.chosen:
+            return self.chosen[key]
+        kernel = self.factory(*args, **kwargs)
+        if isinstance(kernel, AnySizeKernel):
+            sizes = ", ".join(f"{n}=..." for n in kernel.open)
+            raise TileError(f"{kernel.name} has its sizes from each call, and is tuned at some", help=f"tile_eg.tune(k, {sizes})")
+        found: Any = asked(kernel.compiled, kernel.chip, kernel.search)[2].tuned or tune(kernel, **self.options).best
+        if found is None:
+            raise TileError(f"tuning found no candidate of {kernel.kernel.name} that is right and was timed")
+        kernel.update_tuner_result(found.microseconds / 1000, dict(found.sizes), None)
+        self.check.run(kernel)
+        self.chosen[key] = kernel
+        return kernel
 
     def _configs(self, args: Sequence[Any], kwargs: Config) -> list[Config]:
         found = self.configs(tuple(args), tuple(sorted(kwargs.items()))) if callable(self.configs) else self.configs
@@ -102,7 +133,7 @@ class Tuned:
 def autotune(
     func: Any = None,
     *,
-    configs: Any,
+    configs: Any = None,
     warmup: int = 25,
     rep: int = 100,
     timeout: int = 100,
@@ -115,22 +146,102 @@ def autotune(
     skip_check: bool = False,
     manual_check_prog: Callable[..., Any] | None = None,
     cache_input_tensors: bool = False,
+    **options: Any,
 ) -> Any:
     """Over `@tile_eg.jit`: a call that leaves the parameters in `configs` open compiles the kernel for each of them, and
     gives the one of the least predicted time; those that do not compile are left out. `get_tuner_result()` of it has the time
     in ms. Where `configs` is a function, it gets the call's arguments: a tuple, and a tuple of (name, value) pairs.
 
-    Nothing is measured, so that `warmup`, `rep` and `timeout` (in seconds) have nothing to do. Where there is a `ref_prog`, the
-    chosen kernel runs once in the simulator on `supply_prog`'s inputs, or on such as `supply_type` says, and is compared.
-    To let the search find sizes by itself, pass `T.auto` instead.
+    Without `configs` the search's own candidates are tried, as `tune` does it: for sizes that are `T.auto` at several numbers.
+    `options` are those of `tune` (`budget`, `device`, `dask`, ...). What was found is used by the calls after it, and by the
+    next process.
 
+    Configurations are predicted, not measured, so that `warmup`, `rep` and `timeout` (in seconds) have nothing to do. Where
+    there is a `ref_prog`, the chosen kernel runs once in the simulator on `supply_prog`'s inputs, or on such as `supply_type`
+    says, and is compared.
     TileError for configurations that are no dictionaries, and where none of them compiles.
     """
+    if known := [n for n in options if n not in OPTIONS or configs is not None]:
+        help = did_you_mean(known[0], OPTIONS) if configs is None else "it goes without configs, which are all tried"
+        raise TileError(f"autotune has no option {known[0]!r} here", help=help)
     check = Check(ref_prog, supply_prog, supply_type, rtol, atol, max_mismatched_ratio, skip_check, manual_check_prog)
 
     def decorated(factory: Any) -> Tuned:
         if not hasattr(factory, "__jit_impl__"):
             raise TileError("@tile_eg.autotune stands above @tile_eg.jit, on a function that returns a kernel")
-        return Tuned(factory, configs, check)
+        return Tuned(factory, configs, check, options)
 
     return decorated if func is None else decorated(func)
+
+
+@told
+def tune(
+    kernel: Any,
+    *,
+    budget: int = 200,
+    chip: str | None = None,
+    device: str | None = None,
+    workers: int = 1,
+    dask: str | None = None,
+    resume: bool = False,
+    sample: int = 8,
+    launches: int = 100,
+    warmup: int = 10,
+    effort: str = "full",
+    **sizes: Any,
+) -> Tuning:
+    """Tries the search's own candidates of a kernel, at several numbers for sizes that are left open, and keeps the fastest in
+    `FILE.tuned.json` beside the kernel's file, whence calls take it from then on, on this chip at these sizes.
+
+    `kernel` is what `load` or `jit` gave, `sizes` are those that it leaves to each call, or parameters of its function. `budget`
+    is in candidates; `device` "npu" or "timeline" (default: an NPU where there is one); `workers` are processes of this machine,
+    `dask` is the address of a cluster's scheduler. `sample` tiles of the grid are compared (0: all), `launches` are timed.
+    Ctrl-C ends it with the best so far, which its result says (`interrupted`); `resume` goes on from there.
+
+    TileError for a kernel in which nothing is to choose, and for what cannot be.
+    """
+    from tile_eg.search import search_options
+    from tile_eg.tuning import Asked, Watch
+    from tile_eg.tuning import tune as tuned
+    from tile_eg.tuning.progress import progress
+
+    one = _at(kernel, sizes)
+    asked_for = Asked(budget, device, workers, dask, resume, sample, 0, launches, warmup)
+    search = search_options(**{**one.search, "effort": effort})
+    with progress(budget, lambda text: print(text, file=sys.stderr)) as (seen, tell):
+        found = tuned(one.compiled, chip or one.chip, search, asked_for, Watch(tell, seen))
+    for each in (kernel, one):
+        _forget(each)
+    return found
+
+
+OPTIONS = ("budget", "chip", "device", "workers", "dask", "resume", "sample", "launches", "warmup", "effort")
+"""The options of `tune`."""
+
+
+def _at(kernel: Any, sizes: Mapping[str, Any]) -> CompiledKernel:
+    """A kernel at these sizes. TileError for what is none, and for sizes that it has not."""
+    if isinstance(kernel, Tuned):
+        kernel = kernel.factory
+    if isinstance(kernel, Factory):
+        kernel, sizes = kernel(**sizes), {}
+    if isinstance(kernel, TileKernel | AnySizeKernel):
+        made: CompiledKernel = kernel.with_sizes(**sizes)
+        return made
+    if not isinstance(kernel, CompiledKernel):
+        help = "what tile_eg.load gives, or a function under @tile_eg.jit"
+        raise TileError(f"tune takes a kernel, not a {type(kernel).__name__}", help=help)
+    if sizes:
+        raise TileError(f"{kernel.kernel.name} has no sizes left: {', '.join(sizes)}")
+    return kernel
+
+
+def _forget(kernel: Any) -> None:
+    """Lets the next call of a kernel look for what was tuned."""
+    if isinstance(kernel, TileKernel):
+        kernel.made.clear()
+    if isinstance(kernel, AnySizeKernel):
+        kernel.made.clear()
+        kernel.by_shapes.clear()
+    if isinstance(kernel, CompiledKernel):
+        kernel.npu = NpuCalls(kernel)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from time import perf_counter
 
 import numpy as np
@@ -19,6 +19,8 @@ from tile_eg.ir.kernel import Kernel
 from tile_eg.search.compiler import Planned, lower, plan_schedule
 
 TRUTH = "timeline"
+RESAMPLES = 300
+"""How often a sample is drawn anew for an interval."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +54,64 @@ class Row:
         least = ranks(self.times).min()
         chosen = [t for t, rank in zip(self.truth, ranks(self.times), strict=True) if rank == least]
         return sum(chosen) / len(chosen) / min(self.truth) - 1
+
+    def regret_of(self, k: int) -> float:
+        """The same where the best of the `k` schedules that the model likes best is taken; equal ones in their order."""
+        first = sorted(range(len(self.times)), key=lambda i: round(self.times[i], 9))[:k]
+        return min(self.truth[i] for i in first) / min(self.truth) - 1
+
+    def interval(self, measure: Callable[[Row], float], level: float = 0.95) -> tuple[float, float]:
+        """Between which values a measure lies at this level, by resampling the schedules (a bootstrap of `RESAMPLES`)."""
+        random, count = np.random.default_rng(0), len(self.times)
+        drawn = (random.integers(0, count, count) for _ in range(RESAMPLES))
+        of = lambda some: replace(self, times=tuple(self.times[i] for i in some), truth=tuple(self.truth[i] for i in some))  # noqa: E731
+        return _between([measure(of(some)) for some in drawn], level)
+
+
+@dataclass(frozen=True)
+class Summary:
+    """One model over all cases: means of a measure over them, and their intervals, by resampling the cases."""
+
+    model: str
+    correlation: float
+    correlation_between: tuple[float, float]
+    regret: float
+    regret_between: tuple[float, float]
+    best_of: float
+    best_of_between: tuple[float, float]
+    seconds: float
+
+
+def summaries(rows: Sequence[Row], k: int = 5, level: float = 0.95) -> list[Summary]:
+    """One for each model, in their order; a case in which all schedules are equal has no correlation, and is left out of it."""
+    out = []
+    for name in dict.fromkeys(r.model for r in rows):
+        own = [r for r in rows if r.model == name]
+        each = [r.correlation for r in own], [r.regret for r in own], [r.regret_of(k) for r in own]
+        means, between = [_mean(v) for v in each], [_mean_between(v, level) for v in each]
+        seconds = sum(r.seconds for r in own)
+        out.append(Summary(name, means[0], between[0], means[1], between[1], means[2], between[2], seconds))
+    return out
+
+
+def _mean(values: Sequence[float]) -> float:
+    known = [v for v in values if np.isfinite(v)]
+    return sum(known) / len(known) if known else float("nan")
+
+
+def _mean_between(values: Sequence[float], level: float) -> tuple[float, float]:
+    random, known = np.random.default_rng(0), np.array([v for v in values if np.isfinite(v)])
+    if not len(known):
+        return float("nan"), float("nan")
+    return _between([float(known[random.integers(0, len(known), len(known))].mean()) for _ in range(RESAMPLES)], level)
+
+
+def _between(values: Sequence[float], level: float) -> tuple[float, float]:
+    known = [v for v in values if np.isfinite(v)]
+    if not known:
+        return float("nan"), float("nan")
+    low, high = np.quantile(known, [(1 - level) / 2, (1 + level) / 2])
+    return float(low), float(high)
 
 
 def ranks(values: Sequence[float]) -> np.ndarray:

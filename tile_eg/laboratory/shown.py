@@ -1,4 +1,4 @@
-"""A comparison of cost models as a table, as CSV, and as a plot."""
+"""A comparison of cost models as a table, as CSV (of models, of every schedule), and as a plot."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from math import isnan
 from pathlib import Path
 
 from tile_eg.errors import TileError
-from tile_eg.laboratory.compare import Row
+from tile_eg.laboratory.compare import Row, ranks, summaries
 from tile_eg.report.text import duration, table
 
 FIELDS = ("kernel", "model", "schedules", "rank_correlation", "regret", "seconds")
@@ -19,6 +19,43 @@ def as_table(rows: Sequence[Row]) -> str:
     """One line for each kernel and model."""
     lines = [(r.kernel, r.model, len(r.times), _correlation(r), f"{r.regret:.1%}", duration(r.seconds)) for r in rows]
     return table(lines, ("kernel", "model", "schedules", "rank correlation", "regret", "seconds"), right=(2, 3, 4, 5))
+
+
+def with_intervals(rows: Sequence[Row], k: int) -> str:
+    """One line for each case and model with 95 % intervals over the schedules, then one for each model over the cases."""
+    lines = [
+        (r.kernel, r.model, len(r.times), _number(r.correlation, r.interval(lambda s: s.correlation)),
+         _percent(r.regret, r.interval(lambda s: s.regret)), _percent(r.regret_of(k), r.interval(lambda s: s.regret_of(k))),
+         duration(r.seconds))
+        for r in rows
+    ]  # fmt: skip
+    columns = ("schedules", "rank correlation", "regret", f"of the best of {k}", "seconds")
+    over = [
+        (s.model, _number(s.correlation, s.correlation_between), _percent(s.regret, s.regret_between),
+         _percent(s.best_of, s.best_of_between), duration(s.seconds))
+        for s in summaries(rows, k)
+    ]  # fmt: skip
+    each = table(lines, ("case", "model", *columns), right=range(2, 7))
+    return f"{each}\n\nmeans over the cases\n{table(over, ('model', *columns[1:]), right=range(1, 5))}"
+
+
+def _number(value: float, between: tuple[float, float]) -> str:
+    return "all equal" if isnan(value) else f"{value:.2f} ({between[0]:.2f} to {between[1]:.2f})"
+
+
+def _percent(value: float, between: tuple[float, float]) -> str:
+    return f"{value:.1%} ({between[0]:.1%} to {between[1]:.1%})"
+
+
+def schedules_csv(rows: Sequence[Row]) -> str:
+    """Every schedule of every case and model: its time and the model's, both with their places among those of the case."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(("case", "model", "schedule", "microseconds", "place", "said", "place_said"))
+    for r in rows:
+        for n, line in enumerate(zip(r.truth, ranks(r.truth), r.times, ranks(r.times), strict=True), 1):
+            writer.writerow((r.kernel, r.model, n, *map(float, line)))
+    return out.getvalue()
 
 
 def _correlation(row: Row) -> str:

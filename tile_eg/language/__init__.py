@@ -15,6 +15,7 @@ from typing import Any
 from tile_eg.ir.open_kernel import AUTO
 from tile_eg.language.elementwise_words import WORDS
 from tile_eg.language.elementwise_words import tile as tile
+from tile_eg.language.gpu import GemmWarpPolicy as GemmWarpPolicy
 from tile_eg.language.kernels import Buffer as Buffer
 from tile_eg.language.kernels import ElementType
 from tile_eg.language.kernels import PrimFunc as PrimFunc
@@ -152,10 +153,14 @@ def gemm(
     init: Any = False,
     initC: Any = False,
     clear_accum: Any = False,
-    policy: Any = None,
-    k_pack: Any = None,
+    policy: Any = GemmWarpPolicy.Square,
+    k_pack: int = 1,
+    wg_wait: int = 0,
 ) -> None:
-    """C += A @ B, or C = A @ B where `init` (also `initC`, `clear_accum`) holds; `size` is [m, k, n]."""
+    """C += A @ B, or C = A @ B where `init` (also `initC`, `clear_accum`) holds; `size` is [m, k, n].
+
+    `policy` says how a GPU's warps share the product: it means nothing here.
+    """
 
 
 @word

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from math import isfinite
 from statistics import median
@@ -14,6 +15,8 @@ from tile_eg.npu.device import Planned, Ready, ready
 
 if TYPE_CHECKING:
     import numpy as np
+
+    from tile_eg.npu.launcher import Launcher
 
 OUTLIER = 5.0
 """Times of the usual deviation (1.4826 times the median one) from the median, beyond which a launch is left out."""
@@ -37,12 +40,17 @@ class Measured:
         return min(self.times)
 
 
-def kept(times: Sequence[float]) -> tuple[float, ...]:
-    """The times without outliers. TileError where one of them is none: zero, below, or no number."""
+def finite(times: Sequence[float]) -> Sequence[float]:
+    """The times. TileError where one of them is none: zero, below, or no number."""
     if wrong := [t for t in times if not isfinite(t) or t <= 0]:
         message = f"the device's events give {wrong[0]:g} us for {len(wrong)} of {len(times)} launches, which is no time"
         raise TileError(message, help="is the driver of the version that this CANN needs? `tile-eg doctor` shows both")
-    middle = median(times)
+    return times
+
+
+def kept(times: Sequence[float]) -> tuple[float, ...]:
+    """The times without outliers. TileError where one of them is none."""
+    middle = median(finite(times))
     usual = 1.4826 * median(abs(t - middle) for t in times)
     near = tuple(t for t in times if abs(t - middle) <= OUTLIER * usual)
     return near if len(near) >= LEAST_KEPT * len(times) and near else tuple(times)
@@ -73,20 +81,56 @@ class OnNpu:
 
     def measure(self, launches: int = 100, warmup: int = 10) -> Measured:
         """Times that many launches. TileError where a launch fails, or no time comes back."""
-        import numpy as np
-
-        launcher, device, stream = self.ready.launcher, self.device, self.stream
-        flush = NpuArray((2 * self.planned.chip.l2_bytes,), np.dtype(np.uint8), device, launcher)
         for _ in range(warmup):
             self.launch()
-        events = [(launcher.event(device), launcher.event(device)) for _ in range(launches)]
-        for before, after in events:
-            launcher.step("fill", "flush L2", device, flush.address, 0, flush.nbytes, stream)
-            launcher.step("record", "record an event", device, before, stream)
-            self.launch()
-            launcher.step("record", "record an event", device, after, stream)
+        flush = 2 * self.planned.chip.l2_bytes
+        return Measured(kept(timed(self.launch, self.ready.launcher, self.device, self.stream, launches, flush)), launches)
+
+
+def nothing() -> None:
+    """What is done before a call where nothing is to be."""
+
+
+def timed(
+    once: Callable[[], object],
+    launcher: Launcher,
+    device: int,
+    stream: int,
+    launches: int,
+    flush: int,
+    before: Callable[[], object] = nothing,
+) -> list[float]:
+    """Microseconds that each of so many calls of `once` takes on a stream, which it puts its kernels on, by the device's events.
+
+    Each call comes behind a write of `flush` bytes, so that L2 holds nothing of the one before, and behind `before()`. TileError
+    where a call fails; no event is left then, either.
+    """
+    import numpy as np
+
+    written = NpuArray((flush,), np.dtype(np.uint8), device, launcher)
+    with _events(launcher, device, stream, 2 * launches) as made:
+        pairs = list(zip(made[::2], made[1::2], strict=True))
+        for first, last in pairs:
+            before()
+            launcher.step("fill", "flush L2", device, written.address, 0, written.nbytes, stream)
+            launcher.step("record", "record an event", device, first, stream)
+            once()
+            launcher.step("record", "record an event", device, last, stream)
         launcher.wait(device, stream)
-        times = [launcher.elapsed(device, before, after) for before, after in events]
-        for event in (e for pair in events for e in pair):
-            launcher.step("forget", "give an event back", device, event)
-        return Measured(kept(times), launches)
+        return [launcher.elapsed(device, first, last) for first, last in pairs]
+
+
+@contextmanager
+def _events(launcher: Launcher, device: int, stream: int, count: int) -> Iterator[list[int]]:
+    """So many events, which are given back whatever happens: behind a failure once the stream has gone past them."""
+    made: list[int] = []
+    try:
+        made += (launcher.event(device) for _ in range(count))
+        yield made
+    except BaseException:
+        launcher.calls["wait"](device, stream)
+        for event in made:
+            launcher.calls["forget"](device, event)
+        raise
+    for event in made:
+        launcher.step("forget", "give an event back", device, event)

@@ -28,8 +28,8 @@ SECONDS = 600.0
 """How long one run of CANN's compiler may take; kernels take seconds."""
 OBJECT, LAUNCHER = "kernel.o", "launcher.so"
 """The files of the cache's entries."""
-MOST = 2000
-"""Objects that stay in the cache."""
+MOST, MOST_LAUNCHERS = 2000, 4
+"""Objects that stay in the cache, and launchers, of which each version of CANN or of tile_eg needs another."""
 KERNEL = "kernel.asc"
 ARCHITECTURES = {"dav-2201": "dav-c220", "dav-3510": "dav-c310"}
 """What the compiler calls the cores of an architecture, before "-cube" or "-vec"."""
@@ -58,12 +58,13 @@ def device_object(source: str, architecture: str, cann: Cann) -> Path:
     cache = user_cache()
     if found := cache.find(name):
         return found / OBJECT
-    return _made(cache, name, lambda folder: _compile(source, wanted, architecture, cann, folder / OBJECT)) / OBJECT
+    return _made(cache, name, lambda folder: _compile(source, wanted, architecture, cann, folder / OBJECT), MOST) / OBJECT
 
 
-def _made(cache: DiskCache, name: str, make: Callable[[Path], None]) -> Path:
+def _made(cache: DiskCache, name: str, make: Callable[[Path], None], most: int) -> Path:
+    """The folder of an entry that is made; of those of its kind so many stay that were used last."""
     made = cache.entry(name, make)
-    cache.forget_oldest("npu-*", MOST)
+    cache.forget_oldest(f"{name.partition('-')[0]}-*", most)
     return made
 
 
@@ -211,7 +212,7 @@ def launcher(cann: Cann) -> Path:
         run("compile the launcher", [compiler, *flags[0], "launcher.cpp", *flags[1], "-o", str(out)], folder)
         check_whole("compile the launcher", out)
 
-    return _made(cache, name, make) / LAUNCHER
+    return _made(cache, name, make, MOST_LAUNCHERS) / LAUNCHER
 
 
 def launcher_flags(cann: Cann, new: bool) -> tuple[tuple[str, ...], tuple[str, ...]]:

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import prod
+from math import inf, prod
 from typing import Any
 
-from tile_eg.ops.types import BF16, F16, F32, I16, I32, U16, U32, DType
+from tile_eg.ops.types import BF16, F16, F32, FLOATS, I8, I16, I32, U8, U16, U32, DType
 
 Shape = tuple[int, ...]
 Numbers = tuple[int, int]
@@ -33,8 +33,9 @@ class WholeTile:
     result, from the operands' shapes and the numbers, or says what is wrong as a text. `types` are those of the first operand,
     `second` that of the other one where it has its own. `default` are the numbers
     that stand for those that are left out. `scratch` are the elements of the first one's dtype that the instruction
-    keeps beside its result, and `worked` those that it works through, from how many the result has. `moves`: where an element
-    goes does not depend on its value. `made_of_others`: it has no instruction; `frontend/ssa/pieces.py` makes it of gathers.
+    keeps beside its result, `doubled` that these are as many as the result has, and `worked` those that it works through, from
+    how many the result has. `moves`: where an element goes does not depend on its value. `made_of_others`: it has no instruction;
+    `frontend/ssa/pieces.py` makes it of gathers.
     """
 
     name: str
@@ -49,6 +50,7 @@ class WholeTile:
     scratch: Callable[[Numbers], int] = lambda numbers: 0
     moves: bool = False
     made_of_others: bool = False
+    doubled: bool = False
     worked: Callable[[int, Numbers], int] = lambda count, numbers: count
 
 
@@ -64,6 +66,10 @@ def _gathered(m: Any, x: Any, at: Any, base: int, _: int) -> Any:
 
 def _every(m: Any, x: Any, first: int, step: int) -> Any:
     return x.reshape(-1)[first::step]
+
+
+def _swapped(m: Any, x: Any, *_: int) -> Any:
+    return m.flip(x.reshape(-1, 2), 1).reshape(-1)
 
 
 def _sorted(m: Any, x: Any, count: int, keep: int) -> Any:
@@ -90,6 +96,11 @@ def _every_shape(shapes: tuple[Shape, ...], numbers: Numbers) -> Shape | str:
     return (-(-(count - first) // step),) if first < count else f"there is no element {first} of {count}"
 
 
+def _swap_shape(shapes: tuple[Shape, ...], numbers: Numbers) -> Shape | str:
+    count = shapes[0][-1]
+    return shapes[0] if count % 2 == 0 else f"rows of {count} elements have no pairs"
+
+
 def _sort_shape(shapes: tuple[Shape, ...], numbers: Numbers) -> Shape | str:
     count, keep = numbers
     if not 0 < count <= prod(shapes[0]):
@@ -103,14 +114,19 @@ def _sort_shape(shapes: tuple[Shape, ...], numbers: Numbers) -> Shape | str:
 
 def _summed(m: Any, x: Any, axis: int, reverse: int) -> Any:
     turned = x[(slice(None),) * axis + (slice(None, None, -1),)] if reverse else x
-    made = m.cumsum(turned, axis=axis, dtype=x.dtype)
-    return (made[(slice(None),) * axis + (slice(None, None, -1),)] if reverse else made).reshape(-1)
+    made = m.cumsum(turned, axis=axis, dtype=_in_f32(m, x))
+    return (made[(slice(None),) * axis + (slice(None, None, -1),)] if reverse else made).reshape(-1).astype(x.dtype)
 
 
 def _multiplied(m: Any, x: Any, axis: int, reverse: int) -> Any:
     turned = m.flip(x, axis) if reverse else x
-    made = m.cumprod(turned, axis=axis, dtype=x.dtype)
-    return (m.flip(made, axis) if reverse else made).reshape(-1)
+    made = m.cumprod(turned, axis=axis, dtype=_in_f32(m, x))
+    return (m.flip(made, axis) if reverse else made).reshape(-1).astype(x.dtype)
+
+
+def _in_f32(m: Any, x: Any) -> Any:
+    """The type in which floats of 16 bits are added up, and any other's own."""
+    return m.float32 if x.dtype.itemsize == 2 else x.dtype
 
 
 def _first_extreme(largest: bool) -> Callable[..., Any]:
@@ -168,16 +184,20 @@ WHOLE_TILES: dict[str, WholeTile] = {
         WholeTile("gather", _gathered, _gather_shape, 2, ("base",), (*WORDS, BF16), second=U32, moves=True),
         WholeTile("every", _every, _every_shape, 1, ("first", "step"), moves=True,
                   worked=lambda count, n: n[0] + (count - 1) * n[1] + 1),  # fmt: skip
+        WholeTile("swap_pairs", _swapped, _swap_shape, types=(F16, BF16, I16, U16), moves=True, doubled=True),
         WholeTile("sort", _sorted, _sort_shape, 1, ("count", "keep"), (F32,), default=_all, scratch=lambda n: 4 * padded(n[0]),
                   worked=lambda count, n: padded(n[0])),  # fmt: skip
         WholeTile("merge", _merged, _merge_shape, 2, types=(F32,), default=_pairs),
-        WholeTile("transpose", lambda m, x, *_: x.T.reshape(-1), _flipped, moves=True, made_of_others=True),
+        WholeTile("transpose", lambda m, x, *_: x.T.reshape(-1), _flipped, 1, (), (*WORDS, BF16, I8, U8), moves=True,
+                  made_of_others=True),  # fmt: skip
         WholeTile("reshape", lambda m, x, *_: x.reshape(-1), _reshaped, 1, ("rows", "cols"), (*WORDS, BF16), moves=True),
-        WholeTile("cumsum", _summed, _same, 1, ("axis", "reverse"), (F32,), default=_last, made_of_others=True),
-        WholeTile("cumprod", _multiplied, _same, 1, ("axis", "reverse"), (F32,), default=_last, made_of_others=True),
-        WholeTile("argmax", _first_extreme(True), _reduced, 1, ("axis",), (F16, F32), None, I32, _last, made_of_others=True),
-        WholeTile("argmin", _first_extreme(False), _reduced, 1, ("axis",), (F16, F32), None, I32, _last, made_of_others=True),
+        WholeTile("cumsum", _summed, _same, 1, ("axis", "reverse"), FLOATS, default=_last, made_of_others=True),
+        WholeTile("cumprod", _multiplied, _same, 1, ("axis", "reverse"), FLOATS, default=_last, made_of_others=True),
+        WholeTile("argmax", _first_extreme(True), _reduced, 1, ("axis",), FLOATS, None, I32, _last, made_of_others=True),
+        WholeTile("argmin", _first_extreme(False), _reduced, 1, ("axis",), FLOATS, None, I32, _last, made_of_others=True),
     )
 }
+NOTHING = {"cumsum": 0.0, "cumprod": 1.0, "argmax": -inf, "argmin": inf}
+"""What changes nothing of a result where it stands beside a tile's elements."""
 PATTERNS = {(0, 2): 1, (1, 2): 2, (0, 4): 3, (1, 4): 4, (2, 4): 5, (3, 4): 6, (0, 1): 7}
 """Which elements GatherMask takes, first and step, by the number of its pattern."""

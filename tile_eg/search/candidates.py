@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import dropwhile
 from typing import TYPE_CHECKING
 
 from tile_eg.chips import Chip
@@ -11,12 +12,15 @@ from tile_eg.emit.sync.trace import FlagsRunOut
 from tile_eg.errors import LimitError, PlanError, TileError
 from tile_eg.ir.machine import MAX_BLOCKS
 from tile_eg.report.decisions import summary
-from tile_eg.search.planned import InternalError, Planned, plan_schedule
+from tile_eg.search.planned import InternalError, Planned
+from tile_eg.search.planning import synchronised
 
 if TYPE_CHECKING:
     from tile_eg.cost_models import RankModel
     from tile_eg.extract.schedule import Schedule
 
+MOST_TOLD = 3
+"""Schedules that are named where a cost model fails at several at once."""
 Dropped = tuple[tuple["Schedule", Exception], ...]
 
 
@@ -36,6 +40,11 @@ class Candidate:
         return self.on_cores and launch_blocks(self.planned.program) <= MAX_BLOCKS
 
     @property
+    def unwritable(self) -> PlanError | None:
+        """Why it has no text; None where it has one."""
+        return self.planned.unwritable
+
+    @property
     def on_cores(self) -> bool:
         """Whether a rule says which block takes which tile."""
         return self.schedule.grid is not None or any(g.op == "Blocks" for g in self.schedule.graph.grids)
@@ -52,19 +61,29 @@ def plan_all(
     """
     from tile_eg.extract.simple import simple_schedules
 
-    planned, dropped = plan_each(schedules, chip)
+    planned, dropped = _writable(*plan_each(schedules, chip))
     if not planned and given:
         what = f"the choice that was given cannot be planned: {dropped[0][1]}"
         help = "flag ids, and the fields of instructions, are not in the exported graph"
         return planned, dropped, TileError(what, help=help)
     if not planned:
-        planned, others = plan_each(simple_schedules(schedules[0].graph, chip), chip)
+        planned, others = _writable(*plan_each(simple_schedules(schedules[0].graph, chip), chip))
         dropped += others
     values = schedules[0].graph.values
     if not planned and (values.stages or any(p.slots for p in values.places.values())):
-        planned, others = plan_each([replace(s, yielding=True) for s in schedules], chip)
+        planned, others = _writable(*plan_each([replace(s, yielding=True) for s in schedules], chip))
         dropped += others
     return planned, dropped, None if planned else _cannot_be_planned(dropped)
+
+
+def _writable(planned: list[tuple[Schedule, Planned]], dropped: Dropped) -> tuple[list[tuple[Schedule, Planned]], Dropped]:
+    """All of them, once one has a text; else none, with the reasons."""
+    wrong: list[tuple[Schedule, Exception]] = []
+    for schedule, one in planned:
+        if one.unwritable is None:
+            return planned, dropped
+        wrong.append((schedule, one.unwritable))
+    return [], (*dropped, *wrong)
 
 
 def _cannot_be_planned(dropped: Dropped) -> Exception:
@@ -82,12 +101,15 @@ def _cannot_be_planned(dropped: Dropped) -> Exception:
 
 
 def plan_each(schedules: Sequence[Schedule], chip: Chip) -> tuple[list[tuple[Schedule, Planned]], Dropped]:
-    """What can be planned, and what is refused. Anything else that goes wrong is our fault, told with the schedule."""
+    """What can be planned, and what is refused. Anything else that goes wrong is our fault, told with the schedule.
+
+    Their texts are not written: only those that would be chosen need them.
+    """
     planned: list[tuple[Schedule, Planned]] = []
     dropped: list[tuple[Schedule, Exception]] = []
     for n, schedule in enumerate(schedules, 1):
         try:
-            planned.append((schedule, plan_schedule(schedule, chip)))
+            planned.append((schedule, synchronised(schedule, chip)))
         except (TileError, PlanError) as error:
             dropped.append((schedule, error))
         except Exception as error:
@@ -98,11 +120,21 @@ def plan_each(schedules: Sequence[Schedule], chip: Chip) -> tuple[list[tuple[Sch
 
 def ranked(planned: Sequence[tuple[Schedule, Planned]], model: RankModel) -> tuple[Candidate, ...]:
     """Fastest first; among equals, the order of the search holds."""
-    from tile_eg.cost_models import predicted
+    from tile_eg.cost_models import ModelFault, predicted
 
-    times = predicted(model, [p.program for _, p in planned])
+    try:
+        times = predicted(model, [p.program for _, p in planned])
+    except ModelFault as fault:
+        told = planned[:MOST_TOLD] if fault.at is None else planned[fault.at : fault.at + 1]
+        fault.notes += tuple((f"schedule {n}: {summary(s)}", None) for n, (s, _) in enumerate(told, 1 + (fault.at or 0)))
+        raise
     return fastest_first([Candidate(s, p, t) for (s, p), t in zip(planned, times, strict=True)])
 
 
 def fastest_first(candidates: Sequence[Candidate]) -> tuple[Candidate, ...]:
     return tuple(sorted(candidates, key=lambda c: c.microseconds))
+
+
+def written(candidates: Sequence[Candidate]) -> tuple[Candidate, ...]:
+    """The candidates from the first one on that has a text."""
+    return tuple(dropwhile(lambda c: c.unwritable is not None, candidates))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from tile_eg.chips import DEFAULT_CHIP
@@ -14,7 +15,8 @@ from tile_eg.search import SearchOptions, search_options
 from tile_eg.search.candidates import Candidate
 from tile_eg.search.chip_types import check_chip_types
 from tile_eg.search.collector import rare_collections
-from tile_eg.search.planned import InternalError, Planned, Run, compiled_for, plan, plan_schedule, stage
+from tile_eg.search.planned import InternalError, Planned, Run, compiled_for, plan, stage
+from tile_eg.search.planning import plan_schedule
 from tile_eg.search.result import Lowered
 
 if TYPE_CHECKING:
@@ -37,7 +39,7 @@ def lower(kernel: Kernel | Template, chip: str = DEFAULT_CHIP, *, search: Search
 
     Block sizes that are left open are found by the same search. A template has its own sizes, where it has all.
     """
-    from tile_eg.cost_models import roles
+    from tile_eg.cost_models import ModelFault, Roles, patience, roles
     from tile_eg.search.driver import compiled
 
     kernel = _at_its_sizes(kernel)
@@ -46,7 +48,18 @@ def lower(kernel: Kernel | Template, chip: str = DEFAULT_CHIP, *, search: Search
         target = compiled_for(chip)
         check_chip_types((kernel.tensors, kernel.body), target)
         rank = roles(options.cost_model, target).rank
-    return compiled(kernel, target, options, rank)
+    if options.tuned is not None:
+        from tile_eg.search.tuned import as_tuned
+
+        return as_tuned(kernel, target, options)
+    try:
+        with patience(options.model_seconds):
+            return compiled(kernel, target, options, rank)
+    except ModelFault as fault:
+        if options.model_faults == "stop":
+            raise
+        found = compiled(kernel, target, replace(options, cost_model=None), Roles.rank)
+        return replace(found, search=options, failed=fault.message)
 
 
 def _at_its_sizes(kernel: Any) -> Kernel:

@@ -13,6 +13,7 @@ from tile_eg.ir.open_kernel import OpenKernel
 from tile_eg.search import further, packed_operand, persistent, smaller_tiles, split_k
 from tile_eg.search.candidates import Candidate
 from tile_eg.search.form import Form, Setting, searched, values_of
+from tile_eg.search.guided import Guide
 from tile_eg.search.open_sizes import OpenSizes
 from tile_eg.search.options import SearchOptions
 from tile_eg.search.planned import InternalError, stage
@@ -25,14 +26,15 @@ def compiled(kernel: Kernel | OpenKernel, chip: Chip, options: SearchOptions, ra
 
     TileError for a mistake in it, and where no candidate is found; block sizes that are left open are found, too.
     """
-    from tile_eg.cost_models import rank_model
+    from tile_eg.cost_models import context_model, rank_model, roles
 
     start = perf_counter()
-    setting = Setting(chip, options, rank_model(rank, chip), kernel.source)
+    orders = context_model(roles(options.cost_model, chip).context, chip)
+    setting = Setting(chip, options, rank_model(rank, chip), kernel.source, guide=Guide(orders, chip) if orders else None)
     if isinstance(kernel, OpenKernel):
         return _at_open_sizes(kernel, setting, start)
     queue = Queue(setting, moves_from, (TileError,))
-    form = _as_written(kernel, setting)
+    form = as_written(kernel, setting)
     with setting.step("moves"):
         queue.add(form)
     run_queue(queue)
@@ -41,7 +43,7 @@ def compiled(kernel: Kernel | OpenKernel, chip: Chip, options: SearchOptions, ra
     return result_of(queue, start)
 
 
-def _as_written(kernel: Kernel, setting: Setting) -> Form:
+def as_written(kernel: Kernel, setting: Setting) -> Form:
     return searched(kernel, values_of(kernel, setting), setting)
 
 
@@ -58,7 +60,7 @@ def _at_open_sizes(kernel: OpenKernel, setting: Setting, start: float) -> Lowere
     if "open-sizes" not in setting.options.moves:
         names = ", ".join(f"{name}=..." for name in kernel.open)
         raise TileError("sizes are left open, and 'open-sizes' is left out of the search", help=f"give numbers: {names}")
-    sizes = OpenSizes(kernel, setting, lambda k: _as_written(k, setting))
+    sizes = OpenSizes(kernel, setting, lambda k: as_written(k, setting))
     with stage("open-sizes", kernel.source, setting.timings):
         queue.put(sizes.offers())
     run_queue(queue)
@@ -90,19 +92,25 @@ def _all_moves(form: Form, candidate: Candidate | None) -> Iterator[Offer]:
 
 def result_of(queue: Queue, start: float, sizes: OpenSizes | None = None) -> Lowered:
     """The form with the best candidate, and all that was tried."""
+    form = min(queue.forms, key=lambda f: f.microseconds)
+    return lowered_of(queue, form, tuple(form.launchable), start, sizes)
+
+
+def lowered_of(
+    queue: Queue, form: Form, candidates: tuple[Candidate, ...], start: float, sizes: OpenSizes | None = None
+) -> Lowered:
+    """A form with its candidates, the one that is taken first, and all that was tried."""
     from tile_eg.frontend.checks.notes import notes
 
-    form = min(queue.forms, key=lambda f: f.microseconds)
     assert form.graph is not None and form.extraction is not None
     setting, tried = queue.setting, queue.close()
-    candidates = tuple(form.launchable)
     return Lowered(
         program=candidates[0].planned.program,
         chip=setting.chip,
         kernel=form.kernel,
         extraction=form.extraction,
-        candidates=candidates,
-        dropped=form.dropped,
+        ranked=candidates,
+        refused=form.dropped,
         phases=form.graph.phases,
         timings=setting.timings,
         seconds=perf_counter() - start,

@@ -14,6 +14,7 @@ from tile_eg.ir.kernel import Kernel
 from tile_eg.rules import selected
 from tile_eg.search.any_order import refuse_any_order
 from tile_eg.search.candidates import Candidate, Dropped, fastest_first, plan_all, ranked
+from tile_eg.search.guided import WIDER, Guide
 from tile_eg.search.options import Effort, SearchOptions
 from tile_eg.search.planned import stage
 
@@ -28,13 +29,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Setting:
-    """What all candidates of one search share. `timings` gathers the seconds of each step."""
+    """What all candidates of one search share. `timings` gathers the seconds of each step. `guide` orders what is not timed."""
 
     chip: Chip
     options: SearchOptions
     model: RankModel
     source: str = ""
     timings: dict[str, float] = field(default_factory=dict)
+    guide: Guide | None = None
 
     def step(self, name: str) -> AbstractContextManager[None]:
         return stage(name, self.source, self.timings)
@@ -70,7 +72,11 @@ class Form:
 
     @property
     def best(self) -> Candidate | None:
-        return next(self.launchable, None)
+        """The fastest one that can be launched. What is faster and has no text is dropped."""
+        while (first := next(self.launchable, None)) and (why := first.unwritable):
+            self.candidates = tuple(c for c in self.candidates if c is not first)
+            self.dropped += ((first.schedule, why),)
+        return first
 
     @property
     def microseconds(self) -> float:
@@ -128,6 +134,9 @@ def searched(kernel: Kernel, source: Values, setting: Setting, values: Values | 
     with setting.step("extract"):
         form.extraction = extraction_of(form.graph, setting)
     form.problem, form.full = form.extraction.problem, form.extraction.full
+    if form.extraction.schedules and setting.guide:
+        with setting.step("order"):
+            form.extraction.schedules = setting.guide.preferred(form.extraction.schedules, setting.options.schedules)
     if form.extraction.schedules:
         _plan(form, form.extraction)
     return form
@@ -141,15 +150,19 @@ def _plan(form: Form, found: Extraction) -> None:
         form.candidates = ranked(planned, setting.model) if planned else ()
 
 
-def extraction_of(graph: Graph, setting: Setting, effort: Effort | None = None) -> Extraction:
-    """The schedules that the options ask for, or another effort; `problem` of what is returned says why there are none."""
+def extraction_of(graph: Graph, setting: Setting, effort: Effort | None = None, most: int | None = None) -> Extraction:
+    """The schedules that the options ask for, or another effort; `problem` of what is returned says why there are none.
+
+    `most` is how many of them are wanted, where that is fewer.
+    """
     from tile_eg.cost_models import roles
     from tile_eg.extract import found_schedules
 
     options = setting.options
     name, settings = (effort.extractor, dict(effort.settings)) if effort else options.found_by
-    count = effort.schedules if effort else options.schedules
+    count = effort.schedules if effort else options.schedules * (WIDER if setting.guide else 1)
     guide = roles(options.cost_model, setting.chip).search
+    count = min(count, most or count)
     return found_schedules(graph, setting.chip, k=count, model=guide, extractor=name, settings=settings)
 
 

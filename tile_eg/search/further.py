@@ -1,4 +1,5 @@
-"""What only `--effort full` does: further schedules of an e-graph, and the best one with each decision taken otherwise."""
+"""Further schedules of an e-graph: with prices at the margin of the best one, where a context model says what they are; and what
+only `--effort full` does: more of them, and the best one with each decision taken otherwise."""
 
 from __future__ import annotations
 
@@ -14,7 +15,9 @@ from tile_eg.search.queue import Made, Offer
 
 
 def offers(form: Form) -> Iterator[Offer]:
-    """Both, for a form that has a schedule. Nothing bounds what they find but the kernel's own launch."""
+    """All, for a form that has a schedule. Nothing bounds what they find but the kernel's own launch."""
+    if form.candidates and form.setting.guide:
+        yield from (Offer(MOVES["at-the-margin"], f"round {n}", 0.0, partial(_at_the_margin, form), form) for n in (1, 2))
     if form.candidates and form.setting.options.found_by[0] == MORE.extractor:
         yield Offer(MOVES["more-schedules"], f"{MORE.schedules} of them", 0.0, partial(_more, form), form)
         yield from (Offer(MOVES["other-decision"], f"round {n}", 0.0, partial(_otherwise, form), form) for n in (1, 2))
@@ -23,6 +26,20 @@ def offers(form: Form) -> Iterator[Offer]:
 def _more(form: Form) -> Made:
     assert form.graph is not None
     found = extraction_of(form.graph, form.setting, MORE)
+    return _new(form, found.schedules)
+
+
+def _at_the_margin(form: Form) -> Made:
+    """Schedules of the e-graph that are the cheapest by what each load would add to the best one of a block for each tile."""
+    from tile_eg.extract.margin import AtTheMargin, MarginPrices
+    from tile_eg.extract.pricing import Pricer
+
+    setting, graph = form.setting, form.graph
+    best = next((c for c in form.candidates if c.schedule.graph is graph), None)
+    if best is None or setting.guide is None or graph is None:
+        return Made(why="no schedule of the e-graph has a plan")
+    pricer = Pricer(graph, setting.chip, MarginPrices(setting.chip, setting.guide.rates(best)))
+    found = AtTheMargin().extract(graph, setting.chip, pricer, setting.options.schedules)
     return _new(form, found.schedules)
 
 

@@ -61,6 +61,8 @@ MOVES = {
              "an operand = its copy in strips of 16 columns, made while the first tiles are computed", ("operand-in-strips",)),
         Move("open-sizes", "equal", SEARCHING, (1, 7, 15),
              "block sizes that the author left open = numbers at which the kernel can be built"),
+        Move("at-the-margin", "equal", SEARCHING, (0, 1, 2),
+             "the best schedule = that of the least loads, where each costs what it adds to the best by a context model"),
         Move("more-schedules", "equal", SEARCHING, (0, 0, 1),
              "further schedules of the e-graph, the cheapest first"),
         Move("other-decision", "equal", SEARCHING, (0, 0, 2),

@@ -184,7 +184,7 @@ class _Kernels:
     def add_given(self, build: Build, sizes: Mapping[str, int]) -> None:
         """The kernel that has these sizes given, where it is clearly faster."""
         made = _with_sizes_given(build(sizes), self.chip, self.options)
-        if made and made.candidates[0].microseconds < CLEARLY * min(self._time(p, sizes) for p in self.found if p.program.sizes):
+        if made and made.chosen.microseconds < CLEARLY * min(self._time(p, sizes) for p in self.found if p.program.sizes):
             self._add(made, exactly(sizes))
 
     def _add(self, made: Lowered, ranges: tuple[Range, ...]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +14,7 @@ from tile_eg.search.moves import IN_ANY_ORDER, MOVES
 
 if TYPE_CHECKING:
     from tile_eg.egraph import Budget
+    from tile_eg.search.tuned_file import Entry
 
 
 @dataclass(frozen=True)
@@ -38,8 +39,10 @@ class SearchOptions:
     `exact_math` keeps the rules that hold bit for bit, and those that choose an instruction. `rules` are theories beside the
     project's own, `without` names of rules and moves that are left out. `fuel` is how many rows a phase may add to the e-graph.
     `k` is how many schedules are kept and ranked, `extractor` who finds them; None: what the effort says. `cost_model` prices
-    what is searched and ranks what was found, as far as it can do either. `deterministic`: no sums of floats whose order changes
-    from run to run.
+    what is searched and ranks what was found, as far as it can do either; where it fails, `model_faults` says whether that is an
+    error ("stop") or the default model takes over ("default"), and it may take `model_seconds` for an answer. `deterministic`: no
+    sums of floats whose order changes from run to run. `tuned` is the schedule that is taken instead of a search
+    (`search/tuned.py` finds it); `untuned`: none is looked for.
     """
 
     exact_math: bool = False
@@ -51,6 +54,10 @@ class SearchOptions:
     extractor: str | None = None
     cost_model: str | None = None
     deterministic: bool = False
+    tuned: Entry | None = None
+    untuned: bool = field(default=False, compare=False)
+    model_faults: str = "stop"
+    model_seconds: float = 60.0
 
     @property
     def _not_wanted(self) -> frozenset[str]:
@@ -109,6 +116,9 @@ def search_options(
     extractor: str | None = None,
     cost_model: str | None = None,
     deterministic: bool = False,
+    untuned: bool = False,
+    model_faults: str = "stop",
+    model_seconds: float = 60.0,
 ) -> SearchOptions:
     """Checked options. `rules` are files, rule texts or theories; those of `tile_eg.rules.add` take part without being named.
     `cost_model` is a name, "module:Class", or either with "@FILE" behind it: what the model saved there.
@@ -116,12 +126,13 @@ def search_options(
     TileError for an unknown effort or rule, for a theory with a fault, and for numbers below 1.
     """
     _check_kinds(fuel=fuel, k=k)
-    _check_yes_or_no(exact_math=exact_math, deterministic=deterministic)
+    _check_yes_or_no(exact_math=exact_math, deterministic=deterministic, untuned=untuned)
     if not isinstance(effort, str) or effort not in EFFORTS:
         raise TileError(f"unknown effort '{effort}'", help=did_you_mean(str(effort), EFFORTS))
     for name, number in (("fuel", fuel), ("k", k)):
         if number is not None and number < 1:
             raise TileError(f"{name} is at least 1, not {number}")
+    _check_model_options(model_faults, model_seconds)
     theories = _theories(rules)
     left_out = frozenset(without)
     known = registry((*selected(), *theories)) if left_out else {}
@@ -130,7 +141,18 @@ def search_options(
             raise TileError(f"there is no rule '{rule}' to leave out", help=nearest_rule(rule, (*known, *MOVES)))
         if known[rule].ruleset == "facts":
             raise TileError(f"'{rule}' is a fact that other rules rest on; it cannot be left out", help="tile-eg rules lists all")
-    return SearchOptions(exact_math, effort, theories, left_out, fuel, k, extractor, cost_model, deterministic)
+    models = cost_model, deterministic
+    found = SearchOptions(exact_math, effort, theories, left_out, fuel, k, extractor, *models, untuned=untuned)
+    return replace(found, model_faults=model_faults, model_seconds=model_seconds)
+
+
+def _check_model_options(faults: object, seconds: object) -> None:
+    from tile_eg.cost_models import FAULTS
+
+    if faults not in FAULTS:
+        raise TileError(f"model_faults is {' or '.join(FAULTS)}, not {faults!r}")
+    if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 < seconds < float("inf"):
+        raise TileError(f"model_seconds is a number above 0, not {seconds!r}")
 
 
 def check_names(given: Iterable[str]) -> None:

@@ -9,17 +9,19 @@ from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from tile_eg.search.bounds import floor, timing, unhindered
-from tile_eg.search.candidates import Candidate, Dropped, fastest_first, plan_each, ranked
-from tile_eg.search.form import Form, Setting
+from tile_eg.search.candidates import Candidate, Dropped, fastest_first, plan_each, ranked, written
+from tile_eg.search.form import Form, Setting, extraction_of
 from tile_eg.search.moves import MOVES
 from tile_eg.search.persistent import best_persistent
 from tile_eg.search.queue import Made, Offer
-from tile_eg.search.split_k import schedules_of
 
 if TYPE_CHECKING:
-    from tile_eg.egraph import Node
+    from tile_eg.egraph import Graph, Node
     from tile_eg.extract.schedule import Schedule
-    from tile_eg.ir.values import Values
+
+FORMS = 3
+"""Schedules that load from strips where the cube cores do all: forms of the loop of products. Their bounds are near, as nothing
+but a pipe is waited for, so that the best one alone is planned. Where cores wait for each other bounds say less."""
 
 
 def offers(form: Form, candidate: Candidate) -> Iterator[Offer]:
@@ -38,17 +40,21 @@ def made_of(node: Node, form: Form) -> Made:
     The first tiles are done as in the best schedule that has one phase, as many as the copy takes; where that leaves none to load
     from strips there is no such kernel.
     """
+    from tile_eg.egraph.view import packed
     from tile_eg.emit.packed_operand import tiles_beside
-    from tile_eg.transforms.packed_operand import with_strips
 
     first, setting = best_persistent(form), form.setting
     if first is None or first.schedule.grid is None:
         return Made(why="no kernel goes through the tiles core by core")
-    values = with_strips(form.values, node.payload[0])
+    if form.graph is None or form.graph.unpacked is None:
+        return Made(why="no rule loads from strips")
+    graph = packed(form.graph, node.payload[0])
+    values = graph.values
     beside = tiles_beside(first.planned.program, values, setting.chip)
     if not beside:
         return Made(why="once the copy is made, no whole turn of tiles is left to load from it")
-    found, dropped = _from_strips(values, first, form)
+    found, dropped = _from_strips(graph, first, setting)
+    found = written(found)
     if not found:
         return Made((), dropped, why="no schedule loads from strips")
     schedules = []
@@ -59,17 +65,18 @@ def made_of(node: Node, form: Form) -> Made:
     return Made(ranked(launches, setting.model), (*dropped, *failed))
 
 
-def _from_strips(values: Values, first: Candidate, form: Form) -> tuple[tuple[Candidate, ...], Dropped]:
+def _from_strips(graph: Graph, first: Candidate, setting: Setting) -> tuple[tuple[Candidate, ...], Dropped]:
     """The persistent kernels that load from strips, in the order of tiles of the `first` phase, ranked; also with their results
-    in halves. What is known to be slower before it has flags is not planned."""
+    in halves, unless that is known to be slower before it has flags."""
     from tile_eg.extract.grid import in_halves, with_grid
 
-    setting, grid = form.setting, first.schedule.grid
+    grid, alone = first.schedule.grid, first.planned.program.kernel_type == "AIC_ONLY"
     assert grid is not None
-    whole = [with_grid(s, grid, setting.chip) for s in schedules_of(values, setting)]
-    found, dropped = _best_first(whole, (), first, setting)
-    halved = [s for c in found if c.schedule.persistent and (s := in_halves(c.schedule))]
-    return _best_first(halved, found, first, setting)[0], dropped
+    found = extraction_of(graph, setting, most=FORMS if alone else None).schedules
+    whole = sorted([with_grid(s, grid, setting.chip) for s in found], key=lambda s: unhindered(s, setting.chip, first))
+    made, dropped = _best_first(whole[:1] if alone else whole, (), first, setting)
+    halved = [s for c in made if c.schedule.persistent and (s := in_halves(c.schedule))]
+    return _best_first(halved, made, first, setting)[0], dropped
 
 
 def _best_first(

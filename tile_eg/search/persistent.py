@@ -113,4 +113,5 @@ def _reordered(form: Form, grid: Node) -> Made:
 def best_persistent(form: Form, blocks: int | None = None) -> Candidate | None:
     """The best persistent candidate of one phase; of so many blocks."""
     found = (c for c in form.candidates if c.schedule.persistent and c.schedule.parts is None)
-    return next((c for c in found if blocks in (None, c.planned.program.blocks)), None)
+    of_blocks = (c for c in found if blocks in (None, c.planned.program.blocks))
+    return next((c for c in of_blocks if not c.unwritable), None)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
-from math import prod
+from functools import cached_property
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -14,8 +13,7 @@ from tile_eg.chips import Chip, known_chips, load_chip
 from tile_eg.errors import PlanError, TileError
 from tile_eg.ir.arrays import begun, check_arguments
 from tile_eg.ir.kernel import Kernel, Tensor
-from tile_eg.ir.program import AIC, AIV, Instr, Loop, Program, walk
-from tile_eg.ir.sharing import once
+from tile_eg.ir.program import Program
 from tile_eg.report.cost import Cost
 from tile_eg.report.memory import MemoryMap
 from tile_eg.report.text import Text
@@ -26,7 +24,6 @@ from tile_eg.simulator.limits import USUAL, Limits
 if TYPE_CHECKING:
     import numpy as np
 
-    from tile_eg.extract.schedule import Schedule
     from tile_eg.simulator.findings import Counts, Finding
     from tile_eg.simulator.watch import Watch
     from tile_eg.timeline.result import Timeline
@@ -153,6 +150,17 @@ class Planned:
             if isinstance(fault.__cause__, PlanError):
                 raise _unwritable(fault.__cause__) from fault.__cause__
             raise
+
+    @cached_property
+    def unwritable(self) -> PlanError | None:
+        """Why an instruction has no Ascend C, or does not fit its fields."""
+        try:
+            _ = self.source
+        except TileError as error:
+            if isinstance(error.__cause__, PlanError):
+                return error.__cause__
+            raise
+        return None
 
     @cached_property
     def host(self) -> Text:
@@ -323,75 +331,3 @@ def compiled_for(name: str) -> Chip:
         return chip
     known = ", ".join(c for a in COMPILED for c in known_chips(a))
     raise TileError(f"kernels are not compiled for chip '{name}' ({chip.architecture})", help=f"compiled for: {known}")
-
-
-def plan_schedule(schedule: Schedule, chip: Chip) -> Planned:
-    """A schedule with its flags and text, those of its second phase too.
-
-    PlanError where no flags are found, an instruction has no text, or two phases cannot be one launch.
-    """
-    from tile_eg.emit.packed_operand import copies
-    from tile_eg.emit.phases import added_up, beside, one_launch
-
-    first = _plan_phase(schedule, chip)
-    if schedule.parts is not None and schedule.parts.op == "Added":
-        return _written(added_up(first.program, schedule.graph.values.blocks // schedule.parts.payload[0]), chip)
-    if schedule.second is None:
-        return first
-    program = first.program
-    for copy in copies(schedule.second.graph.values, program.blocks, chip):
-        program = beside(program, copy, chip)
-    return _written(one_launch(program, _plan_phase(schedule.second, chip).program, chip), chip)
-
-
-def _plan_phase(schedule: Schedule, chip: Chip) -> Planned:
-    """A phase with its flags and text; its rings are made shallower where flag ids would run out."""
-    from tile_eg.emit import lower as lowering
-    from tile_eg.emit.sync import SyncError
-    from tile_eg.extract.flags import shallower
-    from tile_eg.extract.memory import assign
-
-    while True:
-        program = lowering.plan(schedule, chip)
-        try:
-            return once("plan", (program, chip, _spans(program)), partial(_with_flags, program, chip))
-        except SyncError:
-            if not shallower(schedule):
-                raise
-            assign(schedule, chip)
-
-
-def _with_flags(program: Program, chip: Chip) -> Planned:
-    from tile_eg.emit.sync import synchronise
-
-    return _written(synchronise(program), chip)
-
-
-def _spans(program: Program) -> tuple[object, ...]:
-    """The places in the source, and what results hold: programs may be equal that differ in them."""
-    nodes = [n for core in (AIC, AIV) for n in walk(program.core(core)) if isinstance(n, Instr | Loop)]
-    return *(n.span for n in nodes), *(n.held for n in nodes if isinstance(n, Instr))
-
-
-def _written(program: Program, chip: Chip) -> Planned:
-    """The program with its text.
-
-    PlanError where an instruction has none, or does not fit its fields, and where the chip has no room for its workspace.
-    """
-    _check_workspace(program, chip)
-    planned = Planned(program, chip)
-    try:
-        _ = planned.source
-    except TileError as error:
-        if isinstance(error.__cause__, PlanError):
-            raise error.__cause__ from None
-        raise
-    return planned
-
-
-def _check_workspace(program: Program, chip: Chip) -> None:
-    from tile_eg.emit.host import workspace_bytes
-
-    tensors, workspace = sum(t.dtype.bytes * prod(t.shape) for t in program.tensors), workspace_bytes(program)
-    if tensors + workspace > chip.hbm_bytes:
-        raise PlanError(f"tensors of {tensors} bytes and a workspace of {workspace} do not fit the {chip.hbm_bytes} bytes of HBM")

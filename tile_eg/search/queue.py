@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush
 from time import perf_counter
 
+from tile_eg.cost_models import ModelFault
 from tile_eg.errors import TileError
 from tile_eg.search.candidates import Candidate, Dropped
 from tile_eg.search.form import Form, Setting
@@ -78,6 +79,7 @@ class Queue:
         """`faults` are the errors that rule an offer out."""
         self.setting, self.offers_of, self.faults = setting, offers_of, faults
         self.heap: list[tuple[int, float, int, Offer]] = []
+        self.of: dict[int, Candidate] = {}
         self.forms: list[Form] = []
         self.tried: list[Tried] = []
         self.waiting: list[Offer] = []
@@ -94,19 +96,27 @@ class Queue:
         self.forms.append(form)
         self.put(self.offers_of(form, None))
         for candidate in form.candidates:
-            self.put(self.offers_of(form, candidate))
+            self.put(self.offers_of(form, candidate), candidate)
 
-    def put(self, offers: Iterable[Offer]) -> None:
+    def put(self, offers: Iterable[Offer], candidate: Candidate | None = None) -> None:
+        """Offers to be taken up; those made of a candidate are remembered as its own where a model orders candidates."""
         for offer in offers:
             self.count += 1
+            if candidate and self.setting.guide:
+                self.of[id(offer)] = candidate
             heappush(self.heap, (offer.move.when, offer.bound, self.count, offer))
 
     def run(self, effort: int) -> None:
         """Takes up every offer: makes it, or drops it because it cannot win or because the effort's budget is spent."""
+        for _ in self.steps(effort):
+            pass
+
+    def steps(self, effort: int) -> Iterator[None]:
+        """As `run`, with a pause behind each offer."""
         waiting, self.waiting = self.waiting, []
         self.put(waiting)
         while self.heap:
-            offer = heappop(self.heap)[-1]
+            offer = self._next()
             if offer.bound >= self.best:
                 self.tried.append(Tried(offer, False, why="its bound is no better than the best"))
             elif self.spent[offer.key] + offer.weight > max(offer.move.tries[effort], offer.least):
@@ -114,6 +124,20 @@ class Queue:
             else:
                 self.spent[offer.key] += offer.weight
                 self._take_up(offer)
+                yield
+
+    def _next(self) -> Offer:
+        """The best bound of what comes first; where a model orders candidates, the offer of the one that it now likes best."""
+        guide, now = self.setting.guide, self.heap[0][0]
+        several = [item for item in self.heap if item[0] == now and id(item[-1]) in self.of] if guide else []
+        if guide is None or len(several) < 2:
+            return heappop(self.heap)[-1]
+        with self.setting.step("order"):
+            place = guide.order(list(dict.fromkeys(self.of[id(item[-1])] for item in several)))
+        chosen = min(several, key=lambda item: (place[id(self.of[id(item[-1])])], item[:3]))
+        self.heap.remove(chosen)
+        heapify(self.heap)
+        return chosen[-1]
 
     def _take_up(self, offer: Offer) -> None:
         """Makes a move, unless the closer look at its bound shows that it cannot win."""
@@ -138,6 +162,8 @@ class Queue:
         try:
             with stage(offer.move.name, self.setting.source):
                 made = offer.make()
+        except ModelFault:
+            raise
         except self.faults as error:
             self.tried.append(Tried(offer, True, why=error.message if isinstance(error, TileError) else str(error)))
             return
@@ -153,4 +179,4 @@ class Queue:
         elif offer.form is not None:
             offer.form.add(made.candidates, made.dropped)
             for candidate in made.candidates:
-                self.put(self.offers_of(offer.form, candidate))
+                self.put(self.offers_of(offer.form, candidate), candidate)

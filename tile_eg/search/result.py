@@ -32,18 +32,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, repr=False)
 class Lowered(Planned):
-    """A kernel all the way down. `timings` are seconds by stage, `seconds` those of all; `candidates` were ranked, best first.
+    """A kernel all the way down. `timings` are seconds by stage, `seconds` those of all; `ranked` are the candidates, best first:
+    the first one has a text, of the others that is known once they are asked for (`candidates`).
 
-    `dropped` holds the schedules that the search offered and that could not be planned, with the reason. `trials` are the block
+    `refused` holds the schedules that the search offered and that could not be planned, with the reason. `trials` are the block
     sizes that were tried where the author left them open, best first. `told` are the notes on the kernel as it is written.
     `tried` are the moves of the search, made or not, in the order in which they were taken up; `form` is what the best candidate
-    is a schedule of.
+    is a schedule of. `failed` says what a cost model did for which the default one stood in.
     """
 
     kernel: Kernel
     extraction: Extraction
-    candidates: tuple[Candidate, ...]
-    dropped: Dropped
+    ranked: tuple[Candidate, ...]
+    refused: Dropped
     phases: Sequence[Phase]
     timings: dict[str, float]
     seconds: float
@@ -52,11 +53,26 @@ class Lowered(Planned):
     told: tuple[Note, ...] = ()
     tried: tuple[Tried, ...] = ()
     form: Form | None = None
+    failed: str = ""
+
+    @property
+    def chosen(self) -> Candidate:
+        return self.ranked[0]
+
+    @cached_property
+    def candidates(self) -> tuple[Candidate, ...]:
+        """What could be launched instead, too, the fastest first."""
+        return tuple(c for c in self.ranked if c.unwritable is None)
+
+    @cached_property
+    def dropped(self) -> Dropped:
+        """The schedules that could not be planned or written, with the reason."""
+        return (*self.refused, *((c.schedule, why) for c in self.ranked if (why := c.unwritable)))
 
     @property
     def notes(self) -> tuple[Note, ...]:
         """What its author should know: where the kernel may not do what he had in mind, and what could not be kept."""
-        chosen = self.candidates[0].schedule
+        chosen = self.chosen.schedule
         fewer = [n for s in (chosen, chosen.second) if s is not None for n in missing_slots(s)]
         return (*self.told, *fewer)
 
@@ -65,11 +81,12 @@ class Lowered(Planned):
         """The notes with their lines of the source, and the phases of the search that did not end by themselves."""
         stopped = [(p.name, p.stopped_by) for p in self.phases if p.stopped_by]
         phases = (f"note: the phase '{name}' stopped at {why}; the best of what was found is used" for name, why in stopped)
-        return (*phases, *(rendered(note, self.kernel.source) for note in self.notes))
+        models = (f"note: {self.failed}; the default models took over",) if self.failed else ()
+        return (*models, *phases, *(rendered(note, self.kernel.source) for note in self.notes))
 
     def __repr__(self) -> str:
         title = f"{self.kernel.name}({signature(self.kernel.tensors)})"
-        return f"<{title} for {self.chip.name}, predicted {self.candidates[0].microseconds:.3g} us>"
+        return f"<{title} for {self.chip.name}, predicted {self.chosen.microseconds:.3g} us>"
 
     @cached_property
     def alike(self) -> frozenset[str]:  # type: ignore[override]
@@ -90,13 +107,13 @@ class Lowered(Planned):
 
     @cached_property
     def source(self) -> Text:
-        """The Ascend C of the kernel, written when the schedules were planned."""
-        return self.candidates[0].planned.source
+        """The Ascend C of the kernel."""
+        return self.chosen.planned.source
 
     @property
     def schedule(self) -> ScheduleView:
         """The chosen schedule: its instructions in their order, where their results lie, the rules that made them."""
-        return ScheduleView(self.candidates[0].schedule)
+        return ScheduleView(self.chosen.schedule)
 
     @property
     def explanation(self) -> Explanation:
@@ -122,8 +139,11 @@ class Lowered(Planned):
         """Who priced and who ranked, where the user asked for a cost model."""
         from tile_eg.cost_models import roles
 
+        if self.failed or not self.search.cost_model:
+            return f"{self.failed}; the default models took over" if self.failed else ""
         found = roles(self.search.cost_model, self.chip)
-        return f"the search was guided by {found.search}, and {found.rank} decided" if self.search.cost_model else ""
+        ordered = f"candidates were ordered by {found.context}, " if found.context else ""
+        return f"the search was guided by {found.search}, {ordered}and {found.rank} decided"
 
 
 SHOWN = 4

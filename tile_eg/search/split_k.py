@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from tile_eg.errors import TileError
 from tile_eg.extract.parts import least_cycles
 from tile_eg.search.bounds import timing
-from tile_eg.search.candidates import Candidate, Dropped, plan_each, ranked
+from tile_eg.search.candidates import Candidate, Dropped, plan_each, ranked, written
 from tile_eg.search.form import Form, Setting, extraction_of
 from tile_eg.search.moves import MOVES
 from tile_eg.search.planned import Planned
@@ -76,7 +76,7 @@ def _added_up(node: Node, form: Form) -> Made:
     for s in schedules:
         s.graph.grids = form.grids
     planned, dropped = plan_each([replace(s, parts=node) for s in schedules], setting.chip)
-    return Made(ranked(planned, setting.model)[:1], dropped)
+    return Made(written(ranked(planned, setting.model))[:1], dropped)
 
 
 def schedules_of(values: Values, setting: Setting) -> list[Schedule]:
@@ -102,6 +102,4 @@ def _phase(values: Values, setting: Setting) -> tuple[tuple[Candidate, ...], Dro
     over = [(s, n) for (s, p), n in zip(planned, cores, strict=True) if p.program.blocks > n]
     if over:
         planned, dropped = plan_each([with_grid(s, g, chip) for s, n in over for g in orders(s, chip, n, 1)], chip)
-    return ranked(planned, setting.model), dropped
-
-
+    return written(ranked(planned, setting.model)), dropped

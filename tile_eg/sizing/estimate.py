@@ -17,8 +17,9 @@ from tile_eg.ir.program import AIC, AIV
 from tile_eg.ir.values import VERSIONS, WRITES, Term, Values
 from tile_eg.ops.types import F32, Level
 from tile_eg.sizing.anatomy import COMPUTED, Anatomy
-from tile_eg.timeline.instruction import Work, cycles
+from tile_eg.timeline.instruction import cycles
 from tile_eg.timeline.reuse import with_reads
+from tile_eg.timeline.work import Work
 from tile_eg.transforms.k_tiling import Tiling, with_k_tilings
 
 HALVES = 2

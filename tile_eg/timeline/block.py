@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from tile_eg.ir.index import BLOCK, ONE, SUB, bounds
+from tile_eg.ir.index import BLOCK, ONE, SUB, Expr, Interval, bounds, variables
 from tile_eg.ir.machine import cores as cores_of
-from tile_eg.ir.program import AIC, AIV, Instr, Loop, Node, Program, Tasks
+from tile_eg.ir.program import AIC, AIV, Instr, Loop, Node, Program, Tasks, When, walk
 from tile_eg.timeline.cores import Core, Handover, Record, Span, StreamError
 from tile_eg.timeline.expressions import Settler
 from tile_eg.timeline.steady import Together
 from tile_eg.timeline.steps import add_steps
 from tile_eg.timeline.works import Pricer
+
+Ranges = Mapping[str, Interval]
+EDGE = 8  # no skew leaves out more trips at either end
 
 
 @dataclass(frozen=True)
@@ -43,24 +46,50 @@ def run_block(program: Program, pricer: Pricer, block: int, *, exact: bool = Fal
 
 
 def least_busy(program: Program, pricer: Pricer) -> dict[tuple[str, str], float]:
-    """Cycles by (core, pipe) of the block with the most tiles, in instructions that surely run, at their smallest sizes."""
+    """Cycles by (core, pipe) of the first block, in instructions that surely run, at their smallest sizes."""
     out: dict[tuple[str, str], float] = {}
     for core, nodes in ((AIC, program.cube), (AIV, program.vector)):
-        ranges = Settler(nodes, {BLOCK: 0, SUB: 0}).ranges
-        for i, times in _surely_run(nodes, 1):
-            rows, cols, depth = (bounds(e, ranges)[0] for e in (i.rows, i.cols, i.depth))
+        for i, times, ranges in _surely_run(nodes, 1, Settler(nodes, {BLOCK: 0, SUB: 0}).ranges):
+            rows, cols, depth = (_smallest(e, ranges) for e in (i.rows, i.cols, i.depth))
             if min(rows, cols, depth) > 0:
                 out[core, i.pipe] = out.get((core, i.pipe), 0.0) + times * pricer.price(i, rows, cols, depth).busy
     return out
 
 
-def _surely_run(nodes: Sequence[Node], times: int) -> Iterator[tuple[Instr, int]]:
-    """The instructions that no guard may leave out, and how often each runs."""
+def _surely_run(nodes: Sequence[Node], times: int, ranges: Ranges) -> Iterator[tuple[Instr, int, Ranges]]:
+    """The instructions that no guard leaves out, how often each runs, and the variables there."""
     for n in nodes:
-        if isinstance(n, Instr) and n.when == ONE:
-            yield n, times
+        if isinstance(n, Instr) and _holds(n.when, ranges):
+            yield n, times, ranges
+        elif isinstance(n, When) and _holds(n.condition, ranges):
+            yield from _surely_run(n.body, times, ranges)
         elif isinstance(n, Loop) and (n.until is None or isinstance(n, Tasks)):
-            yield from _surely_run(n.body, times * n.trips)
+            for first, last in _pieces(n):
+                yield from _surely_run(n.body, times * (last - first + 1), {**ranges, n.var: (first, last)})
+
+
+def _holds(condition: Expr, ranges: Ranges) -> bool:
+    if condition.op == "and":
+        return all(_holds(e, ranges) for e in condition.args)
+    if condition.op == "lt" and variables(condition) <= ranges.keys():
+        low, high = (bounds(e, ranges) for e in condition.args)
+        return low[1] < high[0]
+    return condition == ONE
+
+
+def _smallest(e: Expr, ranges: Ranges) -> int:
+    """0 where an expression is of what is not known here."""
+    return bounds(e, ranges)[0] if variables(e) <= ranges.keys() else 0
+
+
+def _pieces(loop: Loop) -> list[Interval]:
+    """The trips in pieces: where guards know the trip, the first and the last ones each alone, since a skew leaves out some."""
+    conditions = [n.condition if isinstance(n, When) else n.when for n in walk(loop.body) if isinstance(n, When | Instr)]
+    if not any(loop.var in variables(c) for c in conditions if c != ONE):
+        return [(0, loop.trips - 1)]
+    head, tail = range(min(EDGE, loop.trips)), range(max(EDGE, loop.trips - EDGE), loop.trips)
+    middle = [(EDGE, loop.trips - EDGE - 1)] if loop.trips > 2 * EDGE else []
+    return [*((k, k) for k in head), *middle, *((k, k) for k in tail)]
 
 
 def run_cores(cores: Sequence[Core], *, exact: bool = True) -> None:

@@ -56,19 +56,27 @@ def together(tensors: Sequence[str]) -> list[str]:
     return [*([SEPARATOR.join(tensors)] if len(tensors) > 1 else []), *tensors]
 
 
-def with_strips(values: Values, tensors: str) -> Values:
-    """The kernel with a tensor for each one of a set that holds it in strips."""
-    for tensor in tensors.split(SEPARATOR):
-        values = _with_strips(values, tensor)
+def with_all_strips(values: Values, tensors: Sequence[str]) -> Values:
+    """The kernel with a tensor for each of these that holds it in strips."""
+    for tensor in tensors:
+        source = next(t for t in values.tensors if t.name == tensor)
+        name = free_names((f"{tensor}_strips",), {t.name for t in values.in_gm})[f"{tensor}_strips"]
+        rows, cols = source.shape
+        strips = Tensor(name, source.dtype, (cols // STRIP, rows * STRIP), True)
+        values = replace(values, shared=(*values.shared, strips), strips=values.strips | {tensor: name})
     return values
 
 
-def _with_strips(values: Values, tensor: str) -> Values:
-    source = next(t for t in values.tensors if t.name == tensor)
-    name = free_names((f"{tensor}_strips",), {t.name for t in values.in_gm})[f"{tensor}_strips"]
-    rows, cols = source.shape
-    strips = Tensor(name, source.dtype, (cols // STRIP, rows * STRIP), True)
-    return replace(values, shared=(*values.shared, strips), strips=values.strips | {tensor: name})
+def without_strips(values: Values) -> Values:
+    """The kernel that reads all its operands as they are."""
+    return replace(values, shared=tuple(t for t in values.shared if t.name not in values.strips.values()), strips={})
+
+
+def with_strips(values: Values, every: Values, tensors: str) -> Values:
+    """The kernel with the strips of a set of tensors, of `every` one that may be packed."""
+    strips = {tensor: every.strips[tensor] for tensor in tensors.split(SEPARATOR)}
+    held = (t for t in every.shared if t.name in strips.values())
+    return replace(values, shared=(*values.shared, *held), strips=strips)
 
 
 def place(values: Values, tensor: Tensor, offset: Expr) -> Expr | None:
@@ -105,4 +113,4 @@ def strides(values: Values) -> Iterator[tuple[str, str, int]]:
         yield tensor, name, next(t.shape[1] for t in values.shared if t.name == name)
 
 
-__all__ = ["copyable", "offsets", "place", "strides", "together", "with_strips"]
+__all__ = ["copyable", "offsets", "place", "strides", "together", "with_all_strips", "with_strips", "without_strips"]

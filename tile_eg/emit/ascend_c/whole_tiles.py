@@ -83,6 +83,18 @@ def every(s: Scope, i: Instr) -> list[str]:
     return ["{", *(f"    {line}" for line in (f"uint64_t {taken} = 0;", *lines)), "}"]
 
 
+def swap_pairs(s: Scope, i: Instr) -> list[str]:
+    """As numbers of two elements each: their lower halves moved up, and their upper ones down."""
+    assert i.scratch is not None
+    dst, src, other = s.at(i.dst), s.at(tile(i, i.srcs[0])), s.at(i.scratch)
+    count = i.cols.value or 0
+    shifted = [("ShiftLeft", dst), ("ShiftRight", other)]
+    as_pairs, as_bits = (f".ReinterpretCast<{t}>()" for t in ("uint32_t", "uint16_t"))
+    lines = [line for name, to in shifted
+             for line in call(name, to + as_pairs, src + as_pairs, "uint32_t(16)", str(count // 2))]  # fmt: skip
+    return [*lines, BARRIER, *call("Or", dst + as_bits, dst + as_bits, other + as_bits, str(count))]
+
+
 def merge(s: Scope, i: Instr) -> list[str]:
     lists = [Piece(tile(i, o), 0, n) for o, n in zip(i.srcs, i.steps, strict=True)]
     return _merged(s, i, Piece(tile(i, i.dst), 0, sum(i.steps)), lists, 1)
@@ -151,6 +163,6 @@ def _merged(s: Scope, i: Instr, to: Piece, lists: list[Piece], repeat: int) -> l
 
 
 WHOLE: dict[str, Callable[[Scope, Instr], list[str]]] = {
-    "vgather": gather, "vevery": every, "vsort": sort, "vmerge": merge, "vpiece": piece, "vreshape": reshape,
-    "vput": put, "vsort32": sort32, "vtranspose": transpose,
+    "vgather": gather, "vevery": every, "vswap_pairs": swap_pairs, "vsort": sort, "vmerge": merge, "vpiece": piece,
+    "vreshape": reshape, "vput": put, "vsort32": sort32, "vtranspose": transpose,
 }  # fmt: skip

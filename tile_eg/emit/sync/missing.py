@@ -23,6 +23,7 @@ from tile_eg.ir.program import (
     Node,
     Operand,
     PipeBarrier,
+    Print,
     Program,
     Scalar,
     SetFlag,
@@ -107,7 +108,7 @@ class _Walk:
             case WaitFlag():
                 seen = set(marks.get((n.src, n.dst), ()))
                 pending[n.src, n.dst] = tuple(a for a in pending.get((n.src, n.dst), ()) if a not in seen)
-            case Instr() | Scalar():
+            case Instr() | Scalar() | Print():
                 return self.instr(n, pending)
         return [n]
 
@@ -133,7 +134,7 @@ class _Walk:
         _join(pending, after)
         return replace(n, body=tuple(body))
 
-    def instr(self, i: Instr | Scalar, pending: Pending) -> list[Node]:
+    def instr(self, i: Instr | Scalar | Print, pending: Pending) -> list[Node]:
         accesses = list(self.accesses(i))
         met = sorted({(src, dst) for (src, dst), found in pending.items() for a, b in product(found, accesses)
                       if dst == b.pipe and a.meets(b) and self.unordered(a, b)})  # fmt: skip
@@ -172,9 +173,9 @@ class _Walk:
         flag = const(self.free.get((src, dst), USABLE_EVENT_IDS[-1]))
         return [*back, SetFlag(src, dst, flag), WaitFlag(src, dst, flag)]
 
-    def accesses(self, i: Instr | Scalar) -> Iterator[Access]:
-        if isinstance(i, Scalar):
-            for t in i.value.elements():
+    def accesses(self, i: Instr | Scalar | Print) -> Iterator[Access]:
+        if isinstance(i, Scalar | Print):
+            for t in i.value.elements() if isinstance(i, Scalar) else (t for f in i.args for t in f.elements()):
                 yield self.access(SCALAR, t, Instr("store_element", t), False, 0)
             return
         size = i.rows.value, i.cols.value

@@ -23,18 +23,7 @@ from tile_eg.emit.sync.tasks import lengths, with_tiles
 from tile_eg.emit.sync.trace import Counts, Dependence, Env, Instance, Layout, Path, Site, SyncError, Trace
 from tile_eg.emit.sync.walk import Walks
 from tile_eg.ir.machine import needs_barrier
-from tile_eg.ir.program import (
-    AIC,
-    AIV,
-    CrossSet,
-    CrossWait,
-    Instr,
-    Node,
-    PipeBarrier,
-    Program,
-    SetFlag,
-    WaitFlag,
-)
+from tile_eg.ir.program import AIC, AIV, CrossSet, CrossWait, Instr, Node, PipeBarrier, Program, SetFlag, WaitFlag
 from tile_eg.ir.sharing import once
 from tile_eg.timeline.expressions import compiled
 

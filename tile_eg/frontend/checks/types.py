@@ -125,7 +125,7 @@ class Typing:
         for x, takes in zip(xs, (entry.types, (entry.second,) if entry.second else entry.types), strict=False):
             if x.dtype not in takes or ANY in x.shape or not x.shape:
                 raise TileError(f"`{e.op}` works on {', '.join(map(str, takes))}, not on {x}", e.span)
-            if len(x.shape) > 1 and x.shape[-1] * x.dtype.bytes % 32:
+            if not entry.made_of_others and len(x.shape) > 1 and x.shape[-1] * x.dtype.bytes % 32:
                 help = "make its rows a multiple of 32 bytes long, or use a buffer of one dimension"
                 raise TileError(f"`{e.op}` takes elements in one run, and the rows of {x} have gaps", e.span, help=help)
         shape = entry.shape(tuple(x.shape for x in xs), e.numbers)

@@ -13,7 +13,7 @@ from tile_eg.frontend.expert.reader import ExpertReader, On, on
 from tile_eg.frontend.expert.streams import FREE
 from tile_eg.frontend.expert.vectors import cast, filled, scale_of
 from tile_eg.frontend.python.values import Buffer, Window
-from tile_eg.frontend.python.words import copied, sizes
+from tile_eg.frontend.python.words import copied, with_extents
 from tile_eg.ir import index as ix
 from tile_eg.ir import program as pr
 from tile_eg.ir.index import ZERO, Expr
@@ -27,7 +27,8 @@ def copy(r: ExpertReader, span: Span, src: Any, dst: Any, size: Any, **options: 
     if not isinstance(src, Buffer | Window | Region) or not isinstance(dst, Buffer | Window | Region):
         raise TileError("T.copy moves a buffer, or a part of one, to another in a kernel that is kept", span)
     turned = bool(options.get("transpose")) and not isinstance(src, Region)
-    to, value = copied(src, dst, None if size is None else sizes(size, "an extent", span), span, turned)
+    src, dst, size = with_extents(r, src, dst, size, span)
+    to, value = copied(src, dst, size, span, turned)
     _decide(r, to, value)
     if isinstance(value, Region) and (r.level_of(value), r.level_of(to)) in BETWEEN_CORES:
         return copy_between(r, span, to, value, options)

@@ -111,15 +111,14 @@ class ExpertReader(Reader):
         assert self.handlers is not None
         self.handlers["device_assert"](self, self.span(node), test, message or "")
 
-    def counted_slice(self, start: Expr, extent: Expr, size: int, node: ast.AST) -> Slice:
+    def counted_slice(self, start: Expr, extent: Expr, size: int, span: Span) -> Slice:
         """As many elements as the scalar unit finds, `size` at most."""
-        span = self.span(node)
         if extent.value is not None:
-            return super().counted_slice(start, extent, size, node)
+            return super().counted_slice(start, extent, size, span)
         count = self.unit.settled(self, extent, span)
         low, high = ix.bounds(count, self.ranges)
         if high <= 0:
-            return super().counted_slice(start, extent, size, node)
+            return super().counted_slice(start, extent, size, span)
         return Slice(start, min(size, high), count if low >= 0 else ix.maximum(0, count))
 
     def wrote(self, name: str) -> None:

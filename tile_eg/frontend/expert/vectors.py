@@ -12,14 +12,14 @@ from tile_eg.frontend.expert.places import Place
 from tile_eg.frontend.expert.reader import ExpertReader, on
 from tile_eg.frontend.expert.scalars import drained, formula, is_scalar, negative, reciprocal
 from tile_eg.frontend.python.values import Buffer, Window, as_region, describe, is_tile
-from tile_eg.frontend.python.words import MODES, known
+from tile_eg.frontend.python.words import MODES, ODD, known
 from tile_eg.ir import index as ix
 from tile_eg.ir import program as pr
 from tile_eg.ir.index import ONE
 from tile_eg.ir.program import Formula, Tile
 from tile_eg.ops.casts import is_direct
 from tile_eg.ops.elementwise import ALL
-from tile_eg.ops.types import F16, I32, DType, Level
+from tile_eg.ops.types import F16, F32, I32, DType, Level
 
 REGISTER, BLOCK = 256, 32
 
@@ -113,8 +113,9 @@ def cast(r: ExpertReader, span: Span, to: Place, x: Place, mode: str = "CAST_NON
         return elementwise(r, span, "vcopy", to, x)
     if (x.dtype, to.dtype) == (I32, F16):
         return elementwise(r, span, "vcast", to, x, scalar=scale_of(r, span))
-    if mode not in ("CAST_NONE", "CAST_RINT", *(f"CAST_{m}" for m in MODES)):
-        help = "there are CAST_NONE, CAST_RINT, " + ", ".join(f"CAST_{m}" for m in MODES)
+    odd = (f"CAST_{ODD}",) if (x.dtype, to.dtype) == (F32, F16) else ()
+    if mode not in (modes := ("CAST_NONE", "CAST_RINT", *(f"CAST_{m}" for m in MODES), *odd)):
+        help = "there are " + ", ".join(modes)
         raise TileError(f"the rounding mode {mode} is not supported", span, help=help)
     if not is_direct(x.dtype, to.dtype):
         help = "T.tile.cast(dst, src, mode, count) of two buffers does it in steps"

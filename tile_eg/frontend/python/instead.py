@@ -14,6 +14,7 @@ _LOAD, _STORE = "T.copy(X[i, j], x): a tile is loaded as a whole, from where it 
 _BLOCK = "`with T.Kernel(blocks) as b`: b is the block's index"
 _NO_THREADS = "for i, j in T.Parallel(m, n) over the elements of a tile: a block has no threads here"
 _WAITS = "nothing in its place: who waits for whom is found"
+_ALIGNED = "nothing in its place: how windows lie follows from their indices"
 _ONE_CHIP = "T.copy between tensors of one device: a kernel runs on one device here"
 _QUEUES = "T.alloc_shared(shape, dtype) for a buffer: queues, and who waits for whom, are found"
 INSTEAD = {
@@ -41,6 +42,10 @@ INSTEAD = {
     "get_block_bindings": _BLOCK, "make_block_ptr": _LOAD, "advance": _LOAD, "arange": _NO_THREADS,
     "get_thread_binding": _NO_THREADS, "tid": _NO_THREADS, "get_thread_bindings": _NO_THREADS, "thread_binding": _NO_THREADS,
     "alloc_local": "T.alloc_fragment(shape, dtype)", "sync_threads": _WAITS, "syncthreads": _WAITS, "debug_barrier": _WAITS,
+    "cdiv": "T.ceildiv(x, y)", "trans": "x.T, or transpose_A and transpose_B of T.gemm", "range": "range(n), or T.serial(n)",
+    "static_range": "range(n)", "associative_scan": "T.cumsum(x, dim=1)", "device_print": "T.printf(format, values)",
+    "constexpr": "a parameter of the function that gives the kernel: its value is known when that is called",
+    "max_contiguous": _ALIGNED, "multiple_of": _ALIGNED, "assume": _ALIGNED,
     "sync_warp": _WAITS, "async_copy": _LOAD, "DataCopy": _LOAD, "DataCopyPad": _LOAD,
     "LoadData": "T.gemm(a, b, c): what goes to L0, and how, is found", "Mmad": "T.gemm(a, b, c)", "Matmul": "T.gemm(a, b, c)",
     "Fixpipe": _STORE, "Add": "T.tile.add(c, a, b)", "Sub": "T.tile.sub(c, a, b)", "Mul": "T.tile.mul(c, a, b)",

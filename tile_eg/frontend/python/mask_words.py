@@ -70,7 +70,7 @@ def _isnan(b: Builder, span: Span, x: Any) -> Compared:
 
 def comparison(mode: Any, span: Span) -> str:
     """The comparison that a mode such as "GT" names."""
-    name = MODES.get(mode) if isinstance(mode, str) else None
+    name = MODES.get(mode.upper()) if isinstance(mode, str) else None
     if name is None:
         what = repr(mode) if isinstance(mode, str) else describe(mode)
         help = did_you_mean(mode, MODES) if isinstance(mode, str) else ""

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
-from tile_eg.errors import Span
+from tile_eg.errors import Span, TileError
 from tile_eg.frontend.python.build import Builder
-from tile_eg.frontend.python.values import as_region, with_rank
-from tile_eg.frontend.python.words import HANDLERS, handles, resized, sizes
+from tile_eg.frontend.python.extents import counted, extents_of
+from tile_eg.frontend.python.values import as_region, describe, with_rank
+from tile_eg.frontend.python.words import HANDLERS, handles
 from tile_eg.ir.index import Expr
 from tile_eg.ir.kernel import Binary, MatMul, Number, Select, TileExpr
+from tile_eg.language.gpu import GemmWarpPolicy
 
 __all__ = ["HANDLERS"]
 
@@ -21,6 +24,9 @@ def _gemm(b: Builder, span: Span, A: Any, B: Any, C: Any, size: Any, **options: 
     transpose_b = options["transpose_B"] or options["b_transpose"]
     if isinstance(size, bool):
         transpose_a, size = size, None
+    if not isinstance(options["policy"], GemmWarpPolicy):
+        names = ", ".join(f"T.GemmWarpPolicy.{p.name}" for p in GemmWarpPolicy)
+        raise TileError(f"a policy is one of {names}, not {describe(options['policy'])}", span, help="leave policy out")
     init = next((v for k in ("init", "initC", "clear_accum") if (v := options[k]) is not False), False)
     product(b, span, (A, B, C), size, transpose_a, transpose_b, init)
 
@@ -39,9 +45,10 @@ def product(b: Builder, span: Span, operands: Sequence[Any], size: Any, transpos
     """c = (c where init does not hold, else 0) + a @ b."""
     regions = [as_region(v, span) for v in operands]
     if size is not None:
-        m, k, n = sizes(size, "an extent of T.gemm", span)
+        m, k, n = extents_of(b, size, "an extent of T.gemm", span)
         shapes = ((k, m) if transpose_a else (m, k), (n, k) if transpose_b else (k, n), (m, n))
-        regions = [r if r.shape == s else resized(r, s, span) for r, s in zip(regions, shapes, strict=True)]
+        *factors, to = (r if r.shape == s else counted(r, s, span) for r, s in zip(regions, shapes, strict=True))
+        regions = [*factors, replace(to, counts=())]
     x, y, c = (with_rank(r, 2) for r in regions)
     value: TileExpr = MatMul(x, y, bool(transpose_a), bool(transpose_b), span)
     if isinstance(init, Expr):

@@ -20,7 +20,7 @@ REFUSED: dict[str, dict[str, tuple[Any, str]]] = {
     },
     "Parallel": {"coalesced_width": (None, _GPU)},
     "copy": {"coalesced_width": (None, _GPU), "disable_tma": (None, _GPU)},
-    "gemm": {"policy": (None, "how a product is cut is found"), "k_pack": (None, _GPU)},
+    "gemm": {"k_pack": (1, _GPU), "wg_wait": (0, _GPU)},
     "use_swizzle": {"order": ("row", "the order of blocks is found"), "enable": (True, "the order of blocks is found")},
 }  # fmt: skip
 """By word and argument: the one value that it may have, which is its default, and why it can have no other."""

@@ -54,10 +54,10 @@ class Reader(Builder):
     calls = 0
     last: ast.stmt | None = None
 
-    def counted_slice(self, start: Expr, extent: Expr, size: int, node: ast.AST) -> Slice:
+    def counted_slice(self, start: Expr, extent: Expr, size: int, span: Span) -> Slice:
         """A slice of which the kernel finds out how long it is: the other side says how many elements it has at most."""
         if extent.value is not None or not may_vary(extent):
-            return super().counted_slice(start, extent, size, node)
+            return super().counted_slice(start, extent, size, span)
         return Slice(start, OPEN, extent)
 
     def assign(self, target: Region, value: TileExpr, span: Span | None, atomic: bool = False) -> None:

@@ -6,12 +6,13 @@ A handler takes the builder, the place of the call, and the call's values in the
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from tile_eg.errors import NotSearched, Span, TileError
 from tile_eg.frontend.conditions import both, chosen, either, is_condition, opposite
 from tile_eg.frontend.python.build import Builder
+from tile_eg.frontend.python.extents import are_known, as_slices, extents_of, known, resized, sizes
 from tile_eg.frontend.python.refused import check_attributes
 from tile_eg.frontend.python.values import (
     Buffer,
@@ -36,7 +37,7 @@ from tile_eg.ir import index
 from tile_eg.ir.index import Expr
 from tile_eg.ir.index_elements import all_elements_in
 from tile_eg.ir.kernel import Cast, Pad, Region, TileExpr, Unary, Whole
-from tile_eg.ops.types import BF16, F16, F32, DType
+from tile_eg.ops.types import BF16, F16, F32, U8, DType
 
 SCOPES = {"shared": "shared", "shared.dyn": "shared", "local.fragment": "fragment"}
 HANDLERS: dict[str, Callable[..., Any]] = {}
@@ -50,29 +51,8 @@ def handles(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     return register
 
 
-# Sizes
-
-
-def known(value: Any, what: str, span: Span | None) -> int:
-    """A size that has to be a Python integer."""
-    if isinstance(value, Expr) and value.value is not None:
-        return value.value
-    if isinstance(value, bool) or not isinstance(value, int):
-        help = "sizes known only at run time are not supported yet" if isinstance(value, Expr) else ""
-        help = "write // for whole-number division, or T.ceildiv(n, m) to round up" if isinstance(value, float) else help
-        raise TileError(f"{what} has to be an integer known when the kernel is compiled, not {describe(value)}", span, help=help)
-    return value
-
-
 def _quoted(name: Any) -> str:
     return repr(name) if isinstance(name, str) else describe(name)
-
-
-def sizes(value: Any, what: str, span: Span | None) -> tuple[int, ...]:
-    found = tuple(known(v, what, span) for v in (value if isinstance(value, (list, tuple)) else (value,)))
-    if any(n <= 0 for n in found):
-        raise TileError(f"{what} has to be positive, got {found}", span)
-    return found
 
 
 @handles("Kernel")
@@ -98,7 +78,8 @@ def _alloc(b: Builder, span: Span, shape: Any, dtype: Any, scope: str) -> NewBuf
     kind = SCOPES.get(scope) if isinstance(scope, str) else None
     if kind is None:
         raise TileError(f"a buffer has no scope {_quoted(scope)} here", span, help="leave it out: where a buffer lies is found")
-    return NewBuffer(kind, as_dtype(dtype, span), sizes(shape, "the size of a buffer", span))
+    held = U8 if str(dtype) == "bool" else as_dtype(dtype, span)  # a mask
+    return NewBuffer(kind, held, sizes(shape, "the size of a buffer", span))
 
 
 @handles("alloc_var")
@@ -213,7 +194,8 @@ def _opposite(b: Builder, span: Span, x: Any) -> Any:
 @handles("copy")
 def _copy(b: Builder, span: Span, src: Any, dst: Any, size: Any, **options: Any) -> None:
     turned = bool(options["transpose"])
-    to, value = copied(src, dst, None if size is None else sizes(size, "an extent", span), span, turned)
+    src, dst, size = with_extents(b, src, dst, size, span)
+    to, value = copied(src, dst, size, span, turned)
     if turned:
         value = Whole("transpose", (value,), (0, 0), span)
     if (pad := options["pad_value"]) is not None:
@@ -223,6 +205,13 @@ def _copy(b: Builder, span: Span, src: Any, dst: Any, size: Any, **options: Any)
     _check_filled(src, dst, to, value, span)
     value = as_whole(value, src, dst, span)
     b.assign(to, Unary("relu", value, span) if options["enable_relu"] else value, span)
+
+
+def with_extents(b: Builder, src: Any, dst: Any, size: Any, span: Span) -> tuple[Any, Any, tuple[int, ...] | None]:
+    """Both sides of a copy and its extents; those that only the kernel knows are slices of the sides."""
+    if size is None or are_known(extents := extents_of(b, size, "an extent", span)):
+        return src, dst, None if size is None else sizes(size, "an extent", span)
+    return *as_slices(b, src, dst, extents, span), None
 
 
 def _check_filled(src: Any, dst: Any, to: Region, value: TileExpr, span: Span) -> None:
@@ -301,16 +290,6 @@ def _side(value: Any, size: tuple[int, ...] | None, other: tuple[int, ...] | Non
     return r if size is None or size == r.shape else resized(r, size, span)
 
 
-def resized(r: Region, size: Sequence[int], span: Span | None) -> Region:
-    """The first `size` elements of a region in each dimension; sizes of 1 may stand for dimensions that it lacks."""
-    kept = with_rank(r, len(size))
-    wanted = list(size) if len(kept.shape) == len(size) else [n for n in size if n != 1]
-    if len(wanted) != len(kept.shape):
-        raise TileError(f"an extent of {list(size)} does not fit {r.name}, whose shape is {r.shape}", span)
-    rest = iter(wanted)
-    return Region(kept.name, kept.starts, tuple(None if e is None else next(rest) for e in kept.extents), kept.span)
-
-
 @handles("fill", "tile.fill", "clear", "tile.clear")
 def _fill(b: Builder, span: Span, buffer: Any, value: Any = 0.0) -> None:
     if is_tile(value):
@@ -346,6 +325,8 @@ def _tile_cast(b: Builder, span: Span, dst: Any, src: Any, mode: str, count: Any
 
 MODES = {"FLOOR": "floor", "CEIL": "ceil", "TRUNC": "trunc", "ROUND": "round_away"}
 """Modes beside CAST_NONE and CAST_RINT, which round to nearest even where a cast rounds, and how they round to a whole number."""
+ODD = "ODD"
+"""Cuts off what does not fit, and sets the last bit where that is anything: of float32 in float16 alone."""
 
 
 def rounded_as(mode: Any, value: TileExpr, dst: Any, span: Span, of: DType | None = None) -> TileExpr:
@@ -359,12 +340,14 @@ def rounded_as(mode: Any, value: TileExpr, dst: Any, span: Span, of: DType | Non
         return Unary("round", value, span)
     if name in ("NONE", "RINT"):
         return value
-    if name not in MODES:
-        help = "there are CAST_NONE, CAST_RINT, " + ", ".join(f"CAST_{m}" for m in MODES)
+    if name not in (*MODES, ODD):
+        help = f"there are CAST_NONE, CAST_RINT, {', '.join(f'CAST_{m}' for m in MODES)}, and CAST_{ODD} of float32 in float16"
         raise TileError(f"the rounding mode {_quoted(mode)} is not supported", span, help=help)
-    if to is None or not (to.whole or to.bits == 32):
-        help = "CAST_RINT rounds to the nearest number"
-        raise TileError(f"{mode} rounds to whole numbers; a cast to {to} rounds to nearest even here", span, help=help)
+    if of == F32 and to == F16 or (of == F32 and to == BF16 and name != ODD):
+        raise NotSearched(f"the search has no form for a cast of float32 to {to} with {mode}", span, help="CAST_RINT is searched")
+    if to is None or name == ODD or not (to.whole or to.bits == 32):
+        message = f"no instruction casts {of} to {to} with {mode}"
+        raise TileError(message, span, help="CAST_RINT rounds to the nearest number, CAST_ODD is of float32 in float16 alone")
     return value if to == F32 and of in (F16, BF16) else Unary(MODES[name], value, span)
 
 

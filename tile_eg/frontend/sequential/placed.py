@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Mapping
 from typing import Any
 
+from tile_eg.errors import Span
 from tile_eg.frontend.python.build import Builder
 from tile_eg.frontend.python.source import Source
 from tile_eg.frontend.python.statements import Reader
@@ -26,5 +26,5 @@ class Placed(Reader):
         self.turned: set[str] = set()
         self.alike: set[tuple[str, Expr]] = set()
 
-    def counted_slice(self, start: Expr, extent: Expr, size: int, node: ast.AST) -> Slice:
-        return Builder.counted_slice(self, start, extent, size, node)
+    def counted_slice(self, start: Expr, extent: Expr, size: int, span: Span) -> Slice:
+        return Builder.counted_slice(self, start, extent, size, span)

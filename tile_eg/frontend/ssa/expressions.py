@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tile_eg.frontend.ssa import pieces, positions, whole_reductions
+from tile_eg.frontend.ssa import pieces, positions, whole_reductions, whole_tiles
 from tile_eg.frontend.ssa.regions import Env, Regions
 from tile_eg.frontend.ssa.tiles import tile_shape
 from tile_eg.ir import kernel as kn
@@ -41,7 +41,7 @@ class Expressions(Regions):
             case kn.Whole():
                 shapes = [tile_shape(self.shape_of(x)) for x in e.xs]
                 xs = [self.tile(x, env, s, dtype) for x, s in zip(e.xs, shapes, strict=True)]
-                return pieces.MADE[e.op](t, xs[0], e) if e.op in pieces.MADE else t.whole(e, xs, shape)
+                return whole_tiles.made(t, e, xs, shape)
             case kn.Bytes():
                 return t.bytes(self.tile(e.x, env, (shape[0], shape[1] // 2), dtype), e.dtype, e.span)
             case kn.Broadcast():

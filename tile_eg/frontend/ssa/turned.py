@@ -93,6 +93,12 @@ def _gathered(r: kn.Region, s: kn.Parallel, buffers: Buffers) -> Iterator[kn.Stm
         whole = kn.Region(found.name, (ix.ZERO,) * len(s.extents), s.extents, s.span)
         yield kn.Assign(whole, kn.Whole("every", (source,), taken, r.span), s.span)
         return
+    if len(s.vars) == 2 and r.starts == variables[::-1] and of.shape == s.extents[::-1]:
+        found = _new(f"{r.name}_turned", of, s.extents, of.dtype, buffers)
+        yield found
+        whole = kn.Region(found.name, (ix.ZERO,) * 2, s.extents, s.span)
+        yield kn.Assign(whole, kn.Whole("transpose", (source,), (0, 0), r.span), s.span)
+        return
     place = ix.ZERO
     for start, size in zip(r.starts, of.shape, strict=True):
         place = place * size + start

@@ -13,11 +13,14 @@ from pathlib import Path
 
 from tile_eg.errors import Span, TileError, did_you_mean, in_source
 from tile_eg.frontend.scalars import CONSTANTS
-from tile_eg.frontend.text.expressions import FUNCTIONS
+from tile_eg.frontend.tensor import functions as of_tensors
+from tile_eg.frontend.text.expressions import FUNCTIONS as OF_TILES
 from tile_eg.frontend.text.syntax import Node, parse, span_of
 
 BINDS = {"size": 0, "tensor": 0, "buffer": 0, "let": 0, "loop": 0}
 """The nodes that give a name a meaning, and which child it is."""
+FUNCTIONS = frozenset({*OF_TILES, *of_tensors.FUNCTIONS, "arange"})
+"""What a definition may call: the functions of tiles, and those of whole tensors."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +58,7 @@ class Definitions:
         self._define(name, Definition(names, self.applied(value, frozenset(names)), span_of(name, self.file)))
 
     def _define(self, name: Node, made: Definition) -> None:
-        if str(name) in FUNCTIONS or str(name) in CONSTANTS:
+        if str(name) in OF_TILES or str(name) in CONSTANTS:
             raise TileError(f"`{name}` is a word of the language", made.span, help="give it another name")
         self._add(str(name), made, made.span)
 

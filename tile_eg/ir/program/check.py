@@ -50,7 +50,7 @@ PLACES: dict[str, tuple[tuple[Level, ...], ...]] = {
     **{f"vchoose_{c}": (_UB,) * 5 for c in COMPARE}, **{f"vchooses_{c}": (_UB,) * 4 for c in COMPARE},
     **{f"vmask_{c}": (_UB,) * 3 for c in COMPARE},
 }  # fmt: skip
-TWO_SOURCES = ("vmuladd", *(f"v{b}{kind}" for b in BINARY for kind in ("", "_rows", "_cols")))
+TWO_SOURCES = ("vmuladd", "vrowdot", *(f"v{b}{kind}" for b in BINARY for kind in ("", "_rows", "_cols")))
 
 
 def check_program(p: Program) -> None:

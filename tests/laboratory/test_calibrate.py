@@ -1,0 +1,148 @@
+"""Constants fitted to rows: those of a chip with known constants are found, and what rows do not determine is said."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+import tile_eg
+from tile_eg.chips import chip_of, load_chip, tables_of
+from tile_eg.cli import app
+from tile_eg.errors import TileError
+from tile_eg.ir.program import Program
+from tile_eg.laboratory.calibrate import Fit, calibrate
+from tile_eg.laboratory.fit_shown import chip_text, fit_text
+from tile_eg.search.compiler import lower
+from tile_eg.timeline import engine
+
+pytest.importorskip("scipy", reason="fitting needs scipy (pip install 'tile_eg[fit]')")
+EXAMPLES = Path(__file__).parents[2] / "examples"
+TRUE = {
+    "launch.prologue_us": 3.5, "launch.core_us": 0.25, "shared.hbm_mixed": 1.2e12, "path.gm_to_l1_nd2nz.row_least": 6.0,
+}  # fmt: skip
+"""What the synthetic chip has; 910B2 has about half of each, and more of the third."""
+
+
+@cache
+def programs() -> tuple[Program, ...]:
+    sizes = [("vector_add", {"N": n}) for n in (4096, 65536, 1 << 20)]
+    tiles = {"N": 128, "BM": 64, "BN": 64, "BK": 32}
+    sizes += [("gemm", {"M": m, "K": k, **tiles}) for m, k in ((128, 128), (128, 1024), (512, 512))]
+    return tuple(lower(tile_eg.load(EXAMPLES / f"{name}.tile").with_sizes(**s).kernel).program for name, s in sizes)
+
+
+def synthetic() -> list[tuple[Program, float]]:
+    """The programs' times on a chip with other constants."""
+    tables = tables_of("910B2")
+    for name, value in TRUE.items():
+        at = tables
+        *path, key = name.split(".")
+        for part in path:
+            at = at[part]
+        at[key] = value
+    chip = chip_of(tables)
+    return [(p, engine.run(p, chip).microseconds) for p in programs()]
+
+
+@cache
+def fitted() -> Fit:
+    return calibrate(synthetic(), "910B2", (*TRUE, "path.gm_to_ub.issue", "path.l1_to_bt.peak"))
+
+
+def test_the_constants_of_a_chip_are_found() -> None:
+    found = {c.name: c.value for c in fitted().changed}
+    assert found == pytest.approx(TRUE, rel=0.03) and all(c.determined for c in fitted().changed)
+
+
+def test_the_error_that_is_left_is_small() -> None:
+    assert fitted().after < 0.002 < 0.02 < fitted().before
+
+
+def test_a_constant_that_no_row_knows_of_is_kept_and_told() -> None:
+    untouched = next(c for c in fitted().constants if c.name == "path.l1_to_bt.peak")
+    assert not untouched.determined and untouched.value == untouched.before
+    assert "no row knows of it: kept" in fit_text(fitted())
+
+
+def test_a_constant_that_changes_little_is_not_determined_and_told() -> None:
+    little = next(c for c in fitted().constants if c.name == "path.gm_to_ub.issue")
+    assert 0.35 < little.error < float("inf") and little.value == little.before
+    assert "the rows do not determine it: kept" in fit_text(fitted())
+
+
+def test_two_constants_that_always_come_together_are_not_both_determined() -> None:
+    fit = calibrate(synthetic(), "910B2", ("launch.base_us", "launch.prologue_us"))
+    assert len(fit.changed) < 2
+
+
+def test_the_chip_file_is_a_chip_and_says_where_its_numbers_are_from(tmp_path: Path) -> None:
+    file = tmp_path / "mine.toml"
+    file.write_text(chip_text(fitted(), "910B2-test-fit", "rows of a test"))
+    chip = load_chip(str(file))
+    assert chip.launch.prologue_us == pytest.approx(3.5, rel=0.03) and chip.path("gm_to_ub").issue == 13
+    assert chip.sources["ROWS"] == "rows of a test" and "before, within" in chip.launch.source
+    assert load_chip("910B2-test-fit") is chip and chip.cube == load_chip("910B2").cube
+    times = [engine.run(p, chip).microseconds / us for p, us in synthetic()]
+    assert times == pytest.approx([1.0] * len(times), rel=0.01)
+
+
+HEAD = "file,shape,chip,value,unit"
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("gemm.tile,M=128,910Z,5,us", "unknown chip '910Z'"), ("gemm.tile,M=128,910B2,5,minutes", "'minutes' is no unit of time"),
+        ("gemm.tile,M=many,910B2,5,us", "a size is a whole number"), ("gemm.tile,Q=4,910B2,5,us", "Q"),
+        ("gemm.tile,M=128,910B2,fast,us", "'fast' is no number"), ("gemm.tile,M=128,910B2,-3,us", "above 0"),
+        ("none.tile,M=128,910B2,5,us", "there is no file"), ("gemm.tile,M=128,910B3,5,us", "measured on 910B3"),
+    ],
+)  # fmt: skip
+def test_a_row_that_cannot_be_used_is_told_with_its_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], line: str, told: str
+) -> None:
+    (tmp_path / "gemm.tile").write_text((EXAMPLES / "gemm.tile").read_text())
+    (tmp_path / "rows.csv").write_text(f"{HEAD}\n{line}\n")
+    assert app.run(["calibrate", str(tmp_path / "rows.csv")]) == 1
+    error = capsys.readouterr().err
+    assert told in error and "line 2 of" in error
+
+
+def test_a_file_without_its_columns_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "rows.csv").write_text("a,b\n1,2\n")
+    assert app.run(["calibrate", str(tmp_path / "rows.csv")]) == 1
+    assert "no columns of measured rows" in capsys.readouterr().err
+
+
+def test_rows_of_bench_are_read_and_a_chip_is_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    head = "kernel,shape,dtype,chip,metric,value,unit,schedule,source"
+    command = f"tile-eg bench {EXAMPLES / 'vector_add.tile'} --shapes N={{}}; tile_eg, 100 launches"
+    front = "vector_add,N,fp32,910B2 24 AIC 1.8GHz,task_time"
+    lines = [f"{front},{us},us,x,{command.format(n)}" for n, us in ((256, 12.0), (1024, 14.5))]
+    (tmp_path / "rows.csv").write_text("\n".join([head, *lines]))
+    out = tmp_path / "mine.toml"
+    given = ["--constants", "launch.prologue_us", "-o", str(out), "--name", "B2-b"]
+    assert app.run(["calibrate", str(tmp_path / "rows.csv"), *given]) == 0
+    assert "determined" in capsys.readouterr().out
+    assert load_chip(str(out)).launch.prologue_us > load_chip().launch.prologue_us
+    assert app.run(["emit", str(EXAMPLES / "vector_add.tile"), "--chip", str(out)]) == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("base = '910B2'\nname = '910B2'", "as a chip of tile_eg is"), ("name = 'x'", "is no chip"), ("base = [", "is no chip"),
+        ("base = '910B2'\nname = 'x'\n[sync]\nwarp = 3", "is no chip"), ("base = 'none'\nname = 'x'", "unknown chip"),
+    ],
+)  # fmt: skip
+def test_a_chip_file_that_is_none_is_refused(tmp_path: Path, text: str, told: str) -> None:
+    (tmp_path / "x.toml").write_text(text)
+    with pytest.raises(TileError, match=told):
+        load_chip(str(tmp_path / "x.toml"))
+
+
+def test_an_unknown_constant_is_refused() -> None:
+    with pytest.raises(TileError, match="there is no constant 'launch.bass_us'"):
+        calibrate([], "910B2", ("launch.bass_us",))

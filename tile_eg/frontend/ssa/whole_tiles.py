@@ -1,0 +1,189 @@
+"""Operations on whole tiles as terms: transposes, running sums, places of extremes, and what an instruction does.
+
+What an instruction works on lies in one run and has no end. A tile that a tensor's end cuts off, or whose rows have gaps, is put
+into one that does, with what changes nothing for the operation around it; of the result as much exists as follows from the tile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tile_eg.errors import Span
+from tile_eg.frontend.ssa import pieces
+from tile_eg.frontend.ssa.pieces import (
+    Window,
+    aligned,
+    blocks,
+    gathered_bytes,
+    laid,
+    number,
+    offsets,
+    part,
+    replaced,
+    taken,
+    within,
+)
+from tile_eg.frontend.ssa.positions import Place, Position
+from tile_eg.frontend.ssa.tiles import Tiles, valid_cols, valid_rows
+from tile_eg.ir import index as ix
+from tile_eg.ir.index import Expr
+from tile_eg.ir.kernel import Whole
+from tile_eg.ir.values import Term
+from tile_eg.ops.types import BF16, F16, F32, I8, I32, U8, DType
+from tile_eg.ops.whole_tiles import NOTHING
+
+_WIDER = {BF16: F32, I8: F16, U8: F16}
+"""In which an element is moved whose bits no instruction gathers."""
+
+
+def made(tiles: Tiles, e: Whole, xs: list[Term], shape: tuple[int, int]) -> Term:
+    """The result of an operation on whole tiles, of this shape."""
+    if e.op in _MADE:
+        return _MADE[e.op](tiles, xs[0], e)
+    if e.op == "gather":
+        return _gather(tiles, e, xs, shape)
+    if _ends(xs[0]) and (valid := _in_order(e, xs[0], shape)) is not None:
+        whole = tiles.whole(e, [pieces.padded(tiles, xs[0], 0.0, e.span)], shape)
+        return tiles.narrowed(whole, tiles.extent(valid[0]), tiles.extent(valid[1]), e.span)
+    return tiles.whole(e, xs, shape)
+
+
+def _gather(tiles: Tiles, e: Whole, xs: list[Term], shape: tuple[int, int]) -> Term:
+    """What offsets that exist point at; the others take the first element."""
+    x, at = xs
+    if not _ends(at) or _ends(x):
+        return tiles.whole(e, xs, shape)
+    whole = tiles.whole(e, [x, pieces.padded(tiles, at, 0.0, e.span)], shape)
+    return tiles.narrowed(whole, valid_rows(at), valid_cols(at), e.span)
+
+
+def _ends(t: Term) -> bool:
+    """Whether not all of a tile exists."""
+    return (valid_rows(t).value, valid_cols(t).value) != (t.rows, t.cols)
+
+
+def _in_order(e: Whole, t: Term, shape: tuple[int, int]) -> tuple[Expr, Expr] | None:
+    """The rows and columns that exist of a result in the order of the tile's elements; None where these are no rectangle."""
+    if e.op not in ("every", "reshape"):
+        return None
+    first, step = e.numbers if e.op == "every" else (0, 1)
+    rows, cols = shape
+    if rows == t.rows and cols * step == t.cols:
+        return valid_rows(t), _counted(valid_cols(t), first, step)
+    if t.rows > 1 and valid_cols(t).value != t.cols:
+        return None
+    count = valid_cols(t) if t.rows == 1 else valid_rows(t) * t.cols
+    if rows == 1:
+        return ix.ONE, _counted(count, first, step)
+    if t.rows > 1 and t.cols % (cols * step) == 0:
+        return valid_rows(t) * (t.cols // (cols * step)), ix.const(cols)
+    return None
+
+
+def _counted(count: Expr, first: int, step: int) -> Expr:
+    return (count + (step - 1 - first)) // step if step > 1 else count
+
+
+def _widened(through: DType, f: Callable[[Tiles, Term, Whole], Term], tiles: Tiles, t: Term, e: Whole) -> Term:
+    """An operation of a wider type, and its result in the tile's own."""
+    return tiles.cast(f(tiles, tiles.cast(t, through, e.span), e), t.dtype, e.span)  # type: ignore[arg-type]
+
+
+# Transposes
+
+
+def transposed(tiles: Tiles, t: Term, e: Whole) -> Term:
+    """Rows as columns. A product takes the tile itself; for anything else, each element is gathered from its place."""
+    shape = {"rows": t.cols, "cols": t.rows, "dtype": t.dtype, "vrows": t.vcols, "vcols": t.vrows}
+    made = tiles.builder.make("whole", "transpose", 0, 0, t, **shape)
+    if e.span is not None:
+        tiles.spans.setdefault(made, e.span)
+    tiles.turned[made], tiles.laid[made] = t, lambda: _in_columns(tiles, t, e)
+    return made
+
+
+def _in_columns(tiles: Tiles, t: Term, e: Whole) -> Term:
+    wide = _WIDER.get(t.dtype)  # type: ignore[arg-type]
+    return _widened(wide, _gathered_columns, tiles, t, e) if wide else _gathered_columns(tiles, t, e)
+
+
+def _gathered_columns(tiles: Tiles, t: Term, e: Whole) -> Term:
+    size = gathered_bytes(t, "the tile that is transposed", e.span)
+    assert t.dtype is not None
+    whole = laid(tiles, t, 0.0, t.rows if t.cols == 1 else blocks(t.rows, t.dtype), e.span)
+    at = tiles.index(Place(size, whole.cols * size, ix.ZERO), (t.cols, whole.rows), e.span)
+    found = tiles.make(e.span, "whole", "gather", 0, 0, whole, offsets(tiles, at, e.span), like=at, dtype=t.dtype)
+    return part(tiles, found, (t.cols, t.rows), (valid_cols(t), valid_rows(t)), e.span)
+
+
+# Running sums and products
+
+
+def running(tiles: Tiles, t: Term, e: Whole) -> Term:
+    """Sums or products over what comes before, an element's own included, in f32."""
+    if t.dtype in (F16, BF16):
+        return _widened(F32, _running, tiles, t, e)
+    return _running(tiles, t, e)
+
+
+def _running(tiles: Tiles, t: Term, e: Whole) -> Term:
+    """Of 2, then of 4, then of 8 and so on, each from two of before."""
+    op, nothing = {"cumsum": ("add", 0.0), "cumprod": ("mul", 1.0)}[e.op]
+    made, step = laid(tiles, t, nothing, t.rows, e.span), 1
+    down = t.rows > 1 and e.numbers[0] == 0
+    back, count = bool(e.numbers[1]), made.rows if down else made.cols
+    while step < count:
+        if aligned(ix.const(step * (made.cols if down else 1)), made):
+            made = _joined(tiles, made, op, step, (down, back), e.span)
+        else:
+            made = tiles.binary(op, made, _gathered_before(tiles, made, (step, nothing), (down, back), e.span), e.span)
+        step *= 2
+    return part(tiles, made, (t.rows, t.cols), (valid_rows(t), valid_cols(t)), e.span)
+
+
+def _joined(tiles: Tiles, t: Term, op: str, step: int, way: tuple[bool, bool], span: Span | None) -> Term:
+    """The tile in which each element, but the first ones, is joined with the one `step` before: windows that are copied."""
+    down, back = way
+    rows, cols = (t.rows - step, t.cols) if down else (t.rows, t.cols - step)
+    later = (ix.const(step), ix.ZERO) if down else (ix.ZERO, ix.const(step))
+    first, last = ((ix.ZERO, ix.ZERO), later)
+    own, other = (Window(*at, rows, cols) for at in ((first, last) if back else (last, first)))
+    x, y = (taken(tiles, t, w, "the tile", span) for w in (own, other))
+    return replaced(tiles, t, tiles.binary(op, x, y, span), own, "the tile", span)
+
+
+def _gathered_before(tiles: Tiles, t: Term, ahead: tuple[int, float], way: tuple[bool, bool], span: Span | None) -> Term:
+    """For each element the one that is so many before it, and a number where there is none."""
+    (step, nothing), (down, back) = ahead, way
+    away, shape = step if back else -step, (t.rows, t.cols)
+    size = t.dtype.bytes  # type: ignore[union-attr]
+    first = ix.const(size * away * (t.cols if down else 1))
+    at = tiles.index(Place(t.cols * size, size, first), shape, span)
+    at = offsets(tiles, within(tiles, at, (t.rows * t.cols - 1) * size, span), span)
+    before = tiles.make(span, "whole", "gather", 0, 0, t, at, like=t)
+    sign, bound = (1, (t.rows if down else t.cols) - step) if back else (-1, 1 - step)
+    holds = Position("lt", sign if down else 0, 0 if down else sign, ix.const(bound))
+    return tiles.choose_at(holds, (before, tiles.fill(nothing, shape, F32, span)), span)
+
+
+# Places of extremes
+
+
+def first_extreme(tiles: Tiles, t: Term, e: Whole) -> Term:
+    """The least place at which an element equals the largest or smallest one along an axis."""
+    x = tiles.cast(t, F32, e.span) if t.dtype == BF16 else t
+    op, along = e.op.removeprefix("arg"), e.numbers[0] == 1 or t.rows == 1
+    x = laid(tiles, x, NOTHING[e.op], x.rows, e.span)
+    axis, count = (1, x.cols) if along else (0, x.rows)
+    extreme = tiles.broadcast(tiles.reduce(op, x, axis, e.span), axis, x.cols if along else x.rows, e.span)
+    at = tiles.index(Place(int(not along), int(along), ix.ZERO), (x.rows, x.cols), e.span)
+    where = tiles.choose("eq", (x, extreme), (at, number(tiles, float(count), at)), e.span)
+    found = tiles.cast(tiles.reduce("min", where, axis, e.span), I32, e.span)
+    exist = valid_rows(t) if along else valid_cols(t)
+    return part(tiles, found, (1, t.rows if along else t.cols), (ix.ONE, exist), e.span)
+
+
+_MADE: dict[str, Callable[[Tiles, Term, Whole], Term]] = {
+    "transpose": transposed, "cumsum": running, "cumprod": running, "argmax": first_extreme, "argmin": first_extreme,
+}  # fmt: skip
+"""Operations without an instruction of their own."""

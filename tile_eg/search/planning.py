@@ -1,0 +1,79 @@
+"""From a schedule to a planned program: its instructions, flags and addresses."""
+
+from __future__ import annotations
+
+from functools import partial
+from math import prod
+
+from tile_eg.chips import Chip
+from tile_eg.errors import PlanError
+from tile_eg.extract.schedule import Schedule
+from tile_eg.ir.program import AIC, AIV, Instr, Loop, Program, walk
+from tile_eg.ir.sharing import once
+from tile_eg.search.planned import Planned
+
+
+def plan_schedule(schedule: Schedule, chip: Chip) -> Planned:
+    """A schedule with its flags and text, those of its second phase too.
+
+    PlanError where no flags are found, an instruction has no text, or two phases cannot be one launch.
+    """
+    planned = synchronised(schedule, chip)
+    if planned.unwritable:
+        raise planned.unwritable
+    return planned
+
+
+def synchronised(schedule: Schedule, chip: Chip) -> Planned:
+    """As `plan_schedule`, without its text: that may turn out to be `unwritable`."""
+    from tile_eg.emit.packed_operand import copies
+    from tile_eg.emit.phases import added_up, beside, one_launch
+
+    first = _plan_phase(schedule, chip)
+    if schedule.parts is not None and schedule.parts.op == "Added":
+        return _roomy(added_up(first.program, schedule.graph.values.blocks // schedule.parts.payload[0]), chip)
+    if schedule.second is None:
+        return first
+    program = first.program
+    for copy in copies(schedule.second.graph.values, program.blocks, chip):
+        program = beside(program, copy, chip)
+    return _roomy(one_launch(program, _plan_phase(schedule.second, chip).program, chip), chip)
+
+
+def _plan_phase(schedule: Schedule, chip: Chip) -> Planned:
+    """A phase with its flags; its rings are made shallower where flag ids would run out."""
+    from tile_eg.emit import lower as lowering
+    from tile_eg.emit.sync import SyncError
+    from tile_eg.extract.flags import shallower
+    from tile_eg.extract.memory import assign
+
+    while True:
+        program = lowering.plan(schedule, chip)
+        try:
+            return once("plan", (program, chip, _spans(program)), partial(_with_flags, program, chip))
+        except SyncError:
+            if not shallower(schedule):
+                raise
+            assign(schedule, chip)
+
+
+def _with_flags(program: Program, chip: Chip) -> Planned:
+    from tile_eg.emit.sync import synchronise
+
+    return _roomy(synchronise(program), chip)
+
+
+def _spans(program: Program) -> tuple[object, ...]:
+    """The places in the source, and what results hold: programs may be equal that differ in them."""
+    nodes = [n for core in (AIC, AIV) for n in walk(program.core(core)) if isinstance(n, Instr | Loop)]
+    return *(n.span for n in nodes), *(n.held for n in nodes if isinstance(n, Instr))
+
+
+def _roomy(program: Program, chip: Chip) -> Planned:
+    """The program; PlanError where the chip has no room for its workspace."""
+    from tile_eg.emit.host import workspace_bytes
+
+    tensors, workspace = sum(t.dtype.bytes * prod(t.shape) for t in program.tensors), workspace_bytes(program)
+    if tensors + workspace <= chip.hbm_bytes:
+        return Planned(program, chip)
+    raise PlanError(f"tensors of {tensors} bytes and a workspace of {workspace} do not fit the {chip.hbm_bytes} bytes of HBM")

@@ -1,0 +1,47 @@
+"""One instruction by its sizes: what the tables of a chip are asked about."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tile_eg.ir.program import AIV, PIPES
+from tile_eg.ops.types import F32, DType
+
+ANYWHERE = "anywhere"
+
+
+@dataclass(frozen=True)
+class Work:
+    """One instruction by its sizes. `op` is a name of `ir.program.Instr`.
+
+    `rows` x `cols` (x `depth`) are the elements processed; `dtype` is the destination's and `src_dtype` the main source's.
+    `form` and `pitch` (elements between rows in UB) are those of vector instructions; moves of rows that lie anywhere
+    have the form `ANYWHERE`, an instruction for each row. `stride_bytes` is the row pitch in GM or in
+    the workspace (0: rows follow each other), `align_bytes` what the first row is a multiple of (0: of all), `other` the far end
+    of a move. `cores` share the memory system (a mean where some have less to do); `miss` is the share of a load's bytes that
+    comes from HBM and not from L2; `sharing` of the cores read the same bytes at the same time. `conflict` says that the sources
+    of a vector instruction may lie in one UB bank group, `in_the_way` that its results lie in banks that a source is read from.
+    """
+
+    op: str
+    rows: int
+    cols: int
+    depth: int = 1
+    dtype: DType = F32
+    src_dtype: DType = F32
+    form: str = "flat"
+    pitch: int = 0
+    stride_bytes: int = 0
+    align_bytes: int = 0
+    other: str = "GM"
+    cores: float = 1
+    conflict: bool = True
+    in_the_way: bool = False
+    miss: float = 0.0
+    sharing: float = 1.0
+
+    @property
+    def pipe(self) -> str:
+        """Core and pipe, e.g. "AIC.MTE2": both cores have an MTE2 and an MTE3."""
+        core, pipe = PIPES.get(self.op, (AIV, "V"))
+        return f"{core}.{pipe}"

@@ -1,0 +1,90 @@
+"""`FILE.tuning.jsonl`: a line for each candidate that was looked at, so that what a killed run has found is not lost."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any, TextIO
+
+from tile_eg.errors import TileError
+from tile_eg.search.tuned_file import Pairs, write_whole
+
+SUFFIX = ".tuning.jsonl"
+
+
+@dataclass(frozen=True)
+class Record:
+    """A candidate at its sizes: its time in microseconds, predicted and by the clock that was asked (None: what is wrong)."""
+
+    program: str
+    sizes: Pairs
+    what: str
+    predicted: float
+    microseconds: float | None
+    wrong: str = ""
+
+
+class Journal:
+    """The records of one task among those that a file holds; `task` is a digest of all that they follow from."""
+
+    def __init__(self, file: str, task: str, resume: bool) -> None:
+        """Without `resume`, what was recorded of the task is forgotten. TileError where the file cannot be written."""
+        self.path, self.task = Path(f"{file}{SUFFIX}"), task
+        lines = _lines(self.path)
+        own = [one for one in lines if one.get("task") == task]
+        self.known = {r.program: r for one in own if resume and (r := _record(one)) is not None}
+        if not resume and own or not self.path.exists():
+            others = [one for one in lines if one.get("task") != task]
+            write_whole(self.path, "".join(json.dumps(one) + "\n" for one in others))
+        self.file: TextIO | None = None
+
+    def add(self, record: Record) -> None:
+        """Keeps a record, at once."""
+        self.known[record.program] = record
+        if self.file is None:
+            self.file = self._opened()
+        self.file.write(json.dumps({"task": self.task, **asdict(record), "sizes": dict(record.sizes)}) + "\n")
+        self.file.flush()
+
+    def _opened(self) -> TextIO:
+        try:
+            file = self.path.open("a", encoding="utf-8")
+        except OSError as error:
+            raise TileError(f"cannot write '{self.path}': {error.strerror or error}") from None
+        if self.path.stat().st_size and not self.path.read_bytes().endswith(b"\n"):  # a killed run's last line
+            file.write("\n")
+        return file
+
+    def close(self) -> None:
+        """Ends it; a file in which nothing was written is removed."""
+        if self.file is not None:
+            self.file.close()
+            self.file = None
+        if self.path.exists() and not self.path.stat().st_size:
+            self.path.unlink()
+
+
+def _lines(path: Path) -> list[dict[str, Any]]:
+    """The objects of a file's lines; a line that was cut off is none."""
+    try:
+        text = path.read_text(encoding="utf-8", errors="replace")
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise TileError(f"cannot read '{path}': {error.strerror or error}") from None
+    found = []
+    for line in text.splitlines():
+        try:
+            one = json.loads(line)
+        except json.JSONDecodeError:
+            continue
+        found += [one] if isinstance(one, dict) else []
+    return found
+
+
+def _record(one: dict[str, Any]) -> Record | None:
+    try:
+        return Record(**{f.name: one[f.name] for f in fields(Record)} | {"sizes": tuple(one["sizes"].items())})
+    except (KeyError, TypeError, AttributeError):
+        return None
