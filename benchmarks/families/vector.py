@@ -214,8 +214,8 @@ EXAMPLES: list[Example] = [
         "layer_norm", layer_norm, [{"M": 21, "N": 300}], {k: {**s, "BM": 4} for k, s in HIDDEN.items()}, streamed(HALF, HALF),
         ROWS, NEAR, of="norms",
         held="V: nine instructions on each element, of which the square meets itself in its bank, take 1,500 cycles of a tile of "
-        "two rows, and pauses between them 450, where its load takes 1,760; a tile that is normed while the next one is summed would "
-        "fill the pauses",
+        "two rows, and pauses between them 450, where its load takes 1,760; a tile that is normed while the next one is summed "
+        "would fill the pauses",
     ),
     Example(
         "norms/group_norm", group_norm(8), [{"B": 2, "C": 16, "G": 8, "S": 64}, {"B": 1, "C": 24, "G": 8, "S": 49}],
