@@ -53,7 +53,7 @@ def fitted() -> Fit:
 
 def test_the_constants_of_a_chip_are_found() -> None:
     found = {c.name: c.value for c in fitted().changed}
-    assert found == pytest.approx(TRUE, rel=0.03)
+    assert found == pytest.approx(TRUE, rel=0.03) and all(c.determined for c in fitted().changed)
 
 
 def test_the_error_that_is_left_is_small() -> None:
@@ -68,7 +68,7 @@ def test_a_constant_that_no_row_knows_of_is_kept_and_told() -> None:
 
 def test_a_constant_that_changes_little_is_not_determined_and_told() -> None:
     little = next(c for c in fitted().constants if c.name == "path.gm_to_ub.issue")
-    assert 0.1 < little.error < float("inf") and little.value == little.before
+    assert 0.35 < little.error < float("inf") and little.value == little.before
     assert "the rows do not determine it: kept" in fit_text(fitted())
 
 

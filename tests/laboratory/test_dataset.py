@@ -209,3 +209,40 @@ def test_the_text_of_a_sum_of_products_along_rows_reads_back() -> None:
     dot = Instr("vrowdot", Tile("r"), (Tile("a"), Tile("b")), const(16), const(64), form="blocks", scratch=Tile("a"))
     program = Program("p", "910B2", "AIV_ONLY", (), 1, False, 0, buffers, (), (dot,))
     assert parse_program(str(program)) == program
+
+
+COMMAND = ["dataset", str(EXAMPLES / "softmax.tile"), "--set", "M=256", "--format", "jsonl", "-n", "70"]
+
+
+@pytest.mark.slow
+def test_a_command_that_was_killed_goes_on_when_it_is_given_again(tmp_path: Path) -> None:
+    import subprocess
+    import time
+
+    begun = subprocess.Popen([sys.executable, "-m", "tile_eg", *COMMAND, "-o", str(tmp_path / "cut"), "--workers", "1"])
+    parts = tmp_path / "cut" / "parts"
+    while begun.poll() is None and not list(parts.glob("*.gz")):
+        time.sleep(0.02)
+    begun.kill()
+    begun.wait()
+    made = {p.name: p.stat().st_mtime_ns for p in parts.glob("*.gz")}
+    assert app.run([*COMMAND, "-o", str(tmp_path / "cut"), "--workers", "1"]) == 0
+    assert app.run([*COMMAND, "-o", str(tmp_path / "whole"), "--workers", "1"]) == 0
+    assert made and all((parts / name).stat().st_mtime_ns == at for name, at in made.items())
+    assert (tmp_path / "cut" / "rows.jsonl").read_bytes() == (tmp_path / "whole" / "rows.jsonl").read_bytes()
+
+
+@pytest.mark.slow
+def test_a_dask_cluster_makes_the_rows_of_one_process(tmp_path: Path) -> None:
+    pytest.importorskip("distributed", reason="dask is an extra: pip install 'tile_eg[dask]'")
+    from tests.spread.dask_cluster import DaskCluster
+
+    cluster = DaskCluster(tmp_path)
+    try:
+        cluster.worker("--name", "one")
+        cluster.wait_for(1)
+        assert app.run([*COMMAND, "-o", str(tmp_path / "dask"), "--dask", cluster.address]) == 0
+    finally:
+        cluster.close()
+    assert app.run([*COMMAND, "-o", str(tmp_path / "here"), "--workers", "1"]) == 0
+    assert (tmp_path / "dask" / "rows.jsonl").read_bytes() == (tmp_path / "here" / "rows.jsonl").read_bytes()

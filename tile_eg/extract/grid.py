@@ -197,8 +197,9 @@ class Traffic:
 
     def _served(self, load: _Load, cores: int, pieces: int) -> float:
         """Cycles of a load out of L2, which gives a line to one after the other of the cores that share a piece."""
-        lines = load.bytes / self.chip.rows.line
-        return max(load.bytes / self.chip.path(load.path).rate(cores), lines * cores / pieces * self.chip.rows.same_line)
+        path = self.chip.path(load.path)
+        same = load.bytes * (path.same_line / self.chip.rows.line + 1 / path.same_rate)
+        return max(load.bytes / path.rate(cores), cores / pieces * same)
 
     def _starts(self, tile: int) -> list[int]:
         """Where each load starts for a tile."""

@@ -1,8 +1,9 @@
 """Constants of a chip fitted to measured programs, and which of them the measurements determine.
 
-Each constant is varied by a factor, within bounds; what is made small is the logarithm of predicted over measured time, by
-bounded least squares. A constant is determined where its standard error is small: from the derivatives at the fit and the
-scatter of the rows, or `NOISE` where that is larger. The others keep their values.
+Each constant is varied by a factor, within bounds. What is made small is the logarithm of predicted over measured time, over the
+scatter of the rows, and the logarithms of the factors, over `PRIOR`: a constant moves where rows say so (bounded least squares
+with a prior). Standard errors are those of all constants together. The one of which the rows tell the least is kept at its
+value, and the fit repeated, until they tell something of each.
 """
 
 from __future__ import annotations
@@ -31,8 +32,11 @@ STEP = 0.01
 """The step of a derivative, as a logarithm: the timeline counts trips, and has small jumps."""
 NOISE = 0.01
 """The scatter of measurements that is assumed at the least."""
-DETERMINED = 0.1
-"""A constant is determined where its standard error is at most this part of it."""
+PRIOR = float(np.log(2))
+"""How far a constant is from its value before any rows, as the standard deviation of its logarithm: a factor of two."""
+DETERMINED, NARROWED = 0.1, 0.35
+"""A constant is determined where its standard error is at most the first part of it; narrowed down where it is at most the
+second, half of what it was before. Both are written; any other is kept."""
 TOUCHED = 1e-6
 """A constant that changes no time by more than this, for a factor of e, takes no part."""
 
@@ -50,6 +54,11 @@ class Constant:
     def determined(self) -> bool:
         return self.error <= DETERMINED
 
+    @property
+    def narrowed(self) -> bool:
+        """Whether the rows tell something of it, and its value is taken."""
+        return self.error <= NARROWED
+
 
 @dataclass(frozen=True)
 class Fit:
@@ -64,7 +73,7 @@ class Fit:
 
     @property
     def changed(self) -> tuple[Constant, ...]:
-        return tuple(c for c in self.constants if c.determined)
+        return tuple(c for c in self.constants if c.narrowed)
 
 
 def calibrate(
@@ -83,25 +92,39 @@ def calibrate(
     residuals = _Residuals(rows, tables, before, told)
     start = residuals(list(names), np.zeros(len(names)))
     free = _touched(residuals, list(names))
-    values = dict.fromkeys(names, 0.0)
-    errors = dict.fromkeys(names, float("inf"))
+    values, errors = dict.fromkeys(names, 0.0), dict.fromkeys(names, float("inf"))
     while free:
-        found = solve(
-            lambda x, free=free: residuals(free, x), [values[n] for n in free], bounds=(-np.log(FACTOR), np.log(FACTOR)),
-            diff_step=STEP, x_scale=1.0, xtol=1e-6, ftol=1e-9, max_nfev=30, jac=lambda x, free=free: residuals.jacobian(free, x),
-        )  # fmt: skip
-        own = _errors(residuals.jacobian(free, found.x), residuals(free, found.x))
-        values |= dict(zip(free, map(float, found.x), strict=True))
+        x, own = _fitted(solve, residuals, free, np.array([values[n] for n in free]))
+        values |= dict(zip(free, map(float, x), strict=True))
         errors |= dict(zip(free, own, strict=True))
-        if max(own) <= DETERMINED:
+        if max(own) <= NARROWED:
             break
         worst = free[int(np.argmax(own))]
         values[worst] = 0.0
         free = [n for n in free if n != worst]
-    end = residuals(free, np.array([values[n] for n in free]))
+    factors = np.array([values[n] for n in free])
     constants = tuple(Constant(n, before[n], before[n] * float(np.exp(values[n])), errors[n]) for n in names)
-    changed = residuals.tables(free, np.array([values[n] for n in free]))
-    return Fit(base, len(rows), constants, _size(start), _size(end), changed)
+    return Fit(base, len(rows), constants, _size(start), _size(residuals(free, factors)), residuals.tables(free, factors))
+
+
+def _fitted(solve: Any, residuals: _Residuals, free: list[str], x: np.ndarray) -> tuple[np.ndarray, list[float]]:
+    """The logarithms of the factors, and their standard errors; the second time with the scatter that the first left."""
+    noise, errors = NOISE, [float("inf")] * len(free)
+    prior = np.eye(len(free)) / PRIOR
+    for _ in range(2):
+        found = solve(
+            lambda x, n=noise: np.concatenate([residuals(free, x) / n, x / PRIOR]), x,
+            jac=lambda x, n=noise: np.vstack([residuals.jacobian(free, x) / n, prior]),
+            bounds=(-np.log(FACTOR), np.log(FACTOR)), xtol=1e-5, ftol=1e-7, max_nfev=20,
+        )  # fmt: skip
+        x = found.x
+        errors = [float(e) for e in np.sqrt(np.diag(np.linalg.inv(found.jac.T @ found.jac)))]
+        left = residuals(free, x)
+        scatter = float(np.sqrt((left**2).sum() / max(1, len(left) - len(free))))
+        if scatter <= noise:
+            break
+        noise = scatter
+    return x, errors
 
 
 def _least_squares() -> Any:
@@ -152,15 +175,6 @@ def _touched(residuals: _Residuals, names: list[str]) -> list[str]:
     """The constants that the rows know of."""
     found = residuals.jacobian(names, np.zeros(len(names)))
     return [n for n, column in zip(names, found.T, strict=True) if np.abs(column).max() > TOUCHED]
-
-
-def _errors(jacobian: np.ndarray, left: np.ndarray) -> list[float]:
-    """Standard errors of the logarithms; infinite where the rows do not tell constants apart."""
-    free = max(1, len(left) - jacobian.shape[1])
-    noise = max(NOISE, float(np.sqrt((left**2).sum() / free)))
-    _, sizes, ways = np.linalg.svd(jacobian, full_matrices=True)
-    sizes = np.concatenate([sizes, np.zeros(len(ways) - len(sizes))])
-    return [float(noise * np.sqrt(sum((w / max(s, 1e-9)) ** 2 for w, s in zip(column, sizes, strict=True)))) for column in ways.T]
 
 
 def _size(left: np.ndarray) -> float:

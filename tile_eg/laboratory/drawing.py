@@ -11,7 +11,7 @@ from tile_eg.chips import Chip
 from tile_eg.cost_models import search_model
 from tile_eg.egraph import Graph, Node
 from tile_eg.extract import Schedule
-from tile_eg.extract.base import Refused, decisions
+from tile_eg.extract.base import Refused
 from tile_eg.extract.build_schedule import build_schedule
 from tile_eg.extract.grid import with_grids
 from tile_eg.extract.model import Model
@@ -90,7 +90,7 @@ class Draws:
             self.model.forbid(refused.cut or [n for n in nodes if n.op not in ("Buffers", "L0")])
             return None
         self.used.update(n.index for n in nodes)
-        self.model.forbid(decisions(nodes) or nodes)
+        self.model.forbid(nodes)
         return schedule
 
     def _on_cores(self, schedule: Schedule) -> Schedule:

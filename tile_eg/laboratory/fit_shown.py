@@ -12,7 +12,8 @@ from tile_eg.report.text import table
 
 def fit_text(fit: Fit) -> str:
     """Each constant before and after, how well the rows determine it, and what the fit made of the error."""
-    rows = [(c.name, f"{c.before:.4g}", *_after(c)) for c in sorted(fit.constants, key=lambda c: not c.determined)]
+    ordered = sorted(fit.constants, key=lambda c: (not c.determined, not c.narrowed))
+    rows = [(c.name, f"{c.before:.4g}", *_after(c)) for c in ordered]
     head = table(rows, ("constant", "before", "fitted", "standard error", ""), right=(1, 2, 3))
     told = f"{fit.rows} rows, root mean square of log(predicted / measured): {fit.before:.2%} before, {fit.after:.2%} after"
     return f"{head}\n\n{told}"
@@ -21,9 +22,11 @@ def fit_text(fit: Fit) -> str:
 def _after(c: Constant) -> tuple[str, str, str]:
     if c.determined:
         return f"{c.value:.4g}", f"{c.error:.1%}", "determined"
+    if c.narrowed:
+        return f"{c.value:.4g}", f"{c.error:.1%}", "narrowed down, not determined"
     if c.error == float("inf"):
         return "", "", "no row knows of it: kept"
-    return "", f"{c.error:.0%}" if c.error < 10 else "above 10 times", "the rows do not determine it: kept"
+    return "", f"{c.error:.0%}", "the rows do not determine it: kept"
 
 
 def chip_text(fit: Fit, name: str, source: str) -> str:

@@ -178,16 +178,16 @@ class Regions:
         valid so far, so much of it is stored: of a product by way of a tile in UB, as L0C holds as many rows as were made."""
         t = self.tiles
         value = t.as_laid(value)
-        try:
-            return t.narrowed(value, rows, cols, span)
-        except TileError:
-            product = any(x.op == "matmul" for x in made_of((value,)))
-            reaches = ((rows, valid_rows(value), value.rows), (cols, valid_cols(value), value.cols))
-            apart = any(has not in (wanted, ix.const(size)) or (product and has.value != size) for wanted, has, size in reaches)
-            if apart and (product or value.op not in STORED_IN_PART):
-                raise
-            value = pieces.copied(t, value, span) if product else value
-            return t.make(span, value.op, *value.args, like=value, vrows=rows, vcols=cols)
+        product = any(x.op == "matmul" for x in made_of((value,)))
+        found = t.with_extents(value, rows, cols)
+        if isinstance(found, Term):
+            return found
+        reaches = ((rows, valid_rows(value), value.rows), (cols, valid_cols(value), value.cols))
+        apart = any(has not in (wanted, ix.const(size)) or (product and has.value != size) for wanted, has, size in reaches)
+        if apart and (product or value.op not in STORED_IN_PART):
+            raise found.error(span)
+        value = pieces.copied(t, value, span) if product else value
+        return t.make(span, value.op, *value.args, like=value, vrows=rows, vcols=cols)
 
     def window(self, r: kn.Region) -> Window:
         self.there, self.rows = [], max((e or 1 for e in r.extents), default=1)
