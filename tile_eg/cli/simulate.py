@@ -29,6 +29,9 @@ ASCEND_C = (".asc", ".cpp", ".cce", ".h")
 FOLDER: dict[str, Any] = {"exists": True, "file_okay": False, "metavar": "DIR"}
 Reads = Annotated[list[Path] | None, typer.Option(**FOLDER, help="A folder that it may read. Repeatable.")]
 Writes = Annotated[list[Path] | None, typer.Option(**FOLDER, help="A folder that it may write in. Repeatable.")]
+Include = Annotated[
+    list[Path] | None, typer.Option("-I", "--include", **FOLDER, help="A folder of headers that it includes. Repeatable.")
+]
 Define = Annotated[list[str] | None, typer.Option("-D", "--define", metavar="NAME=VALUE", help="A macro. Repeatable.")]
 
 
@@ -36,6 +39,9 @@ def simulate_file(
     file: Annotated[
         Path, typer.Argument(metavar="KERNEL.asc", help="Ascend C: a kernel, or a file with a main that launches some.")
     ],
+    arguments: Annotated[
+        list[str] | None, typer.Argument(metavar="[ARGUMENT]...", help="What its main is given; behind --.")
+    ] = None,
     args: Annotated[
         Path | None, typer.Option(metavar="SPEC", help="The arguments (TOML); a file with a main needs none.")
     ] = None,
@@ -43,6 +49,7 @@ def simulate_file(
     inputs: Annotated[str | None, typer.Option(metavar="SET,...", help="What is drawn, in place of the spec's inputs.")] = None,
     seed: Annotated[int | None, typer.Option(min=0, metavar="NUMBER", help="From which it follows.")] = None,
     define: Define = None,
+    include: Include = None,
     trace: Annotated[Path | None, typer.Option(metavar="OUT", help="Write the timeline as a Chrome trace.")] = None,
     time: Annotated[bool, typer.Option(help="Say how long it would take (needs memory for every instruction).")] = True,
     seconds: options.Seconds = options.SECONDS,
@@ -66,7 +73,7 @@ def simulate_file(
     from tile_eg.simulator.confinement import Confinement
     from tile_eg.simulator.spec import read_spec
 
-    text = AscFile(file, sources.read_text(file, ASCEND_C))
+    text = AscFile(file, sources.read_text(file, ASCEND_C), tuple(include or ()))
     confinement = Confinement(not unconfined, reads or (), writes or ())
     how = replace(_options(chip, seconds, memory, time or trace is not None), defines=_defines(define or []), auto_sync=auto_sync)
     how = replace(how, confinement=confinement)
@@ -74,6 +81,9 @@ def simulate_file(
     if spec is None and not text.has_main:
         help = f"`tile-eg run {file}` runs a kernel" if file.suffix in sources.KINDS else "docs/simulator.md shows a spec"
         raise TileError(f"'{file}' has no main: --args says what to launch it with", help=help)
+    if spec and arguments:
+        raise TileError("a kernel's arguments are in its spec (--args); those on the command line are a main's")
+    how = replace(how, arguments=tuple(arguments or ()))
     if spec and args:
         runs = spec_runs(spec, args, inputs, seed)
         done, compared = simulated(runs, lambda spec, first: _run(text, spec, how if first else replace(how, trace=False)))

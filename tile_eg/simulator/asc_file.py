@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
 from tile_eg.errors import TileError
-from tile_eg.simulator.build import CompileError, compile_library
+from tile_eg.simulator.build import INCLUDE, CompileError, compile_library
 from tile_eg.simulator.compile_errors import explained
-from tile_eg.simulator.launches import KernelText, has_main, kernels, local_files, rewrite
+from tile_eg.simulator.dialect import as_cpp, global_macros
+from tile_eg.simulator.launches import KernelText, has_main, included_files, kernels, rewrite
 
 UNIT = "program.asc"
 """The name under which the file's text is compiled; messages speak of the file itself."""
@@ -18,25 +19,32 @@ UNIT = "program.asc"
 
 @dataclass(frozen=True)
 class AscFile:
-    """The text of a file, and the path that it was read from."""
+    """The text of a file, the path that it was read from, and the folders in which more of what it includes lies (`-I`)."""
 
     path: Path
     source: str
+    folders: Sequence[Path] = ()
 
     @cached_property
     def included(self) -> dict[str, str]:
-        """The files of its own folder that it includes: name -> text."""
-        return local_files(self.path, self.source)
+        """The files of its own folder, and of `folders`, that it includes: name -> text."""
+        return included_files(self.path, self.source, self.folders, INCLUDE)
 
     @cached_property
     def kernels(self) -> list[KernelText]:
         """Its kernels, then those of the files that it includes."""
-        return [k for text in (self.source, *self.included.values()) for k in kernels(text)]
+        texts = (self.source, *self.included.values())
+        macros = global_macros(texts)
+        return [k for text in texts for k in kernels(text, macros)]
 
     @property
     def has_main(self) -> bool:
         """Whether the file, or one that it includes, has a main."""
         return any(has_main(text) for text in (self.source, *self.included.values()))
+
+    def place(self, name: str) -> str:
+        """The path of a file of `included`."""
+        return str(next((folder / name for folder in (self.path.parent, *self.folders) if (folder / name).is_file()), name))
 
     def compile(self, launcher: str, defines: Mapping[str, str]) -> tuple[Path, Path]:
         """The simulator's executable and a library of the file; `launcher` is C++ that follows the file's text.
@@ -46,10 +54,12 @@ class AscFile:
         if not self.kernels:
             raise TileError(f"'{self.path}' has no kernel", help="a kernel is a function under __global__")
         types = {k.name: k.type for k in self.kernels}
-        texts = {name: rewrite(text, types, str(self.path.parent / name)) for name, text in self.included.items()}
-        texts |= {UNIT: rewrite(self.source, types, str(self.path)), "launch.cpp": f'#include "{UNIT}"\n{launcher}'}
-        flags = [*(f"-D{name}={value}" for name, value in defines.items()), f"-I{self.path.parent.resolve()}"]
+        texts = {name: rewrite(as_cpp(text), types, self.place(name)) for name, text in self.included.items()}
+        texts |= {UNIT: rewrite(as_cpp(self.source), types, str(self.path)), "launch.cpp": f'#include "{UNIT}"\n{launcher}'}
+        folders = (folder.resolve() for folder in (self.path.parent, *self.folders))
+        flags = [*(f"-D{name}={value}" for name, value in defines.items()), "-I.", *(f"-I{folder}" for folder in folders)]
         try:
             return compile_library(texts, flags)
         except CompileError as error:
-            raise explained(error.output, self.path, self.source, UNIT, self.included) from None
+            included = {name: (self.place(name), text) for name, text in self.included.items()}
+            raise explained(error.output, self.path, self.source, UNIT, included) from None

@@ -35,7 +35,7 @@ OWN_MACHINE = ("-march=native", "-mcpu=native")
 """How a compiler is told to use all instructions of the machine that it runs on."""
 LINK_FLAGS = ("-rdynamic", "-pthread", *(("-ldl",) if sys.platform.startswith("linux") else ()))
 KERNEL_FLAGS = ("-std=c++17", "-O1", ONE_ROUNDING_EACH, "-w", "-shared", "-fPIC", "-fvisibility=hidden")
-PROGRAM_FLAGS = ("-std=c++17", "-O1", ONE_ROUNDING_EACH, "-w", "-shared", "-fPIC", "-fdiagnostics-color=never")
+PROGRAM_FLAGS = ("-std=c++20", "-O1", ONE_ROUNDING_EACH, "-w", "-shared", "-fPIC", "-fdiagnostics-color=never")
 if sys.platform == "darwin":
     PROGRAM_FLAGS += ("-undefined", "dynamic_lookup")
     KERNEL_FLAGS += ("-undefined", "dynamic_lookup")

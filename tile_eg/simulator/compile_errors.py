@@ -41,21 +41,24 @@ _OTHER_APIS = {
 """What is not simulated, by how its headers and names begin."""
 
 
-def explained(output: str, path: Path, source: str, unit: str, included: Mapping[str, str] = MappingProxyType({})) -> TileError:
+def explained(
+    output: str, path: Path, source: str, unit: str, included: Mapping[str, tuple[str, str]] = MappingProxyType({})
+) -> TileError:
     """The first mistake as an error at its line of the file, or of one that it includes; the next ones (at most 4) as notes.
 
-    `unit` is the name under which the file was compiled, `included` the texts that it includes, by their names.
+    `unit` is the name under which the file was compiled, `included` the paths and texts that it includes, by their names.
     """
-    paths = {unit: str(path), **{name: str(path.parent / name) for name in included}}
+    paths = {unit: str(path), **{name: place for name, (place, _) in included.items()}}
     found = list(dict.fromkeys(_mistakes(output, paths)))[:5]
     if not found:
         return TileError(f"'{path}' does not compile: {output.strip().splitlines()[-1] if output.strip() else 'no message'}")
     (span, message), *rest = found
     unknown = next((m.group(1) for pattern in _UNKNOWN if (m := pattern.search(message))), "")
-    declared = any(re.search(r'#\s*include\s*[<"].*kernel_\w*\.h', text) for text in (source, *included.values()))
+    texts = (source, *(text for _, text in included.values()))
+    declared = any(re.search(r'#\s*include\s*[<"].*kernel_\w*\.h', text) for text in texts)
     help = _help(unknown) if declared else "the file does not include kernel_operator.h, which declares the words of Ascend C"
     error = TileError(_told(message, unknown), span, help=help, notes=tuple((text, at) for at, text in rest))
-    error.source, error.texts = source, {paths[name]: text for name, text in included.items()}
+    error.source, error.texts = source, dict(included.values())
     return error
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,11 +11,9 @@ from pathlib import Path
 from tile_eg.errors import Span, TileError
 
 TYPES = ("AIC_ONLY", "AIV_ONLY", "MIX_AIC_1_1", "MIX_AIC_1_2", "MIX_AIC_1_0", "MIX_AIV_1_0")
-_HEAD = re.compile(
-    r'((?:(?:__(?:vector|cube|aicore|global)__|__mix__\s*\([^)]*\)|extern\s*" *"|void|inline|static)\s*)+)\b(\w+)\s*\('
-)
+_QUALIFIERS = r"__(?:vector|cube|aicore|global)__|__mix__\s*\([^)]*\)|extern\s*\" *\"|void|inline|static"
 _NOISE = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])\'', re.S)
-_LOCAL = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"]+)"', re.M)
+_INCLUDED = re.compile(r'^[ \t]*#[ \t]*include[ \t]*["<]([^">]+)[">]', re.M)
 
 
 @dataclass(frozen=True)
@@ -38,10 +37,11 @@ def blanked(source: str) -> str:
     return _NOISE.sub(lambda m: blank(m) if len(m.group()) > 1 else m.group(), source)
 
 
-def kernels(source: str) -> list[KernelText]:
-    """The kernels that a text defines, in its order."""
-    text = blanked(source)
-    return [_kernel(text, found) for found in _HEAD.finditer(text) if "__global__" in found.group(1)]
+def kernels(source: str, macros: Sequence[str] = ()) -> list[KernelText]:
+    """The kernels that a text defines, in its order; `macros` stand for `__global__`, among others."""
+    text, words = blanked(source), "|".join(["__global__", *macros])
+    head = re.compile(rf"((?:(?:{_QUALIFIERS}{''.join(f'|{m}' for m in macros)})\s*)+)\b(\w+)\s*\(")
+    return [_kernel(text, found) for found in head.finditer(text) if re.search(rf"\b(?:{words})\b", found.group(1))]
 
 
 def _kernel(text: str, found: re.Match[str]) -> KernelText:
@@ -106,10 +106,12 @@ def _rewritten(source: str, text: str, start: int, at: int, types: Mapping[str, 
     function = source[start:at].strip()
     name = re.match(r"[\w:]+", function)
     base = name.group().split("::")[-1] if name else function
-    type_ = types.get(base) or next(iter(types.values()), "AIV_ONLY")
+    type_ = f"::tile_sim::KernelType::{types.get(base) or next(iter(types.values()), 'AIV_ONLY')}"
+    if name and (given := split(function[name.end() :].strip()[1:-1])):
+        type_ = f"::tile_sim::type_by_cores<{given[0]}>({type_})"
     blocks = split(text[at + 3 : close])[0]
     call = f"{function}{source[open_:stop]}"
-    replaced = f'::tile_sim::launch("{base}", ::tile_sim::KernelType::{type_}, ({blocks}), {line}, [=]() mutable {{ {call}; }})'
+    replaced = f'::tile_sim::launch("{base}", {type_}, ({blocks}), {line}, [=]() mutable {{ {call}; }})'
     return replaced + "\n" * (source.count("\n", start, stop) - replaced.count("\n")), stop
 
 
@@ -146,18 +148,23 @@ def split(text: str) -> list[str]:
     return [*parts, text[last:].strip()] if text.strip() else []
 
 
-def local_files(path: Path, source: str) -> dict[str, str]:
-    """The files that a text includes from its own folder and below, also by way of one another: name as included -> text."""
+def included_files(path: Path, source: str, folders: Sequence[Path] = (), own: Path | None = None) -> dict[str, str]:
+    """The files that a text includes from its own folder and below, or from one of `folders`, also by way of one another: name
+    from that folder -> text. Those that `own` has are left out."""
     found: dict[str, str] = {}
-    open_: Sequence[str] = [source]
+    open_ = [("", source)]
     while open_:
-        names = [n for text in open_ for n in _LOCAL.findall(text) if n not in found and _is_beside(path.parent, n)]
-        open_ = []
-        for name in names:
-            found[name] = (path.parent / name).read_text(encoding="utf-8", errors="replace")
-            open_.append(found[name])
+        at, text = open_.pop()
+        for name in _INCLUDED.findall(text):
+            for inside in dict.fromkeys((posixpath.normpath(posixpath.join(at, name)), name)):
+                where = next((folder / inside for folder in (path.parent, *folders) if _is_below(folder, inside)), None)
+                if where is None or inside in found or (own and (own / name).is_file()):
+                    continue
+                found[inside] = where.read_text(encoding="utf-8", errors="replace")
+                open_.append((posixpath.dirname(inside), found[inside]))
+                break
     return found
 
 
-def _is_beside(folder: Path, name: str) -> bool:
+def _is_below(folder: Path, name: str) -> bool:
     return ".." not in Path(name).parts and not Path(name).is_absolute() and (folder / name).is_file()

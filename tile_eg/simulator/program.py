@@ -31,7 +31,7 @@ class Options:
     @property
     def macros(self) -> dict[str, str]:
         """Every macro that the file is compiled with; one that is given wins."""
-        return {"__NPU_ARCH__": str(self.architecture), **self.defines}
+        return {"__NPU_ARCH__": str(self.architecture), "__CCE__": "1", **self.defines}
 
 
 def run_program(file: AscFile, options: Options) -> Simulation:

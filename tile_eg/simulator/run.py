@@ -11,7 +11,7 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from types import MappingProxyType
-from typing import IO
+from typing import IO, Any
 
 import numpy as np
 
@@ -231,7 +231,7 @@ def parse(output: bytes, printed: str, outputs: Mapping[int, np.ndarray] = NO_OU
     left = {int(number): stretches for number, stretches in report["unwritten"].items()}
     return Simulation(
         outputs=tuple(outputs.values()),
-        findings=tuple(Finding(**f) for f in report["findings"]),
+        findings=tuple(_finding(f) for f in report["findings"]),
         counts=Counts(report["instructions"], report["bytes"]),
         trace=tuple(TraceRow(*row) for row in report["trace"]),
         delays=Delays(*report["schedule"]),
@@ -248,3 +248,9 @@ def unwritten_mask(stretches: Sequence[tuple[int, int]], like: np.ndarray) -> np
     for begin, end in stretches:
         mask[begin // like.itemsize : -(-end // like.itemsize)] = True
     return mask.reshape(like.shape)
+
+
+def _finding(told: Mapping[str, Any]) -> Finding:
+    """A finding as the run reports it; a file that was found in the compiler's folder is named as its text includes it."""
+    names = {field: told[field].removeprefix("./") for field in ("file", "other_file") if field in told}
+    return Finding(**{**told, **names})

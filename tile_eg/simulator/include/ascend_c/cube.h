@@ -87,6 +87,10 @@ inline void SetFmatrix(Field l1H, Field l1W, const uint8_t padList[4], FmatrixMo
     image.height = checked(l1H, 0, 32767, "l1H", line), image.width = checked(l1W, 0, 32767, "l1W", line);
     image.left = padList[0], image.right = padList[1], image.top = padList[2], image.bottom = padList[3];
 }
+inline void Load3DSetFMatrixCal(Field l1H, Field l1W, const uint8_t padList[4], Line line = Line(__builtin_LINE()))
+{
+    SetFmatrix(l1H, l1W, padList, FmatrixMode::FMATRIX_LEFT, line);
+}
 template <class T>
 void SetLoadDataPaddingValue(T value)
 {
@@ -247,5 +251,6 @@ inline void SetHF32TransMode(bool toZero) { tile_sim::set_hf32_rounding(toZero);
 // The order in which a product's blocks appear: here all of them appear at once.
 inline void SetMMColumnMajor() {}
 inline void SetMMRowMajor() {}
+inline void SetMMLayoutTransform(bool) {}
 
 }  // namespace AscendC

@@ -53,6 +53,15 @@ void WholeReduceSum(const LocalTensor<T>& dst, const LocalTensor<T>& src, detail
                              srcRepStride, tile_sim::Order::only_value, line);
 }
 
+// The same in another order. A sum is one element, so that its blocks have no stride.
+template <class T, bool isSetMask = true>
+void RepeatReduceSum(const LocalTensor<T>& dst, const LocalTensor<T>& src, int64_t repeatTime, int64_t elemsInOneRepeat, int64_t,
+                     int64_t srcBlkStride, int64_t dstRepStride, int64_t srcRepStride, Line line = Line(__builtin_LINE()))
+{
+    detail::whole<isSetMask>("RepeatReduceSum", tile_sim::ReduceOp::sum, dst, src, elemsInOneRepeat, repeatTime, dstRepStride,
+                             srcBlkStride, srcRepStride, tile_sim::Order::only_value, line);
+}
+
 #define TILE_SIM_REDUCE(NAME, OP)                                                                                            \
     template <class T, bool isSetMask = true>                                                                                \
     void WholeReduce##NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src, detail::Mask mask, int64_t repeatTime,      \

@@ -61,6 +61,10 @@ void CrossCoreWaitFlag(uint16_t id, Line line = Line(__builtin_LINE()))
 }
 
 inline void InitSocState() {}
+template <class Address>
+void SetSyncBaseAddr(Address)
+{
+}
 
 // What DataCopyPad fills beside its rows when it is told of no value of its own.
 template <class T>
@@ -101,3 +105,17 @@ inline constexpr struct {
 inline constexpr struct {
     operator int64_t() const { return tile_sim::block_count(); }
 } block_num;
+
+// Flags and barriers by the compiler's own names.
+inline void set_flag(pipe_t from, pipe_t to, int32_t id, AscendC::Line line = AscendC::Line(__builtin_LINE()))
+{
+    tile_sim::set_flag(tile_sim::pipe_of(from), tile_sim::pipe_of(to), id, line);
+}
+inline void wait_flag(pipe_t from, pipe_t to, int32_t id, AscendC::Line line = AscendC::Line(__builtin_LINE()))
+{
+    tile_sim::wait_flag(tile_sim::pipe_of(from), tile_sim::pipe_of(to), id, line);
+}
+inline void pipe_barrier(pipe_t pipe, AscendC::Line line = AscendC::Line(__builtin_LINE()))
+{
+    tile_sim::pipe_barrier(tile_sim::pipe_of(pipe), line);
+}

@@ -34,6 +34,8 @@ inline int64_t GetSystemCycle()
     return cycle += 1;
 }
 
+inline void ICachePreLoad(int64_t) {}
+
 inline int64_t GetTaskRation() { return tile_sim::sub_block_count(); }
 
 // A value for the first elements of a tensor in GM, by way of the end of UB, which the simulator leaves alone; runs on MTE3.
@@ -55,3 +57,7 @@ inline void WaitPreTaskEnd() {}
 inline void DisableDmaAtomic(Line line = Line(__builtin_LINE())) { SetAtomicNone(line); }
 
 }  // namespace AscendC
+
+// Which way a branch mostly goes: it is the same whatever is said.
+constexpr bool likely(bool condition) { return condition; }
+constexpr bool unlikely(bool condition) { return condition; }

@@ -5,39 +5,51 @@
 namespace AscendC
 {
 
+// Where a tensor lies: what LocalTensor::SetAddr takes from another tensor's address_.
+struct TBuffAddr {
+    tile_sim::Operand at;
+    TPosition logicPos = TPosition::VECCALC;
+};
+
 template <class T>
 class LocalTensor
 {
 public:
     using PrimType = T;
+    TBuffAddr address_;
 
     LocalTensor() = default;
     LocalTensor(TPosition position, uint32_t address, uint32_t size)
-        : at_{space_of(position), tile_sim::TypeOf<T>::value, address, address + tile_sim::bytes_of<T>(size), address},
-          position_(position)
+        : address_{{space_of(position), tile_sim::TypeOf<T>::value, address, address + tile_sim::bytes_of<T>(size), address},
+                   position}
     {
     }
-    LocalTensor(TPosition position, tile_sim::Operand at) : at_(at), position_(position)
+    LocalTensor(TPosition position, tile_sim::Operand at) : address_{at, position}
     {
-        if (at_.begin < 0) at_.begin = at_.address;
+        if (at.begin < 0) address_.at.begin = at.address;
+    }
+    void SetAddr(const TBuffAddr& address)
+    {
+        address_ = address;
+        address_.at.type = tile_sim::TypeOf<T>::value;
     }
 
     LocalTensor operator[](int64_t offset) const
     {
-        tile_sim::Operand moved = at_;
+        tile_sim::Operand moved = address_.at;
         moved.address += tile_sim::bytes_of<T>(offset);
-        return LocalTensor(position_, moved);
+        return LocalTensor(address_.logicPos, moved);
     }
     template <class U>
     LocalTensor<U> ReinterpretCast() const
     {
-        tile_sim::Operand same = at_;
+        tile_sim::Operand same = address_.at;
         same.type = tile_sim::TypeOf<U>::value;
-        return LocalTensor<U>(position_, same);
+        return LocalTensor<U>(address_.logicPos, same);
     }
     T GetValue(uint32_t index, Line line = Line(__builtin_LINE())) const
     {
-        const uint64_t bits = tile_sim::scalar_read(at_, index, line);
+        const uint64_t bits = tile_sim::scalar_read(address_.at, index, line);
         T value;
         std::memcpy(&value, &bits, sizeof(T));
         return value;
@@ -45,19 +57,15 @@ public:
     template <class S>
     void SetValue(uint32_t index, S value, Line line = Line(__builtin_LINE())) const
     {
-        tile_sim::scalar_write(at_, index, tile_sim::to_bits(static_cast<T>(value)), line);
+        tile_sim::scalar_write(address_.at, index, tile_sim::to_bits(static_cast<T>(value)), line);
     }
-    uint32_t GetSize() const { return uint32_t((at_.end - at_.address) / int64_t(sizeof(T))); }
-    void SetSize(uint32_t size) { at_.end = at_.address + tile_sim::bytes_of<T>(size); }
-    uint64_t GetPhyAddr(uint32_t offset = 0) const { return uint64_t(at_.address + tile_sim::bytes_of<T>(offset)); }
-    uint32_t GetLength() const { return uint32_t(at_.end - at_.address); }
+    uint32_t GetSize() const { return uint32_t((address_.at.end - address_.at.address) / int64_t(sizeof(T))); }
+    void SetSize(uint32_t size) { address_.at.end = address_.at.address + tile_sim::bytes_of<T>(size); }
+    uint64_t GetPhyAddr(uint32_t offset = 0) const { return uint64_t(address_.at.address + tile_sim::bytes_of<T>(offset)); }
+    uint32_t GetLength() const { return uint32_t(address_.at.end - address_.at.address); }
     void SetUserTag(int32_t) {}
-    TPosition GetPosition() const { return position_; }
-    const tile_sim::Operand& operand() const { return at_; }
-
-private:
-    tile_sim::Operand at_;
-    TPosition position_ = TPosition::VECCALC;
+    TPosition GetPosition() const { return address_.logicPos; }
+    const tile_sim::Operand& operand() const { return address_.at; }
 };
 
 template <class T>

@@ -20,6 +20,7 @@
 #define __vector__
 #define __mix__(...)
 #define __inout_pipe__(x)
+#define __forceinline__ inline
 #ifndef __NPU_ARCH__
 #define __NPU_ARCH__ 2201
 #endif
@@ -203,6 +204,9 @@ struct int4b_t {  // half a byte in tensors: two elements share the byte that st
     int4b_t(int value) : storage(uint8_t(value)) {}
 };
 
+// Kinds of core. A text is compiled once for both, so `g_coreType` is neither: simulator/dialect.py makes run-time choices of it.
+constexpr int32_t MIX = 0, AIC = 1, AIV = 2;
+
 enum class TPosition : uint8_t { GM, A1, A2, B1, B2, C1, C2, C2PIPE2GM, CO1, CO2, VECIN, VECOUT, VECCALC, LCM, TSCM };
 using QuePosition = TPosition;
 enum class RoundMode { CAST_NONE, CAST_RINT, CAST_FLOOR, CAST_CEIL, CAST_ROUND, CAST_TRUNC, CAST_ODD };
@@ -221,6 +225,10 @@ constexpr int32_t BLOCK_CUBE = 16;
 template <class A, class B>
 struct IsSameType {
     static constexpr bool value = std::is_same_v<A, B>;
+};
+template <class T>
+struct SizeOfBits {
+    static constexpr size_t value = std::is_same_v<T, int4b_t> ? 4 : sizeof(T) * 8;
 };
 template <class N>
 constexpr N CeilDivision(N a, N b)
@@ -263,3 +271,5 @@ constexpr int64_t bytes_of(int64_t elements)
 }
 
 }  // namespace tile_sim
+
+constexpr int32_t g_coreType = AscendC::MIX;

@@ -31,6 +31,7 @@
 #include "schedule.h"
 #include "time_limit.h"
 #include "watch.h"
+#include "zero_division.h"
 
 namespace tile_sim
 {
@@ -191,13 +192,22 @@ void tell_crash(int)
     if (write(2, message, size_t(length)) < 0) return;
 }
 
+void go_on_or_tell(int signal, siginfo_t*, void* context)
+{
+    if (past_division(context)) return;
+    tell_crash(signal);
+    std::signal(signal, SIG_DFL);  // it is raised again, and ends the process
+}
+
 void limit_damage()
 {
     const rlimit files{rlim_t(most_file_bytes), rlim_t(most_file_bytes)};
     setrlimit(RLIMIT_FSIZE, &files);
     struct sigaction told{};
     told.sa_handler = tell_crash, told.sa_flags = SA_RESETHAND;
-    for (int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL}) sigaction(signal, &told, nullptr);
+    for (int signal : {SIGSEGV, SIGBUS, SIGILL}) sigaction(signal, &told, nullptr);
+    told.sa_flags = SA_SIGINFO, told.sa_sigaction = go_on_or_tell;
+    sigaction(SIGFPE, &told, nullptr);
 }
 
 int configure(int argc, char** argv)
