@@ -171,7 +171,47 @@ def test_a_kept_kernel_for_a_chip_without_them_says_so() -> None:
         kept("float8_e4m3", "910B2")(32, 64, 96).planned()
 
 
-@pytest.mark.parametrize(("name", "said"), [("mxfp8", "a scale of their own"), ("float8_e3m4", "no float of 8 bits has this")])
+REFUSED = [("mxfp8", "MmadMx"), ("float4_e2m1", "floats of 4 bits"), ("float8_e3m4", "no float of 8 bits has this")]
+
+
+@pytest.mark.parametrize(("name", "said"), REFUSED)
 def test_other_small_floats_are_refused_by_name(name: str, said: str) -> None:
     with pytest.raises(TileError, match=said):
         kept(name, "950")(32, 64, 96)
+
+
+@tile_eg.jit(out_idx=[-1], platform="A5")
+def scaled_blocks(M, N, K):  # type: ignore[no-untyped-def]  # noqa: N803
+    """A product of floats of 8 bits of which each 32 along K share a scale, a power of two."""
+
+    @T.prim_func
+    def main(
+        A: T.Tensor((M, K), "float8_e4m3"), B: T.Tensor((N, K), "float8_e4m3"),
+        SA: T.Tensor((K // 32, M), "uint8"), SB: T.Tensor((K // 32, N), "uint8"), C: T.Tensor((M, N), "float32"),
+    ):  # fmt: skip
+        with T.Kernel(T.ceildiv(N, 64)) as by:
+            a = T.alloc_shared((M, 32), "float8_e4m3")
+            b = T.alloc_shared((64, 32), "float8_e4m3")
+            sa, sb = T.alloc_shared((M,), "uint8"), T.alloc_shared((64,), "uint8")
+            p, c = T.alloc_fragment((M, 64), "float32"), T.alloc_fragment((M, 64), "float32")
+            T.clear(c)
+            for k in T.Pipelined(K // 32):
+                T.copy(A[0, k * 32], a)
+                T.copy(B[by * 64, k * 32], b)
+                T.copy(SA[k, 0], sa)
+                T.copy(SB[k, by * 64], sb)
+                T.gemm(a, b, p, transpose_B=True, init=True)
+                for i, j in T.Parallel(M, 64):
+                    scale = T.exp2(T.cast(sa[i], "float32") - 127) * T.exp2(T.cast(sb[j], "float32") - 127)
+                    c[i, j] += p[i, j] * scale
+            T.copy(c, C[0, by * 64])
+
+    return main
+
+
+def test_blocks_with_scales_are_bytes_beside_floats_of_8_bits() -> None:
+    random, (m, n, k) = np.random.default_rng(0), (32, 128, 96)
+    a, b = (random.uniform(-4, 4, (rows, k)).astype(TYPES["f8e4m3"]) for rows in (m, n))
+    sa, sb = (random.integers(120, 132, (k // 32, rows), dtype=np.uint8) for rows in (m, n))
+    x, y = (v.astype(np.float32) * np.repeat(2.0 ** (s.T.astype(np.float32) - 127), 32, axis=1) for v, s in ((a, sa), (b, sb)))
+    np.testing.assert_allclose(scaled_blocks(m, n, k)(a, b, sa, sb), x @ y.T, rtol=1e-3, atol=1e-2)

@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, is_dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -55,12 +55,16 @@ def set_names(text: str) -> tuple[str, ...]:
     return names
 
 
-def drawn_sets(kernel: Kernel, names: Sequence[str], seed: int, given: Mapping[str, np.ndarray] | None = None) -> list[Drawn]:
-    """A set for each name; arrays that are `given` are in all of them. Where nothing is left to draw there is one set."""
+def drawn_sets(
+    kernel: Kernel, names: Sequence[str], seed: int, given: Mapping[str, np.ndarray] | None = None,
+    tiles: Collection[int] | None = None,
+) -> list[Drawn]:  # fmt: skip
+    """A set for each name; arrays that are `given` are in all of them. Where nothing is left to draw there is one set. What is
+    meant is computed for some `tiles` of the grid where these are given."""
     kept = dict(given or {})
     if all(t.output or t.name in kept for t in kernel.tensors):
-        return [Drawn(GIVEN if kept else names[0], kept, run_with_bounds(kernel, kept))]
-    return [_drawn(kernel, name, seed, kept) for name in names]
+        return [Drawn(GIVEN if kept else names[0], kept, run_with_bounds(kernel, kept, tiles))]
+    return [_drawn(kernel, name, seed, kept, tiles) for name in names]
 
 
 def draw(tensors: Sequence[Tensor], name: str, seed: int, top: float = TOPS[-1]) -> Arrays:
@@ -71,12 +75,12 @@ def draw(tensors: Sequence[Tensor], name: str, seed: int, top: float = TOPS[-1])
     return {t.name: _array(rng, t, n, name, top) for n, t in enumerate(tensors)}
 
 
-def _drawn(kernel: Kernel, name: str, seed: int, given: Arrays) -> Drawn:
+def _drawn(kernel: Kernel, name: str, seed: int, given: Arrays, tiles: Collection[int] | None) -> Drawn:
     """The set, `wide` at the first magnitude that the kernel's outputs bear."""
     inputs = [t for t in kernel.tensors if not t.output]
     tries = _tops(kernel) if name == "wide" else TOPS[-1:]
-    arrays = _borne(kernel, (_with_indices(kernel, draw(inputs, name, seed, top)) | given for top in tries), len(tries))
-    return Drawn(name, arrays, run_with_bounds(kernel, arrays))
+    arrays = _borne(kernel, (_with_indices(kernel, draw(inputs, name, seed, top)) | given for top in tries), len(tries), tiles)
+    return Drawn(name, arrays, run_with_bounds(kernel, arrays, tiles))
 
 
 def _with_indices(kernel: Kernel, arrays: Arrays) -> Arrays:
@@ -84,13 +88,13 @@ def _with_indices(kernel: Kernel, arrays: Arrays) -> Arrays:
     return arrays | {name: arrays[name] % (most + 1) for name, most in most_of_indices(kernel).items() if name in arrays}
 
 
-def _borne(kernel: Kernel, tries: Iterator[Arrays], count: int) -> Arrays:
+def _borne(kernel: Kernel, tries: Iterator[Arrays], count: int, tiles: Collection[int] | None) -> Arrays:
     """The first whose outputs are far from overflowing; else the first with no more that are than the last, the smallest."""
     seen = []
     for arrays in tries:
         if count == 1:
             return arrays
-        seen.append((_overflows(run_kernel(kernel, arrays)), arrays))
+        seen.append((_overflows(run_kernel(kernel, arrays, tiles=tiles)), arrays))
         if seen[-1][0] == 0:
             return arrays
     return next(arrays for overflows, arrays in seen if overflows <= seen[-1][0])

@@ -112,7 +112,7 @@ def _buffers(a: Attention) -> tuple[Buffer, ...]:
         buffer("e", Level.UB, F16, a.part, a.tile, 2), buffer("pv", Level.UB, F32, HALF, a.head, 1, 1),
         buffer("o", Level.UB, F32, HALF, a.head), buffer("fold", Level.UB, F32, 1, scratch, 1, 1),
         buffer("wide", Level.UB, F32, HALF, 8, 1, 1), buffer("m", Level.UB, F32, 1, HALF, 2),
-        buffer("new", Level.UB, F32, 1, HALF, 1, 1), buffer("r", Level.UB, F32, 1, HALF, 2, 1),
+        buffer("new", Level.UB, F32, 1, HALF, 1, 1), buffer("r", Level.UB, F32, 1, HALF, RING, 1),
         buffer("l", Level.UB, F32, 1, HALF), buffer("out", Level.UB, F16, HALF, a.head),
     )  # fmt: skip
 
@@ -199,7 +199,7 @@ PV_LOAD = 2
 
 
 def _vector(a: Attention) -> tuple[Node, ...]:
-    """Softmax of this trip's scores, then the result of the trip before joins the output."""
+    """Softmax of this trip's scores, then the result of the trip that is `ahead` behind joins the output (PTO: compute_gu)."""
     start = v_ops(
         Instr("vdup", Tile("o"), (), expr(HALF), expr(a.head)),
         Instr("vdup", Tile("m", expr(1)), (), expr(1), expr(HALF), scalar=inf),
@@ -207,7 +207,8 @@ def _vector(a: Attention) -> tuple[Node, ...]:
     )
     parts = tuple(v for i in range(a.steps) for v in _softmax(a, i))
     soft = (CrossWait(S_READY), *parts, CrossSet("MTE3", P_READY))
-    trips = Loop("t", a.trips + 1, (When(less(var("t"), a.trips), soft), When(less(expr(0), var("t")), _update(a))))
+    later = When(less(expr(a.ahead - 1), var("t")), _update(a))
+    trips = Loop("t", a.trips + a.ahead, (When(less(var("t"), a.trips), soft), later))
     return (*start, trips, *_store(a))
 
 
@@ -217,7 +218,7 @@ def _softmax(a: Attention, i: int) -> tuple[Node, ...]:
     slot, half, scale = (var("t") * a.steps + i) % 2, var(SUB) * HALF, 1 / sqrt(a.head)
     s, e, new, blocks = Tile("s", slot), Tile("e", slot), Tile("new"), Tile("wide")
     old, now = Tile("m", (var("t") + 1) % 2, col=at), Tile("m", var("t") % 2, col=at)
-    r, total = Tile("r", var("t") % 2, col=at), Tile("l", col=at)
+    r, total = Tile("r", var("t") % RING, col=at), Tile("l", col=at)
     load = Instr("gm_to_ub", s, (Tile("s_gm", var("t") % RING, half + at),), rows, wide)
     store = Instr("ub_to_gm", Tile("p_gm", var("t") % RING, half + at), (e,), rows, wide)
     maxima = v_ops(
@@ -241,10 +242,10 @@ def _softmax(a: Attention, i: int) -> tuple[Node, ...]:
 
 def _update(a: Attention) -> tuple[Node, ...]:
     """O = O * factor + P @ V, 64 rows of each vector core."""
-    rows, head, before = expr(HALF), expr(a.head), var("t") - 1
+    rows, head, before = expr(HALF), expr(a.head), var("t") - a.ahead
     load = Instr("gm_to_ub", Tile("pv"), (Tile("pv_gm", before % RING, var(SUB) * HALF),), rows, head)
     wide = v_ops(
-        Instr("vbrcb", Tile("wide"), (Tile("r", before % 2),), rows, expr(8)),
+        Instr("vbrcb", Tile("wide"), (Tile("r", before % RING),), rows, expr(8)),
         Instr("vmul_rows", Tile("o"), (Tile("o"), Tile("wide")), rows, head, form="rows"),
     )
     return (

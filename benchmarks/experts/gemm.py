@@ -23,7 +23,8 @@ class Gemm:
     Each core computes `core` (m, n) of C, tile by tile; by default one tile. It goes along the rows of its part of C, or with
     `rows_first` down the columns. `rounds` splits the rows of C: all cores work on one part at a time. With `persistent` cores
     these take the tiles of C in turn instead, in windows of `swizzle` rows of tiles that are walked column by column, there and
-    back. `b` is how B lies in GM: "kn", "nk" (transposed) or "zN" (panels that are one run of bytes).
+    back. `b` is how B lies in GM: "kn", "nk" (transposed) or "zN" (panels that are one run of bytes). Cores that `shuffle` begin
+    at different places of the depth, so that they do not read the same bytes at the same time.
     """
 
     m: int
@@ -42,6 +43,7 @@ class Gemm:
     rows_first: bool = False
     persistent: int = 0
     swizzle: int = 1
+    shuffle: bool = False
 
     @property
     def part(self) -> tuple[int, int]:
@@ -53,6 +55,13 @@ class Gemm:
     def chunk(self) -> int:
         """What one trip of the loop over the depth covers."""
         return max(self.k_a, self.k_b)
+
+    @property
+    def trip(self) -> Expr:
+        """Which part of the depth a trip of the loop over it covers."""
+        if self.shuffle and self.k % self.chunk:
+            raise ValueError(f"shuffled trips have no tail: depth {self.k}, {self.chunk} a trip")
+        return (var("k") + var(BLOCK)) % (self.k // self.chunk) if self.shuffle else var("k")
 
     @property
     def tiles(self) -> tuple[int, int]:
@@ -170,12 +179,12 @@ def _chunk(g: Gemm, row: Expr, col: Expr, tm: Expr, tn: Expr) -> tuple[Node, ...
 
 
 def _load_a(g: Gemm, row: Expr, tm: Expr, at: int) -> Instr:
-    k = var("k") * g.chunk + at
+    k = g.trip * g.chunk + at
     return Instr("gm_to_l1", Tile("a", g.slot(g.k_a, at)), (Gm("A", row * g.k + k, g.k),), tm, minimum(g.k_a, g.k - k))
 
 
 def _load_b(g: Gemm, col: Expr, tn: Expr, at: int) -> Instr:
-    k, to = var("k") * g.chunk + at, Tile("b", g.slot(g.k_b, at))
+    k, to = g.trip * g.chunk + at, Tile("b", g.slot(g.k_b, at))
     depth = minimum(g.k_b, g.k - k)
     if g.b == "nk":
         return Instr("gm_to_l1", to, (Gm("B", col * g.k + k, g.k),), tn, depth)

@@ -63,7 +63,11 @@ def _pictures(chip: Chip, s: Sizes) -> Bound:
     return Bound({"cube": bounds.cube(chip, points, s["O"], shifts * s["C"]), "HBM": bounds.hbm(chip, *moved)})
 
 
-WINDOWS = "each shifted window is a load of its own, and is put into a tile of zeros where it may pass the border"
+WINDOWS = (
+    "MTE2: the columns of a tile are loaded anew for each place that they are shifted by, in rows that begin anywhere in a line "
+    "of 512 bytes, and put into zeros where they may pass the border; tiles that keep the last rows of the one above would load "
+    "a fifth less"
+)
 EXAMPLES: list[Example] = [
     Example(
         "layout/transpose", lambda a: {"Y": a["X"].T}, [{"M": 64, "N": 128}, {"M": 100, "N": 33}, {"M": 1, "N": 70}],
@@ -84,12 +88,13 @@ EXAMPLES: list[Example] = [
     Example(
         "layout/stencil5", _stencil5, [{"M": 32, "N": 128}, {"M": 37, "N": 200}, {"M": 1, "N": 9}],
         {"8192 x 8192": {"M": 8192, "N": 8192, "BM": 8, "BN": 512}}, _floats,
-        "five loads of a tile, shifted by the DMA: what is missing on the left of a row is its left padding", 1.5, held=WINDOWS,
+        "three loads, shifted by the DMA, of which one has the rows above and below; what is missing on the left of a row is its "
+        "left padding", 1.5, held=WINDOWS,
     ),
     Example(
         "layout/stencil3x3", _stencil3x3, [{"M": 16, "N": 128}, {"M": 37, "N": 200}, {"M": 1, "N": 9}],
         {"8192 x 8192": {"M": 8192, "N": 8192, "BM": 8, "BN": 256}}, _floats,
-        "the tile with its border is never made: nine loads of shifted windows", 1.5, held=WINDOWS,
+        "three loads of all rows, shifted by the DMA, and copies of their windows of rows", 1.5, held=WINDOWS,
     ),
     Example(
         "layout/conv1d", _conv1d, [{"L": 32, "D": 128}, {"L": 37, "D": 200}, {"L": 1, "D": 64}],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
@@ -40,17 +40,13 @@ class Row:
     build: str
     args: dict[str, Any]
 
-    @cached_property
+    @property
     def machine(self) -> Chip:
-        """The chip; where copies leave L2 out, with what HBM gives then."""
-        chip = load_chip(self.chip)
-        bypass = chip.shared.hbm_bypass
-        past = replace(chip.shared, hbm_read=bypass, hbm_mixed=bypass)
-        return replace(chip, shared=past) if self.args.get("bypass") else chip
+        return load_chip(self.chip)
 
     @cached_property
     def program(self) -> Program:
-        return BUILD[self.build](**{k: _tuple(v) for k, v in self.args.items() if k != "bypass"})
+        return BUILD[self.build](**{k: _tuple(v) for k, v in self.args.items()})
 
     @cached_property
     def timeline(self) -> Timeline:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from benchmarks.experts.parts import both_ways, buffer, expr, matrix, program, put, take
 from tile_eg.ir.index import BLOCK, minimum, var
 from tile_eg.ir.program import Gm, Instr, Loop, Node, Program, Tile
@@ -30,8 +32,9 @@ def copy(
     return program("copy", "AIC_ONLY", tensors, cores, buffers, cube=nodes)
 
 
-def add(size: int, tile: int, cores: int, slots: int = 1, conflict: bool = True) -> Program:
-    """z = x + y on halves, `tile` elements at a time with rings of `slots`; `conflict`: both operands in one bank group of UB."""
+def add(size: int, tile: int, cores: int, slots: int = 1, conflict: bool = True, bypass: bool = False) -> Program:
+    """z = x + y on halves, `tile` elements at a time with rings of `slots`; `conflict`: both operands in one bank group of UB;
+    `bypass`: copies leave L2 out."""
     each = size // cores
     start = var(BLOCK) * each + var("i") * tile
     n = minimum(tile, each - var("i") * tile)
@@ -45,5 +48,5 @@ def add(size: int, tile: int, cores: int, slots: int = 1, conflict: bool = True)
     rings = [both_ways("V", "MTE2", range(slots)), both_ways("MTE3", "V", range(slots))]
     nodes = (*(v for r in rings for v in r[0]), Loop("i", -(-each // tile), body), *(v for r in rings for v in r[1]))
     buffers = tuple(buffer(b, Level.UB, F16, 1, tile, slots, 0 if conflict or b != "y" else 1) for b in "xyz")
-    tensors = tuple(matrix(b, F16, 1, size, b == "z") for b in "xyz")
+    tensors = tuple(replace(matrix(b, F16, 1, size, b == "z"), past_l2=bypass) for b in "xyz")
     return program("add", "AIV_ONLY", tensors, cores, buffers, vector=nodes)

@@ -11,18 +11,11 @@ def stencil5(M, N, BM=8, BN=128, dtype="float32"):
     @T.prim_func
     def stencil5(X: T.Tensor((M, N), dtype), Y: T.Tensor((M, N), dtype)):
         with T.Kernel(T.ceildiv(M, BM), T.ceildiv(N, BN)) as (bx, by):
-            above = T.alloc_shared((BM, BN), dtype)
-            below = T.alloc_shared((BM, BN), dtype)
-            left = T.alloc_shared((BM, BN), dtype)
-            right = T.alloc_shared((BM, BN), dtype)
-            here = T.alloc_shared((BM, BN), dtype)
+            x = T.alloc_shared((BM + 2, BN + 2), dtype)
             y = T.alloc_fragment((BM, BN), dtype)
-            T.copy(X[bx * BM - 1, by * BN], above, pad_value=0)
-            T.copy(X[bx * BM + 1, by * BN], below, pad_value=0)
-            T.copy(X[bx * BM, by * BN - 1], left, pad_value=0)
-            T.copy(X[bx * BM, by * BN + 1], right, pad_value=0)
-            T.copy(X[bx * BM, by * BN], here)
-            y[:, :] = (above + below + left + right + here) * 0.2
+            T.copy(X[bx * BM - 1, by * BN - 1], x, pad_value=0)
+            for i, j in T.Parallel(BM, BN):
+                y[i, j] = (x[i, j + 1] + x[i + 2, j + 1] + x[i + 1, j] + x[i + 1, j + 2] + x[i + 1, j + 1]) * 0.2
             T.copy(y, Y[bx * BM, by * BN])
 
     return stencil5

@@ -159,3 +159,9 @@ def test_runners_up_of_a_persistent_kernel_are_told_from_its_own_time() -> None:
     plain = next(c for c in same if not c.schedule.persistent)
     cheapest = min(r.microseconds for r in runners(large).values() if r.microseconds is not None)
     assert cheapest < plain.microseconds
+
+
+def test_a_move_that_is_asked_for_as_a_rule_is_told_to_be_one() -> None:
+    with pytest.raises(TileError, match="there is no rule 'packed-operand'") as told:
+        answer("gemm", "rule=packed-operand")
+    assert told.value.help == "it is a move of the search: --why-not packed-operand"

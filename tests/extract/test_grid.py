@@ -178,6 +178,27 @@ def test_what_no_tile_changes_is_loaded_and_converted_once():
     assert sorted(found.storages[i].name for i in shared_by_tiles(found)) == ["s", "w"]
 
 
+WEIGHTED = """kernel weighted[M=64, N=256, BM=8](X: f32[M, N], W: f32[BM, N]) -> Y: f32[M, N] {
+  grid bx = ceildiv(M, BM)
+  shared x: f32[BM, N], w: f32[BM, N], s: f32[BM]
+  x = X[bx*BM, 0]
+  w = W[0, 0]
+  s = rowsum(w)
+  Y[bx*BM, 0] = x * s[:, None]
+}"""
+
+
+def test_a_sum_that_no_tile_changes_is_made_once_with_what_it_keeps_beside():
+    found = best(WEIGHTED)
+    sums = [s for s, _ in found.walk() if s.scratch is not None]
+    assert sums and {i for s in sums for i in (s.dst, s.scratch)} <= shared_by_tiles(found)
+    assert {s.scratch for s in sums} & shared_by_tiles(found, scratch=False) == set()
+    x, w = (np.random.default_rng(1).integers(-4, 5, (n, 256)).astype(np.float32) for n in (64, 8))
+    run = plan_schedule(with_grids(found, grid(2), CHIP)[-1], CHIP).run({"X": x, "W": w}, strict=False)
+    assert not run.findings
+    np.testing.assert_array_equal(run["Y"], x * np.tile(w.sum(axis=1), 8)[:, None])
+
+
 def test_a_vector_that_moves_with_the_tile_belongs_to_the_tile():
     moving = NORM.replace("W: f16[N]", "W: f16[M * N]").replace("W[0]", "W[bx*N]")
     assert shared_by_tiles(best(moving)) == frozenset()

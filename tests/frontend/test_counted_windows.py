@@ -260,3 +260,38 @@ def test_a_sum_of_no_elements_in_an_element_loop_is_0(value, meant):
     y = lower(load_text(text, "k.tile").instantiate({}), search=search_options(effort="none")).run({"X": x, "n": n})["Y"]
     want = [meant(x[t * 4 : t * 4 + 4, : n[t]]).sum(1) for t in range(4)]
     np.testing.assert_allclose(y, np.concatenate(want), rtol=1e-5, atol=1e-5)
+
+
+NOTHING = """
+kernel k[T=4, D=32](X: f32[40, D], W: f32[40, 16], s: i32[T], n: i32[T]) -> (
+    S: f32[T, D], L: f32[T, D], P: f32[16, D], C: f32[T, D]) {
+  grid t = T
+  shared x: f32[16, D], w: f32[16, 16]
+  fragment y: f32[D] = 0, z: f32[D], p: f32[16, D]
+  x = X[s[t] : s[t] + min(n[t], 16), 0]
+  w = W[s[t] : s[t] + min(n[t], 16), 0]
+  y = y + colsum(exp(x) * 2)
+  z = colmax(x)
+  p = w.T @ x
+  S[t, 0] = y
+  L[t, 0] = z
+  atomic P[0, 0] += p
+  C[t, 0] = y * 2 + 1
+}
+"""
+
+
+def test_a_sum_over_no_elements_is_0_in_the_kernel_and_in_its_meaning() -> None:
+    kernel, random = load_text(NOTHING).instantiate(), np.random.default_rng(0)
+    x, w = (random.uniform(-1, 1, shape).astype(np.float32) for shape in ((40, 32), (40, 16)))
+    s, n = np.array([0, 5, 20, 30], np.int32), np.array([0, 3, 16, 0], np.int32)
+    parts = [slice(a, a + b) for a, b in zip(s, n, strict=True)]
+    sums = np.stack([2 * np.exp(x[p]).sum(axis=0) for p in parts])
+    want = {
+        "S": sums, "L": np.stack([x[p].max(axis=0, initial=-np.inf) for p in parts]),
+        "P": np.sum([w[p].T @ x[p] for p in parts], axis=0), "C": 2 * sums + 1,
+    }  # fmt: skip
+    arrays = {"X": x, "W": w, "s": s, "n": n}
+    for found in (meaning(kernel, arrays), lower(kernel).run(arrays)):
+        for name, value in want.items():
+            np.testing.assert_allclose(found[name], value, rtol=1e-4, atol=1e-4)

@@ -78,3 +78,23 @@ def test_a_row_of_a_tile_that_is_cut_off_is_put_into_its_place() -> None:
     sums = x.reshape(8, 8, 40).sum(axis=1)
     want = sums[:, None] * np.arange(1, 9, dtype=np.float32)[:, None]
     np.testing.assert_array_equal(lower(kernel).run({"X": x}).outputs["Y"], want.reshape(64, 40))
+
+
+STENCIL = """
+kernel stencil[M=37, N=200](X: f32[M, N]) -> Y: f32[M, N] {
+  grid (bx, by) = (ceildiv(M, 8), ceildiv(N, 128))
+  shared x: f32[10, 130], y: f32[8, 128]
+  x = pad(X[bx*8 - 1, by*128 - 1], 0)
+  parallel (i, j) in (8, 128) { y[i, j] = x[i, j + 1] + x[i + 2, j + 1] - x[i + 1, j] }
+  Y[bx*8, by*128] = y
+}
+"""
+
+
+def test_windows_of_the_same_columns_are_loaded_together() -> None:
+    kernel = load_text(STENCIL).instantiate()
+    loaded = sorted((t.rows, t.cols) for t in made_of(to_values(kernel).outputs) if t.op == "load")
+    assert loaded == [(8, 128), (10, 128)]
+    x = np.random.default_rng(1).integers(-4, 5, (37, 200)).astype(np.float32)
+    p = np.pad(x, 1)
+    np.testing.assert_array_equal(lower(kernel).run({"X": x}).outputs["Y"], p[:-2, 1:-1] + p[2:, 1:-1] - p[1:-1, :-2])

@@ -48,7 +48,7 @@ FAULTS = {
     "a reduction of a column's rows": ("T.reduce_sum(w, v, dim=1)", "T.reduce_sum", "needs no reduction"),
     "a rounding mode": ("T.tile.cast(h, x, 'CAST_UP', 2048)", "T.tile.cast", "the rounding mode 'CAST_UP' is not supported"),
     "a count that is a part": ("T.tile.cast(h, x, 'CAST_RINT', 64)", "T.tile.cast", "not the whole of h"),
-    "an operator on tiles": ("x[:, :] = x // y", "x // y", "// and % are of indices"),
+    "an operator on tiles": ("x[:, :] = x // y", "x // y", "`//` divides whole numbers"),
     "a comparison of tiles": ("x[:, :] = x < y", "x[:, :]", "a condition is no value"),
     "a branch on a tile": ("if x:\n    T.clear(y)", "x:", "a branch cannot depend on the elements of a tile"),
     "a branch on elements": ("if x > 0:\n    T.clear(y)", "x > 0", "a branch cannot depend on the elements of a tile"),

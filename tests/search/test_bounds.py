@@ -12,8 +12,8 @@ from tile_eg.cost_models import rank_model
 from tile_eg.emit import lower as lowering
 from tile_eg.extract import extract
 from tile_eg.extract.grid import with_grid
-from tile_eg.ir.index import const
-from tile_eg.ir.program import When
+from tile_eg.ir.index import both, const, less, var
+from tile_eg.ir.program import Instr, Loop, When, walk
 from tile_eg.search.bounds import unhindered
 from tile_eg.search.candidates import ranked
 from tile_eg.search.planning import plan_schedule
@@ -57,3 +57,22 @@ def test_what_a_guard_may_leave_out_does_not_count() -> None:
     bare = lowering.plan(with_grid(best("softmax"), grid(3), CHIP), CHIP)
     guarded = replace(bare, vector=(When(const(1), bare.vector),))
     assert least(guarded, CHIP) < least(bare, CHIP)
+
+
+def test_every_wave_of_blocks_counts() -> None:
+    schedule = extract(graph_of(LONG), CHIP, k=1).best
+    bare = lowering.plan(schedule, CHIP)
+    one = replace(bare, blocks=CHIP.cube_cores)
+    assert bare.blocks == 2 * one.blocks and 1.3 * least(one, CHIP) < least(bare, CHIP)
+    assert least(bare, CHIP) <= plan_schedule(schedule, CHIP).timeline.microseconds
+
+
+def test_trips_that_a_skew_surely_lets_through_count() -> None:
+    trips = 64
+    bare = lowering.plan(with_grid(best("softmax"), grid(3), CHIP), CHIP)
+    work = tuple(n for n in walk(bare.vector) if isinstance(n, Instr) and n.pipe == "V")[:1]
+    assert work
+    guarded = [(When(both(less(1, var("j")), less(var("j"), trips - 2)), work),), work]
+    times = [least(replace(bare, cube=(), vector=(Loop("j", trips, body),)), CHIP) for body in guarded]
+    launch = least(replace(bare, cube=(), vector=()), CHIP)
+    assert (times[0] - launch) / (times[1] - launch) == pytest.approx((trips - 4) / trips)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tile_eg.errors import TileError
+from tile_eg.errors import PlanError, TileError
 from tile_eg.search.form import Form, Setting
 from tile_eg.search.moves import FIRST, REFINING, SEARCHING, Move
 from tile_eg.search.queue import Made, Offer, Queue
@@ -21,7 +21,8 @@ class Timed:
 
     microseconds: float
     launchable: bool = True
-    unwritable: None = None
+    unwritable: Exception | None = None
+    schedule: None = None
 
 
 @dataclass
@@ -132,3 +133,11 @@ def test_what_the_budget_left_is_told() -> None:
     search.offer("left", 1, tries=(0, 0, 1))
     search.queue.run(1)
     assert ["budget" in t.why for t in search.queue.close()] == [True]
+
+
+def test_the_best_that_cannot_be_written_is_dropped_and_told() -> None:
+    search = Search()
+    why = PlanError("no field is that wide")
+    search.form.candidates = (Timed(7.0, unwritable=why), Timed(8.0, unwritable=why), *search.form.candidates)  # type: ignore[assignment]
+    assert search.queue.best == 10.0
+    assert [error for _, error in search.form.dropped] == [why, why]

@@ -42,9 +42,9 @@ def test_a_tile_beyond_the_edge_of_a_tensor_is_no_more_work():
 
 
 def test_idle_cores_are_seen():
-    few = estimated("gemm", M=512, N=512, K=4096, BM=128, BN=256)
-    many = estimated("gemm", M=512, N=512, K=4096, BM=128, BN=96)
-    assert (few.blocks, many.blocks) == (8, CHIP.cube_cores) and many.cycles < few.cycles
+    few = estimated("gemm", M=768, N=512, K=4096, BM=128, BN=256)
+    many = estimated("gemm", M=768, N=512, K=4096, BM=128, BN=128)
+    assert (few.blocks, many.blocks) == (12, CHIP.cube_cores) and many.cycles < few.cycles
 
 
 def test_sums_of_products_have_to_fit_l0c():

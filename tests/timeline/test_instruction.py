@@ -106,8 +106,16 @@ def test_short_rows_of_an_nd2nz_copy_take_3_4_cycles_each() -> None:
     assert cycles(CHIP, Work("gm_to_l1", 64, 64, dtype=F16)) == pytest.approx(40 + 64 * 3.4)
 
 
-def test_long_rows_of_an_nd2nz_copy_take_two_cycles_and_their_bytes() -> None:
-    assert cycles(CHIP, Work("gm_to_l1", 64, 512, dtype=F16)) == pytest.approx(40 + 64 * (2 + 1024 / 127))
+def test_long_rows_of_an_nd2nz_copy_take_two_cycles_a_request_and_their_bytes() -> None:
+    assert cycles(CHIP, Work("gm_to_l1", 64, 512, dtype=F16)) == pytest.approx(40 + 64 * (2 * 2 + 1024 / 127))
+
+
+@pytest.mark.parametrize(
+    ("pitch", "requests"), [(8192, 1), (8192 + 256, 2), (8192 + 128, 4), (8000, 8), (8192 + 32, 16), (8190, 16)]
+)
+def test_rows_of_an_nd2nz_copy_are_cut_by_where_they_start(pitch: int, requests: int) -> None:
+    copy = Work("gm_to_l1", 64, 256, dtype=F16, stride_bytes=pitch)
+    assert cycles(CHIP, copy) == pytest.approx(40 + 64 * (2 * requests + 512 / 127))
 
 
 def test_what_is_not_in_l2_comes_at_the_pace_of_hbm() -> None:

@@ -80,10 +80,31 @@ def test_cores_that_read_one_address_are_counted() -> None:
 
 def test_cores_that_read_one_address_wait_for_each_other_in_the_first_wave_only() -> None:
     apart, together = (run(program(("j", 64), at=at, pages=8000, blocks=48), CHIP) for at in (J + BLOCK_PAGE * 64, J * 1))
-    assert together.block_cycles == pytest.approx(64 * 32 * 48 * CHIP.rows.same_line, rel=0.05)
+    path = CHIP.path("gm_to_ub")
+    each = 32 * path.same_line + PAGE * 4 / path.same_rate
+    assert together.block_cycles == pytest.approx(64 * 48 * each, rel=0.05)
     assert apart.block_cycles != together.block_cycles
     again = run(program(("j", 64), at=J * 1, pages=8000, blocks=96), CHIP)
     assert again.cycles < 2 * again.block_cycles
+
+
+def _sharing(results: int) -> Program:
+    """Each of 24 blocks computes as many results, one after the other, from 64 pages that all blocks read."""
+    store = Instr("ub_to_gm", Gm("y", (BLOCK_PAGE * 8 + var("task") * PAGE), 64), (Tile("a"),), *TILE)
+    p = program(("task", results), ("j", 64), at=J * 1, pages=64, blocks=24)
+    task = p.vector[0]
+    return replace(
+        p,
+        vector=(replace(task, body=(*task.body, store)),),
+        tensors=(*p.tensors, Tensor("y", F32, (24 * 8 * PAGE,), True)),
+    )
+
+
+def test_cores_are_in_step_until_they_have_stored_a_result() -> None:
+    one, eight = (run(_sharing(n), CHIP).cycles for n in (1, 8))
+    alone = run(replace(_sharing(1), blocks=1), CHIP).cycles
+    assert eight < 8 * one / 2
+    assert one > 1.3 * alone
 
 
 def _stored_and_read(rows_apart: int) -> Program:

@@ -7,6 +7,7 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from tests.tuning.conftest import entry
@@ -14,9 +15,12 @@ from tile_eg.chips import load_chip
 from tile_eg.cli import sources
 from tile_eg.cli.app import run
 from tile_eg.errors import TileError
+from tile_eg.inputs import draw
+from tile_eg.ir.reference_bounds import run_with_bounds
 from tile_eg.search import search_options, tuned_file
 from tile_eg.search.every import Every
 from tile_eg.tuning import session
+from tile_eg.tuning import trial as trial_module
 from tile_eg.tuning.space import Space, candidates
 from tile_eg.tuning.trial import Checked, Trial, checked
 
@@ -46,10 +50,10 @@ def test_a_candidate_whose_text_is_wrong_is_found_by_the_check(kernel: Path) -> 
     assert "on inputs 'uniform': Y" in checked(Trial(replace(one, source=added))).wrong
 
 
-def test_a_sample_of_blocks_is_checked_where_there_are_more(kernel: Path) -> None:
+def test_some_tiles_are_compared_where_there_are_more(kernel: Path) -> None:
     (one,) = candidates(Space(sources.read(kernel, {"M": 160}), (), "910B2", search_options(), 1)).found
     found = checked(Trial(one, blocks=2))
-    assert (found.wrong, found.ran, found.blocks) == ("", 2, 10)
+    assert (found.wrong, found.compared, found.tiles) == ("", 2, 10)
 
 
 def test_what_is_wrong_is_left_out_and_told(kernel: Path, capsys: Captured, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -194,3 +198,28 @@ def test_a_kernel_without_a_file_is_told() -> None:
     held = load_text(Path("examples/softmax.tile").read_text(), "<text>").instantiate({})
     with pytest.raises(TileError, match="softmax stands in no file"):
         tune(held, "910B2", search_options(), Asked(), Watch())
+
+
+def test_the_blocks_that_have_some_tiles_are_those_that_run() -> None:
+    """A persistent kernel: its 24 blocks take 64 tiles in bands; the numbers of eight tiles are computed by no other blocks."""
+    file, sizes = Path("examples/gemm.tile"), {"M": 512, "N": 512, "K": 64, "BM": 64, "BN": 64}
+    kernel = sources.read(file, sizes)
+    found = candidates(Space(kernel, (), "910B2", search_options(), 12)).found
+    persistent = next(c for c in found if "tasks " in c.program)
+    trial = Trial(persistent, blocks=8)
+    assert trial.tiles is not None and len(trial.tiles) == 8 and 0 < len(trial.sampled) <= 8
+    drawn = trial.drawn[0]
+    run = trial.planned.run(drawn.arrays, blocks=trial.sampled)
+    assert not trial_module._not_there(run, drawn) and run.not_computed["C"].any()
+    assert checked(trial).wrong == ""
+    others = tuple({*range(24)} - {*trial.sampled})[:1]
+    assert trial_module._not_there(trial.planned.run(drawn.arrays, blocks=others), drawn)
+
+
+def test_what_some_tiles_mean_is_what_all_mean_there(kernel: Path) -> None:
+    held = sources.read(kernel, {"M": 160})
+    arrays = draw([t for t in held.tensors if not t.output], "uniform", 0)
+    some, every = run_with_bounds(held, arrays, (0, 9))["Y"], run_with_bounds(held, arrays)["Y"]
+    assert [i for i in range(160) if np.isfinite(some.allowed[i]).all()] == [*range(16), *range(144, 160)]
+    there = np.isfinite(some.allowed)
+    assert (some.value[there] == every.value[there]).all() and (some.allowed[there] == every.allowed[there]).all()

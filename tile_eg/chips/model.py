@@ -33,10 +33,13 @@ class Memory:
 class Path:
     """A way between two memories: cycles = startup (isolated) or issue (back to back) + the time that the bytes take.
 
-    Where `overlaps`, an isolated copy takes max(startup, its time back to back) instead. The bytes take what the core itself
-    needs, `row` + bytes / `peak` for each row and at least `row_least`, or what the memories behind it need if that is more:
-    all cores together draw `shared` bytes per cycle (infinite where the path is a core's own). `miss_peak` is what one core gets
-    of what is not in L2. `curve` holds measured (bytes of a transfer, bytes per cycle) pairs of isolated transfers.
+    Where `overlaps`, an isolated copy takes max(startup, its time back to back). The bytes take what the core itself needs:
+    `copy`, and `row` for each request and its bytes / `peak`, at least `row_least` for each row; or what the memories behind it
+    need if that is more: all cores together draw `shared` bytes per cycle (infinite where the path is a core's own). A row is cut
+    into requests of at most `request` bytes (0: it is one). `miss_peak` is what a core gets of what is not in L2, `miss_startup`
+    by how much later a copy of it begins when it is alone. A line that several cores read at the same time is given to one after
+    the other: `same_line` cycles each, and what they want of it at `same_rate` bytes a cycle. `curve` holds measured (bytes of a
+    transfer, bytes per cycle) pairs of isolated transfers.
     """
 
     name: str
@@ -47,41 +50,49 @@ class Path:
     curve: tuple[tuple[int, float], ...]
     source: str
     overlaps: bool = False
+    copy: float = 0.0
     row: float = 0.0
     row_least: float = 0.0
     miss_peak: float = inf
+    miss_startup: float = 0.0
+    request: int = 0
+    same_line: float = 0.0
+    same_rate: float = inf
 
     def rate(self, cores: float) -> float:
         """Bytes per cycle that one of `cores` active cores gets of what L2 holds."""
         return min(self.peak, self.shared / cores)
 
     def cycles(
-        self, size: float, cores: float, cold: bool, *, rows: int = 0, missed: float = 0.0, hbm: float = inf, least: float = 0.0
+        self,
+        size: float,
+        cores: float,
+        cold: bool,
+        *,
+        own: float = 0.0,
+        missed: float = 0.0,
+        hbm: float = inf,
+        least: float = 0.0,
     ) -> float:
         """Cycles of a copy of `size` bytes out of L2: alone (`cold`), or behind another one.
 
-        `rows` is how many rows it consists of (0: one run of bytes), `missed` the bytes that come from HBM besides, and `hbm` the
-        bytes per cycle that HBM gives each core. `least` is what it takes besides the start-up at least.
+        `own` is what the core needs for its rows, `missed` are the bytes that come from HBM besides, `hbm` the bytes a cycle that
+        HBM gives each core. `least` is what it takes besides the start-up at least.
         """
-        whole = size + missed
-        own = rows * max(self.row_least, self.row + whole / rows / self.peak) if rows else whole / self.peak
         served = size / self.rate(cores) + missed / min(self.peak, self.miss_peak, hbm)
         queued = self.issue + max(own, served, least)
         if not cold:
             return queued
-        return max(self.startup, queued) if self.overlaps else self.startup - self.issue + queued
+        first = max(self.startup, queued) if self.overlaps else self.startup - self.issue + queued
+        return first + (self.miss_startup * missed / (size + missed) if missed else 0.0)
 
 
 @dataclass(frozen=True)
 class Rows:
-    """How the memory system cuts rows, in bytes: the bursts of short rows, and the lines of rows that start anywhere.
-
-    A line that several cores read at the same time is given to one after the other, `same_line` cycles each.
-    """
+    """How the memory system cuts rows, in bytes: the bursts of short rows, and the lines of rows that start anywhere."""
 
     bursts: tuple[int, ...]
     line: int
-    same_line: float
     source: str
 
     @property
@@ -117,12 +128,14 @@ class VectorCost:
 
 @dataclass(frozen=True)
 class Vector:
-    """The vector unit. `ops` maps an operation's name and its element size in bytes (2 or 4) to its cost."""
+    """The vector unit. `ops` maps an operation's name and its element size in bytes (2 or 4) to its cost; `read_write` are cycles
+    more for a repeat whose results lie in banks that its sources are read from."""
 
     repeat_bytes: int
     bank_groups_bytes: int
     barrier: float
     counter_tail: float
+    read_write: float
     ops: Mapping[tuple[str, int], VectorCost]
     source: str
 

@@ -245,27 +245,39 @@ def run_file(
         sets = runs.drawn(held, inputs, seed, given or [])
         with shown_progress():
             done = runs.run_on(planned, held, sets, how)
-    if save:
-        done.save(save)
-    if trace:
-        with options.writing(trace):
-            trace.write_text(json.dumps(planned.trace()), encoding="utf-8")
-    if isinstance(planned, PlannedKept) and (found := [f for run in done.runs for f in run.findings]):
-        raise planned.mistake(found)
-    report = done.report()
+    _keep(done, save, trace)
     places = _first_differences(wanted, done, how, against) if looked_for else []
+    report = done.report()
     data = report.data() | ({"where": [p.data() for p in places]} if looked_for else {})
     show(json.dumps(data, indent=2) if as_json else "\n\n".join([str(report), *map(str, places)]))
     if report.ours_good:
         return GOOD if report.good and all(p.good for p in places) else USER_ERROR
+    return _whose_fault(wanted, done, how)
+
+
+def _keep(done: runs.Runs, save: Path | None, trace: Path | None) -> None:
+    """Writes what is to be kept of the runs. TileError for what a kernel that is done in its order does wrong."""
+    if save:
+        done.save(save)
+    if trace:
+        with options.writing(trace):
+            trace.write_text(json.dumps(done.planned.trace()), encoding="utf-8")
+    if isinstance(done.planned, PlannedKept) and (found := [f for run in done.runs for f in run.findings]):
+        raise done.planned.mistake(found)
+
+
+def _whose_fault(wanted: Wanted, done: runs.Runs, how: Mapping[str, Any]) -> int:
+    """The exit code where a program does not do what its kernel means: a rule of the user's may be to blame, which is told."""
+    held, planned, search = wanted.held, done.planned, wanted.search
     if not isinstance(held, Kernel):
         return OUR_ERROR
 
     def good(without: SearchOptions) -> bool:
-        again = sources.compile_held(held, chip, without)
-        return runs.run_on(again, held, sets, how).report().ours_good
+        again = sources.compile_held(held, wanted.chip, without)
+        return runs.run_on(again, held, done.sets, how).report().ours_good
 
-    fault = blamed(planned if isinstance(planned, Lowered) else lower(held, chip or DEFAULT_CHIP, search=search), search, good)
+    lowered = planned if isinstance(planned, Lowered) else lower(held, wanted.chip or DEFAULT_CHIP, search=search)
+    fault = blamed(lowered, search, good)
     if not fault:
         return OUR_ERROR
     complain(fault)

@@ -29,7 +29,7 @@ def tune(
         str | None, typer.Option(metavar="ADDRESS", help="A Dask scheduler, tcp://host:8786: its workers do the work.")
     ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on where a run before this one ended.")] = False,
-    sample: Annotated[int, typer.Option(metavar="NUMBER", help="Blocks of a candidate that are checked; 0: all.")] = 8,
+    sample: Annotated[int, typer.Option(metavar="NUMBER", help="Tiles of the grid that are compared; 0: all.")] = 8,
     launches: Annotated[int, typer.Option(metavar="NUMBER", help="Launches that are timed on an NPU.")] = 100,
     warmup: Annotated[int, typer.Option(metavar="NUMBER", help="Launches before them.")] = 10,
     schedule: options.Searched = None,

@@ -152,7 +152,8 @@ def _rule(otherwise: Otherwise, name: str) -> list[Verdict]:
         everything = registry()
         if name in everything:
             return [Verdict(f"rule {name}", "it was left out of this search")]
-        raise TileError(f"there is no rule '{name}'", help=nearest_rule(name, known))
+        help = f"it is a move of the search: --why-not {name}" if name in MOVES else nearest_rule(name, known)
+        raise TileError(f"there is no rule '{name}'", help=help)
     if ways := [g for g in otherwise.graph.grids if name in g.rules and g.op in ("Parts", "Added", "Strips")]:
         return [_on_grid(otherwise, f"grid: {grid_option(g)}", g) for g in ways]
     members = [n for n in otherwise.graph.nodes if name in n.rules]

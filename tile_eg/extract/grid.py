@@ -79,7 +79,8 @@ def in_halves(schedule: Schedule) -> Schedule | None:
 def _roomiest(schedule: Schedule, chip: Chip, copies: int) -> Schedule:
     """The schedule with up to so many copies of UB and what all tiles share made once, unless less then has room."""
     out = []
-    for once in sorted({shared_by_tiles(schedule), frozenset[int]()}, key=len, reverse=True):
+    most, least = shared_by_tiles(schedule), shared_by_tiles(schedule, scratch=False)
+    for once in sorted({most, least, frozenset[int]()}, key=len, reverse=True):
         trial = replace(_copy(schedule, schedule.grid), copies=copies, once=once)
         try:
             assign(trial, chip)
@@ -91,15 +92,20 @@ def _roomiest(schedule: Schedule, chip: Chip, copies: int) -> Schedule:
     return min(out, key=lambda s: (s.shrunk, s.crowded, -min(2, s.copies)))
 
 
-def shared_by_tiles(schedule: Schedule) -> frozenset[int]:
-    """The storages in UB whose contents are the same for every tile: nothing that made them knows the tile, or is written."""
+def shared_by_tiles(schedule: Schedule, scratch: bool = True) -> frozenset[int]:
+    """The storages in UB whose contents are the same for every tile: nothing that made them knows the tile, or is written.
+
+    With those that instructions keep beside such a result, or without what has them.
+    """
     written = Counter(s for step, _ in schedule.walk() for s in (step.dst, step.scratch) if s is not None)
     found: set[int] = set()
     for step in schedule.top:
-        if isinstance(step, Step) and isinstance(step.dst, int) and step.scratch is None and written[step.dst] == 1:
+        if not isinstance(step, Step) or (step.scratch is not None and not scratch):
+            continue
+        if isinstance(step.dst, int) and written[step.dst] == 1:
             constant = all(s in found or (isinstance(s, str) and not written[s]) for s in step.srcs)
             if constant and schedule.storages[step.dst].level is Level.UB and not _knows_tile(schedule.graph, step.node):
-                found.add(step.dst)
+                found |= {step.dst} if step.scratch is None else {step.dst, step.scratch}
     return frozenset(found)
 
 
@@ -191,8 +197,9 @@ class Traffic:
 
     def _served(self, load: _Load, cores: int, pieces: int) -> float:
         """Cycles of a load out of L2, which gives a line to one after the other of the cores that share a piece."""
-        lines = load.bytes / self.chip.rows.line
-        return max(load.bytes / self.chip.path(load.path).rate(cores), lines * cores / pieces * self.chip.rows.same_line)
+        path = self.chip.path(load.path)
+        same = load.bytes * (path.same_line / self.chip.rows.line + 1 / path.same_rate)
+        return max(load.bytes / path.rate(cores), cores / pieces * same)
 
     def _starts(self, tile: int) -> list[int]:
         """Where each load starts for a tile."""

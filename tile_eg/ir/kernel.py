@@ -23,7 +23,10 @@ def _span() -> Span | None:
 
 @dataclass(frozen=True)
 class Tensor:
-    """A GM tensor argument. `output` tensors are returned to the caller; one that is `given` begins with what he put there."""
+    """A GM tensor argument. `output` tensors are returned to the caller; one that is `given` begins with what he put there.
+
+    Copies of one that is `past_l2` leave L2 out (SetL2CacheHint with CACHE_MODE_DISABLE).
+    """
 
     name: str
     dtype: DType
@@ -31,6 +34,7 @@ class Tensor:
     output: bool
     span: Span | None = _span()
     given: bool = False
+    past_l2: bool = False
 
 
 @dataclass(frozen=True)

@@ -53,6 +53,14 @@ MMAD_GUARDED_FRACTALS = 10
 HARDWARE_GUARDED_PIPES = (SCALAR_PIPE,)
 
 
+def writes_in_the_way(results: int, source: int) -> bool:
+    """Whether 256 bytes that are written from one address of UB on lie in banks that 256 bytes are read from (clause 30).
+
+    Where the first blocks of both lie in one bank, the hardware writes a round later, to the banks that nobody reads.
+    """
+    return results // BANK_BYTES == source // BANK_BYTES and (results - source) % BANK_ROW // BLOCK_BYTES % 8 != 0
+
+
 def needs_barrier(pipe: str, m: int = 0, n: int = 0) -> bool:
     """Whether an instruction of `pipe` needs PipeBarrier<pipe> behind an earlier one of that pipe with which it shares memory.
 
@@ -91,6 +99,7 @@ def has_cross_flags(kernel_type: str) -> bool:
 
 ALIGNMENT: dict[Level, int] = {Level.L1: 32, Level.L0A: 512, Level.L0B: 512, Level.L0C: 1024, Level.UB: 32}
 BLOCK_BYTES = 32
+BANK_BYTES, BANK_ROW = 65536, 512  # of UB on 2201: one of the 16 blocks of 32 bytes in every 512, of one of three 64 KB
 REPEAT_BYTES = 256
 MAX_REPEAT = 255
 FRACTAL_BYTES = 512

@@ -7,8 +7,8 @@ valid elements that lie inside the tensor.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import replace
 from itertools import product
 from types import MappingProxyType
 
@@ -20,8 +20,8 @@ from tile_eg.ir import kernel as kn
 from tile_eg.ir.arrays import numpy_dtype
 from tile_eg.ir.index_elements import elements_in
 from tile_eg.ir.reference_places import NO_INDEX, Array, Env, evaluate, meant, refuse_outside
+from tile_eg.ir.reference_tiles import Tile, both, common, common_ends, existing, filled, meeting, numbers_with
 from tile_eg.ir.reference_values import run_values
-from tile_eg.ops.elementwise import REDUCE
 from tile_eg.ops.types import I32, U32
 from tile_eg.ops.whole_tiles import NOTHING, WHOLE_TILES
 
@@ -31,35 +31,16 @@ WORDS = (I32, U32)
 """What takes the low bits of an index; any other type takes what f32 holds of it."""
 
 
-@dataclass
-class Tile:
-    """Data and, where not all of it is valid, a mask of the same shape. A Number has no dtype of its own."""
-
-    data: Array
-    valid: Array | None = None
-    number: bool = False
-    spread: Array | None = None
-    """Of shape (2, *shape) in `reference_bounds`: see `rounding`."""
-
-    def taken(self, place: tuple) -> Tile:
-        spread = None if self.spread is None else self.spread[(slice(None), *place)]
-        return Tile(self.data[place], None if self.valid is None else self.valid[place], spread=spread)
-
-    @property
-    def flipped(self) -> Tile:
-        spread = None if self.spread is None else self.spread.swapaxes(-1, -2)
-        return Tile(self.data.T, None if self.valid is None else self.valid.T, spread=spread)
-
-
 def run_kernel(
-    kernel: kn.Kernel, inputs: Mapping[str, Array], written: Mapping[str, Array] = MappingProxyType({})
-) -> dict[str, Array]:
+    kernel: kn.Kernel, inputs: Mapping[str, Array], written: Mapping[str, Array] = MappingProxyType({}),
+    tiles: Collection[int] | None = None,
+) -> dict[str, Array]:  # fmt: skip
     """The outputs for these inputs, arrays of the tensors' shapes and dtypes. Elements of an output that the kernel does not
     write are NaN (zero where it adds), or what `inputs` gives for that output. Those that it writes are marked in the masks
-    `written`, by tensor name."""
+    `written`, by tensor name. `tiles` are numbers of those of the grid that are computed, where not all are."""
     arrays = initial(kernel, inputs)
     with np.errstate(all="ignore"):
-        for point in blocks(kernel.grid):
+        for point in blocks(kernel.grid, tiles):
             Block(arrays, written).run(kernel.body, point)
     return {t.name: arrays[t.name] for t in kernel.tensors if t.output}
 
@@ -84,11 +65,12 @@ def _initial(t: kn.Tensor, inputs: Mapping[str, Array], added: bool) -> Array:
     return np.full(t.shape, 0 if added else ar.nothing(dtype), dtype)
 
 
-def blocks(grid: tuple[tuple[str, int], ...]) -> Iterator[dict[str, int]]:
-    """Every block's grid variables, the first one fastest."""
+def blocks(grid: tuple[tuple[str, int], ...], tiles: Collection[int] | None = None) -> Iterator[dict[str, int]]:
+    """Every block's grid variables, the first one fastest; those of some `tiles` by their numbers."""
     names = [n for n, _ in grid]
-    for point in product(*(range(e) for _, e in reversed(grid))):
-        yield dict(zip(names, reversed(point), strict=True))
+    for number, point in enumerate(product(*(range(e) for _, e in reversed(grid)))):
+        if tiles is None or number in tiles:
+            yield dict(zip(names, reversed(point), strict=True))
 
 
 class Block:
@@ -155,6 +137,7 @@ class Block:
 
     def write(self, buffer: Tile, place: tuple, value: Tile) -> None:
         buffer.data[place] = ar.cast(value.data, buffer.data.dtype)
+        buffer.ends = value.ends if not self.elements and value.data.shape == buffer.data.shape else None
         self.mark(buffer, place, value.valid)
 
     def mark(self, buffer: Tile, place: tuple, valid: Array | None) -> None:
@@ -234,7 +217,7 @@ class Block:
                 return self.reduced(e.op, self.value(e.x, env), e.axis)
             case kn.MatMul():
                 a, b = self.value(e.a, env), self.value(e.b, env)
-                return self.product(*_meeting(a.flipped if e.transpose_a else a, b.flipped if e.transpose_b else b))
+                return self.product(*meeting(a.flipped if e.transpose_a else a, b.flipped if e.transpose_b else b))
             case kn.Select() if self.elements:
                 return self.chosen(np.asarray(evaluate(e.condition, env)) != 0, self.value(e.x, env), self.value(e.y, env))
             case kn.Select():
@@ -248,7 +231,23 @@ class Block:
         if not r.counts:
             return found
         valid = np.broadcast_to(meant(r, env), found.data.shape)
-        return replace(found, valid=_both(found.valid, valid))
+        return replace(found, valid=both(found.valid, valid), ends=None if self.elements else self.ends(r, found.data.shape, env))
+
+    def ends(self, r: kn.Region, shape: tuple[int, ...], env: Env) -> tuple[Array, ...] | None:
+        """Which places along each axis of a window exist, where its length may be none; None for others."""
+        if not any(r.counts):
+            return None
+        size = self.tensors[r.name].shape if r.name in self.tensors else (None,) * len(r.starts)
+        found = []
+        for start, extent, count, full in zip(r.starts, r.extents, r.counts, size, strict=True):
+            at = int(evaluate(start, env))
+            if extent is None and full is not None and not 0 <= at < full:
+                return None
+            if extent is not None:
+                places = np.arange(extent)
+                inside = places >= 0 if full is None else (places + at >= 0) & (places + at < full)
+                found.append(inside if count is None else inside & (places < int(evaluate(count, env))))
+        return tuple(found) if tuple(map(len, found)) == shape else None
 
     def load(self, r: kn.Region, env: Env) -> Tile:
         array = self.tensors[r.name]
@@ -257,7 +256,7 @@ class Block:
         if inside.all():
             return Tile(data)
         data[~inside] = ar.nothing(data.dtype)
-        return Tile(data, inside)
+        return Tile(data, inside, ends=None if self.elements else self.ends(r, inside.shape, env))
 
     def places_to_load(self, r: kn.Region, array: Array, env: Env) -> tuple[tuple, Array]:
         """An index of as many elements as the region has, and which of them lie inside the tensor."""
@@ -269,14 +268,15 @@ class Block:
         """x where it holds, else y; valid where both of them are."""
         dtype = common(x, y)
         data = np.where(holds, x.data.astype(dtype), y.data.astype(dtype))
-        valid = _both(valid, _both(x.valid, y.valid))
-        return Tile(data, None if valid is None else np.broadcast_to(valid, data.shape), x.number and y.number)
+        valid = both(valid, both(x.valid, y.valid))
+        number = x.number and y.number
+        return Tile(data, None if valid is None else np.broadcast_to(valid, data.shape), number, ends=common_ends(x, y))
 
     def unary(self, op: str, x: Tile) -> Tile:
-        return Tile(ar.unary(op, x.data), x.valid, x.number)
+        return Tile(ar.unary(op, x.data), x.valid, x.number, ends=x.ends)
 
     def cast(self, x: Tile, dtype: np.dtype) -> Tile:
-        return Tile(ar.cast(x.data, dtype), x.valid)
+        return Tile(ar.cast(x.data, dtype), x.valid, ends=x.ends)
 
     def packed(self, x: Tile) -> Tile:
         """A byte is valid where all of its elements are."""
@@ -284,15 +284,15 @@ class Block:
         return Tile(ar.packed(x.data), valid)
 
     def padded(self, x: Tile, value: float) -> Tile:
-        return Tile(_with(x, value))
+        return Tile(numbers_with(x, value))
 
     def whole(self, e: kn.Whole, xs: list[Tile]) -> Tile:
         """Around the elements that exist stands what changes nothing; of the result those exist that follow from them."""
         nothing = NOTHING.get(e.op, 0.0)
-        data = ar.whole(e.op, e.numbers, [_with(x, nothing) for x in xs])
+        data = ar.whole(e.op, e.numbers, [numbers_with(x, nothing) for x in xs])
         shape = WHOLE_TILES[e.op].shape(tuple(x.data.shape for x in xs), e.numbers)
         assert not isinstance(shape, str)
-        return Tile(data.reshape(shape), _existing(e, xs, shape))
+        return Tile(data.reshape(shape), existing(e, xs, shape))
 
     def bytes(self, x: Tile, dtype: np.dtype) -> Tile:
         parts = ar.nibbles(x.data) if x.data.dtype.itemsize == 1 else ar.bytes_of(x.data, dtype)
@@ -303,84 +303,26 @@ class Block:
         if op == kn.BIT:
             return self.chosen(ar.bits_of(a.data), x, y, None if a.valid is None else np.repeat(a.valid, 8, axis=-1))
         holds = ar.compare(op, *(ar.compared(t.data.astype(common(a, b))) for t in (a, b)))
-        return self.chosen(holds, x, y, _both(a.valid, b.valid))
+        return self.chosen(holds, x, y, both(a.valid, b.valid))
 
     def binary(self, op: str, x: Tile, y: Tile) -> Tile:
-        valid = _both(x.valid, y.valid)
+        valid = both(x.valid, y.valid)
         dtype = common(x, y)
         data = ar.binary(op, x.data.astype(dtype), y.data.astype(dtype))
-        return Tile(data, None if valid is None else np.broadcast_to(valid, data.shape), x.number and y.number)
+        number = x.number and y.number
+        return Tile(data, None if valid is None else np.broadcast_to(valid, data.shape), number, ends=common_ends(x, y))
 
     def reduced(self, op: str, x: Tile, axis: int) -> Tile:
-        """A reduction over valid elements; a row or column with none is not valid."""
+        """A reduction over valid elements. A row or column with none is not valid, unless its length is read, and 0."""
         axis = axis if x.data.ndim == 2 else 0
         if x.valid is None:
             return Tile(ar.reduce(op, x.data, axis))
-        return Tile(ar.reduce(op, filled(op, x), axis), np.asarray(np.any(x.valid, axis=axis)))
+        some = x.along(1 - axis) if x.data.ndim == 2 else np.asarray(x.ends is not None or np.any(x.valid))
+        return Tile(ar.reduce(op, filled(op, x), axis), some)
 
     def product(self, a: Tile, b: Tile) -> Tile:
-        """A product of operands whose invalid elements are 0; a row and a column with none that are valid are not valid."""
+        """A product of operands whose invalid elements are 0; a row and a column that do not exist are not valid."""
         data = ar.matmul(a.data, b.data)
         if a.valid is None or b.valid is None:
             return Tile(data)
-        return Tile(data, np.logical_and.outer(np.any(a.valid, axis=1), np.any(b.valid, axis=0)))
-
-
-def _with(x: Tile, value: float) -> Array:
-    """A tile's numbers, and `value` in the place of those that do not exist."""
-    return x.data if x.valid is None else np.where(x.valid, x.data, np.asarray(value).astype(x.data.dtype))
-
-
-def _existing(e: kn.Whole, xs: list[Tile], shape: tuple[int, ...]) -> Array | None:
-    """Which elements exist of the result of an operation on whole tiles."""
-    first, *others = xs
-    if first.valid is None and all(x.valid is None for x in others):
-        return None
-    valid = np.ones(first.data.shape, bool) if first.valid is None else first.valid
-    if e.op in ("cumsum", "cumprod"):
-        return valid
-    if e.op in ("argmax", "argmin"):
-        return np.asarray(valid.any(axis=e.numbers[0])).reshape(shape)
-    if not WHOLE_TILES[e.op].moves:
-        return None
-    marks = ar.whole(e.op, e.numbers, [valid.astype(f"u{first.data.dtype.itemsize}"), *(_with(x, 0) for x in others)])
-    found = marks.reshape(shape) != 0
-    return found if not others or others[0].valid is None else found & others[0].valid
-
-
-def common(x: Tile, y: Tile) -> np.dtype:
-    if x.number or y.number:
-        return y.data.dtype if x.number else x.data.dtype
-    return x.data.dtype if x.data.dtype == y.data.dtype else np.dtype(np.float32)
-
-
-def _both(x: Array | None, y: Array | None) -> Array | None:
-    if x is None or y is None:
-        return y if x is None else x
-    return x & y
-
-
-def filled(op: str, x: Tile) -> Array:
-    """A tile's data where what is not valid does not count in a reduction."""
-    if x.valid is None:
-        return x.data
-    least = REDUCE[op].neutral
-    if x.data.dtype.kind in ar.WHOLE:
-        limits = np.iinfo(x.data.dtype)
-        least = max(limits.min, min(limits.max, least))
-    return np.where(x.valid, x.data, np.asarray(least, x.data.dtype))
-
-
-def _meeting(a: Tile, b: Tile) -> tuple[Tile, Tile]:
-    """The operands of a product, 0 at inner indices that are not valid on both sides."""
-    if a.valid is None and b.valid is None:
-        return a, b
-    va = np.ones(a.data.shape, bool) if a.valid is None else a.valid
-    vb = np.ones(b.data.shape, bool) if b.valid is None else b.valid
-    inner = np.logical_and(np.any(va, axis=0), np.any(vb, axis=1))
-    return _zeroed(a, va & inner), _zeroed(b, vb & inner[:, None])
-
-
-def _zeroed(x: Tile, valid: Array) -> Tile:
-    spread = None if x.spread is None else np.where(valid, x.spread, 0.0)
-    return Tile(np.where(valid, x.data, np.asarray(0, x.data.dtype)), valid, spread=spread)
+        return Tile(data, np.logical_and.outer(a.along(0), b.along(1)))

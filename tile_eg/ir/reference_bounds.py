@@ -6,7 +6,7 @@ roundings that the source asks for: an output in f32 beside a buffer in bf16 tha
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from math import floor, frexp
 
@@ -30,15 +30,16 @@ class Expected:
     allowed: Array
 
 
-def run_with_bounds(kernel: kn.Kernel, inputs: Mapping[str, Array]) -> dict[str, Expected]:
-    """The outputs for these inputs as `run_kernel` has them, with bounds of the same shapes."""
+def run_with_bounds(kernel: kn.Kernel, inputs: Mapping[str, Array], tiles: Collection[int] | None = None) -> dict[str, Expected]:
+    """The outputs for these inputs as `run_kernel` has them, with bounds of the same shapes: infinite where only some `tiles` of
+    the grid are computed, and others would write."""
     arrays = initial(kernel, inputs)
     outputs = {t.name: t for t in kernel.tensors if t.output}
-    spreads = {name: np.zeros((2, *t.shape), np.float32) for name, t in outputs.items()}
+    spreads = {name: np.full((2, *t.shape), 0 if tiles is None else np.inf, np.float32) for name, t in outputs.items()}
     sizes = {name: np.abs(arrays[name].astype(np.float32)) for name in kn.added_to(kernel)}
     scales = Scales.of(kernel)
     with np.errstate(all="ignore"):
-        for point in blocks(kernel.grid):
+        for point in blocks(kernel.grid, tiles):
             BoundedBlock(arrays, spreads, sizes, scales).run(kernel.body, point)
         return {name: Expected(arrays[name], ac.SIDES * rd.total(spreads[name])) for name in outputs}
 

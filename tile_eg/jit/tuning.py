@@ -195,7 +195,7 @@ def tune(
 
     `kernel` is what `load` or `jit` gave, `sizes` are those that it leaves to each call, or parameters of its function. `budget`
     is in candidates; `device` "npu" or "timeline" (default: an NPU where there is one); `workers` are processes of this machine,
-    `dask` is the address of a cluster's scheduler. `sample` blocks of a candidate are checked (0: all), `launches` are timed.
+    `dask` is the address of a cluster's scheduler. `sample` tiles of the grid are compared (0: all), `launches` are timed.
     Ctrl-C ends it with the best so far, which its result says (`interrupted`); `resume` goes on from there.
 
     TileError for a kernel in which nothing is to choose, and for what cannot be.

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from math import prod
 
 from tile_eg.errors import TileError
-from tile_eg.ir.program import Program, SyncAll, walk
+from tile_eg.ir.index import BLOCK, evaluate
+from tile_eg.ir.program import Program, SyncAll, Tasks, walk
 
 WAY_OUT = "smaller sizes, or another schedule: `tile-eg alternatives` lists some for `--schedule`"
 
@@ -19,6 +20,33 @@ def sampled_blocks(number: int, program: Program, grid: Sequence[int]) -> tuple[
     if number >= program.blocks:
         return ()
     return sampled(number, grid if prod(grid) == program.blocks else [program.blocks])
+
+
+def blocks_with(tiles: Sequence[int], program: Program, total: int) -> tuple[int, ...]:
+    """The blocks of a program that compute these of the `total` tiles of a grid; none where all of them are to run: they need
+    each other, or it is not known which do."""
+    if not can_be_sampled(program):
+        return ()
+    if program.blocks == total:
+        return tuple(tiles)
+    loops = {n for n in walk((*program.cube, *program.vector)) if isinstance(n, Tasks)}
+    if len({(t.var, t.until, t.lets) for t in loops}) != 1:
+        return ()
+    taken = _taken(next(iter(loops)), program.blocks)
+    return tuple(sorted({taken[tile] for tile in tiles})) if taken.keys() >= {*tiles} else ()
+
+
+def _taken(tasks: Tasks, blocks: int) -> dict[int, int]:
+    """The block that takes each tile: the last of the names of a turn is its tile."""
+    found = {}
+    for block in range(blocks):
+        env = {BLOCK: block}
+        for turn in range(evaluate(tasks.until, env) if tasks.lets else 0):
+            env[tasks.var] = turn
+            for let in tasks.lets:
+                env[let.name] = evaluate(let.value, env)
+            found[env[tasks.lets[-1].name]] = block
+    return found
 
 
 def check_sample(program: Program, blocks: Sequence[int]) -> None:

@@ -86,27 +86,40 @@ def simulate(
     if not all(0 <= n < launch for n in blocks):
         raise TileError(f"the launch has the blocks 0 to {launch - 1}, and {', '.join(map(str, blocks))} were to run")
     arrays = [np.ascontiguousarray(a) for a in arguments]
-    roles = ["inout" if i in inout else "out" if i in outputs else "in" for i in range(len(arrays))]
-    roles = [f"{role}+alike" if i in alike else role for i, role in enumerate(roles)]
     passed = [np.array([n], np.int32) for n in numbers]
+    roles = [*_roles(len(arrays), outputs, inout, alike), "scratch", *("in" for _ in passed)]
     sizes = [*(a.nbytes for a in arrays), workspace * launch, *(n.nbytes for n in passed)]
     command = [*map(str, build(source, kernel, architecture)), kernel_type, str(launch), str(int(trace)), str(limits.bytes)]
-    command += [*(f"{level}={size}" for level, size in {**CAPACITIES, **capacities}.items())]
-    command += [f"cores={cores}"] + ([] if architecture == 2201 else [f"arch={architecture}"])
-    command += [*([] if order is None else [f"order={order}"]), *(f"mutate={m}" for m in mutations)]
-    command += ["lenient"] if lenient else []
-    command += [f"only={','.join(map(str, blocks))}"] if blocks else []
+    command += _machine(capacities, cores, architecture) + _manner(order, mutations, lenient, blocks)
     command += permissions(limits, confinement) + (watch.options() if watch else [])
     with Image(sizes) as image:
-        for i, (array, role) in enumerate(zip(arrays, roles, strict=True)):
+        for i, (array, role) in enumerate(zip(arrays, roles, strict=False)):
             if not role.startswith("out"):
                 image.put(i, array)
         for i, number in enumerate(passed, len(arrays) + 1):
             image.put(i, number)
-        roles += ["scratch", *("in" for _ in passed)]
         tensors = (":".join(map(str, t)) for t in zip(names, image.begins, sizes, roles, strict=True))
         output, printed, _ = execute([*command, f"image={image.fd}", "--", *tensors], limits, image, watch)
         return parse(output, printed, {i: image.get(i, arrays[i]) for i in outputs})
+
+
+def _roles(count: int, outputs: Sequence[int], inout: Sequence[int], alike: Sequence[int]) -> list[str]:
+    """What each tensor is to the kernel, as the runtime is told."""
+    roles = ["inout" if i in inout else "out" if i in outputs else "in" for i in range(count)]
+    return [f"{role}+alike" if i in alike else role for i, role in enumerate(roles)]
+
+
+def _machine(capacities: Mapping[str, int], cores: int, architecture: int) -> list[str]:
+    """The runtime's words for the chip."""
+    sizes = [f"{level}={size}" for level, size in {**CAPACITIES, **capacities}.items()]
+    return [*sizes, f"cores={cores}", *([] if architecture == 2201 else [f"arch={architecture}"])]
+
+
+def _manner(order: int | None, mutations: Sequence[str], lenient: bool, blocks: Sequence[int]) -> list[str]:
+    """The runtime's words for how it runs: in which order, with which changes, how strict, and which blocks."""
+    seed = [] if order is None else [f"order={order}"]
+    only = [f"only={','.join(map(str, blocks))}"] if blocks else []
+    return [*seed, *(f"mutate={m}" for m in mutations), *(["lenient"] if lenient else []), *only]
 
 
 def _check_call(

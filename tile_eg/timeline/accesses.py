@@ -21,7 +21,7 @@ class Access:
     """An instruction that touches a GM tensor: the loops (outermost first) and guards around it, its bytes in one trip of all.
 
     `blocks` is how many of the launch's run it and `halves` how many vector cores of a block, `means` how often loops run, by
-    their variables, that do not always run as often.
+    their variables, that do not always run as often. One that is `past_l2` leaves L2 out.
     """
 
     instr: Instr
@@ -33,6 +33,7 @@ class Access:
     blocks: int
     halves: int
     means: Mapping[str, float] = field(default_factory=dict)
+    past_l2: bool = False
 
     def times(self, loops: Iterable[Loop]) -> float:
         """How often it is done in all trips of these loops, on average."""
@@ -56,7 +57,10 @@ def accesses(program: Program) -> list[Access]:
     sizes = {t.name: t.dtype.bytes for t in program.in_gm}
     halves, means = 2 if program.halves else 1, mean_trips(program)
     found = (*_walk(program.cube, (), (), sizes, 1), *_walk(program.vector, (), (), sizes, halves))
-    return [replace(a, means=means, blocks=_running(a.guards, program.blocks)) for a in found]
+    past = {t.name for t in program.tensors if t.past_l2}
+    return [
+        replace(a, means=means, blocks=_running(a.guards, program.blocks), past_l2=a.window.tensor in past) for a in found
+    ]
 
 
 def _running(guards: Sequence[Expr], blocks: int) -> int:

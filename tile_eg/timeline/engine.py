@@ -24,7 +24,7 @@ from tile_eg.timeline.cores import Span, StreamError
 from tile_eg.timeline.guards import Loads, loads
 from tile_eg.timeline.meetings import joined, phases
 from tile_eg.timeline.result import Timeline
-from tile_eg.timeline.reuse import handed_over, misses, read_share, with_reads
+from tile_eg.timeline.reuse import handed_over, misses, mixed_rate, shares, with_reads
 from tile_eg.timeline.works import Pricer, blocks_at_once, started
 
 __all__ = ["Block", "Span", "StreamError", "Timeline", "run"]
@@ -46,15 +46,18 @@ def run(program: Program, chip: Chip, *, exact: bool = False, record: bool = Tru
 
 def _run(program: Program, chip: Chip, exact: bool, record: bool) -> Timeline:
     at_once, handed = blocks_at_once(program, chip), handed_over(program, chip.l2_reach)
-    chip, missed, in_step = _met(program, chip, at_once, handed)
+    chip, missed, in_step, results = _met(program, chip, at_once, handed)
     work = loads(program, at_once)
     block = _slowest_block(program, Pricer(program, chip, work.mean, missed, in_step), work, exact, record)
+    apart = lambda record=False: _slowest_block(program, Pricer(program, chip, work.mean, missed), work, exact, record)  # noqa: E731
+    if results > 1 and max(in_step.values(), default=1) > 1:
+        first, block = block, apart(record)
+        block = replace(block, cycles=block.cycles + max(0.0, first.cycles - block.cycles) / results)
     waves, rest = wave_count(program, chip), program.blocks % at_once
     share = _shares(program, at_once) if waves == 1 else dict.fromkeys((AIC, AIV), work.share)
     total, hbm = block.cycles, _hbm_cycles(program, chip, block, share, handed)
     if waves > 1:
-        alone = max(in_step.values(), default=1) <= 1
-        later = block if alone else _slowest_block(program, Pricer(program, chip, work.mean, missed), work, exact)
+        later = block if max(in_step.values(), default=1) <= 1 else apart()
         last = _slowest_block(program, Pricer(program, chip, rest, missed), work, exact) if rest and waves <= FEW_WAVES else later
         total += ((waves - 2) * later.cycles + last.cycles) * work.share
     launch = chip.launch_us(started(program, at_once), program.kernel_type.startswith("MIX"))
@@ -81,11 +84,14 @@ def _run(program: Program, chip: Chip, exact: bool, record: bool) -> Timeline:
 
 def _met(
     program: Program, chip: Chip, at_once: int, handed: Collection[str]
-) -> tuple[Chip, dict[int, float], dict[int, float]]:
-    """The chip as the program meets it, and by `id` of a load which share of it comes from HBM and how many cores read it."""
+) -> tuple[Chip, dict[int, float], dict[int, float], float]:
+    """The chip as the program meets it, by `id` of a load which share of it comes from HBM and how many cores read it, and how
+    many results each block stores one after the other."""
     found = accesses(program)
     missed = misses(program, found, chip.l2_reach, at_once) | {id(a.instr): 0.0 for a in found if a.window.tensor in handed}
-    return with_reads(chip, read_share(found, missed, handed)), missed, sharing(found, min(program.blocks, at_once))
+    results = max((a.times(a.loops) for a in found if not a.reads and a.window.tensor not in handed), default=1.0)
+    in_step = sharing(found, min(program.blocks, at_once))
+    return with_reads(chip, *shares(found, missed, handed)), missed, in_step, results
 
 
 def least(program: Program, chip: Chip, without: Collection[str] = ()) -> float:
@@ -96,7 +102,8 @@ def least(program: Program, chip: Chip, without: Collection[str] = ()) -> float:
     """
     program = inlined(at_sizes(program))
     at_once = blocks_at_once(program, chip)
-    own, missed, in_step = _met(program, chip, at_once, handed_over(program, chip.l2_reach))
+    own, missed, met, results = _met(program, chip, at_once, handed_over(program, chip.l2_reach))
+    in_step = met if results <= 1 else {}
     work, waves, rest = loads(program, at_once), wave_count(program, chip), program.blocks % at_once
 
     def busiest(cores: float, *step: Mapping[int, float]) -> float:
@@ -135,8 +142,10 @@ def _hbm_cycles(program: Program, chip: Chip, block: Block, share: Mapping[str, 
     """Cycles that HBM needs: for what loads did not find in L2, and for each written byte once that does not stay there."""
     sizes = {t.name: t.dtype.bytes * prod(t.shape) for t in program.in_gm}
     moved = {key: n * program.blocks * share[key[0]] for key, n in block.tensors.items() if key[1] not in handed}
-    total = sum(min(n, sizes[tensor]) if written else n for (_, tensor, written), n in moved.items())
-    rate = chip.shared.hbm_mixed if any(written for *_, written in moved) else chip.shared.hbm_read
+    crossed = [(tensor, min(n, sizes[tensor]) if written else n) for (_, tensor, written), n in moved.items()]
+    total, leave_out = sum(n for _, n in crossed), {t.name for t in program.tensors if t.past_l2}
+    past = sum(n for tensor, n in crossed if tensor in leave_out) / total if total else 0.0
+    rate = mixed_rate(chip, past) if any(written for *_, written in moved) else chip.shared.hbm_read
     return total / rate * chip.clock_mhz * 1e6
 
 

@@ -5,7 +5,7 @@ What fits into L2 as a whole comes from HBM once; otherwise `timeline.l2` follow
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import replace
 from math import prod
 
@@ -21,6 +21,12 @@ EVEN = 0.5  # of HBM is there for reads however much is written: assumed, all pu
 
 def misses(program: Program, found: list[Access], l2_bytes: int, at_once: int) -> dict[int, float]:
     """The share of its bytes that each load brings from HBM, by `id` of its Instr; `at_once` blocks run side by side."""
+    past = {id(a.instr): 1.0 for a in found if a.past_l2 and a.reads}
+    return past | _through_l2(program, [a for a in found if not a.past_l2], l2_bytes, at_once)
+
+
+def _through_l2(program: Program, found: list[Access], l2_bytes: int, at_once: int) -> dict[int, float]:
+    """The same of accesses that L2 sees."""
     tensors = {t.name: t.dtype.bytes * prod(t.shape) for t in program.in_gm}
     loads = [a for a in found if a.reads]
     if sum(tensors[name] for name in {a.window.tensor for a in found}) <= l2_bytes:
@@ -60,21 +66,30 @@ def handed_over(program: Program, l2_bytes: int) -> frozenset[str]:
     return frozenset(shared) if sum(shared.values()) <= l2_bytes else frozenset()
 
 
-def read_share(found: Sequence[Access], missed: dict[int, float], handed: Collection[str] = ()) -> float:
-    """Which part of what HBM moves is read; 1 where nothing is written but what stays in L2 (`handed`)."""
-    moved = {True: 0.0, False: 0.0}
+def shares(found: Sequence[Access], missed: Mapping[int, float], handed: Collection[str] = ()) -> tuple[float, float]:
+    """Of what HBM moves, the part that is read (1 where nothing is written but what stays in L2, `handed`), and the part that
+    leaves L2 out."""
+    moved, past = {True: 0.0, False: 0.0}, 0.0
     for a in found:
         if a.window.tensor in handed:
             continue
-        moved[a.reads] += a.bytes * a.runs * (missed.get(id(a.instr), 1.0) if a.reads else 1.0)
-    return moved[True] / sum(moved.values()) if moved[False] else 1.0
+        n = a.bytes * a.runs * (missed.get(id(a.instr), 1.0) if a.reads else 1.0)
+        moved[a.reads] += n
+        past += n if a.past_l2 else 0.0
+    total = sum(moved.values())
+    return (moved[True] / total if moved[False] else 1.0), (past / total if total else 0.0)
 
 
-def with_reads(chip: Chip, share: float) -> Chip:
-    """The chip as a kernel meets it whose reads are this share of what HBM moves.
+def mixed_rate(chip: Chip, past: float) -> float:
+    """Bytes per second of a kernel that reads and writes, where this part of them leaves L2 out."""
+    return 1 / ((1 - past) / chip.shared.hbm_mixed + past / chip.shared.hbm_bypass)
+
+
+def with_reads(chip: Chip, share: float, past: float = 0.0) -> Chip:
+    """The chip as a kernel meets it whose reads are this share of what HBM moves, and where the part `past` leaves L2 out.
 
     HBM serves reads and writes in turn: reads that ask for less than half of it get what they ask for, and what is written waits
     in L2. What both need together bounds the launch as a whole (`engine._hbm_cycles`).
     """
-    shared, rate = chip.shared, chip.shared.hbm_mixed * max(share, EVEN)
+    shared, rate = chip.shared, mixed_rate(chip, past) * max(share, EVEN)
     return replace(chip, shared=replace(shared, hbm_read=min(shared.hbm_read, rate))) if 0 < share < 1 else chip

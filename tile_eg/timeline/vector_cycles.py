@@ -51,6 +51,8 @@ def plain_cycles(chip: Chip, work: Work, cold: bool) -> float:
         total = calls * repeat_cycles(chip, cost, repeats, work.conflict)
     else:
         total = _flat(chip, cost, work, lanes)
+    if work.in_the_way:
+        total = max(total, work.rows * chunks * (cost.free + chip.vector.read_write))
     return total + (cost.fixed if cold else 0.0)
 
 

@@ -1,4 +1,4 @@
-"""One instruction by its sizes: what its cost follows from."""
+"""One instruction by its sizes: what the tables of a chip are asked about."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Work:
     the workspace (0: rows follow each other), `align_bytes` what the first row is a multiple of (0: of all), `other` the far end
     of a move. `cores` share the memory system (a mean where some have less to do); `miss` is the share of a load's bytes that
     comes from HBM and not from L2; `sharing` of the cores read the same bytes at the same time. `conflict` says that the sources
-    of a vector instruction may lie in one UB bank group.
+    of a vector instruction may lie in one UB bank group, `in_the_way` that its results lie in banks that a source is read from.
     """
 
     op: str
@@ -36,6 +36,7 @@ class Work:
     other: str = "GM"
     cores: float = 1
     conflict: bool = True
+    in_the_way: bool = False
     miss: float = 0.0
     sharing: float = 1.0
 

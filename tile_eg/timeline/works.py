@@ -9,7 +9,7 @@ from types import MappingProxyType
 
 from tile_eg.chips import Chip
 from tile_eg.ir.index import EACH, Expr, variables
-from tile_eg.ir.machine import cores
+from tile_eg.ir.machine import cores, writes_in_the_way
 from tile_eg.ir.program import AIC, AIV, OVERWRITES, Buffer, Gm, Instr, Operand, Program, Tile
 from tile_eg.ir.sizes import usual
 from tile_eg.ops.types import DType, Level
@@ -120,8 +120,8 @@ class Pricer:
             dtype=self._dtype(instr.dst), src_dtype=self._dtype(instr.srcs[0] if instr.srcs else instr.dst),
             pitch=self.buffers[near.buffer].pitch if isinstance(near, Tile) else 0,
             stride_bytes=self._stride(far), other=self._level(far), cores=self.cores[instr.core],
-            align_bytes=self._align(far), conflict=self._conflict(instr), miss=self.missed.get(id(instr), 0.0),
-            sharing=self.sharing.get(id(instr), 1.0),
+            align_bytes=self._align(far), conflict=self._conflict(instr), in_the_way=self._in_the_way(instr),
+            miss=self.missed.get(id(instr), 0.0), sharing=self.sharing.get(id(instr), 1.0),
         )  # fmt: skip
 
     def _dtype(self, operand: Operand) -> DType:
@@ -152,6 +152,13 @@ class Pricer:
             return any(b.addresses[0] % self.chip.vector.repeat_bytes for b in homes)
         groups = [self._group(b) for b in homes]
         return len(set(groups)) < len(groups)
+
+    def _in_the_way(self, instr: Instr) -> bool:
+        """Whether results are written to banks of UB that a source is read from (machine, clause 30)."""
+        if not instr.op.startswith("v") or not self.chip.vector.read_write or not isinstance(instr.dst, Tile):
+            return False
+        to, *homes = (self.buffers[o.buffer].addresses for o in (instr.dst, *instr.srcs) if isinstance(o, Tile))
+        return bool(to) and any(h and writes_in_the_way(to[0], h[0]) for h in homes)
 
     def _group(self, buffer: Buffer) -> int:
         vector = self.chip.vector

@@ -58,8 +58,8 @@ class Tuning(Printed):
         return {r.program: r.microseconds for r in self.records if r.microseconds is not None}
 
     def checked(self, one: Checked) -> None:
-        """Remembers that only some blocks of a candidate were checked."""
-        self.most_left_out = max(self.most_left_out, one.blocks - one.ran)
+        """Remembers that only some tiles of a candidate were compared."""
+        self.most_left_out = max(self.most_left_out, one.tiles - one.compared)
 
     def __str__(self) -> str:
         title = f"{self.kernel.name}({signature(self.kernel.tensors)}) on {self.chip}"
@@ -90,7 +90,7 @@ class Tuning(Printed):
         if self.by == TIMELINE:
             lines.append("note: the times are predicted, as nothing was measured on an NPU: they say what the cost model prefers")
         if self.most_left_out:
-            lines.append(f"note: of large candidates {self.blocks} blocks were checked in the simulator (--sample 0 checks all)")
+            lines.append(f"note: {self.blocks} tiles of the grid, its corners among them, were compared (--sample 0: all)")
         if self.exhausted:
             lines.append(self._no_more())
         if self.interrupted:

@@ -32,7 +32,7 @@ HOPELESS = 3
 @dataclass(frozen=True)
 class Asked:
     """How a kernel is tuned: `budget` in candidates, `device` (None: an NPU where there is one), processes of this machine or the
-    address of a Dask cluster, `blocks` of each candidate that are checked (0: all), launches that are timed on an NPU."""
+    address of a Dask cluster, `blocks` of the grid that are compared (0: all), launches that are timed on an NPU."""
 
     budget: int = 200
     device: str | None = None

@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from math import prod
 from typing import TYPE_CHECKING
 
 from tile_eg.chips import load_chip
 from tile_eg.errors import TileError
 from tile_eg.inputs import USUAL, Drawn, drawn_sets
 from tile_eg.ir.arrays import begun
-from tile_eg.ir.kernel import Kernel
+from tile_eg.ir.kernel import Kernel, added_to
 from tile_eg.ir.program.parser import parse_program
 from tile_eg.search.planned import Run
 from tile_eg.search.restored import Restored
-from tile_eg.search.sample import can_be_sampled, sampled_blocks
+from tile_eg.search.sample import blocks_with
+from tile_eg.simulator.sample import sampled
 from tile_eg.tuning.space import Compiled
 
 if TYPE_CHECKING:
@@ -24,15 +26,15 @@ if TYPE_CHECKING:
     from tile_eg.ir.reference_bounds import Expected
 
 BLOCKS = 8
-"""Blocks of a candidate that the check runs, where it may run some without the others."""
+"""Tiles of the grid whose numbers are compared, where there are more: those at its corners, and others."""
 SECONDS = 600.0
 """Seconds of processor time that a check may take."""
 
 
 @dataclass(frozen=True)
 class Trial:
-    """A candidate, and how it is looked at: how many of its blocks are checked (0: all), the seed of its inputs, and how often
-    it is launched on an NPU."""
+    """A candidate, and how it is looked at: how many tiles of its grid are compared (0: all), the seed of its inputs, and how
+    often it is launched on an NPU."""
 
     candidate: Compiled
     blocks: int = BLOCKS
@@ -50,21 +52,32 @@ class Trial:
         return self.candidate.kernel
 
     @property
+    def tiles(self) -> tuple[int, ...] | None:
+        """The tiles of the grid whose numbers are compared; None where all are, as they are few, or add up."""
+        grid = [extent for _, extent in self.kernel.grid]
+        if not self.blocks or self.blocks >= prod(grid) or added_to(self.kernel):
+            return None
+        return sampled(self.blocks, grid)
+
+    @property
     def sampled(self) -> tuple[int, ...]:
-        """The blocks that are checked; none where all are."""
-        planned = self.planned
-        if not self.blocks or not can_be_sampled(planned.program):
-            return ()
-        return sampled_blocks(self.blocks, planned.program, [extent for _, extent in self.kernel.grid])
+        """The blocks that run; none where all do."""
+        total = prod(extent for _, extent in self.kernel.grid)
+        return () if self.tiles is None else blocks_with(self.tiles, self.planned.program, total)
+
+    @property
+    def drawn(self) -> tuple[Drawn, ...]:
+        """Its inputs, with what the kernel means on them."""
+        return _drawn(self.kernel, self.seed, self.tiles)
 
 
 @dataclass(frozen=True)
 class Checked:
-    """What stands against a candidate's numbers (empty: they are right), and how many of its blocks ran of how many."""
+    """What stands against a candidate's numbers (empty: they are right), and of how many of the grid's tiles they are."""
 
     wrong: str
-    ran: int
-    blocks: int
+    compared: int
+    tiles: int
 
 
 @dataclass(frozen=True)
@@ -81,17 +94,27 @@ def checked(trial: Trial) -> Checked:
 
     TileError where that needs more time or memory than it may take.
     """
-    blocks = trial.sampled
-    wrong = (w for drawn in _drawn(trial.kernel, trial.seed) if (w := _wrong(trial, drawn, blocks)))
-    total = trial.planned.program.blocks
-    return Checked(next(wrong, ""), len(blocks) or total, total)
+    blocks, tiles = trial.sampled, trial.tiles
+    wrong = (w for drawn in trial.drawn if (w := _wrong(trial, drawn, blocks)))
+    total = prod(extent for _, extent in trial.kernel.grid)
+    return Checked(next(wrong, ""), total if tiles is None else len(tiles), total)
 
 
 def _wrong(trial: Trial, drawn: Drawn, blocks: tuple[int, ...]) -> str:
     run = trial.planned.run(drawn.arrays, strict=False, seconds=SECONDS, blocks=blocks).as_meant(trial.kernel, drawn.arrays)
     if run.findings:
         return f"the simulator finds: {run.findings[0]}"
+    if blocks and _not_there(run, drawn):  # others have computed what is to be compared
+        return _wrong(trial, drawn, ())
     return _unlike(run, drawn)
+
+
+def _not_there(run: Run, drawn: Drawn) -> bool:
+    """Whether a number that is to be compared was not computed."""
+    import numpy as np
+
+    meant = drawn.meant or {}
+    return any((mask & np.isfinite(meant[name].allowed)).any() for name, mask in run.not_computed.items())
 
 
 def _unlike(run: Run, drawn: Drawn) -> str:
@@ -111,16 +134,16 @@ def differs(
 
 
 @lru_cache(maxsize=1)
-def _drawn(kernel: Kernel, seed: int) -> tuple[Drawn, ...]:
+def _drawn(kernel: Kernel, seed: int, tiles: tuple[int, ...] | None) -> tuple[Drawn, ...]:
     """The inputs of a kernel with what it means on them, once for all candidates at its sizes."""
-    return tuple(drawn_sets(kernel, USUAL, seed))
+    return tuple(drawn_sets(kernel, USUAL, seed, tiles=tiles))
 
 
 def timed(trial: Trial) -> Timed:
     """Measures a candidate on this machine's NPU, as `tile-eg bench` does, once what it computes there is seen to be right."""
     from tile_eg.npu.bench import OnNpu
 
-    drawn = _drawn(trial.kernel, trial.seed)[0]
+    drawn = trial.drawn[0]
     assert drawn.meant is not None
     on_npu = OnNpu(trial.planned, {t.name: begun(t, drawn.arrays) for t in trial.planned.program.tensors})
     on_npu.launch()

@@ -17,6 +17,7 @@ from tile_eg.frontend.python.values import Buffer, NewBuffer, Slice, Window, nod
 from tile_eg.ir.index import ZERO, Expr, Interval
 from tile_eg.ir.kernel import Alloc, Assign, MatMul, Pack, Region, Stmt, TileExpr
 from tile_eg.language.symbols import at_sizes
+from tile_eg.ops.types import DType
 
 
 @dataclass(frozen=True)
@@ -81,6 +82,7 @@ class Builder(ABC):
         self.masks: dict[str, Buffer] = {}
         self.bits: set[str] = set()
         self.shapes: dict[str, tuple[int, ...]] = {}
+        self.types: dict[str, DType] = {}
         self.homes: dict[str, list[Stmt]] = {}
         self.may_leave = False
         self.kept: dict[str, tuple[Any, Window]] = {}
@@ -134,6 +136,11 @@ class Builder(ABC):
         """A slice whose extent is not known yet. TileError: a tile has a size."""
         help = "write A[i : i + size], or A[i : T.min(i + size, n)]; what lies beyond the end of a tensor is left out by itself"
         raise TileError("the size of a slice has to be known and positive", span, help=help)
+
+    def dtype_of(self, name: str) -> DType | None:
+        """The element type of a buffer or tensor."""
+        named = (v for v in self.local.values() if isinstance(v, Buffer))
+        return self.types.get(name) or next((v.dtype for v in named if v.name == name), None)
 
     def unique(self, name: str) -> str:
         """`name`, or with a number after it where it is taken."""
@@ -208,6 +215,7 @@ class Builder(ABC):
         self.statements.append(Alloc(buffer.name, new.scope, new.dtype, shape, span, new.level))
         self.homes[buffer.name] = self.statements
         self.shapes[buffer.name] = shape
+        self.types[buffer.name] = buffer.dtype
         self.columns |= {buffer.name} if new.column else set()
         self.local[name] = buffer
 

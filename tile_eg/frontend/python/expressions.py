@@ -40,6 +40,7 @@ from tile_eg.frontend.python.values import (
 from tile_eg.frontend.python.whole_numbers import as_whole, bits
 from tile_eg.frontend.python.word_calls import call_word, is_of_kernel
 from tile_eg.frontend.python.words import counted
+from tile_eg.frontend.whole_quotients import divided
 from tile_eg.frontend.windows import length
 from tile_eg.ir import index
 from tile_eg.ir.index import Expr
@@ -59,6 +60,7 @@ COMPARE: dict[type[Any], Callable[[Any, Any], Any]] = {
     ast.GtE: operator.ge, ast.Is: operator.is_, ast.IsNot: operator.is_not, ast.In: lambda a, b: a in b,
     ast.NotIn: lambda a, b: a not in b,
 }  # fmt: skip
+QUOTIENTS: dict[type[Any], str] = {ast.FloorDiv: "//", ast.Mod: "%"}
 INDEX_OPS = (ast.Add, ast.Sub, ast.Mult, ast.FloorDiv, ast.Mod)
 SIGNS: dict[type[Any], str] = {ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!="}
 
@@ -131,7 +133,7 @@ def arithmetic(b: Builder, op: type[Any], x: Any, y: Any, node: ast.AST) -> Any:
         return conditions.joined(op.__name__, x, y, b.span(node))
     if op in INDEX_OPS and is_whole(x) and is_whole(y) and (b.in_index or not b.in_parallel):
         x, y = (element(v) if isinstance(v, Window) else v for v in (x, y))
-    if op in (ast.FloorDiv, ast.Mod) and (is_tile(x) or is_tile(y)):
+    if op in QUOTIENTS and (is_tile(x) or is_tile(y)):
         x, y = (v if (found := as_whole(v)) is None else found for v in (x, y))
     if is_tile(x) or is_tile(y):
         return _tile_arithmetic(b, op, as_tile(x, b.span(node)), as_tile(y, b.span(node)), node)
@@ -153,13 +155,11 @@ def _product(x: Any, y: Any, span: Span) -> MatMul:
 
 
 def _tile_arithmetic(b: Builder, op: type[Any], x: Any, y: Any, node: ast.AST) -> Any:
-    name = ARITHMETIC[op][0]
     if op is ast.Pow and getattr(y, "value", None) == 2.0:
         return Binary("mul", x, x, b.span(node))
-    if not name:
-        help = "of whole numbers x >> 2 is x // 4 and x & 3 is x % 4; of floats T.floor(x / y) is x // y"
-        raise b.error("tiles have +, -, *, /, **, &, |, ^, <<, >> and @; // and % are of indices", node, help)
-    return Binary(name, x, y, b.span(node))
+    if sign := QUOTIENTS.get(op):
+        return divided(sign, x, y, b.dtype_of, b.span(node))
+    return Binary(ARITHMETIC[op][0], x, y, b.span(node))
 
 
 def _unary(b: Builder, node: ast.UnaryOp) -> Any:

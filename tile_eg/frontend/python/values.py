@@ -270,9 +270,13 @@ def with_rank(r: Region, rank: int) -> Region:
 
 
 _NO_TYPE = (
-    (("mxfp", "float4", "fp4", "e2m1", "e1m2", "e8m0", "hifloat8"),
-     "floats of 4 bits, and blocks of floats with a scale of their own, are not supported",
-     'floats of 8 bits are on the 950: "float8_e4m3", "float8_e5m2"; scale their products by scales[i] * c[i, j] in T.Parallel'),
+    (("mxfp8", "e8m0"),
+     "blocks of floats with scales are no element type here, and their product (MmadMx, scales in L0A and L0B) is not there",
+     'on the 950 keep the floats in "float8_e4m3" and the scales in "uint8", and scale the product of each block: '
+     'c[i, j] += p[i, j] * T.exp2(T.cast(s[i], "float32") - 127)'),
+    (("mxfp", "float4", "fp4", "e2m1", "e1m2", "hifloat8"),
+     "floats of 4 bits, and those whose exponents vary in length, are not supported",
+     'floats of 8 bits are on the 950: "float8_e4m3", "float8_e5m2"; whole numbers of 4 bits ("int4") are on all chips'),
     (("float8", "fp8", "e4m3", "e5m2"), "no float of 8 bits has this name",
      'on the 950 there are "float8_e4m3" and "float8_e5m2"'),
     (("uint4",), "numbers of 4 bits have a sign here, as the chips' casts take them",

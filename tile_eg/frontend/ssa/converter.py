@@ -13,6 +13,7 @@ from typing import Any
 
 from tile_eg.errors import FollowUp, TileError, in_source, together
 from tile_eg.frontend.checks.parts import check_parts
+from tile_eg.frontend.hints import hint
 from tile_eg.frontend.index_text import index_text
 from tile_eg.frontend.liveness import Liveness, Names, assigned, buffer_shapes, mentioned
 from tile_eg.frontend.ranges import extremes, surely_equal
@@ -367,10 +368,11 @@ class Converter(Expressions):
             assert a is not None and b is not None
             if variable in ix.variables(b) or not surely_equal(a, b, self.tiles.ranges):
                 least, most = extremes(b, self.tiles.ranges)
+                padded = hint("pad(A[i, j], 0)", "T.copy(A[i, j], x, pad_value=0)", s.span)
                 change = f"{index_text(a)}, then {index_text(b)}" if a != b else f"{index_text(b)} is {least} to {most}"
                 raise TileError(
                     f"the valid {what} of `{name}` change from trip to trip of this loop: {change}", s.span,
-                    help="tiles whose tail differs cannot be combined element by element: choose a tile that divides the tensor",
+                    help=f"choose a tile that divides the tensor, or load a number for what lies beyond its end: {padded}",
                 )  # fmt: skip
 
     def initial(self, arg: Term, bound: Term | float | None, before: Term | None) -> Term:

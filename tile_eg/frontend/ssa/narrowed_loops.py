@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tile_eg.frontend.ssa.tiles import Tiles
+from tile_eg.frontend.ssa.tiles import Tiles, Unlike
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import Expr
 from tile_eg.ir.values import VERSIONS, Term, loops_in, made_of
@@ -47,10 +47,12 @@ class NarrowedLoops:
         if any(later.op in VERSIONS for later in nexts) or loops_in(nexts):
             return None
         later = self.later(number, states, asked)
+        first = {n: self.tiles.with_extents(states[n][0], *asked[n]) for n in asked if later}
+        if later is None or any(isinstance(t, Unlike) for t in first.values()):
+            return None
         read = (t for t in made_of((*later.values(),)) if t.op == "arg" and t.args[0] == number)
         if any(_valid(t) != asked.get(t.args[1]) for t in read):
             return None
-        first = {n: self.tiles.narrowed(states[n][0], *asked[n], None) for n in asked}
         new, before, variable = self.another(number)
         if any(before in ix.variables(e) for pair in asked.values() for e in pair):
             return None
@@ -59,13 +61,18 @@ class NarrowedLoops:
         again = tuple((first[n], renamed.term(later[n])) for n in order)
         return self.tiles.make(self.tiles.spans.get(loop), "loop", new, trips, again, stages), order
 
-    def later(self, number: int, states: tuple[tuple[Term, Term], ...], asked: dict[int, Extents]) -> dict[int, Term]:
-        """What a trip makes of the states that are asked for; those that these need as well are asked for then."""
+    def later(self, number: int, states: tuple[tuple[Term, Term], ...], asked: dict[int, Extents]) -> dict[int, Term] | None:
+        """What a trip makes of the states that are asked for; those that these need as well are asked for then. None where one
+        cannot be made so."""
         found: dict[int, Term] = {}
         self.tiles.narrowing[number] = asked
         try:
             while left := asked.keys() - found.keys():
-                found |= {n: self.tiles.narrowed(states[n][1], *asked[n], None) for n in sorted(left)}
+                for n in sorted(left):
+                    made = self.tiles.with_extents(states[n][1], *asked[n])
+                    if isinstance(made, Unlike):
+                        return None
+                    found[n] = made
         finally:
             del self.tiles.narrowing[number]
         return found

@@ -7,7 +7,7 @@ from typing import Any
 
 from tile_eg.errors import Span, TileError
 from tile_eg.frontend.ssa import outside
-from tile_eg.frontend.ssa.pieces import Window, can_be_taken, dense, taken
+from tile_eg.frontend.ssa.pieces import Window, aligned, can_be_taken, dense, taken
 from tile_eg.frontend.ssa.tiles import Tiles, valid_cols, valid_rows
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import Expr
@@ -47,7 +47,7 @@ def part(tiles: Tiles, t: Term, p: Part, name: str, span: Span | None) -> Term:
     if p == Part(ix.ZERO, ix.ZERO, t.rows, t.cols):
         return t
     if t in tiles.windows:
-        return outside.window(tiles, tiles.windows[t].part((p.row, p.col), (p.rows, p.cols), p.step), span)
+        return _of_window(tiles, t, p, name, span)
     again = lambda *args: tiles.make(span, t.op, *args, **p.shape(tiles, t))  # noqa: E731
     match t.op, t.args:
         case "load", (version, offset, stride):
@@ -71,6 +71,15 @@ def part(tiles: Tiles, t: Term, p: Part, name: str, span: Span | None) -> Term:
         f"a part of `{name}` is not supported here: a loop, a product or a reduction has made it", span,
         help="keep its halves in buffers of their own, or take parts of what was loaded or computed from that element by element",
     )  # fmt: skip
+
+
+def _of_window(tiles: Tiles, t: Term, p: Part, name: str, span: Span | None) -> Term:
+    """A window of the tensor; where others have its columns and other rows, a part of one that has all rows."""
+    if (name, p.col) in tiles.shared and p.step == 1 and p.rows < t.rows:
+        columns = outside.window(tiles, tiles.windows[t].part((ix.ZERO, p.col), (t.rows, p.cols), 1), span)
+        if dense(columns) and aligned(p.row * p.cols, columns):
+            return taken(tiles, columns, Window(p.row, ix.ZERO, p.rows, p.cols), name, span)
+    return outside.window(tiles, tiles.windows[t].part((p.row, p.col), (p.rows, p.cols), p.step), span)
 
 
 def _scalar(tiles: Tiles, s: Term, p: Part, name: str, span: Span | None) -> Term:

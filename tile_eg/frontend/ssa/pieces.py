@@ -13,7 +13,7 @@ import numpy as np
 
 from tile_eg.errors import Span, TileError
 from tile_eg.frontend.ssa.positions import EXACT, Place, Position
-from tile_eg.frontend.ssa.tiles import Tiles, valid_cols, valid_rows
+from tile_eg.frontend.ssa.tiles import Tiles, Unlike, valid_cols, valid_rows
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import Expr
 from tile_eg.ir.values import Term
@@ -201,23 +201,19 @@ def of_one_depth(tiles: Tiles, a: tuple[Term, bool], b: tuple[Term, bool], span:
     kx, ky = (valid_rows(t) if rows else valid_cols(t) for t, rows in (a, b))
     if kx == ky:
         return x, y
-    if ky.value == (y.rows if other else y.cols) and not _may_end(tiles, b, kx, span):
+    if ky.value == (y.rows if other else y.cols) and not _may_end(tiles, b, kx):
         return padded(tiles, x, 0.0, span), y
-    if kx.value == (x.rows if down else x.cols) and not _may_end(tiles, a, ky, span):
+    if kx.value == (x.rows if down else x.cols) and not _may_end(tiles, a, ky):
         return x, padded(tiles, y, 0.0, span)
     return x, y
 
 
-def _may_end(tiles: Tiles, operand: tuple[Term, bool], depth: Expr, span: Span | None) -> bool:
+def _may_end(tiles: Tiles, operand: tuple[Term, bool], depth: Expr) -> bool:
     """Whether an operand of a product may be made of operands that end at a depth."""
     t, rows = operand
     if t.op in MADE_OF_PARTS:
         return False
-    try:
-        tiles.narrowed(t, depth if rows else None, None if rows else depth, span)
-    except TileError:
-        return False
-    return True
+    return not isinstance(tiles.with_extents(t, depth if rows else None, None if rows else depth), Unlike)
 
 
 def gathered_bytes(t: Term, name: str, span: Span | None) -> int:

@@ -15,6 +15,7 @@ from tile_eg.frontend.ssa import by_position, outside, pieces
 from tile_eg.frontend.ssa.branches import as_choices
 from tile_eg.frontend.ssa.extents import inside, smaller
 from tile_eg.frontend.ssa.parts import Part, part
+from tile_eg.frontend.ssa.row_windows import shared_columns
 from tile_eg.frontend.ssa.tiles import Tiles, Window, tile_shape, valid_cols, valid_rows
 from tile_eg.frontend.windows import lies_across
 from tile_eg.ir import index as ix
@@ -53,7 +54,7 @@ class Regions:
         self.tensors = {t.name: t for t in kernel.tensors}
         self.buffers: dict[str, kn.Alloc] = {}
         self.blocks = prod(e for _, e in kernel.grid)
-        self.tiles = Tiles(ranges={BLOCK: (0, self.blocks - 1)})
+        self.tiles = Tiles(ranges={BLOCK: (0, self.blocks - 1)}, shared=shared_columns(kernel.body))
         self.indices = grid_variables(kernel.grid)
         self.env: Env = {}
         self.rows = 1
@@ -177,16 +178,16 @@ class Regions:
         valid so far, so much of it is stored: of a product by way of a tile in UB, as L0C holds as many rows as were made."""
         t = self.tiles
         value = t.as_laid(value)
-        try:
-            return t.narrowed(value, rows, cols, span)
-        except TileError:
-            product = any(x.op == "matmul" for x in made_of((value,)))
-            reaches = ((rows, valid_rows(value), value.rows), (cols, valid_cols(value), value.cols))
-            apart = any(has not in (wanted, ix.const(size)) or (product and has.value != size) for wanted, has, size in reaches)
-            if apart and (product or value.op not in STORED_IN_PART):
-                raise
-            value = pieces.copied(t, value, span) if product else value
-            return t.make(span, value.op, *value.args, like=value, vrows=rows, vcols=cols)
+        product = any(x.op == "matmul" for x in made_of((value,)))
+        found = t.with_extents(value, rows, cols)
+        if isinstance(found, Term):
+            return found
+        reaches = ((rows, valid_rows(value), value.rows), (cols, valid_cols(value), value.cols))
+        apart = any(has not in (wanted, ix.const(size)) or (product and has.value != size) for wanted, has, size in reaches)
+        if apart and (product or value.op not in STORED_IN_PART):
+            raise found.error(span)
+        value = pieces.copied(t, value, span) if product else value
+        return t.make(span, value.op, *value.args, like=value, vrows=rows, vcols=cols)
 
     def window(self, r: kn.Region) -> Window:
         self.there, self.rows = [], max((e or 1 for e in r.extents), default=1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from tile_eg.errors import Span, TileError
 from tile_eg.frontend.hints import hint
@@ -48,6 +48,18 @@ class Window:
     vcols: Expr
 
 
+class Unlike(NamedTuple):
+    """The valid rows and columns of a value that cannot be made with fewer, and those that were wanted."""
+
+    has: tuple[Expr, Expr]
+    wanted: tuple[Expr, Expr]
+
+    def error(self, span: Span | None) -> TileError:
+        have, want = (" x ".join(map(index_text, pair)) for pair in self)
+        help = "a value that a loop has accumulated ends where its tensors end; give them the same sizes"
+        return TileError(f"{have} valid elements meet a window of {want}: not supported yet", span, help=help)
+
+
 @dataclass
 class Tiles:
     """`ranges` holds the interval of the block index and of each loop variable that is open, `within` what holds in the trips
@@ -56,8 +68,9 @@ class Tiles:
     `extents` are the varying extents that were met, each in the form in which it came first. `turned` are transposed tiles, each
     with the tile that it is of: a product takes that one, anything else what `laid` makes of it. `windows` are tiles that may
     reach beyond their tensor, each with its window (`outside.Padded`): windows are taken of the tensor, anything else takes what
-    `laid` makes. `named` are the buffers and scopes of terms. Of loops that are `narrowing` the states are noted that are asked
-    for with fewer elements; `narrowed_result` makes such a state of a loop.
+    `laid` makes; those of the columns in `shared` are parts of one window with all rows. `named` are the buffers and scopes of
+    terms. Of loops that are `narrowing` the states are noted that are asked for with fewer elements; `narrowed_result` makes such
+    a state of a loop.
     """
 
     builder: Builder = field(default_factory=Builder)
@@ -71,6 +84,7 @@ class Tiles:
     narrowing: dict[int, dict[int, tuple[Expr, Expr]]] = field(default_factory=dict)
     narrowed_result: Callable[[Term, tuple[Expr, Expr]], Term | None] = lambda x, extents: None
     windows: dict[Term, Any] = field(default_factory=dict)
+    shared: frozenset[tuple[str, Expr]] = frozenset()
 
     def make(self, span: Span | None, op: str, *args: object, like: Term | None = None, **shape: object) -> Term:
         """A term; `like` gives its shape and valid extents, and its dtype where none is named."""
@@ -276,38 +290,45 @@ class Tiles:
         return made
 
     def narrowed(self, x: Term, vrows: Expr | None, vcols: Expr | None, span: Span | None) -> Term:
-        """x with fewer valid rows or columns (None: as they are), made of operands that are valid no further themselves."""
+        """x with fewer valid rows or columns (None: as they are). TileError where it cannot be made with so many."""
+        found = self.with_extents(x, vrows, vcols)
+        if isinstance(found, Unlike):
+            raise found.error(span)
+        return found
+
+    def with_extents(self, x: Term, vrows: Expr | None, vcols: Expr | None) -> Term | Unlike:
+        """x with so many valid rows and columns (None: as they are), made of operands that are valid no further themselves;
+        or which of those cannot be made with fewer."""
         rows, cols = vrows or valid_rows(x), vcols or valid_cols(x)
         if (rows, cols) == (x.vrows, x.vcols):
             return x
         x = self.as_laid(x)
-        again = lambda *args: self.alike_named(  # noqa: E731
-            x, self.make(self.spans.get(x), x.op, *args, like=x, vrows=rows, vcols=cols)
-        )
         match x.op, x.args:
             case "arg", (loop, k) if loop in self.narrowing and self.narrowing[loop].setdefault(k, (rows, cols)) == (rows, cols):
-                return again(*x.args)
+                wanted: list[tuple[Any, Any, Any]] = [(a, None, None) for a in x.args]
             case "proj", _ if (found := self.narrowed_result(x, (rows, cols))) is not None:
                 return found
             case ("load" | "fill" | "nest" | "put" | "piece" | "whole", _):
-                return again(*x.args)
+                wanted = [(a, None, None) for a in x.args]
             case "choose_bits", (bits, *pair):
-                return again(self.narrowed(bits, rows, None, span), *(self.narrowed(a, rows, cols, span) for a in pair))
+                wanted = [(bits, rows, None), *((a, rows, cols) for a in pair)]
             case ("unary" | "binary" | "cast" | "choose" | "choose_at", _):
-                return again(*(self.narrowed(a, rows, cols, span) if isinstance(a, Term) else a for a in x.args))
+                wanted = [(a, rows, cols) for a in x.args]
             case "bcast", (axis, v):
-                return again(axis, self.narrowed(v, None, rows if axis == 1 else cols, span))
+                wanted = [(axis, None, None), (v, None, rows if axis == 1 else cols)]
             case "reduce", (axis, name, v):
-                kept = (cols, None) if axis == 1 else (None, cols)
-                return again(axis, name, self.narrowed(v, kept[0], kept[1], span))
+                wanted = [(axis, None, None), (name, None, None), (v, *((cols, None) if axis == 1 else (None, cols)))]
             case "matmul", (a, b, ta, tb):
-                a = self.narrowed(a, None if ta else rows, rows if ta else None, span)
-                return again(a, self.narrowed(b, cols if tb else None, None if tb else cols, span), ta, tb)
-        have, want = (" x ".join(map(index_text, pair)) for pair in ((valid_rows(x), valid_cols(x)), (rows, cols)))
-        raise TileError(
-            f"{have} valid elements meet a window of {want}: not supported yet", span,
-            help="a value that a loop has accumulated ends where its tensors end; give them the same sizes",
-        )  # fmt: skip
+                of_a, of_b = (None, rows) if ta else (rows, None), (cols, None) if tb else (None, cols)
+                wanted = [(a, *of_a), (b, *of_b), (ta, None, None), (tb, None, None)]
+            case _:
+                return Unlike((valid_rows(x), valid_cols(x)), (rows, cols))
+        args = []
+        for arg, r, c in wanted:
+            args.append(self.with_extents(arg, r, c) if isinstance(arg, Term) and (r or c) else arg)
+            if isinstance(args[-1], Unlike):
+                return args[-1]
+        return self.alike_named(x, self.make(self.spans.get(x), x.op, *args, like=x, vrows=rows, vcols=cols))
 
 
 def valid_rows(x: Term) -> Expr:

@@ -13,6 +13,7 @@ from tile_eg.frontend.index_text import index_text
 from tile_eg.frontend.scalars import Scalar, is_scalar
 from tile_eg.frontend.text.scope import Scope
 from tile_eg.frontend.text.syntax import Node, span_of
+from tile_eg.frontend.whole_quotients import divided
 from tile_eg.frontend.windows import OpenWindow, known_shape, length, may_vary
 from tile_eg.ir import index as ix
 from tile_eg.ir import kernel as kn
@@ -152,7 +153,8 @@ class Expressions:
         if is_scalar(x) and is_scalar(y) and not (self.numbers and sc.leaves_integers(str(op), x, y)):
             return sc.arithmetic(str(op), x, y, self.span(node))
         if op not in BINARY:
-            raise TileError(f"`{op}` works on sizes and indices, not on tiles", self.span(node))
+            types = lambda name: self.scope.arrays[name].dtype  # noqa: E731
+            return divided(str(op), self.tile(left), self.tile(right), types, self.span(node))
         return kn.Binary(BINARY[op], self.tile(left), self.tile(right), self.span(node))
 
     def _product(self, left: Node, right: Node, span: kn.Span) -> kn.MatMul:

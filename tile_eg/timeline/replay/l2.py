@@ -50,14 +50,17 @@ class Turns:
 
 @dataclass(frozen=True)
 class Traffic:
-    """What one launch moves: the share of each place's reads that comes from HBM, and HBM's bytes (read, written) by phase.
+    """What one launch moves: the share of each place's reads that comes from HBM, HBM's bytes (read, written) by phase, and which
+    part of them leaves L2 out (`past`).
 
     A phase lies between two meetings of all cores. `sharing` says how many of the cores that start together read one place at the
-    same turn, where they are several, `working` how many of the blocks side by side copy at a time, on average, by phase.
+    same turn, where they are several, as long as they have stored no result; `working` how many of the blocks side by side copy
+    at a time, on average, by phase.
     """
 
     missed: Mapping[Where, float]
     hbm: Sequence[tuple[float, float]]
+    past: Sequence[float]
     sharing: Mapping[Read, int]
     working: Sequence[float]
 
@@ -166,18 +169,26 @@ class _Order:
         turns: defaultdict[tuple[int, int], int] = defaultdict(int)
         readers: defaultdict[Read, set[tuple[int, str]]] = defaultdict(set)
         found: list[tuple[tuple[int, int, int, int], Row]] = []
+        results, apart = _results(rows), set[tuple[int, int]]()
         for row in rows:
             at = cores[row.block, row.core]
             if in_gm(row) and row.bytes > 0:
                 found.append(((row.block // at_once, at.phase, turns[row.block, at.phase], row.block), row))
                 turns[row.block, at.phase] += 1
-                if row.path.startswith("GM->") and row.block < at_once:
+                if row.tensor in results:
+                    apart.add((row.block, at.phase))
+                if row.path.startswith("GM->") and row.block < at_once and (row.block, at.phase) not in apart:
                     readers[_read_of(row, at)].add((row.block, row.core))
             at.after(row)
         found.sort(key=lambda item: item[0])
         self.copies = [(key[1], row) for key, row in found]
         self.sharing = {read: len(them) for read, them in readers.items() if len(them) > 1}
         self.working = [_mean(turns, at_once, phase) for phase in range(1 + max((at.phase for at in cores.values()), default=0))]
+
+
+def _results(rows: Sequence[Row]) -> set[str]:
+    """The tensors that are written and not read: what blocks store there are their results."""
+    return {r.tensor for r in rows if r.path.endswith("->GM")} - {r.tensor for r in rows if r.path.startswith("GM->")}
 
 
 def _mean(turns: Mapping[tuple[int, int], int], at_once: int, phase: int) -> float:
@@ -203,7 +214,15 @@ class L2:
         moved: list[list[float]] = [[0.0, 0.0] for _ in order.working]
         read: defaultdict[Where, float] = defaultdict(float)
         missed: defaultdict[Where, float] = defaultdict(float)
+        past = [0.0] * len(moved)
         for phase, row in order.copies:
+            if row.past_l2:
+                writes = row.path.endswith("->GM")
+                moved[phase][writes] += row.bytes
+                past[phase] += row.bytes
+                place = row.tensor, row.line, phase
+                read[place], missed[place] = read[place] + row.bytes, missed[place] + row.bytes
+                continue
             if row.path.endswith("->GM"):
                 self._write(row, phase, moved)
                 continue
@@ -214,7 +233,8 @@ class L2:
             missed[place] += new
         self._end(moved)
         shares = {place: min(1.0, missed[place] / n) for place, n in read.items()}
-        return Traffic(shares, [(r, w) for r, w in moved], order.sharing, order.working)
+        parts = [n / (r + w) if n else 0.0 for n, (r, w) in zip(past, moved, strict=True)]
+        return Traffic(shares, [(r, w) for r, w in moved], parts, order.sharing, order.working)
 
     def _read(self, row: Row, moved: list[list[float]]) -> float:
         """The bytes of it that come from HBM."""

@@ -20,6 +20,7 @@ from tile_eg.timeline.replay.prices import RanPrices
 from tile_eg.timeline.replay.row import Row
 from tile_eg.timeline.replay.steps import add_rows
 from tile_eg.timeline.result import Timeline
+from tile_eg.timeline.reuse import mixed_rate
 
 LAUNCH = "launch"
 TYPES = ("AIC_ONLY", "AIV_ONLY", "MIX_AIC_1_1", "MIX_AIC_1_2")
@@ -160,8 +161,9 @@ class _Timer:
 
     def _hbm(self) -> list[float]:
         """Cycles that HBM needs in each phase."""
-        shared, clock = self.chip.shared, self.chip.clock_mhz * 1e6
-        return [(r + w) / (shared.hbm_mixed if w else shared.hbm_read) * clock for r, w in self.traffic.hbm]
+        read, clock = self.chip.shared.hbm_read, self.chip.clock_mhz * 1e6
+        moved = zip(self.traffic.hbm, self.traffic.past, strict=True)
+        return [(r + w) / (mixed_rate(self.chip, past) if w else read) * clock for (r, w), past in moved]
 
     def _waits_for_hbm(self, times: Mapping[int, tuple[Block, dict[str, list[float]]]]) -> float:
         """Cycles by which all cores come late to their meetings because HBM brings less than they ask for."""

@@ -50,7 +50,10 @@ class RanPrices:
 
     def __init__(self, chip: Chip, cores: Mapping[str, float], traffic: Traffic, *, in_step: bool) -> None:
         self.chip, self.cores, self.traffic, self.in_step = chip, cores, traffic, in_step
-        self.chips = [with_reads(chip, read / (read + written) if read and written else 1.0) for read, written in traffic.hbm]
+        self.chips = [
+            with_reads(chip, read / (read + written) if read and written else 1.0, past)
+            for (read, written), past in zip(traffic.hbm, traffic.past, strict=True)
+        ]
         self.known: dict[int, Price] = {}
         self.kept: list[Instr] = []
         self.unknown: dict[str, tuple[str, set[int]]] = {}
@@ -115,7 +118,9 @@ class RanPrices:
             sixteenths, element = -(-row.bytes // 16), element or 4
         cost = self._cost(row, element)
         whole = -(-sixteenths // 16)
+        in_the_way, conflict = divmod(conflict, 256)
         slope = cost.free + (cost.slope - cost.free) * conflict / 16
+        slope = max(slope, cost.free + self.chip.vector.read_write * in_the_way / 16)
         if counted:
             tail = self.chip.vector.counter_tail if sixteenths % 16 and whole > 1 else 0.0
             busy = max(cost.floor, slope * whole) + tail

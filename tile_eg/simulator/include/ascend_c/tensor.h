@@ -89,8 +89,11 @@ public:
     T operator()(uint64_t index) const { return GetValue(index); }
     T* GetPhyAddr(uint64_t offset = 0) const { return reinterpret_cast<T*>(tile_sim::gm_pointer(at_.address)) + offset; }
     template <CacheRwMode rw = CacheRwMode::RW>
-    void SetL2CacheHint(CacheMode) const
+    void SetL2CacheHint(CacheMode mode)
     {
+        const bool past = mode == CacheMode::CACHE_MODE_DISABLE;
+        if (rw != CacheRwMode::WRITE) at_.read_past_l2 = past;
+        if (rw != CacheRwMode::READ) at_.written_past_l2 = past;
     }
     uint64_t GetSize() const { return uint64_t(at_.end - at_.address) / sizeof(T); }
     const tile_sim::Operand& operand() const { return at_; }

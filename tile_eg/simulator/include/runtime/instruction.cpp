@@ -68,11 +68,13 @@ void Instruction::counts(const char* path, int64_t bytes)
 
 void Instruction::reads(const Operand& at, int64_t offset, int64_t bytes, Poison poison)
 {
+    past_l2_ |= at.read_past_l2;
     add(reads_, at, offset, bytes, poison);
 }
 void Instruction::writes(const Operand& at, int64_t offset, int64_t bytes)
 {
     if (at.space != Space::GM && at.begin >= 0) event_.written = {at.begin, at.end};
+    past_l2_ |= at.written_past_l2;
     add(writes_, at, offset, bytes, Poison::carry);
 }
 

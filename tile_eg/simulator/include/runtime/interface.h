@@ -47,6 +47,7 @@ struct Operand {
     int64_t end = 0;
     int64_t begin = -1;
     int core = -1;
+    bool read_past_l2 = false, written_past_l2 = false;  // of GM: SetL2CacheHint
 };
 
 // Which elements of a vector instruction take part. `count` >= 0: the first `count`, contiguous. Otherwise, with strides in

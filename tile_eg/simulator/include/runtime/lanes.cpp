@@ -115,6 +115,27 @@ int64_t conflicts(const Lanes& lanes, const VectorSide* sides, int operands, boo
     return meeting * 16 / rounds;
 }
 
+// Whether what is written in round `r` is in the way of a source: some of its 8 blocks of 32 bytes lie in banks that are read then.
+// A bank is a number of 32 bytes modulo 512 in one of UB's 64 KB. Where the first blocks share theirs the hardware writes a round
+// later, to the banks that nobody reads (asc-devkit, bank_conflict_ub, scenarios 4 to 6).
+bool in_the_way(const VectorSide* sides, int operands, int64_t r)
+{
+    const auto at = [&](int o) { return sides[o].at.address + r * sides[o].stride.repeat * 32; };
+    for (int o = 1; o < operands; ++o) {
+        const int64_t apart = (at(0) - at(o)) % 512 / 32;
+        if (at(0) / 65536 == at(o) / 65536 && apart % 8) return true;
+    }
+    return false;
+}
+
+int64_t writes_in_the_way(const Lanes& lanes, const VectorSide* sides, int operands)
+{
+    const int64_t rounds = lanes.count >= 0 ? 1 : std::max<int64_t>(1, lanes.repeat);
+    int64_t meeting = 0;
+    for (int64_t r = 0; r < rounds; ++r) meeting += in_the_way(sides, operands, r);
+    return meeting * 16 / rounds;
+}
+
 }  // namespace
 
 VectorInstruction::VectorInstruction(const char* name, int line, const Lanes& lanes, const VectorSide* sides, int operands,
@@ -138,7 +159,8 @@ VectorInstruction::VectorInstruction(const char* name, int line, const Lanes& la
     unwritten_ = unwritten_results(operands, reads_dst);
     instruction_.check();
     instruction_.sized(repeats_of(lanes, sides, operands), widest(sides, operands),
-                       conflicts(lanes, sides, operands, reads_dst), lanes.count >= 0);
+                       conflicts(lanes, sides, operands, reads_dst) + 256 * writes_in_the_way(lanes, sides, operands),
+                       lanes.count >= 0);
     instruction_.counts("vector", bytes);
 }
 

@@ -180,6 +180,7 @@ struct TraceRow {
     int64_t offset = 0;                 // where in that tensor, in bytes
     std::array<int64_t, 4> sizes{};     // findings.py, TraceRow
     std::vector<Touched> touched{};
+    bool past_l2 = false;
 };
 
 struct Settings {
@@ -373,6 +374,7 @@ private:
 
     Event event_;
     std::array<int64_t, 4> sizes_{};
+    bool past_l2_ = false;
     std::vector<Meeting> meetings_;
     static std::vector<Span> reads_, writes_, rewrites_;  // one instruction is on its way at a time
     uint32_t rewritten_by_ = 0;

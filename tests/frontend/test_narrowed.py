@@ -1,0 +1,30 @@
+"""Whether a value can be made with fewer valid elements is asked, and nothing is tried for it."""
+
+from __future__ import annotations
+
+import pytest
+
+from tile_eg.errors import TileError
+from tile_eg.frontend.ssa.tiles import Tiles, Unlike
+from tile_eg.ir.index import const
+from tile_eg.ir.values import Term
+from tile_eg.ops.types import F32
+
+TILES = Tiles()
+HALF = TILES.fill(0.5, (8, 16), F32, None)
+STATE = TILES.make(None, "arg", 1, 0, rows=8, cols=16, dtype=F32, vrows=const(8), vcols=const(16))
+
+
+def test_what_is_made_of_operands_that_may_end_earlier_does() -> None:
+    made = TILES.with_extents(TILES.binary("add", HALF, HALF, None), const(4), None)
+    assert isinstance(made, Term) and made.vrows == const(4)
+
+
+def test_what_a_loop_holds_does_not_and_says_which_extents_differ() -> None:
+    found = TILES.with_extents(TILES.binary("add", HALF, STATE, None), const(4), None)
+    assert found == Unlike((const(8), const(16)), (const(4), const(16)))
+
+
+def test_who_needs_it_gets_the_error() -> None:
+    with pytest.raises(TileError, match="8 x 16 valid elements meet a window of 4 x 16"):
+        TILES.narrowed(STATE, const(4), None, None)

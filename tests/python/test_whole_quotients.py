@@ -1,0 +1,83 @@
+"""Whole numbers divided element by element, rounded down as Python and NumPy do."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+
+import tile_eg
+from tests.python.written import prim_func
+from tile_eg.errors import TileError
+from tile_eg.frontend.text import load_text
+from tile_eg.search.compiler import lower
+
+KERNEL = """
+@T.prim_func
+def f(
+    X: T.Tensor((100,), "{dtype}"), Y: T.Tensor((100,), "{dtype}"), Q: T.Tensor((100,), "{dtype}"), R: T.Tensor((100,), "{dtype}")
+):
+    with T.Kernel(1, is_npu=True) as (cid, vid):
+        x = T.alloc_ub((128,), "{dtype}")
+        y = T.alloc_ub((128,), "{dtype}")
+        q = T.alloc_ub((128,), "{dtype}")
+        r = T.alloc_ub((128,), "{dtype}")
+        T.copy(X[0], x)
+        T.copy(Y[0], y)
+        {kept}
+        for i in T.Parallel(128):
+            q[i] = x[i] // {by}
+            r[i] = x[i] % {by}
+        {kept}
+        T.copy(q, Q[0])
+        T.copy(r, R[0])
+"""
+
+
+def numbers(dtype: str) -> tuple[np.ndarray, np.ndarray]:
+    """Numbers of the whole range, exact multiples and extremes among them; no divisor is 0."""
+    random, of = np.random.default_rng(0), np.iinfo(dtype)
+    x, y = (random.integers(of.min, of.max, 100, dtype=dtype, endpoint=True) for _ in range(2))
+    y[::3] = random.integers(1, 12, 34)
+    y[y == 0] = 1
+    x[:6], y[:6] = [of.max, of.min, 0, 1, 5, of.max], [1, 2, 5, of.max, 5, of.max]
+    x[50:60] = np.arange(-5 if of.min else 0, 5 if of.min else 10) * 7
+    return x, y
+
+
+def divided(dtype: str, by: int | None, kept: bool) -> None:
+    x, y = numbers(dtype)
+    text = KERNEL.format(dtype=dtype, by=by or "y[i]", kept="T.barrier_all()" if kept else "pass")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        kernel = tile_eg.compile(prim_func(text), out_idx=[2, 3], pass_configs={"tl.ascend_auto_sync": True})
+        q, r = kernel(x, y)
+    divisor = np.array(by, dtype) if by else y
+    np.testing.assert_array_equal(q, x // divisor)
+    np.testing.assert_array_equal(r, x % divisor)
+
+
+OF_TYPES = [("int32", None), ("int32", -3), ("int16", 7), ("int8", -3), ("uint16", None), ("uint8", 8)]
+
+
+@pytest.mark.parametrize(("dtype", "by"), OF_TYPES)
+def test_whole_numbers_are_divided(dtype: str, by: int | None) -> None:
+    divided(dtype, by, kept=False)
+
+
+@pytest.mark.parametrize(("dtype", "by"), [("int32", None), ("int16", 7), ("int32", 8)])
+def test_so_they_are_in_a_kept_kernel(dtype: str, by: int | None) -> None:
+    divided(dtype, by, kept=True)
+
+
+def test_tiles_of_a_text_are_divided() -> None:
+    text = "kernel k(X: i32[8, 64]) -> Y: i32[8, 64] { shared x: i32[8, 64] x = X[0, 0] x = x // 12 + x % 5 Y[0, 0] = x }"
+    x = np.random.default_rng(0).integers(-(2**31), 2**31, (8, 64)).astype(np.int32)
+    np.testing.assert_array_equal(lower(load_text(text).instantiate()).run({"X": x})["Y"], x // 12 + x % 5)
+
+
+def test_floats_are_not_divided_so() -> None:
+    text = "kernel k(X: f32[8, 64]) -> Y: f32[8, 64] { shared x: f32[8, 64] x = X[0, 0] x = x // 3 Y[0, 0] = x }"
+    with pytest.raises(TileError, match="`//` divides whole numbers, both of one type"):
+        load_text(text).instantiate()

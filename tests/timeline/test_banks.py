@@ -1,0 +1,106 @@
+"""Banks of UB and copies that leave L2 out, as they ran: the scenarios of the vendor's own samples."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+import pytest
+
+from benchmarks.validate.vector import add
+from tile_eg.chips import load_chip
+from tile_eg.emit.ascend_c import kernel_text
+from tile_eg.simulator.run import Simulation, simulate
+from tile_eg.timeline.engine import run
+from tile_eg.timeline.replay.launches import timed_launches
+
+CHIP = load_chip()
+
+ADDS = """#include "kernel_operator.h"
+using namespace AscendC;
+extern "C" __global__ __aicore__ void adds(GM_ADDR whichAddress, GM_ADDR yAddress, GM_ADDR workspace) {
+    KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_AIV_ONLY);
+    GlobalTensor<int32_t> which;
+    which.SetGlobalBuffer((__gm__ int32_t*)whichAddress);
+    GlobalTensor<float> y;
+    y.SetGlobalBuffer((__gm__ float*)yAddress);
+    y.SetL2CacheHint(which.GetValue(3) ? CacheMode::CACHE_MODE_DISABLE : CacheMode::CACHE_MODE_NORMAL);
+    TPipe pipe;
+    TBuf<TPosition::VECCALC> memory;
+    pipe.InitBuffer(memory, 170000);
+    LocalTensor<float> first = memory.GetWithOffset<float>(4096, which.GetValue(0));
+    LocalTensor<float> second = memory.GetWithOffset<float>(4096, which.GetValue(1));
+    LocalTensor<float> sum = memory.GetWithOffset<float>(4096, which.GetValue(2));
+    Duplicate(first, 1.0f, 4096);
+    Duplicate(second, 2.0f, 4096);
+    PipeBarrier<PIPE_V>();
+    for (int i = 0; i < 100; ++i) { Add(sum, first, second, 4096); PipeBarrier<PIPE_V>(); }
+    SetFlag<HardEvent::V_MTE3>(0);
+    WaitFlag<HardEvent::V_MTE3>(0);
+    DataCopy(y, sum, 4096);
+}
+"""
+
+
+@cache
+def ran(*which: int) -> Simulation:
+    done = simulate(
+        ADDS, "adds", [np.array([*which, 0, 0, 0, 0, 0][:8], np.int32), np.zeros(4096, np.float32)], kernel_type="AIV_ONLY",
+        launch=1, workspace=0, outputs=[1], trace=True,
+    )  # fmt: skip
+    assert done.ok, done.findings
+    return done
+
+
+def each_add(*at: int) -> float:
+    """Cycles on its pipe of an addition of 64 repeats, back to back."""
+    busy = timed_launches(ran(*at, 0).trace, CHIP)[0].timeline.busy["AIV", "V"]
+    return (busy - 2 * 64) / 100
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("at", "repeat"),
+    [
+        ((0, 0x10100, 0x20000), 1.0), ((0, 0x4000, 0x10000), 2.0), ((0, 0x10000, 0x14100), 2.0),
+        ((0, 0x10100, 0x4000), 1.0), ((0, 0x10100, 0x4020), 1.8), ((0, 0x10100, 0x10100), 1.0),
+    ],
+    ids=["none", "one bank read twice", "one group read twice", "written later", "in the way", "in place"],
+)  # fmt: skip
+def test_an_addition_takes_what_its_addresses_ask_for(at: tuple[int, int, int], repeat: float) -> None:
+    assert each_add(*at) == pytest.approx(64 * repeat, rel=0.01)
+
+
+def test_a_program_s_addresses_ask_for_the_same() -> None:
+    p = add(1 << 16, 4096, 1, conflict=False)
+    apart, in_the_way = (
+        replace(p, buffers=tuple(replace(b, addresses=(at[b.name],)) for b in p.buffers))
+        for at in ({"x": 0, "y": 0x10100, "z": 0x4000}, {"x": 0, "y": 0x10100, "z": 0x4020})
+    )
+    busy = [run(q, CHIP).busy["AIV", "V"] for q in (apart, in_the_way)]
+    assert busy[1] == pytest.approx(1.8 * busy[0], rel=0.01)
+
+
+@pytest.mark.slow
+def test_a_hint_leaves_l2_out() -> None:
+    cached, past = (next(r for r in ran(0, 0x10100, 0x20000, hint).trace if r.path == "UB->GM") for hint in (0, 1))
+    assert (cached.past_l2, past.past_l2) == (False, True)
+
+
+@pytest.mark.parametrize("bypass", [False, True])
+def test_what_leaves_l2_out_moves_at_the_rate_of_hbm_alone(bypass: bool) -> None:
+    rate = CHIP.shared.hbm_bypass if bypass else CHIP.shared.hbm_mixed
+    size = 1 << 26
+    assert run(add(size, 16384, 48, 2, bypass=bypass), CHIP).hbm_cycles == pytest.approx(6 * size / rate * CHIP.clock_mhz * 1e6)
+
+
+def test_what_leaves_l2_out_is_not_found_there() -> None:
+    p = add(1 << 20, 4096, 48)
+    again = replace(p, vector=(*p.vector, *p.vector))
+    past = replace(again, tensors=tuple(replace(t, past_l2=True) for t in again.tensors))
+    assert run(past, CHIP).hbm_cycles > run(again, CHIP).hbm_cycles * CHIP.shared.hbm_mixed / CHIP.shared.hbm_bypass
+
+
+def test_a_tensor_that_leaves_l2_out_says_so_in_the_text() -> None:
+    assert kernel_text(add(1 << 20, 4096, 48, bypass=True)).count("CACHE_MODE_DISABLE") == 3

@@ -1,0 +1,85 @@
+"""Quotients and remainders of whole numbers, element by element, as those of Python: rounded down, the remainder with the sign of
+the divisor. By 0 they are some number."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tile_eg.errors import Span, TileError
+from tile_eg.ir import kernel as kn
+from tile_eg.ir.kernel import TileExpr
+from tile_eg.ops.types import F32, I32, U32, DType
+
+
+def divided(sign: str, x: TileExpr, y: TileExpr, dtype_of: Callable[[str], DType | None], span: Span) -> TileExpr:
+    """x // y or x % y. TileError where they are no whole numbers that are divided."""
+    found = {d for e in (x, y) if (d := _dtype(e, dtype_of)) is not None}
+    dtype = found.pop() if len(found) == 1 else None
+    if dtype is None or not dtype.whole:
+        help = "of floats T.floor(x / y) is x // y, in .tile floor(x / y); x - T.floor(x / y) * y is x % y"
+        raise TileError(f"`{sign}` divides whole numbers, both of one type", span, help=help)
+    power = _power_of_two(y)
+    if power is not None:
+        left = kn.Binary("shr", x, kn.Number(float(power)), span) if power else x
+        return left if sign == "//" else kn.Binary("and", x, kn.Number(2.0**power - 1), span)
+    if dtype == U32:
+        raise TileError(f"`{sign}` of u32 is by a power of two", span, help="cast to int32 where the numbers are below 2^31")
+    quotient, rest = _long(x, y, span) if dtype == I32 else _short(x, y, dtype, span)
+    return quotient if sign == "//" else rest
+
+
+def _dtype(e: TileExpr, dtype_of: Callable[[str], DType | None]) -> DType | None:
+    """The element type of an expression; None of a number."""
+    if isinstance(e, kn.Region):
+        return dtype_of(e.name)
+    if isinstance(e, kn.Cast | kn.Bytes):
+        return e.dtype
+    parts = (getattr(e, n) for n in ("x", "y") if hasattr(e, n))
+    return next((d for part in parts if (d := _dtype(part, dtype_of)) is not None), None)
+
+
+def _power_of_two(y: TileExpr) -> int | None:
+    """The exponent, where a number is a power of two."""
+    n = int(y.value) if isinstance(y, kn.Number) and y.value > 0 and y.value.is_integer() else 0
+    return n.bit_length() - 1 if n and n & (n - 1) == 0 else None
+
+
+def _short(x: TileExpr, y: TileExpr, dtype: DType, span: Span) -> tuple[TileExpr, TileExpr]:
+    """Of up to 16 bits: no quotient lies as near to a whole number as f32 rounds, and all products are exact in it. A number may
+    divide as its reciprocal: half of one more keeps whole quotients away from where that rounds."""
+    a, b = _float(x, span), _float(y, span)
+    more = kn.Binary("add", a, kn.Number(0.5 if y.value > 0 else -0.5), span) if isinstance(y, kn.Number) else a
+    down = _down(more, b, span)
+    rest = kn.Binary("sub", a, kn.Binary("mul", down, b, span), span)
+    return kn.Cast(dtype, down, span), kn.Cast(dtype, rest, span)
+
+
+def _long(x: TileExpr, y: TileExpr, span: Span) -> tuple[TileExpr, TileExpr]:
+    """Of 32 bits: f32 finds the quotient but for 2^31 * 3 * 2^-24 = 384, and that of what is left but for 1."""
+    quotient: TileExpr = kn.Cast(I32, _down(_float(x, span), _float(y, span), span), span)
+    rest = _less(x, quotient, y, span)
+    more = kn.Cast(I32, _down(_float(rest, span), _float(y, span), span), span)
+    quotient, rest = kn.Binary("add", quotient, more, span), _less(rest, more, y, span)
+    size = kn.Number(abs(y.value)) if isinstance(y, kn.Number) else kn.Unary("abs", y, span)
+    beyond = ("ge", kn.Unary("abs", rest, span), size)
+    below = ("lt", kn.Binary("mul", _float(rest, span), _float(y, span), span), kn.Number(0.0, span))
+    for (op, a, b), step in ((beyond, 1.0), (below, -1.0)):
+        other = kn.Binary("add", quotient, kn.Number(step), span)
+        left = _less(rest, kn.Number(step), y, span)
+        quotient, rest = kn.Choose(op, a, b, other, quotient, span), kn.Choose(op, a, b, left, rest, span)
+    return quotient, rest
+
+
+def _float(x: TileExpr, span: Span) -> TileExpr:
+    return x if isinstance(x, kn.Number) else kn.Cast(F32, x, span)
+
+
+def _down(x: TileExpr, y: TileExpr, span: Span) -> TileExpr:
+    return kn.Unary("floor", kn.Binary("div", x, y, span), span)
+
+
+def _less(x: TileExpr, times: TileExpr, y: TileExpr, span: Span) -> TileExpr:
+    """x - times * y, in whole numbers."""
+    if isinstance(times, kn.Number):
+        return kn.Binary("sub" if times.value > 0 else "add", x, y, span)
+    return kn.Binary("sub", x, kn.Binary("mul", times, y, span), span)
