@@ -24,6 +24,8 @@ NO_TABLES = {
 }  # fmt: skip
 COMPILED = "dav-2201"
 OWN = ".toml"
+MARKS = ("fitted", "assumed")
+"""Keys of a table that say what its numbers rest on."""
 _KNOWN: dict[str, Chip] = {}
 _OWN_TABLES: dict[str, Mapping[str, Any]] = {}
 """Chips of files of a user's, by name."""
@@ -113,14 +115,14 @@ def _tables(name: str) -> Mapping[str, Any]:
 
 
 def tables_of(name: str) -> dict[str, Any]:
-    """The numbers of a known chip as its file has them, over those of its base: a copy that may be changed."""
+    """The numbers of a known chip as its file has them, over those of its base, without marks: a copy that may be changed."""
     chip = load_chip(name)
     stem = next(s for s in known_chips(None) if _load(s) is chip)
     return _copied(_tables(stem))
 
 
 def _copied(table: Mapping[str, Any]) -> dict[str, Any]:
-    return {k: _copied(v) if isinstance(v, Mapping) else v for k, v in table.items()}
+    return {k: _copied(v) if isinstance(v, Mapping) else v for k, v in table.items() if k not in MARKS}
 
 
 def chip_of(tables: Mapping[str, Any]) -> Chip:
