@@ -256,7 +256,7 @@ EXAMPLES: list[Example] = [
                {"B": 1, "S": 1, "H": 2, "G": 1, "D": 64}],
         real=llama(4096, 32768, G=8), bound=forward, slack=FORWARD,
         schedule="cube and vector cores meet in rings in the workspace, scores some trips ahead of products with V",
-        held="4K tokens: as `sliding_window`",
+        held="as `sliding_window` at 4K tokens; at 32K, MTE2 is busy all the time with K, V and the scores that come back",
     ),
     Example(
         "attention/variable_lengths", variable_lengths, inputs=starts,
@@ -301,7 +301,7 @@ EXAMPLES: list[Example] = [
         tried=[{"B": 1, "H": 2, "S": 128, "D": 64}, {"B": 1, "H": 1, "S": 72, "D": 128}],
         real=llama(4096, 16384), bound=gradient(3, 1), slack=BACKWARD,
         schedule="both products of scores run ahead of the one with K, whose sum stays in L0C",
-        held="at 16K tokens the time is below its bound, so that one of the two is wrong, and neither is to be believed yet",
+        held="MTE2 loads K and V for 128 queries, and has no flags left for a second buffer of V and of the scores' gradients",
     ),
     Example(
         "attention/backward_dkv", lambda x: {n: gradients(x)[n] for n in ("dK", "dV")},
@@ -327,10 +327,10 @@ EXAMPLES: list[Example] = [
         tried=[{"B": 1, "S": 3, "H": 16, "N": 128, "K": 64, "C": 64, "R": 16},
                {"B": 2, "S": 2, "H": 32, "N": 90, "K": 40, "C": 64, "R": 64}],
         real={"DeepSeek V3.2, 1K tokens of 32K, 64 heads":
-              {"B": 1, "S": 1024, "H": 64, "N": 32768, "K": 2048, **MLA, "BN": 128}},
+              {"B": 1, "S": 1024, "H": 64, "N": 32768, "K": 2048, **MLA, "BN": 96}},
         bound=sparse_bound, slack=GATHER,
-        schedule="the cube core reads the indices and copies each row to L1, once for each of the two products",
-        held="MTE2 copies each row to L1 twice, in 36 cycles whatever its length, as a part of a tile's columns is loaded by "
-        "itself: a part of a tile in L1 as an operand would halve that",
+        schedule="the cube core reads the indices and copies each row to L1 once; the second product reads a part of that tile",
+        held="MTE2 takes 36 cycles for each row that it copies to L1, and is busy nearly all of the time: rows that vector cores "
+        "gather into the workspace would leave it a load of a tile, for which UB has no room beside the sums of 64 x 512",
     ),
 ]

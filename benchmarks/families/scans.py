@@ -136,6 +136,25 @@ def _joined(chip: Chip, s: Sizes) -> Bound:
     return _chunked(chip, s, [(CHUNK, CHUNK, d), (CHUNK, e, d), (CHUNK, e, CHUNK)], read, HALF * rows * e)
 
 
+def _token_by_token(a: Arrays) -> Arrays:
+    q, k, v, g, b = (a[name] for name in "QKVGB")
+    state, out = np.zeros((len(k), k.shape[2], v.shape[2])), np.zeros(v.shape)
+    for i in range(k.shape[1]):
+        state = np.exp(g[:, i])[:, None, None] * state
+        left = b[:, i, None] * (v[:, i] - np.einsum("hd,hde->he", k[:, i], state))
+        state = state + k[:, i, :, None] * left[:, None]
+        out[:, i] = np.einsum("hd,hde->he", q[:, i], state)
+    return {"O": out}
+
+
+def _in_one_launch(chip: Chip, s: Sizes) -> Bound:
+    d, e, rows = s["D"], s["E"], s["H"] * s["L"]
+    products = [(CHUNK, CHUNK, d), (CHUNK, CHUNK, d), (CHUNK, d, CHUNK), (CHUNK, e, CHUNK), (CHUNK, e, CHUNK)]
+    products += [(CHUNK, e, d), (CHUNK, e, d), (d, e, CHUNK)]
+    found = _chunked(chip, s, products, rows * (HALF * (2 * d + e) + 2 * FLOAT), HALF * rows * e)
+    return Bound(found.times | {"V": vector(chip, rows * CHUNK * CHUNK / 2, "mul", "add")})
+
+
 def _outputs(a: Arrays) -> Arrays:
     q, k, n, s, g = (a[name] for name in "QKNSG")
     out = np.zeros(n.shape)
@@ -200,5 +219,11 @@ EXAMPLES: list[Example] = [
         "scans/gated_delta_output", _outputs, DELTA, QWEN, _joined,
         "a chunk a block; scores pass the vector cores for their decays, and both products add up in L0C", 1.5, _falling,
         held="the loads of a chunk wait for the block before: chunks of one core overlap where it goes through several of them",
+    ),
+    Example(
+        "scans/gated_delta", _token_by_token, DELTA, QWEN, _in_one_launch,
+        "a head a block, the state in UB; what passes between cube and vector cores in one order shares counters", 1.5, _keys,
+        held="as `gated_delta_chunks`, whose solution by rows is most of it: a head a core, all chunks wait for one another",
+        lengthy=True,
     ),
 ]  # fmt: skip

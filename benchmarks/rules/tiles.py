@@ -206,6 +206,15 @@ kernel both[M=32, N=32, K=160](A: f16[M, K], B: f16[K, N], D: f16[N, M]) -> C: f
   C[0, 0] = c
 }
 """,
+    "sums of rows whose length is read": """
+kernel sums[M=64, N=256](X: f32[M, N], count: i32[1]) -> C: f32[M] {
+  grid bx = 1
+  shared x: f32[M, N], s: f32[M]
+  x = X[0 : M, 0 : count[0] + 100]
+  s = rowsum(x)
+  C[0] = s
+}
+""",
     "products with a tile and a part of it": """
 kernel parts[M=64, N=128, W=512](A: f16[M, W], B: f16[N, W]) -> (S: f16[M, N], O: f16[M, 64]) {
   grid bx = 1

@@ -46,7 +46,9 @@ def _published() -> int:
     print()
     print(
         table(
-            [_family(f) for f in LIMITS], ("kernel", "rows", "mean error", "fitted", "held out", "limit"), right=(1, 2, 3, 4, 5)
+            [_family(f) for f in LIMITS],
+            ("kernel", "rows", "mean error", "fitted", "held out", "family left out", "limit"),
+            right=(1, 2, 3, 4, 5, 6),
         )
     )
     print()
@@ -74,7 +76,8 @@ def _line(r: Row) -> tuple[str, ...]:
 
 def _family(family: str) -> tuple[str, ...]:
     each = [_of(family), _of(family, "fit"), _of(family, "held out")]
-    return (family, str(len(each[0])), *(f"{_error(e):.1%}" for e in each), f"{LIMITS[family]:.0%}")
+    left_out = mean(abs(r.left_out) for r in each[0])
+    return (family, str(len(each[0])), *(f"{_error(e):.1%}" for e in each), f"{left_out:.1%}", f"{LIMITS[family]:.0%}")
 
 
 def _handover() -> str:

@@ -13,6 +13,7 @@ from benchmarks.experts.attention import Attention, attention
 from benchmarks.experts.gemm import Gemm, gemm
 from benchmarks.validate.vector import add, copy
 from tile_eg.chips import Chip, load_chip
+from tile_eg.chips.loader import with_numbers
 from tile_eg.ir.program import Program
 from tile_eg.timeline.engine import Timeline, run
 from tile_eg.timeline.summary import handover_range
@@ -66,6 +67,11 @@ class Row:
         """(predicted - measured) / measured."""
         return self.predicted / self.measured - 1
 
+    @cached_property
+    def left_out(self) -> float:
+        """The error with the constants that were set on the row's family as they would be without it."""
+        return run(self.program, with_numbers(self.chip, without(self.family)), record=False).microseconds / self.measured - 1
+
 
 def _tuple(v: Any) -> Any:
     return tuple(v) if isinstance(v, list) else v
@@ -76,6 +82,11 @@ def rows() -> tuple[Row, ...]:
     """Every row of the data file, in its order."""
     data = tomllib.loads(DATA.read_text("utf-8"))
     return tuple(Row(**r | {"source": data["sources"][r["source"]]}) for r in data["row"])
+
+
+def without(family: str) -> dict[str, float]:
+    """What the constants that were set on rows of a family would be without them, by name."""
+    return tomllib.loads(DATA.read_text("utf-8"))["without"][family]  # type: ignore[no-any-return]
 
 
 def pairs() -> list[tuple[Row, Row]]:

@@ -9,7 +9,7 @@ import pytest
 
 from tile_eg.extract.base import Refused
 from tile_eg.frontend.text import load_text
-from tile_eg.report.decisions import Runner, decisions_text, difference, open_choices, option
+from tile_eg.report.decisions import UNDECIDED, Runner, choices, decisions_text, difference, open_choices, option
 from tile_eg.report.schedule_tree import schedule_text
 from tile_eg.search.compiler import Lowered, lower
 
@@ -65,6 +65,14 @@ def test_shares_of_the_vector_cores_are_explained_where_there_are_some(gemm: Low
 def test_a_decision_names_what_else_was_offered(gemm: Lowered) -> None:
     (line,) = lines(decisions_text(gemm.schedule.schedule), "buffers of a in L1")
     assert sorted(line.split()[-3:]) == ["1,", "2", "3"]
+
+
+def test_a_decision_whose_runner_up_lies_within_the_interval_is_marked_open(gemm: Lowered) -> None:
+    schedule = gemm.schedule.schedule
+    key = next(key for key, *_ in choices(schedule))
+    close, far = (decisions_text(schedule, {key: Runner("other", us)}, 10.0, (9.9, 10.5)) for us in (10.4, 10.6))
+    assert (", open" in close, UNDECIDED in close) == (True, True)
+    assert "open" not in far
 
 
 def test_what_was_chosen_is_never_among_the_other_offers(attention: Lowered) -> None:

@@ -95,6 +95,14 @@ def test_the_predicted_time_says_what_it_consists_of() -> None:
     assert Cost(TIMELINE).headline() == "predicted 11 us on 910B2 (10 us of it launch; 50 blocks in 2 waves; bound by AIV.V)"
 
 
+@pytest.mark.parametrize(
+    ("interval", "said"),
+    [((9.5, 12.0), "11 us, 9.5 to 12,"), ((0.9, 12.0), "11 us, 900 ns to 12 us,"), ((11.0, 11.0), "11 us"), (None, "11 us")],
+)
+def test_the_predicted_time_has_its_interval_beside_it(interval: tuple[float, float] | None, said: str) -> None:
+    assert Cost(TIMELINE, interval).headline().startswith(f"predicted {said} on 910B2")
+
+
 def test_pipes_that_did_nothing_are_left_out() -> None:
     assert "MTE3" not in Cost(TIMELINE).pipes()
     assert "AIV V 450 50 %" in " ".join(Cost(TIMELINE).pipes().split())

@@ -355,7 +355,7 @@ def test_cores_behind_the_first_wave_share_memory_with_all_others() -> None:
     cores = [0.0] * at_once
     for number in range(uneven.blocks):  # a core that is done takes the next block
         heappush(cores, heappop(cores) + run_block(uneven, pricer, number).cycles)
-    assert run(uneven, CHIP).cycles == pytest.approx(max(cores), rel=0.03)
+    assert run(uneven, CHIP).cycles == pytest.approx(max(cores), rel=0.06)
 
 
 def test_a_task_counts_its_own_trips() -> None:

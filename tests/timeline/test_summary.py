@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from timeline_programs import fused_program, gemm_program, stream_loop, vector_program
 
 from tile_eg.chips import load_chip
 from tile_eg.timeline.engine import run
-from tile_eg.timeline.summary import handover_range, level_table, pipe_table
+from tile_eg.timeline.summary import handover_range, interval, level_table, pipe_table
 
 CHIP = load_chip()
 
@@ -36,6 +38,21 @@ def test_levels_that_nothing_touches_are_left_out() -> None:
 
 def test_without_a_handover_there_is_no_range() -> None:
     assert handover_range(gemm_program(4, 1), CHIP) is None
+
+
+def test_the_interval_holds_the_time_and_the_range_of_the_handover() -> None:
+    program = fused_program(8, skewed=False)
+    low, high = interval(program, CHIP)
+    bounds = handover_range(program, CHIP)
+    assert low <= run(program, CHIP).microseconds <= high
+    assert bounds is not None
+    assert low <= bounds[0] + 1e-9
+    assert bounds[1] - 1e-9 <= high
+
+
+def test_a_changed_chip_has_the_interval_of_its_handover_alone() -> None:
+    changed = replace(CHIP, sync=replace(CHIP.sync, scalar_loop=0))
+    assert len(set(interval(gemm_program(4, 1), changed))) == 1
 
 
 def test_the_range_holds_the_time_that_is_reported() -> None:

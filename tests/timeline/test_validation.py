@@ -9,9 +9,10 @@ import pytest
 from benchmarks.experts.attention import Attention, attention
 from benchmarks.experts.gemm import Gemm, gemm
 from benchmarks.validate.__main__ import LIMITS, ORDER
-from benchmarks.validate.rows import Row, pairs, rows
+from benchmarks.validate.rows import Row, pairs, rows, without
 from benchmarks.validate.vector import add
-from tile_eg.chips import load_chip
+from tile_eg.chips import known_chips, load_chip
+from tile_eg.chips.loader import chip_marks
 from tile_eg.timeline.engine import run
 
 pytestmark = pytest.mark.slow
@@ -34,6 +35,18 @@ def test_rows_that_nothing_was_fitted_on_are_not_far_beyond_it(family: str) -> N
 @pytest.mark.parametrize("family", LIMITS)
 def test_a_part_of_each_family_is_held_out(family: str) -> None:
     assert len(held_out(family)) >= len([r for r in rows() if r.family == family]) / 3
+
+
+def test_no_row_is_held_out_that_repeats_a_fitted_program() -> None:
+    fitted = {(r.chip, r.build, str(r.args)) for r in rows() if r.used == "fit"}
+    assert not [r.name for r in rows() if r.used == "held out" and (r.chip, r.build, str(r.args)) in fitted]
+    assert all((r.chip, r.build, str(r.args)) in fitted for r in rows() if r.used == "repeat")
+
+
+@pytest.mark.parametrize("family", LIMITS)
+def test_a_family_says_what_its_constants_would_be_without_it(family: str) -> None:
+    fitted = {m.name for name in known_chips(None) for m in chip_marks(name) if m.kind == "fitted"}
+    assert without(family).keys() <= fitted
 
 
 def test_what_its_author_made_quicker_is_predicted_quicker() -> None:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
-from functools import lru_cache
+from copy import deepcopy
+from functools import lru_cache, reduce
 from math import inf
+from operator import getitem
 from pathlib import Path as FilePath
 from types import MappingProxyType
 from typing import Any
 
+from tile_eg.chips.marks import Mark, at_end, marks, plain
 from tile_eg.chips.model import Chip, Cube, Launch, Limits, Memory, Path, Rows, Shared, Sync, Vector, VectorCost
 from tile_eg.errors import TileError
 from tile_eg.ops.types import Level
@@ -21,7 +24,10 @@ NO_TABLES = {
 }  # fmt: skip
 COMPILED = "dav-2201"
 OWN = ".toml"
+MARKS = ("fitted", "assumed")
+"""Keys of a table that say what its numbers rest on."""
 _KNOWN: dict[str, Chip] = {}
+_OWN_TABLES: dict[str, Mapping[str, Any]] = {}
 """Chips of files of a user's, by name."""
 _ELEMENT_BYTES = {"half": 2, "float": 4}
 
@@ -75,6 +81,32 @@ def _load(name: str) -> Chip:
     return _chip(_tables(name))
 
 
+@lru_cache(maxsize=16)
+def ends(chip: Chip) -> tuple[Chip, Chip] | None:
+    """The chip with everything that its tables assume at the quick and at the slow end of its range; None where it is not the one
+    that its name stands for."""
+    tables = _OWN_TABLES.get(_key(chip.name)) if _KNOWN.get(_key(chip.name)) is chip else None
+    if tables is None and chip.name in _stems() and _load(chip.name) is chip:
+        tables = _tables(chip.name)
+    return (_chip(at_end(tables, True)), _chip(at_end(tables, False))) if tables else None
+
+
+def with_numbers(name: str, numbers: Mapping[str, float]) -> Chip:
+    """The chip of this short name with other numbers, by names like "path.gm_to_l1.issue". KeyError for one that it lacks."""
+    tables = deepcopy(dict(_tables(name)))
+    for dotted, value in numbers.items():
+        *way, key = dotted.split(".")
+        table = reduce(getitem, way, tables)
+        table[key]  # noqa: B018
+        table[key] = value
+    return _chip(tables)
+
+
+def chip_marks(name: str) -> list[Mark]:
+    """What every number of the chip of this short name rests on."""
+    return marks(_tables(name))
+
+
 @lru_cache(maxsize=32)
 def _tables(name: str) -> Mapping[str, Any]:
     """A chip's tables over those of its base; shared by all who ask, so nobody changes them."""
@@ -83,14 +115,14 @@ def _tables(name: str) -> Mapping[str, Any]:
 
 
 def tables_of(name: str) -> dict[str, Any]:
-    """The numbers of a known chip as its file has them, over those of its base: a copy that may be changed."""
+    """The numbers of a known chip as its file has them, over those of its base, without marks: a copy that may be changed."""
     chip = load_chip(name)
     stem = next(s for s in known_chips(None) if _load(s) is chip)
     return _copied(_tables(stem))
 
 
 def _copied(table: Mapping[str, Any]) -> dict[str, Any]:
-    return {k: _copied(v) if isinstance(v, Mapping) else v for k, v in table.items()}
+    return {k: _copied(v) if isinstance(v, Mapping) else v for k, v in table.items() if k not in MARKS}
 
 
 def chip_of(tables: Mapping[str, Any]) -> Chip:
@@ -103,7 +135,8 @@ def _own(path: FilePath) -> Chip:
     try:
         tables = tomllib.loads(path.read_text("utf-8"))
         base = tables.pop("base")
-        found = _chip(_merge(tables_of(base), tables))
+        whole = _merge(tables_of(base), tables)
+        found = _chip(whole)
     except OSError as error:
         raise TileError(f"cannot read the chip '{path}': {error.strerror or error}") from None
     except (ValueError, KeyError, TypeError, AttributeError) as error:
@@ -114,7 +147,7 @@ def _own(path: FilePath) -> Chip:
     held = _KNOWN.get(_key(found.name))
     if held is not None and _numbers(held) == _numbers(found):
         return held  # two loads of one name give the same object
-    _KNOWN[_key(found.name)] = found
+    _KNOWN[_key(found.name)], _OWN_TABLES[_key(found.name)] = found, whole
     return found
 
 
@@ -130,6 +163,7 @@ def _merge(below: Mapping[str, Any], above: Mapping[str, Any]) -> Mapping[str, A
 
 
 def _chip(t: Mapping[str, Any]) -> Chip:
+    t = plain(t)
     hertz = t["clock_mhz"] * 1e6
     return Chip(
         **{

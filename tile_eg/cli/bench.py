@@ -16,6 +16,7 @@ from tile_eg.cli.console import complain, show
 from tile_eg.errors import TileError
 from tile_eg.ir.arrays import begun
 from tile_eg.ir.kernel import Kernel, Tensor
+from tile_eg.report.cost import between
 from tile_eg.report.text import duration, table
 from tile_eg.search import SearchOptions
 from tile_eg.search.compiler import Lowered, Planned
@@ -32,6 +33,7 @@ class Row:
     sizes: Mapping[str, int | str]
     command: str
     predicted: float
+    interval: tuple[float, float] | None = None
     microseconds: float | None = None
     least: float | None = None
     kept: str = ""
@@ -56,7 +58,7 @@ class Row:
 
     def shown(self) -> tuple[str, ...]:
         """The row of the table."""
-        own = (self.planned.program.name, self.shape, duration(self.predicted * 1e-6))
+        own = (self.planned.program.name, self.shape, between(self.predicted, self.interval))
         if self.microseconds is None or self.least is None:
             return own
         error = self.predicted / self.microseconds - 1
@@ -92,7 +94,7 @@ def bench(
         sizes = options.sizes(text.split(",")) if text else {}
         held = sources.read(file, sizes)
         planned = sources.compile_held(held, chip, search)
-        row = Row(planned, sizes, _command(file, text, chip), planned.cost.microseconds)
+        row = Row(planned, sizes, _command(file, text, chip), planned.cost.microseconds, planned.cost.interval)
         if where == "npu":
             row, fine = _measured(row, held, launches, warmup, check)
             good = good and fine

@@ -38,11 +38,11 @@ def compare_models(
     schedules: Annotated[Path | None, typer.Option(metavar="OUT", help="Write every schedule's numbers there, as CSV.")] = None,
     plot: Annotated[Path | None, typer.Option(metavar="OUT", help="Draw every schedule there: .png, .svg or .pdf.")] = None,
 ) -> None:
-    """Holds cost models against the timeline, or against the times of a dataset.
+    """Holds cost models against the timeline.
 
-    Every model orders the same schedules of each kernel. Shown are the rank correlation with the truth, the regret of the model's
-    choice (how much slower than the best it runs), and the seconds it took; of a dataset with 95 % intervals, and models that can
-    learn are taught on the other kernels before.
+    Or, with --data, against the times of a dataset. Every model orders the same schedules of each kernel. Shown are the rank
+    correlation with the truth, the regret of the model's choice (how much slower than the best it runs), and the seconds it took;
+    of a dataset with 95 % intervals, and models that can learn are taught on the other kernels before.
     """
     from tile_eg.laboratory.compare import compare
     from tile_eg.laboratory.data import load_dataset

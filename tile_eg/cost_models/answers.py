@@ -11,14 +11,16 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from math import isfinite
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from tile_eg.cost_models.base import ContextModel, RankModel, SearchModel
-from tile_eg.cost_models.context import Context
 from tile_eg.errors import TileError, did_you_mean
 from tile_eg.ir.machine import CORE_PIPES
 from tile_eg.ir.program import Program
 from tile_eg.timeline.instruction import Work
+
+if TYPE_CHECKING:
+    from tile_eg.cost_models.context import Context
 
 PIPES = frozenset(f"{core}.{pipe}" for core, pipes in CORE_PIPES.items() for pipe in pipes)
 FAULTS = ("stop", "default")

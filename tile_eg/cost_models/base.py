@@ -5,11 +5,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
-from tile_eg.cost_models.context import Context
 from tile_eg.ir.program import Program
 from tile_eg.timeline.work import Work
+
+if TYPE_CHECKING:
+    from tile_eg.cost_models.context import Context
 
 
 @runtime_checkable

@@ -21,7 +21,8 @@ from tile_eg.ir.program import Program
 FITTED = (
     "path.gm_to_l1.issue", "path.gm_to_l1.miss_peak", "path.gm_to_l1_nd2nz.issue", "path.gm_to_l1_nd2nz.row",
     "path.gm_to_l1_nd2nz.row_least", "path.gm_to_l1_nd2nz.miss_peak", "path.gm_to_ub.issue", "path.gm_to_ub.miss_peak",
-    "path.l0c_to_gm.shared", "rows.same_line", "sync.flag", "sync.cross_latency", "sync.scalar_issue", "sync.scalar_loop",
+    "path.l0c_to_gm.shared", "path.gm_to_l1_nd2nz.same_rate", "path.gm_to_ub.same_rate",
+    "sync.flag", "sync.cross_latency", "sync.scalar_issue", "sync.scalar_loop",
     "launch.base_us", "launch.core_us", "launch.mix_us", "launch.prologue_us", "shared.hbm_read", "shared.hbm_mixed",
     "shared.l2_kept",
 )  # fmt: skip

@@ -15,16 +15,30 @@ if TYPE_CHECKING:
     from tile_eg.timeline.result import Timeline
 
 
+def between(microseconds: float, interval: tuple[float, float] | None) -> str:
+    """A predicted time, and between what times it lies by what is assumed of the chip: "7.8 us, 7.1 to 8.6"."""
+    time = duration(microseconds * 1e-6)
+    if interval is None:
+        return time
+    ends = [duration(us * 1e-6) for us in interval]
+    if ends[0] == ends[1]:
+        return time
+    units = {text.split(" ")[1] for text in (time, *ends)}
+    low, high = (text.split(" ")[0] for text in ends) if len(units) == 1 else ends
+    return f"{time}, {low} to {high}"
+
+
 @dataclass(frozen=True, repr=False)
 class Cost(Printed):
     """A timeline as its readers ask for it. Prints as a line and two tables.
 
-    `handover` is the predicted time in microseconds with the shortest and the longest latency between cores that is taken to be
-    possible; None for a program in which no core waits for another.
+    `interval` is the predicted time in microseconds with all that the chip's tables assume at the quick and at the slow end of
+    its range, `on_cores` the same where the launch is as predicted; None where they are not known.
     """
 
     timeline: Timeline
-    handover: tuple[float, float] | None = None
+    interval: tuple[float, float] | None = None
+    on_cores: tuple[float, float] | None = None
 
     @property
     def microseconds(self) -> float:
@@ -49,14 +63,9 @@ class Cost(Printed):
         waves = f" in {t.waves} waves" if t.waves > 1 else ""
         blocks = f"{t.blocks} block{'s' * (t.blocks > 1)}{waves}"
         launch = f"{duration(t.launch_us * 1e-6)} of it launch"
-        return f"predicted {duration(t.microseconds * 1e-6)}{self._range()} on {t.chip} ({launch}; {blocks}; bound by {t.bound})"
-
-    def _range(self) -> str:
-        """The latency between cores is not published: what that leaves open."""
-        if self.handover is None:
-            return ""
-        low, high = (duration(us * 1e-6) for us in self.handover)
-        return f" ({low} to {high} by the latency between cores, which is not published)"
+        time = between(t.microseconds, self.interval)
+        comma = "," * ("," in time)
+        return f"predicted {time}{comma} on {t.chip} ({launch}; {blocks}; bound by {t.bound})"
 
     def pipes(self) -> str:
         """How long each pipe of one block is busy."""
@@ -74,7 +83,7 @@ class Cost(Printed):
         t = self.timeline
         return {
             "microseconds": t.microseconds,
-            "microseconds_range": list(self.handover) if self.handover else None,
+            "microseconds_range": list(self.interval) if self.interval else None,
             "launch_microseconds": t.launch_us,
             "blocks": t.blocks,
             "waves": t.waves,

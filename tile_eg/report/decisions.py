@@ -27,18 +27,29 @@ class Runner:
     why: str = ""
 
 
-def decisions_text(schedule: Schedule, runners: Mapping[int, Runner] | None = None, best: float = 0.0) -> str:
+OPEN = ", open"
+UNDECIDED = "open: what is assumed of the chip may decide it otherwise"
+
+
+def decisions_text(
+    schedule: Schedule,
+    runners: Mapping[int, Runner] | None = None,
+    best: float = 0.0,
+    interval: tuple[float, float] | None = None,
+) -> str:
     """For every choice that the rules left open: what it is about, what was chosen, what else was offered.
 
-    With `runners` (by class, and `GRID`) also the runner-up, and the microseconds that it costs more than `best`.
+    With `runners` (by class, and `GRID`) also the runner-up, and the microseconds that it costs more than `best`; a decision
+    whose runner-up lies within the `interval` of the prediction, the launch aside, is marked open.
     """
     rows: dict[tuple[str, ...], None] = {}
     for key, about, chosen, others in choices(schedule):
         runner = (runners or {}).get(key)
-        rows[about, chosen, *_runner(runner, best), _few(others)] = None
+        rows[about, chosen, *_runner(runner, best, interval), _few(others)] = None
     if runners is None:
         return table(((a, c, o) for a, c, _, _, o in rows), ("about", "chosen", "also offered"))
-    return table(rows, ("about", "chosen", "runner-up", "costs", "also offered"), right=(3,))
+    shown = table(rows, ("about", "chosen", "runner-up", "costs", "also offered"), right=(3,))
+    return f"{shown}\n{UNDECIDED}" if any(row[3].endswith(OPEN) for row in rows) else shown
 
 
 def _few(others: list[str]) -> str:
@@ -46,10 +57,13 @@ def _few(others: list[str]) -> str:
     return ", ".join(others[:SHOWN]) + (f" and {rest} more" if rest > 0 else "")
 
 
-def _runner(runner: Runner | None, best: float) -> tuple[str, str]:
+def _runner(runner: Runner | None, best: float, interval: tuple[float, float] | None) -> tuple[str, str]:
     if runner is None:
         return "", ""
-    return (runner.option, more(runner.microseconds, best)) if runner.microseconds is not None else (runner.why, "")
+    if runner.microseconds is None:
+        return runner.why, ""
+    within = interval is not None and interval[0] <= runner.microseconds <= interval[1]
+    return runner.option, more(runner.microseconds, best) + OPEN * within
 
 
 def more(microseconds: float, best: float) -> str:

@@ -12,7 +12,7 @@ from tile_eg.extract.base import Extraction
 from tile_eg.extract.schedule import Schedule
 from tile_eg.ir.printed import Printed
 from tile_eg.report.cost import Cost
-from tile_eg.report.decisions import Runner, decisions_text, difference
+from tile_eg.report.decisions import UNDECIDED, Runner, decisions_text, difference
 from tile_eg.report.effort import nodes_by_rule, phases_text, profile_text, rules_text, seconds_text
 from tile_eg.report.schedule_tree import schedule_text
 from tile_eg.report.text import duration, indent, table
@@ -56,7 +56,7 @@ class Explanation(Printed):
             "": self._headline(),
             "block sizes": self._sizes(),
             "schedule": schedule_text(schedule),
-            "decisions": "\n".join(filter(None, [decisions_text(schedule, self.runners, best), self._faster(best)])),
+            "decisions": self._decisions(schedule, best),
             "alternatives": self._alternatives(),
             "moves": self._moves(),
             "refused": self._refused(),
@@ -64,6 +64,10 @@ class Explanation(Printed):
         }
         parts = [f"{title}\n{indent(text)}" if title else text for title, text in sections.items() if text]
         return "\n\n".join([self.signature, *parts])
+
+    def _decisions(self, schedule: Schedule, best: float) -> str:
+        told = decisions_text(schedule, self.runners, best, self.cost.on_cores)
+        return "\n".join(filter(None, [told, self._faster(best)]))
 
     def _headline(self) -> str:
         """The timeline's prediction; and whose the others are, where a user asked for a cost model."""
@@ -85,8 +89,13 @@ class Explanation(Printed):
 
     def _alternatives(self) -> str:
         best = self.ranked[0][0]
-        others = [f"{_cost(s, us)}\n{indent(difference(s, best))}" for s, us in self.ranked[1:]]
+        others = [f"{_cost(s, us)}{self._undecided(us)}\n{indent(difference(s, best))}" for s, us in self.ranked[1:]]
         return "\n".join([f"{_cost(*self.ranked[0])}: chosen", *others])
+
+    def _undecided(self, microseconds: float) -> str:
+        """Whether what is assumed of the chip leaves open which of two schedules is quicker; both have the same launch."""
+        within = self.cost.on_cores is not None and microseconds <= self.cost.on_cores[1]
+        return f"; {UNDECIDED}" if within else ""
 
     def _moves(self) -> str:
         return table(self.moves, ("move", "of", "gives")) if self.moves else ""

@@ -150,11 +150,8 @@ def _plan(form: Form, found: Extraction) -> None:
         form.candidates = ranked(planned, setting.model) if planned else ()
 
 
-def extraction_of(graph: Graph, setting: Setting, effort: Effort | None = None, most: int | None = None) -> Extraction:
-    """The schedules that the options ask for, or another effort; `problem` of what is returned says why there are none.
-
-    `most` is how many of them are wanted, where that is fewer.
-    """
+def extraction_of(graph: Graph, setting: Setting, effort: Effort | None = None) -> Extraction:
+    """The schedules that the options ask for, or another effort; `problem` of what is returned says why there are none."""
     from tile_eg.cost_models import roles
     from tile_eg.extract import found_schedules
 
@@ -162,7 +159,6 @@ def extraction_of(graph: Graph, setting: Setting, effort: Effort | None = None, 
     name, settings = (effort.extractor, dict(effort.settings)) if effort else options.found_by
     count = effort.schedules if effort else options.schedules * (WIDER if setting.guide else 1)
     guide = roles(options.cost_model, setting.chip).search
-    count = min(count, most or count)
     return found_schedules(graph, setting.chip, k=count, model=guide, extractor=name, settings=settings)
 
 

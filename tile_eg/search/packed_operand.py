@@ -19,10 +19,6 @@ if TYPE_CHECKING:
     from tile_eg.egraph import Graph, Node
     from tile_eg.extract.schedule import Schedule
 
-FORMS = 3
-"""Schedules that load from strips where the cube cores do all: forms of the loop of products. Their bounds are near, as nothing
-but a pipe is waited for, so that the best one alone is planned. Where cores wait for each other bounds say less."""
-
 
 def offers(form: Form, candidate: Candidate) -> Iterator[Offer]:
     """Each operand that a rule offers to pack, once a form has a persistent candidate whose loads bound it."""
@@ -70,9 +66,10 @@ def _from_strips(graph: Graph, first: Candidate, setting: Setting) -> tuple[tupl
     in halves, unless that is known to be slower before it has flags."""
     from tile_eg.extract.grid import in_halves, with_grid
 
+    # where the cube cores do all, they wait for nothing but a pipe: bounds are near, and the best one alone is planned
     grid, alone = first.schedule.grid, first.planned.program.kernel_type == "AIC_ONLY"
     assert grid is not None
-    found = extraction_of(graph, setting, most=FORMS if alone else None).schedules
+    found = extraction_of(graph, setting).schedules
     whole = sorted([with_grid(s, grid, setting.chip) for s in found], key=lambda s: unhindered(s, setting.chip, first))
     made, dropped = _best_first(whole[:1] if alone else whole, (), first, setting)
     halved = [s for c in made if c.schedule.persistent and (s := in_halves(c.schedule))]

@@ -195,11 +195,11 @@ class Planned:
     @cached_property
     def cost(self) -> Cost:
         """The predicted time, and how it divides over pipes and memory levels."""
-        from tile_eg.timeline.summary import handover_range
+        from tile_eg.timeline.summary import intervals
 
         timeline = self.timeline
         with stage("time the program"):
-            return Cost(timeline, handover_range(self.program, self.chip))
+            return Cost(timeline, *intervals(self.program, self.chip))
 
     def trace(self) -> dict[str, Any]:
         """The timeline of one block as a Chrome trace, for `json.dump`: Perfetto opens it."""

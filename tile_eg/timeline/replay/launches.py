@@ -6,16 +6,17 @@ Blocks that ran the same instructions with the same sizes take the same time: ea
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from heapq import heapify, heapreplace
 from math import gcd
 
 from tile_eg.chips import Chip
+from tile_eg.chips.loader import ends
 from tile_eg.ir.program import AIC, AIV
 from tile_eg.timeline.block import Block, run_cores, summed
 from tile_eg.timeline.cores import Core, Record
 from tile_eg.timeline.engine import HBM_BOUND, bound_of
-from tile_eg.timeline.replay.l2 import L2, SYNC_ALL
+from tile_eg.timeline.replay.l2 import L2
 from tile_eg.timeline.replay.prices import RanPrices
 from tile_eg.timeline.replay.row import Row
 from tile_eg.timeline.replay.steps import add_rows
@@ -33,7 +34,7 @@ class RanLaunch:
 
     `unknown` are instructions without an entry in the chip's tables: name -> what they were counted as, and their lines. `rows`
     says which row of the trace each instruction of the timeline's spans was, by id of the Instr. `used` is how many blocks ran
-    side by side at most, `range_us` the time over the range of the latency between cores (None where no core waits for another).
+    side by side at most, `range_us` the time over the ranges of what is assumed of the chip (None where somebody changed it).
     """
 
     kernel: str
@@ -194,16 +195,19 @@ class _Timer:
         )  # fmt: skip
 
     def _range(self, slowest: int, timeline: Timeline) -> tuple[float, float] | None:
-        """Microseconds with the shortest and the longest latency between cores: the slowest block moves by as much as all do."""
-        if not any(row.name.startswith(("CrossCoreWaitFlag", SYNC_ALL)) for row in self.part.rows):
+        """Microseconds with all that is assumed of the chip at both ends of its range: the slowest block moves as all do.
+
+        None where somebody changed the chip.
+        """
+        both = ends(self.chip)
+        if both is None:
             return None
-        sync = self.chip.sync
-        out = []
-        for latency in (sync.cross_latency_low, sync.cross_latency_high):
-            chip = replace(self.chip, sync=replace(sync, cross_latency=latency))
+        out = [timeline.microseconds]
+        for chip in both:
             block, _ = self._run(slowest, self._prices(chip, in_step=slowest < self.at_once))
-            out.append(timeline.microseconds + timeline.waves * chip.microseconds(block.cycles - timeline.block_cycles))
-        return out[0], out[1]
+            launch = chip.launch_us(self.at_once, self.part.type.startswith("MIX"))
+            out.append(launch + chip.microseconds(timeline.cycles + timeline.waves * (block.cycles - timeline.block_cycles)))
+        return min(out), max(out)
 
 
 def _waits(times: Mapping[int, tuple[Block, dict[str, list[float]]]], number: int) -> float:
