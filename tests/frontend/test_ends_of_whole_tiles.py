@@ -66,6 +66,17 @@ def test_places_of_extremes_are_those_of_what_exists(call: str, axis: int) -> No
         np.testing.assert_array_equal(y[row, down if axis else along], (np.argmax if axis else np.argmin)(part, axis))
 
 
+@pytest.mark.parametrize(("call", "dtype", "rows"), [("cumsum(x, 0)", "f32", "1, 37"), ("argmin(x, 0)", "i32", "37")])
+def test_an_axis_of_one_row_is_its_own(call: str, dtype: str, rows: str) -> None:
+    at = "0, 0" if "," in rows else "0"
+    text = f"""kernel k(X: f32[1, 37]) -> Y: {dtype}[{rows}] {{
+      shared x: f32[1, 37], y: {dtype}[{rows}] x = X[0, 0] y = {call} Y[{at}] = y
+    }}"""
+    x = np.random.default_rng(0).integers(-50, 50, (1, 37)).astype(np.float32)
+    want = x if "sum" in call else np.zeros(37)
+    np.testing.assert_array_equal(lower(load_text(text).instantiate()).run({"X": x})["Y"], want)
+
+
 def test_what_is_no_number_beyond_the_end_counts_for_nothing() -> None:
     """Sums of negative numbers: a 0 beyond the end would be the largest."""
     forms = {"result": "f32[3, M]", "buffer": "f32[24]"}

@@ -7,6 +7,7 @@ into one that does, with what changes nothing for the operation around it; of th
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from tile_eg.errors import Span
 from tile_eg.frontend.ssa import pieces
@@ -30,7 +31,7 @@ from tile_eg.ir.index import Expr
 from tile_eg.ir.kernel import Whole
 from tile_eg.ir.values import Term
 from tile_eg.ops.types import BF16, F16, F32, I8, I32, U8, DType
-from tile_eg.ops.whole_tiles import NOTHING
+from tile_eg.ops.whole_tiles import NOTHING, WHOLE_TILES
 
 _WIDER = {BF16: F32, I8: F16, U8: F16}
 """In which an element is moved whose bits no instruction gathers."""
@@ -46,6 +47,11 @@ def made(tiles: Tiles, e: Whole, xs: list[Term], shape: tuple[int, int]) -> Term
         whole = tiles.whole(e, [pieces.padded(tiles, xs[0], 0.0, e.span)], shape)
         return tiles.narrowed(whole, tiles.extent(valid[0]), tiles.extent(valid[1]), e.span)
     return tiles.whole(e, xs, shape)
+
+
+def of_two_axes(e: Whole, dimensions: int) -> Whole:
+    """The operation with its axis as that of a tile: a vector is one row, so what goes along it goes along axis 1."""
+    return replace(e, numbers=(1, e.numbers[1])) if dimensions == 1 and "axis" in WHOLE_TILES[e.op].numbers else e
 
 
 def _gather(tiles: Tiles, e: Whole, xs: list[Term], shape: tuple[int, int]) -> Term:
@@ -130,7 +136,7 @@ def _running(tiles: Tiles, t: Term, e: Whole) -> Term:
     """Of 2, then of 4, then of 8 and so on, each from two of before."""
     op, nothing = {"cumsum": ("add", 0.0), "cumprod": ("mul", 1.0)}[e.op]
     made, step = laid(tiles, t, nothing, t.rows, e.span), 1
-    down = t.rows > 1 and e.numbers[0] == 0
+    down = e.numbers[0] == 0
     back, count = bool(e.numbers[1]), made.rows if down else made.cols
     while step < count:
         if aligned(ix.const(step * (made.cols if down else 1)), made):
@@ -172,7 +178,7 @@ def _gathered_before(tiles: Tiles, t: Term, ahead: tuple[int, float], way: tuple
 def first_extreme(tiles: Tiles, t: Term, e: Whole) -> Term:
     """The least place at which an element equals the largest or smallest one along an axis."""
     x = tiles.cast(t, F32, e.span) if t.dtype == BF16 else t
-    op, along = e.op.removeprefix("arg"), e.numbers[0] == 1 or t.rows == 1
+    op, along = e.op.removeprefix("arg"), e.numbers[0] == 1
     x = laid(tiles, x, NOTHING[e.op], x.rows, e.span)
     axis, count = (1, x.cols) if along else (0, x.rows)
     extreme = tiles.broadcast(tiles.reduce(op, x, axis, e.span), axis, x.cols if along else x.rows, e.span)
