@@ -39,7 +39,9 @@ _WORK_OF = {
 
 INSTEAD = {name: work for work, names in _WORK_OF.items() for name in names.split()}
 
-_OF_A_FUNCTION = re.compile(r"(?:Get)?([A-Z]\w*?)(?:(?:Max|Min|MaxMin)TmpSize|TmpBufferFactorSize|(?:Max|Min|MaxMin)?Tiling\w*|ShapeInfo|Config)")
+_OF_A_FUNCTION = re.compile(
+    r"(?:Get)?([A-Z]\w*?)(?:(?:Max|Min|MaxMin)TmpSize|TmpBufferFactorSize|(?:Max|Min|MaxMin)?Tiling\w*|ShapeInfo|Config)"
+)
 
 
 def function_of(name: str) -> str:
