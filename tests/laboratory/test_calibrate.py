@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from functools import cache
+from math import inf
 from pathlib import Path
 
 import pytest
 
 import tile_eg
 from tile_eg.chips import chip_of, load_chip, tables_of
+from tile_eg.chips.loader import chip_marks, ends
 from tile_eg.cli import app
 from tile_eg.errors import TileError
 from tile_eg.ir.program import Program
-from tile_eg.laboratory.calibrate import Fit, calibrate
+from tile_eg.laboratory.calibrate import Constant, Fit, calibrate, values_of
 from tile_eg.laboratory.fit_shown import chip_text, fit_text
 from tile_eg.search.compiler import lower
 from tile_eg.timeline import engine
@@ -63,13 +65,60 @@ def test_the_error_that_is_left_is_small() -> None:
 def test_a_constant_that_no_row_knows_of_is_kept_and_told() -> None:
     untouched = next(c for c in fitted().constants if c.name == "path.l1_to_bt.peak")
     assert not untouched.determined and untouched.value == untouched.before
-    assert "no row knows of it: kept" in fit_text(fitted())
+    assert "kept, as no row knows of it: path.l1_to_bt.peak" in fit_text(fitted())
 
 
 def test_a_constant_that_changes_little_is_not_determined_and_told() -> None:
     little = next(c for c in fitted().constants if c.name == "path.gm_to_ub.issue")
     assert 0.35 < little.error < float("inf") and little.value == little.before
     assert "the rows do not determine it: kept" in fit_text(fitted())
+
+
+def test_without_names_the_constants_are_those_that_the_chip_s_file_marks() -> None:
+    marked = {m.name: m.kind for m in chip_marks("910B2")}
+    names = values_of("910B2", None)
+    assert {marked[n] for n in names} == {"fitted", "assumed"}
+    assert {"launch.core_us", "path.gm_to_ub.miss_peak"} <= names.keys()
+    assert not names.keys() & {"path.gm_to_l1.issue", "limits.queue_depth", "sync.refill", "path.gm_to_l1_nd2nz.request"}
+
+
+def test_a_constant_stays_in_the_range_of_its_mark_and_that_is_told() -> None:
+    fit = calibrate(synthetic(), "910B2", tuple(TRUE))
+    assert next(c for c in fit.changed if c.name == "launch.prologue_us").value <= 3.5
+    assert "determined, at the end of its range (2.2 to 3.5)" in fit_text(fit)
+
+
+def test_rows_that_no_value_of_the_range_explains_keep_the_constant_and_say_so() -> None:
+    fit = calibrate([(p, us + 20) for p, us in synthetic()], "910B2", ("launch.prologue_us",))
+    assert not fit.changed and "the rows would have it beyond its range (2.2 to 3.5): kept" in fit_text(fit)
+
+
+def test_many_constants_that_no_row_knows_of_are_counted() -> None:
+    kept = tuple(Constant(f"vector.ops.{n}.half.fixed", 20, 20, inf, 10, 30) for n in range(40))
+    assert "40 other constants, 40 of [vector]" in fit_text(Fit("910B2", 1, kept, 0.1, 0.1, {}))
+
+
+def test_what_was_fitted_is_assumed_no_longer_and_the_rest_keeps_its_marks(tmp_path: Path) -> None:
+    own = (Constant("launch.core_us", 0.136, 0.2, 0.01, 0.1, 0.3), Constant("vector.ops.other.half.fixed", 30, 40, 0.01, 17, 46))
+    (tmp_path / "m.toml").write_text(chip_text(Fit("910B2", 2, own, 0.1, 0.1, tables_of("910B2")), "marked-fit", "rows"))
+    quick, slow = ends(load_chip(str(tmp_path / "m.toml"))) or ()
+    assert quick.launch.core_us == slow.launch.core_us == 0.2
+    assert (quick.launch.prologue_us, slow.launch.prologue_us) == (2.2, 3.5)
+    costs = [[chip.vector.ops["other", size].fixed for chip in (quick, slow)] for size in (2, 4)]
+    assert costs == [[40, 40], [17, 46]]
+    assert quick.vector.ops["other", 2].slope < slow.vector.ops["other", 2].slope
+
+
+def test_a_chip_of_one_s_own_is_no_base(tmp_path: Path) -> None:
+    (tmp_path / "m.toml").write_text('base = "910B2"\nname = "no-base"\nnames = []\nsource = "here"\n')
+    with pytest.raises(TileError, match="no-base is a chip of a file of your own"):
+        calibrate([], str(tmp_path / "m.toml"))
+
+
+def test_a_name_that_is_none_is_told_before_a_row_is_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "rows.csv").write_text(f"{HEAD}\nnone.tile,M=128,910B2,5,us\n")
+    assert app.run(["calibrate", str(tmp_path / "rows.csv"), "--constants", "launch.bass_us"]) == 1
+    assert "there is no constant 'launch.bass_us'" in capsys.readouterr().err
 
 
 def test_two_constants_that_always_come_together_are_not_both_determined() -> None:
@@ -95,7 +144,7 @@ HEAD = "file,shape,chip,value,unit"
     ("line", "told"),
     [
         ("gemm.tile,M=128,910Z,5,us", "unknown chip '910Z'"), ("gemm.tile,M=128,910B2,5,minutes", "'minutes' is no unit of time"),
-        ("gemm.tile,M=many,910B2,5,us", "a size is a whole number"), ("gemm.tile,Q=4,910B2,5,us", "Q"),
+        ("gemm.tile,M=many,910B2,5,us", "shape M=many: a size is a whole number"), ("gemm.tile,Q=4,910B2,5,us", "Q"),
         ("gemm.tile,M=128,910B2,fast,us", "'fast' is no number"), ("gemm.tile,M=128,910B2,-3,us", "above 0"),
         ("none.tile,M=128,910B2,5,us", "there is no file"), ("gemm.tile,M=128,910B3,5,us", "measured on 910B3"),
     ],
@@ -120,7 +169,7 @@ def test_rows_of_bench_are_read_and_a_chip_is_written(tmp_path: Path, capsys: py
     head = "kernel,shape,dtype,chip,metric,value,unit,schedule,source"
     command = f"tile-eg bench {EXAMPLES / 'vector_add.tile'} --shapes N={{}}; tile_eg, 100 launches"
     front = "vector_add,N,fp32,910B2 24 AIC 1.8GHz,task_time"
-    lines = [f"{front},{us},us,x,{command.format(n)}" for n, us in ((256, 12.0), (1024, 14.5))]
+    lines = [f"{front},{us},us,x,{command.format(n)}" for n, us in ((256, 6.35), (1024, 10.45))]
     (tmp_path / "rows.csv").write_text("\n".join([head, *lines]))
     out = tmp_path / "mine.toml"
     given = ["--constants", "launch.prologue_us", "-o", str(out), "--name", "B2-b"]

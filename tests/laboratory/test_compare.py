@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tile_eg.cli.app import run
 from tile_eg.errors import TileError
 from tile_eg.frontend.text import load_text
 from tile_eg.laboratory.compare import Row, compare, ranks
@@ -80,3 +81,15 @@ def test_a_plot_that_cannot_be_written_says_so(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     with pytest.raises(TileError, match="cannot write the plot"):
         plot([row((1.0, 2.0, 3.0))], tmp_path / "out.nonsense")
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        (["softmax.tile", "--judge", "softmax"], "--judge is for a data"), (["a.tile", "--best-of", "5"], "--best-of is for a"),
+        (["--data", "d", "--random", "6"], "--random is for kernels"), (["--data", "d", "--set", "M=64"], "--set is for kernels"),
+    ],
+)  # fmt: skip
+def test_an_option_without_an_effect_is_refused(capsys: pytest.CaptureFixture[str], given: list[str], told: str) -> None:
+    assert run(["compare-models", *given]) == 1
+    assert told in capsys.readouterr().err

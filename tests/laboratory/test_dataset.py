@@ -18,6 +18,7 @@ from tile_eg.errors import TileError
 from tile_eg.laboratory import Case, Dataset, Wanted, load_dataset, make_dataset
 from tile_eg.laboratory import dataset as module
 from tile_eg.laboratory.dataset import Piece, rows_of_piece
+from tile_eg.laboratory.stored import write_rows
 from tile_eg.search import search_options
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -134,6 +135,42 @@ def test_a_folder_of_another_dataset_is_refused(tmp_path: Path, one_piece: list[
     make_dataset(wanted(4), tmp_path)
     with pytest.raises(TileError, match="holds a dataset that was made otherwise"):
         make_dataset(wanted(4, seed=1), tmp_path)
+
+
+def test_a_folder_in_which_nothing_was_made_yet_is_free(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def failing(piece: Piece):
+        raise TileError("there is no CANN on this machine")
+
+    monkeypatch.setattr(module, "rows_of_piece", failing)
+    with pytest.raises(TileError, match="CANN"):
+        make_dataset(wanted(8, seed=1), tmp_path)
+    with pytest.raises(TileError, match="holds no rows") as told:
+        load_dataset(tmp_path)
+    assert "cut short" not in str(told.value)
+    monkeypatch.setattr(module, "rows_of_piece", lambda piece: list(rows()[:8]))
+    assert len(make_dataset(wanted(8, seed=2), tmp_path)) == 8
+
+
+def test_a_piece_whose_bytes_are_damaged_is_made_again(tmp_path: Path, one_piece: list[int]) -> None:
+    make_dataset(wanted(8), tmp_path)
+    piece = next((tmp_path / "parts").iterdir())
+    whole = piece.read_bytes()
+    piece.write_bytes(whole[:40] + bytes(40) + whole[80:])
+    assert len(make_dataset(wanted(8), tmp_path)) == 8 and one_piece == [0, 0]
+
+
+def test_another_process_that_writes_the_same_piece_does_no_harm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "rows.jsonl"
+
+    def lines(held: list, beside: Path) -> None:
+        beside.write_text("whole")
+        monkeypatch.undo()
+        monkeypatch.setattr("os.getpid", lambda: 1)
+        write_rows(held, path)
+
+    monkeypatch.setattr("tile_eg.laboratory.stored._write_lines", lines)
+    write_rows([], path)
+    assert path.read_text() == "whole"
 
 
 def test_where_draws_find_no_others_it_ends(tmp_path: Path, one_piece: list[int]) -> None:

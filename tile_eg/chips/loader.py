@@ -12,7 +12,7 @@ from pathlib import Path as FilePath
 from types import MappingProxyType
 from typing import Any
 
-from tile_eg.chips.marks import Mark, at_end, marks, plain
+from tile_eg.chips.marks import KEYS, Mark, at_end, marks, plain
 from tile_eg.chips.model import Chip, Cube, Launch, Limits, Memory, Path, Rows, Shared, Sync, Vector, VectorCost
 from tile_eg.errors import TileError
 from tile_eg.ops.types import Level
@@ -24,8 +24,6 @@ NO_TABLES = {
 }  # fmt: skip
 COMPILED = "dav-2201"
 OWN = ".toml"
-MARKS = ("fitted", "assumed")
-"""Keys of a table that say what its numbers rest on."""
 _KNOWN: dict[str, Chip] = {}
 _OWN_TABLES: dict[str, Mapping[str, Any]] = {}
 """Chips of files of a user's, by name."""
@@ -103,8 +101,8 @@ def with_numbers(name: str, numbers: Mapping[str, float]) -> Chip:
 
 
 def chip_marks(name: str) -> list[Mark]:
-    """What every number of the chip of this short name rests on."""
-    return marks(_tables(name))
+    """What every number of a chip rests on. TileError as `tables_of` gives it."""
+    return marks(_tables(_stem(name)))
 
 
 @lru_cache(maxsize=32)
@@ -115,14 +113,25 @@ def _tables(name: str) -> Mapping[str, Any]:
 
 
 def tables_of(name: str) -> dict[str, Any]:
-    """The numbers of a known chip as its file has them, over those of its base, without marks: a copy that may be changed."""
+    """The numbers of a known chip as its file has them, over those of its base, without marks: a copy that may be changed.
+
+    TileError for an unknown name, and for a chip of a file of one's own: it is no base of others.
+    """
+    return _copied(_tables(_stem(name)))
+
+
+def _stem(name: str) -> str:
+    """The name of a known chip's file."""
     chip = load_chip(name)
-    stem = next(s for s in known_chips(None) if _load(s) is chip)
-    return _copied(_tables(stem))
+    for stem in known_chips(None):
+        if _load(stem) is chip:
+            return stem
+    help = "begin with one of " + ", ".join(known_chips(None))
+    raise TileError(f"{chip.name} is a chip of a file of your own, and cannot be the base of another", help=help)
 
 
 def _copied(table: Mapping[str, Any]) -> dict[str, Any]:
-    return {k: _copied(v) if isinstance(v, Mapping) else v for k, v in table.items() if k not in MARKS}
+    return {k: _copied(v) if isinstance(v, Mapping) else v for k, v in table.items() if k not in KEYS}
 
 
 def chip_of(tables: Mapping[str, Any]) -> Chip:
@@ -135,7 +144,7 @@ def _own(path: FilePath) -> Chip:
     try:
         tables = tomllib.loads(path.read_text("utf-8"))
         base = tables.pop("base")
-        whole = _merge(tables_of(base), tables)
+        whole = _merge(_tables(_stem(base)), tables)
         found = _chip(whole)
     except OSError as error:
         raise TileError(f"cannot read the chip '{path}': {error.strerror or error}") from None
@@ -157,8 +166,9 @@ def _numbers(chip: Chip) -> str:
 
 def _merge(below: Mapping[str, Any], above: Mapping[str, Any]) -> Mapping[str, Any]:
     out = dict(below)
-    for key, value in above.items():
-        out[key] = _merge(out[key], value) if isinstance(value, dict) and key in out else value
+    for key, value in above.items():  # marks are replaced whole: what was assumed of the base may be known of this chip
+        merged = isinstance(value, dict) and key in out and key not in KEYS
+        out[key] = _merge(out[key], value) if merged else value
     return out
 
 

@@ -6,17 +6,20 @@ numbers are published; its `source` says where.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 KEYS = ("fitted", "assumed")
+"""Keys of a table that say what its numbers rest on."""
 RATES = frozenset(
     {"peak", "shared", "miss_peak", "same_rate", "hbm_read", "hbm_mixed", "hbm_bypass", "l2_read", "l2_write", "queue_depth"}
 )
 """What makes a kernel quicker the larger it is; everything else is a cost."""
 FIXED = ("memory", "rows")
 """Tables that say what fits and how rows are cut: nobody times with other values."""
+COUNTS = frozenset({"request", "queue_depth"})
+"""What is a whole number of bytes or instructions: no constant to be varied by a factor."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +37,16 @@ class Mark:
 def marks(tables: Mapping[str, Any]) -> list[Mark]:
     """Every number of a chip's tables, by names like "path.gm_to_l1.issue"."""
     return list(_marks(tables, "", {}, {}))
+
+
+def open_constants(marked: Sequence[Mark]) -> dict[str, Mark]:
+    """Those that measurements may move, by name: fitted or assumed, above 0, and a time or a rate."""
+    return {m.name: m for m in marked if m.kind != "published" and _varies(m)}
+
+
+def _varies(m: Mark) -> bool:
+    first, *_, last = m.name.split(".")
+    return first not in FIXED and last not in COUNTS and not isinstance(m.value, list) and m.value > 0
 
 
 def _marks(table: Mapping[str, Any], name: str, fitted: Any, assumed: Any, source: str = "") -> Iterator[Mark]:

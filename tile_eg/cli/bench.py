@@ -91,7 +91,7 @@ def bench(
         raise TileError("--check compares what an NPU computed: --device npu", help="`tile-eg run` compares in the simulator")
     rows, good = [], True
     for text in shapes or [""]:
-        sizes = options.sizes(text.split(",")) if text else {}
+        sizes = options.sizes(text.split(","), "--shapes") if text else {}
         held = sources.read(file, sizes)
         planned = sources.compile_held(held, chip, search)
         row = Row(planned, sizes, _command(file, text, chip), planned.cost.microseconds, planned.cost.interval)

@@ -31,7 +31,10 @@ def calibrate(
     chip: Annotated[str, typer.Option("--chip", metavar="NAME", help="The chip to begin with.")] = DEFAULT_CHIP,
     out: Annotated[Path | None, typer.Option("-o", "--out", metavar="CHIP.toml", help="Write the fitted chip there.")] = None,
     name: Annotated[str | None, typer.Option(metavar="NAME", help="What it is called (default: BASE-fitted).")] = None,
-    constants: Annotated[str | None, typer.Option(metavar="A,B", help="Fit these alone, as path.gm_to_ub.issue.")] = None,
+    constants: Annotated[
+        str | None,
+        typer.Option(metavar="A,B", help="Fit these, as path.gm_to_ub.issue (default: what CHIP marks as fitted or assumed)."),
+    ] = None,
 ) -> None:
     """Fits constants of a chip to measured rows.
 
@@ -44,8 +47,9 @@ def calibrate(
     if out is not None and out.suffix != OWN:
         raise TileError(f"-o {out}: a chip file ends in {OWN}")
     own = name or f"{load_chip(chip).name}-fitted"
+    names = [c.strip() for c in constants.split(",")] if constants else None
+    fitting.values_of(chip, names)  # a name that is none is told before the kernels are compiled
     measured = list(_of_dataset(rows, chip) if rows.is_dir() else _of_csv(rows, chip))
-    names = tuple(constants.split(",")) if constants else fitting.FITTED
     with ProgressLine() as line:
         start = perf_counter()
         fit = fitting.calibrate(measured, chip, names, lambda text: line.tell(text, perf_counter() - start))
@@ -111,7 +115,7 @@ def _program(row: Mapping[str, str], folder: Path, chip: str) -> Program:
     if named and load_chip(named[0]) is not load_chip(chip):
         raise TileError(f"it was measured on {named[0]}, and {load_chip(chip).name} is to be fitted", help=f"--chip {named[0]}")
     file, shape = _what(row)
-    sizes = options.sizes([part for part in shape.replace(",", " ").split() if part])
+    sizes = options.sizes([part for part in shape.replace(",", " ").split() if part], "shape")
     path = next((p for p in (folder / file, Path(file)) if p.exists()), folder / file)
     number = row.get("schedule") if "file" in row else None
     held = sources.read(path, sizes)

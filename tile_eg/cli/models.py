@@ -15,6 +15,7 @@ from tile_eg.ir.kernel import Kernel
 
 
 def compare_models(
+    context: typer.Context,
     files: Annotated[
         list[Path] | None,
         typer.Argument(metavar="[FILE]...", help="Kernels: .tile text, or .py modules with one kernel, which are executed."),
@@ -52,9 +53,8 @@ def compare_models(
 
     if bool(files) == bool(data):
         raise TileError("either kernels or a dataset (--data DIR)", help="`tile-eg dataset FILE... -o DIR` makes one")
+    _check_given(context, bool(data))
     if data:
-        if chip or sizes:
-            raise TileError("a dataset has its chip and its sizes: --chip and --set are for kernels")
         rows = cross_validated(load_dataset(data), models.split(","), folds, judge.split(",") if judge else ())
         show(with_intervals(rows, best_of))
     else:
@@ -67,6 +67,20 @@ def compare_models(
                 path.write_text(text(rows), encoding="utf-8")
     if plot:
         draw(rows, plot)
+
+
+OF_DATA = {"folds": "--folds", "judge": "--judge", "best_of": "--best-of"}
+OF_KERNELS = {"chip": "--chip", "sizes": "--set", "k": "-k", "random": "--random"}
+"""Options of `compare-models` that mean something with a dataset alone, and with kernels alone."""
+
+
+def _check_given(context: typer.Context, data: bool) -> None:
+    """TileError for an option that would have no effect."""
+    for name, option in (OF_KERNELS if data else OF_DATA).items():
+        source = context.get_parameter_source(name)
+        if source is not None and source.name == "COMMANDLINE":
+            why = "a dataset has its chip, sizes and schedules" if data else "it takes a dataset (--data DIR)"
+            raise TileError(f"{option} is for {'kernels' if data else 'a dataset'}: {why}")
 
 
 def teach(

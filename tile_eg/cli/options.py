@@ -55,7 +55,8 @@ def pairs(option: str, given: Sequence[str]) -> dict[str, str]:
     for text in given:
         name, sign, value = text.partition("=")
         if not (name.isidentifier() and sign and value):
-            raise TileError(f"{option} {text}: expected NAME=VALUE", help=f"for example: {option} {_EXAMPLE[option]}")
+            example = _EXAMPLE.get(option, _EXAMPLE["--set"])
+            raise TileError(f"{option} {text}: expected NAME=VALUE", help=f"for example: {option} {example}")
         out[name] = value
     return out
 
@@ -63,9 +64,10 @@ def pairs(option: str, given: Sequence[str]) -> dict[str, str]:
 _EXAMPLE = {"--set": "M=512", "--at": "M=1,128,4096", "--input": "A=a.npy"}
 
 
-def sizes(given: Sequence[str]) -> dict[str, int | str]:
-    """The sizes of `--set NAME=NUMBER`; every one is a positive whole number, or `auto`: the search is to find it."""
-    return {name: AUTO if value == AUTO else _size(name, value) for name, value in pairs("--set", given).items()}
+def sizes(given: Sequence[str], option: str = "--set") -> dict[str, int | str]:
+    """The sizes of `--set NAME=NUMBER`, or of another such option: each is a positive whole number, or `auto`, which the search
+    is to find."""
+    return {name: AUTO if value == AUTO else _size(name, value, option) for name, value in pairs(option, given).items()}
 
 
 def points(given: Sequence[str], option: str = "--at") -> dict[str, tuple[int, ...]]:

@@ -90,7 +90,7 @@ def load_dataset(path: str | Path) -> Dataset:
     if path.is_dir():
         found = [path / name for name in FORMATS.values() if (path / name).exists()]
         if not found:
-            help = "it was cut short: the command that began it goes on" if (path / "parts").is_dir() else ""
+            help = "it was cut short: the command that began it goes on" if any(path.glob("parts/*")) else ""
             raise TileError(f"'{path}' holds no rows of a dataset", help=help or "`tile-eg dataset -o` makes one")
         path = found[0]
     return Dataset(tuple(read_rows(path)))

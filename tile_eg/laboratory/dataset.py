@@ -140,7 +140,10 @@ def make_dataset(
             told(sum(len(g.rows) for g in growing))
     rows = [replace(row, number=n) for g in growing for n, row in enumerate(g.rows.values(), 1)]
     write_rows(rows, folder / FORMATS[wanted.format])
-    (folder / "README.md").write_text(card(rows, wanted.settings, wanted.schedules), encoding="utf-8")
+    try:
+        (folder / "README.md").write_text(card(rows, wanted.settings, wanted.schedules), encoding="utf-8")
+    except OSError as error:
+        raise TileError(f"cannot write to '{folder}': {error.strerror or error}") from None
     return rows
 
 
@@ -173,14 +176,19 @@ def _begin(wanted: Wanted, folder: Path) -> None:
     text = json.dumps(wanted.settings, indent=1)
     try:
         (folder / PARTS).mkdir(parents=True, exist_ok=True)
-        if file.exists() and file.read_text("utf-8") != text:
+        if file.exists() and file.read_text("utf-8") != text and _holds_rows(folder):
             help = "another folder (-o), or the same kernels, sizes, chip, search, seed and release of tile_eg as there"
             raise TileError(f"'{folder}' holds a dataset that was made otherwise", help=help)
-        beside = file.with_suffix(".part")
+        beside = file.with_suffix(f".{os.getpid()}.part")
         beside.write_text(text, encoding="utf-8")
         os.replace(beside, file)
     except OSError as error:
         raise TileError(f"cannot write to '{folder}': {error.strerror or error}") from None
+
+
+def _holds_rows(folder: Path) -> bool:
+    """Whether anything was made there: a run that failed before its first piece holds no folder."""
+    return any((folder / PARTS).iterdir()) or any((folder / name).exists() for name in FORMATS.values())
 
 
 def _part(folder: Path, piece: Piece) -> Path:
@@ -192,7 +200,7 @@ def _kept(folder: Path, piece: Piece) -> list[Row] | None:
     """The rows of a piece that was made before; None where it was not, or not to its end."""
     path = _part(folder, piece)
     if path.exists():
-        with suppress(TileError, EOFError):
+        with suppress(TileError):
             return read_rows(path)
     return None
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import fields
 from pathlib import Path
@@ -29,7 +30,7 @@ def check_format(name: str) -> None:
 
 def write_rows(rows: Iterable[Row], path: Path) -> None:
     """All rows in one file, whole or not at all; its ending says how. TileError where it cannot be written."""
-    beside = path.with_name(f".{path.name}.part")
+    beside = path.with_name(f".{os.getpid()}.{path.name}")  # of each process its own: two may make one dataset
     try:
         (_write_parquet if path.suffix == ".parquet" else _write_lines)(list(rows), beside)
         os.replace(beside, path)
@@ -44,13 +45,13 @@ def read_rows(path: Path) -> list[Row]:
         return [Row(**row) for row in found]
     except OSError as error:
         raise TileError(f"cannot read '{path}': {error.strerror or error}") from None
-    except (ValueError, TypeError, KeyError) as error:
+    except (ValueError, TypeError, KeyError, EOFError, zlib.error) as error:
         raise TileError(f"'{path}' holds no rows of a dataset: {error}", help="`tile-eg dataset` writes them") from None
 
 
 def _write_lines(rows: list[Row], path: Path) -> None:
     text = "".join(json.dumps(row.plain()) + "\n" for row in rows)
-    if path.name.removesuffix(".part").endswith(".gz"):
+    if path.suffix == ".gz":
         path.write_bytes(gzip.compress(text.encode(), 3, mtime=0))
     else:
         path.write_text(text, encoding="utf-8")
