@@ -99,6 +99,20 @@ def test_every_second_element_of_rows_that_end() -> None:
     np.testing.assert_array_equal(y, np.concatenate([x[:, ::2], x[:, 1::2]], axis=1))
 
 
+@pytest.mark.parametrize(("dtype", "cols", "tile"), [("f16", 6, 6), ("f32", 11, 12), ("bf16", 24, 24)])
+def test_every_second_element_of_rows_with_gaps(dtype: str, cols: int, tile: int) -> None:
+    text = f"""
+    kernel turns[M=21](X: {dtype}[M, {cols}]) -> Y: {dtype}[M, {cols // 2}] {{
+      grid bx = ceildiv(M, 8)
+      shared x: {dtype}[8, {tile}], y: {dtype}[8, {tile // 2}]
+      x = X[bx*8, 0]
+      parallel (i, j) in (8, {tile // 2}) {{ y[i, j] = x[i, 2*j + 1] }}
+      Y[bx*8, 0] = y
+    }}"""
+    x = np.random.default_rng(0).integers(-50, 50, (21, cols)).astype(NUMPY[dtype])
+    np.testing.assert_array_equal(lower(load_text(text).instantiate()).run({"X": x})["Y"], x[:, 1::2])
+
+
 def test_an_order_by_value_has_no_end() -> None:
     text = "kernel k(X: f32[20, 64]) -> Y: f32[4096] { shared x: f32[32, 64], y: f32[4096] x = X[0, 0] y = sort(x) Y[0] = y }"
     with pytest.raises(TileError, match="that a tensor's end cuts off is not supported yet"):

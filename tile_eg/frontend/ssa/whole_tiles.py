@@ -43,6 +43,8 @@ def made(tiles: Tiles, e: Whole, xs: list[Term], shape: tuple[int, int]) -> Term
         return _MADE[e.op](tiles, xs[0], e)
     if e.op == "gather":
         return _gather(tiles, e, xs, shape)
+    if e.op == "every" and 1 < shape[0] == xs[0].rows and not _in_blocks(xs[0], shape[1]):
+        return _every_of_rows(tiles, xs[0], e, shape)
     if _ends(xs[0]) and (valid := _in_order(e, xs[0], shape)) is not None:
         whole = tiles.whole(e, [pieces.padded(tiles, xs[0], 0.0, e.span)], shape)
         return tiles.narrowed(whole, tiles.extent(valid[0]), tiles.extent(valid[1]), e.span)
@@ -61,6 +63,22 @@ def _gather(tiles: Tiles, e: Whole, xs: list[Term], shape: tuple[int, int]) -> T
         return tiles.whole(e, xs, shape)
     whole = tiles.whole(e, [x, pieces.padded(tiles, at, 0.0, e.span)], shape)
     return tiles.narrowed(whole, valid_rows(at), valid_cols(at), e.span)
+
+
+def _in_blocks(t: Term, cols: int) -> bool:
+    """Whether the rows of a tile, and rows of so many of its elements, have no gaps between them."""
+    return all(n == blocks(n, t.dtype) for n in (t.cols, cols))  # type: ignore[arg-type]
+
+
+def _every_of_rows(tiles: Tiles, t: Term, e: Whole, shape: tuple[int, int]) -> Term:
+    """Elements of rows that have gaps, or are put into such rows: each is gathered from its place."""
+    size, (first, step), (rows, cols) = gathered_bytes(t, "the tile", e.span), e.numbers, shape
+    whole = laid(tiles, t, 0.0, t.rows, e.span)
+    place = Place(whole.cols * size, step * size, ix.const(first * size))
+    at = tiles.index(place, (rows, blocks(cols, t.dtype)), e.span)  # type: ignore[arg-type]
+    at = offsets(tiles, within(tiles, at, (whole.rows * whole.cols - 1) * size, e.span), e.span)
+    found = tiles.make(e.span, "whole", "gather", 0, 0, whole, at, like=at, dtype=t.dtype)
+    return part(tiles, found, shape, (valid_rows(t), _counted(valid_cols(t), first, step)), e.span)
 
 
 def _ends(t: Term) -> bool:
