@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,6 +22,7 @@ from tile_eg.search import search_options, tuned_file
 from tile_eg.search.every import Every
 from tile_eg.tuning import session
 from tile_eg.tuning import trial as trial_module
+from tile_eg.tuning.journal import Journal, Record
 from tile_eg.tuning.space import Space, candidates
 from tile_eg.tuning.trial import Checked, Trial, checked
 
@@ -88,6 +90,30 @@ def test_a_run_goes_on_where_one_before_it_ended(
     assert len(again) == 1 and not done & set(again)
     assert "3 candidates tried, 3 right" in capsys.readouterr().out
     assert run(["tune", str(kernel), "--budget", "3"]) == 0 and len(again) == 4
+
+
+def test_two_runs_at_once_lose_nothing_of_each_other(tmp_path: Path, tuned: Path) -> None:
+    """Each reads the file, adds its own entry, and writes: one behind the other."""
+    path = Path(f"{tuned}.tuned.json")
+    (one,) = tuned_file.read(path)
+    own = [replace(one, kernel=f"kernel{n}", source=str(n)) for n in range(12)]
+    with ThreadPoolExecutor(12) as pool:
+        list(pool.map(lambda e: tuned_file.keep(path, e), own))
+    assert {e.kernel for e in tuned_file.read(path)} == {one.kernel, *(e.kernel for e in own)}
+
+
+def test_a_record_follows_those_that_another_process_wrote_meanwhile(tmp_path: Path) -> None:
+    file = str(tmp_path / "k.tile")
+    record = Record("p", (("B", 16),), "", 1.0, 2.0)
+    first, second = Journal(file, "first", False), Journal(file, "second", False)
+    first.add(record)
+    Path(f"{file}.tuning.jsonl").open("a").write('{"task": "killed, its last line cut sh')
+    Journal(file, "second", False)  # begins anew, and writes the file again
+    second.add(record)
+    first.add(replace(record, program="q"))
+    first.close()
+    second.close()
+    assert sorted(Journal(file, "first", True).known) == ["p", "q"] and list(Journal(file, "second", True).known) == ["p"]
 
 
 def test_ctrl_c_keeps_the_best_so_far(
