@@ -107,7 +107,8 @@ def test_a_record_follows_those_that_another_process_wrote_meanwhile(tmp_path: P
     record = Record("p", (("B", 16),), "", 1.0, 2.0)
     first, second = Journal(file, "first", False), Journal(file, "second", False)
     first.add(record)
-    Path(f"{file}.tuning.jsonl").open("a").write('{"task": "killed, its last line cut sh')
+    journal = Path(f"{file}.tuning.jsonl")
+    journal.write_text(f'{journal.read_text()}{{"task": "killed, its last line cut sh')
     Journal(file, "second", False)  # begins anew, and writes the file again
     second.add(record)
     first.add(replace(record, program="q"))
