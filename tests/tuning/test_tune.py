@@ -183,7 +183,7 @@ def test_the_candidates_are_the_same_each_time(kernel: Path) -> None:
         (["--chip", "911"], "unknown chip '911'"),
         (["--device", "gpu"], "there is no device 'gpu' to tune on\nhelp: one of npu, simulator, timeline"),
         (["--workers", "0"], "0 workers: at least one"),
-        (["--sample", "-1"], "-1 blocks to check: at least 0"),
+        (["--sample", "-1"], "-1 tiles to compare: at least 0"),
         (["--launches", "1"], "1 launches: at least 3"),
         (["--dask", "tcp://127.0.0.1:9"], "there is no Dask scheduler at tcp://127.0.0.1:9"),
     ],
