@@ -4,7 +4,7 @@ WORKERS ?= auto
 BIN     := $(VENV)/bin
 PYTEST  := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
-.PHONY: demo test quick long torch lint bench mutants validate targets rules rule golden readme clean
+.PHONY: demo test quick long torch lint bench mutants validate judges targets rules rule golden readme clean
 
 $(VENV)/.usable: pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "tile_eg needs Python 3.11 or newer: make PYTHON=python3.12 ...")'
@@ -52,6 +52,9 @@ bench: $(VENV)/.ready
 
 validate: $(VENV)/.ready
 	$(BIN)/python -m benchmarks.validate
+
+judges: $(VENV)/.ready
+	$(BIN)/python -m benchmarks.judges $(if $(PYPTO),--pypto $(PYPTO)) $(if $(FIT),--fit $(FIT))
 
 targets: $(VENV)/.ready
 	$(BIN)/python -m benchmarks.targets

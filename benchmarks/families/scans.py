@@ -221,7 +221,7 @@ EXAMPLES: list[Example] = [
         held="the loads of a chunk wait for the block before: chunks of one core overlap where it goes through several of them",
     ),
     Example(
-        "scans/gated_delta", _token_by_token, DELTA, QWEN, _in_one_launch,
+        "scans/gated_delta", _token_by_token, DELTA[:1], {}, _in_one_launch,
         "a head a block, the state in UB; what passes between cube and vector cores in one order shares counters", 1.5, _keys,
         held="as `gated_delta_chunks`, whose solution by rows is most of it: a head a core, all chunks wait for one another",
         lengthy=True,

@@ -216,14 +216,19 @@ kernel sums[M=64, N=256](X: f32[M, N], count: i32[1]) -> C: f32[M] {
 }
 """,
     "products with a tile and a part of it": """
-kernel parts[M=64, N=128, W=512](A: f16[M, W], B: f16[N, W]) -> (S: f16[M, N], O: f16[M, 64]) {
-  grid bx = 1
-  shared a: f16[M, W], b: f16[N, W], below: f16[64, W]
-  a = A[0, 0]
-  b = B[0, 0]
-  below = B[64, 0]
-  S[0, 0] = a @ b.T
-  O[0, 0] = a @ below.T
+kernel parts[M=1536, N=128, K=2048](A: f16[M, K], B: f16[N, K]) -> (S: f16[M, N], O: f16[M, 64]) {
+  grid bx = ceildiv(M, 64)
+  shared a: f16[64, 128], b: f16[N, 128], below: f16[64, 128]
+  fragment s: f32[64, N] = 0, o: f32[64, 64] = 0
+  for k in pipelined(ceildiv(K, 128)) {
+    a = A[bx*64, k*128]
+    b = B[0, k*128]
+    below = B[64, k*128]
+    s += a @ b.T
+    o += a @ below.T
+  }
+  S[bx*64, 0] = s
+  O[bx*64, 0] = o
 }
 """,
     "product and the sums of its operand": """

@@ -89,7 +89,7 @@ def reference(q: np.ndarray, k: np.ndarray, v: np.ndarray, g: np.ndarray, b: np.
 
 def main() -> None:
     rng = np.random.default_rng(0)
-    for H, L, D, E in [(2, 128, 64, 64), (1, 100, 64, 64)]:
+    for H, L, D, E in [(2, 128, 64, 64), (1, 128, 64, 64)]:
         q, k = (rng.standard_normal((H, L, D)) for _ in range(2))
         q, k = ((x / np.linalg.norm(x, axis=2, keepdims=True)).astype(np.float16) for x in (q, k))
         v = rng.uniform(-1, 1, (H, L, E)).astype(np.float16)

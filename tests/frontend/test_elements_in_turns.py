@@ -95,3 +95,19 @@ def test_pairs_are_turned_in_tiles_that_are_cut_off_too(even: str, odd: str, dty
 def test_both_elements_of_a_pair_may_have_one_factor() -> None:
     text = TURN.replace("DTYPE", "f16").replace("EVEN", "exp(x[i, 2*j]) * 2").replace("ODD", "exp(x[i, 2*j + 1]) * 2")
     assert wholes(text) == []
+
+
+def test_pairs_of_one_row_of_a_tile_are_turned() -> None:
+    text = """kernel row(X: f32[8, 64], C: f32[8, 32]) -> Y: f32[64] {
+      shared x: f32[8, 64], c: f32[8, 32], y: f32[64]
+      x = X[0, 0]  c = C[0, 0]
+      parallel j in 32 {
+        y[2*j] = x[3, 2*j] - x[5, 2*j + 1] * c[1, j]
+        y[2*j + 1] = x[3, 2*j + 1] + x[5, 2*j] * c[1, j]
+      }
+      Y[0] = y
+    }"""
+    x, c = (np.random.default_rng(0).integers(-4, 5, (8, n)).astype(np.float32) for n in (64, 32))
+    got = lower(load_text(text).instantiate()).run({"X": x, "C": c}).outputs["Y"]
+    even, odd = x[3, ::2] - x[5, 1::2] * c[1], x[3, 1::2] + x[5, ::2] * c[1]
+    np.testing.assert_array_equal(got, np.stack([even, odd], -1).reshape(64))

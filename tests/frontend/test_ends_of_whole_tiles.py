@@ -66,6 +66,17 @@ def test_places_of_extremes_are_those_of_what_exists(call: str, axis: int) -> No
         np.testing.assert_array_equal(y[row, down if axis else along], (np.argmax if axis else np.argmin)(part, axis))
 
 
+@pytest.mark.parametrize(("call", "dtype", "rows"), [("cumsum(x, 0)", "f32", "1, 37"), ("argmin(x, 0)", "i32", "37")])
+def test_an_axis_of_one_row_is_its_own(call: str, dtype: str, rows: str) -> None:
+    at = "0, 0" if "," in rows else "0"
+    text = f"""kernel k(X: f32[1, 37]) -> Y: {dtype}[{rows}] {{
+      shared x: f32[1, 37], y: {dtype}[{rows}] x = X[0, 0] y = {call} Y[{at}] = y
+    }}"""
+    x = np.random.default_rng(0).integers(-50, 50, (1, 37)).astype(np.float32)
+    want = x if "sum" in call else np.zeros(37)
+    np.testing.assert_array_equal(lower(load_text(text).instantiate()).run({"X": x})["Y"], want)
+
+
 def test_what_is_no_number_beyond_the_end_counts_for_nothing() -> None:
     """Sums of negative numbers: a 0 beyond the end would be the largest."""
     forms = {"result": "f32[3, M]", "buffer": "f32[24]"}
@@ -86,6 +97,20 @@ def test_every_second_element_of_rows_that_end() -> None:
     x = np.random.default_rng(0).integers(-50, 50, (21, 96)).astype(ml_dtypes.bfloat16)
     y = lower(load_text(text).instantiate()).run({"X": x})["Y"]
     np.testing.assert_array_equal(y, np.concatenate([x[:, ::2], x[:, 1::2]], axis=1))
+
+
+@pytest.mark.parametrize(("dtype", "cols", "tile"), [("f16", 6, 6), ("f32", 11, 12), ("bf16", 24, 24)])
+def test_every_second_element_of_rows_with_gaps(dtype: str, cols: int, tile: int) -> None:
+    text = f"""
+    kernel turns[M=21](X: {dtype}[M, {cols}]) -> Y: {dtype}[M, {cols // 2}] {{
+      grid bx = ceildiv(M, 8)
+      shared x: {dtype}[8, {tile}], y: {dtype}[8, {tile // 2}]
+      x = X[bx*8, 0]
+      parallel (i, j) in (8, {tile // 2}) {{ y[i, j] = x[i, 2*j + 1] }}
+      Y[bx*8, 0] = y
+    }}"""
+    x = np.random.default_rng(0).integers(-50, 50, (21, cols)).astype(NUMPY[dtype])
+    np.testing.assert_array_equal(lower(load_text(text).instantiate()).run({"X": x})["Y"], x[:, 1::2])
 
 
 def test_an_order_by_value_has_no_end() -> None:

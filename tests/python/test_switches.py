@@ -98,7 +98,7 @@ def test_tilelangs_own_defaults_are_taken() -> None:
 
 def test_no_option_of_jit_goes_unheard() -> None:
     """Each is one of ours, which the search or the kernel checks, or is checked by `switches`."""
-    searched = {"effort", "exact_math", "rules", "without", "cost_model", "deterministic"}
+    searched = {"effort", "exact_math", "rules", "without", "cost_model", "deterministic", "untuned"}
     of_the_kernel = {"out_idx", "workspace_idx", "chip", "seconds", "memory", "schedule"}
     assert set(KNOWN) == searched | of_the_kernel | {"target", "platform", "pass_configs"}
 
@@ -186,7 +186,7 @@ HEARD = {
     "unroll": {"stop", "step"},
     "Pipelined": {"stop", "num_stages"},
     "copy": {"size", "enable_relu", "transpose", "pad_value"},
-    "gemm": {"size", "transpose_A", "transpose_B", "a_transpose", "b_transpose", "init", "initC", "clear_accum"},
+    "gemm": {"size", "transpose_A", "transpose_B", "a_transpose", "b_transpose", "init", "initC", "clear_accum", "policy"},
 }
 """Arguments with a default that have a meaning, or an error of their own, in `test_python_words` and `test_python_errors`."""
 
@@ -226,6 +226,12 @@ def test_a_hint_on_the_order_of_blocks_gets_a_note() -> None:
     assert note.text == "the order of blocks is found: T.use_swizzle changes nothing"
 
 
+def test_a_policy_of_warps_is_taken_and_anything_else_is_refused() -> None:
+    assert with_argument("gemm", "policy=T.GemmWarpPolicy.FullRow").kernel.body == with_argument("gemm", "").kernel.body
+    with pytest.raises(TileError, match="a policy is one of T.GemmWarpPolicy.Square"):
+        with_argument("gemm", "policy=3")
+
+
 # arrays
 
 
@@ -239,7 +245,10 @@ class Tensor:
 
     def __init__(self, **fields: Any) -> None:
         self.__dict__ |= {"device": SimpleNamespace(type="cpu"), "dtype": "float32", "layout": "strided", "requires_grad": False}
-        self.__dict__ |= fields
+        self.__dict__ |= {"is_nested": False, "is_quantized": False} | fields
+
+    def is_neg(self) -> bool:
+        return False
 
     def detach(self) -> Tensor:
         return self

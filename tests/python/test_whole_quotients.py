@@ -77,6 +77,28 @@ def test_tiles_of_a_text_are_divided() -> None:
     np.testing.assert_array_equal(lower(load_text(text).instantiate()).run({"X": x})["Y"], x // 12 + x % 5)
 
 
+def test_the_least_number_divides_and_is_divided() -> None:
+    least = -(2**31)
+    text = """kernel k(X: i32[64], Y: i32[64]) -> (Q: i32[64], R: i32[64]) {
+      shared x: i32[64], y: i32[64] x = X[0] y = Y[0] x = x // y Q[0] = x x = X[0] x = x % y R[0] = x
+    }"""
+    some = np.array([least, least + 1, -1, 0, 1, 5, 2**31 - 2, 2**31 - 1], np.int32)
+    x, y = np.repeat(some, 8), np.tile(np.where(some == 0, 3, some), 8)
+    got = lower(load_text(text).instantiate()).run({"X": x, "Y": y})
+    with np.errstate(over="ignore"):  # the least number by -1
+        np.testing.assert_array_equal(got["Q"], x // y)
+        np.testing.assert_array_equal(got["R"], x % y)
+
+
+@pytest.mark.parametrize(
+    ("by", "message"), [("0", "`//` by 0"), ("200", "200 is no i8, which holds"), ("2.5", "2.5 is no i8, which holds")]
+)
+def test_what_is_no_divisor_of_a_type_is_refused(by: str, message: str) -> None:
+    text = f"kernel k(X: i8[8, 64]) -> Y: i8[8, 64] {{ shared x: i8[8, 64] x = X[0, 0] x = x // {by} Y[0, 0] = x }}"
+    with pytest.raises(TileError, match=message):
+        load_text(text).instantiate()
+
+
 def test_floats_are_not_divided_so() -> None:
     text = "kernel k(X: f32[8, 64]) -> Y: f32[8, 64] { shared x: f32[8, 64] x = X[0, 0] x = x // 3 Y[0, 0] = x }"
     with pytest.raises(TileError, match="`//` divides whole numbers, both of one type"):

@@ -104,9 +104,16 @@ def taken(source: str, rows: np.ndarray, m: int) -> np.ndarray:
     return done.outputs[0]
 
 
-def test_an_image_may_be_described_by_a_register() -> None:
+@pytest.mark.parametrize(
+    "described",
+    [
+        "SetFmatrix(32, 1, pads, FmatrixMode::FMATRIX_LEFT);",
+        "SetMMLayoutTransform(true); Load3DSetFMatrixCal(32, 1, pads);",  # the order of a product's blocks changes no result
+    ],
+)
+def test_an_image_may_be_described_by_a_register(described: str) -> None:
     rows = np.arange(32 * 16).reshape(32, 16).astype(np.float16)
-    set_up = "const uint8_t pads[4] = {0, 0, 0, 0}; SetFmatrix(32, 1, pads, FmatrixMode::FMATRIX_LEFT);"
+    set_up = f"const uint8_t pads[4] = {{0, 0, 0, 0}}; {described}"
     np.testing.assert_array_equal(taken(one_image(set_up, PRO.format(m=32), 32, 32), rows, 32), rows)
 
 

@@ -98,10 +98,50 @@ def test_a_mistake_inside_a_call_is_told_at_the_authors_line(tmp_path: Path) -> 
     assert "vector.h" not in str(caught.value)
 
 
-@pytest.mark.parametrize("header", ["lib/matmul_intf.h", "kernel_tiling/kernel_tiling.h", "tiling/tiling_api.h"])
+@pytest.mark.parametrize("header", ["lib/matmul_intf.h", "kernel_tiling/kernel_tiling.h", "register/op_def_registry.h"])
 def test_the_high_level_api_is_refused_as_a_whole(header: str, tmp_path: Path) -> None:
     with pytest.raises(TileError, match="the high-level API .* is not simulated .*: the basic API is"):
         ran(tmp_path, f'#include "{header}"\n' + MAIN)
+
+
+@pytest.mark.parametrize(
+    ("call", "message", "help"),
+    [
+        (
+            "AscendC::LayerNorm<float, true>(c, a, a, t.scale)",
+            "LayerNorm of the high-level API is not simulated",
+            "WholeReduceSum",
+        ),
+        ("AscendC::TopK<float>(c, a)", "TopK of the high-level API is not simulated", "Sort, with Concat and Extract"),
+        ("SoftMaxTiling s; AscendC::SoftMax<float>(c, a, s)", "SoftMax of the high-level API is not simulated", "WholeReduceMax"),
+        ("LayerNormTiling s", "LayerNorm of the high-level API is not simulated .here: 'LayerNormTiling'.", "WholeReduceSum"),
+    ],
+)
+def test_a_function_of_the_high_level_api_is_refused_by_its_name(call: str, message: str, help: str, tmp_path: Path) -> None:
+    with pytest.raises(TileError, match=message) as caught:
+        launched(tmp_path, QUEUES.replace("AscendC::Muls(c, a, t.scale, tile)", call))
+    assert "k.asc:20:" in str(caught.value) and help in caught.value.help
+
+
+def test_the_host_learns_the_sizes_of_temporary_buffers_and_fills_tiling_structures(tmp_path: Path) -> None:
+    host = """#include "tiling/tiling_api.h"
+BEGIN_TILING_DATA_DEF(Numbers)
+TILING_DATA_FIELD_DEF(uint16_t, tiles);
+TILING_DATA_FIELD_DEF(uint32_t, least);
+END_TILING_DATA_DEF;
+struct Same { uint16_t tiles; uint32_t least; };
+"""
+    told = """
+    uint32_t most, least;
+    AscendC::GetErfMaxMinTmpSize(AscendC::TensorShape({4, 64}), 4, false, most, least);
+    Numbers numbers;
+    numbers.set_tiles(3), numbers.set_least(least);
+    Same same;
+    numbers.SaveToBuffer(&same, sizeof same);
+    printf("sizes %u %u %u\\n", most, same.least, same.tiles);
+"""
+    done = ran(tmp_path, host + MAIN.replace("    constexpr uint32_t length = 64;", told + "    constexpr uint32_t length = 64;"))
+    assert done.printed.startswith("sizes 3072 768 3\n")
 
 
 HEADER = """#pragma once

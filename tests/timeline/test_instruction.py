@@ -82,6 +82,23 @@ def test_a_first_row_off_512_bytes_puts_the_others_off() -> None:
     assert cycles(CHIP, replace(straight, align_bytes=64)) == cycles(CHIP, replace(straight, stride_bytes=1024 + 64))
 
 
+def shared(missed: float, cores: float = 1) -> float:
+    """Cycles of a panel of 128 x 256 of which a part is not in L2, read by so many cores at the same time."""
+    panel = Work("gm_to_l1", 128, 256, dtype=F16, src_dtype=F16, stride_bytes=4096, cores=1, other="GM")
+    return cycles(CHIP, replace(panel, miss=missed, sharing=cores))
+
+
+def test_rows_that_l2_lacks_are_not_made_up_for_by_others() -> None:
+    path = CHIP.path("gm_to_l1_nd2nz")
+    more = 32 * (512 / path.miss_peak - (path.row + 512 / path.peak))
+    assert shared(0.25) - shared(0.0) == pytest.approx(more)
+
+
+def test_every_core_waits_for_a_line_that_hbm_brings_once_for_all() -> None:
+    assert shared(0.25, 4) == pytest.approx(shared(1.0))
+    assert shared(0.25, 2) == pytest.approx(shared(0.5))
+
+
 def test_rows_that_follow_each_other_are_one_burst() -> None:
     assert gm_bytes(CHIP, Work("gm_to_ub", 64, 24)) == burst_bytes(CHIP, 64 * 24 * 4)
 

@@ -86,5 +86,5 @@ def test_the_order_of_tiles_decides_what_l2_keeps() -> None:
         run(gemm(Gemm(8192, 8192, 8192, (128, 256), 256, 256, persistent=24, swizzle=window)), load_chip("910B1"), record=False)
         for window in (1, 3, 64)
     )
-    assert bands.microseconds < 0.9 * min(rows.microseconds, columns.microseconds)
+    assert bands.microseconds < 0.95 * min(rows.microseconds, columns.microseconds)
     assert bands.hbm_cycles < rows.hbm_cycles < columns.hbm_cycles

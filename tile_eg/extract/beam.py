@@ -58,6 +58,11 @@ class _Search:
     def __init__(self, graph: Graph, chip: Chip, prices: list[Price]) -> None:
         self.graph, self.chip, self.prices = graph, chip, prices
         self.weight = [p.total * graph.total_trips(n.region) + 1 for n, p in zip(graph.nodes, prices, strict=True)]
+        self.children = [set(n.children) for n in graph.nodes]
+        self.users: dict[int, set[int]] = {c: set() for c in graph.classes}
+        for n in graph.nodes:
+            for k in n.children:
+                self.users[k].add(n.cls)
 
     def run(self, width: int, rounds: int) -> list[Choice]:
         """Every choice that was met, best first."""
@@ -117,17 +122,20 @@ class _Search:
         return n.op not in ("PArg", "PProj") or place[n.payload[:2]].payload == n.payload
 
     def _cheapest(self, allowed: dict[int, list[Node]]) -> dict[int, Node]:
-        """For each class its node of least additive cost, by relaxation from the leaves."""
+        """For each class its node of least additive cost, by relaxation from the leaves, where a child became cheaper."""
         cost = dict.fromkeys(allowed, FAR)
         best: dict[int, Node] = {}
-        changed = True
-        while changed:
-            changed = False
+        open_classes = set(allowed)
+        while open_classes:
             for cls, nodes in allowed.items():
+                if cls not in open_classes:
+                    continue
+                open_classes.discard(cls)
                 for n in nodes:
-                    c = self.weight[n.index] + sum(cost[k] for k in set(n.children))
+                    c = self.weight[n.index] + sum(cost[k] for k in self.children[n.index])
                     if c < cost[cls]:
-                        cost[cls], best[cls], changed = c, n, True
+                        cost[cls], best[cls] = c, n
+                        open_classes |= self.users[cls]
         return best
 
     def _descend(self, best: dict[int, Node]) -> list[Node] | None:

@@ -13,14 +13,13 @@ from tile_eg.extract.model import Model
 from tile_eg.extract.pricing import Pricer
 from tile_eg.extract.schedule import Schedule
 from tile_eg.extract.selection import is_half, trips_ahead
-from tile_eg.extract.solver import load_cp_model, small_solver
+from tile_eg.extract.solver import Searches
 from tile_eg.ops.physical import STORES, VECTOR
 
 ALIKE = 1
 """Choices that may be of one form of a loop before another form is asked for; one more where a load may bring several trips'
 tiles, since the search model does not know what the memory system makes of that."""
 Settled = Callable[[Graph, list[Node], int], Iterable[Node]]
-
 
 
 class Exact:
@@ -34,11 +33,11 @@ class Exact:
 
     def __init__(self, work: float = 10.0, refusals: int = 40, total: float = 30.0) -> None:
         self.work, self.refusals, self.total = work, refusals, total
-        self.spent = 0.0
+        self.spent, self.searches = 0.0, Searches(work)
 
     def extract(self, graph: Graph, chip: Chip, pricer: Pricer, k: int = 3) -> Extraction:
         out = Extraction([], extractor=self.name)
-        self.spent = 0.0
+        self.spent, self.searches = 0.0, Searches(self.work)
         cuts: list[list[Node]] = []
         self._find(self._model(graph, chip, pricer, cuts), out, min(k, 2) if _both_ways(graph) else k, self._settled, cuts)
         if k > 1 and _both_ways(graph):
@@ -74,6 +73,8 @@ class Exact:
         """Adds schedules until there are `k`; choices that turn out illegal go to `cuts`."""
         found = 0
         while len(out.schedules) < k and len(out.refused) < self.refusals and self.spent < self.total:
+            if out.gave_up and out.schedules:  # what is not proven once is not proven with a cut more, by as much work again
+                break
             nodes = self._solve(model, out)
             if nodes is None:
                 break
@@ -138,16 +139,13 @@ class Exact:
         model.minimise_time()
 
     def _solve(self, model: Model, out: Extraction) -> list[Node] | None:
-        cp_model = load_cp_model()
-
-        cp = small_solver(self.work)
+        found = self.searches.least(model.cp)
         out.solves += 1
-        status = cp.solve(model.cp)
-        self.spent += cp.response_proto.deterministic_time
-        if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
-            out.gave_up = status == cp_model.UNKNOWN
+        self.spent += found.work
+        out.gave_up |= not found.proved
+        if found.values is None:
             return None
-        return [n for n in model.graph.nodes if cp.boolean_value(model.chosen[n.index])]
+        return [n for n in model.graph.nodes if found.values[model.chosen[n.index].index]]
 
 
 def _loops_that_give(graph: Graph, cls: int) -> set[int]:

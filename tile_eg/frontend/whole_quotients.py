@@ -1,11 +1,13 @@
 """Quotients and remainders of whole numbers, element by element, as those of Python: rounded down, the remainder with the sign of
-the divisor. By 0 they are some number."""
+the divisor. By 0 they are some number. A quotient that the type does not hold, of its least number by -1, is the least one of i32
+and the largest one of shorter types."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 from tile_eg.errors import Span, TileError
+from tile_eg.frontend.checks.types import check_number
 from tile_eg.ir import kernel as kn
 from tile_eg.ir.kernel import TileExpr
 from tile_eg.ops.types import F32, I32, U32, DType
@@ -18,6 +20,7 @@ def divided(sign: str, x: TileExpr, y: TileExpr, dtype_of: Callable[[str], DType
     if dtype is None or not dtype.whole:
         help = "of floats T.floor(x / y) is x // y, in .tile floor(x / y); x - T.floor(x / y) * y is x % y"
         raise TileError(f"`{sign}` divides whole numbers, both of one type", span, help=help)
+    _check_numbers(sign, x, y, dtype, span)
     power = _power_of_two(y)
     if power is not None:
         left = kn.Binary("shr", x, kn.Number(float(power)), span) if power else x
@@ -26,6 +29,14 @@ def divided(sign: str, x: TileExpr, y: TileExpr, dtype_of: Callable[[str], DType
         raise TileError(f"`{sign}` of u32 is by a power of two", span, help="cast to int32 where the numbers are below 2^31")
     quotient, rest = _long(x, y, span) if dtype == I32 else _short(x, y, dtype, span)
     return quotient if sign == "//" else rest
+
+
+def _check_numbers(sign: str, x: TileExpr, y: TileExpr, dtype: DType, span: Span) -> None:
+    for e in (x, y):
+        if isinstance(e, kn.Number):
+            check_number(dtype, e.value, e.span or span)
+    if isinstance(y, kn.Number) and y.value == 0:
+        raise TileError(f"`{sign}` by 0", span, help="a divisor is another number, or a tile's element")
 
 
 def _dtype(e: TileExpr, dtype_of: Callable[[str], DType | None]) -> DType | None:
@@ -60,14 +71,20 @@ def _long(x: TileExpr, y: TileExpr, span: Span) -> tuple[TileExpr, TileExpr]:
     rest = _less(x, quotient, y, span)
     more = kn.Cast(I32, _down(_float(rest, span), _float(y, span), span), span)
     quotient, rest = kn.Binary("add", quotient, more, span), _less(rest, more, y, span)
-    size = kn.Number(abs(y.value)) if isinstance(y, kn.Number) else kn.Unary("abs", y, span)
-    beyond = ("ge", kn.Unary("abs", rest, span), size)
+    beyond = ("le", _minus_abs(rest, span), _minus_abs(y, span))
     below = ("lt", kn.Binary("mul", _float(rest, span), _float(y, span), span), kn.Number(0.0, span))
     for (op, a, b), step in ((beyond, 1.0), (below, -1.0)):
         other = kn.Binary("add", quotient, kn.Number(step), span)
         left = _less(rest, kn.Number(step), y, span)
         quotient, rest = kn.Choose(op, a, b, other, quotient, span), kn.Choose(op, a, b, left, rest, span)
     return quotient, rest
+
+
+def _minus_abs(x: TileExpr, span: Span) -> TileExpr:
+    """-|x|, which every number has; |x| is none of 32 bits where x is the least one."""
+    if isinstance(x, kn.Number):
+        return kn.Number(-abs(x.value))
+    return kn.Binary("min", x, kn.Binary("mul", x, kn.Number(-1.0), span), span)
 
 
 def _float(x: TileExpr, span: Span) -> TileExpr:

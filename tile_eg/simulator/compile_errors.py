@@ -10,6 +10,7 @@ from types import MappingProxyType
 
 from tile_eg.errors import Span, TileError, did_you_mean
 from tile_eg.simulator.build import INCLUDE
+from tile_eg.simulator.high_level import API, INSTEAD, function_of
 
 _PLACE = re.compile(
     r"(?:In file included from |\s+from )?(?P<file>[^\s:][^:\n]*):(?P<line>\d+)(?::(?P<column>\d+))?[:,]\s*(?P<text>.*)"
@@ -27,11 +28,8 @@ _UNKNOWN = (
     re.compile(r"fatal error: '?([\w./]+\.h)'?(?:: No such file| file not found)"),
 )
 _QUALIFIERS = ("__global__", "__aicore__", "__gm__", "__ubuf__", "__cbuf__")
-_HIGH_LEVEL = "the high-level API (Matmul objects, tiling, ready-made layers)"
 _OTHER_APIS = {
-    **dict.fromkeys(
-        ("lib/", "adv_api/", "kernel_tiling/", "tiling/tiling_api.h", "register/", "Matmul", "REGIST_MATMUL"), _HIGH_LEVEL
-    ),
+    **dict.fromkeys(("lib/", "adv_api/", "kernel_tiling/", "register/", "Matmul", "REGIST_MATMUL"), API),
     "tensor_api/": "the Tensor API",
     "simt_api/": "the SIMT API",
     "torch/": "PyTorch's C++ side",
@@ -49,11 +47,12 @@ def explained(
     `unit` is the name under which the file was compiled, `included` the paths and texts that it includes, by their names.
     """
     paths = {unit: str(path), **{name: place for name, (place, _) in included.items()}}
-    found = list(dict.fromkeys(_mistakes(output, paths)))[:5]
+    found = list(dict.fromkeys(_mistakes(output, paths)))
+    found = sorted(found, key=lambda one: _distance(_unknown(one[1])))[:5]
     if not found:
         return TileError(f"'{path}' does not compile: {output.strip().splitlines()[-1] if output.strip() else 'no message'}")
     (span, message), *rest = found
-    unknown = next((m.group(1) for pattern in _UNKNOWN if (m := pattern.search(message))), "")
+    unknown = _unknown(message)
     texts = (source, *(text for _, text in included.values()))
     declared = any(re.search(r'#\s*include\s*[<"].*kernel_\w*\.h', text) for text in texts)
     help = _help(unknown) if declared else "the file does not include kernel_operator.h, which declares the words of Ascend C"
@@ -62,9 +61,22 @@ def explained(
     return error
 
 
+def _unknown(message: str) -> str:
+    """The name that a compiler's message says is not known (empty: it says something else)."""
+    return next((m.group(1) for pattern in _UNKNOWN if (m := pattern.search(message))), "")
+
+
+def _distance(unknown: str) -> int:
+    """A call of a function of the high-level API is told first, then what belongs to one: all else follows from them."""
+    return 0 if unknown in INSTEAD else 1 if function_of(unknown) else 2
+
+
 def _told(message: str, unknown: str) -> str:
     if not unknown:
         return message
+    if function := function_of(unknown):
+        of = "" if unknown == function else f" (here: '{unknown}')"
+        return f"{function} of the high-level API is not simulated{of}"
     api = next((api for start, api in _OTHER_APIS.items() if unknown.startswith(start)), "")
     if unknown in _QUALIFIERS:
         return f"nothing says what '{unknown}' is"
@@ -74,6 +86,8 @@ def _told(message: str, unknown: str) -> str:
 
 
 def _help(unknown: str) -> str:
+    if function := function_of(unknown):
+        return f"what does its work: {INSTEAD[function]}; docs/simulator.md lists the functions that are there"
     if not unknown or unknown.endswith(".h"):
         return "docs/simulator.md lists what the simulator knows" if unknown else ""
     if unknown in known_names():

@@ -102,17 +102,18 @@ def least(program: Program, chip: Chip, without: Collection[str] = ()) -> float:
     """
     program = inlined(at_sizes(program))
     at_once = blocks_at_once(program, chip)
-    own, missed, met, results = _met(program, chip, at_once, handed_over(program, chip.l2_reach))
-    in_step = met if results <= 1 else {}
+    own, missed, in_step, results = _met(program, chip, at_once, handed_over(program, chip.l2_reach))
     work, waves, rest = loads(program, at_once), wave_count(program, chip), program.blocks % at_once
 
     def busiest(cores: float, *step: Mapping[int, float]) -> float:
         busy = least_busy(program, Pricer(program, own, cores, missed, *step))
         return max((n for (_, pipe), n in busy.items() if pipe not in without), default=0.0)
 
-    cycles = busiest(work.mean, in_step)
+    cycles, apart = busiest(work.mean, in_step), max(in_step.values(), default=1) > 1
+    later = busiest(work.mean) if apart and (results > 1 or waves > 1) else cycles
+    if results > 1:
+        cycles = later + (cycles - later) / results
     if waves > 1:
-        later = busiest(work.mean)
         last = busiest(rest) if rest and waves <= FEW_WAVES else later
         cycles += ((waves - 2) * min(cycles, later) + min(cycles, last)) * work.share
     launch = chip.launch_us(started(program, at_once), program.kernel_type.startswith("MIX"))

@@ -80,7 +80,10 @@ def _gm(chip: Chip, name: str, work: Work, cold: bool) -> float:
     hit = (1 - work.miss) * gm_bytes(chip, work)
     missed = work.miss * gm_bytes(chip, work, align) if work.miss else 0.0
     hbm, same = chip.hbm_share(work.cores), _same_lines(chip, path, work)
-    return path.cycles(hit, work.cores, cold, own=_own(path, work, rows, align), missed=missed, hbm=hbm, least=same)
+    own = _own(path, work, rows, align)
+    if missed:
+        own = _waited(path, own, missed / work.miss, min(1.0, work.miss * max(1.0, work.sharing)))
+    return path.cycles(hit, work.cores, cold, own=own, missed=missed, hbm=hbm, least=same)
 
 
 def _own(path: Path, work: Work, rows: int, align: int) -> float:
@@ -88,6 +91,14 @@ def _own(path: Path, work: Work, rows: int, align: int) -> float:
     row = work.cols * work.dtype.bytes
     each = max(path.row_least, requests(path, row, align) * path.row + row / path.peak)
     return path.copy + rows * each if rows else 0.0
+
+
+def _waited(path: Path, own: float, size: float, part: float) -> float:
+    """The same with what the core waits for: a `part` of its rows is not in L2, and no other row makes up for their time.
+
+    HBM brings a line once for all cores that read it at the same time, and each of them waits for it.
+    """
+    return own * (1 - part) + max(own * part, part * size / min(path.peak, path.miss_peak))
 
 
 def _same_lines(chip: Chip, path: Path, work: Work) -> float:

@@ -39,9 +39,9 @@ class Expressions(Regions):
             case kn.Pad():
                 return pieces.padded(t, self.tile(e.x, env, shape, dtype), e.value, e.span)
             case kn.Whole():
-                shapes = [tile_shape(self.shape_of(x)) for x in e.xs]
-                xs = [self.tile(x, env, s, dtype) for x, s in zip(e.xs, shapes, strict=True)]
-                return whole_tiles.made(t, e, xs, shape)
+                shapes = [self.shape_of(x) for x in e.xs]
+                xs = [self.tile(x, env, tile_shape(s), dtype) for x, s in zip(e.xs, shapes, strict=True)]
+                return whole_tiles.made(t, whole_tiles.of_two_axes(e, len(shapes[0])), xs, shape)
             case kn.Bytes():
                 return t.bytes(self.tile(e.x, env, (shape[0], shape[1] // 2), dtype), e.dtype, e.span)
             case kn.Broadcast():

@@ -162,7 +162,7 @@ class _Pairs:
         column, half = self._column(shape)
         if kind == "swapped":
             half = _plus(_times(half, 4), _plus(_times(column, -1), kn.Number(1.0)))
-        row, size = ix.ZERO if len(shape) == 1 else ix.var(self.variables[0]) * of.shape[-1], of.dtype.bytes
+        row, size = ix.ZERO if len(shape) == 1 else ix.var(self._axes(shape)[0]) * of.shape[-1], of.dtype.bytes
         at = _times(_plus(half, self._whole(self._places("row", shape, row))), size)
         return kn.Cast(U32, kn.Cast(I32, at, self.span), self.span)
 
@@ -193,7 +193,9 @@ class _Pairs:
         return self.tiles[key]
 
     def _axes(self, shape: tuple[int, ...]) -> tuple[str, ...]:
-        return (*self.variables[: len(shape) - 1], self.variables[-1])
+        """Variables that run over a tile: those of the loop, and one of its own for the rows where the loop is over one row."""
+        rows = self.variables[0] if len(self.variables) == 2 else f"{self.variables[-1]}_row"
+        return (*[rows] * (len(shape) - 1), self.variables[-1])
 
     def _floats(self, shape: tuple[int, ...]) -> kn.Alloc:
         return kn.Alloc("", "fragment", F32, shape, self.span)

@@ -7,6 +7,7 @@ into one that does, with what changes nothing for the operation around it; of th
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from tile_eg.errors import Span
 from tile_eg.frontend.ssa import pieces
@@ -30,7 +31,7 @@ from tile_eg.ir.index import Expr
 from tile_eg.ir.kernel import Whole
 from tile_eg.ir.values import Term
 from tile_eg.ops.types import BF16, F16, F32, I8, I32, U8, DType
-from tile_eg.ops.whole_tiles import NOTHING
+from tile_eg.ops.whole_tiles import NOTHING, WHOLE_TILES
 
 _WIDER = {BF16: F32, I8: F16, U8: F16}
 """In which an element is moved whose bits no instruction gathers."""
@@ -42,10 +43,17 @@ def made(tiles: Tiles, e: Whole, xs: list[Term], shape: tuple[int, int]) -> Term
         return _MADE[e.op](tiles, xs[0], e)
     if e.op == "gather":
         return _gather(tiles, e, xs, shape)
+    if e.op == "every" and 1 < shape[0] == xs[0].rows and not _in_blocks(xs[0], shape[1]):
+        return _every_of_rows(tiles, xs[0], e, shape)
     if _ends(xs[0]) and (valid := _in_order(e, xs[0], shape)) is not None:
         whole = tiles.whole(e, [pieces.padded(tiles, xs[0], 0.0, e.span)], shape)
         return tiles.narrowed(whole, tiles.extent(valid[0]), tiles.extent(valid[1]), e.span)
     return tiles.whole(e, xs, shape)
+
+
+def of_two_axes(e: Whole, dimensions: int) -> Whole:
+    """The operation with its axis as that of a tile: a vector is one row, so what goes along it goes along axis 1."""
+    return replace(e, numbers=(1, e.numbers[1])) if dimensions == 1 and "axis" in WHOLE_TILES[e.op].numbers else e
 
 
 def _gather(tiles: Tiles, e: Whole, xs: list[Term], shape: tuple[int, int]) -> Term:
@@ -55,6 +63,22 @@ def _gather(tiles: Tiles, e: Whole, xs: list[Term], shape: tuple[int, int]) -> T
         return tiles.whole(e, xs, shape)
     whole = tiles.whole(e, [x, pieces.padded(tiles, at, 0.0, e.span)], shape)
     return tiles.narrowed(whole, valid_rows(at), valid_cols(at), e.span)
+
+
+def _in_blocks(t: Term, cols: int) -> bool:
+    """Whether the rows of a tile, and rows of so many of its elements, have no gaps between them."""
+    return all(n == blocks(n, t.dtype) for n in (t.cols, cols))  # type: ignore[arg-type]
+
+
+def _every_of_rows(tiles: Tiles, t: Term, e: Whole, shape: tuple[int, int]) -> Term:
+    """Elements of rows that have gaps, or are put into such rows: each is gathered from its place."""
+    size, (first, step), (rows, cols) = gathered_bytes(t, "the tile", e.span), e.numbers, shape
+    whole = laid(tiles, t, 0.0, t.rows, e.span)
+    place = Place(whole.cols * size, step * size, ix.const(first * size))
+    at = tiles.index(place, (rows, blocks(cols, t.dtype)), e.span)  # type: ignore[arg-type]
+    at = offsets(tiles, within(tiles, at, (whole.rows * whole.cols - 1) * size, e.span), e.span)
+    found = tiles.make(e.span, "whole", "gather", 0, 0, whole, at, like=at, dtype=t.dtype)
+    return part(tiles, found, shape, (valid_rows(t), _counted(valid_cols(t), first, step)), e.span)
 
 
 def _ends(t: Term) -> bool:
@@ -130,7 +154,7 @@ def _running(tiles: Tiles, t: Term, e: Whole) -> Term:
     """Of 2, then of 4, then of 8 and so on, each from two of before."""
     op, nothing = {"cumsum": ("add", 0.0), "cumprod": ("mul", 1.0)}[e.op]
     made, step = laid(tiles, t, nothing, t.rows, e.span), 1
-    down = t.rows > 1 and e.numbers[0] == 0
+    down = e.numbers[0] == 0
     back, count = bool(e.numbers[1]), made.rows if down else made.cols
     while step < count:
         if aligned(ix.const(step * (made.cols if down else 1)), made):
@@ -172,7 +196,7 @@ def _gathered_before(tiles: Tiles, t: Term, ahead: tuple[int, float], way: tuple
 def first_extreme(tiles: Tiles, t: Term, e: Whole) -> Term:
     """The least place at which an element equals the largest or smallest one along an axis."""
     x = tiles.cast(t, F32, e.span) if t.dtype == BF16 else t
-    op, along = e.op.removeprefix("arg"), e.numbers[0] == 1 or t.rows == 1
+    op, along = e.op.removeprefix("arg"), e.numbers[0] == 1
     x = laid(tiles, x, NOTHING[e.op], x.rows, e.span)
     axis, count = (1, x.cols) if along else (0, x.rows)
     extreme = tiles.broadcast(tiles.reduce(op, x, axis, e.span), axis, x.cols if along else x.rows, e.span)

@@ -2,7 +2,9 @@
 #pragma once
 #include "ascend_c/between_blocks.h"
 #include "ascend_c/absent.h"
+#include "ascend_c/activation.h"
 #include "ascend_c/atomic.h"
+#include "ascend_c/broadcast.h"
 #include "ascend_c/cache.h"
 #include "ascend_c/cast.h"
 #include "ascend_c/copy.h"

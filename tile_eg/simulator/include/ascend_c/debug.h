@@ -75,3 +75,9 @@ inline void watch(int64_t id, std::initializer_list<int64_t> values)
 }  // namespace tile_sim
 
 #define ascendc_assert(condition, ...) ((condition) ? void(0) : ::tile_sim::misuse("assert", ::tile_sim::placed(__LINE__, __FILE__), "the assertion %s does not hold", #condition))
+#define ASCENDC_ASSERT(condition, ...)                                                                                       \
+    do {                                                                                                                     \
+        if (!(condition))                                                                                                    \
+            ::tile_sim::misuse("assert", ::tile_sim::placed(__LINE__, __FILE__), "the assertion %s does not hold", #condition); \
+    } while (0)
+#define KERNEL_LOG(level, ...)

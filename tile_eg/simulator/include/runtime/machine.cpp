@@ -42,6 +42,7 @@ bool Core::has(Space space) const { return (space == Space::UB) == (index != AIC
 void Machine::report(const char* kind, const char* pipe, int line, int other_line, std::string message)
 {
     constexpr size_t most = 20;
+    if (std::uncaught_exceptions()) return;  // in destructors, after a finding that ended the run: what they find follows from it
     const std::string where = core ? core_name(core->index) : "";
     const bool each_core = !std::strcmp(kind, "deadlock");  // otherwise what one vector core does wrong, the other one does too
     for (const Finding& f : findings)

@@ -29,6 +29,7 @@
 #include "confine.h"
 #include "progress.h"
 #include "schedule.h"
+#include "share.h"
 #include "time_limit.h"
 #include "watch.h"
 #include "zero_division.h"
@@ -300,9 +301,32 @@ int run_program(void* main, int argc, char** argv)
     return 0;
 }
 
+// Ends the process with what was found until now. A worker leaves that to the process that then runs all blocks in order.
+[[noreturn]] void end_now()
+{
+    if (is_worker()) _exit(1);
+    write_report();
+    _exit(0);
+}
+
+// A finding that ends the run, made in a destructor: nothing leaves it by an exception.
+std::terminate_handler other_terminate = nullptr;
+[[noreturn]] void end_or_terminate()
+{
+    try {
+        if (const std::exception_ptr error = std::current_exception()) std::rethrow_exception(error);
+    } catch (const Stop&) {
+        end_now();
+    } catch (...) {
+    }
+    other_terminate();
+    std::abort();
+}
+
 int run(int argc, char** argv)
 {
     report_file = fdopen(dup(1), "wb");
+    other_terminate = std::set_terminate(end_or_terminate);
     dup2(2, 1);
     host = !std::strcmp(argv[2], "HOST");
     const int first = configure(argc, argv);
@@ -329,8 +353,7 @@ extern "C" void __assert_fail(const char* condition, const char* file, unsigned 
 #endif
 {
     tile_sim::machine.report("assert", "", tile_sim::placed(int(line), file), 0, tile_sim::text("the assertion %s does not hold", condition));
-    tile_sim::write_report();
-    _exit(0);
+    tile_sim::end_now();
 }
 
 int main(int argc, char** argv)
