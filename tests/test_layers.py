@@ -40,14 +40,14 @@ ROOMS: dict[str, set[str]] = {
     },
     "search": GROUND | {
         "frontend", "rules", "transforms", "egraph", "timeline", "cost_models", "extract", "emit", "sizing", "report",
-        "simulator", "inputs", "state",
+        "simulator", "inputs", "state", "disk_cache",
     },
     "explore": GROUND | {
         "frontend", "rules", "search", "egraph", "timeline", "cost_models", "extract", "report",
     },
     "npu": GROUND | {"disk_cache", "simulator", "emit", "timeline", "inputs"},
     "tuning": GROUND | {
-        "search", "sizing", "frontend", "report", "simulator", "npu", "inputs", "spread", "state",
+        "search", "sizing", "frontend", "report", "simulator", "npu", "inputs", "spread", "state", "disk_cache",
     },
     "jit": GROUND | {
         "disk_cache", "language", "frontend", "search", "cost_models", "extract", "report", "simulator", "locate", "npu",

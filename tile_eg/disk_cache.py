@@ -195,6 +195,17 @@ class DiskCache:
                 os.close(lock)
 
 
+@contextmanager
+def alone(folder: Path) -> Iterator[None]:
+    """While it lasts, no other process is inside for this folder; where it cannot be locked, others may be."""
+    lock = _lock(folder)
+    try:
+        yield
+    finally:
+        if lock is not None:
+            os.close(lock)
+
+
 def _lock(folder: Path, wait: bool = True) -> int | None:
     """The folder, made if need be and locked, as a descriptor to close; None where it cannot be locked, or another has it."""
     if _locks is None:

@@ -68,11 +68,17 @@ def test_what_a_killed_worker_had_is_done_again(cluster: DaskCluster, tmp_path: 
 
 
 def test_an_address_that_does_not_answer_is_an_error_within_seconds() -> None:
-    for address, why in (("tcp://127.0.0.1:9", "no answer within 5 seconds"), ("nonsense://x", "")):
+    for address, why in (("tcp://127.0.0.1:9", "no answer within 5 seconds"), ("nonsense://x:1", "unknown address scheme")):
         start = time.monotonic()
         with pytest.raises(TileError, match=f"there is no Dask scheduler at {address}: {why}"):
             crew(dask=address)
         assert time.monotonic() - start < 30
+
+
+def test_what_is_no_address_makes_no_client(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("distributed.Client", lambda *args, **options: pytest.fail("it fails once more when it is collected"))
+    with pytest.raises(TileError, match="there is no Dask scheduler at nonsense: missing port number"):
+        crew(dask="nonsense")
 
 
 def test_a_cluster_without_workers_is_named(tmp_path: Path) -> None:

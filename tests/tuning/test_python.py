@@ -93,3 +93,16 @@ def test_a_fault_of_a_worker_is_no_fact_about_a_candidate(kernel: Path, monkeypa
     found = tile_eg.tune(tile_eg.load(kernel), M=64, N=96, budget=1)
     assert found.records[0].wrong == "RuntimeError: no room"
     assert not Path(f"{kernel}.tuning.jsonl").exists()
+
+
+def test_a_kernel_of_a_relative_path_is_tuned_beside_its_file(
+    kernel: Path, all_right: None, monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    monkeypatch.chdir(kernel.parent)
+    scaled = tile_eg.load(kernel.name)
+    elsewhere = tmp_path_factory.mktemp("elsewhere")
+    monkeypatch.chdir(elsewhere)
+    tile_eg.tune(scaled, budget=1)
+    assert entry(kernel) and not list(elsewhere.iterdir())
+    with pytest.warns(TileWarning, match="the one that tuning found"):
+        scaled.with_sizes().planned()

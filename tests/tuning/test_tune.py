@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,6 +22,7 @@ from tile_eg.search import search_options, tuned_file
 from tile_eg.search.every import Every
 from tile_eg.tuning import session
 from tile_eg.tuning import trial as trial_module
+from tile_eg.tuning.journal import Journal, Record
 from tile_eg.tuning.space import Space, candidates
 from tile_eg.tuning.trial import Checked, Trial, checked
 
@@ -90,6 +92,31 @@ def test_a_run_goes_on_where_one_before_it_ended(
     assert run(["tune", str(kernel), "--budget", "3"]) == 0 and len(again) == 4
 
 
+def test_two_runs_at_once_lose_nothing_of_each_other(tmp_path: Path, tuned: Path) -> None:
+    """Each reads the file, adds its own entry, and writes: one behind the other."""
+    path = Path(f"{tuned}.tuned.json")
+    (one,) = tuned_file.read(path)
+    own = [replace(one, kernel=f"kernel{n}", source=str(n)) for n in range(12)]
+    with ThreadPoolExecutor(12) as pool:
+        list(pool.map(lambda e: tuned_file.keep(path, e), own))
+    assert {e.kernel for e in tuned_file.read(path)} == {one.kernel, *(e.kernel for e in own)}
+
+
+def test_a_record_follows_those_that_another_process_wrote_meanwhile(tmp_path: Path) -> None:
+    file = str(tmp_path / "k.tile")
+    record = Record("p", (("B", 16),), "", 1.0, 2.0)
+    first, second = Journal(file, "first", False), Journal(file, "second", False)
+    first.add(record)
+    journal = Path(f"{file}.tuning.jsonl")
+    journal.write_text(f'{journal.read_text()}{{"task": "killed, its last line cut sh')
+    Journal(file, "second", False)  # begins anew, and writes the file again
+    second.add(record)
+    first.add(replace(record, program="q"))
+    first.close()
+    second.close()
+    assert sorted(Journal(file, "first", True).known) == ["p", "q"] and list(Journal(file, "second", True).known) == ["p"]
+
+
 def test_ctrl_c_keeps_the_best_so_far(
     kernel: Path, all_right: None, capsys: Captured, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -156,7 +183,7 @@ def test_the_candidates_are_the_same_each_time(kernel: Path) -> None:
         (["--chip", "911"], "unknown chip '911'"),
         (["--device", "gpu"], "there is no device 'gpu' to tune on\nhelp: one of npu, simulator, timeline"),
         (["--workers", "0"], "0 workers: at least one"),
-        (["--sample", "-1"], "-1 blocks to check: at least 0"),
+        (["--sample", "-1"], "-1 tiles to compare: at least 0"),
         (["--launches", "1"], "1 launches: at least 3"),
         (["--dask", "tcp://127.0.0.1:9"], "there is no Dask scheduler at tcp://127.0.0.1:9"),
     ],

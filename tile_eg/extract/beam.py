@@ -58,6 +58,7 @@ class _Search:
     def __init__(self, graph: Graph, chip: Chip, prices: list[Price]) -> None:
         self.graph, self.chip, self.prices = graph, chip, prices
         self.weight = [p.total * graph.total_trips(n.region) + 1 for n, p in zip(graph.nodes, prices, strict=True)]
+        self.made: dict[tuple[tuple[int, int], ...], Choice | None] = {}
         self.children = [set(n.children) for n in graph.nodes]
         self.users: dict[int, set[int]] = {c: set() for c in graph.classes}
         for n in graph.nodes:
@@ -90,12 +91,11 @@ class _Search:
 
     def choice(self, overrides: tuple[tuple[int, int], ...]) -> Choice | None:
         """The additive choice under overrides; None where it has a cycle or a state would lie in two places."""
-        allowed = self._allowed(dict(overrides))
-        cheapest = self._cheapest(allowed)
-        nodes = self._descend(cheapest)
-        if nodes is None:
-            return None
-        return Choice(overrides, tuple(nodes), makespan(self.graph, self.chip, nodes, self.prices))
+        if overrides not in self.made:
+            nodes = self._descend(self._cheapest(self._allowed(dict(overrides))))
+            time = makespan(self.graph, self.chip, nodes, self.prices) if nodes else 0
+            self.made[overrides] = Choice(overrides, tuple(nodes), time) if nodes else None
+        return self.made[overrides]
 
     def _allowed(self, fixed: dict[int, int]) -> dict[int, list[Node]]:
         """The nodes of each class: an override's own, and reads of a state only where it was placed."""

@@ -28,8 +28,8 @@ FOR_SMALL_MODELS = {
 
 
 PLAIN = 0.1
-"""Work after which a search without linear relaxation is given up. Nearly every model of a kernel is proven in a tenth of it. Long
-chains of vector operations are not: two or three ways for each of many values, which add up in the cycles of one pipe."""
+"""Work after which a search without linear relaxation is given up. Nearly every model of a kernel is proven in a tenth of it.
+Long chains of vector operations are not: two or three ways for each of many values, which add up in the cycles of one pipe."""
 
 
 class Found(NamedTuple):

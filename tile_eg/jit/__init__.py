@@ -204,7 +204,7 @@ def load(
         raise TileError(f"cannot read {path}: {why}") from e
     check_names(search)
     search_options(**search)
-    return TileKernel(load_text(text, str(path)), chip, search, Limits(seconds, memory))
+    return TileKernel(load_text(text, str(Path(path).absolute())), chip, search, Limits(seconds, memory))
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from dataclasses import MISSING, dataclass, fields
 from pathlib import Path
 from typing import Any
 
+from tile_eg.disk_cache import alone
 from tile_eg.errors import TileError
 
 FORMAT, SCHEMA, SUFFIX = "tile_eg tuned kernels", 1, ".tuned.json"
@@ -153,9 +154,10 @@ def _written(name: str, value: Any) -> Any:
 
 def keep(path: Path, entry: Entry) -> None:
     """Writes the entry in the place of the one that is for the same. TileError where that cannot be done."""
-    others = [e for e in read(path) if not entry.replaces(e)]
-    kept = sorted([*others, entry], key=lambda e: (e.kernel, e.chip, e.tensors, e.open, e.meaning, e.rules, str(e.strict)))
-    write_whole(path, text_of(kept))
+    with alone(path.parent):  # another process may keep what it found for another kernel, chip or sizes
+        others = [e for e in read(path) if not entry.replaces(e)]
+        kept = sorted([*others, entry], key=lambda e: (e.kernel, e.chip, e.tensors, e.open, e.meaning, e.rules, str(e.strict)))
+        write_whole(path, text_of(kept))
 
 
 def write_whole(path: Path, text: str) -> None:

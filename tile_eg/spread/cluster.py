@@ -150,11 +150,13 @@ class Cluster(Crew):
 def _connected(address: str) -> Any:
     try:
         from distributed import Client
+        from distributed.comm import get_address_host_port
     except ImportError:
         raise TileError("--dask needs dask, which is not installed", help="pip install 'tile_eg[dask]'") from None
     for name in ("distributed.core", "distributed.client", "distributed.comm", "distributed.utils"):
         logging.getLogger(name).setLevel(logging.CRITICAL)  # what they log is told by us, or is no fault
     try:
+        get_address_host_port(address)  # a client of what is no address fails once more, later, when it is collected
         return Client(address, timeout=ANSWER, set_as_default=False)
     except (OSError, ValueError, TimeoutError) as error:
         why = f"no answer within {ANSWER} seconds" if isinstance(error, OSError) else str(error)

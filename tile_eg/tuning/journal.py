@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass, fields
+from os import SEEK_END
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
+from tile_eg.disk_cache import alone
 from tile_eg.errors import TileError
 from tile_eg.search.tuned_file import Pairs, write_whole
 
@@ -31,38 +33,39 @@ class Journal:
     def __init__(self, file: str, task: str, resume: bool) -> None:
         """Without `resume`, what was recorded of the task is forgotten. TileError where the file cannot be written."""
         self.path, self.task = Path(f"{file}{SUFFIX}"), task
-        lines = _lines(self.path)
-        own = [one for one in lines if one.get("task") == task]
+        with alone(self.path.parent):
+            lines = _lines(self.path)
+            own = [one for one in lines if one.get("task") == task]
+            if not resume and own or not self.path.exists():
+                others = [one for one in lines if one.get("task") != task]
+                write_whole(self.path, "".join(json.dumps(one) + "\n" for one in others))
         self.known = {r.program: r for one in own if resume and (r := _record(one)) is not None}
-        if not resume and own or not self.path.exists():
-            others = [one for one in lines if one.get("task") != task]
-            write_whole(self.path, "".join(json.dumps(one) + "\n" for one in others))
-        self.file: TextIO | None = None
 
     def add(self, record: Record) -> None:
-        """Keeps a record, at once."""
+        """Keeps a record, at once; behind those of other processes, if there are any."""
         self.known[record.program] = record
-        if self.file is None:
-            self.file = self._opened()
-        self.file.write(json.dumps({"task": self.task, **asdict(record), "sizes": dict(record.sizes)}) + "\n")
-        self.file.flush()
-
-    def _opened(self) -> TextIO:
+        line = json.dumps({"task": self.task, **asdict(record), "sizes": dict(record.sizes)}) + "\n"
         try:
-            file = self.path.open("a", encoding="utf-8")
+            with alone(self.path.parent), self.path.open("ab") as file:
+                file.write(b"" if _is_ended(self.path) else b"\n")
+                file.write(line.encode())
         except OSError as error:
             raise TileError(f"cannot write '{self.path}': {error.strerror or error}") from None
-        if self.path.stat().st_size and not self.path.read_bytes().endswith(b"\n"):  # a killed run's last line
-            file.write("\n")
-        return file
 
     def close(self) -> None:
         """Ends it; a file in which nothing was written is removed."""
-        if self.file is not None:
-            self.file.close()
-            self.file = None
-        if self.path.exists() and not self.path.stat().st_size:
-            self.path.unlink()
+        with alone(self.path.parent):
+            if self.path.exists() and not self.path.stat().st_size:
+                self.path.unlink()
+
+
+def _is_ended(path: Path) -> bool:
+    """Whether the last line of a file is whole: that of a killed run may not be."""
+    with path.open("rb") as file:
+        if not file.seek(0, SEEK_END):
+            return True
+        file.seek(-1, SEEK_END)
+        return file.read() == b"\n"
 
 
 def _lines(path: Path) -> list[dict[str, Any]]:

@@ -155,6 +155,6 @@ def timed(trial: Trial) -> Timed:
 
 def check_numbers(blocks: int, launches: int, warmup: int) -> None:
     """TileError for a number of blocks or launches that cannot be."""
-    for name, number, least in (("blocks to check", blocks, 0), ("launches", launches, 3), ("launches to warm up", warmup, 0)):
+    for name, number, least in (("tiles to compare", blocks, 0), ("launches", launches, 3), ("launches to warm up", warmup, 0)):
         if number < least:
             raise TileError(f"{number} {name}: at least {least}")
