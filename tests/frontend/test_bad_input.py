@@ -108,7 +108,7 @@ FAULTS = [
         "the output `C` is read before anything", "C[bx*BM:bx*BM + BM, 0:BK]", "",
     ),
     # values and statements
-    ("a @ b", "a @ b // 2", "`//` works on sizes and indices, not on tiles", "a @ b // 2", ""),
+    ("a @ b", "a @ b // 2", "`//` divides whole numbers, both of one type", "a @ b // 2", "floor(x / y)"),
     ("c += a @ b", "let x = a", "`let` names a number or an index, not a tile", "a", "declare a buffer"),
     ("pipelined(ceildiv(K, BK))", "pipelined(0 - 1)", "the range of a loop is not below 0, as -1 is", "0 - 1", ""),
     (
