@@ -296,8 +296,11 @@ def _with_block_sizes(build: Build, sizes: Mapping[str, int], chip: Chip, option
 
 
 def _at_block_sizes(build: Build, blocks: Mapping[str, int], at: Mapping[str, int]) -> Kernel:
+    """The kernel with these block sizes. A size that it has only here, and not where they were found, is the smallest of them."""
     found = build(at)
-    return found.build(blocks) if isinstance(found, OpenKernel) else found
+    if not isinstance(found, OpenKernel):
+        return found
+    return found.build({name: blocks.get(name, min(blocks.values())) for name in found.open})
 
 
 def _searched(kernel: Kernel, values: Values, setting: Setting) -> Lowered:
