@@ -11,6 +11,8 @@ from tests.spread import work
 from tile_eg.errors import TileError
 from tile_eg.spread import TRIES, crew, spread
 
+pytestmark = pytest.mark.slow(but=2)
+
 
 @pytest.mark.parametrize("workers", [1, 2])
 def test_values_come_in_the_order_of_their_items(workers: int) -> None:

@@ -17,6 +17,8 @@ from tile_eg.errors import TileError, TileWarning
 from tile_eg.tuning import session
 from tile_eg.tuning.trial import Checked
 
+pytestmark = pytest.mark.slow(but=1)
+
 
 def held(folder: Path) -> tuple[Path, Any]:
     """The module's file in a folder, and its kernel."""

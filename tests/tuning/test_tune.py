@@ -26,6 +26,8 @@ from tile_eg.tuning.journal import Journal, Record
 from tile_eg.tuning.space import Space, candidates
 from tile_eg.tuning.trial import Checked, Trial, checked
 
+pytestmark = pytest.mark.slow(but=2)
+
 Captured = pytest.CaptureFixture[str]
 
 

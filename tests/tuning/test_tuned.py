@@ -15,6 +15,8 @@ from tile_eg.cli.app import run
 from tile_eg.errors import TileError, TileWarning
 from tile_eg.search.tuned_file import Entry, keep, path_of, read, text_of
 
+pytestmark = pytest.mark.slow(but=2)
+
 Captured = pytest.CaptureFixture[str]
 SAID = "note: the schedule of scaled is the one that tuning found for 910B2"
 
