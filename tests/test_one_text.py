@@ -74,7 +74,7 @@ def check(name: str, data: st.DataObject) -> None:
     assert [c for c in compare(planned.run(inputs).outputs, expected(kernel, inputs)) if not c.good] == []
 
 
-@pytest.mark.slow(but=1)
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SHORT)
 @settings(SETTINGS, max_examples=6)
 @given(data=st.data())
@@ -170,10 +170,18 @@ PRODUCT = """kernel product[M: dyn, N: dyn, K: dyn](A: f16[M, K], B: f16[K, N]) 
 """
 
 
+@pytest.fixture(scope="module")
+def product_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    file = tmp_path_factory.mktemp("product") / "product.tile"
+    file.write_text(PRODUCT)
+    return file
+
+
 @pytest.fixture
-def product(tmp_path: Path) -> Path:
-    (tmp_path / "product.tile").write_text(PRODUCT)
-    return tmp_path / "product.tile"
+def product(product_file: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A file whose kernel is compiled once for all tests that look at it."""
+    monkeypatch.delenv("TILE_EG_NO_CACHE")
+    return product_file
 
 
 def halves(*shape: int) -> np.ndarray:
@@ -186,10 +194,11 @@ def test_a_product_of_any_shape(product: Path, m: int, n: int, k: int) -> None:
     np.testing.assert_array_equal(tile_eg.load(product)(a, b), a @ b)
 
 
-def test_the_text_is_the_same_whatever_was_called_first(product: Path) -> None:
+@pytest.mark.slow
+def test_the_text_is_the_same_whatever_was_called_first(product_file: Path) -> None:
     sources = set()
     for m in (3, 100):
-        kernel = tile_eg.load(product)
+        kernel = tile_eg.load(product_file)
         kernel(halves(m, 8), halves(8, m))
         sources.add(kernel.with_sizes(M=m, N=m, K=8).get_kernel_source())
     assert len(sources) == 1
