@@ -1,7 +1,7 @@
 """A command line that was answered before is answered with the same text, as long as nothing has changed that it was made of.
 
-To find the name of what is kept of a kernel, `emit` reads its options, its file and what that imports. So what a command line came
-to is kept as well: the name, and the files that were read, by digests. Who asks again needs no more of tile_eg than this.
+To find the name of what is kept of a kernel, `emit` reads its options, its file and what that imports. So what a command line
+came to is kept as well: the name, and the files that were read, by digests. Who asks again needs no more of tile_eg than this.
 """
 
 from __future__ import annotations

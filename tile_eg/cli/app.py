@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import os
-import sys
 import traceback
 from collections.abc import Mapping, Sequence
 from functools import partial
