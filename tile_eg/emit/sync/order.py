@@ -105,9 +105,8 @@ class State:
 
     @staticmethod
     def begin(order: Order) -> State:
-        nothing = [[0] * order.size for _ in range(2)]
-        at, waits = (dict.fromkeys(order.streams, 0) for _ in range(2))
-        return State(at, *nothing, waits, {}, {}, {}, {}, {core: [] for core in order.streams})
+        at, waits = dict.fromkeys(order.streams, 0), dict.fromkeys(order.streams, 0)
+        return State(at, [0] * order.size, [0] * order.size, waits, {}, {}, {}, {}, {core: [] for core in order.streams})
 
     def copy(self) -> State:
         lists = ({key: list(held) for key, held in of.items()} for of in (self.queues, self.taken, self.outside))
