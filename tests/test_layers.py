@@ -28,6 +28,7 @@ ROOMS: dict[str, set[str]] = {
     "egraph": GROUND | {"rules", "transforms"},
     "timeline": GROUND,
     "disk_cache": GROUND - {"chips"},
+    "kept_texts": {"disk_cache"},
     "simulator": GROUND | {"disk_cache"},
     "cost_models": GROUND | {"timeline"},
     "extract": GROUND | {"cost_models", "timeline", "egraph"},
@@ -51,7 +52,7 @@ ROOMS: dict[str, set[str]] = {
     },
     "jit": GROUND | {
         "disk_cache", "language", "frontend", "search", "cost_models", "extract", "report", "simulator", "locate", "npu",
-        "tuning",
+        "tuning", "kept_texts",
     },
     "torch": {"chips", "errors", "ir", "ops", "frontend", "jit"},
     "locate": GROUND | {"extract", "report", "search", "simulator"},

@@ -44,6 +44,7 @@ def _plan_phase(schedule: Schedule, chip: Chip) -> Planned:
     """A phase with its flags; its rings are made shallower where flag ids would run out."""
     from tile_eg.emit import lower as lowering
     from tile_eg.emit.sync import SyncError
+    from tile_eg.emit.sync.trace import FlagsRunOut
     from tile_eg.extract.flags import shallower
     from tile_eg.extract.memory import assign
 
@@ -51,8 +52,8 @@ def _plan_phase(schedule: Schedule, chip: Chip) -> Planned:
         program = lowering.plan(schedule, chip)
         try:
             return once("plan", (program, chip, _spans(program)), partial(_with_flags, program, chip))
-        except SyncError:
-            if not shallower(schedule):
+        except SyncError as error:
+            if not shallower(schedule, error.at if isinstance(error, FlagsRunOut) else None):
                 raise
             assign(schedule, chip)
 
