@@ -17,8 +17,6 @@ import tile_eg
 HOUSE = Path(tile_eg.__file__).parent
 FLOORS = 10
 LINES = 400
-DOORS = ("__init__", "__main__")
-"""No rooms: the package's front, which imports what it names when that is asked for, and what `python -m tile_eg` runs."""
 NAME = re.compile(r"(tile_eg(?:\.\w+)+)(?::\w+)?")
 
 Graph = Mapping[str, set[str]]
@@ -75,12 +73,12 @@ def circle(graph: Graph) -> str:
 
 
 def room(module: str) -> str:
+    """The folder or file that a module is in. The package's front, and what `python -m tile_eg` runs, are rooms too."""
     return (*module.split("."), "__init__")[1]
 
 
 def between_rooms(graph: Graph) -> Graph:
-    rooms = {room(m) for m in graph} - {*DOORS}
-    return {r: {room(i) for m in graph if room(m) == r for i in graph[m]} & rooms - {r} for r in rooms}
+    return {r: {room(i) for m in graph if room(m) == r for i in graph[m]} - {r} for r in map(room, graph)}
 
 
 def longest_chain(graph: Graph) -> list[str]:

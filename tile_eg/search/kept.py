@@ -62,6 +62,9 @@ class PlannedKept(Planned):
             raise self.mistake(run.findings, self.tensors_of(arrays))
         return run
 
+    def with_program(self, program: Program) -> PlannedKept:
+        return replace(self, program=program)
+
     def tensors_of(self, arrays: Mapping[str, np.ndarray]) -> tuple[Tensor, ...]:
         """Flat where an array has fewer elements than its tensor: what lies behind them is not there."""
         return tuple(ending_at(t, arrays[t.name].size) if t.name in arrays else t for t in self.program.tensors)
