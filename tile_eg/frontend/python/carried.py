@@ -19,7 +19,7 @@ from tile_eg.frontend.python.temporaries import temporaries, uses_of
 from tile_eg.frontend.python.values import nodes
 from tile_eg.frontend.ranges import at_most
 from tile_eg.ir.index import ZERO, Interval, var, variables
-from tile_eg.ir.kernel import Alloc, Assign, For, If, Kernel, Parallel, Region, Stmt, Tensor, Whole
+from tile_eg.ir.kernel import Alloc, Assign, For, If, Kernel, Parallel, Region, Stmt, Tensor, Whole, exchanged
 
 Ranges = dict[str, Interval]
 Seen = tuple[Region, tuple[str, ...], Ranges]
@@ -253,10 +253,10 @@ def _merged(body: tuple[Stmt, ...], loop: For) -> tuple[Stmt, ...]:
         done = merge.run(loop.body)
     except Parted:
         return body
-    return tuple(_longer(_with(body, loop, done), merge)) if written == merge.axes.keys() else body
+    return _longer(_with(body, loop, done), merge) if written == merge.axes.keys() else body
 
 
-def _with(body: Sequence[Stmt], loop: For, instead: tuple[Stmt, ...]) -> Iterator[Stmt]:
+def _with(body: Iterable[Stmt], loop: For, instead: tuple[Stmt, ...]) -> Iterator[Stmt]:
     """The statements with others in the place of one loop. Slots that the author gave to a loop around it were for tiles of one
     trip each: how many there are of tiles of all trips is left to the search."""
     for s in body:
@@ -272,15 +272,6 @@ def _with(body: Sequence[Stmt], loop: For, instead: tuple[Stmt, ...]) -> Iterato
                 yield s
 
 
-def _longer(body: Iterable[Stmt], merge: Merge) -> Iterator[Stmt]:
+def _longer(body: Iterable[Stmt], merge: Merge) -> tuple[Stmt, ...]:
     """The statements with the allocations of whole tiles."""
-    for s in body:
-        match s:
-            case Alloc():
-                yield replace(s, shape=merge.longer(s.name, s.shape))
-            case For():
-                yield replace(s, body=tuple(_longer(s.body, merge)))
-            case If():
-                yield replace(s, then=tuple(_longer(s.then, merge)), otherwise=tuple(_longer(s.otherwise, merge)))
-            case _:
-                yield s
+    return exchanged(body, lambda s: [replace(s, shape=merge.longer(s.name, s.shape))] if isinstance(s, Alloc) else None)

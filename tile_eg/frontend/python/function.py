@@ -30,7 +30,7 @@ from tile_eg.frontend.python.values import Buffer, Launch, as_dtype, describe, n
 from tile_eg.frontend.python.vector_cores import alike, apart, mentioned, merged
 from tile_eg.frontend.python.words import known, sizes
 from tile_eg.ir import index
-from tile_eg.ir.kernel import Alloc, Assign, For, If, Kernel, Stmt, Tensor
+from tile_eg.ir.kernel import Alloc, Assign, Kernel, Stmt, Tensor, exchanged
 from tile_eg.ir.open_kernel import NoBlocks
 from tile_eg.language.kernels import ElementType, PrimFunc, TensorType
 from tile_eg.language.symbols import Dyn, Size, Symbol
@@ -154,20 +154,11 @@ def _whole(r: Reader, made: Kernel) -> Kernel:
 
 def without(body: Sequence[Stmt], names: Collection[str]) -> tuple[Stmt, ...]:
     """The statements without buffers that nothing reads, and what fills them."""
-    found: list[Stmt] = []
-    for s in body:
-        match s:
-            case For():
-                found.append(replace(s, body=without(s.body, names)))
-            case If():
-                found.append(replace(s, then=without(s.then, names), otherwise=without(s.otherwise, names)))
-            case Alloc() if s.name in names:
-                continue
-            case Assign() if s.target.name in names:
-                continue
-            case _:
-                found.append(s)
-    return tuple(found)
+
+    def gone(s: Stmt) -> bool:
+        return (isinstance(s, Alloc) and s.name in names) or (isinstance(s, Assign) and s.target.name in names)
+
+    return exchanged(body, lambda s: () if gone(s) else None)
 
 
 def _on_both_cores(r: Reader, made: Kernel) -> Kernel:

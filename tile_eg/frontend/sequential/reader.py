@@ -112,7 +112,7 @@ class SequentialReader(Placed):
         half = {} if self.half is None else {ix.text(self.half): (0, 1)}
         blocks = {**self.grid, **half}
         check_shared_addresses(body, self.addresses, self.levels, blocks)
-        return tuple(with_open_slots(without_prefetch(body, blocks)))
+        return with_open_slots(without_prefetch(body, blocks))
 
 
 def _all(nodes: Any) -> Any:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from tile_eg.errors import TileError
 from tile_eg.frontend.hints import hint
-from tile_eg.frontend.liveness import Names, assignments, regions
+from tile_eg.frontend.liveness import Names, regions
 from tile_eg.frontend.trips import refuse_counted
 from tile_eg.ir import index as ix
 from tile_eg.ir import kernel as kn
@@ -36,7 +36,7 @@ class Step:
 
 def is_row_loop(s: kn.For, shapes: Shapes) -> bool:
     """Whether the loop's variable picks the rows or elements of buffers that it writes."""
-    found = list(assignments(s.body))
+    found = list(kn.assigns(s.body))
     if any(a.target.name in shapes and _in_runs(a.target, s) for a in found):
         return False
     own = any(a.target.name in shapes and s.var in _plain_variables(a.target) for a in found)
