@@ -16,6 +16,7 @@ import tile_eg
 
 HOUSE = Path(tile_eg.__file__).parent
 FLOORS = 10
+REASONS = {"NotSearched", "ReadFirst", "InOrder"}
 LINES = 400
 NAME = re.compile(r"(tile_eg(?:\.\w+)+)(?::\w+)?")
 
@@ -106,6 +107,16 @@ def test_no_file_is_too_long() -> None:
     files = (f for f in sorted(HOUSE.rglob("*")) if f.suffix in (".py", ".egg", ".lark", ".h", ".cpp"))
     long = {str(f.relative_to(HOUSE)): n for f in files if (n := len(f.read_text(encoding="utf-8").splitlines())) > LINES}
     assert long == {}
+
+
+def test_how_a_kernel_is_done_is_never_decided_by_catching_that_the_search_has_no_form_for_it() -> None:
+    caught = (
+        f"{name}:{node.lineno}"
+        for name, file in modules().items()
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
+        if isinstance(node, ast.ExceptHandler) and node.type and REASONS & {*ast.unparse(node.type).strip("()").split(", ")}
+    )
+    assert list(caught) == []
 
 
 @pytest.mark.parametrize("page", ["design", "extending", "timing", "cost_models"])

@@ -16,10 +16,10 @@ from types import ModuleType
 from typing import Any
 
 from tile_eg.chips import DEFAULT_CHIP
-from tile_eg.errors import TileError
+from tile_eg.errors import InOrder, TileError, searchable
 from tile_eg.ir.kept import KeptKernel
 from tile_eg.ir.kernel import Kernel
-from tile_eg.ir.open_kernel import FIRST, open_kernel
+from tile_eg.ir.open_kernel import FIRST, Build, open_kernel
 from tile_eg.jit.any_size import NOTHING, AnySizeKernel, left_to_search, open_names
 from tile_eg.jit.arrays import knows_torch
 from tile_eg.jit.compiled import CompiledKernel
@@ -55,7 +55,7 @@ class Options:
         """The same options for a kernel that is searched, whatever its author says of its order."""
         return replace(self, schedule=SEARCH)
 
-    def kernel(self, function: PrimFunc, build: Callable[[Mapping[str, Any]], Kernel]) -> CompiledKernel | AnySizeKernel:
+    def kernel(self, function: PrimFunc, build: Build) -> CompiledKernel | AnySizeKernel:
         """The kernel of a prim_func: kept as it is written where it has flags, barriers or scopes, which the switches have to
         suit; one that has its sizes from each call where the shapes of its tensors leave some open."""
         from tile_eg.frontend.expert import is_kept, searched_or_in_order
@@ -64,7 +64,8 @@ class Options:
         own = replace(self, as_torch=knows_torch(function.function.__globals__))
         if returns_tensors(function.function, function.names):
             check_searched(self.passes)
-            return tensor_kernel(function, build, [*self.out_idx, *self.workspace_idx], own._placed)
+            given = [*self.out_idx, *self.workspace_idx]
+            return tensor_kernel(function, lambda sizes: searchable(build(sizes)), given, own._placed)
         make, kept = searched_or_in_order(function, build, two_streams(self.passes)), is_kept(function)
         if kept and self.schedule == SEARCH:
             make = functools.partial(searched_at, function, self.passes)
@@ -112,12 +113,12 @@ class Factory:
 
     @told
     def __call__(self, *args: Any, **kwargs: Any) -> CompiledKernel | AnySizeKernel:
-        from tile_eg.frontend.python import kernel_of
+        from tile_eg.frontend.python import read
 
         left, streams = left_to_search(self.function, args, kwargs), two_streams(self.options.passes)
         if not left:
             function = self._function(args, kwargs)
-            return self.options.kernel(function, lambda sizes: kernel_of(function, sizes, streams))
+            return self.options.kernel(function, lambda sizes: read(function, sizes, streams))
         positions = dict(zip(inspect.signature(self.function).parameters, range(len(args)), strict=False))
 
         def at(found: Mapping[str, int]) -> PrimFunc:
@@ -126,8 +127,8 @@ class Factory:
                 filled[positions[name]] = found[name]
             return self._function(filled, {**kwargs, **{n: v for n, v in found.items() if n not in positions}})
 
-        def build(sizes: Mapping[str, Any]) -> Kernel:
-            return open_kernel(left, lambda found: kernel_of(at(found), sizes, streams))
+        def build(sizes: Mapping[str, Any]) -> Kernel | InOrder:
+            return open_kernel(left, lambda found: read(at(found), sizes, streams))
 
         return self.options.kernel(at(dict.fromkeys(left, FIRST[0])), build)
 
@@ -192,12 +193,12 @@ def jit(
 
 
 def _jitted(function: Any, options: Options, names: Mapping[str, Any]) -> CompiledKernel | AnySizeKernel | Factory:
-    from tile_eg.frontend.python import kernel_of, takes_tensors
+    from tile_eg.frontend.python import read, takes_tensors
 
     if takes_tensors(function, names):
         function = PrimFunc(function, dict(names))
     if isinstance(function, PrimFunc):
-        return options.kernel(function, lambda sizes: kernel_of(function, sizes, two_streams(options.passes)))
+        return options.kernel(function, lambda sizes: read(function, sizes, two_streams(options.passes)))
     if callable(function):
         return Factory(function, options)
     raise TileError(f"@tile_eg.jit stands on a function, not on {type(function).__name__}")

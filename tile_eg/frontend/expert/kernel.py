@@ -7,7 +7,7 @@ from dataclasses import replace
 from math import prod
 from typing import Any
 
-from tile_eg.errors import Note, NotSearched, ReadFirst, TileError, together
+from tile_eg.errors import InOrder, Note, ReadFirst, TileError, together
 from tile_eg.frontend.expert.between_cores import with_free_numbers
 from tile_eg.frontend.expert.branches import SCALAR_UNIT
 from tile_eg.frontend.expert.cross_numbers import cross_numbered
@@ -67,22 +67,16 @@ def kept_kernel(
 
 
 def searched_or_in_order(
-    function: PrimFunc, build: Callable[[Mapping[str, Any]], Kernel], streams: bool = False
+    function: PrimFunc, build: Callable[[Mapping[str, Any]], Kernel | InOrder], streams: bool = False
 ) -> Callable[[Mapping[str, Any]], Kernel | KeptKernel]:
-    """What gives the kernel of a prim_func at sizes: as `build` does, or done in order where the search has no form for it.
+    """What gives the kernel of a prim_func at sizes: as `build` does, or done in order where that says so.
 
     `streams`: where a core reads what the other one writes further down, each of them does its own statements in order.
     """
 
     def make(sizes: Mapping[str, Any]) -> Kernel | KeptKernel:
-        try:
-            return build(sizes)
-        except NotSearched as why:
-            return in_order(function, sizes, why, streams)
-        except ReadFirst as why:
-            if not streams:
-                raise
-            return in_order(function, sizes, why, streams)
+        found = build(sizes)
+        return in_order(function, sizes, found.why, streams) if isinstance(found, InOrder) else found
 
     return make
 

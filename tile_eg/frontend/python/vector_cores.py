@@ -57,22 +57,21 @@ def _in_cube(body: tuple[Stmt, ...]) -> set[str]:
     }  # fmt: skip
 
 
-def merged(kernel: Kernel, vid: str, place: Span) -> Kernel:
+def merged(kernel: Kernel, vid: str, place: Span) -> Kernel | NotSearched:
     """The kernel on whole tiles, of which each vector core has a half: what each does is done for both, the cube's work once.
 
-    TileError where the halves are not rows or columns of one tile.
+    NotSearched where the halves are not rows or columns of one tile.
     """
     shapes = {n.name: n.shape for n in nodes(kernel.body) if isinstance(n, Alloc)}
     found: list[Note] = []
     twice = _added_twice(kernel.body, _in_cube(kernel.body), found, vid)
-    try:
-        body = Merge(vid, CORES, shapes, once=True).run(twice)
-    except Parted as e:
-        raise NotSearched(
-            f"beside a matrix product, `{vid}` has to part tiles into halves that lie side by side: {e.reason}", e.span or place,
-            notes=(("the half is used here", place),),
+    body = Merge(vid, CORES, shapes, once=True).run(twice)
+    if isinstance(body, Parted):
+        return NotSearched(
+            f"beside a matrix product, `{vid}` has to part tiles into halves that lie side by side: {body.reason}",
+            body.span or place, notes=(("the half is used here", place),),
             help="write the whole tile and name the half `_`; the halves share the rows by themselves",
-        ) from None  # fmt: skip
+        )  # fmt: skip
     return replace(kernel, body=body, notes=(*kernel.notes, *found))
 
 
