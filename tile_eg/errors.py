@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import linecache
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TypeVar
@@ -120,6 +120,14 @@ class NotSearched(TileError):
 
 class ReadFirst(TileError):
     """Something is read before it is written, in the order of the statements. As two streams they may have another order."""
+
+
+def attempted(way: Callable[[], Read]) -> Read | TileError:
+    """What `way` gives; where it ends in a mistake, that, as one of two results between which the caller decides."""
+    try:
+        return way()
+    except TileError as mistake:
+        return mistake
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from tile_eg.errors import InOrder, TileError, searchable
+from tile_eg.errors import InOrder, TileError, attempted, searchable
 from tile_eg.ir.kernel import Kernel, Tensor
 
 Build = Callable[[Mapping[str, Any]], Kernel | InOrder]
@@ -47,20 +47,16 @@ def open_kernel(names: Sequence[str], build: Build) -> OpenKernel | InOrder:
 
 def _first(names: Sequence[str], build: Build) -> tuple[dict[str, int], Kernel | InOrder]:
     """The kernel at the first sizes at which there is one; else what there is at the first of all."""
-    found: list[tuple[dict[str, int], InOrder] | TileError] = []
+    found: list[InOrder | TileError] = []
     for size in FIRST:
         sizes = dict.fromkeys(names, size)
-        try:
-            kernel = build(sizes)
-        except TileError as error:
-            found.append(error)
-            continue
+        kernel = attempted(lambda: build(sizes))  # noqa: B023
         if isinstance(kernel, Kernel):
             return sizes, kernel
-        found.append((sizes, kernel))
+        found.append(kernel)
     if isinstance(found[0], TileError):
         raise found[0]
-    return found[0]
+    return dict.fromkeys(names, FIRST[0]), found[0]
 
 
 def _check_tensors(name: str, one: Kernel, other: Kernel) -> None:
