@@ -13,7 +13,7 @@ from tile_eg.errors import PlanError, Span, TileError, rendered
 from tile_eg.ir.arrays import ending_at
 from tile_eg.ir.kept import KeptKernel
 from tile_eg.ir.kernel import Note, Tensor
-from tile_eg.ir.machine import ALIGNMENT
+from tile_eg.ir.machine import ALIGNMENT, LINE_BYTES, REPEAT_BYTES
 from tile_eg.ir.program import AIC, AIV, Buffer, Program
 from tile_eg.ops.types import Level
 from tile_eg.report.text import size
@@ -125,11 +125,7 @@ class PlannedKept(Planned):
 
 
 SHOWN = 4
-WORKSPACE_GRAIN = 512
-"""Bytes at whose multiples GM is moved fastest."""
 FLAG = re.compile(r"\b(Set|Wait)Flag<(?:HardEvent::)?([A-Z0-9]+)_([A-Z0-9]+)>(?:\(\))?")
-ROUND = 256
-"""Bytes that a vector instruction takes at a time."""
 HELP = {
     "race": "a flag orders two pipes: T.set_flag(src, dst, n) behind the first, T.wait_flag(src, dst, n) before the second",
     "block_race": "two blocks, or both vector cores, must not write the same bytes",
@@ -192,7 +188,7 @@ def _in_workspace(kernel: KeptKernel) -> tuple[int, list[Buffer]]:
     for b in kernel.buffers:
         if b.level is Level.WS:
             out.append(replace(b, addresses=(at,)))
-            at += -(-b.slot_bytes // WORKSPACE_GRAIN) * WORKSPACE_GRAIN
+            at += -(-b.slot_bytes // LINE_BYTES) * LINE_BYTES
     return at, out
 
 
@@ -217,7 +213,7 @@ def _placed(kernel: KeptKernel, level: Level, chip: Chip) -> list[Buffer]:
             start = 0
         out.append(replace(b, addresses=tuple(start + n * step for n in range(b.slots))))
         at = max(at, start + step * b.slots) if b.name not in kernel.beside or level is Level.UB else at
-    behind = -(-at // ROUND) * ROUND
+    behind = -(-at // REPEAT_BYTES) * REPEAT_BYTES
     out += [replace(b, addresses=(behind + shared[b.name],)) for b in results]
     last, need = _end(out)
     if need > room and (kernel.in_order or kernel.planned):
@@ -227,7 +223,7 @@ def _placed(kernel: KeptKernel, level: Level, chip: Chip) -> list[Buffer]:
             rest = lifetimes.placed(free, (*kernel.cube, *kernel.vector), grain)
         else:
             rest = packed(free, _lives(kernel), first, grain)
-        behind = -(-max(first, _end(rest)[1]) // ROUND) * ROUND
+        behind = -(-max(first, _end(rest)[1]) // REPEAT_BYTES) * REPEAT_BYTES
         out = [*given, *rest, *(replace(b, addresses=(behind + shared[b.name],)) for b in results)]
         last, need = _end(out)
     elif need > room and level is Level.UB and not results:

@@ -10,10 +10,9 @@ from tile_eg.frontend.liveness import regions
 from tile_eg.frontend.ssa.loops import Buffers, Loop, with_loops
 from tile_eg.ir import index as ix
 from tile_eg.ir import kernel as kn
+from tile_eg.ir.machine import BLOCK_BYTES
 from tile_eg.ops.types import F32, I16, I32, U32
 from tile_eg.ops.whole_tiles import WORDS
-
-BLOCK_BYTES = 32
 
 
 def interleaved(kernel: kn.Kernel) -> kn.Kernel:
