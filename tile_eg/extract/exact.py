@@ -60,12 +60,12 @@ class Exact:
             nodes = self._solve(model, out)
             if nodes is None:
                 break
-            legal = self._realised(model, nodes, out, asked.most, cuts)
+            legal = self._built(model, nodes, out, asked.most, cuts)
             found += bool(legal)
             if legal:
                 model.forbid(asked.differing(model.graph, legal[0], found))
 
-    def _realised(self, model: Model, nodes: list[Node], out: Extraction, k: int, cuts: list[list[Node]]) -> list[list[Node]]:
+    def _built(self, model: Model, nodes: list[Node], out: Extraction, k: int, cuts: list[list[Node]]) -> list[list[Node]]:
         """Adds the schedules of a choice, by its skews, and returns the legal choices; what is refused is forbidden.
 
         A skew that moves nothing gives the schedule of a smaller one again, and adds none.
