@@ -18,7 +18,6 @@ from tile_eg.transforms.rewriter import over_blocks
 ROWS, COLS, NONE = "rows", "cols", "none"
 VARIABLE = "panel"
 ALONE = 1  # rows of what vector cores do
-PANELS = (2, 4, 8, 16)
 
 
 class CannotSplit(Exception):
