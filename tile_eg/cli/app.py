@@ -40,7 +40,7 @@ from tile_eg.ir.program import Program
 from tile_eg.search import SearchOptions
 from tile_eg.search.compiler import InternalError, Lowered, check_kernel, lower, stage
 from tile_eg.search.kept import PlannedKept
-from tile_eg.search.sample import check_sample
+from tile_eg.simulator.sample import check_sample
 
 if TYPE_CHECKING:
     from tile_eg.locate import Located

@@ -16,7 +16,7 @@ from tile_eg.transforms.column_tiles import NARROWEST, in_columns, sums_in_colum
 from tile_eg.transforms.row_panels import in_panels
 
 SURE = 0.9
-"""The least part of its estimate that a form may take, as a part of what the kernel takes of its own."""
+"""The least part of its estimate that a form may take, as a part of what the kernel takes of its own (assumed)."""
 PANELS = (2, 4, 8, 16, 32, 64)
 WIDEST = 16384  # columns beyond which no tile fits
 FEW = 4  # equal parts below which unequal ones are tried as well
