@@ -42,6 +42,7 @@ class Term:
       bytes    x                       the two bytes of each i16, the lower one first, as `dtype`: twice as many columns
       whole    op, i (int), j (int), x, ...   an operation on whole tiles, with two numbers (ops/whole_tiles.py); all valid
       piece    offset (Expr), x        rows x cols of x from an element on, counted in x's rows one behind the other; all valid
+      panel    row (Expr), x           rows of x from a row on
       put      offset (Expr), x, y     x with the valid elements of y in the window that begins at this element
       choose   op, a, b, x, y          x where a op b holds (lt le gt ge eq ne), else y; equal shapes, a and b of one dtype
       choose_bits bits, x, y           x where the bit of an element is 1, else y; a row of bytes has eight elements a byte

@@ -212,6 +212,7 @@ TERMS: dict[str, Term] = {
         Vector("VCopy", kind="copy", instruction=always("vcopy"), form=always("flat"), decision=True, word="a copy"),
         Alias("Give", word="taken over"),
         Alias("Keep", decision=True, word="resident"),
+        Alias("PanelOf", word="rows of another tile"),
         Alias("Part", decision=True, word="a part of another tile"),
         Alias("NextIn", word="made in place"),
         Vector(

@@ -47,6 +47,8 @@ MOVES = {
              "the tiles of a persistent grid in another order", ON_GRIDS),
         Move("row-panels", "equal", SEARCHING, (0, 2, 16),
              "a store of a tile = a loop of the stores of its row panels"),
+        Move("epilogue-panels", "equal", SEARCHING, (0, 2, 16),
+             "a store of what follows a product = a loop of the stores of its row panels, behind the product"),
         Move("column-tiles", "equal", SEARCHING, (0, 2, 16),
              "a store of rows = a loop of the stores of their column tiles; a maximum = the fold of the tiles' maxima"),
         Move("column-tiles-of-sums", "rounding", SEARCHING, (0, 2, 16),
