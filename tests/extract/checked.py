@@ -17,8 +17,8 @@ from tile_eg.frontend.ssa import to_values
 from tile_eg.ir.arrays import numpy_dtype
 from tile_eg.ir.kernel import Kernel, Tensor
 from tile_eg.ops.types import I8
-from tile_eg.transforms.epilogue_panels import epilogue_in_panels
 from tile_eg.search.compiler import Run, meaning, plan_schedule
+from tile_eg.transforms.epilogue_panels import epilogue_in_panels
 
 
 def arrays_for(k: Kernel) -> dict[str, np.ndarray]:

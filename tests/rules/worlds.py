@@ -96,7 +96,8 @@ class World:
 
 def world(kernel: Kernel, held: tuple[Theory, ...] | None = None, values: Values | None = None) -> World:
     """The world of a kernel, in another form by its `values`, under these rules (None: the project's)."""
-    made, phases = with_values(values or to_values(kernel), held or theories(), lambda egraph, encoder: _read(kernel, egraph, encoder))
+    found = values or to_values(kernel)
+    made, phases = with_values(found, held or theories(), lambda egraph, encoder: _read(kernel, egraph, encoder))
     made.phases = phases
     return made
 

@@ -8,6 +8,7 @@ import pytest
 from tests.extract.checked import arrays_for, check_numbers
 from tests.extract.kernels import CHAIN, GATED, kernel
 from tile_eg.chips import load_chip
+from tile_eg.egraph import saturate
 from tile_eg.extract.base import Extractor
 from tile_eg.extract.chaos import Random, Worst
 from tile_eg.extract.exact import Exact
@@ -84,7 +85,9 @@ def test_the_product_stays_whole() -> None:
 
 
 def test_a_kernel_without_a_product_and_a_product_of_what_vector_cores_made_stay_as_they_are() -> None:
-    alone = "kernel e[M=64](X: f32[M, 64]) -> Y: f32[M, 64] { grid bx = 1\n shared x: f32[M, 64]\n x = X[0, 0]\n Y[0, 0] = exp(x) }"
+    alone = (
+        "kernel e[M=64](X: f32[M, 64]) -> Y: f32[M, 64] { grid bx = 1\n shared x: f32[M, 64]\n x = X[0, 0]\n Y[0, 0] = exp(x) }"
+    )
     assert epilogue_in_panels(to_values(kernel(alone)), 2) is None
     of_panels = epilogue_in_panels(to_values(kernel(CHAIN)), 2)
     assert of_panels is None or [t.rows for t in reachable(of_panels) if t.op == "matmul"]
@@ -102,6 +105,13 @@ def test_every_choice_computes_them(text: str, extractor: Extractor, chip: str) 
 @pytest.mark.parametrize(("size", "order"), [(1, (3, 0, 0)), (67, (2, 2, 1)), (130, (3, 0, 0))])
 def test_cores_that_go_through_tiles_compute_them_at_any_size(size: int, order: tuple[int, int, int]) -> None:
     check_numbers(kernel(GELU, M=size, N=2 * size, BM=32), Exact(), order, panels=4)
+
+
+def test_rows_are_loaded_from_the_whole_result_in_the_workspace() -> None:
+    values = epilogue_in_panels(to_values(kernel(GELU)), 2)
+    assert values is not None
+    made = {r: n.op for n in saturate(values, load_chip("910B2")).nodes for r in n.rules}
+    assert (made["workspace-panel"], made["workspace-ub-panel"]) == ("PanelOf", "WsToUB")
 
 
 @pytest.mark.slow

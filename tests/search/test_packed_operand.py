@@ -140,7 +140,7 @@ def test_before_the_meeting_nothing_is_loaded_from_strips_and_behind_it_nothing_
 @pytest.mark.slow
 def test_explain_shows_the_copy_and_the_rule():
     text = str(explained(large()))
-    assert "B_strips = B, in strips of 32 bytes a row" in text and "operand-in-strips" in text and "B copied in strips first" in text
+    assert "B_strips = B, in strips of 32 bytes" in text and "operand-in-strips" in text and "B copied in strips first" in text
 
 
 def test_why_not_tells_what_it_costs_to_do_without():

@@ -31,8 +31,8 @@ BOTH_DOWN = GEMM.replace("A: f16[M, K]", "A: f16[K, M]").replace("a: f16[BM, BK]
 BOTH_DOWN = BOTH_DOWN.replace("A[bx*BM, k*BK]", "A[k*BK, bx*BM]").replace("a @ b", "a.T @ b")
 TRANSPOSED = GEMM.replace("B: f16[K, N]", "B: f16[N, K]").replace("b: f16[BK, BN]", "b: f16[BN, BK]")
 TRANSPOSED = TRANSPOSED.replace("B[k*BK, by*BN]", "B[by*BN, k*BK]").replace("a @ b", "a @ b.T")
-BYTES = TRANSPOSED.replace("f16[", "i8[").replace("C: i8", "C: f16").replace("f32[BM, BN]", "i32[BM, BN]").replace("BK=64", "BK=128")
-BYTES = BYTES.replace("= c\n", "= f16(f32(c) * 0.0009765625)\n")
+BYTES = TRANSPOSED.replace("f16[", "i8[").replace("C: i8", "C: f16").replace("f32[BM, BN]", "i32[BM, BN]")
+BYTES = BYTES.replace("BK=64", "BK=128").replace("= c\n", "= f16(f32(c) * 0.0009765625)\n")
 
 
 def values(text: str = GEMM, **sizes: int) -> Values:

@@ -1,4 +1,4 @@
-"""A copy of a matrix in strips of 32 bytes a row, made by the vector cores: what the cube core then loads are runs of bytes.
+"""A copy of a matrix in strips of 32 bytes, made by the vector cores: what the cube core then loads are runs of bytes.
 
 Rows that are short, as those of a tile of B are, cost ND2NZ a start each; a strip lies in GM as it does in L1.
 """
@@ -60,8 +60,8 @@ def tiles_beside(program: Program, values: Values, chip: Chip) -> list[int]:
 def _buffers(source: Tensor, width: int) -> tuple[Buffer, ...]:
     size = ROWS * width * source.dtype.bytes
     wide = Buffer("rows", Level.UB, source.dtype, ROWS, width, width, "nd", 2, (0, size), True)
-    long = ROWS * strip(source.dtype)
-    return wide, Buffer("strips", Level.UB, source.dtype, width // strip(source.dtype), long, long, "nd", 2, (2 * size, 3 * size), True)
+    count, long = width // strip(source.dtype), ROWS * strip(source.dtype)
+    return wide, Buffer("strips", Level.UB, source.dtype, count, long, long, "nd", 2, (2 * size, 3 * size), True)
 
 
 def _piece(source: Tensor, target: Tensor, row: Expr, col: Expr, width: int) -> tuple[Node, ...]:

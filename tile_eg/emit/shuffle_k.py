@@ -1,8 +1,7 @@
 """Shuffle-K: each core begins a sum over depth at another trip, and comes to the first ones at the end.
 
-Cores that share the rows of an operand then read other lines of it at a time; otherwise L2 gives a line to one after the other of
-them, and all of them wait for HBM. CATLASS has it as `ENABLE_SHUFFLE_K`. The sums are those of the same products in another order,
-the same one in every run.
+Cores that share an operand then read other lines of it at a time; otherwise L2 gives a line to one after the other of them, and
+all wait for HBM. CATLASS has it as `ENABLE_SHUFFLE_K`. The sums are of the same products in another order, the same in every run.
 """
 
 from __future__ import annotations

@@ -103,7 +103,7 @@ class Values:
     `parents[l]` is the loop around loop l (0: the block itself); loop ids start at 1; `variables[l]` is the name that loop l's
     variable has in index expressions; the block index is `ir.index.BLOCK`, made of grid indices with the
     extents `grid`, the first one fastest. The tensors `shared` are no arguments: one phase of a launch writes them, and another
-    one, behind a meeting of all cores, reads them. `strips` names those that hold a tensor in strips of 32 bytes a row, by
+    one, behind a meeting of all cores, reads them. `strips` names those that hold a tensor in strips of 32 bytes, by
     the tensor's name. `counts[l]` is how many trips loop l has where the block decides it, an index expression of the block's
     index: `trips[l]` is then the most of any block, and `fewest[l]` the least. `spans` and `buffers` (buffer name, scope) tell
     where a term comes from; `places` are what the author says of his buffers, by name; of a tensor: where from it is stored. Of a

@@ -67,7 +67,7 @@ class Move(Term):
 
     `operand` is the place of what it moves among its classes. In a loop the place that it fills (`staged`), or the one in UB that
     it empties (`empties`), has as many buffers as is decided: the last of its classes.
-    `strips`: the source holds strips of 32 bytes a row. `several_trips`: it brings the tiles of as many trips as its first argument.
+    `strips`: the source holds strips of 32 bytes. `several_trips`: it brings the tiles of as many trips as its first argument.
     """
 
     instruction: str = ""

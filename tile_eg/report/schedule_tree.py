@@ -36,7 +36,7 @@ def _phases(schedule: Schedule) -> list[Branch]:
         return [*_roots(schedule), Branch("the first parts are stored; all cores meet; the others are added", rules)]
     meeting = Branch("all cores meet", rules)
     copied = [(tensor, name) for tensor, name, _ in strides(schedule.second.graph.values)]
-    beside = [Branch(f"beside it {name} = {tensor}, in strips of 32 bytes a row") for tensor, name in copied]
+    beside = [Branch(f"beside it {name} = {tensor}, in strips of 32 bytes") for tensor, name in copied]
     return [*_roots(schedule), *beside, meeting, *_roots(schedule.second)]
 
 

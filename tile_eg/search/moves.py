@@ -8,8 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 FIRST, REFINING, SEARCHING, FINISHING = range(4)
-"""When a move is made: as soon as there is a schedule; behind those, on the best of them; then what needs a search of its own; and
-last what is done to the best of all."""
+"""When a move is made: as soon as there is a schedule; behind those, on the best of them; then what needs a search of its own; at
+the end what is done to the best of all."""
 ON_GRIDS = ("persistent", "bands-across", "bands-down")
 
 
@@ -61,7 +61,7 @@ MOVES = {
         Move("split-k-atomic", "rounding", SEARCHING, (0, 1, 16),
              "a sum over depth = the sum of its parts' sums, added where they are stored", ("split-depth-added",), True),
         Move("packed-operand", "equal", SEARCHING, (0, 1, 1),
-             "an operand = its copy in strips of 32 bytes a row, made while the first tiles are computed", ("operand-in-strips",)),
+             "an operand = its copy in strips of 32 bytes, made while the first tiles are computed", ("operand-in-strips",)),
         Move("open-sizes", "equal", SEARCHING, (1, 7, 15),
              "block sizes that the author left open = numbers at which the kernel can be built"),
         Move("at-the-margin", "equal", SEARCHING, (0, 1, 2),

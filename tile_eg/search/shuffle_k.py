@@ -1,4 +1,4 @@
-"""Shuffle-K: the best schedule of a form with sums that each core begins at another trip, so that cores read other lines at a time."""
+"""Shuffle-K: the best schedule of a form with sums that each core begins at another trip, so that cores read other lines."""
 
 from __future__ import annotations
 

@@ -313,7 +313,8 @@ class _Estimator:
         ends: dict[int, int] = defaultdict(int)
         for i, t in enumerate(order):
             size, done = -(-_packed(t) // self.shares), ends.pop(i, 0)
-            if t in stored or t.op == "panel" or (t.op == "load" and (self.a.region(t) or (twice and BLOCK in variables(t.args[1])))):
+            loaded = t.op == "load" and (self.a.region(t) or (twice and BLOCK in variables(t.args[1])))
+            if t in stored or t.op == "panel" or loaded:
                 rings, size = rings + (2 if t in stored else self._slots(t)) * size, 0
             live += size - (done if t.op in IN_PLACE else 0)
             peak = max(peak, live)

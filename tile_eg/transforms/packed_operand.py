@@ -1,4 +1,4 @@
-"""Operands of products that may be copied into strips of 32 bytes a row: which ones, and where an element of them lies in the copy.
+"""Operands of products that may be copied into strips of 32 bytes: which ones, and where an element of them lies in the copy.
 
 The choice is a rule (`operand-in-strips`, `rules/60_grid.egg`), and so are the loads (`gm-l1-strips`); index arithmetic is
 Python's.

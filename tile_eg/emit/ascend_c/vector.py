@@ -333,8 +333,8 @@ def strips(s: Scope, i: Instr) -> list[str]:
     pieces = range(0, i.cols.value, lanes)
     ends = [(s.at(dst, ix.const(at // strip(wide.dtype) * to.pitch)), s.at(src, ix.const(at))) for at in pieces]
     halves = ".ReinterpretCast<int16_t>()" if size == 1 else ""
-    params = f"{REGISTER // 2}", rows, params
-    return [line for to_at, from_at in ends for line in call("Copy", to_at + halves, from_at + halves, *params)]
+    each = str(REGISTER // 2), rows, params
+    return [line for to_at, from_at in ends for line in call("Copy", to_at + halves, from_at + halves, *each)]
 
 
 def duplicate(s: Scope, i: Instr) -> list[str]:
