@@ -315,7 +315,8 @@ kernel wide[M=4096, N=4096, K=1024, BM=128, BN=256, BK=64](A: f16[M, K], W: f16[
   Y[bx*BM, by*BN] = 0.5 * c * (1 + tanh(0.7978845608028654 * (c + 0.044715 * c * c * c))) + f32(r)
 }
 """
-LONG_TEXTS = {n: LONG.format(**parts) for n, parts in LONGS.items()} | {"product added to its mask": BELOW, "gelu of a wide product": WIDE}
+LONG_TEXTS = {n: LONG.format(**parts) for n, parts in LONGS.items()}
+LONG_TEXTS |= {"product added to its mask": BELOW, "gelu of a wide product": WIDE}
 
 
 def chain(step: str, x: str = "x") -> str:
