@@ -7,7 +7,7 @@ are named in docs/machine.md, clause by clause; the numbers of a single chip are
 from __future__ import annotations
 
 from tile_eg.ops.physical import AIC, AIV
-from tile_eg.ops.types import Level
+from tile_eg.ops.types import DType, Level
 
 # ---- pipes (clause 1) -------------------------------------------------------------------------------------------------------
 
@@ -157,6 +157,12 @@ def most_of(field: str) -> int:
 
 STRIP = 16
 """Columns of a strip of 16-bit elements: 32 bytes, the width of a fractal."""
+
+
+def strip(dtype: DType) -> int:
+    """Columns of a strip."""
+    return 2 * STRIP // dtype.bytes
+
 
 # ---- reductions over rows by blocks ------------------------------------------------------------------------------------------
 

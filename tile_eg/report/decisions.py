@@ -221,11 +221,18 @@ def grid_option(grid: Node | None) -> str:
     return f"{blocks} blocks" + (f" in bands of {window} {'down' if direction else 'across'}" if window else "")
 
 
+def sums_option(schedule: Schedule) -> str:
+    """Where the cores begin sums over depth, in few words."""
+    return "from another trip on in each core" if schedule.shuffled else "from the first trip on"
+
+
 def difference(schedule: Schedule, best: Schedule) -> str:
     """What a schedule decides otherwise than the best one, a line each."""
     lines = [*_loops(schedule, best), *(_changed(schedule, best) if schedule.parts is best.parts else ())]
     if grid_option(schedule.on_cores) != grid_option(best.on_cores):
         lines.append(f"grid: {grid_option(schedule.on_cores)} instead of {grid_option(best.on_cores)}")
+    if schedule.shuffled is not best.shuffled:
+        lines.append(f"sums over depth: {sums_option(schedule)} instead of {sums_option(best)}")
     if not lines:
         others = _only(schedule, best)
         lines = ["other instructions: " + ", ".join(others) if others else "the same decisions, in another order"]

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import prod
 from typing import Any
 
 import numpy as np
 
-from tile_eg.ir.index import BLOCK, variables
+from tile_eg.ir.index import BLOCK, ZERO, Expr, variables, with_operands
 from tile_eg.ir.program import Loop, Program
 from tile_eg.ir.sizes import usual
 from tile_eg.timeline.accesses import Access, at_start, sharing
@@ -141,6 +141,7 @@ class L2:
 
     def _starts(self, a: Access, outer: Sequence[Loop]) -> list[list[int]]:
         """Where the windows of the blocks start, each start once, by step of the outer loops."""
+        a = replace(a, window=replace(a.window, offset=_from_the_first(a.window.offset, [v for v in a.loops if v not in outer])))
         counts = [min(v.trips, MOST_STEPS) for v in outer]
         env: dict[str, Any] = {}
         for i, v in enumerate(outer):
@@ -207,3 +208,12 @@ class L2:
         else:
             window.missed += size * sum([not cache.touch((tensor, start), size) for start in dict.fromkeys(starts)])
         window.read += size * len(starts)
+
+
+def _from_the_first(offset: Expr, inner: Sequence[Loop]) -> Expr:
+    """Where a window begins that all trips of the `inner` loops touch, wherever each block begins a loop."""
+    if offset.op == "mod" and any(v.var in variables(offset.args[0]) and v.trips == offset.args[1].value for v in inner):
+        return ZERO
+    if offset.op not in ("add", "mul", "div", "mod", "min", "max"):
+        return offset
+    return with_operands(offset, [_from_the_first(e, inner) for e in offset.args])

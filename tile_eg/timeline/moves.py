@@ -8,7 +8,7 @@ from math import gcd
 
 from tile_eg.chips.model import Chip, Path
 from tile_eg.errors import TileError
-from tile_eg.ir.machine import BLOCK_BYTES, STRIP
+from tile_eg.ir.machine import BLOCK_BYTES, strip
 from tile_eg.timeline.work import Work
 
 Rule = Callable[[Chip, Work, bool], float]
@@ -116,7 +116,8 @@ def _gm_to_l1(chip: Chip, work: Work, cold: bool) -> float:
     Strips are runs of bytes that lie in L1 as they do in GM.
     """
     if work.form == "strips":
-        return _gm(chip, "gm_to_l1", replace(work, rows=-(-work.cols // STRIP), cols=work.rows * STRIP), cold)
+        wide = strip(work.dtype)
+        return _gm(chip, "gm_to_l1", replace(work, rows=-(-work.cols // wide), cols=work.rows * wide), cold)
     return _gm(chip, "gm_to_l1" if work.rows == 1 else "gm_to_l1_nd2nz", work, cold)
 
 

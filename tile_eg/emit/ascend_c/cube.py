@@ -25,7 +25,7 @@ from tile_eg.emit.ascend_c.index import (
 )
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import EACH, ONE, ZERO, Expr
-from tile_eg.ir.machine import FIXPIPE_ND_ROWS, STRIP, most_of
+from tile_eg.ir.machine import FIXPIPE_ND_ROWS, most_of, strip
 from tile_eg.ir.program import Gm, Instr, Operand, Tile
 from tile_eg.ops.types import BF16, F16, F32, I8, I32, Level
 
@@ -99,8 +99,9 @@ def _each_row(s: Scope, i: Instr, stride: int | Expr, rows16: int) -> list[str]:
 
 def _strips(s: Scope, i: Instr, stride: int | Expr, rows16: int) -> list[str]:
     """One copy of a run of bytes for each strip."""
-    count = s.field(i, "blockCount", ceil_div(i.cols, STRIP), BURSTS)
-    rows, gap = s.field(i, "blockLen", i.rows, FIELD16), s.field(i, "srcStride", stride // STRIP - i.rows, FIELD16)
+    wide = strip(s.buffer(tile(i, i.dst)).dtype)
+    count = s.field(i, "blockCount", ceil_div(i.cols, wide), BURSTS)
+    rows, gap = s.field(i, "blockLen", i.rows, FIELD16), s.field(i, "srcStride", stride // wide - i.rows, FIELD16)
     params = f"AscendC::DataCopyParams({count}, {rows}, {gap}, {s.field(i, 'dstStride', rows16 - i.rows, FIELD16)})"
     return call("DataCopy", s.fractal(tile(i, i.dst), 0, 0), s.at(i.srcs[0]), params)
 

@@ -16,7 +16,7 @@ from tile_eg.emit.ascend_c.index import EmitError, Scope, block, call, ceil_div,
 from tile_eg.emit.ascend_c.scalar import scalar_operand, store_element
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import ONE, ZERO, Expr
-from tile_eg.ir.machine import BLOCK_BYTES, MAX_REPEAT, REPEAT_BYTES, STRIP, most_of
+from tile_eg.ir.machine import BLOCK_BYTES, MAX_REPEAT, REPEAT_BYTES, most_of, strip
 from tile_eg.ir.program import BINARY, SCALAR, UNARY, Instr, Operand, Tile
 from tile_eg.ops import elementwise
 from tile_eg.ops.casts import ROUND
@@ -321,17 +321,20 @@ def cast(s: Scope, i: Instr) -> list[str]:
 
 
 def strips(s: Scope, i: Instr) -> list[str]:
-    """Copies that take the eight blocks of 256 bytes of a row apart, a repeat a row."""
+    """Copies that take the eight blocks of 256 bytes of a row apart, a repeat a row; bytes are taken two at a time."""
     dst, src = tile(i, i.dst), tile(i, i.srcs[0])
     to, wide = s.buffer(dst), s.buffer(src)
-    lanes = REPEAT_BYTES // wide.dtype.bytes
-    if wide.dtype.bytes != 2 or i.cols.value is None or i.cols.value % lanes:
-        raise EmitError(f"{i.op} takes whole pieces of 256 bytes of 16-bit elements", i.span)
-    params = f"AscendC::CopyRepeatParams({to.pitch * 2 // BLOCK_BYTES}, 1, 1, {wide.pitch * 2 // BLOCK_BYTES})"
+    size = wide.dtype.bytes
+    lanes = REPEAT_BYTES // size
+    if size > 2 or i.cols.value is None or i.cols.value % lanes:
+        raise EmitError(f"{i.op} takes whole pieces of 256 bytes of elements of 8 and 16 bits", i.span)
+    params = f"AscendC::CopyRepeatParams({to.pitch * size // BLOCK_BYTES}, 1, 1, {wide.pitch * size // BLOCK_BYTES})"
     rows = s.field(i, "repeat", i.rows, MAX_REPEAT)
     pieces = range(0, i.cols.value, lanes)
-    ends = [(s.at(dst, ix.const(at // STRIP * to.pitch)), s.at(src, ix.const(at))) for at in pieces]
-    return [line for to_at, from_at in ends for line in call("Copy", to_at, from_at, str(lanes), rows, params)]
+    ends = [(s.at(dst, ix.const(at // strip(wide.dtype) * to.pitch)), s.at(src, ix.const(at))) for at in pieces]
+    halves = ".ReinterpretCast<int16_t>()" if size == 1 else ""
+    each = str(REPEAT_BYTES // 2), rows, params
+    return [line for to_at, from_at in ends for line in call("Copy", to_at + halves, from_at + halves, *each)]
 
 
 def duplicate(s: Scope, i: Instr) -> list[str]:
