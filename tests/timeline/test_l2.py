@@ -73,6 +73,18 @@ def test_loops_beyond_those_that_are_followed_count_as_one_window() -> None:
     assert missed(program(("i", 300), ("j", 400), at=OUTER * 400 + J, pages=120_000), l2_pages=399) == 1.0
 
 
+def test_pages_of_windows_that_overlap_are_found_again_in_loops_beyond_those_that_are_followed() -> None:
+    sliding = program(("i", 300), ("j", 10), at=OUTER + J, pages=309)
+    assert missed(sliding, l2_pages=20) == pytest.approx(309 / 3000)
+    apart = program(("i", 300), ("j", 10), at=OUTER * 10 + J, pages=3000)
+    assert missed(apart, l2_pages=20) == 1.0
+
+
+def test_a_guard_that_leaves_out_the_first_trips_inside_leaves_out_no_window() -> None:
+    late = program(("i", 300), ("j", 10), at=J, pages=30, guard=less(3, J))
+    assert missed(late, l2_pages=20) == missed(program(("i", 300), ("j", 10), at=J, pages=30), l2_pages=20) < 0.01
+
+
 def test_cores_that_read_one_address_are_counted() -> None:
     p = program(("j", 4), at=J + BLOCK_PAGE // 8, pages=40, blocks=24)
     assert list(sharing(accesses(p), 24).values()) == [8.0]

@@ -3,7 +3,7 @@
 L2 forgets what was used longest ago, as the public measurements of repeated copies show: no hits at 302 MB, all of them at 75 MB.
 `Chip.l2_reach` is how much it keeps.
 The outer loops are gone through trip by trip, with all blocks in step; what an access touches in the loops further inside is one
-window, named by where it starts.
+window, named by where it starts; where windows overlap, as those of a sliding window do, it is one for each trip.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from math import prod
 from typing import Any
 
@@ -23,6 +24,7 @@ from tile_eg.timeline.accesses import Access, at_start, sharing
 from tile_eg.timeline.arrays import values
 
 MOST_STEPS = 512
+MOST_PIECES = 64  # of a window
 ONE_PASS = 1.05  # times the size of a tensor: tails may be counted as whole tiles
 WAVE = "launch wave"
 
@@ -31,7 +33,8 @@ WAVE = "launch wave"
 class _Window:
     """What an access touches, step by step: where the windows of the blocks start, and the bytes of each.
 
-    `inside` is the share of the reads of a window that are the first of their bytes.
+    `inside` is the share of the reads of a window that are the first of their bytes. Windows that overlap come in `pieces`, which
+    begin so many elements behind their start; `size` is then that of a piece.
     """
 
     access: Access
@@ -39,6 +42,7 @@ class _Window:
     size: int
     inside: float
     starts: list[list[int]]
+    pieces: Sequence[int] = (0,)
     missed: int = 0
     read: int = 0
     step: int = -1
@@ -137,21 +141,27 @@ class L2:
         outer, inner = loops[:depth], loops[depth:]
         size = min(self.tensors[a.window.tensor], round(a.bytes * a.times(v for v in inner if a.varies(v))))
         again = prod(v.trips for i, v in enumerate(inner) if not a.varies(v) and self._fits((*outer[1:], *inner[: i + 1])))
-        return _Window(a, outer, size, 1 / max(1, again), self._starts(a, outer))
+        starts = self._starts(a, outer)
+        pieces = _pieces(a, inner, starts)
+        return _Window(a, outer, round(size / len(pieces)), 1 / max(1, again), starts, pieces)
 
     def _starts(self, a: Access, outer: Sequence[Loop]) -> list[list[int]]:
-        """Where the windows of the blocks start, each start once, by step of the outer loops."""
+        """Where the windows of the blocks start, each start once, by step of the outer loops.
+
+        Guards that leave out trips of loops further inside leave out no window.
+        """
         a = replace(a, window=replace(a.window, offset=_from_the_first(a.window.offset, [v for v in a.loops if v not in outer])))
         counts = [min(v.trips, MOST_STEPS) for v in outer]
         env: dict[str, Any] = {}
         for i, v in enumerate(outer):
             env[v.var] = np.arange(counts[i]).reshape([-1 if j == i else 1 for j in range(len(outer) + 1)])
         env[BLOCK] = env[WAVE] * self.at_once + np.arange(self.at_once)
+        inside = {v.var for v in a.loops} - env.keys()
         names = frozenset[str]().union(a.names, *map(variables, a.guards))
         env |= dict.fromkeys(names - env.keys(), 0)
         active = env[BLOCK] < self.blocks
         for guard in a.guards:
-            if guard.op != "const":
+            if guard.op != "const" and inside.isdisjoint(variables(guard)):
                 active = active & (values(guard, env) != 0)
         shape = (*counts, self.at_once)
         starts = np.broadcast_to(values(a.window.offset, env), shape).reshape(-1, self.at_once).tolist()
@@ -196,7 +206,8 @@ class L2:
             at = end
 
     def _touch(self, window: _Window, step: int, cache: _Cache) -> None:
-        starts, tensor, size = window.starts[step], window.access.window.tensor, window.size
+        starts = [start + piece for start in window.starts[step] for piece in window.pieces]
+        tensor, size = window.access.window.tensor, window.size
         window.step = step
         if window.access.reads and (writers := [w for w in self.writers if w.access.window.tensor == tensor]):
             just_written = [s for s in starts if any(w.wrote(s) for w in writers)]
@@ -217,3 +228,15 @@ def _from_the_first(offset: Expr, inner: Sequence[Loop]) -> Expr:
     if offset.op not in ("add", "mul", "div", "mod", "min", "max"):
         return offset
     return with_operands(offset, [_from_the_first(e, inner) for e in offset.args])
+
+
+def _pieces(a: Access, inner: Sequence[Loop], starts: Sequence[Sequence[int]]) -> Sequence[int]:
+    """Where the trips of a loop further inside begin in a window, where windows that start there overlap; else its start."""
+    moving = [v for v in inner if a.varies(v)]
+    if not a.reads or len(moving) != 1:
+        return (0,)
+    first, then = (values(a.window.offset, dict.fromkeys(a.names, 0) | {moving[0].var: k}) for k in (0, 1))
+    apart, trips = int(then - first), round(a.times(moving))
+    found = sorted({start for step in starts for start in step})
+    near = (0 < b - a < apart * trips and (b - a) % apart == 0 for a, b in pairwise(found))
+    return range(0, apart * trips, apart) if 1 < trips <= MOST_PIECES and apart > 0 and any(near) else (0,)

@@ -151,11 +151,12 @@ def pack(s: Scope, i: Instr) -> list[str]:
 
 
 def ramp(s: Scope, i: Instr) -> list[str]:
-    """The first row as an index times its step, and each further row from it: whole numbers, exact in i32, in f32 up to 2^24."""
+    """The first row as an index times its step, and each further row from it: whole numbers, exact in i32, in f32 up to 2^24, in
+    f16 up to 2048."""
     dst = tile(i, i.dst)
     dtype = s.buffer(dst).dtype
-    if dtype not in (F32, I32):
-        raise EmitError("vramp makes f32 and i32 only", i.span)
+    if dtype not in (F16, F32, I32):
+        raise EmitError("vramp makes f16, f32 and i32 only", i.span)
     down, right = i.steps
     typed = f"static_cast<{dtype.ascend}>"
     cols, first = s.cpp(i.cols), f"{typed}({formula_text(s, i.value) if i.value else s.cpp(i.bound)})"
