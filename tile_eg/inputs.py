@@ -37,11 +37,12 @@ Arrays = dict[str, "np.ndarray"]
 @dataclass(frozen=True)
 class Drawn:
     """One set of inputs by tensor name, and the outputs that the kernel means, with the bounds of their roundings; None of a
-    program, which has no other meaning."""
+    program, which has no other meaning. Of some `tiles` of the grid it was computed; None: of all."""
 
     name: str
     arrays: Arrays
     meant: Mapping[str, Expected] | None
+    tiles: Collection[int] | None = None
 
 
 def set_names(text: str) -> tuple[str, ...]:
@@ -63,7 +64,7 @@ def drawn_sets(
     meant is computed for some `tiles` of the grid where these are given."""
     kept = dict(given or {})
     if all(t.output or t.name in kept for t in kernel.tensors):
-        return [Drawn(GIVEN if kept else names[0], kept, run_with_bounds(kernel, kept, tiles))]
+        return [Drawn(GIVEN if kept else names[0], kept, run_with_bounds(kernel, kept, tiles), tiles)]
     return [_drawn(kernel, name, seed, kept, tiles) for name in names]
 
 
@@ -80,7 +81,7 @@ def _drawn(kernel: Kernel, name: str, seed: int, given: Arrays, tiles: Collectio
     inputs = [t for t in kernel.tensors if not t.output]
     tries = _tops(kernel) if name == "wide" else TOPS[-1:]
     arrays = _borne(kernel, (_with_indices(kernel, draw(inputs, name, seed, top)) | given for top in tries), len(tries), tiles)
-    return Drawn(name, arrays, run_with_bounds(kernel, arrays, tiles))
+    return Drawn(name, arrays, run_with_bounds(kernel, arrays, tiles), tiles)
 
 
 def _with_indices(kernel: Kernel, arrays: Arrays) -> Arrays:

@@ -201,6 +201,7 @@ SCALED = {
 MOVES = {
     "bytes to short": ("i8", "f16", "x"), "long to bytes": ("f32", "i8", "i8(x)"),
     "long to unsigned bytes": ("f32", "u8", "u8(x)"), "x << 3": ("i32", "i32", "x << 3"), "x >> 3": ("i32", "i32", "x >> 3"),
+    "with another sign": ("i32", "u32", "u32(x)"),
     "copy": ("f32", "f32", "x"), "short to other short": ("f16", "bf16", "x"), "short to long": ("f16", "f32", "x"),
     "tanh in f16": ("f16", "f16", "tanh(x)"), "short sum": ("f16", "f16", "x + x * x"),
     "long to short": ("f32", "f16", "x"),

@@ -37,16 +37,26 @@ def blocks_with(tiles: Sequence[int], program: Program, total: int) -> tuple[int
     each other, or it is not known which do."""
     if not can_be_sampled(program):
         return ()
-    if program.blocks == total:
-        return tuple(tiles)
-    loops = {n for n in walk((*program.cube, *program.vector)) if isinstance(n, Tasks)}
-    if len({(t.var, t.until, t.lets) for t in loops}) != 1:
-        return ()
-    taken = _taken(next(iter(loops)), program.blocks)
+    taken = _taken(program, total)
     return tuple(sorted({taken[tile] for tile in tiles})) if taken.keys() >= {*tiles} else ()
 
 
-def _taken(tasks: Tasks, blocks: int) -> dict[int, int]:
+def tiles_of(blocks: Sequence[int], program: Program, total: int) -> tuple[int, ...]:
+    """The tiles of a grid of `total` that these blocks of a program compute; all of them where that is not known."""
+    taken, chosen = _taken(program, total), {*blocks}
+    return tuple(tile for tile in range(total) if taken.get(tile, tile) in chosen or not taken)
+
+
+def _taken(program: Program, total: int) -> dict[int, int]:
+    """The block that takes each of the `total` tiles of a grid; empty where that is not known."""
+    if program.blocks == total:
+        return {tile: tile for tile in range(total)}
+    loops = {n for n in walk((*program.cube, *program.vector)) if isinstance(n, Tasks)}
+    alike = len({(t.var, t.until, t.lets) for t in loops}) == 1
+    return _by_turns(next(iter(loops)), program.blocks) if alike else {}
+
+
+def _by_turns(tasks: Tasks, blocks: int) -> dict[int, int]:
     """The block that takes each tile: the last of the names of a turn is its tile."""
     found = {}
     for block in range(blocks):
