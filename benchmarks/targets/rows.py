@@ -24,7 +24,7 @@ from tile_eg.errors import TileError
 from tile_eg.frontend.text import Template, load_text
 from tile_eg.ir.open_kernel import AUTO
 from tile_eg.ir.program import Program
-from tile_eg.search.compiler import lower, plan
+from tile_eg.search.compiler import Planned, lower, plan
 
 TILE_SIZES = ("BM", "BN", "BK")
 EQUAL = 1.002  # two times that a table would print alike
@@ -56,19 +56,33 @@ class Row:
     def template(self) -> Template:
         return load_text((EXAMPLES / f"{self.example}.tile").read_text("utf-8"), f"{self.example}.tile")
 
-    @cached_property
+    @property
     def ours(self) -> float:
         """What the compiler makes of the source with the tiles that a user would write."""
-        return lower(self.template.instantiate(self.sizes), self.chip.name).timeline.microseconds
+        return self._given.timeline.microseconds
 
-    @cached_property
+    @property
     def open(self) -> float | None:
         """What it makes of the source that leaves the sizes of its tiles open; None where none fit, or nobody asks."""
+        return self._opened.timeline.microseconds if self._opened else None
+
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        """Of the better of the two, with all that the chip's tables assume at the quick and at the slow end of its range."""
+        found = [planned for planned in (self._given, self._opened) if planned]
+        return min(found, key=lambda planned: planned.timeline.microseconds).cost.interval
+
+    @cached_property
+    def _given(self) -> Planned:
+        return lower(self.template.instantiate(self.sizes), self.chip.name)
+
+    @cached_property
+    def _opened(self) -> Planned | None:
         if not self.leave_open:
             return None
         tiles = dict.fromkeys((t for t in TILE_SIZES if t in self.template.sizes), AUTO)
         try:
-            return lower(self.template.instantiate({**self.sizes, **tiles}), self.chip.name).timeline.microseconds
+            return lower(self.template.instantiate({**self.sizes, **tiles}), self.chip.name)
         except TileError:
             return None
 
