@@ -22,8 +22,8 @@ class Loads:
     """How the work of a launch lies on its blocks, where guards leave some of them less to do than others.
 
     `mean` is how many of the blocks that run side by side work at a time, on average; `heavy` are those to time, the slowest one
-    among them: the first, which has whole tiles, the one with the most instructions, and the one that does the most rows. `share` of what the slowest block has to
-    do is what a block has, where blocks decide how often their loops run.
+    among them: the first, which has whole tiles, the one with the most instructions, and the one that does the most rows. `share`
+    of what the slowest block has to do is what a block has, where blocks decide how often their loops run.
     """
 
     mean: float
