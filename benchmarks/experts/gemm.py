@@ -24,7 +24,8 @@ class Gemm:
     `rows_first` down the columns. `rounds` splits the rows of C: all cores work on one part at a time. With `persistent` cores
     these take the tiles of C in turn instead, in windows of `swizzle` rows of tiles that are walked column by column, there and
     back, or (`by_columns`) in windows of columns that are walked row by row. `b` is how B lies in GM: "kn", "nk" (transposed) or
-    "zN" (panels that are one run of bytes). Cores that `shuffle` begin at different places of the depth, so that they do not read the same bytes at the same time.
+    "zN" (panels that are one run of bytes). Cores that `shuffle` begin at different places of the depth, so that they do not
+    read the same bytes at the same time.
     """
 
     m: int
