@@ -18,6 +18,7 @@ from benchmarks.families import families
 from benchmarks.families.example import Example
 from benchmarks.targets import bounds
 from benchmarks.targets.bounds import FLOAT, HALF, Bound
+from benchmarks.targets.catlass import microseconds
 from benchmarks.targets.literal import literal
 from tile_eg.chips import Chip
 from tile_eg.errors import TileError
@@ -37,7 +38,7 @@ class Row:
 
     Where there is such a target, ours may take `slack` times the bound, and is to be `faster` times as fast as the literal one.
     A target holds where the source reaches it with the sizes of its tiles as given or left open. The literal schedule is left out
-    where nobody asks: it has no form for every kernel.
+    where nobody asks: it has no form for every kernel. `catlass` is CATLASS' example of the same kernel, if there is one.
     """
 
     family: str
@@ -51,6 +52,7 @@ class Row:
     faster: float | None = None
     leave_open: bool = True
     ask_literal: bool = True
+    catlass: str = ""
 
     @cached_property
     def template(self) -> Template:
@@ -98,6 +100,11 @@ class Row:
         """Every expert's program; the fastest one is to be reached."""
         return {name: plan(build(), self.chip.name).timeline.microseconds for name, build in self.experts.items()}
 
+    def of_catlass(self, checkout: Path | None) -> float | None:
+        """CATLASS' text of the same kernel at the same size; None where there is none, nobody asks, or it is too large to run."""
+        sizes = [self.sizes[name] for name in ("M", "N", "K")] if self.catlass and checkout else []
+        return microseconds(checkout, self.catlass, sizes, self.chip.name) if checkout and sizes else None
+
     def missed(self) -> list[str]:
         """The targets that ours does not reach, in words."""
         ours, out = min(self.ours, self.open or self.ours), []
@@ -124,7 +131,7 @@ def _gemm(chip: Chip) -> Iterator[Row]:
         best = partial(gemm, expert_gemm(m, n, k, chip.cube_cores))
         yield Row(
             "gemm", f"{m} x {n} x {k}", "gemm", {"M": m, "N": n, "K": k}, chip, bounds.gemm(chip, m, n, k),
-            {"128 x 256": best}, 1.05 if m == 8192 else None,
+            {"128 x 256": best}, 1.05 if m == 8192 else None, catlass="00_basic_matmul",
         )  # fmt: skip
 
 
@@ -143,7 +150,10 @@ def _epilogue(chip: Chip) -> Iterator[Row]:
     g = expert_gemm(m, n, k, chip.cube_cores)
     sizes = {"M": m, "N": n, "K": k, "BM": 128, "BN": 256, "BK": 64}
     bound, best = bounds.epilogue(chip, m, n, k, HALF * m * n, HALF * m * n), {"128 x 256": partial(matmul_add, g)}
-    yield Row("epilogue", f"matmul_add {m} x {n} x {k}", "matmul_add", sizes, chip, bound, best, NEAR)
+    yield Row(
+        "epilogue", f"matmul_add {m} x {n} x {k}", "matmul_add", sizes, chip, bound, best, NEAR,
+        catlass="03_matmul_add",
+    )  # fmt: skip
     m, n, k = 8192, 8192, 512
     g = replace(expert_gemm(m, n, k, chip.cube_cores), out="f32")
     sizes = {"M": m, "N": n, "K": k, "BM": 128, "BN": 256}
