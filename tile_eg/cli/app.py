@@ -238,9 +238,8 @@ def run_file(
     infinities in some rows). Of a large kernel a `--sample` of its blocks can be run; the values that they compute are compared.
     Of one whose meaning takes long to compute some tiles of the grid are compared, which is told; `--compare` says how many.
     """
-    looked_for = where or against is not None
+    looked_for, number = where or against is not None, options.schedule(schedule)
     cached = not (no_cache or trace or looked_for)  # these have the source's lines, which a program that was kept has not
-    number = options.schedule(schedule)
     wanted = Wanted(file, options.sizes(sizes or []), chip, search, number, cached, options.shapes(given or []))
     planned, held = wanted.restored() or wanted.compiled(), wanted.held
     if looked_for:
