@@ -20,6 +20,7 @@ from tile_eg.cli.audit import audit
 from tile_eg.cli.bench import bench
 from tile_eg.cli.build import build
 from tile_eg.cli.calibrate import calibrate
+from tile_eg.cli.compared import compared_tiles
 from tile_eg.cli.console import INTERRUPTED, complain, leave_unread, show
 from tile_eg.cli.dataset import dataset
 from tile_eg.cli.doctor import doctor
@@ -40,7 +41,7 @@ from tile_eg.ir.program import Program
 from tile_eg.search import SearchOptions
 from tile_eg.search.compiler import InternalError, Lowered, check_kernel, lower, stage
 from tile_eg.search.kept import PlannedKept
-from tile_eg.search.sample import check_sample
+from tile_eg.simulator.sample import check_sample
 
 if TYPE_CHECKING:
     from tile_eg.locate import Located
@@ -214,6 +215,9 @@ def run_file(
     sample: Annotated[
         int | None, typer.Option(min=1, metavar="NUMBER", help="Run so many blocks only: the corners of the grid, and others.")
     ] = None,
+    compare: Annotated[
+        int | None, typer.Option(min=0, metavar="NUMBER", help="Tiles that are compared; 0: all (default: all that are quick).")
+    ] = None,
     memory: options.Memory = options.MEMORY,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
     schedule: options.Schedule = None,
@@ -232,6 +236,7 @@ def run_file(
     The emitted Ascend C runs in the simulator; its outputs are compared with the kernel's own sequential meaning. It runs on
     each set of inputs: uniform (-1 to 1), wide (large and small rows, ties, zeros, subnormals), nan (uniform, with NaN and
     infinities in some rows). Of a large kernel a `--sample` of its blocks can be run; the values that they compute are compared.
+    Of one whose meaning takes long to compute some tiles of the grid are compared, which is told; `--compare` says how many.
     """
     looked_for = where or against is not None
     cached = not (no_cache or trace or looked_for)  # these have the source's lines, which a program that was kept has not
@@ -241,10 +246,12 @@ def run_file(
     if looked_for:
         check_where(order, held, against)
     how: dict[str, Any] = {"order": order, "memory": options.memory_bytes(memory), "seconds": seconds, "confined": not unconfined}
-    how["blocks"] = runs.sample(sample, planned, held)
+    how["blocks"] = blocks = runs.sample(sample, planned, held)
+    few = 0 if looked_for and compare is None else compare
+    tiles = compared_tiles(few, held, planned.program, blocks) if isinstance(held, Kernel) else None
     with in_source(held.source if isinstance(held, Kernel) else ""):
-        check_sample(planned.program, how["blocks"])
-        sets = runs.drawn(held, inputs, seed, given or [])
+        check_sample(planned.program, blocks)
+        sets = runs.drawn(held, inputs, seed, given or [], tiles)
         with shown_progress():
             done = runs.run_on(planned, held, sets, how)
     _keep(done, save, trace)
