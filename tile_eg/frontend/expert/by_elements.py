@@ -42,10 +42,11 @@ def by_elements(made: Made, r: ExpertReader, span: Span, dst: Any, *operands: An
     r.grid.update({n: (0, size - 1) for n, size in zip(names, sizes, strict=True)})
     target = _element(to, sizes, names, span)
     value = made(*(_operand(v, sizes, names, span) for v in operands))
-    _written(r, Assign(target, value, span), names, sizes)
+    written(r, Assign(target, value, span), names, sizes)
 
 
-def _written(r: ExpertReader, s: Assign, names: list[str], sizes: list[int]) -> None:
+def written(r: ExpertReader, s: Assign, names: list[str], sizes: list[int]) -> None:
+    """One assignment for all values of the variables."""
     *outer, col = zip(names, sizes, strict=True)
     row = outer.pop() if outer else (None, 1)
     with r.block(repeats=False) as made:
@@ -57,7 +58,7 @@ def _written(r: ExpertReader, s: Assign, names: list[str], sizes: list[int]) -> 
 
 
 def _operand(v: Any, sizes: list[int], names: list[str], span: Span) -> TileExpr:
-    if isinstance(v, Buffer | Window):
+    if isinstance(v, Buffer | Window | Region):
         r = region(v) if isinstance(v, Window) else as_region(v, span)
         return r if r.shape == () else _element(r, sizes, names, span)
     return as_tile(v, span)

@@ -11,6 +11,7 @@ from typing import Any
 from tile_eg.errors import Span, TileError
 from tile_eg.frontend.expert.places import Place
 from tile_eg.frontend.expert.reader import ExpertReader, on
+from tile_eg.frontend.expert.unaligned import aligned
 from tile_eg.frontend.expert.vectors import BLOCK, REGISTER, first, scratch, ub
 from tile_eg.frontend.python.values import as_region
 from tile_eg.frontend.python.words import known
@@ -32,7 +33,7 @@ def _reduce(op: str, r: ExpertReader, span: Span, buffer: Any, out: Any = None, 
     if not -rank <= axis < rank:
         raise TileError(f"dim {axis} does not exist in a tile of shape {shape}", span, help="-1 is the last one")
     axis %= rank
-    planes = prod(shape[:-2])
+    x, planes = aligned(r, span, x), prod(shape[:-2])
     if real_shape is not None:
         x, planes = _part(x, [known(n, "real_shape", span) for n in real_shape], span), 1
     if axis < rank - 2:

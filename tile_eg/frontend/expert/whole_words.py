@@ -121,12 +121,9 @@ def _sort32(r: ExpertReader, span: Span, dst: Any, scores: Any, indices: Any) ->
     r.instr("vsort32", to.operand, x.operand, at.operand, cols=ix.const(x.count), span=span)
 
 
-def _transpose(r: ExpertReader, span: Span, dst: Any, src: Any) -> None:
-    to, x = _run(ub(r, dst, span), "the result", span), _run(ub(r, src, span), "what is transposed", span)
-    if (to.rows, to.cols, x.rows, x.cols, x.dtype.bytes, to.dtype) != (16, 16, 16, 16, 2, x.dtype):
-        help = "leave flags, barriers and scopes away: then a tile of any size is transposed"
-        raise TileError("16 x 16 elements of 16 bits are transposed in a kernel that is kept", span, help=help)
-    r.instr("vtranspose", to.operand, x.operand, cols=ix.const(256), span=span)
+def sixteen(p: Place) -> bool:
+    """Whether a window is what one instruction transposes."""
+    return (p.rows, p.cols, p.dtype.bytes, p.whole) == (16, 16, 2, True)
 
 
 def _merge(r: ExpertReader, span: Span, dst: Any, *lists: Any) -> None:
@@ -222,7 +219,7 @@ def _up_to_exact(r: ExpertReader, begin: ix.Expr, last: int) -> bool:
 
 WORDS: dict[str, Callable[..., Any]] = {
     "tile.gather": _gather, "tile.gather_mask": _gather_mask, "tile.sort": _sort, "tile.topk": _topk, "tile.merge_sort": _merge,
-    "tile.sort32": _sort32, "tile.transpose": _transpose,
+    "tile.sort32": _sort32,
     "tile.compare": _compare, "tile.select": _select, "reinterpretcast": _bits_of, "tile.createvecindex": _positions,
     "tile.arith_progression": _positions,
     **{f"tile.{word}": partial(_bitwise, BINARY[word]) for word in BITWISE},

@@ -16,6 +16,7 @@ from tile_eg.frontend.expert import (
     products,
     reductions,
     repeats,
+    running_words,
     vectors,
     whole_words,
 )
@@ -228,6 +229,6 @@ EXPERT: dict[str, Callable[..., Any]] = {
     "If": _if, "Then": _part("Then"), "Else": _part("Else"), "alloc_var": _alloc_var, "max": _limit("max"), "min": _limit("min"),
     **dict.fromkeys(("if_then_else", "where", "Select"), _chosen),
     **moves.WORDS, **products.WORDS, **vectors.WORDS, **composed_words.WORDS,  # type: ignore[dict-item]
-    **whole_words.WORDS, **by_elements.WORDS, **repeats.WORDS, **reductions.WORDS,
+    **whole_words.WORDS, **by_elements.WORDS, **repeats.WORDS, **reductions.WORDS, **running_words.WORDS,
     **printing.WORDS,
 }  # fmt: skip
