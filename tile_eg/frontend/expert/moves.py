@@ -153,7 +153,7 @@ def _to_ub(r: ExpertReader, span: Span, source: Place, target: Place, options: A
     rows, cols = source.valid_rows, source.valid_cols
     if run := _in_one_run(source, target, source):
         return _where_any(r, rows, lambda: r.instr("gm_to_ub", target.operand, source.operand, cols=run, pad=pad, span=span))
-    if is_unaligned(r, target):
+    if _between_blocks(r, target, source):
         return unaligned.loaded(r, span, _in_rows_of(source, target), target)
     r.instr("gm_to_ub", target.operand, source.operand, rows=rows, cols=cols, pad=pad, span=span)
     return None
@@ -177,6 +177,11 @@ def _where_any(r: ExpertReader, rows: Expr, copied: Callable[[], None]) -> None:
         copied()
     r.statements.append(On(None, pr.When(ix.less(0, rows), tuple(inner))))  # type: ignore[arg-type]
     return None
+
+
+def _between_blocks(r: ExpertReader, near: Place, far: Place) -> bool:
+    """Whether a copy is of rows in UB that begin between blocks of 32 bytes; one run of elements has one row."""
+    return is_unaligned(r, replace(near, rows=1) if far.rows == 1 and near.whole else near)
 
 
 def _in_rows_of(far: Place, near: Place) -> Place:
@@ -221,7 +226,7 @@ def _from_ub(r: ExpertReader, span: Span, source: Place, target: Place, options:
     sizes: dict[str, Any] = {"atomic": atomic, "span": span}
     if run := _in_one_run(source, target, target):
         return _where_any(r, rows, lambda: r.instr("ub_to_gm", target.operand, source.operand, cols=run, **sizes))
-    if is_unaligned(r, source):
+    if _between_blocks(r, source, target):
         return unaligned.stored(r, span, source, _in_rows_of(target, source), atomic)
     r.instr("ub_to_gm", target.operand, source.operand, rows=rows, cols=cols, **sizes)
     return None

@@ -11,8 +11,8 @@ from typing import Any
 from tile_eg.errors import Span, TileError
 from tile_eg.frontend.expert.places import Place
 from tile_eg.frontend.expert.reader import ExpertReader, on
-from tile_eg.frontend.expert.unaligned import aligned
-from tile_eg.frontend.expert.vectors import BLOCK, REGISTER, first, scratch, ub
+from tile_eg.frontend.expert.unaligned import aligned, room
+from tile_eg.frontend.expert.vectors import BLOCK, REGISTER, elementwise, first, scratch, ub
 from tile_eg.frontend.python.values import as_region
 from tile_eg.frontend.python.words import known
 from tile_eg.frontend.ssa.whole_reductions import JOINED, neutral, power_of_two
@@ -21,7 +21,7 @@ from tile_eg.ir import program as pr
 from tile_eg.ir.program import Tile
 from tile_eg.ops import elementwise as ops
 from tile_eg.ops.elementwise import ALL, SIGNED_TOO
-from tile_eg.ops.types import F16, F32
+from tile_eg.ops.types import BF16, F16, F32
 
 
 def _reduce(op: str, r: ExpertReader, span: Span, buffer: Any, out: Any = None, dim: Any = -1, clear: Any = True,
@@ -43,6 +43,16 @@ def _reduce(op: str, r: ExpertReader, span: Span, buffer: Any, out: Any = None, 
     count = x.rows if across else planes * x.cols
     if to.count < count:
         raise TileError(f"{to.count} elements cannot hold {count} results", span)
+    if x.dtype is BF16:
+        return _in_f32(op, r, span, x, to, count, bool(clear), (across, planes))
+    return _joined(op, r, span, x, to, count, bool(clear), (across, planes))
+
+
+def _joined(
+    op: str, r: ExpertReader, span: Span, x: Place, to: Place, count: int, clear: bool, way: tuple[bool, int]
+) -> None:
+    """The results, joined with what stands there already where that is not cleared."""
+    across, planes = way
     into = to.tile() if clear else scratch(r, x.dtype, 1, -(-count * x.dtype.bytes // BLOCK) * BLOCK // x.dtype.bytes)
     if across:
         reduced(op, r, span, x, into, True)
@@ -51,6 +61,21 @@ def _reduce(op: str, r: ExpertReader, span: Span, buffer: Any, out: Any = None, 
     if not clear:
         on(r, pr.AIV, pr.PipeBarrier("V", span))
         r.instr(f"v{JOINED[op]}", to.operand, to.operand, into, cols=ix.const(count), span=span)
+
+
+def _in_f32(
+    op: str, r: ExpertReader, span: Span, x: Place, to: Place, count: int, clear: bool, way: tuple[bool, int]
+) -> None:
+    """Of bf16, which no instruction reduces: in f32, and rounded once."""
+    wide, found = room(r, replace(x, dtype=F32)), room(r, replace(to, dtype=F32, rows=1, cols=count), 1)
+    first = replace(to, rows=1, cols=count)
+    elementwise(r, span, "vcast", wide, x)
+    if not clear:
+        elementwise(r, span, "vcast", found, first)
+    on(r, pr.AIV, pr.PipeBarrier("V", span))
+    _joined(op, r, span, wide, found, count, clear, way)
+    on(r, pr.AIV, pr.PipeBarrier("V", span))
+    elementwise(r, span, "vcast", first, found)
 
 
 def _part(x: Place, sizes: list[int], span: Span) -> Place:

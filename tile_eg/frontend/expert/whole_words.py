@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from tile_eg.errors import Span, TileError
+from tile_eg.errors import Note, Span, TileError
 from tile_eg.frontend.checks.types import check_number
 from tile_eg.frontend.expert.places import Place
 from tile_eg.frontend.expert.reader import ExpertReader, on
 from tile_eg.frontend.expert.scalars import drained, formula, is_scalar
+from tile_eg.frontend.expert.unaligned import loop, own_room
 from tile_eg.frontend.expert.vectors import REGISTER, elementwise, scratch, ub
 from tile_eg.frontend.python.mask_words import SELECT_MODES, comparison
 from tile_eg.frontend.python.values import Buffer, Window, describe, is_index
@@ -19,8 +21,9 @@ from tile_eg.frontend.python.words import known
 from tile_eg.frontend.ssa.positions import EXACT
 from tile_eg.ir import index as ix
 from tile_eg.ir import program as pr
+from tile_eg.ir.index import Expr
 from tile_eg.language.elementwise_words import BINARY
-from tile_eg.ops.types import F16, F32, I32, U32, DType
+from tile_eg.ops.types import F16, F32, I32, U8, U32, DType
 from tile_eg.ops.whole_tiles import SORTED, WHOLE_TILES, padded
 
 BITWISE = ("bitwise_and", "bitwise_or")
@@ -138,22 +141,75 @@ def _merge(r: ExpertReader, span: Span, dst: Any, *lists: Any) -> None:
 
 
 def _compare(r: ExpertReader, span: Span, dst: Any, a: Any, b: Any, mode: Any) -> None:
-    to, x = _run(ub(r, dst, span), "the mask", span), _typed(ub(r, a, span), (F16, F32), "what is compared", span)
-    if x.count * x.dtype.bytes % REGISTER:
-        what = f"{x.count} elements of {x.dtype} do not fill whole rounds of {REGISTER} bytes"
-        raise TileError(what, span, help="a comparison works on whole rounds: use a longer buffer")
-    if to.dtype.bytes != 1 or to.count * 8 < x.count:
-        raise TileError(f"{x.count} bits take a mask of {x.count // 8} bytes (uint8)", span)
-    op = f"vcompare_{comparison(mode, span)}"
-    if is_scalar(b):
-        drained(r, b, span)
-        plain = isinstance(b, bool | int | float)
-        field: dict[str, Any] = {"scalar": float(b)} if plain else {"value": formula(r, b, span)}
-        r.instr(op, to.operand, x.operand, cols=ix.const(x.count), span=span, **field)
-    else:
-        y = _run(ub(r, b, span), "what is compared", span)
+    to, x = _run(ub(r, dst, span), "the mask", span), _run(ub(r, a, span), "what is compared", span)
+    bits = -(-x.count // 8)
+    if to.dtype.bytes != 1 or to.count < bits:
+        raise TileError(f"{x.count} bits take a mask of {bits} bytes (uint8)", span)
+    y = None if is_scalar(b) else _run(ub(r, b, span), "what is compared", span)
+    if y is not None:
         _holds(y, x.count, span)
-        r.instr(op, to.operand, x.operand, y.operand, cols=ix.const(x.count), span=span)
+    if x.dtype is I32:
+        return _compared_one_by_one(r, span, to, x, b if y is None else y, comparison(mode, span))
+    places = [_in_rounds(r, span, p, n) for n, p in enumerate([x] if y is None else [x, y])]
+    op, count = f"vcompare_{comparison(mode, span)}", places[0].count
+    room = to.operand if to.count * 8 >= count else own_room(r, U8, 1, count // 8)
+    field: dict[str, Any] = {}
+    if y is None:
+        drained(r, b, span)
+        field = {"scalar": float(b)} if isinstance(b, bool | int | float) else {"value": formula(r, b, span)}
+    r.instr(op, room, *(p.operand for p in places), cols=ix.const(count), span=span, **field)
+    if room is not to.operand:
+        on(r, pr.AIV, pr.PipeBarrier("V", span))
+        r.instr("vcopy", to.operand, room, cols=ix.const(bits), span=span)
+    return None
+
+
+def _in_rounds(r: ExpertReader, span: Span, x: Place, number: int) -> Place:
+    """What is compared as floats that fill whole rounds of the vector unit: as it is, or in room of its own."""
+    kind = x.dtype if x.dtype in (F16, F32) else F16 if x.dtype.bytes == 1 else F32
+    lanes = REGISTER // kind.bytes
+    count = -(-x.count // lanes) * lanes
+    if (kind, count) == (x.dtype, x.count):
+        return x
+    made = own_room(r, kind, 1, count, number)
+    if count != x.count:
+        r.instr("vdup", made, cols=ix.const(count), scalar=0.0, span=span)
+    op = "vcopy" if kind == x.dtype else "vcast"
+    on(r, pr.AIV, pr.PipeBarrier("V", span))
+    r.instr(op, made, x.operand, cols=ix.const(x.count), span=span)
+    on(r, pr.AIV, pr.PipeBarrier("V", span))
+    return replace(x, operand=made, rows=1, cols=count, dtype=kind)
+
+
+def _compared_one_by_one(r: ExpertReader, span: Span, to: Place, x: Place, y: Any, op: str) -> None:
+    """Of int32, which no instruction compares: the scalar unit makes a byte of eight bits at a time."""
+    other: Any = y
+    if not isinstance(y, Place):
+        other = formula(r, int(y) if isinstance(y, float) and y.is_integer() else y, span)
+        if not other.whole:
+            raise TileError("int32 is compared with whole numbers", span, help="cast the buffer to float32 first: T.tile.cast")
+
+    def element(p: Any, at: Expr) -> pr.Formula:
+        if not isinstance(p, Place):
+            return p
+        tile = p.tile()
+        return pr.Formula("element", (replace(tile, col=tile.col + at),), True)
+
+    def byte(first: Expr, bits: int) -> None:
+        found = pr.Formula("number", (0.0,), True)
+        for n in range(bits):
+            holds = pr.Formula(op, (element(x, first + n), element(other, first + n)), True)
+            bit = pr.Formula("select", (holds, *(pr.Formula("number", (v,), True) for v in (float(1 << n), 0.0))), True)
+            found = pr.Formula("add", (found, bit), True)
+        tile = to.tile()
+        r.instr("store_element", replace(tile, col=tile.col + first // 8), value=found, span=span)
+
+    if x.count >= 8:
+        loop(r, span, "byte", x.count // 8, x.count // 8, lambda n: byte(n * 8, 8))
+    if x.count % 8:
+        byte(ix.const(x.count // 8 * 8), x.count % 8)
+    note = "int32 is compared element by element by the scalar unit: no instruction does it; cast to float32 where 24 bits do"
+    r.notes.append(Note(note, span))
 
 
 def _select(r: ExpertReader, span: Span, dst: Any, mask: Any, x: Any, y: Any, mode: Any) -> None:
