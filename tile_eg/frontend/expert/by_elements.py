@@ -65,7 +65,9 @@ def _operand(v: Any, sizes: list[int], names: list[str], span: Span) -> TileExpr
 
 
 def _element(r: Region, sizes: list[int], names: list[str], span: Span) -> Region:
-    """The element of a window for the loop's variables; dimensions of one element have none."""
+    """The element of a window for the loop's variables; dimensions of one element have none, and stand for all of the others."""
+    if len(r.shape) == len(sizes) and all(n in (1, size) for n, size in zip(r.shape, sizes, strict=True)):
+        sizes, names = [n for n in r.shape if n != 1], [v for n, v in zip(r.shape, names, strict=True) if n != 1]
     if [n for n in r.shape if n != 1] not in (sizes, []):
         shapes = (" x ".join(map(str, shape)) for shape in (sizes, r.shape))
         help = "T.tile.broadcast spreads a row or a column"
@@ -86,13 +88,20 @@ def _otherwise(native: Word | None, takes: tuple[DType, ...], made: Made, scalar
 
     def word(r: ExpertReader, span: Span, *values: Any) -> None:
         found = _types(values)
-        by_instruction = native is not None and (scalars or not any(map(is_scalar, values)))
+        by_instruction = native is not None and (scalars or not any(map(is_scalar, values))) and not _spread(values, span)
         if by_instruction and len(found) == 1 and (found <= set(takes) or (bits and _byte_runs(r, span, values))):
             native(r, span, *values)  # type: ignore[misc]
         else:
             by_elements(made, r, span, *values)
 
     return word
+
+
+def _spread(values: tuple[Any, ...], span: Span) -> bool:
+    """Whether an operand is a row or a column beside a tile."""
+    to, *shapes = (as_region(v, span).shape for v in values if isinstance(v, Buffer | Window) and not is_scalar(v))
+    beside = [s for s in shapes if len(to) == len(s) > 1 and s != to]
+    return any(1 in s and all(n in (1, m) for n, m in zip(s, to, strict=True)) for s in beside)
 
 
 def _byte_runs(r: ExpertReader, span: Span, values: tuple[Any, ...]) -> bool:

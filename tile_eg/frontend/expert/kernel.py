@@ -11,6 +11,7 @@ from tile_eg.errors import Note, NotSearched, ReadFirst, TileError, together
 from tile_eg.frontend.expert.between_cores import with_free_numbers
 from tile_eg.frontend.expert.branches import SCALAR_UNIT
 from tile_eg.frontend.expert.cross_numbers import cross_numbered
+from tile_eg.frontend.expert.ends import Ends
 from tile_eg.frontend.expert.meetings import read_first, with_meetings
 from tile_eg.frontend.expert.modes import with_modes
 from tile_eg.frontend.expert.parallel import branch, parallel
@@ -97,6 +98,7 @@ def in_order(function: PrimFunc, sizes: Mapping[str, Any] | None, why: TileError
     while True:
         unit = (parallel, branch), SCALAR_UNIT
         reader = ExpertReader(found.source, found.names, dict(levels), EXPERT, store, _one_by_one, *unit, sizes)
+        reader.ends = Ends()
         try:
             made = _read(reader, found, "all", meet=True, streams=streams)
             break

@@ -46,7 +46,10 @@ def copy(r: ExpertReader, span: Span, src: Any, dst: Any, size: Any, **options: 
     if unused or (options.get("pad_value") is not None and target.level is not Level.UB):
         word = unused[0] if unused else "pad_value"
         raise TileError(f"a copy from {source.level} to {target.level} takes no {word}", span)
-    path[0](r, span, *_fitted(r, span, source, target), options)
+    source, target = _fitted(r, span, source, target)
+    path[0](r, span, source, target, options)
+    if r.ends is not None and (source.level, target.level) == (Level.GM, Level.UB):
+        r.ends.loaded(r, target, source, options.get("pad_value") is not None)
     return None
 
 

@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from tile_eg.errors import Span, TileError
+from tile_eg.frontend.expert.ends import Ends
 from tile_eg.frontend.expert.nodes import Branch, Exits, Misplaced, NewVariable, On, Persistent, ScalarUnit, Scope
 from tile_eg.frontend.expert.places import Held, Place, of_buffer, of_tensor
 from tile_eg.frontend.python.expressions import evaluate
@@ -38,7 +39,7 @@ class ExpertReader(Reader):
     `words` are what the words mean in a kept kernel, `store` what an assignment to an element, `prefetched` a pipelined loop,
     `elementwise` an element loop, and a branch in one. `own` are buffers that the author did not declare, `shared` where those of
     element loops begin in the room that these share. `within` is what holds in the branches that are open. `scale` is what
-    T.set_deq_scale named for casts of int32 to float16.
+    T.set_deq_scale named for casts of int32 to float16. `ends` says what exists of buffers, where what does not takes no part.
     """
 
     counts_what_is_read = True
@@ -75,6 +76,7 @@ class ExpertReader(Reader):
         self.variables: set[str] = set()
         self.looked_up: dict[str, Span | None] = {}
         self.exits: list[Exits] = []
+        self.ends: Ends | None = None
 
     def rules(self) -> dict[type, Callable[..., None]]:
         elementwise: dict[type, Callable[..., None]] = {ast.If: self.branch} if self.in_parallel else {}
@@ -98,6 +100,8 @@ class ExpertReader(Reader):
         self.place_node(core, with_indices(node, lambda e: self.unit.settled(self, e, getattr(node, "span", None))))
         if isinstance(node, pr.Instr):
             written = node.dst.tensor if isinstance(node.dst, pr.Gm) else node.dst.buffer
+            if self.ends is not None:
+                self.ends.after(self, node)
             self.stored.add(written)
             self.wrote(written)
 
@@ -308,6 +312,8 @@ def _loop(r: ExpertReader, node: ast.For, loop: Loop, names: list[str], axis: in
             _loop(r, node, loop, names, axis + 1)
         else:
             r.unit.trip(r, node.body, exits, r.span(node))
+    if r.ends is not None:
+        r.ends.left(var)
     made = pr.Loop(var, trips, tuple(body), r.span(node), until)  # type: ignore[arg-type]
     if loop.kind == "pipelined" and loop.stages > 1:
         r.statements += r.prefetched(r, made, loop.stages)  # type: ignore[arg-type]

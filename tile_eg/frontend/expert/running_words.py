@@ -82,21 +82,30 @@ def _running(
         raise TileError(what, span)
     across = _axis(len(shape), dim, span) == len(shape) - 1
     lines, count = (x.rows, x.cols) if across else (x.cols, x.rows)
+    there = _existing(r, x, across, span)
     whole = x.dtype is I32
     name = _kept(r, word, whole)
 
     def step(line: Expr, n: Expr) -> None:
-        at = count - 1 - n if reverse else n
+        at = there - 1 - n if reverse else n
         joined = Formula(op, (_value(name, whole), _read(_element(x, across, line, at), x.dtype)), whole)
         set_to(r, name, joined, span)
         r.instr("store_element", _element(to, across, line, at), value=_value(name, whole), span=span)
 
     def one(line: Expr) -> None:
         r.place_node(pr.AIV, pr.Scalar(name, Formula("number", (0.0 if op == "add" else 1.0,), whole), span))
-        loop(r, span, "n", count, count, lambda n: step(line, n))
+        loop(r, span, "n", there, count, lambda n: step(line, n))
 
     loop(r, span, "line", lines, lines, one)
+    if r.ends is not None:
+        r.ends.alike(to, x)
     _slow(r, word, span)
+
+
+def _existing(r: ExpertReader, x: Place, across: bool, span: Span) -> Expr:
+    """How many elements of each row or column exist."""
+    known = x if r.ends is None else r.ends.of(r, x, across, span)
+    return known.valid_cols if across else known.valid_rows
 
 
 def _place(op: str, word: str, r: ExpertReader, span: Span, buffer: Any, out: Any = None, dim: Any = -1) -> None:
@@ -110,6 +119,7 @@ def _place(op: str, word: str, r: ExpertReader, span: Span, buffer: Any, out: An
     lines, count = (x.rows, x.cols) if across else (x.cols, x.rows)
     if to.count != lines or not to.whole:
         raise TileError(f"{lines} places take a buffer of as many elements, not {to.rows} x {to.cols}", span)
+    there = _existing(r, x, across, span)
     whole = x.dtype is I32
     best, at = _kept(r, "best", whole), _kept(r, "place", True)
     worst = (-(2.0**31) if op == "gt" else 2.0**31 - 1) if whole else -inf if op == "gt" else inf
@@ -123,12 +133,14 @@ def _place(op: str, word: str, r: ExpertReader, span: Span, buffer: Any, out: An
     def one(line: Expr) -> None:
         r.place_node(pr.AIV, pr.Scalar(best, Formula("number", (worst,), whole), span))
         r.place_node(pr.AIV, pr.Scalar(at, Formula("number", (0.0,), True), span))
-        loop(r, span, "n", count, count, lambda n: step(line, n))
+        loop(r, span, "n", there, count, lambda n: step(line, n))
         tile = to.tile()
         found = _value(at, True) if to.dtype.whole else Formula("cast", (_value(at, True),), False)
         r.instr("store_element", Tile(tile.buffer, tile.slot, tile.row, tile.col + line), value=found, span=span)
 
     loop(r, span, "line", lines, lines, one)
+    if r.ends is not None:
+        r.ends.one_a_line(to, x, across)
     _slow(r, word, span)
 
 

@@ -92,6 +92,8 @@ def _sorted(r: ExpertReader, span: Span, dst: Any, src: Any, count: int, keep: i
     if isinstance(found, str) or to.dtype != x.dtype:
         raise TileError(found if isinstance(found, str) else f"{x.dtype} is sorted into {x.dtype}, not {to.dtype}", span)
     _holds(to, found[0], span)
+    if r.ends is not None:
+        r.ends.check_sorted(r, x, count, span)
     half = x.dtype is F16
     into, values = to.operand, x.operand
     if half:
