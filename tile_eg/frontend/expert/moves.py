@@ -149,14 +149,14 @@ def _from_l0c(r: ExpertReader, span: Span, source: Place, target: Place, options
 def _to_ub(r: ExpertReader, span: Span, source: Place, target: Place, options: Any) -> None:
     """What lies beyond the end of the tensor becomes the padding, or 0."""
     _typed(source, target, span)
-    source = _same(source, target, span)
+    source = source if unaligned.is_column(target, source) else _same(source, target, span)
     pad = float(options.get("pad_value") or 0.0) if source.cut else None
     if source.cut:
         _padded(r, span, source, target, pad)
     rows, cols = source.valid_rows, source.valid_cols
     if run := _in_one_run(source, target, source):
         return _where_any(r, rows, lambda: r.instr("gm_to_ub", target.operand, source.operand, cols=run, pad=pad, span=span))
-    if _between_blocks(r, target, source):
+    if unaligned.is_column(target, source) or _between_blocks(r, target, source):
         return unaligned.loaded(r, span, _in_rows_of(source, target), target)
     r.instr("gm_to_ub", target.operand, source.operand, rows=rows, cols=cols, pad=pad, span=span)
     return None
@@ -189,7 +189,7 @@ def _between_blocks(r: ExpertReader, near: Place, far: Place) -> bool:
 
 def _in_rows_of(far: Place, near: Place) -> Place:
     """A window of a tensor in the rows and columns of the one in UB, where it has others of as many elements."""
-    if (far.rows, far.cols) == (near.rows, near.cols):
+    if (far.rows, far.cols) == (near.rows, near.cols) or unaligned.is_column(near, far):
         return far
     sizes: dict[str, Any] = {"rows": near.rows, "cols": near.cols}
     valid: dict[str, Any] = {"valid_rows": ix.const(near.rows), "valid_cols": ix.const(near.cols)}
@@ -224,12 +224,13 @@ def handover(r: ExpertReader, core: str, src: str, dst: str, span: Span, number:
 
 def _from_ub(r: ExpertReader, span: Span, source: Place, target: Place, options: Any, atomic: bool = False) -> None:
     _typed(source, target, span)
-    _same(source, target, span)
+    if not unaligned.is_column(source, target):
+        _same(source, target, span)
     rows, cols = target.valid_rows, target.valid_cols
     sizes: dict[str, Any] = {"atomic": atomic, "span": span}
     if run := _in_one_run(source, target, target):
         return _where_any(r, rows, lambda: r.instr("ub_to_gm", target.operand, source.operand, cols=run, **sizes))
-    if _between_blocks(r, source, target):
+    if unaligned.is_column(source, target) or _between_blocks(r, source, target):
         return unaligned.stored(r, span, source, _in_rows_of(target, source), atomic)
     r.instr("ub_to_gm", target.operand, source.operand, rows=rows, cols=cols, **sizes)
     return None

@@ -122,8 +122,15 @@ def told(r: ExpertReader, span: Span, p: Place) -> None:
 # Copies from and to GM
 
 
+def is_column(near: Place, far: Place) -> bool:
+    """Whether a vector of UB is a column of a tensor."""
+    return near.rows == 1 < near.cols == far.rows and far.cols == 1
+
+
 def loaded(r: ExpertReader, span: Span, source: Place, target: Place) -> None:
     """A window of a tensor, row by row through a row that begins at a multiple of 32 bytes."""
+    if is_column(target, source):
+        return _column(r, span, source, lambda row, i: _in(r, span, source, row, _at(target.tile(), ZERO, i), i))
     row = own_room(r, target.dtype, 1, padded(target.cols, target.dtype))
 
     def one(i: Expr) -> None:
@@ -131,11 +138,13 @@ def loaded(r: ExpertReader, span: Span, source: Place, target: Place) -> None:
         loop(r, span, "j", source.valid_cols, target.cols, lambda j: put(r, span, _at(target.tile(), i, j), _at(row, ZERO, j)))
 
     loop(r, span, "i", source.valid_rows, target.rows, one)
-    told(r, span, target)
+    return told(r, span, target)
 
 
 def stored(r: ExpertReader, span: Span, source: Place, target: Place, atomic: bool) -> None:
     """A window to a tensor, row by row through a row that begins at a multiple of 32 bytes."""
+    if is_column(source, target):
+        return _column(r, span, target, lambda row, i: _out(r, span, target, row, _at(source.tile(), ZERO, i), i, atomic))
     row = own_room(r, source.dtype, 1, padded(source.cols, source.dtype))
 
     def one(i: Expr) -> None:
@@ -143,7 +152,24 @@ def stored(r: ExpertReader, span: Span, source: Place, target: Place, atomic: bo
         r.instr("ub_to_gm", _row_of(target, i), row, rows=ix.ONE, cols=target.valid_cols, atomic=atomic, span=span)
 
     loop(r, span, "i", target.valid_rows, source.rows, one)
-    told(r, span, source)
+    return told(r, span, source)
+
+
+def _column(r: ExpertReader, span: Span, far: Place, one: Callable[[Tile, Expr], None]) -> None:
+    """A column of a tensor, element by element."""
+    row = own_room(r, far.dtype, 1, padded(1, far.dtype))
+    loop(r, span, "i", far.valid_rows, far.rows, lambda i: one(row, i))
+    r.notes.append(Note("a column of a tensor is moved element by element", span))
+
+
+def _in(r: ExpertReader, span: Span, far: Place, row: Tile, near: Tile, i: Expr) -> None:
+    r.instr("gm_to_ub", row, _row_of(far, i), span=span)
+    put(r, span, near, row)
+
+
+def _out(r: ExpertReader, span: Span, far: Place, row: Tile, near: Tile, i: Expr, atomic: bool) -> None:
+    put(r, span, row, near)
+    r.instr("ub_to_gm", _row_of(far, i), row, atomic=atomic, span=span)
 
 
 def _row_of(p: Place, i: Expr) -> Any:

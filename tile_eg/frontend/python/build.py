@@ -161,7 +161,7 @@ class Builder(ABC):
         for read in nodes(value) if self.bits else ():
             if isinstance(read, Region) and read.name in self.bits:
                 raise self._of_bits(read.name, read.span or span)
-        self.statements.append(Assign(target, spread(value, len(target.shape), self.columns), span, atomic))
+        self.statements.append(Assign(target, spread(value, target.shape, self.columns), span, atomic))
         self.written(target.name)
 
     def _packed(self, r: Region, span: Span | None) -> TileExpr:
