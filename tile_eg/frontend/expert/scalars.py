@@ -7,11 +7,12 @@ from typing import Any
 from tile_eg.errors import Span, TileError
 from tile_eg.frontend.conditions import Compared, Logic
 from tile_eg.frontend.expert.reader import ExpertReader, on
-from tile_eg.frontend.expert.unaligned import BLOCK, own_room
+from tile_eg.frontend.expert.unaligned import own_room
 from tile_eg.frontend.python.values import Window, as_tile, describe
 from tile_eg.ir.index import ZERO, Expr
 from tile_eg.ir.index_elements import all_elements_in
 from tile_eg.ir.kernel import Binary, Cast, Choose, Index, Number, Region, Select, TileExpr, Unary
+from tile_eg.ir.machine import BLOCK_BYTES
 from tile_eg.ir.program import AIV, Formula, Gm, PipeBarrier, Tile
 from tile_eg.ops.elementwise import SCALAR_UNARY
 from tile_eg.ops.types import BF16, Level
@@ -163,6 +164,6 @@ def store(r: ExpertReader, target: Region, value: TileExpr, span: Span | None) -
     if place.level is Level.UB:
         r.instr("store_element", place.operand, value=field, span=span)
         return
-    row = own_room(r, place.dtype, 1, BLOCK // place.dtype.bytes)
+    row = own_room(r, place.dtype, 1, BLOCK_BYTES // place.dtype.bytes)
     r.instr("store_element", row, value=field, span=span)
     r.instr("ub_to_gm", place.operand, row, span=span)

@@ -16,10 +16,9 @@ from tile_eg.frontend.ssa.pieces import multiple_of
 from tile_eg.ir import index as ix
 from tile_eg.ir import program as pr
 from tile_eg.ir.index import ZERO, Expr
+from tile_eg.ir.machine import BLOCK_BYTES
 from tile_eg.ir.program import Formula, Tile
 from tile_eg.ops.types import DType, Level
-
-BLOCK = 32
 
 
 def is_unaligned(r: ExpertReader, p: Place) -> bool:
@@ -28,11 +27,13 @@ def is_unaligned(r: ExpertReader, p: Place) -> bool:
         return False
     tile, size = p.tile(), p.dtype.bytes
     pitch = pitch_of(r, tile)
-    if p.rows > 1 and pitch * size % BLOCK:
+    if p.rows > 1 and pitch * size % BLOCK_BYTES:
         return True
     first = ix.simplified((tile.row * pitch + tile.col) * size, r.ranges)
-    begins = ix.simplified(first % BLOCK, r.ranges)
-    return begins.value != 0 and (begins.value is not None or multiple_of(first) % BLOCK != 0 and pitch * size % BLOCK != 0)
+    begins = ix.simplified(first % BLOCK_BYTES, r.ranges).value
+    if begins is None:
+        return bool(multiple_of(first) % BLOCK_BYTES and pitch * size % BLOCK_BYTES)
+    return begins != 0
 
 
 def pitch_of(r: ExpertReader, tile: Tile) -> int:
@@ -66,7 +67,7 @@ def room(r: ExpertReader, p: Place, number: int = 0) -> Place:
 
 def padded(count: int, dtype: DType) -> int:
     """So many elements in whole blocks."""
-    lanes = BLOCK // dtype.bytes
+    lanes = BLOCK_BYTES // dtype.bytes
     return -(-count // lanes) * lanes
 
 

@@ -13,7 +13,7 @@ from tile_eg.frontend.expert.places import Place
 from tile_eg.frontend.expert.reader import ExpertReader, on
 from tile_eg.frontend.expert.scalars import drained, formula, is_scalar
 from tile_eg.frontend.expert.unaligned import loop, own_room
-from tile_eg.frontend.expert.vectors import REGISTER, elementwise, scratch, ub
+from tile_eg.frontend.expert.vectors import elementwise, scratch, ub
 from tile_eg.frontend.python.mask_words import SELECT_MODES, comparison
 from tile_eg.frontend.python.values import Buffer, Window, describe, is_index
 from tile_eg.frontend.python.whole_words import pattern_of
@@ -22,11 +22,13 @@ from tile_eg.frontend.ssa.positions import EXACT
 from tile_eg.ir import index as ix
 from tile_eg.ir import program as pr
 from tile_eg.ir.index import Expr
+from tile_eg.ir.machine import REPEAT_BYTES
 from tile_eg.language.elementwise_words import BINARY
-from tile_eg.ops.types import F16, F32, I32, U8, U32, DType
+from tile_eg.ops.types import BF16, F16, F32, I8, I16, I32, U8, U32, DType
 from tile_eg.ops.whole_tiles import SORTED, WHOLE_TILES, padded
 
 BITWISE = ("bitwise_and", "bitwise_or")
+COMPARED = (F16, F32, BF16, I8, U8, I16, I32)
 SHIFTS = ("bitwise_lshift", "bitwise_rshift")
 
 
@@ -143,7 +145,7 @@ def _merge(r: ExpertReader, span: Span, dst: Any, *lists: Any) -> None:
 
 
 def _compare(r: ExpertReader, span: Span, dst: Any, a: Any, b: Any, mode: Any) -> None:
-    to, x = _run(ub(r, dst, span), "the mask", span), _run(ub(r, a, span), "what is compared", span)
+    to, x = _run(ub(r, dst, span), "the mask", span), _typed(ub(r, a, span), COMPARED, "what is compared", span)
     bits = -(-x.count // 8)
     if to.dtype.bytes != 1 or to.count < bits:
         raise TileError(f"{x.count} bits take a mask of {bits} bytes (uint8)", span)
@@ -169,7 +171,7 @@ def _compare(r: ExpertReader, span: Span, dst: Any, a: Any, b: Any, mode: Any) -
 def _in_rounds(r: ExpertReader, span: Span, x: Place, number: int) -> Place:
     """What is compared as floats that fill whole rounds of the vector unit: as it is, or in room of its own."""
     kind = x.dtype if x.dtype in (F16, F32) else F16 if x.dtype.bytes == 1 else F32
-    lanes = REGISTER // kind.bytes
+    lanes = REPEAT_BYTES // kind.bytes
     count = -(-x.count // lanes) * lanes
     if (kind, count) == (x.dtype, x.count):
         return x
@@ -220,8 +222,8 @@ def _select(r: ExpertReader, span: Span, dst: Any, mask: Any, x: Any, y: Any, mo
         raise TileError(f"a selection has no mode {what}", span, help="it is one of " + ", ".join(SELECT_MODES))
     to, bits, kept = (_run(ub(r, v, span), "an operand of a selection", span) for v in (dst, mask, x))
     count = to.count
-    if mode == SELECT_MODES[0] and count * to.dtype.bytes > REGISTER:
-        raise TileError(f"{mode} takes the bits of one round of {REGISTER} bytes", span, help=f"use {SELECT_MODES[2]}")
+    if mode == SELECT_MODES[0] and count * to.dtype.bytes > REPEAT_BYTES:
+        raise TileError(f"{mode} takes the bits of one round of {REPEAT_BYTES} bytes", span, help=f"use {SELECT_MODES[2]}")
     if bits.dtype.bytes != 1 or bits.count * 8 < count or kept.count < count:
         raise TileError(f"{count} elements take {count // 8} bytes of bits, and as many elements to choose from", span)
     if is_scalar(y):
