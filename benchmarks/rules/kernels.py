@@ -42,7 +42,8 @@ SHOWN_BY = {
     "row-operand": "twelve times x - v[:, None]", "row-operand-left": "twelve times v[:, None] - x",
     "index-const": "places", "flat-ramp": "twelve times x + bx in a nest",
     "add-index": "twelve times x + bx", "index-add": "twelve times bx + x", "skew": "flash_attention of three trips",
-    "handed-alone": "stores with one buffer",
+    "handed-alone": "stores with one buffer", "workspace-panel": "gelu of a wide product",
+    "workspace-ub-panel": "gelu of a wide product",
     "short-positions": "flash_attention_causal 2048", "v-short-ramp": "flash_attention_causal 2048",
 } | {r: k + SUFFIX for r, k in ON_950.items()}  # fmt: skip
 """Kernels that are tried first, for rules that match in many."""

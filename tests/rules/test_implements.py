@@ -33,6 +33,7 @@ KERNELS = {
     "nest of a mask": ["v-mask"],
     "nest of an index": ["v-add-index"],
     "nest of a cast": ["v-cast"],
+    "with another sign": ["v-same-bits"],
     "bytes in turns": ["v-bytes"],
     "numbers of 4 bits": ["v-nibbles"],
     "short rows of numbers of 4 bits": ["v-nibbles-rows"],

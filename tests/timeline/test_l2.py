@@ -8,7 +8,7 @@ import pytest
 from timeline_programs import TILE, vector_program
 
 from tile_eg.chips import load_chip
-from tile_eg.ir.index import BLOCK, Expr, less, var
+from tile_eg.ir.index import BLOCK, EACH, Expr, less, read, var
 from tile_eg.ir.kernel import Tensor
 from tile_eg.ir.program import Gm, Instr, Let, Loop, Node, Program, Tile, When
 from tile_eg.ir.program.tasks import tasks
@@ -34,6 +34,14 @@ def program(*loops: tuple[str, int], at: Expr, pages: int, blocks: int = 1, guar
 
 def missed(p: Program, l2_pages: int, at_once: int = 48) -> float:
     return next(iter(misses(p, accesses(p), l2_pages * PAGE * 4, at_once).values()))
+
+
+def gathered(rows: int, times: int, in_l2: int) -> float:
+    """The share that comes from HBM of `times` as many rows as a tensor has, gathered from anywhere, where L2 holds `in_l2`."""
+    row = read("token", var(BLOCK) * 64 + var(EACH), rows - 1) * 64
+    p = vector_program(Instr("gm_to_ub", Tile("a"), (Gm("x", row, 64),), *TILE), blocks=rows * times // 64)
+    p = replace(p, tensors=(Tensor("x", F32, (rows * 64,), False), p.tensors[1]))
+    return next(iter(misses(p, accesses(p), in_l2 * 64 * 4, 16).values()))
 
 
 OUTER, J, BLOCK_PAGE = var("i"), var("j"), var(BLOCK)
@@ -65,6 +73,12 @@ def test_a_later_wave_finds_what_an_earlier_one_left() -> None:
 def test_a_guard_keeps_what_it_leaves_out_from_l2() -> None:
     half = program(("i", 2), ("j", 16), at=J, pages=16, guard=less(J, 8))
     assert missed(half, l2_pages=8) == pytest.approx(0.5)
+
+
+def test_rows_that_are_gathered_again_are_found_as_likely_as_l2_holds_them() -> None:
+    assert gathered(4096, times=8, in_l2=4096) == pytest.approx(1 / 8, rel=0.01)
+    assert gathered(4096, times=8, in_l2=2048) == pytest.approx(0.5, rel=0.15)
+    assert gathered(4096, times=8, in_l2=64) > 0.85
 
 
 def test_loops_beyond_those_that_are_followed_count_as_one_window() -> None:

@@ -17,7 +17,7 @@ from tile_eg.ops.types import Level
 
 ON_CHIP = (Level.L1, Level.L0C, Level.UB)
 ANY_BANK = Banks()
-DRAIN = 1.25  # cycles of V, for one of a store that it does not wait for: its start-up and its share of HBM
+DRAIN = 1.25  # cycles of V, for one of a store that it does not wait for: its start-up, its share of HBM (assumed)
 
 
 @dataclass

@@ -10,14 +10,14 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from math import prod
 from typing import Any
 
 import numpy as np
 
-from tile_eg.ir.index import BLOCK, variables
+from tile_eg.ir.index import BLOCK, EACH, SUB, ZERO, Expr, variables, with_operands
 from tile_eg.ir.program import Loop, Program
 from tile_eg.ir.sizes import usual
 from tile_eg.timeline.accesses import Access, at_start, sharing
@@ -90,6 +90,11 @@ class _Cache:
         return before is not None
 
 
+def _apart(a: Access) -> int:
+    """Windows of an access in one block: one, or as many as it reads rows that lie anywhere."""
+    return max(1, at_start(a.instr.rows)) * (a.halves if SUB in a.names else 1) if a.reads and EACH in a.names else 1
+
+
 class L2:
     """Follows one launch, wave after wave."""
 
@@ -139,22 +144,24 @@ class L2:
         if depth == 1 and len(loops) > 1 and steps == 1:
             depth = 2  # the outermost loop of a stream is followed as far as the steps go
         outer, inner = loops[:depth], loops[depth:]
-        size = min(self.tensors[a.window.tensor], round(a.bytes * a.times(v for v in inner if a.varies(v))))
+        size = min(self.tensors[a.window.tensor], round(a.bytes * a.times(v for v in inner if a.varies(v)))) // _apart(a)
         again = prod(v.trips for i, v in enumerate(inner) if not a.varies(v) and self._fits((*outer[1:], *inner[: i + 1])))
         starts = self._starts(a, outer)
-        pieces = _pieces(a, inner, starts)
+        pieces = (0,) if _apart(a) > 1 else _pieces(a, inner, starts)
         return _Window(a, outer, round(size / len(pieces)), 1 / max(1, again), starts, pieces)
 
     def _starts(self, a: Access, outer: Sequence[Loop]) -> list[list[int]]:
-        """Where the windows of the blocks start, each start once, by step of the outer loops.
+        """Where the windows of the blocks start, each start once, by step of the outer loops; rows that lie anywhere alone.
 
         Guards that leave out trips of loops further inside leave out no window.
         """
+        a = replace(a, window=replace(a.window, offset=_from_the_first(a.window.offset, [v for v in a.loops if v not in outer])))
         counts = [min(v.trips, MOST_STEPS) for v in outer]
         env: dict[str, Any] = {}
         for i, v in enumerate(outer):
             env[v.var] = np.arange(counts[i]).reshape([-1 if j == i else 1 for j in range(len(outer) + 1)])
-        env[BLOCK] = env[WAVE] * self.at_once + np.arange(self.at_once)
+        rows, wide = _apart(a), _apart(a) * self.at_once
+        env[BLOCK] = env[WAVE] * self.at_once + np.arange(wide) // rows
         inside = {v.var for v in a.loops} - env.keys()
         names = frozenset[str]().union(a.names, *map(variables, a.guards))
         env |= dict.fromkeys(names - env.keys(), 0)
@@ -162,12 +169,18 @@ class L2:
         for guard in a.guards:
             if guard.op != "const" and inside.isdisjoint(variables(guard)):
                 active = active & (values(guard, env) != 0)
-        shape = (*counts, self.at_once)
-        starts = np.broadcast_to(values(a.window.offset, env), shape).reshape(-1, self.at_once).tolist()
+        shape = (*counts, wide)
+        places = self._anywhere(a, shape) if rows > 1 else np.broadcast_to(values(a.window.offset, env), shape)
+        starts = places.reshape(-1, wide).tolist()
         if np.all(active):
             return starts
-        masks = np.broadcast_to(active, shape).reshape(-1, self.at_once).tolist()
+        masks = np.broadcast_to(active, shape).reshape(-1, wide).tolist()
         return [[n for n, on in zip(row, mask, strict=True) if on] for row, mask in zip(starts, masks, strict=True)]
+
+    def _anywhere(self, a: Access, shape: tuple[int, ...]) -> np.ndarray:
+        """Where rows start that a tensor's values name: any of them, each as likely as the others (assumed)."""
+        rows = self.tensors[a.window.tensor] * at_start(a.instr.cols) // max(1, a.bytes // _apart(a) * usual(a.window.stride))
+        return np.random.default_rng(0).integers(0, max(1, rows), shape) * usual(a.window.stride)
 
     def _fits(self, outer: tuple[Loop, ...]) -> bool:
         """Whether L2 holds what all cores touch in one trip of the innermost of `outer`."""
@@ -218,6 +231,15 @@ class L2:
         else:
             window.missed += size * sum([not cache.touch((tensor, start), size) for start in dict.fromkeys(starts)])
         window.read += size * len(starts)
+
+
+def _from_the_first(offset: Expr, inner: Sequence[Loop]) -> Expr:
+    """Where a window begins that all trips of the `inner` loops touch, wherever each block begins a loop."""
+    if offset.op == "mod" and any(v.var in variables(offset.args[0]) and v.trips == offset.args[1].value for v in inner):
+        return ZERO
+    if offset.op not in ("add", "mul", "div", "mod", "min", "max"):
+        return offset
+    return with_operands(offset, [_from_the_first(e, inner) for e in offset.args])
 
 
 def _pieces(a: Access, inner: Sequence[Loop], starts: Sequence[Sequence[int]]) -> Sequence[int]:
