@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from tile_eg.errors import TileError, did_you_mean
 from tile_eg.ir.arrays import numpy_dtype
-from tile_eg.ir.kernel import Assign, For, If, Kernel, MatMul, Parallel, Stmt, Tensor
+from tile_eg.ir.kernel import Kernel, MatMul, Tensor, assigns
 from tile_eg.ir.reference import run_kernel
 from tile_eg.ir.reference_bounds import Expected, run_with_bounds
 from tile_eg.ir.reference_indices import most_of_indices
@@ -112,18 +112,7 @@ def _overflows(outputs: Arrays) -> int:
 
 
 def _tops(kernel: Kernel) -> tuple[float, ...]:
-    return TOPS[1:] if any(_has_product(s) for s in _assigns(kernel.body)) else TOPS
-
-
-def _assigns(body: Sequence[Stmt]) -> Iterator[Assign]:
-    for s in body:
-        match s:
-            case Assign():
-                yield s
-            case For() | Parallel():
-                yield from _assigns(s.body)
-            case If():
-                yield from _assigns((*s.then, *s.otherwise))
+    return TOPS[1:] if any(_has_product(s) for s in assigns(kernel.body)) else TOPS
 
 
 def _has_product(node: Any) -> bool:

@@ -305,7 +305,22 @@ kernel below[S=1024, D=64, BM=128, BN=128](Q: f16[S, D], K: f16[S, D]) -> L: f32
 }
 """
 """The idiom of TileLang's causal attention: a product is added to its mask."""
-LONG_TEXTS = {n: LONG.format(**parts) for n, parts in LONGS.items()} | {"product added to its mask": BELOW}
+WIDE = """
+kernel wide[M=4096, N=4096, K=1024, BM=128, BN=256, BK=64](A: f16[M, K], W: f16[K, N], R: f16[M, N]) -> Y: f16[M, N] {
+  grid (bx, by) = (M // BM, N // BN)
+  shared a: f16[BM, BK], w: f16[BK, BN], r: f16[BM, BN]
+  fragment c: f32[BM, BN] = 0
+  for k in pipelined(K // BK) {
+    a = A[bx*BM, k*BK]
+    w = W[k*BK, by*BN]
+    c += a @ w
+  }
+  r = R[bx*BM, by*BN]
+  Y[bx*BM, by*BN] = 0.5 * c * (1 + tanh(0.7978845608028654 * (c + 0.044715 * c * c * c))) + f32(r)
+}
+"""
+LONG_TEXTS = {n: LONG.format(**parts) for n, parts in LONGS.items()}
+LONG_TEXTS |= {"product added to its mask": BELOW, "gelu of a wide product": WIDE}
 
 
 def chain(step: str, x: str = "x") -> str:

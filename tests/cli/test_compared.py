@@ -17,7 +17,7 @@ from tile_eg.cli.app import run
 from tile_eg.cli.compared import FEWEST, compared_tiles
 from tile_eg.ir.reference_work import elements_of_tile
 from tile_eg.search.compiler import lower
-from tile_eg.search.sample import tiles_of
+from tile_eg.simulator.sample import tiles_of
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 GEMM = (EXAMPLES / "gemm.tile").read_text()

@@ -29,7 +29,7 @@ KERNELS = {
     "column sums": ["v-reduce-halves"],
     "nest of a choice": ["v-choose"],
     "nest of a choice by a constant": ["v-choose-const"],
-    "nest of a choice by place": ["v-choose-index", "v-ramp", "v-mask-index", "v-mask-in-place"],
+    "nest of a choice by place": ["v-choose-index", "v-ramp", "v-short-ramp", "v-mask-index", "v-mask-in-place"],
     "nest of a mask": ["v-mask"],
     "nest of an index": ["v-add-index"],
     "nest of a cast": ["v-cast"],

@@ -13,6 +13,10 @@ THREADS = "OPENBLAS_NUM_THREADS"
 def main(arguments: Sequence[str] | None = None) -> None:
     """Runs a command and ends the process with 0 (good), 1 (the user's error) or 2 (ours)."""
     os.environ.setdefault(THREADS, "1")  # before NumPy is imported
-    from tile_eg.cli.app import run
+    from tile_eg.cli.again import said_again
 
-    sys.exit(run(sys.argv[1:] if arguments is None else list(arguments)))
+    given = sys.argv[1:] if arguments is None else list(arguments)
+    if not said_again(given):
+        from tile_eg.cli.app import run
+
+        sys.exit(run(given))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import os
-import sys
 import traceback
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -16,13 +15,13 @@ import typer
 from typer.core import TyperGroup
 
 from tile_eg.chips import DEFAULT_CHIP
-from tile_eg.cli import options, runs, sources
+from tile_eg.cli import again, options, runs, sources
 from tile_eg.cli.audit import audit
 from tile_eg.cli.bench import bench
 from tile_eg.cli.build import build
 from tile_eg.cli.calibrate import calibrate
 from tile_eg.cli.compared import compared_tiles
-from tile_eg.cli.console import complain, show
+from tile_eg.cli.console import INTERRUPTED, complain, leave_unread, show
 from tile_eg.cli.dataset import dataset
 from tile_eg.cli.doctor import doctor
 from tile_eg.cli.explore import alternatives, diff, export, extract
@@ -42,14 +41,14 @@ from tile_eg.ir.program import Program
 from tile_eg.search import SearchOptions
 from tile_eg.search.compiler import InternalError, Lowered, check_kernel, lower, stage
 from tile_eg.search.kept import PlannedKept
-from tile_eg.search.sample import check_sample
+from tile_eg.simulator.sample import check_sample
 
 if TYPE_CHECKING:
     from tile_eg.locate import Located
 
 UsageError: type[Exception] = typer.BadParameter.__mro__[1]
 """A command line that cannot be read. Newer releases of typer bring a click of their own, so it is reached by way of typer."""
-GOOD, USER_ERROR, OUR_ERROR, INTERRUPTED = 0, 1, 2, 130
+GOOD, USER_ERROR, OUR_ERROR = 0, 1, 2
 
 class Interrupted(Exception):
     """Ctrl-C, with what it interrupted; typer would turn a KeyboardInterrupt into an exit code."""
@@ -64,7 +63,7 @@ class Commands(TyperGroup):
             told.__notes__ = getattr(interrupt, "__notes__", [])
             raise told from None
         except BrokenPipeError:  # typer would take it for the user's mistake
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # nobody reads what is left
+            leave_unread()
             raise typer.Exit(INTERRUPTED) from None
 
 
@@ -86,7 +85,7 @@ OnChip = Annotated[str | None, typer.Option("--chip", metavar="NAME", help="The 
 def run(arguments: Sequence[str]) -> int:
     """Runs one command line and gives its exit code; whatever goes wrong is told on standard error, never as a traceback."""
     try:
-        with stage("command line"):
+        with stage("command line"), again.asked(arguments):
             return _invoke(list(arguments))
     except TileError as error:
         complain(str(error))
@@ -102,7 +101,8 @@ def run(arguments: Sequence[str]) -> int:
 
 def _invoke(arguments: list[str]) -> int:
     try:
-        return typer.main.get_command(app).main(arguments or ["--help"], "tile-eg", standalone_mode=False) or GOOD
+        command = typer.main.get_command(options.command_of(app, arguments))
+        return command.main(arguments or ["--help"], "tile-eg", standalone_mode=False) or GOOD
     except UsageError as error:
         raise _unreadable(error) from None
     except Interrupted as interrupted:
@@ -179,6 +179,8 @@ def emit(
         raise TileError("--program and --schedule are of a kernel at known sizes", help="give its sizes: --set NAME=NUMBER")
     text = str(getattr(one, kind)) if one is not None else getattr(kept, kind) if kept else _text(wanted, kind)
     if out is None:
+        if one is None:
+            wanted.keep_asked(kind)
         show(text.rstrip("\n"), "" if program or spec else "cpp")
         return
     with options.writing(out):

@@ -8,8 +8,7 @@ from math import prod
 from tile_eg.ir.kernel import Kernel, added_to
 from tile_eg.ir.program import Program
 from tile_eg.ir.reference_work import elements_of_tile
-from tile_eg.search.sample import tiles_of
-from tile_eg.simulator.sample import sampled
+from tile_eg.simulator.sample import sampled, tiles_of
 
 ELEMENTS = 1 << 26
 """What is computed of a kernel's meaning unless it is asked for more: some seconds for each set of inputs."""

@@ -94,7 +94,7 @@ def run_on(planned: Planned, held: Kernel | Program | KeptKernel, sets: Sequence
 
 def sample(number: int | None, planned: Planned, held: Kernel | Program | KeptKernel) -> tuple[int, ...]:
     """The blocks of `--sample`; none where all shall run."""
-    from tile_eg.search.sample import sampled_blocks
+    from tile_eg.simulator.sample import sampled_blocks
 
     grid = [extent for _, extent in held.grid] if isinstance(held, Kernel) else [planned.program.blocks]
     return () if number is None else sampled_blocks(number, planned.program, grid)

@@ -1,4 +1,4 @@
-"""A packed operand: vector cores copy a matrix into strips of 16 columns while the first tiles are computed from the matrix."""
+"""A packed operand: vector cores copy a matrix into strips of 32 bytes while the first tiles are computed from the matrix."""
 
 from __future__ import annotations
 

@@ -75,16 +75,19 @@ class Storages:
         self.views[seen] = replace(self.buffers[sid], name=seen, dtype=where.tile.dtype)  # type: ignore[index]
         return seen
 
-    def _parts(self) -> dict[int, tuple[int, int]]:
+    def _parts(self) -> dict[int, tuple[Expr | int, int]]:
         """Where in the tile that holds it each class of a part begins."""
         pick = {n.cls: n for n in self.schedule.nodes}
-        out: dict[int, tuple[int, int]] = {}
+        out: dict[int, tuple[Expr | int, int]] = {}
         for n in self.schedule.nodes:
             below = n
             while below.op in ALIASES:
                 if below.op == "Part":
                     row, col = out.get(n.cls, (0, 0))
                     out[n.cls] = row + below.payload[0], col + below.payload[1]
+                if below.op == "PanelOf":
+                    row, col = out.get(n.cls, (0, 0))
+                    out[n.cls] = below.payload[0] + row, col
                 below = pick[below.children[0]]
         return out
 

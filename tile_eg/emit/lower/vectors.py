@@ -9,10 +9,14 @@ from tile_eg.emit.lower.storages import Storages
 from tile_eg.extract import Step
 from tile_eg.extract.masks import needed
 from tile_eg.extract.pricing import choice_form
-from tile_eg.ir.index import ONE, SUB, Expr, const, var
+from tile_eg.ir.index import ONE, SUB, Expr, const, maximum, minimum, var
 from tile_eg.ir.program import Instr
 from tile_eg.ops.physical import Vector
+from tile_eg.ops.types import F16
 from tile_eg.ops.whole_tiles import WHOLE_TILES
+
+SHORT = 2048
+"""Positions in half are nearer to 0 than this; whole numbers up to it are exact there."""
 
 
 def computed(storages: Storages, step: Step, term: Vector) -> Instr:
@@ -66,7 +70,10 @@ def _choice(storages: Storages, step: Step, term: Vector) -> Instr:
     payload, where = step.node.payload, storages.schedule.graph.demands
     assert step.scratch is not None
     fields = {name: of(payload) for name, of in term.fields.items()}
-    form = choice_form(where[step.node.children[0]], where[step.node.cls])
+    compared = where[step.node.children[0]]
+    if "bound" in fields and compared.tile.ramp and compared.tile.dtype is F16:
+        fields["bound"] = maximum(-SHORT, minimum(SHORT, fields["bound"]))  # type: ignore[arg-type]
+    form = choice_form(compared, where[step.node.cls])
     made = Instr(
         term.instruction(payload), storages.tile(step.dst), storages.sources(step), *storages.valid(step),
         form=form, scratch=storages.tile(step.scratch), **fields,

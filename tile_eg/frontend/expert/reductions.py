@@ -11,12 +11,13 @@ from typing import Any
 from tile_eg.errors import Span, TileError
 from tile_eg.frontend.expert.places import Place
 from tile_eg.frontend.expert.reader import ExpertReader, on
-from tile_eg.frontend.expert.vectors import BLOCK, REGISTER, first, scratch, ub
+from tile_eg.frontend.expert.vectors import first, scratch, ub
 from tile_eg.frontend.python.values import as_region
 from tile_eg.frontend.python.words import known
 from tile_eg.frontend.ssa.whole_reductions import JOINED, neutral, power_of_two
 from tile_eg.ir import index as ix
 from tile_eg.ir import program as pr
+from tile_eg.ir.machine import BLOCK_BYTES, REPEAT_BYTES
 from tile_eg.ir.program import Tile
 from tile_eg.ops import elementwise as ops
 from tile_eg.ops.elementwise import ALL, SIGNED_TOO
@@ -42,7 +43,7 @@ def _reduce(op: str, r: ExpertReader, span: Span, buffer: Any, out: Any = None, 
     count = x.rows if across else planes * x.cols
     if to.count < count:
         raise TileError(f"{to.count} elements cannot hold {count} results", span)
-    into = to.tile() if clear else scratch(r, x.dtype, 1, -(-count * x.dtype.bytes // BLOCK) * BLOCK // x.dtype.bytes)
+    into = to.tile() if clear else scratch(r, x.dtype, 1, -(-count * x.dtype.bytes // BLOCK_BYTES) * BLOCK_BYTES // x.dtype.bytes)
     if across:
         reduced(op, r, span, x, into, True)
     else:
@@ -74,7 +75,7 @@ def reduced(op: str, r: ExpertReader, span: Span, x: Place, to: Tile, across: bo
     if x.dtype not in (F16, F32):
         return _whole_numbers(op, r, span, x, to, across)
     fields: dict[str, Any] = {"rows": ix.const(x.rows), "cols": ix.const(x.cols), "form": "rows", "span": span}
-    lanes = REGISTER // x.dtype.bytes
+    lanes = REPEAT_BYTES // x.dtype.bytes
     if across and x.cols > lanes:
         fields["scratch"] = scratch(r, x.dtype, x.rows, lanes)
     r.instr(f"v{'row' if across else 'col'}{op}", to, x.operand, **fields)
@@ -98,7 +99,7 @@ def _rows(op: str, r: ExpertReader, span: Span, x: Place, to: Tile) -> None:
 
 def _halves(op: str, r: ExpertReader, span: Span, x: Place, to: Tile) -> None:
     """Every second element joined with its neighbour, until one of each row is left."""
-    width = max(power_of_two(x.cols), BLOCK // x.dtype.bytes)
+    width = max(power_of_two(x.cols), BLOCK_BYTES // x.dtype.bytes)
     room = scratch(r, x.dtype, 2 * x.rows, width)
     even, odd = replace(room, row=ix.const(x.rows)), replace(room, row=ix.const(x.rows), col=ix.const(_half(x, width)))
     r.instr("vdup", room, cols=ix.const(x.rows * width), scalar=neutral(op, x.dtype), span=span)
@@ -114,7 +115,7 @@ def _halves(op: str, r: ExpertReader, span: Span, x: Place, to: Tile) -> None:
 
 def _half(x: Place, width: int) -> int:
     """Elements of half a tile, in whole blocks."""
-    grain = BLOCK // x.dtype.bytes
+    grain = BLOCK_BYTES // x.dtype.bytes
     return -(-x.rows * width // 2 // grain) * grain
 
 

@@ -16,12 +16,11 @@ from tile_eg.frontend.python.words import MODES, ODD, known
 from tile_eg.ir import index as ix
 from tile_eg.ir import program as pr
 from tile_eg.ir.index import ONE
+from tile_eg.ir.machine import BLOCK_BYTES
 from tile_eg.ir.program import Formula, Tile
 from tile_eg.ops.casts import is_direct
 from tile_eg.ops.elementwise import ALL
 from tile_eg.ops.types import F16, F32, I32, DType, Level
-
-REGISTER, BLOCK = 256, 32
 
 
 def ub(r: ExpertReader, value: Any, span: Span) -> Place:
@@ -208,7 +207,7 @@ def _spread(r: ExpertReader, span: Span, to: Place, x: Place, down: bool) -> Non
     filled(r, span, to, 0.0)
     second = x.operand
     if not down:
-        second = scratch(r, x.dtype, -(-to.rows // 8) * 8, BLOCK // x.dtype.bytes)
+        second = scratch(r, x.dtype, -(-to.rows // 8) * 8, BLOCK_BYTES // x.dtype.bytes)
         r.instr("vbrcb", second, x.operand, rows=ix.const(to.rows), span=span)
     on(r, pr.AIV, pr.PipeBarrier("V", span))
     rows, cols = ix.const(to.rows), ix.const(to.cols)

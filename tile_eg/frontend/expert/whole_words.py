@@ -11,7 +11,7 @@ from tile_eg.frontend.checks.types import check_number
 from tile_eg.frontend.expert.places import Place
 from tile_eg.frontend.expert.reader import ExpertReader, on
 from tile_eg.frontend.expert.scalars import drained, formula, is_scalar
-from tile_eg.frontend.expert.vectors import REGISTER, elementwise, scratch, ub
+from tile_eg.frontend.expert.vectors import elementwise, scratch, ub
 from tile_eg.frontend.python.mask_words import SELECT_MODES, comparison
 from tile_eg.frontend.python.values import Buffer, Window, describe, is_index
 from tile_eg.frontend.python.whole_words import pattern_of
@@ -19,6 +19,7 @@ from tile_eg.frontend.python.words import known
 from tile_eg.frontend.ssa.positions import EXACT
 from tile_eg.ir import index as ix
 from tile_eg.ir import program as pr
+from tile_eg.ir.machine import REPEAT_BYTES
 from tile_eg.language.elementwise_words import BINARY
 from tile_eg.ops.types import F16, F32, I32, U32, DType
 from tile_eg.ops.whole_tiles import SORTED, WHOLE_TILES, padded
@@ -142,8 +143,8 @@ def _merge(r: ExpertReader, span: Span, dst: Any, *lists: Any) -> None:
 
 def _compare(r: ExpertReader, span: Span, dst: Any, a: Any, b: Any, mode: Any) -> None:
     to, x = _run(ub(r, dst, span), "the mask", span), _typed(ub(r, a, span), (F16, F32), "what is compared", span)
-    if x.count * x.dtype.bytes % REGISTER:
-        what = f"{x.count} elements of {x.dtype} do not fill whole rounds of {REGISTER} bytes"
+    if x.count * x.dtype.bytes % REPEAT_BYTES:
+        what = f"{x.count} elements of {x.dtype} do not fill whole rounds of {REPEAT_BYTES} bytes"
         raise TileError(what, span, help="a comparison works on whole rounds: use a longer buffer")
     if to.dtype.bytes != 1 or to.count * 8 < x.count:
         raise TileError(f"{x.count} bits take a mask of {x.count // 8} bytes (uint8)", span)
@@ -165,8 +166,8 @@ def _select(r: ExpertReader, span: Span, dst: Any, mask: Any, x: Any, y: Any, mo
         raise TileError(f"a selection has no mode {what}", span, help="it is one of " + ", ".join(SELECT_MODES))
     to, bits, kept = (_run(ub(r, v, span), "an operand of a selection", span) for v in (dst, mask, x))
     count = to.count
-    if mode == SELECT_MODES[0] and count * to.dtype.bytes > REGISTER:
-        raise TileError(f"{mode} takes the bits of one round of {REGISTER} bytes", span, help=f"use {SELECT_MODES[2]}")
+    if mode == SELECT_MODES[0] and count * to.dtype.bytes > REPEAT_BYTES:
+        raise TileError(f"{mode} takes the bits of one round of {REPEAT_BYTES} bytes", span, help=f"use {SELECT_MODES[2]}")
     if bits.dtype.bytes != 1 or bits.count * 8 < count or kept.count < count:
         raise TileError(f"{count} elements take {count // 8} bytes of bits, and as many elements to choose from", span)
     if is_scalar(y):
