@@ -246,8 +246,7 @@ def run_file(
         check_where(order, held, against)
     how: dict[str, Any] = {"order": order, "memory": options.memory_bytes(memory), "seconds": seconds, "confined": not unconfined}
     how["blocks"] = blocks = runs.sample(sample, planned, held)
-    few = 0 if looked_for and compare is None else compare
-    tiles = compared_tiles(few, held, planned.program, blocks) if isinstance(held, Kernel) else None
+    tiles = compared_tiles(0 if looked_for and compare is None else compare, held, planned.program, blocks)
     with in_source(held.source if isinstance(held, Kernel) else ""):
         check_sample(planned.program, blocks)
         sets = runs.drawn(held, inputs, seed, given or [], tiles)
