@@ -119,6 +119,24 @@ def test_how_a_kernel_is_done_is_never_decided_by_catching_that_the_search_has_n
     assert list(caught) == []
 
 
+def handlers(module: Path) -> Iterator[ast.ExceptHandler]:
+    return (n for n in ast.walk(ast.parse(module.read_text(encoding="utf-8"))) if isinstance(n, ast.ExceptHandler))
+
+
+def goes_on(handler: ast.ExceptHandler) -> bool:
+    """Whether a mistake that is caught is neither raised again nor kept to be told."""
+    inside = [n for part in handler.body for n in ast.walk(part)]
+    called = {n.func.attr for n in inside if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute)}
+    return not any(isinstance(n, ast.Raise) for n in inside) and not called & {"tell", "append"}
+
+
+def test_a_frontend_that_catches_a_mistake_tells_it() -> None:
+    """What else may be done where one way is none is decided between results: `errors.attempted`."""
+    found = ((m, h) for m in sorted((HOUSE / "frontend").rglob("*.py")) for h in handlers(m))
+    caught = [(m, h) for m, h in found if h.type and "TileError" in ast.unparse(h.type)]
+    assert caught and [f"{m.relative_to(HOUSE)}:{h.lineno}" for m, h in caught if goes_on(h)] == []
+
+
 @pytest.mark.parametrize("page", ["design", "extending", "timing", "cost_models"])
 def test_the_files_that_a_page_names_are_there(page: str) -> None:
     text = (HOUSE.parent / "docs" / f"{page}.md").read_text(encoding="utf-8")

@@ -68,6 +68,9 @@ NESTS = {
     "nest of a choice, constant first": "select(0.5 < x[i, j], x[i, j], v[i])",
     "nest of a mask": "select(x[i, j] > 0.5, x[i, j], 0)",
     "nest of a choice by place": "select(i >= j, x[i, j], 0)",
+    "nest of a mask, constant first": "select(x[i, j] == 0.5, 0, x[i, j])",
+    "nest of a mask by place, constant first": "select(i >= j, 0, x[i, j])",
+    "nest of a mask by whole numbers": "select(f32(i32(x[i, j])) * 0.5 < 1, 0, x[i, j])",
     "nest of a value and its mask by place": "x[i, j] * select(i >= j, x[i, j], 0)",
     "nest of a place": "x[i, j] * (i + 2*j + 3)",
 }  # fmt: skip

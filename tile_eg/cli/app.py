@@ -238,17 +238,15 @@ def run_file(
     infinities in some rows). Of a large kernel a `--sample` of its blocks can be run; the values that they compute are compared.
     Of one whose meaning takes long to compute some tiles of the grid are compared, which is told; `--compare` says how many.
     """
-    looked_for = where or against is not None
+    looked_for, number = where or against is not None, options.schedule(schedule)
     cached = not (no_cache or trace or looked_for)  # these have the source's lines, which a program that was kept has not
-    number = options.schedule(schedule)
     wanted = Wanted(file, options.sizes(sizes or []), chip, search, number, cached, options.shapes(given or []))
     planned, held = wanted.restored() or wanted.compiled(), wanted.held
     if looked_for:
         check_where(order, held, against)
     how: dict[str, Any] = {"order": order, "memory": options.memory_bytes(memory), "seconds": seconds, "confined": not unconfined}
     how["blocks"] = blocks = runs.sample(sample, planned, held)
-    few = 0 if looked_for and compare is None else compare
-    tiles = compared_tiles(few, held, planned.program, blocks) if isinstance(held, Kernel) else None
+    tiles = compared_tiles(0 if looked_for and compare is None else compare, held, planned.program, blocks)
     with in_source(held.source if isinstance(held, Kernel) else ""):
         check_sample(planned.program, blocks)
         sets = runs.drawn(held, inputs, seed, given or [], tiles)

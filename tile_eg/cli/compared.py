@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from math import prod
 
+from tile_eg.ir.kept import KeptKernel
 from tile_eg.ir.kernel import Kernel, added_to
 from tile_eg.ir.program import Program
 from tile_eg.ir.reference_work import elements_of_tile
@@ -16,13 +17,18 @@ FEWEST = 4
 """Tiles that are compared at the least: the corners of a grid of two dimensions."""
 
 
-def compared_tiles(number: int | None, kernel: Kernel, program: Program, blocks: Sequence[int] = ()) -> tuple[int, ...] | None:
-    """The tiles of a kernel's grid that are compared; None: all. `number` of them, 0 for all (None: as many as take seconds);
-    where some `blocks` of its program run, tiles of these. Where blocks add to one tensor no tile is right without the others."""
+def compared_tiles(
+    number: int | None, kernel: Kernel | Program | KeptKernel, program: Program, blocks: Sequence[int] = ()
+) -> tuple[int, ...] | None:
+    """The tiles of a kernel's grid that are compared; None: all, or it has no meaning but its program's.
+
+    `number` of them, 0 for all (None: as many as take seconds); where some `blocks` of its program run, tiles of these. Where
+    blocks add to one tensor no tile is right without the others.
+    """
+    if not isinstance(kernel, Kernel) or added_to(kernel):
+        return None
     grid = [extent for _, extent in kernel.grid]
     total = prod(grid)
-    if added_to(kernel):
-        return None
     able = tiles_of(blocks, program, total) if blocks else tuple(range(total))
     most = max(FEWEST, ELEMENTS // max(1, elements_of_tile(kernel))) if number is None else number or total
     if most >= len(able):

@@ -10,137 +10,202 @@ import functools
 import inspect
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tile_eg.chips import DEFAULT_CHIP
-from tile_eg.errors import InOrder, TileError, searchable
+from tile_eg.errors import TileError, in_source
 from tile_eg.ir.kept import KeptKernel
 from tile_eg.ir.kernel import Kernel
-from tile_eg.ir.open_kernel import FIRST, Build, open_kernel
-from tile_eg.jit.any_size import NOTHING, AnySizeKernel, left_to_search, open_names
-from tile_eg.jit.arrays import knows_torch
-from tile_eg.jit.compiled import CompiledKernel
-from tile_eg.jit.kept import SEARCH, check_schedule, kept_at, searched_at
+from tile_eg.ir.open_kernel import AUTO, NoBlocks
+from tile_eg.jit.any_size import NOTHING, AnySizeKernel, TemplateTexts, nothing_done, told_by_call
+from tile_eg.jit.arrays import by_name, fitted, give_back, is_torch, made_last, to_numpy
+from tile_eg.jit.factory import Factory, Options
+from tile_eg.jit.host_side import HostSide
+from tile_eg.jit.kept import check_schedule
+from tile_eg.jit.located import Locating, LocatingAtSizes
+from tile_eg.jit.on_npu import MOST_SHAPES, NpuCalls, on_npu
 from tile_eg.jit.positions import positions_of
-from tile_eg.jit.switches import check_others, check_passes, check_searched, chosen_chip, two_streams
-from tile_eg.jit.tensors import tensor_kernel
-from tile_eg.jit.tile_file import TileKernel, load
+from tile_eg.jit.process_cache import asked, cache
+from tile_eg.jit.running import check_writable, run_lowered, updated
+from tile_eg.jit.switches import check_others, check_passes, chosen_chip, two_streams
 from tile_eg.jit.told import told
+from tile_eg.jit.workspaces import given_back, made_by_call, without_stores
 from tile_eg.language.kernels import PrimFunc
 from tile_eg.language.words import user_names
-from tile_eg.search import search_options
+from tile_eg.search import check_names, search_options
 from tile_eg.simulator.limits import CALL, Limits
+
+if TYPE_CHECKING:
+    from tile_eg.frontend.text import Template
+    from tile_eg.jit.kernel_cache import Restored
+    from tile_eg.search.any_size import AnySize, AtSizes
+    from tile_eg.search.compiler import Lowered
 
 __all__ = ["KNOWN", "CompiledKernel", "Factory", "Options", "TileKernel", "compile", "jit", "load"]
 
 
-@dataclass(frozen=True)
-class Options:
-    """What `jit` was told and what matters of it."""
+class CompiledKernel(Locating, HostSide):
+    """A kernel whose sizes are known.
 
-    out_idx: tuple[int, ...] = ()
-    workspace_idx: tuple[int, ...] = ()
-    chip: str = DEFAULT_CHIP
-    search: Mapping[str, Any] = field(default_factory=dict)
-    limits: Limits = CALL
-    target: Any = "auto"
-    passes: Mapping[Any, Any] | None = None
-    as_torch: bool = False
-    schedule: str | None = None
-
-    def searched(self) -> Options:
-        """The same options for a kernel that is searched, whatever its author says of its order."""
-        return replace(self, schedule=SEARCH)
-
-    def kernel(self, function: PrimFunc, build: Build) -> CompiledKernel | AnySizeKernel:
-        """The kernel of a prim_func: kept as it is written where it has flags, barriers or scopes, which the switches have to
-        suit; one that has its sizes from each call where the shapes of its tensors leave some open."""
-        from tile_eg.frontend.expert import is_kept, searched_or_in_order
-        from tile_eg.frontend.python import arguments_of, returns_tensors
-
-        own = replace(self, as_torch=knows_torch(function.function.__globals__))
-        if returns_tensors(function.function, function.names):
-            check_searched(self.passes)
-            given = [*self.out_idx, *self.workspace_idx]
-            return tensor_kernel(function, lambda sizes: searchable(build(sizes)), given, own._placed)
-        make, kept = searched_or_in_order(function, build, two_streams(self.passes)), is_kept(function)
-        if kept and self.schedule == SEARCH:
-            make = functools.partial(searched_at, function, self.passes)
-        elif kept:
-            make = functools.partial(kept_at, function, self.passes)
-        else:
-            check_searched(self.passes)
-        arguments = arguments_of(function)
-        made: CompiledKernel | AnySizeKernel
-        if not open_names(arguments):
-            made = own.compiled(make(NOTHING))
-        else:
-            name, positions = function.function.__name__, (self.out_idx, self.workspace_idx)
-            made = AnySizeKernel(name, arguments, make, positions, own._placed, self.chip, self.search)
-        made.searched = lambda: self.searched().kernel(function, build)  # type: ignore[method-assign]
-        return made
-
-    def _placed(self, kernel: Kernel | KeptKernel, out_idx: Sequence[int], workspace_idx: Sequence[int]) -> CompiledKernel:
-        return replace(self, out_idx=tuple(out_idx), workspace_idx=tuple(workspace_idx)).compiled(kernel)
-
-    def compiled(self, kernel: Kernel | KeptKernel) -> CompiledKernel:
-        made = self.out_idx, self.workspace_idx, self.chip, self.search, self.limits, self.as_torch
-        return CompiledKernel(kernel, *made)
-
-
-class Factory:
-    """A function that gives a prim_func; calling it with sizes gives a `CompiledKernel`, or an `AnySizeKernel` where it leaves
-    sizes to each call.
-
-    The search finds the sizes of blocks that are given as `T.auto`, or as "auto".
+    Calling it takes the arrays of all tensors but those in `out_idx` and `workspace_idx`, in order or by name, and gives the
+    tensors of `out_idx`, in that order: one array, or a list. Written tensors that are passed in are filled in place, as far as
+    the kernel writes them; one that is given back and not written whole is a TileError.
+    Arrays are NumPy's or torch's on the CPU, with the declared dtypes, and with the declared shapes but for dimensions of 1 and
+    what `jit.arrays.as_declared` takes; else TileError.
+    What is given back is of the kind of what came in; where nothing did, torch's if `as_torch`.
     """
 
-    def __init__(self, function: Callable[..., Any], options: Options) -> None:
-        self.function, self.options = function, options
-        functools.update_wrapper(self, function)
+    def __init__(
+        self,
+        kernel: Kernel | KeptKernel,
+        out_idx: Sequence[int] = (),
+        workspace_idx: Sequence[int] = (),
+        chip: str = DEFAULT_CHIP,
+        search: Mapping[str, Any] = NOTHING,
+        limits: Limits = CALL,
+        as_torch: bool = False,
+    ) -> None:
+        self.kernel, self.chip, self.search, self.limits, self.as_torch = kernel, chip, search, limits, as_torch
+        with in_source(kernel.source, kernel.file):
+            self.out_idx = [made_by_call(i, kernel, "out_idx") for i in out_idx]
+            self.workspace_idx = [made_by_call(i, kernel, "workspace_idx") for i in workspace_idx]
+        self.for_all_sizes: Callable[[], AtSizes | None] = lambda: None
+        self.npu = NpuCalls(self)
+        unseen = [kernel.tensors[i].name for i in self.workspace_idx]
+        self.compiled = kernel if isinstance(kernel, KeptKernel) else without_stores(kernel, unseen)
 
-    @property
-    def __jit_impl__(self) -> Options:
-        """What `jit` was told: `.target`, `.out_idx`."""
-        return self.options
+    def __repr__(self) -> str:
+        shapes = ", ".join(f"{t.name}: {t.dtype}{list(t.shape)}" for t in self.kernel.tensors)
+        return f"<kernel {self.kernel.name}({shapes})>"
 
-    def searched(self) -> Factory:
-        """The same function, whose kernels are searched: those of `schedule="search"`."""
-        return Factory(self.function, self.options.searched())
+    def searched(self) -> CompiledKernel | AnySizeKernel:
+        """The same kernel without its flags, barriers, scopes and addresses, which the search then finds: that of
+        `schedule="search"`. TileError where it has no sequential meaning."""
+        return self
 
     @told
-    def __call__(self, *args: Any, **kwargs: Any) -> CompiledKernel | AnySizeKernel:
-        from tile_eg.frontend.python import read
+    def compile(self, chip: str | None = None, **sizes: int) -> Lowered:
+        """The lowered kernel: `.source .schedule .program .cost .memory`. `chip` is a name like "910B2"."""
+        if sizes:
+            raise TileError(f"{', '.join(sizes)}: the sizes of {self.kernel.name} are fixed by the arguments of its function")
+        with in_source(self.kernel.source, self.kernel.file):
+            return cache.lowered(*asked(self.compiled, chip or self.chip, self.search))
 
-        left, streams = left_to_search(self.function, args, kwargs), two_streams(self.options.passes)
-        if not left:
-            function = self._function(args, kwargs)
-            return self.options.kernel(function, lambda sizes: read(function, sizes, streams))
-        positions = dict(zip(inspect.signature(self.function).parameters, range(len(args)), strict=False))
+    def planned(self) -> Lowered | Restored | AtSizes:
+        """The program with its texts and its predicted time, from the caches where it is there; of a kernel of any size the text
+        that serves all."""
+        with in_source(self.kernel.source, self.kernel.file):
+            wanted = asked(self.compiled, self.chip, self.search)
+            return (None if wanted[2].tuned else self.for_all_sizes()) or cache.planned(*wanted)
 
-        def at(found: Mapping[str, int]) -> PrimFunc:
-            filled = list(args)
-            for name in found.keys() & positions.keys():
-                filled[positions[name]] = found[name]
-            return self._function(filled, {**kwargs, **{n: v for n, v in found.items() if n not in positions}})
+    @told
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        made = {*self.out_idx, *self.workspace_idx}
+        names = [t.name for i, t in enumerate(self.kernel.tensors) if i not in made]
+        with in_source(self.kernel.source, self.kernel.file):
+            values = by_name(names, args, kwargs, made_last(self.kernel.tensors, made))
+            return self.npu(values) if on_npu(values.values()) else self._run(values)
 
-        def build(sizes: Mapping[str, Any]) -> Kernel | InOrder:
-            return open_kernel(left, lambda found: read(at(found), sizes, streams))
+    def _run(self, values: Mapping[str, Any]) -> Any:
+        """Runs on arrays by tensor name."""
+        arrays = fitted(self.kernel, {name: to_numpy(v, name) for name, v in values.items()})
+        check_writable(self.kernel, arrays)
+        run = run_lowered(self.planned(), arrays, self.limits)
+        updated(self.kernel, arrays, run)
+        outputs = [given_back(self.kernel.tensors[i], run, self.kernel) for i in self.out_idx]
+        return give_back(outputs, any(map(is_torch, values.values())) if values else self.as_torch)
 
-        return self.options.kernel(at(dict.fromkeys(left, FIRST[0])), build)
 
-    def _function(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> PrimFunc:
-        made = self.function(*args, **kwargs)
-        if not isinstance(made, PrimFunc):
-            name = getattr(self.function, "__name__", "the function")
-            raise TileError(
-                f"{name} is under @tile_eg.jit and gave {type(made).__name__}, not a kernel",
-                help="let it return the function under @T.prim_func",
-            )
+class TileKernel(LocatingAtSizes):
+    """A `.tile` kernel whose sizes are open: each call takes them from the shapes of its arrays.
+
+    Calling it takes the arrays before the `->`, in order or by name, and sizes by name where they are to differ from what
+    the arrays say or the text defaults to: `gemm(a, b, BM=64)`. It gives the tensors after the `->`.
+    """
+
+    def __init__(
+        self, template: Template, chip: str = DEFAULT_CHIP, search: Mapping[str, Any] = NOTHING, limits: Limits = CALL
+    ) -> None:
+        self.template, self.chip, self.search, self.limits = template, chip, search, limits
+        self.texts = TemplateTexts(template, chip, search)
+        self.made: dict[tuple[Any, ...] | None, CompiledKernel] = {}
+
+    def __repr__(self) -> str:
+        shown = {n: AUTO if n in self.template.searched else v for n, v in self.template.sizes.items()}
+        sizes = ", ".join(n if v is None else f"{n}={v}" for n, v in shown.items())
+        return f"<kernel {self.template.name}[{sizes}]>"
+
+    @told
+    def with_sizes(self, **sizes: int | str) -> CompiledKernel:
+        """The kernel with these sizes ("auto": the search finds it), and the text's defaults for the rest."""
+        kernel = self.template.instantiate(sizes)
+        outputs = [i for i, t in enumerate(kernel.tensors) if t.output]
+        made = CompiledKernel(kernel, outputs, (), self.chip, self.search, self.limits)
+        made.for_all_sizes = lambda: self.texts.of(sizes).at(sizes, kernel)
         return made
+
+    def for_all_sizes(self, **sizes: int | str) -> AnySize:
+        """The kernel compiled once for all sizes that have no default, but those that are given. TileError with why not."""
+        return self.texts.compiled(sizes)
+
+    @told
+    def compile(self, chip: str | None = None, **sizes: int | str) -> Lowered:
+        """The lowered kernel: `.source .schedule .program .cost .memory`. `chip` is a name like "910B2"."""
+        return self.with_sizes(**sizes).compile(chip)
+
+    @told
+    def get_kernel_source(self, **sizes: int | str) -> str:
+        """The Ascend C text."""
+        return self.with_sizes(**sizes).get_kernel_source()
+
+    def arrays_and_sizes(self, args: Any, kwargs: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+        """The arrays of a call by name, and the sizes that they, or the call, tell."""
+        return told_by_call(self.template, args, kwargs)
+
+    @told
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        key = None if kwargs else tuple([getattr(a, "shape", None) for a in args])
+        if key in self.made:
+            return self.made[key](*args)
+        arrays, sizes = self.arrays_and_sizes(args, kwargs)
+        try:
+            kernel = self.with_sizes(**sizes)
+        except NoBlocks as empty_grid:
+            outputs = [i for i, t in enumerate(empty_grid.tensors) if t.output]
+            return nothing_done(empty_grid.tensors, outputs, arrays)
+        self.made |= {key: kernel} if key is not None and len(self.made) < MOST_SHAPES else {}
+        return kernel(**arrays)
+
+
+@told
+def load(
+    path: str | Path,
+    chip: str = DEFAULT_CHIP,
+    *,
+    seconds: float = CALL.seconds,
+    memory: int = CALL.bytes,
+    **search: Any,
+) -> TileKernel:
+    """The kernel of a `.tile` file, of which nothing is executed. TileError where the file cannot be read or is not a kernel.
+
+    `seconds` of processor time and bytes of `memory` are what a call of the kernel may take in the simulator.
+
+    `search` are options as `tile_eg.search.search_options` takes them: `effort="full"`, `exact_math=True`, `rules`, `without`.
+    """
+    from tile_eg.frontend.text import load_text
+
+    if Path(path).suffix == ".py":
+        raise TileError(f"{path} is Python, and load reads .tile text", help="import the function under @tile_eg.jit from it")
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as e:
+        why = getattr(e, "strerror", None) or "it is not UTF-8 text"
+        raise TileError(f"cannot read {path}: {why}") from e
+    check_names(search)
+    search_options(**search)
+    return TileKernel(load_text(text, str(Path(path).absolute())), chip, search, Limits(seconds, memory))
 
 
 @told
@@ -187,7 +252,8 @@ def jit(
     search_options(**search)  # what is wrong with them is told here, not at the first call
     target_chip = chosen_chip(chip, target, platform)
     positions = positions_of(out_idx, "out_idx"), positions_of(workspace_idx, "workspace_idx")
-    options = Options(*positions, target_chip, search, Limits(seconds, memory), target or "auto", pass_configs, schedule=schedule)
+    limits = Limits(seconds, memory)
+    options = Options(CompiledKernel, *positions, target_chip, search, limits, target or "auto", pass_configs, schedule=schedule)
     jitted = functools.partial(_jitted, options=options, names=user_names())
     return told(jitted) if function is None else jitted(function)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
+from typing import TYPE_CHECKING
 
 from tile_eg.search.bounds import floor
 from tile_eg.search.candidates import ranked
@@ -12,6 +13,9 @@ from tile_eg.search.form import Form
 from tile_eg.search.moves import MOVES
 from tile_eg.search.planned import Planned
 from tile_eg.search.queue import Made, Offer
+
+if TYPE_CHECKING:
+    from tile_eg.extract.schedule import Schedule
 
 
 def offers(form: Form) -> Iterator[Offer]:
@@ -26,11 +30,16 @@ def _least(form: Form) -> float:
 
 def _made(form: Form) -> Made:
     """The plan is shared: flags and buffers are those of the trips as they come."""
+    best = form.best
+    made = with_shuffled_sums(best.schedule, best.planned) if best else None
+    if made is None:
+        return Made(why="no loop of products loads what it adds in whole tiles from trip to trip")
+    return Made(ranked([made], form.setting.model))
+
+
+def with_shuffled_sums(schedule: Schedule, planned: Planned) -> tuple[Schedule, Planned] | None:
+    """A planned schedule whose cores begin their sums at other trips; None where it has no such sums."""
     from tile_eg.emit.shuffle_k import shuffled
 
-    best = form.best
-    program = shuffled(best.planned.program) if best else None
-    if best is None or program is None:
-        return Made(why="no loop of products loads what it adds in whole tiles from trip to trip")
-    schedule = replace(best.schedule, shuffled=True)
-    return Made(ranked([(schedule, Planned(program, form.setting.chip))], form.setting.model))
+    program = shuffled(planned.program)
+    return (replace(schedule, shuffled=True), Planned(program, planned.chip)) if program else None

@@ -374,8 +374,8 @@ def l1_zero(s: Scope, i: Instr) -> list[str]:
     dst = tile(i, i.dst)
     b = s.buffer(dst)
     blocks = s.field(i, "blockNum", b.slot_bytes // 32, 32767)
-    zero = f"static_cast<{b.dtype.ascend}>(0)"
-    return call("InitConstValue", s.slot(dst), f"AscendC::InitConstValueParams<{b.dtype.ascend}>(1, {blocks}, 0, {zero})")
+    kind, place = (b.dtype.ascend, s.slot(dst)) if b.dtype.bytes > 1 else ("int16_t", f"{s.slot(dst)}.ReinterpretCast<int16_t>()")
+    return call("InitConstValue", place, f"AscendC::InitConstValueParams<{kind}>(1, {blocks}, 0, static_cast<{kind}>(0))")
 
 
 ON_3510 = {**DIRECT, "fixpipe": fixpipe_3510}

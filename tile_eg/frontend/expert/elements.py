@@ -118,7 +118,7 @@ class Elements:
 
     def gathered(self, e: Region, dtype: DType, reason: str) -> Vector:
         """A copy, element by element."""
-        if dtype in (U32, BF16) or dtype.bytes == 1:
+        if self.guarded and (dtype in (U32, BF16) or dtype.bytes == 1):
             raise TileError(f"{reason}: the scalar unit does not copy {dtype} by single elements", e.span)
         self.reasons.append(reason)
         return self.step("gather", self.spans([*e.starts]), dtype, value=lambda: self.element(e, dtype), of=e.name)

@@ -12,6 +12,7 @@ from tile_eg.errors import InOrder, Note, ReadFirst, TileError, together
 from tile_eg.frontend.expert.between_cores import with_free_numbers
 from tile_eg.frontend.expert.branches import SCALAR_UNIT
 from tile_eg.frontend.expert.cross_numbers import cross_numbered
+from tile_eg.frontend.expert.ends import Ends
 from tile_eg.frontend.expert.meetings import read_first, with_meetings
 from tile_eg.frontend.expert.modes import with_modes
 from tile_eg.frontend.expert.parallel import branch, parallel
@@ -109,6 +110,7 @@ def _read_in_levels(
     elements = (parallel, branch), SCALAR_UNIT
     while True:
         reader = ExpertReader(found.source, found.names, dict(levels), EXPERT, store, ahead, *elements, sizes)
+        reader.ends = Ends() if ahead is _one_by_one else None
         try:
             return _read(reader, found, barriers, meet, streams)
         except Misplaced as found_in:
