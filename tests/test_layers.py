@@ -61,7 +61,7 @@ ROOMS: dict[str, set[str]] = {
     "utils": {"jit"},
     "intrinsics": {"language"},
     "profiler": {"jit"},
-    "autotuner": {"errors", "jit", "search", "tuning"},
+    "autotuner": {"errors", "ir", "jit", "npu", "search", "tuning"},
     "cache": {"disk_cache", "jit"},
     "transform": {"jit"},
     "engine": {"jit"},

@@ -169,4 +169,5 @@ def test_an_operand_alone_has_no_plan_where_its_loads_take_longer_than_both_in_s
     low = lower(kernel(ADDED, M=4096, N=4096, K=4096, BM=128, BN=128))
     tried = {t.offer.what: t for t in low.tried if t.offer.move.name == "packed-operand"}
     assert tried["A and B"].microseconds == low.chosen.microseconds
-    assert {(tried[one].microseconds, tried[one].why) for one in "AB"} == {(None, "to load from strips takes as long at the least")}
+    why = "to load from strips takes as long at the least"
+    assert {(tried[one].microseconds, tried[one].why) for one in "AB"} == {(None, why)}
