@@ -228,6 +228,12 @@ def _depth(w: World, v: Class) -> int:
     return w.of("rows" if m.args[2] else "cols")[m.args[0]]
 
 
+def in_even_steps(x: np.ndarray) -> bool:
+    """Whether each row and each column is a number more than the one before, the same everywhere."""
+    steps = [np.diff(x.astype(np.float64), axis=axis) for axis in (0, 1)]
+    return all(d.size == 0 or (d == d.flat[0]).all() for d in steps)
+
+
 CLAIMS: dict[str, Callable[..., bool]] = {
     "rows": everywhere(lambda w, n, v, rows: raw(n, v).shape[0] == rows),
     "cols": everywhere(lambda w, n, v, cols: raw(n, v).shape[1] == cols),
@@ -244,6 +250,7 @@ CLAIMS: dict[str, Callable[..., bool]] = {
     "IsCube": lambda w, v, _: w.of("dt")[v] in ("f32", "i32") and accumulates(w, v),
     "CubeMade": lambda w, v, _: accumulates(w, v) and any(m.op in ("MatMul", "Bin", "Proj") for m in w.members.classes[v]),
     "IsVec": for_vectors,
+    "Positions": everywhere(lambda w, n, v, _: in_even_steps(raw(n, v))),
     "StElem": lambda w, loop, k, init, after, _: state(w, loop, k) == (init, after),
     "StTElem": lambda w, loop, k, init, after, _: state(w, loop, k) == (init, after),
     "Walk": lambda w, loop, k, chain, _: w.places[0].of(loops(w, loop)[0].args[2])[k:] == w.places[0].of(chain),
