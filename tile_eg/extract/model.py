@@ -14,7 +14,9 @@ from tile_eg.extract.accumulators import Accumulators, layout
 from tile_eg.extract.buffers import ALONE, Buffer, buffered, decided, depth_of, pause, place_of, trips_in, waits
 from tile_eg.extract.constraints import constraints
 from tile_eg.extract.makespan import BACK, HOPS, MEETING, NEAR, THERE
+from tile_eg.extract.needs import read_too_late
 from tile_eg.extract.pricing import Pricer
+from tile_eg.extract.room import Live, overfull
 from tile_eg.extract.selection import is_half, tensor_of, touches_whole
 from tile_eg.extract.solver import load_cp_model
 from tile_eg.ir.machine import USABLE_EVENT_IDS
@@ -122,6 +124,8 @@ class Model:
                 self.cp.add_at_most_one([self.chosen[n.index] for n in constraint.nodes])
             else:
                 self.forbid(constraint.nodes)
+        for nodes in read_too_late(self.graph):
+            self.forbid(nodes)
 
     def _accumulators(self) -> None:
         """Products that add up in one accumulator lay it out alike: a number for the layout of each of its parts."""
@@ -238,6 +242,18 @@ class Model:
                     for on in second[loop, level]:
                         self.cp.add_implication(on, any_second)
                     self.cp.add(sum(around) + sum(alone[loop, level]) <= limit).only_enforce_if(any_second)
+        self._live()
+
+    def _live(self) -> None:
+        """What is live at the least while an instruction runs."""
+        known: dict[Live, Any] = {}
+        for full in overfull(self.graph, self.chip, slot_bytes):
+            for v in (v for v in full.live if not v.always and v not in known):
+                known[v] = self.cp.new_bool_var("")
+                for on in (*(self.chosen[m.index] for m in v.readers), *(self.used[c] for c in v.classes)):
+                    self.cp.add_implication(on, known[v])
+            total = full.own + sum(v.bytes * (1 if v.always else known[v]) for v in full.live)
+            self.cp.add(total <= full.limit).only_enforce_if(self.chosen[full.node.index])
 
     def _new_place(self, n: Node) -> Any:
         """True where a state or a kept value has a place of its own, not one that an outer loop holds already."""
