@@ -24,20 +24,25 @@ class Choice:
 
 
 class Beam:
-    """Keeps the `width` best choices; a round changes one decision of each; ends when a round brings nothing better."""
+    """Keeps the `width` best choices; a round changes one decision of each; ends when a round brings nothing better.
+
+    All choices that it makes have as many nodes together as `work` says; behind so many `refusals` of them it gives up.
+    """
 
     name = "beam"
 
-    def __init__(self, width: int = 6, rounds: int = 12) -> None:
-        self.width, self.rounds = width, rounds
+    def __init__(self, width: int = 6, rounds: int = 12, work: int = 300_000, refusals: int = 80) -> None:
+        self.width, self.rounds, self.work, self.refusals = width, rounds, work, refusals
 
     def extract(self, graph: Graph, chip: Chip, pricer: Pricer, k: int = 3) -> Extraction:
-        search = _Search(graph, chip, [pricer.price(n) for n in graph.nodes])
+        search = _Search(graph, chip, [pricer.price(n) for n in graph.nodes], self.work)
         out = Extraction([], extractor=self.name)
         seen: set[frozenset[Node]] = set()
         for choice in search.run(self.width, self.rounds):
             key = decisions(choice.nodes)
-            if len(out.schedules) == k or key in seen:
+            if len(out.schedules) == k or len(out.refused) == self.refusals:
+                break
+            if key in seen:
                 continue
             try:
                 schedule = build_schedule(graph, list(choice.nodes), search.prices, chip)
@@ -55,8 +60,8 @@ def additive(graph: Graph, chip: Chip, pricer: Pricer) -> Choice | None:
 
 
 class _Search:
-    def __init__(self, graph: Graph, chip: Chip, prices: list[Price]) -> None:
-        self.graph, self.chip, self.prices = graph, chip, prices
+    def __init__(self, graph: Graph, chip: Chip, prices: list[Price], work: int = 1) -> None:
+        self.graph, self.chip, self.prices, self.most = graph, chip, prices, 1 + work // len(graph.nodes)
         self.weight = [p.total * graph.total_trips(n.region) + 1 for n, p in zip(graph.nodes, prices, strict=True)]
         self.made: dict[tuple[tuple[int, int], ...], Choice | None] = {}
         self.children = [set(n.children) for n in graph.nodes]
@@ -74,7 +79,7 @@ class _Search:
             fresh = [c for b in beam for c in self._neighbours(b) if c.overrides not in met]
             met |= {c.overrides: c for c in fresh}
             best = sorted({*beam, *fresh}, key=_rank)[:width]
-            if best == beam:
+            if best == beam or len(self.made) >= self.most:
                 break
             beam = best
         return sorted(met.values(), key=_rank)
@@ -84,7 +89,7 @@ class _Search:
         fixed = dict(at.overrides)
         for n in at.nodes:
             for other in self.graph.classes[n.cls]:
-                if other is not n:
+                if other is not n and len(self.made) < self.most:
                     changed = self.choice(tuple(sorted({**fixed, n.cls: other.index}.items())))
                     out += [changed] if changed else []
         return out

@@ -302,7 +302,8 @@ def _overflow(schedule: Schedule, lives: dict[int, Life], level: Level, limit: i
     live = _peak(schedule, lives, level)
     hot = {s.id for s in live}
     cut = [s.node for s, _ in schedule.walk() if s.dst in hot or s.scratch in hot]
-    cut += [n for n in schedule.nodes if n.op in ("Keep", "Buffers", "Skew", "State", "NextCp")]
+    cut += [n for n in schedule.nodes if n.op in ("Keep", "Skew", "State", "NextCp")]
+    cut += [d for s in schedule.storages.values() if s.held or s.given for d in s.decisions]  # the others have none to spare
     what = f"{sum(s.bytes for s in live)} bytes in {level}, which has {limit}"
     places = tuple((s.name, s.bytes, s) for s in sorted(live, key=lambda s: -s.bytes))
     return Refused("capacity", what, cut, Overflow(str(level), limit, places))

@@ -13,6 +13,7 @@ from tile_eg.egraph import Demand, Graph, Node
 from tile_eg.extract.accumulators import Accumulators, layout
 from tile_eg.extract.buffers import ALONE, Buffer, buffered, decided, depth_of, pause, place_of, trips_in, waits
 from tile_eg.extract.constraints import constraints
+from tile_eg.extract.cycles import cyclic_groups
 from tile_eg.extract.makespan import BACK, HOPS, MEETING, NEAR, THERE
 from tile_eg.extract.needs import read_too_late
 from tile_eg.extract.pricing import Pricer
@@ -92,7 +93,7 @@ class Model:
         self.cp.add(self.used[self.graph.root] == 1)
 
     def _no_cycles(self) -> None:
-        for group in _cyclic_groups(self.graph):
+        for group in cyclic_groups(self.graph):
             level = {c: self.cp.new_int_var(0, len(group), "") for c in group}
             for c in group:
                 for n in self.graph.classes[c]:
@@ -370,38 +371,3 @@ class Model:
         for t in terms:
             self.cp.add(top >= t)
         return top
-
-
-def _cyclic_groups(graph: Graph) -> list[set[int]]:
-    """Strongly connected groups of more than one class (Tarjan, without recursion)."""
-    edges = {c: {k for n in nodes for k in n.children if k in graph.classes} for c, nodes in graph.classes.items()}
-    index: dict[int, int] = {}
-    low: dict[int, int] = {}
-    stack: list[int] = []
-    out: list[set[int]] = []
-    for start in edges:
-        if start in index:
-            continue
-        work = [(start, iter(edges[start]))]
-        index[start] = low[start] = len(index)
-        stack.append(start)
-        while work:
-            c, rest = work[-1]
-            for k in rest:
-                if k not in index:
-                    index[k] = low[k] = len(index)
-                    stack.append(k)
-                    work.append((k, iter(edges[k])))
-                    break
-                if k in stack:
-                    low[c] = min(low[c], index[k])
-            else:
-                work.pop()
-                if work:
-                    low[work[-1][0]] = min(low[work[-1][0]], low[c])
-                if low[c] == index[c]:
-                    group = set(stack[stack.index(c) :])
-                    del stack[stack.index(c) :]
-                    if len(group) > 1 or c in edges[c]:
-                        out.append(group)
-    return out
