@@ -2,7 +2,8 @@ PYTHON  ?= python3
 VENV    ?= .venv
 WORKERS ?= auto
 BIN     := $(VENV)/bin
-PYTEST  := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
+# A worker for each core: NumPy needs no threads of its own.
+PYTEST  := PYTHONDONTWRITEBYTECODE= OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
 .PHONY: demo test quick long torch lint bench mutants validate judges targets rules rule golden readme clean
 
@@ -57,7 +58,7 @@ judges: $(VENV)/.ready
 	$(BIN)/python -m benchmarks.judges $(if $(PYPTO),--pypto $(PYPTO)) $(if $(FIT),--fit $(FIT))
 
 targets: $(VENV)/.ready
-	$(BIN)/python -m benchmarks.targets
+	$(BIN)/python -m benchmarks.targets $(if $(CATLASS),--catlass $(CATLASS))
 
 rules: $(VENV)/.ready
 	$(BIN)/python -m benchmarks.rules

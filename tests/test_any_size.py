@@ -50,7 +50,7 @@ SETTINGS = settings(deadline=None, derandomize=True, suppress_health_check=list(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SIZES)
-@settings(SETTINGS, max_examples=3)
+@settings(SETTINGS, max_examples=2)
 @given(data=st.data())
 def test_every_schedule_kept_computes_the_meaning(name: str, data: st.DataObject) -> None:
     check(name, data)

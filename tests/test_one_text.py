@@ -26,7 +26,7 @@ from tile_eg.ir.index import evaluate
 from tile_eg.ir.kernel import Kernel
 from tile_eg.ir.sizes import size
 from tile_eg.report.compare import compare
-from tile_eg.search import search_options
+from tile_eg.search import one_text, search_options
 from tile_eg.search.alike import values_of_any_size
 from tile_eg.search.any_size import AnySize
 from tile_eg.search.compiler import expected
@@ -74,7 +74,7 @@ def check(name: str, data: st.DataObject) -> None:
     assert [c for c in compare(planned.run(inputs).outputs, expected(kernel, inputs)) if not c.good] == []
 
 
-@pytest.mark.slow(but=1)
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SHORT)
 @settings(SETTINGS, max_examples=6)
 @given(data=st.data())
@@ -170,10 +170,18 @@ PRODUCT = """kernel product[M: dyn, N: dyn, K: dyn](A: f16[M, K], B: f16[K, N]) 
 """
 
 
+@pytest.fixture(scope="module")
+def product_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    file = tmp_path_factory.mktemp("product") / "product.tile"
+    file.write_text(PRODUCT)
+    return file
+
+
 @pytest.fixture
-def product(tmp_path: Path) -> Path:
-    (tmp_path / "product.tile").write_text(PRODUCT)
-    return tmp_path / "product.tile"
+def product(product_file: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A file whose kernel is compiled once for all tests that look at it."""
+    monkeypatch.delenv("TILE_EG_NO_CACHE")
+    return product_file
 
 
 def halves(*shape: int) -> np.ndarray:
@@ -186,29 +194,47 @@ def test_a_product_of_any_shape(product: Path, m: int, n: int, k: int) -> None:
     np.testing.assert_array_equal(tile_eg.load(product)(a, b), a @ b)
 
 
-def test_the_text_is_the_same_whatever_was_called_first(product: Path) -> None:
+@pytest.mark.slow
+def test_the_text_is_the_same_whatever_was_called_first(product_file: Path) -> None:
     sources = set()
     for m in (3, 100):
-        kernel = tile_eg.load(product)
+        kernel = tile_eg.load(product_file)
         kernel(halves(m, 8), halves(8, m))
         sources.add(kernel.with_sizes(M=m, N=m, K=8).get_kernel_source())
     assert len(sources) == 1
 
 
+OPEN_SUM = """kernel sum[M: dyn, BM=auto](A: f32[M, 96], B: f32[M, 96]) -> C: f32[M, 96] {
+  grid b = ceildiv(M, BM)
+  shared x: f32[BM, 96], y: f32[BM, 96]
+  x = A[b*BM, 0]
+  y = B[b*BM, 0]
+  C[b*BM, 0] = x + y
+}"""
+
+
 @pytest.mark.slow
 def test_block_sizes_that_are_open_are_found_once(tmp_path: Path) -> None:
-    (tmp_path / "sum.tile").write_text("""kernel sum[M: dyn, BM=auto](A: f32[M, 96], B: f32[M, 96]) -> C: f32[M, 96] {
-      grid b = ceildiv(M, BM)
-      shared x: f32[BM, 96], y: f32[BM, 96]
-      x = A[b*BM, 0]
-      y = B[b*BM, 0]
-      C[b*BM, 0] = x + y
-    }""")
+    (tmp_path / "sum.tile").write_text(OPEN_SUM)
     kernel = tile_eg.load(tmp_path / "sum.tile")
     for m in (1, 67, 300):
         a = np.random.default_rng(m).uniform(-1, 1, (m, 96)).astype(np.float32)
         np.testing.assert_array_equal(kernel(a, a), a + a)
     assert len({kernel.with_sizes(M=m).get_kernel_source() for m in (1, 300)}) == 1
+
+
+@pytest.mark.slow
+def test_kernels_for_whole_tiles_and_for_any_size_share_the_search_of_block_sizes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TILE_EG_CACHE", str(tmp_path / "cache"))
+    searches, lowered = [], []
+    compiled, lower = one_text.compiled, one_text.lower_for_any_size
+    monkeypatch.setattr(one_text, "compiled", lambda *given: (searches.append(given), compiled(*given))[1])
+    monkeypatch.setattr(one_text, "lower_for_any_size", lambda *given: (lowered.append(given), lower(*given))[1])
+    (tmp_path / "sum.tile").write_text(OPEN_SUM)
+    tile_eg.load(tmp_path / "sum.tile").with_sizes(M=67).get_kernel_source()
+    assert (len(lowered), len(searches)) == (2, 1)
 
 
 def test_the_text_is_emitted_where_no_sizes_are_given(product: Path, capsys: pytest.CaptureFixture[str]) -> None:

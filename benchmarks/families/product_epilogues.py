@@ -12,10 +12,6 @@ from tile_eg.chips import Chip
 
 SMALL = [{"M": 128, "N": 256, "K": 128}, {"M": 130, "N": 90, "K": 70}, {"M": 1, "N": 1, "K": 1}]
 LATENT = {"DeepSeek V3 latent of keys, 4096 tokens": {"M": 4096, "N": 512, "K": 7168, "BM": 64}}
-GELU = (
-    "the tile's epilogue does not fit UB, and the row panels that it is done in take the product along, whose operands are then "
-    "loaded twice; panels of the epilogue alone would mend it"
-)
 ROWS = (
     "a block owns whole rows, so that each of 64 loads all of W, in three waves of 24; tiles of the product for all cores, which "
     "meet before the norm, would mend it"
@@ -108,11 +104,11 @@ EPILOGUES = [
         "epilogues/bias_gelu",
         _gelu,
         SMALL[:2],
-        {"4096 x 16384 x 4096": {"M": 4096, "N": 16384, "K": 4096, "BN": 128}},
+        {"4096 x 16384 x 4096": {"M": 4096, "N": 16384, "K": 4096, "BN": 256}},
         _vectors,
-        MEET,
+        "the cube cores run a tile ahead of the vector cores, which take its sums from the workspace in panels of rows",
         1.1,
-        held=GELU,
+        held=ROUND,
     ),
     Example(
         "epilogues/relu",

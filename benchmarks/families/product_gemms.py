@@ -21,10 +21,9 @@ ROUND = (
     "smaller tiles in the last turn would mend the first of these"
 )
 TWO_COPIES = ROUND + "; two operands are copied here, which takes twice as long"
-BYTES_HELD = "short rows of bytes: operands of 8 bits are not copied into strips yet"
 LAUNCH = (
-    "a launch of 24 cores is 4 to 6 us beside these bounds, and all cores read the rows of A at the same time; "
-    "a loop that begins elsewhere in each core would mend the second"
+    "a launch of 24 cores is 4 to 6 us beside these bounds, and HBM waits while A comes out of L2 on the same pipe; A in L1 "
+    "before the loop would mend the second"
 )
 
 
@@ -89,9 +88,9 @@ GEMM = [
         [{"M": 128, "N": 256, "K": 128}, {"M": 100, "N": 90, "K": 64}],
         {"4096 cubed": SQUARE},
         dense("i8"),
-        "persistent cores, K-tiling, the scale is applied on the way out of L0C",
+        TURNS + "; the scale is applied on the way out of L0C",
         1.05,
-        held=BYTES_HELD,
+        held=ROUND,
         of="gemm",
     ),
     Example("gemm/linear", lambda x: {"C": x["A"] @ x["W"].T}, SMALL, PREFILL, dense(), TURNS, 1.05, held=ROUND),
@@ -155,7 +154,7 @@ GEMM = [
         [{"M": 128, "N": 256, "K": 1024}, {"M": 100, "N": 90, "K": 1024}],
         {"128 x 2048 x 12288": {"M": 128, "N": 2048, "K": 12288, "S": 3}},
         dense("f16", FLOAT),
-        "a block a part of a tile's sum, added in GM by the fixpipe",
+        "a block a part of a tile's sum, added in GM by the fixpipe; each begins its sum elsewhere",
         1.25,
         held=LAUNCH,
     ),

@@ -7,7 +7,7 @@ import numpy as np
 from benchmarks.families.example import Arrays, Example, Sizes
 from benchmarks.families.product_bounds import product
 from benchmarks.families.product_epilogues import MEET
-from benchmarks.families.product_gemms import SQUARE
+from benchmarks.families.product_gemms import ROUND, SQUARE
 from benchmarks.targets.bounds import FLOAT, HALF, Bound, hbm, moved, streaming
 from tile_eg.chips import Chip
 
@@ -15,7 +15,6 @@ UNPACK = (
     "nine vector instructions for two numbers, the trip of their bytes through the workspace, and a launch of 7 us; more rows "
     "for each unpacked tile hide it"
 )
-BYTES_ROWS = "short rows of bytes: operands of 8 bits are not copied into strips yet"
 QUANTISE = (
     "casts to f32, to 16 bits, to halves and to bytes, and the maximum of rows: the vector unit is as busy as HBM, the launch "
     "is 9 us; a maximum of rows by blocks would mend the first"
@@ -74,7 +73,7 @@ QUANTISED = [
         _bytes,
         MEET,
         1.1,
-        held=BYTES_ROWS,
+        held=ROUND,
     ),
     Example(
         "quantised/quantise",

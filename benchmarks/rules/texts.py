@@ -68,6 +68,9 @@ NESTS = {
     "nest of a choice, constant first": "select(0.5 < x[i, j], x[i, j], v[i])",
     "nest of a mask": "select(x[i, j] > 0.5, x[i, j], 0)",
     "nest of a choice by place": "select(i >= j, x[i, j], 0)",
+    "nest of a mask, constant first": "select(x[i, j] == 0.5, 0, x[i, j])",
+    "nest of a mask by place, constant first": "select(i >= j, 0, x[i, j])",
+    "nest of a mask by whole numbers": "select(f32(i32(x[i, j])) * 0.5 < 1, 0, x[i, j])",
     "nest of a value and its mask by place": "x[i, j] * select(i >= j, x[i, j], 0)",
     "nest of a place": "x[i, j] * (i + 2*j + 3)",
 }  # fmt: skip
@@ -201,6 +204,7 @@ SCALED = {
 MOVES = {
     "bytes to short": ("i8", "f16", "x"), "long to bytes": ("f32", "i8", "i8(x)"),
     "long to unsigned bytes": ("f32", "u8", "u8(x)"), "x << 3": ("i32", "i32", "x << 3"), "x >> 3": ("i32", "i32", "x >> 3"),
+    "with another sign": ("i32", "u32", "u32(x)"),
     "copy": ("f32", "f32", "x"), "short to other short": ("f16", "bf16", "x"), "short to long": ("f16", "f32", "x"),
     "tanh in f16": ("f16", "f16", "tanh(x)"), "short sum": ("f16", "f16", "x + x * x"),
     "long to short": ("f32", "f16", "x"),
@@ -301,7 +305,22 @@ kernel below[S=1024, D=64, BM=128, BN=128](Q: f16[S, D], K: f16[S, D]) -> L: f32
 }
 """
 """The idiom of TileLang's causal attention: a product is added to its mask."""
-LONG_TEXTS = {n: LONG.format(**parts) for n, parts in LONGS.items()} | {"product added to its mask": BELOW}
+WIDE = """
+kernel wide[M=4096, N=4096, K=1024, BM=128, BN=256, BK=64](A: f16[M, K], W: f16[K, N], R: f16[M, N]) -> Y: f16[M, N] {
+  grid (bx, by) = (M // BM, N // BN)
+  shared a: f16[BM, BK], w: f16[BK, BN], r: f16[BM, BN]
+  fragment c: f32[BM, BN] = 0
+  for k in pipelined(K // BK) {
+    a = A[bx*BM, k*BK]
+    w = W[k*BK, by*BN]
+    c += a @ w
+  }
+  r = R[bx*BM, by*BN]
+  Y[bx*BM, by*BN] = 0.5 * c * (1 + tanh(0.7978845608028654 * (c + 0.044715 * c * c * c))) + f32(r)
+}
+"""
+LONG_TEXTS = {n: LONG.format(**parts) for n, parts in LONGS.items()}
+LONG_TEXTS |= {"product added to its mask": BELOW, "gelu of a wide product": WIDE}
 
 
 def chain(step: str, x: str = "x") -> str:

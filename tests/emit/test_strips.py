@@ -1,4 +1,4 @@
-"""A matrix in strips of 16 columns: the vector cores' copy of it, and what of it a product finds where."""
+"""A matrix in strips of 32 bytes: the vector cores' copy of it, and what of it a product finds where."""
 
 from __future__ import annotations
 

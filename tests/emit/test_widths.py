@@ -54,7 +54,7 @@ def test_no_offset_of_an_example_overflows(name: str) -> None:
 
 
 def test_no_offset_into_the_workspace_overflows() -> None:
-    """A copy of a matrix in strips of 16 columns lies there, and has more than 2^31 elements."""
+    """A copy of a matrix in strips of 32 bytes lies there, and has more than 2^31 elements."""
     source, strips = Tensor("B", F16, (40960, 65536), False), Tensor("B_strips", F16, (4096, 655360), False)
     text = kernel_text(copy_in_strips(source, strips, 24, load_chip()))
     assert "B_strips_gm[static_cast<int64_t>" in text

@@ -18,6 +18,7 @@ from tile_eg.ir.arrays import numpy_dtype
 from tile_eg.ir.kernel import Kernel, Tensor
 from tile_eg.ops.types import I8
 from tile_eg.search.compiler import Run, meaning, plan_schedule
+from tile_eg.transforms.epilogue_panels import epilogue_in_panels
 
 
 def arrays_for(k: Kernel) -> dict[str, np.ndarray]:
@@ -32,9 +33,11 @@ def _drawn(random: np.random.Generator, t: Tensor) -> np.ndarray:
 
 
 @lru_cache(maxsize=2)
-def _graph(k: Kernel, chip: Chip) -> Graph:
+def _graph(k: Kernel, chip: Chip, panels: int) -> Graph:
     """Of a kernel that many extractors are tried on, one behind the other; all of them only read it."""
-    return saturate(to_values(k), chip)
+    values = to_values(k) if panels == 1 else epilogue_in_panels(to_values(k), panels)
+    assert values is not None
+    return saturate(values, chip)
 
 
 @lru_cache(maxsize=2)
@@ -42,12 +45,15 @@ def _wanted(k: Kernel) -> dict[str, np.ndarray]:
     return meaning(k, arrays_for(k))
 
 
-def check_numbers(k: Kernel, extractor: Extractor, order: tuple[int, int, int] | None = None, chip: Chip = CHIP) -> None:
+def check_numbers(
+    k: Kernel, extractor: Extractor, order: tuple[int, int, int] | None = None, chip: Chip = CHIP, panels: int = 1
+) -> None:
     """Fails where the extractor finds nothing, the simulator minds something, or a number is off by more than 0.4 %.
 
-    `order` is that of a persistent kernel: its blocks, the width of its bands and the dimension that they cut.
+    `order` is that of a persistent kernel: its blocks, the width of its bands and the dimension that they cut. What follows
+    its products is done in so many `panels`.
     """
-    graph = _graph(k, chip)
+    graph = _graph(k, chip, panels)
     found = extractor.extract(graph, chip, Pricer(graph, chip, search_model("analytic", chip)), 1)
     assert found.schedules, [str(r) for _, r in found.refused]
     arrays = arrays_for(k)

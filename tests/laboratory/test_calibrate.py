@@ -55,6 +55,7 @@ def fitted() -> Fit:
     return calibrate(synthetic(), "910B2", (*TRUE, "path.gm_to_ub.issue", "path.l1_to_bt.peak"))
 
 
+@pytest.mark.slow
 def test_the_constants_of_a_chip_are_found() -> None:
     found = {c.name: c.value for c in fitted().changed}
     assert found == pytest.approx(TRUE, rel=0.03) and all(c.determined for c in fitted().changed)

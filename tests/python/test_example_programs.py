@@ -21,7 +21,7 @@ def named(programs: list[Path], **marks: object) -> list:
     return [pytest.param(p, id=str(p.relative_to(EXAMPLES)), **marks) for p in programs]
 
 
-@pytest.mark.slow(but=1)
+@pytest.mark.slow
 @pytest.mark.parametrize("program", [*named(PROGRAMS), *named(OF_FAMILIES, marks=pytest.mark.long)])
 def test_an_example_agrees_with_numpy(program: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(EXAMPLES))

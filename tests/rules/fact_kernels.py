@@ -63,7 +63,23 @@ kernel sums[M=64, N=24](X: f32[M, N]) -> (S: f32[N], T: f32[16, N]) {
   }
 }
 """
+EPILOGUE = """
+kernel epilogue[M=40, N=48, K=64](A: f16[M, K], B: f16[K, N]) -> C: f32[M, N] {
+  grid bx = 2
+  shared a: f16[32, 32], b: f16[32, N]
+  fragment c: f32[32, N] = 0
+  for k in serial(2) {
+    a = A[bx*32, k*32]
+    b = B[k*32, 0]
+    c += a @ b
+  }
+  C[bx*32, 0] = exp(c * 0.01)
+}
+"""
+IN_PANELS = "epilogue in panels"
+"""The kernel whose epilogue goes through panels of rows."""
 FACTS = {
+    IN_PANELS: EPILOGUE,
     "choice at a tail of rows": CHOICE.format("bx*16, 0", "x[i, j] > y[i, j]"),
     "choice at a tail of columns": CHOICE.format("0, bx*16", "x[i, j] > 0.5"),
     "choice in short rows": CHOICE.format("0, bx*16", "x[i, j] > y[i, j]").replace("f32[16, 64]", "f32[48, 16]").replace(

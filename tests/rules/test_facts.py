@@ -7,12 +7,14 @@ from functools import cache
 import pytest
 
 from tests.rules.claims import CLAIMS, untrue
-from tests.rules.fact_kernels import FACTS, fact_kernels
+from tests.rules.fact_kernels import FACTS, IN_PANELS, fact_kernels
 from tests.rules.worlds import World, changed, world
+from tile_eg.frontend.ssa import to_values
 from tile_eg.frontend.text import load_text
 from tile_eg.ir.kernel import Kernel
 from tile_eg.rules import Theory, read_theory, registry, theories
 from tile_eg.rules.sexpr import parse
+from tile_eg.transforms.epilogue_panels import epilogue_in_panels
 
 KERNELS = fact_kernels()
 QUICK = (*FACTS, "sum of a.T @ b", "product of depth 512", "nest of a choice", "two_passes", "swaps_in_swaps")
@@ -34,7 +36,8 @@ def with_blocks() -> tuple[Theory, ...]:
 
 @cache
 def world_of(name: str) -> World:
-    return world(kernel(name), with_blocks())
+    panels = epilogue_in_panels(to_values(kernel(name)), 2) if name == IN_PANELS else None
+    return world(kernel(name), with_blocks(), panels)
 
 
 @pytest.mark.slow(but=5)

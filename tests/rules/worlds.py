@@ -94,9 +94,10 @@ class World:
                 yield start.inside(t.deep, trip, ()), [start.inside(t.loop, k, ()) for k in few]
 
 
-def world(kernel: Kernel, held: tuple[Theory, ...] | None = None) -> World:
-    """The world of a kernel under these rules (None: the project's)."""
-    made, phases = with_values(to_values(kernel), held or theories(), lambda egraph, encoder: _read(kernel, egraph, encoder))
+def world(kernel: Kernel, held: tuple[Theory, ...] | None = None, values: Values | None = None) -> World:
+    """The world of a kernel, in another form by its `values`, under these rules (None: the project's)."""
+    found = values or to_values(kernel)
+    made, phases = with_values(found, held or theories(), lambda egraph, encoder: _read(kernel, egraph, encoder))
     made.phases = phases
     return made
 

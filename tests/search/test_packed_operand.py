@@ -10,7 +10,7 @@ import pytest
 
 from tests.extract.checked import arrays_for
 from tests.extract.kernels import kernel
-from tests.transforms.test_packed_operand import BOTH_DOWN, GEMM, TRANSPOSED
+from tests.transforms.test_packed_operand import BOTH_DOWN, BYTES, GEMM, TRANSPOSED
 from tile_eg.chips import load_chip
 from tile_eg.explore.runners import explained
 from tile_eg.explore.why_not import why_not
@@ -59,8 +59,10 @@ def large(**options) -> Lowered:
         (TRANSPOSED, {"N": 390, "K": 384}),
         (BOTH_DOWN, {"K": 130}),
         (ADDED, {}),
+        (BYTES, {}),
+        (BYTES, {"M": 3000, "N": 390, "K": 512}),
     ],
-    ids=["even", "tails", "transposed", "both operands", "vector work"],
+    ids=["even", "tails", "transposed", "both operands", "vector work", "bytes", "tails of bytes"],
 )
 @pytest.mark.parametrize(("order", "chip"), [(None, "910B2"), (1, "910B2"), (None, "950")])
 def test_numbers_are_those_of_the_source(text, sizes, order, chip):
@@ -138,7 +140,7 @@ def test_before_the_meeting_nothing_is_loaded_from_strips_and_behind_it_nothing_
 @pytest.mark.slow
 def test_explain_shows_the_copy_and_the_rule():
     text = str(explained(large()))
-    assert "B_strips = B, in strips of 16 columns" in text and "operand-in-strips" in text and "B copied in strips first" in text
+    assert "B_strips = B, in strips of 32 bytes" in text and "operand-in-strips" in text and "B copied in strips first" in text
 
 
 def test_why_not_tells_what_it_costs_to_do_without():
@@ -160,3 +162,12 @@ def test_long_sums_make_up_for_the_copy_in_a_few_turns(chip):
 @pytest.mark.slow
 def test_an_operand_is_offered_once():
     assert len([t for t in large().tried if t.offer.move.name == "packed-operand"]) == 1
+
+
+@pytest.mark.slow
+def test_an_operand_alone_has_no_plan_where_its_loads_take_longer_than_both_in_strips() -> None:
+    low = lower(kernel(ADDED, M=4096, N=4096, K=4096, BM=128, BN=128))
+    tried = {t.offer.what: t for t in low.tried if t.offer.move.name == "packed-operand"}
+    assert tried["A and B"].microseconds == low.chosen.microseconds
+    why = "to load from strips takes as long at the least"
+    assert {(tried[one].microseconds, tried[one].why) for one in "AB"} == {(None, why)}

@@ -120,6 +120,7 @@ def test_tiles_that_fit_no_other_way_are_refused_without_the_move(name: str, siz
         lower(kernel(name, **sizes), search=search_options(without=["row-panels", "column-tiles", "column-tiles-of-sums"]))
 
 
+@pytest.mark.slow
 def test_a_kernel_that_does_not_fit_is_never_slower_for_more_forms() -> None:
     quick, full = (lower(kernel("rms_norm", M=64, N=4096, BM=32), search=search_options(effort=e)) for e in ("quick", "full"))
     assert full.candidates[0].microseconds <= quick.candidates[0].microseconds

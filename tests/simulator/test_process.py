@@ -85,7 +85,15 @@ def test_a_kernel_may_be_called_like_a_function_of_the_c_library() -> None:
     assert simulate(source, "exp", [A], kernel_type="AIV_ONLY", launch=1).ok
 
 
+@pytest.fixture
+def soon_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where a test makes the simulator's executable, it is made without optimising, which takes less time."""
+    build.runtime()
+    monkeypatch.setattr(build, "RUNTIME_FLAGS", tuple("-O0" if f == "-O3" else f for f in build.RUNTIME_FLAGS))
+
+
 @pytest.mark.slow
+@pytest.mark.usefixtures("soon_compiled")
 def test_a_text_compiles_once_and_leaves_nothing_else_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(build.CACHE_VARIABLE, str(tmp_path))
     assert run_vector(VECTOR_ADD, A, A, A).ok
@@ -153,6 +161,7 @@ def test_a_file_of_the_cache_that_was_cut_off_is_made_again(file: str, size: int
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("soon_compiled")
 def test_a_simulator_that_was_cut_off_is_made_again(own_cache: Path) -> None:
     (cut,) = own_cache.glob("simulator-*/simulator")
     os.truncate(cut, 4096)

@@ -67,7 +67,7 @@ def test_the_examples_are_those_with_tiles_and_some_more() -> None:
     assert {p.stem for p in EXAMPLES.glob("*.tile")} - set(BEGINNER) == {"flash_attention_rows", "online_softmax"}
 
 
-@pytest.mark.slow(but=2)
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [n for n in BEGINNER if n not in ALSO | LENGTHY])
 def test_an_expression_is_no_slower_than_tiles_and_loops(name: str) -> None:
     assert beginner(name).cost.microseconds <= NO_SLOWER * developer(name, large=False)
@@ -85,7 +85,7 @@ def test_nor_is_it_on_large_tensors(name: str) -> None:
     assert beginner(name, large=True).cost.microseconds <= NO_SLOWER * developer(name, large=True)
 
 
-@pytest.mark.slow(but=2)
+@pytest.mark.slow
 @pytest.mark.parametrize("name", BEGINNER)
 def test_an_example_computes_what_was_meant(name: str) -> None:
     compiled = beginner(name)

@@ -64,3 +64,11 @@ def test_a_guard_of_the_block_is_settled() -> None:
 def test_expressions_that_come_and_go_are_not_taken_for_one_another() -> None:
     settle = Settler((), {"i": 3})
     assert [settle(less(var("i"), n)) for n in range(200)] == [ONE if n > 3 else ZERO for n in range(200)]
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_block_that_is_not_there_may_divide_by_zero() -> None:
+    left = var("n") - var("block")
+    env = {"n": 2, "block": np.arange(4)}
+    assert values(div(const(6), left), env).tolist() == [3, 6, 0, -6]
+    assert values(mod(const(5), left), env).tolist() == [1, 0, 0, 0]

@@ -31,6 +31,8 @@ BOTH_DOWN = GEMM.replace("A: f16[M, K]", "A: f16[K, M]").replace("a: f16[BM, BK]
 BOTH_DOWN = BOTH_DOWN.replace("A[bx*BM, k*BK]", "A[k*BK, bx*BM]").replace("a @ b", "a.T @ b")
 TRANSPOSED = GEMM.replace("B: f16[K, N]", "B: f16[N, K]").replace("b: f16[BK, BN]", "b: f16[BN, BK]")
 TRANSPOSED = TRANSPOSED.replace("B[k*BK, by*BN]", "B[by*BN, k*BK]").replace("a @ b", "a @ b.T")
+BYTES = TRANSPOSED.replace("f16[", "i8[").replace("C: i8", "C: f16").replace("f32[BM, BN]", "i32[BM, BN]")
+BYTES = BYTES.replace("BK=64", "BK=128").replace("= c\n", "= f16(f32(c) * 0.0009765625)\n")
 
 
 def values(text: str = GEMM, **sizes: int) -> Values:
@@ -44,6 +46,7 @@ def test_the_operand_whose_tiles_move_down_may_be_copied():
 def test_tiles_that_move_along_their_rows_may_be_copied_where_no_tile_of_a_trip_is_larger():
     assert copyable(values(TRANSPOSED), 512) == ["B"]
     assert copyable(values(TRANSPOSED, BM=256), 512) == ["A"]
+    assert copyable(values(BYTES), 512) == ["B"]
 
 
 def test_several_operands_are_offered_together_and_each_alone():
@@ -57,8 +60,13 @@ def test_several_operands_are_offered_together_and_each_alone():
 
 @pytest.mark.parametrize(
     ("text", "sizes"),
-    [(GEMM, {"N": 320}), (GEMM, {"N": 1024, "BN": 512}), (GEMM.replace("f16", "f32"), {})],
-    ids=["columns that are no whole pieces", "long rows", "elements of 32 bits"],
+    [
+        (GEMM, {"N": 320}),
+        (GEMM, {"N": 1024, "BN": 512}),
+        (GEMM.replace("f16", "f32"), {}),
+        (BYTES, {"K": 384}),
+    ],
+    ids=["columns that are no whole pieces", "long rows", "elements of 32 bits", "bytes that are no whole pieces"],
 )
 def test_others_may_not(text, sizes):
     assert not copyable(values(text, **sizes), 512)
@@ -66,15 +74,16 @@ def test_others_may_not(text, sizes):
 
 @given(st.data())
 def test_an_element_lies_in_its_strip_under_those_of_the_rows_before(data):
-    rows, cols = 64 * 5, 128 * data.draw(st.integers(1, 4))
-    v = values(N=cols, K=rows)
+    text, wide = data.draw(st.sampled_from([(GEMM, 16), (GEMM.replace("f16", "i8").replace("f32", "i32"), 32)]))
+    rows, cols = 64 * 5, 256 * data.draw(st.integers(1, 2))
+    v = values(text, N=cols, K=rows)
     tensor = next(t for t in v.tensors if t.name == "B")
-    row, col = data.draw(st.integers(0, 3)), 16 * data.draw(st.integers(0, 7))
+    row, col = data.draw(st.integers(0, 3)), wide * data.draw(st.integers(0, 128 // wide - 1))
     offset = var("k") * (64 * cols) + (var(BLOCK) // 288) * 128 + const(row * cols + col)
     at = place(v, tensor, offset)
     env = {"k": data.draw(st.integers(0, 4)), BLOCK: data.draw(st.integers(0, v.blocks - 1))}
     r, c = divmod(evaluate(offset, env), cols)
-    assert at is not None and evaluate(at, env) == c // 16 * (rows * 16) + r * 16
+    assert at is not None and evaluate(at, env) == c // wide * (rows * wide) + r * wide
 
 
 def test_an_offset_whose_columns_may_run_over_has_no_place():

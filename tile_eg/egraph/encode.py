@@ -263,6 +263,11 @@ class Encoder:
     def _piece(self, t: Term) -> str:
         return f"(Piece {self.expr(t.args[0])} {t.rows} {t.cols} {self.term(t.args[1])})"
 
+    def _panel(self, t: Term) -> str:
+        row, x = t.args
+        assert t.vrows is not None
+        return f"(Panel {self.expr(row)} {t.rows} {self.expr(t.vrows)} {self.term(x)})"
+
     def _put(self, t: Term) -> str:
         return f"(Put {self.expr(t.args[0])} {self.term(t.args[1])} {self.term(t.args[2])})"
 

@@ -137,6 +137,9 @@ class Numbers:
     def _piece(self, offset: ix.Expr, rows: int, cols: int, x: Class) -> Array:
         return ar.piece(self.of(x), self.at(offset), (rows, cols))
 
+    def _panel(self, row: ix.Expr, rows: int, valid: ix.Expr, x: Class) -> Array:
+        return ar.panel(self.of(x), self.at(row), rows)
+
     def _put(self, offset: ix.Expr, x: Class, y: Class) -> Array:
         return ar.put(self.of(x), self.inner(y), self.at(offset))
 

@@ -1,4 +1,4 @@
-"""A copy of a matrix in strips of 16 columns, made by the vector cores: what the cube core then loads are runs of bytes.
+"""A copy of a matrix in strips of 32 bytes, made by the vector cores: what the cube core then loads are runs of bytes.
 
 Rows that are short, as those of a tile of B are, cost ND2NZ a start each; a strip lies in GM as it does in L1.
 """
@@ -11,7 +11,7 @@ from tile_eg.chips import Chip
 from tile_eg.emit.sync import synchronise
 from tile_eg.ir.index import BLOCK, SUB, Expr, const, maximum, minimum, var
 from tile_eg.ir.kernel import Tensor
-from tile_eg.ir.machine import STRIP
+from tile_eg.ir.machine import strip
 from tile_eg.ir.program import Buffer, Gm, Instr, Let, Node, Program, Tasks, Tile
 from tile_eg.ir.program.tasks import tasks
 from tile_eg.ir.values import Values
@@ -19,15 +19,15 @@ from tile_eg.ops.types import Level
 from tile_eg.timeline.engine import run
 from tile_eg.transforms.packed_operand import strides
 
-ROWS, WIDTH, LEAST = 64, 256, 128
-"""Rows and columns that a vector core takes at a time, twice in UB and twice as strips; 128 columns where the matrix needs it."""
+ROWS, WIDE, LEAST = 64, 16, 8
+"""Rows and strips that a vector core takes at a time, twice in UB and twice as strips; 8 of these where the matrix needs it."""
 NAMES = {"task": "piece", "tile": "window"}
 
 
 def copy_in_strips(source: Tensor, target: Tensor, blocks: int, chip: Chip) -> Program:
     """The program of `blocks` pairs of vector cores that fills `target` (strips, rows * 16) from `source` (rows, columns)."""
     rows, cols = source.shape
-    width = WIDTH if cols % WIDTH == 0 else LEAST
+    width = strip(source.dtype) * (WIDE if cols % (WIDE * strip(source.dtype)) == 0 else LEAST)
     total = -(-rows // (2 * ROWS)) * (cols // width)
     window = Let(NAMES["tile"], var(NAMES["task"]) * blocks + var(BLOCK), total - 1)
     across = cols // width
@@ -60,18 +60,18 @@ def tiles_beside(program: Program, values: Values, chip: Chip) -> list[int]:
 def _buffers(source: Tensor, width: int) -> tuple[Buffer, ...]:
     size = ROWS * width * source.dtype.bytes
     wide = Buffer("rows", Level.UB, source.dtype, ROWS, width, width, "nd", 2, (0, size), True)
-    long = ROWS * STRIP
-    return wide, Buffer("strips", Level.UB, source.dtype, width // STRIP, long, long, "nd", 2, (2 * size, 3 * size), True)
+    count, long = width // strip(source.dtype), ROWS * strip(source.dtype)
+    return wide, Buffer("strips", Level.UB, source.dtype, count, long, long, "nd", 2, (2 * size, 3 * size), True)
 
 
 def _piece(source: Tensor, target: Tensor, row: Expr, col: Expr, width: int) -> tuple[Node, ...]:
-    rows, cols = source.shape
+    (rows, cols), one = source.shape, strip(source.dtype)
     valid = const(ROWS) if rows % (2 * ROWS) == 0 else maximum(0, minimum(ROWS, rows - row))
     slot = var(NAMES["task"]) % 2
     wide, long = Tile("rows", slot), Tile("strips", slot)
-    to = Gm(target.name, col * rows + row * STRIP, rows * STRIP)
+    to = Gm(target.name, col * rows + row * one, rows * one)
     return (
         Instr("gm_to_ub", wide, (Gm(source.name, row * cols + col, cols),), valid, const(width)),
         Instr("vstrips", long, (wide,), valid, const(width), form="rows"),
-        Instr("ub_to_gm", to, (long,), const(width // STRIP), valid * STRIP),
+        Instr("ub_to_gm", to, (long,), const(width // one), valid * one),
     )

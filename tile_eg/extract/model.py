@@ -261,7 +261,7 @@ class Model:
         held = []
         for q in self.graph.classes[n.children[0]]:
             on = self.chosen[q.index]
-            if n.op == "Keep" and q.op in ("Keep", "PArg", "Part"):
+            if n.op == "Keep" and q.op in ("Keep", "PArg", "Part", "PanelOf"):
                 held.append(on)
             elif n.op == "State" and q.op == "Give":
                 outer = [x for x in self.graph.classes[q.children[0]] if x.op == "PArg"]

@@ -102,7 +102,8 @@ class Schedule:
     `once` is the same for all tiles: a block makes it before its first one, and nothing else has the place of what tiles read.
     A product in `parts` has a `second` phase, which begins when all cores have met; `grid` is then that of its parts. Of `tiles`
     (the first in their order, and how many) alone is done what a phase of a launch does that shares the tiles with another one.
-    Where no schedule has flags enough, one that is `yielding` gives up slots that its author asked for. `refill` is the chip's.
+    Where no schedule has flags enough, one that is `yielding` gives up slots that its author asked for. Where it is
+    `shuffled`, each core begins its sums over depth at another trip. `refill` is the chip's.
     """
 
     graph: Graph
@@ -121,6 +122,7 @@ class Schedule:
     second: Schedule | None = None
     tiles: tuple[int, int] | None = None
     yielding: bool = False
+    shuffled: bool = False
     refill: Sequence[int] = (0,)
 
     @property

@@ -135,6 +135,11 @@ def piece(x: Array, offset: int, shape: tuple[int, int]) -> Array:
     return x[row : row + shape[0], col : col + shape[1]].copy()
 
 
+def panel(x: Array, row: int, rows: int) -> Array:
+    """So many rows of a tile from a row on."""
+    return x[row : row + rows].copy()
+
+
 def put(x: Array, y: Array, offset: int) -> Array:
     """A tile with another one in the window that begins at an element."""
     out, (row, col) = x.copy(), divmod(offset, x.shape[1])

@@ -213,6 +213,10 @@ class BoundedRun(Run):
         at, x = self.at(t.args[0]), self.term(t.args[1])
         return _each(lambda part: ar.piece(part, at, (t.rows, t.cols)), x)
 
+    def _panel(self, t: Term) -> Any:
+        at, x = self.at(t.args[0]), self.term(t.args[1])
+        return _each(lambda part: ar.panel(part, at, t.rows), x)
+
     def _put(self, t: Term) -> Any:
         at, x, y = self.at(t.args[0]), self.term(t.args[1]), self.inner(t.args[2])
         parts = (ar.put(a, b, at) for a, b in zip(spread(x), spread(y), strict=True))

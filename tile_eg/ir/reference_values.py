@@ -180,6 +180,9 @@ class Run:
     def _piece(self, t: Term) -> Array:
         return ar.piece(self.term(t.args[1]), self.at(t.args[0]), (t.rows, t.cols))
 
+    def _panel(self, t: Term) -> Array:
+        return ar.panel(self.term(t.args[1]), self.at(t.args[0]), t.rows)
+
     def _put(self, t: Term) -> Array:
         return ar.put(self.term(t.args[1]), self.inner(t.args[2]), self.at(t.args[0]))
 

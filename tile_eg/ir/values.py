@@ -42,6 +42,7 @@ class Term:
       bytes    x                       the two bytes of each i16, the lower one first, as `dtype`: twice as many columns
       whole    op, i (int), j (int), x, ...   an operation on whole tiles, with two numbers (ops/whole_tiles.py); all valid
       piece    offset (Expr), x        rows x cols of x from an element on, counted in x's rows one behind the other; all valid
+      panel    row (Expr), x           rows of x from a row on
       put      offset (Expr), x, y     x with the valid elements of y in the window that begins at this element
       choose   op, a, b, x, y          x where a op b holds (lt le gt ge eq ne), else y; equal shapes, a and b of one dtype
       choose_bits bits, x, y           x where the bit of an element is 1, else y; a row of bytes has eight elements a byte
@@ -102,7 +103,7 @@ class Values:
     `parents[l]` is the loop around loop l (0: the block itself); loop ids start at 1; `variables[l]` is the name that loop l's
     variable has in index expressions; the block index is `ir.index.BLOCK`, made of grid indices with the
     extents `grid`, the first one fastest. The tensors `shared` are no arguments: one phase of a launch writes them, and another
-    one, behind a meeting of all cores, reads them. `strips` names those that hold a tensor in strips of 16 columns, by
+    one, behind a meeting of all cores, reads them. `strips` names those that hold a tensor in strips of 32 bytes, by
     the tensor's name. `counts[l]` is how many trips loop l has where the block decides it, an index expression of the block's
     index: `trips[l]` is then the most of any block, and `fewest[l]` the least. `spans` and `buffers` (buffer name, scope) tell
     where a term comes from; `places` are what the author says of his buffers, by name; of a tensor: where from it is stored. Of a

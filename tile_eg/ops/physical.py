@@ -67,7 +67,7 @@ class Move(Term):
 
     `operand` is the place of what it moves among its classes. In a loop the place that it fills (`staged`), or the one in UB that
     it empties (`empties`), has as many buffers as is decided: the last of its classes.
-    `strips`: the source holds strips of 16 columns. `several_trips`: it brings the tiles of as many trips as its first argument.
+    `strips`: the source holds strips of 32 bytes. `several_trips`: it brings the tiles of as many trips as its first argument.
     """
 
     instruction: str = ""
@@ -212,7 +212,9 @@ TERMS: dict[str, Term] = {
         Vector("VCopy", kind="copy", instruction=always("vcopy"), form=always("flat"), decision=True, word="a copy"),
         Alias("Give", word="taken over"),
         Alias("Keep", decision=True, word="resident"),
+        Alias("PanelOf", word="rows of another tile"),
         Alias("Part", decision=True, word="a part of another tile"),
+        Alias("Bits", word="read as another type"),
         Alias("NextIn", word="made in place"),
         Vector(
             "NextCp", kind="copy", instruction=always("vcopy"), form=always("flat"), decision=True, word="copied at the back edge"

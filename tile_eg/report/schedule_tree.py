@@ -36,7 +36,7 @@ def _phases(schedule: Schedule) -> list[Branch]:
         return [*_roots(schedule), Branch("the first parts are stored; all cores meet; the others are added", rules)]
     meeting = Branch("all cores meet", rules)
     copied = [(tensor, name) for tensor, name, _ in strides(schedule.second.graph.values)]
-    beside = [Branch(f"beside it {name} = {tensor}, in strips of 16 columns") for tensor, name in copied]
+    beside = [Branch(f"beside it {name} = {tensor}, in strips of 32 bytes") for tensor, name in copied]
     return [*_roots(schedule), *beside, meeting, *_roots(schedule.second)]
 
 
@@ -52,6 +52,10 @@ def _roots(schedule: Schedule) -> list[Branch]:
 
 
 def _blocks(schedule: Schedule) -> str:
+    return f"{_tiles(schedule)}; sums from another trip on in each" if schedule.shuffled else _tiles(schedule)
+
+
+def _tiles(schedule: Schedule) -> str:
     tiles = schedule.graph.values.blocks
     if schedule.grid is not None and schedule.persistent:
         which = f"{schedule.tiles[0]} to {sum(schedule.tiles) - 1} of {tiles}" if schedule.tiles else str(tiles)

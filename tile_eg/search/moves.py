@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-FIRST, REFINING, SEARCHING = range(3)
-"""When a move is made: as soon as there is a schedule; behind those, on the best of them; last what needs a search of its own."""
+FIRST, REFINING, SEARCHING, FINISHING = range(4)
+"""When a move is made: as soon as there is a schedule; behind those, on the best of them; then what needs a search of its own; at
+the end what is done to the best of all."""
 ON_GRIDS = ("persistent", "bands-across", "bands-down")
 
 
@@ -47,10 +48,14 @@ MOVES = {
              "the tiles of a persistent grid in another order", ON_GRIDS),
         Move("row-panels", "equal", SEARCHING, (0, 2, 16),
              "a store of a tile = a loop of the stores of its row panels"),
+        Move("epilogue-panels", "equal", SEARCHING, (0, 2, 16),
+             "a store of what follows a product = a loop of the stores of its row panels, behind the product"),
         Move("column-tiles", "equal", SEARCHING, (0, 2, 16),
              "a store of rows = a loop of the stores of their column tiles; a maximum = the fold of the tiles' maxima"),
         Move("column-tiles-of-sums", "rounding", SEARCHING, (0, 2, 16),
              "a sum along rows = the fold of their column tiles' sums; beside a maximum, each rescaled by it"),
+        Move("last-trip", "equal", SEARCHING, (0, 1, 1),
+             "a loop of whole tiles and a short last one = the loop of the whole ones, and the last one behind it"),
         Move("deeper-trips", "equal", SEARCHING, (0, 3, 3),
              "a sum over trips whose number sizes decide = the sum over groups of them, each one trip that is as deep"),
         Move("split-k", "rounding", SEARCHING, (0, 2, 16),
@@ -58,7 +63,7 @@ MOVES = {
         Move("split-k-atomic", "rounding", SEARCHING, (0, 1, 16),
              "a sum over depth = the sum of its parts' sums, added where they are stored", ("split-depth-added",), True),
         Move("packed-operand", "equal", SEARCHING, (0, 1, 1),
-             "an operand = its copy in strips of 16 columns, made while the first tiles are computed", ("operand-in-strips",)),
+             "an operand = its copy in strips of 32 bytes, made while the first tiles are computed", ("operand-in-strips",)),
         Move("open-sizes", "equal", SEARCHING, (1, 7, 15),
              "block sizes that the author left open = numbers at which the kernel can be built"),
         Move("at-the-margin", "equal", SEARCHING, (0, 1, 2),
@@ -67,6 +72,8 @@ MOVES = {
              "further schedules of the e-graph, the cheapest first"),
         Move("other-decision", "equal", SEARCHING, (0, 0, 2),
              "the best schedule = the same with one decision taken otherwise"),
+        Move("shuffle-k", "rounding", FINISHING, (0, 1, 1),
+             "a sum over depth = the sum of the same products from another one on in each core, so that they read other lines"),
     )
 }  # fmt: skip
 IN_ANY_ORDER = frozenset(name for m in MOVES.values() if m.any_order for name in (m.name, *m.rules))

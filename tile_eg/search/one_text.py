@@ -25,7 +25,7 @@ from tile_eg.emit.any_size_host import Picked, Range, exactly, multiples_of
 from tile_eg.errors import PlanError, TileError, TileWarning
 from tile_eg.ir.kernel import Kernel
 from tile_eg.ir.open_kernel import NoBlocks, OpenKernel
-from tile_eg.ir.sharing import sharing
+from tile_eg.ir.sharing import once, sharing
 from tile_eg.ir.values import Values
 from tile_eg.search import deeper_trips, persistent, smaller_tiles
 from tile_eg.search.alike import ANY_NUMBER, Build, values_of_any_size, which_are_open
@@ -47,6 +47,7 @@ USUAL = (4096, 1024, 256, 64)
 """The size at which a kernel is priced where its author names none: the first at which its tensors together fit 1 GiB."""
 ROOM = 1 << 30
 ABOUT = 1.1
+"""How many times as long as the fastest one a persistent kernel may take to be taken for all grids."""
 CLEARLY = 0.97
 """A further schedule is kept where it takes no more than this part of the time of those that are there."""
 Points = Mapping[str, Sequence[int]]
@@ -132,7 +133,8 @@ class OneText:
             return NoText(reasons or "it has no sizes that a call tells")
         build = lambda sizes: self.build({**fixed, **sizes})  # noqa: E731
         try:
-            return self._priced(build, names)
+            with sharing():
+                return self._priced(build, names)
         except NotAlike as why:
             return NoText(why)
         except (TileError, PlanError) as fault:
@@ -288,8 +290,9 @@ def _with_block_sizes(build: Build, sizes: Mapping[str, int], chip: Chip, option
     if not isinstance(kernel, OpenKernel):
         yield build
         return
+    tried = lambda: compiled(kernel, chip, options, roles(options.cost_model, chip).rank).trials  # noqa: E731
     with rare_collections(), sharing():
-        trials = compiled(kernel, chip, options, roles(options.cost_model, chip).rank).trials
+        trials = once("block sizes", (build, tuple(sorted(sizes.items())), chip.name, options), tried)
     for trial in trials:
         if trial.predicted is not None:
             yield partial(_at_block_sizes, build, trial.sizes)

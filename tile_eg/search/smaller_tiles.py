@@ -1,4 +1,5 @@
-"""Row panels and column tiles: a kernel whose tiles do not fit, or fill UB so that nothing is loaded beside the work."""
+"""Row panels, of all or of what follows a product, and column tiles: a kernel whose tiles do not fit, or fill UB so that nothing
+is loaded beside the work."""
 
 from __future__ import annotations
 
@@ -13,12 +14,14 @@ from tile_eg.search.moves import MOVES, WITHOUT_ROOM
 from tile_eg.search.queue import Made, Offer
 from tile_eg.sizing.estimate import Estimate, estimate
 from tile_eg.transforms.column_tiles import NARROWEST, in_columns, sums_in_columns
+from tile_eg.transforms.epilogue_panels import epilogue_in_panels
 from tile_eg.transforms.row_panels import in_panels
 
 SURE = 0.9
-"""The least part of its estimate that a form may take, as a part of what the kernel takes of its own."""
+"""The least part of its estimate that a form may take, as a part of what the kernel takes of its own (assumed)."""
 PANELS = (2, 4, 8, 16, 32, 64)
 WIDEST = 16384  # columns beyond which no tile fits
+ROOMY = 2  # times what an epilogue needs of UB: as much again for what is loaded and stored meanwhile
 FEW = 4  # equal parts below which unequal ones are tried as well
 
 
@@ -64,11 +67,24 @@ def in_smaller_tiles(form: Form) -> list[Smaller]:
         ways += _columns(form.values)
     found = [Smaller(move, n, v, estimate(v, chip)) for move, n, v in ways if move in allowed and v is not None]
     fitting = [f for f in found if f.estimate.excess(chip) <= 1]
+    if "epilogue-panels" in allowed:
+        fitting += _of_the_epilogue(form)
     return sorted(fitting, key=lambda f: f.estimate.cycles)
 
 
 def _panels(values: Values) -> Iterator[tuple[str, int, Values | None]]:
     return (("row-panels", n, in_panels(values, n)) for n in PANELS)
+
+
+def _of_the_epilogue(form: Form) -> list[Smaller]:
+    """The fewest panels that leave UB room to load and store meanwhile, and twice as many: more of them only take longer."""
+    chip, found = form.setting.chip, list[Smaller]()
+    for n in PANELS:
+        values = epilogue_in_panels(form.values, n)
+        if values is not None and (one := estimate(values, chip)).excess(chip) <= 1:
+            found.append(Smaller("epilogue-panels", n, values, one))
+    roomy = [f for f in found if ROOMY * f.estimate.bytes[Level.UB] <= chip.level_bytes(Level.UB)]
+    return roomy[:2] or found[-1:]
 
 
 def _columns(values: Values) -> Iterator[tuple[str, int, Values | None]]:

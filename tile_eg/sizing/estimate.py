@@ -232,6 +232,11 @@ class _Estimator:
         ):
             self._add(region, self._move("fixpipe", t, rows, cols, 0))
             self._add(region, self._move("gm_to_ub", t, *self._half(t), 0))
+        panels = [u for u in readers if u.op == "panel"]
+        for u in panels:
+            self._add(self.a.region(u), self._move("gm_to_ub", u, *self._half(u), 0))
+        if panels:
+            self._add(region, self._move("fixpipe", t, rows, cols, 0))
         if t not in self.a.cube and t.op in COMPUTED and any(u.op == "matmul" for u in self.a.users[t]):
             self._add(region, self._move("gm_to_l1", t, rows, cols, 0))
             self._add(region, self._move("ub_to_gm", t, *self._half(t), 0))
@@ -308,7 +313,8 @@ class _Estimator:
         ends: dict[int, int] = defaultdict(int)
         for i, t in enumerate(order):
             size, done = -(-_packed(t) // self.shares), ends.pop(i, 0)
-            if t in stored or (t.op == "load" and (self.a.region(t) or (twice and BLOCK in variables(t.args[1])))):
+            loaded = t.op == "load" and (self.a.region(t) or (twice and BLOCK in variables(t.args[1])))
+            if t in stored or t.op == "panel" or loaded:
                 rings, size = rings + (2 if t in stored else self._slots(t)) * size, 0
             live += size - (done if t.op in IN_PLACE else 0)
             peak = max(peak, live)
@@ -324,6 +330,8 @@ class _Estimator:
     def _in_ub(self, t: Term) -> bool:
         if t in self.a.cube or t.op in VERSIONS or not t.rows or t.op in ("bcast", "fill", "proj"):
             return False
+        if t.op == "panel":
+            return True
         if t.op == "load":
             return any(u.op != "matmul" for u in self.a.users[t])
         return t.op == "arg" or (t.op in COMPUTED and not self._on_the_way_out(t))

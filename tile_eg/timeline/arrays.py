@@ -11,7 +11,10 @@ from tile_eg.ir.index import Expr, some_value
 
 
 def values(e: Expr, env: Mapping[str, Any]) -> Any:
-    """`ir.index.evaluate` where variables may stand for arrays, which have to fit one another as in NumPy."""
+    """`ir.index.evaluate` where variables may stand for arrays, which have to fit one another as in NumPy.
+
+    A quotient by 0 is 0: among all blocks and trips are some that the program never comes to.
+    """
     if e.op == "const":
         return e.args[0]
     if e.op == "var":
@@ -26,7 +29,16 @@ def values(e: Expr, env: Mapping[str, Any]) -> Any:
     return _ARRAYS[e.op](a, b)
 
 
+def _by_zero_too(divide: Any) -> Any:
+    def quotient(a: Any, b: Any) -> Any:
+        with np.errstate(divide="ignore"):
+            return divide(a, b)
+
+    return quotient
+
+
 _ARRAYS: dict[str, Any] = {
-    "mul": lambda a, b: a * b, "div": lambda a, b: a // b, "mod": lambda a, b: a % b, "min": np.minimum, "max": np.maximum,
+    "mul": lambda a, b: a * b, "div": _by_zero_too(np.floor_divide), "mod": _by_zero_too(np.remainder),
+    "min": np.minimum, "max": np.maximum,
     "lt": lambda a, b: np.less(a, b).astype(int), "and": lambda a, b: np.logical_and(a, b).astype(int),
 }  # fmt: skip

@@ -1,4 +1,4 @@
-"""Operands of products that may be copied into strips of 16 columns: which ones, and where an element of them lies in the copy.
+"""Operands of products that may be copied into strips of 32 bytes: which ones, and where an element of them lies in the copy.
 
 The choice is a rule (`operand-in-strips`, `rules/60_grid.egg`), and so are the loads (`gm-l1-strips`); index arithmetic is
 Python's.
@@ -12,17 +12,17 @@ from dataclasses import replace
 from tile_eg.ir.index import BLOCK, EACH, ONE, ZERO, Expr, Interval, bounds, terms_of, variables
 from tile_eg.ir.index_elements import elements_in
 from tile_eg.ir.kernel import Tensor
-from tile_eg.ir.machine import STRIP
+from tile_eg.ir.machine import strip
 from tile_eg.ir.program.tasks import free_names
 from tile_eg.ir.values import Term, Values, reachable
 from tile_eg.transforms.k_tiling import loops_of_products
 
-PIECE = 128  # columns that the copy takes at a time
+PIECE = 8  # strips that the copy takes at a time
 SEPARATOR = " and "
 
 
 def copyable(values: Values, long: int) -> list[str]:
-    """Matrices of 16-bit elements that are only read, by tiles of short rows that move in loops of products.
+    """Matrices of elements of 16 and 8 bits that are only read, by tiles of short rows that move in loops of products.
 
     Rows of up to two bursts are short, where `long` bytes are one: ND2NZ takes a start for each. Tiles that move along their rows
     may as well be loaded for several trips at a time, so that of these only the largest of a trip is worth a copy.
@@ -32,9 +32,9 @@ def copyable(values: Values, long: int) -> list[str]:
         if t.op == "load" and t.args[0].op == "given":
             loads.setdefault(t.args[0].args[0].name, []).append(t)
     inner = {values.variables[loop] for loop in loops_of_products(values)}
-    read = [t for t in values.tensors if t.name in loads and not t.output and len(t.shape) == 2 and t.dtype.bytes == 2]
+    read = [t for t in values.tensors if t.name in loads and not t.output and len(t.shape) == 2 and t.dtype.bytes <= 2]
     largest = max((x.rows * x.cols for xs in loads.values() for x in xs if _steps(x, inner)), default=0)
-    whole = (t for t in read if t.shape[1] % PIECE == 0)
+    whole = (t for t in read if t.shape[1] % (PIECE * strip(t.dtype)) == 0)
     return [t.name for t in whole if all(_worth_it(values, t, x, _steps(x, inner), long, largest) for x in loads[t.name])]
 
 
@@ -47,7 +47,7 @@ def _worth_it(values: Values, tensor: Tensor, load: Term, steps: list[int], long
     """Whether the tiles of a load have short rows, move by whole rows or strips, and have a place in the copy."""
     short = load.rows > 1 and load.cols * tensor.dtype.bytes < 2 * long and load.args[2] == tensor.shape[1]
     down = any(c % tensor.shape[1] == 0 for c in steps)
-    across = load.rows * load.cols == largest and any(c % STRIP == 0 for c in steps)
+    across = load.rows * load.cols == largest and any(c % strip(tensor.dtype) == 0 for c in steps)
     return short and (down or across) and place(values, tensor, load.args[1]) is not None
 
 
@@ -62,7 +62,8 @@ def with_all_strips(values: Values, tensors: Sequence[str]) -> Values:
         source = next(t for t in values.tensors if t.name == tensor)
         name = free_names((f"{tensor}_strips",), {t.name for t in values.in_gm})[f"{tensor}_strips"]
         rows, cols = source.shape
-        strips = Tensor(name, source.dtype, (cols // STRIP, rows * STRIP), True)
+        wide = strip(source.dtype)
+        strips = Tensor(name, source.dtype, (cols // wide, rows * wide), True)
         values = replace(values, shared=(*values.shared, strips), strips=values.strips | {tensor: name})
     return values
 
@@ -83,14 +84,14 @@ def place(values: Values, tensor: Tensor, offset: Expr) -> Expr | None:
     """Where the element at an offset of a matrix lies in its strips; None where row and column cannot be told apart."""
     if elements_in(offset) or EACH in variables(offset):
         return None
-    rows, cols = tensor.shape
+    (rows, cols), wide = tensor.shape, strip(tensor.dtype)
     row, col, at = ZERO, ZERO, ZERO
     for e, n in terms_of(offset).items():
         down, across = divmod(n, cols)
-        if across % STRIP or (across and e != ONE and not 0 < n < cols):
+        if across % wide or (across and e != ONE and not 0 < n < cols):
             return None
         row, col = row + e * down, col + e * across
-        at = at + e * (down * STRIP + across * rows)
+        at = at + e * (down * wide + across * rows)
     low, high = bounds(col, _ranges(values))
     return at if low >= 0 and high < cols else None
 

@@ -10,15 +10,14 @@ from dataclasses import replace
 from typing import Any
 
 from tile_eg.ir.index import BLOCK, EACH, Expr, const, maximum, minimum, var, variables
+from tile_eg.ir.machine import FRACTAL
 from tile_eg.ir.program.tasks import free_names
 from tile_eg.ir.values import VERSIONS, WRITES, Builder, Term, Values, first_version, reachable
 from tile_eg.transforms.rewriter import over_blocks
 
 ROWS, COLS, NONE = "rows", "cols", "none"
 VARIABLE = "panel"
-FRACTAL = 16
 ALONE = 1  # rows of what vector cores do
-PANELS = (2, 4, 8, 16)
 
 
 class CannotSplit(Exception):
@@ -27,12 +26,12 @@ class CannotSplit(Exception):
 
 def in_panels(values: Values, panels: int) -> Values | None:
     """The same kernel with the rows of its largest stored tile in `panels` passes; None where its rows cannot be told apart."""
-    rows = max((t.args[3].rows for t in _stores(values)), default=1)
+    rows = max((t.args[3].rows for t in stores(values)), default=1)
     unit = FRACTAL if any(t.op == "matmul" for t in reachable(values)) else ALONE
     if panels < 2 or rows % (panels * unit):
         return None
     try:
-        return _Splitter(values, rows, panels).values_in_panels()
+        return Splitter(values, rows, panels).values_in_panels()
     except CannotSplit:
         return None
 
@@ -42,16 +41,17 @@ def in_blocks(values: Values, panels: int) -> Values | None:
 
     None where its rows cannot be told apart.
     """
-    rows = max((t.args[3].rows for t in _stores(values)), default=1)
+    rows = max((t.args[3].rows for t in stores(values)), default=1)
     if panels < 2 or rows % panels:
         return None
     try:
-        return _Splitter(over_blocks(values, panels), rows, panels, var(BLOCK) // values.blocks).outputs_in_panels()
+        return Splitter(over_blocks(values, panels), rows, panels, var(BLOCK) // values.blocks).outputs_in_panels()
     except CannotSplit:
         return None
 
 
-def _stores(values: Values) -> list[Term]:
+def stores(values: Values) -> list[Term]:
+    """The terms that write to tensors."""
     out, seen, stack = [], set(), list(values.outputs)
     while stack:
         t = stack.pop()
@@ -69,8 +69,11 @@ def _terms(args: tuple) -> list[Any]:
     return [x for a in args for x in (_terms(a) if isinstance(a, tuple) else [a])]
 
 
-class _Splitter:
-    """Rebuilds a kernel's terms for one panel. A term is asked for along an axis: the one of its own that the panels cut."""
+class Splitter:
+    """Rebuilds a kernel's terms for one panel. A term is asked for along an axis: the one of its own that the panels cut.
+
+    The loops `outside` stay before the one over panels.
+    """
 
     def __init__(self, values: Values, rows: int, panels: int, panel: Expr | None = None) -> None:
         """`panel` says which one a block has; None: a loop goes through all of them."""
@@ -80,6 +83,7 @@ class _Splitter:
         self.axes: dict[tuple[int, int], str] = {}
         self.unknown: set[tuple[int, int]] = set()
         self.done: dict[tuple[Term, str], Term] = {}
+        self.outside: set[int] = set()
         self.outputs = [t.args[0] for t in (first_version(o) for o in values.outputs)]
         self.variable = free_names((VARIABLE,), values.variables.values())[VARIABLE]
         self.start = (panel or var(self.variable)) * self.height
@@ -106,7 +110,7 @@ class _Splitter:
         given = [first_version(o) for o in v.outputs]
         loop = self.builder.make("loop", self.loop, self.panels, tuple(zip(given, after, strict=True)), 0)
         outputs = tuple(self.builder.make("tproj", loop, k) for k in range(len(after)))
-        parents = {inner: around or self.loop for inner, around in v.parents.items()} | {self.loop: 0}
+        parents = {x: around or (0 if x in self.outside else self.loop) for x, around in v.parents.items()} | {self.loop: 0}
         trips, variables = v.trips | {self.loop: self.panels}, v.variables | {self.loop: self.variable}
         return self._told(outputs=outputs, parents=parents, trips=trips, variables=variables)
 

@@ -24,8 +24,8 @@ def _offset(share: int | None, offset: Expr, rows: int, cols: int, stride: int |
 
 def _window(share: int | None, tile: Tile, rows: int, cols: int) -> Tile:
     if share == 0:
-        return replace(tile, row=var(SUB) * (rows // 2))
-    return replace(tile, col=var(SUB) * (cols // 2)) if share == 1 else tile
+        return replace(tile, row=tile.row + var(SUB) * (rows // 2))
+    return replace(tile, col=tile.col + var(SUB) * (cols // 2)) if share == 1 else tile
 
 
 def moved(storages: Storages, step: Step, term: Move) -> Instr:
@@ -56,7 +56,7 @@ def _from_gm(storages: Storages, step: Step, term: Move) -> Instr:
 
 def _from_workspace(storages: Storages, step: Step, term: Move) -> Instr:
     where = storages.schedule.graph.demands[step.node.cls]
-    source = _window(where.share, storages.tile(step.srcs[0]), where.tile.rows, where.tile.cols)
+    source = _window(where.share, storages.source(step, 0), where.tile.rows, where.tile.cols)
     return Instr(term.instruction, storages.tile(step.dst), (source,), *storages.valid(step))
 
 
@@ -95,7 +95,7 @@ def _store(storages: Storages, step: Step, term: Move) -> Instr:
     stride = storages.stride(tensor, stride)
     target = Gm(tensor, _offset(where.share, offset, where.tile.rows, where.tile.cols, stride), stride)
     once = storages.only_once(where.share)
-    return Instr(term.instruction, target, (storages.tile(step.srcs[1]),), rows, cols, when=once, atomic=atomic)
+    return Instr(term.instruction, target, (storages.source(step, 1),), rows, cols, when=once, atomic=atomic)
 
 
 def _to_cube(storages: Storages, step: Step, term: Move) -> Instr:

@@ -151,8 +151,8 @@ class Formula:
 class Instr:
     """One instruction on one pipe; its operands are windows, `rows` x `cols` (x `depth`) is what is valid and processed.
 
-    gm_to_l1   dst nz tile <- rows x cols of src (Gm, or Tile in WS); ND to NZ on the way. Form strips: src holds strips of 16
-               columns, `stride` elements from one to the next
+    gm_to_l1   dst nz tile <- rows x cols of src (Gm, or Tile in WS); ND to NZ on the way. Form strips: src holds strips of 32
+               bytes a row, `stride` elements from one to the next
     l1_to_l0a  dst zz (rows=m, depth=k) <- src nz tile; attr transpose: src holds k x m
     l1_to_l0b  dst zn (depth=k, cols=n) <- src nz tile that holds k x n; attr transpose: src holds n x k
     mmad       dst nz (L0C window) (+)= srcs[0] @ srcs[1]; rows=m, cols=n, depth=k; `init`: 1 overwrites dst, 0 adds
@@ -174,7 +174,7 @@ class Instr:
     vbytes     dst (i8 or u8) <- src (i16): the two bytes of each element, the lower one first; rows and cols are those of dst
     vnibbles   dst (f16) <- src (i8): the two numbers of 4 bits of each byte, the lower one first; rows and cols are those of dst
     vpack      dst (u8) <- src: a bit for each element that is not 0, eight elements a byte; rows and cols are those of dst
-    vstrips    dst[j / 16, 16 * i + j % 16] = src[i, j], of 16-bit elements: strips of 16 columns one below the other
+    vstrips    dst[j / n, n * i + j % n] = src[i, j], of 16-bit (n = 16) or 8-bit (32) elements: strips one below the other
     vaxpy      dst += scalar * src;     vmuladd  dst += a * b
     vchoose_OP dst = x where a OP b, else y (srcs a, b, x, y);  vchooses_OP  a OP scalar + bound (srcs a, x, y);
     vmask_OP   dst = x where a OP scalar + bound, else `other` (srcs a, x);
@@ -191,7 +191,7 @@ class Instr:
     vrepeated_OP  dst <- srcs by the masks, repeats and strides in `steps` (`ops/repeats.py`); `mode`: what is written
     vpiece     dst <- the window of src that begins at its element `bound`
     vput       dst <- srcs[0] with srcs[1], rows x cols of it, in the window that begins at its element `bound`
-    vramp      dst[i, j] = bound + steps[0] * i + steps[1] * j, of i32, or of f32 and exact up to 2^24; or from `value` on
+    vramp      dst[i, j] = bound + steps[0] * i + steps[1] * j, of i32, of f32 up to 2^24, of f16 up to 2048; or from `value` on
 
     `form` of a vector instruction: flat (rows * pitch elements in one run; every operand has the same pitch and cols fills it, or
     rows is 1) or rows (mask and repeat over rows); of vrowR also blocks (`ir.machine.block_steps`), of vcolR halves
