@@ -9,6 +9,7 @@ from tile_eg.egraph import Graph, Node
 from tile_eg.extract.base import Extraction, Refused, decisions
 from tile_eg.extract.build_schedule import build_schedule
 from tile_eg.extract.makespan import makespan
+from tile_eg.extract.needs import read_too_late
 from tile_eg.extract.pricing import Price, Pricer
 
 FAR = 1 << 60
@@ -16,28 +17,34 @@ FAR = 1 << 60
 
 @dataclass(frozen=True)
 class Choice:
-    """Overrides of the additive choice by class, the nodes that follow, and their time."""
+    """Overrides of the additive choice by class, the nodes that follow, their time, and how many of them read a value `late`."""
 
     overrides: tuple[tuple[int, int], ...]
     nodes: tuple[Node, ...]
     cost: int
+    late: int = 0
 
 
 class Beam:
-    """Keeps the `width` best choices; a round changes one decision of each; ends when a round brings nothing better."""
+    """Keeps the `width` best choices; a round changes one decision of each; ends when a round brings nothing better.
+
+    All choices that it makes have as many nodes together as `work` says; behind so many `refusals` of them it gives up.
+    """
 
     name = "beam"
 
-    def __init__(self, width: int = 6, rounds: int = 12) -> None:
-        self.width, self.rounds = width, rounds
+    def __init__(self, width: int = 6, rounds: int = 12, work: int = 500_000, refusals: int = 80) -> None:
+        self.width, self.rounds, self.work, self.refusals = width, rounds, work, refusals
 
     def extract(self, graph: Graph, chip: Chip, pricer: Pricer, k: int = 3) -> Extraction:
-        search = _Search(graph, chip, [pricer.price(n) for n in graph.nodes])
+        search = _Search(graph, chip, [pricer.price(n) for n in graph.nodes], self.work)
         out = Extraction([], extractor=self.name)
         seen: set[frozenset[Node]] = set()
         for choice in search.run(self.width, self.rounds):
             key = decisions(choice.nodes)
-            if len(out.schedules) == k or key in seen:
+            if len(out.schedules) == k or len(out.refused) == self.refusals:
+                break
+            if key in seen or choice.late:
                 continue
             try:
                 schedule = build_schedule(graph, list(choice.nodes), search.prices, chip)
@@ -55,11 +62,12 @@ def additive(graph: Graph, chip: Chip, pricer: Pricer) -> Choice | None:
 
 
 class _Search:
-    def __init__(self, graph: Graph, chip: Chip, prices: list[Price]) -> None:
-        self.graph, self.chip, self.prices = graph, chip, prices
+    def __init__(self, graph: Graph, chip: Chip, prices: list[Price], work: int = 1) -> None:
+        self.graph, self.chip, self.prices, self.most = graph, chip, prices, 1 + work // len(graph.nodes)
         self.weight = [p.total * graph.total_trips(n.region) + 1 for n, p in zip(graph.nodes, prices, strict=True)]
         self.made: dict[tuple[tuple[int, int], ...], Choice | None] = {}
         self.children = [set(n.children) for n in graph.nodes]
+        self.late = [frozenset(together) for together in read_too_late(graph)]
         self.users: dict[int, set[int]] = {c: set() for c in graph.classes}
         for n in graph.nodes:
             for k in n.children:
@@ -74,7 +82,7 @@ class _Search:
             fresh = [c for b in beam for c in self._neighbours(b) if c.overrides not in met]
             met |= {c.overrides: c for c in fresh}
             best = sorted({*beam, *fresh}, key=_rank)[:width]
-            if best == beam:
+            if best == beam or len(self.made) >= self.most:
                 break
             beam = best
         return sorted(met.values(), key=_rank)
@@ -84,7 +92,7 @@ class _Search:
         fixed = dict(at.overrides)
         for n in at.nodes:
             for other in self.graph.classes[n.cls]:
-                if other is not n:
+                if other is not n and len(self.made) < self.most:
                     changed = self.choice(tuple(sorted({**fixed, n.cls: other.index}.items())))
                     out += [changed] if changed else []
         return out
@@ -94,7 +102,8 @@ class _Search:
         if overrides not in self.made:
             nodes = self._descend(self._cheapest(self._allowed(dict(overrides))))
             time = makespan(self.graph, self.chip, nodes, self.prices) if nodes else 0
-            self.made[overrides] = Choice(overrides, tuple(nodes), time) if nodes else None
+            late = sum(together.issubset(nodes) for together in self.late) if nodes else 0
+            self.made[overrides] = Choice(overrides, tuple(nodes), time, late) if nodes else None
         return self.made[overrides]
 
     def _allowed(self, fixed: dict[int, int]) -> dict[int, list[Node]]:
@@ -152,5 +161,5 @@ class _Search:
         return sorted(out.values(), key=lambda n: n.index)
 
 
-def _rank(c: Choice) -> tuple[int, int, tuple]:
-    return c.cost, len(c.nodes), c.overrides
+def _rank(c: Choice) -> tuple[int, int, int, tuple]:
+    return c.late, c.cost, len(c.nodes), c.overrides

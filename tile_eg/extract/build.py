@@ -11,7 +11,7 @@ from tile_eg.extract.base import Refused
 from tile_eg.extract.buffers import buffered, decided, depth_of
 from tile_eg.extract.flags import decide
 from tile_eg.extract.model import slot_bytes
-from tile_eg.extract.order import Dependences, order_regions
+from tile_eg.extract.order import Dependences, as_late, order_regions
 from tile_eg.extract.pricing import Price, bit_elements
 from tile_eg.extract.schedule import Item, LoopStep, Schedule, Step, Storage, StorageId, walk
 from tile_eg.extract.selection import Selection, trips_ahead
@@ -32,21 +32,27 @@ def step_price(chosen: Selection, prices: list[Price], node: Node) -> Price:
     return Price({"AIC.M": max(cut.cycles.values(), default=0)}, cut.works)
 
 
-def _fills(node: Node) -> bool:
+def is_fill(node: Node) -> bool:
     """Whether a node only puts a constant into a buffer."""
     return node.op == "ZeroL0C" or (node.op in VECTOR and VECTOR[node.op].kind == "fill")
 
 
 class Builder:
-    """Builds the schedule of one choice. Refused where it has no order or a cell would need two shapes."""
+    """Builds the schedule of one choice. Refused where it has no order or a cell would need two shapes.
 
-    def __init__(self, graph: Graph, nodes: list[Node], prices: list[Price]) -> None:
+    `late`: constants are made where they are read first, so that they take room no longer than that.
+    """
+
+    def __init__(self, graph: Graph, nodes: list[Node], prices: list[Price], late: bool = False) -> None:
         self.graph = graph
         self.chosen = Selection(graph, nodes)
         self.prices = prices
         self.price = {n.cls: step_price(self.chosen, prices, n) for n in self.chosen.instructions}
         self.needs = Dependences(self.chosen)
         self.orders = order_regions(self.chosen, self.needs, self.price)
+        if late:
+            fills = {n.cls for n in self.chosen.instructions if is_fill(n) and n.op not in OVERWRITES}
+            self.orders = {r: as_late(order, fills, self.needs.edges[r]) for r, order in self.orders.items()}
         self.lag: dict[int, int] = defaultdict(int)
         self.storages: dict[int, Storage] = {}
         self.ids: dict[object, int] = {}
@@ -111,7 +117,7 @@ class Builder:
         new.ahead, new.region = ahead, node.region
         new.span = self.graph.values.spans.get(place.tile.term) if place.tile.term else None
         old = self.storages.setdefault(sid, new)
-        if _fills(node):
+        if is_fill(node):
             self.begun |= {sid} if old is new else set()
         elif sid in self.begun:  # one constant may begin several buffers, and has the name of one of them
             old.name = new.name
@@ -134,7 +140,7 @@ class Builder:
             return self.targets[span.file, span.line]
         if node.op in SPREAD:
             return f"{self._source_name(node)}_blocks"
-        return "constant" if node.op in VECTOR and _fills(node) else self._source_name(node)
+        return "constant" if node.op in VECTOR and is_fill(node) else self._source_name(node)
 
     def _source_name(self, node: Node) -> str:
         """The name of the first value that a node reads, constants aside."""

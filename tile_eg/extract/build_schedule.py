@@ -8,7 +8,7 @@ from tile_eg.chips import Chip
 from tile_eg.egraph import Graph, Node
 from tile_eg.extract.base import Refused
 from tile_eg.extract.buffers import depth_of
-from tile_eg.extract.build import Builder
+from tile_eg.extract.build import Builder, is_fill
 from tile_eg.extract.constraints import check_constraints
 from tile_eg.extract.legality import check
 from tile_eg.extract.makespan import makespan
@@ -24,11 +24,22 @@ def build_schedule(graph: Graph, nodes: list[Node], prices: list[Price], chip: C
     """A choice in order, legal and with addresses. Refused where it has no order, clobbers a value or overflows a level.
 
     Where there is not room or flags for all its buffers, other decisions are taken on their depth, but not of those `asked` for.
+    Constants are made while V waits for its first operands; where there is no room for that, where they are read first.
     """
     if any(n.op.startswith(f"{FOREIGN}:") for n in nodes):
         return Schedule(graph, nodes, [], {})
     check_constraints(graph, nodes)
-    builder = Builder(graph, nodes, prices)
+    try:
+        return _ordered(graph, nodes, prices, chip, asked, late=False)
+    except Refused as refused:
+        if refused.kind != "capacity" or not any(is_fill(n) for n in nodes):
+            raise
+    return _ordered(graph, nodes, prices, chip, asked, late=True)
+
+
+def _ordered(graph: Graph, nodes: list[Node], prices: list[Price], chip: Chip, asked: Iterable[Node], late: bool) -> Schedule:
+    """A choice in order; `late`: its constants as late as can be."""
+    builder = Builder(graph, nodes, prices, late)
     schedule = builder.build()
     schedule.refill = chip.sync.refill
     check(schedule, builder.chosen)

@@ -4,37 +4,20 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 from tile_eg.chips import Chip
 from tile_eg.extract.banks import Banks, banks_of
 from tile_eg.extract.base import Overflow, Refused
 from tile_eg.extract.flags import fit_ids, missing, shrink
+from tile_eg.extract.packing import ANY_BANK, Life, least_bytes, packed, touch
 from tile_eg.extract.schedule import Item, LoopStep, Schedule, Step, Storage, StorageId
 from tile_eg.ir.program import AIV
 from tile_eg.ops.physical import STAGED, VECTOR
 from tile_eg.ops.types import Level
 
 ON_CHIP = (Level.L1, Level.L0C, Level.UB)
-ANY_BANK = Banks()
 DRAIN = 1.25  # cycles of V, for one of a store that it does not wait for: its start-up, its share of HBM (assumed)
-
-
-@dataclass
-class Life:
-    """First and last time of a storage on the line of issue (two ticks a step: it reads, then writes).
-
-    `gap` is the time in a loop between the last read of what came round and the write of what goes round; `at` is the loop and
-    the lag of all its accesses there. A storage whose whole life is in the gap, at the same loop and lag, may have the place.
-    `drained` is the time in the next tile of a persistent kernel by which what is stored last has left.
-    """
-
-    first: int
-    last: int
-    in_place_of: set[int] = field(default_factory=set)
-    gap: tuple[int, int] | None = None
-    at: tuple[tuple[int, ...], int] | None = None
-    drained: int = -1
 
 
 class _Line:
@@ -166,58 +149,6 @@ def _closer(schedule: Schedule, level: Level, late: set[StorageId]) -> list[froz
     return list(dict.fromkeys(ways))
 
 
-def _meet(a: Life, b: Life) -> bool:
-    if b.first <= a.drained or a.first <= b.drained:
-        return True
-    return a.first <= b.last and b.first <= a.last and not _in_gap(a, b) and not _in_gap(b, a)
-
-
-def _in_gap(tenant: Life, owner: Life) -> bool:
-    if not owner.gap or tenant.at != owner.at:
-        return False
-    return owner.gap[0] < tenant.first and tenant.last < owner.gap[1]
-
-
-def _touch(a: Life, b: Life) -> bool:
-    """b is written by the very step that reads a last: they may share a place only exactly."""
-    return a.last + 1 == b.first or b.last + 1 == a.first
-
-
-def _clash(x: tuple[int, Life, Storage], y: tuple[int, Life, Storage], at: int, other: int) -> bool:
-    """Whether two storages at these addresses overlap while both are needed."""
-    (i, a, s), (j, b, t) = x, y
-    if at >= other + t.bytes or other >= at + s.bytes:
-        return False
-    if _meet(a, b):
-        return True
-    same = at == other and s.bytes == t.bytes and s.dtype == t.dtype
-    if _in_gap(a, b) or _in_gap(b, a):
-        tenant, owner = (x, y) if _in_gap(a, b) else (y, x)
-        return not all(same and fits for fits in _gap_edges(tenant, owner))
-    return _touch(a, b) and not (same and (j in a.in_place_of or i in b.in_place_of))
-
-
-def _gap_edges(tenant: tuple[int, Life, Storage], owner: tuple[int, Life, Storage]) -> list[bool]:
-    """At each edge of the gap where one step reads the one and writes the other: whether that works in place."""
-    (i, life, _), (j, around, _) = tenant, owner
-    assert around.gap
-    edges = [j in life.in_place_of] if around.gap[0] + 1 == life.first else []
-    return edges + ([i in around.in_place_of] if life.last + 1 == around.gap[1] else [])
-
-
-def _pack(
-    group: list[tuple[int, Life, Storage]], align: int, banks: Banks = ANY_BANK, base: int = 0
-) -> tuple[dict[int, int], int]:
-    """First fit in the given order, from address `base` on: addresses, and where they end."""
-    placed: list[tuple[tuple[int, Life, Storage], int]] = []
-    for item in group:
-        found = {base, *(-(-(a + p[2].bytes) // align) * align for p, a in placed), *(a for _, a in placed)}
-        ends = sorted({banks.at(item[0], a) for a in found})
-        at = next(a for a in ends if not any(_clash(item, p, a, b) for p, b in placed))
-        placed.append((item, at))
-    return {p[0]: a for p, a in placed}, max((a + p[2].bytes for p, a in placed), default=base)
-
-
 def pack_level(
     schedule: Schedule, lives: dict[int, Life], level: Level, align: int, banks: Banks = ANY_BANK
 ) -> tuple[dict[int, int], int]:
@@ -233,7 +164,7 @@ def pack_level(
     ]
     by_size = sorted(group, key=lambda x: (-x[2].bytes, x[1].first, x[0]))
     by_birth = sorted(group, key=lambda x: (x[1].first, -x[2].bytes, x[0]))
-    places, used = min((_pack(by_size, align, banks, base), _pack(by_birth, align, banks, base)), key=lambda p: p[1])
+    places, used = min((packed(g, align, banks, base) for g in (by_size, by_birth)), key=lambda p: p[1])
     return own | before | places, max(used, _end(schedule, before))
 
 
@@ -249,7 +180,7 @@ def _pack_apart(schedule: Schedule, lives: dict[int, Life], level: Level, chip: 
     close = pack_level(schedule, lives, level, align)
     if level is not Level.UB or close[1] > limit:
         return close
-    dying = [(i, j) for i, life in lives.items() for j in sorted(life.in_place_of) if j in lives and _touch(life, lives[j])]
+    dying = [(i, j) for i, life in lives.items() for j in sorted(life.in_place_of) if j in lives and touch(life, lives[j])]
     apart = pack_level(schedule, lives, level, align, banks_of(schedule, chip, dying))
     fits = apart[1] <= limit and (schedule.copies == 1 or limit // max(1, close[1]) == limit // max(1, apart[1]))
     return apart if fits else close
@@ -330,6 +261,10 @@ def _place(
             places, used = _pack_apart(schedule, lives, level, chip, limit)
             if used <= limit:
                 return places, used
+    if enforce and _least_used(schedule, level) > limit:
+        while ring := _spare(schedule, level, set()):
+            shrink(schedule, ring)
+        raise _overflow(schedule, lifetimes(schedule), level, limit)
     steps = _closer(schedule, level, late)
     for able in (ahead, set[StorageId]()):  # loads that run ahead lose their second buffer last
         for close in steps:
@@ -344,6 +279,19 @@ def _place(
                     break
                 shrink(schedule, ring)
     raise _overflow(schedule, lifetimes(schedule), level, limit)
+
+
+def _least_used(schedule: Schedule, level: Level) -> int:
+    """Bytes of a level that are needed at one time when no buffer has a slot that it can miss."""
+    held = [(s, s.slots, s.ring) for s in schedule.storages.values() if s.spare > 0]
+    for s, slots, _ in held:
+        s.slots = slots - s.spare
+        s.ring = s.ring if s.slots > 1 else None
+    lives = lifetimes(schedule)
+    used = least_bytes([(a, schedule.storages[i].bytes) for i, a in lives.items() if schedule.storages[i].level is level])
+    for s, slots, ring in held:
+        s.slots, s.ring = slots, ring
+    return used
 
 
 def _workspace(schedule: Schedule, lives: dict[int, Life]) -> None:
@@ -362,7 +310,8 @@ def _overflow(schedule: Schedule, lives: dict[int, Life], level: Level, limit: i
     live = _peak(schedule, lives, level)
     hot = {s.id for s in live}
     cut = [s.node for s, _ in schedule.walk() if s.dst in hot or s.scratch in hot]
-    cut += [n for n in schedule.nodes if n.op in ("Keep", "Buffers", "Skew", "State", "NextCp")]
+    cut += [n for n in schedule.nodes if n.op in ("Keep", "Skew", "State", "NextCp")]
+    cut += [d for s in schedule.storages.values() if s.held or s.given for d in s.decisions]  # the others have none to spare
     what = f"{sum(s.bytes for s in live)} bytes in {level}, which has {limit}"
     places = tuple((s.name, s.bytes, s) for s in sorted(live, key=lambda s: -s.bytes))
     return Refused("capacity", what, cut, Overflow(str(level), limit, places))

@@ -13,8 +13,11 @@ from tile_eg.egraph import Demand, Graph, Node
 from tile_eg.extract.accumulators import Accumulators, layout
 from tile_eg.extract.buffers import ALONE, Buffer, buffered, decided, depth_of, pause, place_of, trips_in, waits
 from tile_eg.extract.constraints import constraints
+from tile_eg.extract.cycles import cyclic_groups
 from tile_eg.extract.makespan import BACK, HOPS, MEETING, NEAR, THERE
+from tile_eg.extract.needs import read_too_late
 from tile_eg.extract.pricing import Pricer
+from tile_eg.extract.room import Live, overfull
 from tile_eg.extract.selection import is_half, tensor_of, touches_whole
 from tile_eg.extract.solver import load_cp_model
 from tile_eg.ir.machine import USABLE_EVENT_IDS
@@ -90,7 +93,7 @@ class Model:
         self.cp.add(self.used[self.graph.root] == 1)
 
     def _no_cycles(self) -> None:
-        for group in _cyclic_groups(self.graph):
+        for group in cyclic_groups(self.graph):
             level = {c: self.cp.new_int_var(0, len(group), "") for c in group}
             for c in group:
                 for n in self.graph.classes[c]:
@@ -122,6 +125,8 @@ class Model:
                 self.cp.add_at_most_one([self.chosen[n.index] for n in constraint.nodes])
             else:
                 self.forbid(constraint.nodes)
+        for nodes in read_too_late(self.graph):
+            self.forbid(nodes)
 
     def _accumulators(self) -> None:
         """Products that add up in one accumulator lay it out alike: a number for the layout of each of its parts."""
@@ -238,6 +243,18 @@ class Model:
                     for on in second[loop, level]:
                         self.cp.add_implication(on, any_second)
                     self.cp.add(sum(around) + sum(alone[loop, level]) <= limit).only_enforce_if(any_second)
+        self._live()
+
+    def _live(self) -> None:
+        """What is live at the least while an instruction runs."""
+        known: dict[Live, Any] = {}
+        for full in overfull(self.graph, self.chip, slot_bytes):
+            for v in (v for v in full.live if not v.always and v not in known):
+                known[v] = self.cp.new_bool_var("")
+                for on in (*(self.chosen[m.index] for m in v.readers), *(self.used[c] for c in v.classes)):
+                    self.cp.add_implication(on, known[v])
+            total = full.own + sum(v.bytes * (1 if v.always else known[v]) for v in full.live)
+            self.cp.add(total <= full.limit).only_enforce_if(self.chosen[full.node.index])
 
     def _new_place(self, n: Node) -> Any:
         """True where a state or a kept value has a place of its own, not one that an outer loop holds already."""
@@ -354,38 +371,3 @@ class Model:
         for t in terms:
             self.cp.add(top >= t)
         return top
-
-
-def _cyclic_groups(graph: Graph) -> list[set[int]]:
-    """Strongly connected groups of more than one class (Tarjan, without recursion)."""
-    edges = {c: {k for n in nodes for k in n.children if k in graph.classes} for c, nodes in graph.classes.items()}
-    index: dict[int, int] = {}
-    low: dict[int, int] = {}
-    stack: list[int] = []
-    out: list[set[int]] = []
-    for start in edges:
-        if start in index:
-            continue
-        work = [(start, iter(edges[start]))]
-        index[start] = low[start] = len(index)
-        stack.append(start)
-        while work:
-            c, rest = work[-1]
-            for k in rest:
-                if k not in index:
-                    index[k] = low[k] = len(index)
-                    stack.append(k)
-                    work.append((k, iter(edges[k])))
-                    break
-                if k in stack:
-                    low[c] = min(low[c], index[k])
-            else:
-                work.pop()
-                if work:
-                    low[work[-1][0]] = min(low[work[-1][0]], low[c])
-                if low[c] == index[c]:
-                    group = set(stack[stack.index(c) :])
-                    del stack[stack.index(c) :]
-                    if len(group) > 1 or c in edges[c]:
-                        out.append(group)
-    return out

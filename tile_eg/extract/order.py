@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 
 from tile_eg.egraph import Node
 from tile_eg.extract.base import Refused
@@ -185,6 +185,18 @@ def order_regions(chosen: Selection, needs: Dependences, prices: dict[int, Price
 
     visit(0)
     return orders
+
+
+def as_late(order: list[int], moved: Set[int], edges: Set[Edge]) -> list[int]:
+    """The order with each item of `moved` right before the first that needs it."""
+    after: dict[int, set[int]] = defaultdict(set)
+    for a, b in edges:
+        after[a].add(b)
+    out: list[int] = []
+    for item in reversed(order):
+        first = next((i for i, x in enumerate(out) if x in after[item]), None) if item in moved else 0
+        out.insert(0 if first is None else first, item)
+    return out
 
 
 def _cycle(chosen: Selection, needs: Dependences, region: int, items: list[int]) -> Refused:

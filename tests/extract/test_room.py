@@ -1,0 +1,66 @@
+"""What cannot be carried out in any order is in the solver's model: it proposes no choice that is refused for it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.extract.kernels import CHIP, graph_of, pricer
+from tile_eg.extract.beam import Beam
+from tile_eg.extract.exact import Exact
+from tile_eg.extract.model import slot_bytes
+from tile_eg.extract.needs import needs_of, read_too_late
+from tile_eg.extract.room import overfull
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+FLASH = (EXAMPLES / "flash_attention.tile").read_text()
+ROWS = """
+kernel rows[M=64, N=1024](X: f32[M, N], Z: f32[M, N]) -> Y: f32[M, N] {
+  grid bx = ceildiv(M, 16)
+  shared x: f32[16, N], z: f32[16, N], y: f32[16, N]
+  x = X[bx*16, 0]
+  z = Z[bx*16, 0]
+  y = exp(x) + tanh(z)
+  Y[bx*16, 0] = y * x + z
+}
+"""
+
+
+def test_tiles_that_fit_in_no_order_are_refused_without_a_choice() -> None:
+    graph = graph_of(ROWS.replace("16", "64"))
+    found = Exact().extract(graph, CHIP, pricer(graph), 3)
+    assert (found.solves, found.refused, found.schedules, found.gave_up) == (1, [], [], False)
+
+
+def test_tiles_that_fit_are_found_without_a_refusal() -> None:
+    graph = graph_of(ROWS)
+    found = Exact().extract(graph, CHIP, pricer(graph), 3)
+    assert found.schedules
+    assert found.refused == []
+
+
+def test_nothing_is_full_where_all_values_together_fit() -> None:
+    assert list(overfull(graph_of(ROWS.replace("16", "2")), CHIP, slot_bytes)) == []
+
+
+def test_a_state_is_not_read_behind_what_takes_its_place() -> None:
+    graph = graph_of(FLASH)
+    assert any(nodes[0].op == "NextIn" for nodes in read_too_late(graph))
+    assert not any(r.kind == "cycle" for _, r in Exact().extract(graph, CHIP, pricer(graph), 4).refused)
+
+
+def test_every_schedule_computes_what_is_needed_in_all_ways() -> None:
+    graph = graph_of(FLASH)
+    needed = needs_of(graph).of_class[graph.root]
+    for schedule in Exact().extract(graph, CHIP, pricer(graph), 4).schedules:
+        assert {c for c in graph.classes if needed >> c & 1} <= {n.cls for n in schedule.nodes}
+
+
+def test_the_beam_makes_no_schedule_of_what_is_read_too_late() -> None:
+    found = Beam().extract(graph_of(FLASH), CHIP, pricer(graph_of(FLASH)), 1)
+    assert found.schedules
+    assert "VBin -> VBin" not in {r.what for _, r in found.refused}
+
+
+def test_the_beam_gives_up_behind_its_refusals() -> None:
+    graph = graph_of(ROWS.replace("16", "64"))
+    assert len(Beam(refusals=3).extract(graph, CHIP, pricer(graph), 1).refused) == 3

@@ -1,0 +1,111 @@
+"""Bytes that are live at the least while an instruction runs, in any order: what it works on, and what was there before and is
+read behind it. A choice of which these do not fit needs no order and no addresses to be refused."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from functools import cached_property
+from typing import NamedTuple
+
+from tile_eg.chips import Chip
+from tile_eg.egraph import Demand, Graph, Node
+from tile_eg.extract.needs import in_all_ways, needs_of, readers_of
+from tile_eg.ops.physical import ALIASES, STRUCTURE, VECTOR
+from tile_eg.ops.types import Level
+
+LEVELS = (Level.L1, Level.UB, Level.L0C)
+Bytes = Callable[[Demand], int]
+
+
+class Live(NamedTuple):
+    """A value that was there before an instruction, and lives on where one of the `readers` is chosen, or one of the `classes` is
+    used: those are computed by one of them, whichever nodes are chosen. `always`: so is every schedule."""
+
+    bytes: int
+    readers: tuple[Node, ...]
+    classes: tuple[int, ...]
+    always: bool
+
+
+class Full(NamedTuple):
+    """While `node` runs, its `own` operands and result are live, and what is in `live`: more together than the `limit`."""
+
+    node: Node
+    own: int
+    live: tuple[Live, ...]
+    limit: int
+
+
+def overfull(graph: Graph, chip: Chip, slot_bytes: Bytes) -> Iterator[Full]:
+    """The instructions beside which there may be more live than there is room for."""
+    for level in LEVELS:
+        yield from _Room(graph, level, chip.level_bytes(level), slot_bytes).full()
+
+
+class _Room:
+    """One level. A value is a class that only instructions make: others may lie in a place that is counted already."""
+
+    def __init__(self, graph: Graph, level: Level, limit: int, slot_bytes: Bytes) -> None:
+        self.graph, self.limit, self.needs = graph, limit, needs_of(graph)
+        self.bytes = {c: slot_bytes(graph.demands[c]) for c, nodes in graph.classes.items() if self._counts(c, nodes, level)}
+
+    def _counts(self, cls: int, nodes: list[Node], level: Level) -> bool:
+        place = self.graph.demands.get(cls)
+        if place is None or place.level is not level:
+            return False
+        return not any(n.op in ALIASES or n.op in STRUCTURE or (n.op in VECTOR and VECTOR[n.op].row_bytes) for n in nodes)
+
+    def full(self) -> Iterator[Full]:
+        if sum(self.bytes.values()) <= self.limit:
+            return
+        found: list[tuple[Node, int, dict[int, list[Node]]]] = []
+        for n in self.graph.nodes:
+            own = self._own(n)
+            live = self._live(n) if own else {}
+            if own + sum(self.bytes[v] for v in live) > self.limit:
+                found.append((n, own, live))
+        asked = list({tuple(readers): None for _, _, live in found for readers in live.values()})
+        bits = {readers: 1 << i for i, readers in enumerate(asked)}
+        by_class = self._computed_by(bits)
+        used = {readers: self._live_with(readers, bit, by_class) for readers, bit in bits.items()}
+        for n, own, live in found:
+            lives = (Live(self.bytes[v], tuple(readers), *used[tuple(readers)]) for v, readers in live.items())
+            yield Full(n, own, tuple(lives), self.limit)
+
+    def _live_with(self, readers: tuple[Node, ...], bit: int, by_class: list[int]) -> tuple[tuple[int, ...], bool]:
+        """The classes that some of these nodes compute in part, and all in the end; and whether the whole kernel is one."""
+        partly = {m.cls for m in readers}
+        partly |= {n.cls for n in self.graph.nodes if any(by_class[c] & bit for c in n.children)}
+        return tuple(c for c in sorted(partly) if by_class[c] & bit), bool(by_class[self.graph.root] & bit)
+
+    def _computed_by(self, bits: dict[tuple[Node, ...], int]) -> list[int]:
+        """For each class the sets of nodes, by their bits, of which any way to compute it has one."""
+        own: dict[Node, int] = defaultdict(int)
+        for readers, bit in bits.items():
+            for m in readers:
+                own[m] |= bit
+        return in_all_ways(self.graph, own)
+
+    def _own(self, n: Node) -> int:
+        """What it reads, and what it writes unless that may lie in the place of something that it reads."""
+        if n.op in ALIASES or n.op in STRUCTURE:
+            return 0
+        read = {c for c in n.children if c in self.bytes}
+        total, result = sum(self.bytes[c] for c in read), self.bytes.get(n.cls, 0)
+        in_place = n.op in VECTOR and VECTOR[n.op].in_place and any(self.bytes[c] == result for c in read)
+        return total if in_place else total + result
+
+    def _live(self, n: Node) -> dict[int, list[Node]]:
+        """The values that are live while a node runs where one of these reads them: made before it, and read behind it."""
+        before, out = self.needs.of(n), {}
+        for v in self._readers:
+            made_before = before >> v & 1 and v not in n.children and self.graph.classes[v][0].region == n.region
+            if made_before and (behind := [m for m in self._readers[v] if self.needs.before(n.cls, m)]):
+                out[v] = behind
+        return out
+
+    @cached_property
+    def _readers(self) -> dict[int, list[Node]]:
+        readers = readers_of(self.graph)
+        return {v: readers[v] for v in self.bytes}
