@@ -62,7 +62,7 @@ def jumping_clock(monkeypatch: pytest.MonkeyPatch) -> count:
     return ticks
 
 
-@pytest.mark.slow(but=1)
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["gemm", "flash_attention"])
 def test_a_kernel_becomes_the_same_however_long_it_takes(name: str, request: pytest.FixtureRequest) -> None:
     usual = compiled(name)

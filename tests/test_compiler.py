@@ -111,6 +111,7 @@ def test_where_rings_have_no_flags_a_schedule_without_rings_is_looked_for(monkey
     assert {b.slots for b in low.program.buffers} == {1}
 
 
+@pytest.mark.slow
 def test_where_no_schedule_can_be_planned_the_fault_is_ours(kernel: Kernel, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sync, "synchronise", failing(99))
     with pytest.raises(InternalError, match="'plan'.*flag ids run out"):

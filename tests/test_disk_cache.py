@@ -111,6 +111,7 @@ assert len((made / "data").read_bytes()) == 100000
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(disk_cache._locks is None, reason="this system has no locks between processes")
 def test_eight_processes_at_once_make_an_entry_once(tmp_path: Path) -> None:
     processes = [subprocess.Popen([sys.executable, "-c", MAKER, str(tmp_path)]) for _ in range(8)]

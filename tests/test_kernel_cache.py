@@ -78,7 +78,7 @@ def entries(tmp_path: Path) -> list[Path]:
     return sorted((tmp_path / "cache").glob("compiled-*"))
 
 
-@pytest.mark.slow(but=2)
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS, ids=" ".join)
 def test_the_text_from_the_cache_is_the_compiled_one(kind: tuple[str, ...], emit: Emit, compilations: list[str]) -> None:
     compiled = emit("--no-cache", *kind)

@@ -35,6 +35,7 @@ def test_every_other_word_of_the_language_is_on_the_page() -> None:
     assert not [word for word in words.split() if not re.search(rf"`[^`]*\b{word}\b[^`]*`", PAGE)]
 
 
+@pytest.mark.slow
 def test_the_kernel_of_the_page_computes_what_it_says() -> None:
     template = load_text(KERNEL)
     check_kernel(template.instantiate())
@@ -46,6 +47,7 @@ def test_the_kernel_of_the_page_computes_what_it_says() -> None:
     np.testing.assert_allclose(TileKernel(template)(a, w, bias), want, atol=4e-3)
 
 
+@pytest.mark.slow
 def test_the_kernel_of_whole_tensors_computes_what_it_says() -> None:
     kernel = TileKernel(load_text(PAGE.split("```tile\n")[2].split("```")[0]))
     rng = np.random.default_rng(0)

@@ -63,6 +63,7 @@ def packed(x: np.ndarray) -> np.ndarray:
     return ((x[..., ::2] & 15) | (x[..., 1::2] & 15) << 4).astype(np.uint8).view(np.int8)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("chip", ["910B2", "950"])
 def test_a_product_with_weights_of_4_bits_ends_where_its_tensors_do(chip: str) -> None:
     random, w = np.random.default_rng(6), drawn(70, 320)

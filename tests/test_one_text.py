@@ -90,6 +90,7 @@ def test_the_text_computes_the_meaning_at_many_sizes(name: str, data: st.DataObj
     check(name, data)
 
 
+@pytest.mark.slow
 def test_no_size_stands_in_the_text_as_a_number() -> None:
     def priced_at(m: int, n: int) -> AnySize:
         sizes = {"M": (m,), "N": (n,)}
@@ -100,6 +101,7 @@ def test_no_size_stands_in_the_text_as_a_number() -> None:
     assert priced_at(4099, 4093).source == priced_at(4127, 4111).source
 
 
+@pytest.mark.slow
 def test_more_tiles_than_a_launch_has_blocks_are_served() -> None:
     one = texts("vector_add").text({})
     assert isinstance(one, AnySize)
@@ -107,6 +109,7 @@ def test_more_tiles_than_a_launch_has_blocks_are_served() -> None:
     assert one.at(built("vector_add", many), many) is not None
 
 
+@pytest.mark.slow
 def test_offsets_of_large_sizes_are_64_bits_wide() -> None:
     one = texts("gemm").text({})
     assert isinstance(one, AnySize)
@@ -136,6 +139,7 @@ def doubled(A: T.Tensor((ROWS, COLUMNS), "float32"), C: T.Tensor((ROWS, COLUMNS)
         T.copy(x, C[bx * 16, by * 64])
 
 
+@pytest.mark.slow
 @settings(SETTINGS, max_examples=12)
 @given(st.sampled_from([0, 1, 2, 13, 16, 67]), st.sampled_from([0, 1, 7, 64, 131]))
 def test_one_kernel_in_python_takes_arrays_of_any_shape(m: int, n: int) -> None:
@@ -148,6 +152,7 @@ def test_a_dimension_of_zero_is_nothing_to_do(m: int, n: int) -> None:
     assert doubled(np.zeros((m, n), np.float32)).shape == (m, n)
 
 
+@pytest.mark.slow
 def test_a_kernel_is_told_which_sizes_it_is_priced_at() -> None:
     assert "kernel doubled for all sizes" in doubled.priced_at(M=(1, 4096)).get_host_source()
     with pytest.raises(TileError, match="doubled has no size called L"):
@@ -188,6 +193,7 @@ def halves(*shape: int) -> np.ndarray:
     return np.random.default_rng(sum(shape)).integers(-4, 5, shape).astype(np.float16)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("m, n, k", [(1, 1, 1), (33, 31, 129), (67, 2, 64), (2, 3, 0), (0, 3, 4)])
 def test_a_product_of_any_shape(product: Path, m: int, n: int, k: int) -> None:
     a, b = halves(m, k), halves(k, n)
@@ -237,17 +243,20 @@ def test_kernels_for_whole_tiles_and_for_any_size_share_the_search_of_block_size
     assert (len(lowered), len(searches)) == (2, 1)
 
 
+@pytest.mark.slow
 def test_the_text_is_emitted_where_no_sizes_are_given(product: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["emit", str(product)]) == 0
     emitted = capsys.readouterr().out
     assert "product(GM_ADDR A, GM_ADDR B, GM_ADDR C, GM_ADDR workspace, int32_t M, int32_t N, int32_t K)" in emitted
 
 
+@pytest.mark.slow
 def test_sizes_that_are_given_stay_what_they_are(product: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["emit", str(product), "--set", "N=64", "--set", "K=128"]) == 0
     assert "GM_ADDR workspace, int32_t M)" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_the_host_part_counts_blocks_by_sizes(product: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["emit", str(product), "--host"]) == 0
     host = capsys.readouterr().out
@@ -255,6 +264,7 @@ def test_the_host_part_counts_blocks_by_sizes(product: Path, capsys: pytest.Capt
     assert re.search(r"\(K \+ \d+\) / \d+ < 1", host), "a loop without a trip leaves the sum unwritten"
 
 
+@pytest.mark.slow
 def test_a_size_that_shapes_tiles_has_to_be_given(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "rows.tile"
     file.write_text("""kernel rows[M: dyn, N: dyn](A: f32[M, N]) -> C: f32[M, N] {
@@ -332,6 +342,7 @@ def test_the_host_part_launches_the_text_at_any_sizes(emitted: Path) -> None:
     assert run(["simulate", str(emitted / "main.asc"), "--no-auto-sync"]) == 0
 
 
+@pytest.mark.slow
 def test_the_spec_launches_the_text_at_the_sizes_that_were_named(product: Path, capsys: pytest.CaptureFixture[str]) -> None:
     sizes = ["--at", "M=33", "--at", "N=5", "--at", "K=70"]
     for name, more in (("product.asc", []), ("product.toml", ["--spec"])):
@@ -347,6 +358,7 @@ def test_one_size_is_given_or_priced(product: Path, capsys: pytest.CaptureFixtur
     assert "`product` has no size `L` to be priced at" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_a_program_has_its_sizes(product: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["emit", str(product), "--program"]) == 1
     assert "--program and --schedule are of a kernel at known sizes" in capsys.readouterr().err

@@ -68,12 +68,14 @@ def rows(m: int) -> np.ndarray:
     return np.arange(m * 64, dtype=np.float32).reshape(m, 64)
 
 
+@pytest.mark.slow
 def test_a_kernel_in_tile_is_compiled_for_all_sizes_once(file: Path, compilations: list[Any]) -> None:
     for m in (3, 40):
         np.testing.assert_array_equal(tile_eg.load(file)(rows(m)), rows(m) * 2)
     assert len(compilations) == 1
 
 
+@pytest.mark.slow
 def test_a_text_that_was_changed_is_compiled_anew(file: Path, compilations: list[Any]) -> None:
     tile_eg.load(file)(rows(3))
     file.write_text(TEXT.replace("x + x", "x + 1"))
@@ -81,18 +83,21 @@ def test_a_text_that_was_changed_is_compiled_anew(file: Path, compilations: list
     assert len(compilations) == 2
 
 
+@pytest.mark.slow
 def test_a_kernel_in_python_is_compiled_for_all_sizes_once(compilations: list[Any]) -> None:
     for m in (3, 40):
         np.testing.assert_array_equal(kernel(2.0)(rows(m)), rows(m) + 2)
     assert len(compilations) == 1
 
 
+@pytest.mark.slow
 def test_a_kernel_in_python_that_is_another_one_is_compiled_anew(compilations: list[Any]) -> None:
     kernel(2.0)(rows(3))
     np.testing.assert_array_equal(kernel(3.0)(rows(3)), rows(3) + 3)
     assert len(compilations) == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["source", "host", "spec"])
 def test_the_texts_are_the_same_from_the_cache(
     name: str, file: Path, compilations: list[Any], capsys: pytest.CaptureFixture[str]
@@ -105,12 +110,14 @@ def test_the_texts_are_the_same_from_the_cache(
     assert len(compilations) == 1
 
 
+@pytest.mark.slow
 def test_a_cache_that_is_not_asked_compiles(file: Path, compilations: list[Any], capsys: pytest.CaptureFixture[str]) -> None:
     for _ in range(2):
         assert run(["emit", str(file), "--no-cache"]) == 0
     assert len(compilations) == 2
 
 
+@pytest.mark.slow
 def test_sizes_that_are_priced_have_a_text_of_their_own(file: Path, compilations: list[Any]) -> None:
     for point in ("16", "2048", "16"):
         assert run(["emit", str(file), "--at", f"M={point}"]) == 0

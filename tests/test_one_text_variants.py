@@ -70,6 +70,7 @@ def products() -> Values:
     return values_of_any_size(build_of(PRODUCT), {"M": 256, "N": 256, "K": 4096})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("factor", [2, 4])
 @SETTINGS
 @given(st.integers(1, 70), st.integers(1, 70), st.sampled_from([1, 63, 64, 65, 127, 129, 256, 257, 401, 512]))
@@ -114,6 +115,7 @@ def test_deeper_trips_take_all_of_tiles_that_go_beyond_the_size_that_counts_them
     np.testing.assert_array_equal(run_values(at(deeper, {"M": 3, "N": 5, "K": k}), inputs)["C"], meant.astype(np.float16))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("k", [64, 100, 128, 321])
 def test_deeper_trips_of_whole_tiles_alone_take_all_of_them(k: int) -> None:
     """K // 64 trips leave the rest of K out, and nothing else."""
@@ -180,6 +182,7 @@ def columns() -> OneText:
     return OneText(build_of(COLUMNS), ("M", "W", "N"), "910B2", search_options())
 
 
+@pytest.mark.slow
 def test_a_text_does_not_serve_sizes_in_another_order() -> None:
     text = columns().text({})
     assert isinstance(text, AnySize)

@@ -47,6 +47,7 @@ def test_triton_s_kernels_of_the_page_are_python() -> None:
     assert len(kernels) == 3 and all(ast.parse(block) for block in kernels)
 
 
+@pytest.mark.slow
 def test_every_command_of_the_page_ends_well(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
     (lines,) = re.findall(r"(?ms)^```sh\n(.*?)^```$", PAGE)

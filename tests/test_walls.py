@@ -90,6 +90,7 @@ def longest_chain(graph: Graph) -> list[str]:
     return max(chains.values(), key=len)
 
 
+@pytest.mark.slow
 def test_no_module_imports_itself_through_others() -> None:
     assert circle(graph()) == ""
 

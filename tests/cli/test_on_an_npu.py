@@ -23,6 +23,7 @@ def emitted(folder: Path, example: str) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_the_main_of_the_page_launches_the_kernel_that_was_emitted(tmp_path: Path, capsys: Captured) -> None:
     shutil.copy(ROOT / "examples" / "npu" / "main.asc", emitted(tmp_path, "softmax"))
     assert run(["simulate", str(tmp_path / "main.asc"), "--no-auto-sync"]) == 0

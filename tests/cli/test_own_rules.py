@@ -31,6 +31,7 @@ def ran(folder: Path, capsys: pytest.CaptureFixture[str], rules: str) -> tuple[i
     return code, capsys.readouterr().err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", [EQUAL, IMPLEMENTS], ids=["equal", "implements"])
 def test_a_rule_that_makes_a_run_wrong_is_named(rule: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     code, told = ran(tmp_path, capsys, rule)

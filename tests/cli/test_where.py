@@ -82,6 +82,7 @@ def test_a_good_run_says_that_no_value_differs(capsys):
     assert code == app.GOOD and "no value differs from the kernel's meaning, on wide inputs" in out
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("folder")
 def test_the_value_that_a_wrong_rule_computes_is_named_with_its_line_and_the_rule(capsys):
     code, out, _ = ran(capsys, "run", "k.tile", "--where", "--rules", "lie.egg")

@@ -14,6 +14,7 @@ PAGE = ROOT / "docs" / "simulator.md"
 EXAMPLE = re.compile(r"<!-- example: (.+?) -->\n```\w+\n(.*?)```\n```text\n(.*?)```", re.S)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("command", "file", "shown"), EXAMPLE.findall(PAGE.read_text(encoding="utf-8")))
 def test_the_page_shows_what_is_printed(
     command: str, file: str, shown: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],

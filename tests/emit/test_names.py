@@ -24,6 +24,7 @@ def compiled(kernel: str = "k", inputs: str = "A: f32[16]", result: str = "C", b
     return lower(load_text(text).instantiate())
 
 
+@pytest.mark.slow
 def test_tensors_may_have_any_name() -> None:
     inputs = ", ".join(f"{name}: f32[16]" for name in NAMES)
     low = compiled(inputs=inputs, result="float", body=" ".join(f"x = {name}[0] a += x" for name in NAMES))

@@ -20,7 +20,7 @@ def close(a: Attention, order: int | None = None) -> bool:
     return np.allclose(ran(attention(a), given, order), expected.reshape(-1, a.head), atol=2e-3)
 
 
-@pytest.mark.slow(but=1)
+@pytest.mark.slow
 @pytest.mark.parametrize("head", [64, 128])
 def test_the_expert_s_attention_is_right(head: int) -> None:
     assert close(expert(128, 1280, head, heads=3, cores=2))

@@ -79,6 +79,7 @@ def test_branches_of_a_loop_s_trips_are_counted_trip_by_trip() -> None:
     assert loads == 2 * 4
 
 
+@pytest.mark.slow
 def test_diff_shows_an_author_s_file(capsys: Captured) -> None:
     out = printed(capsys, "diff", EXPERT, *SMALL)
     titles = [line for line in out.splitlines() if line and not line.startswith(" ")]
@@ -89,6 +90,7 @@ def test_diff_shows_an_author_s_file(capsys: Captured) -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_run_checks_the_numbers_of_what_is_found(capsys: Captured) -> None:
     assert "D       uniform" in printed(capsys, "run", EXPERT, "--schedule", "search", *SMALL)
 

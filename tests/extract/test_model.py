@@ -30,7 +30,7 @@ kernel gated[M=512, N=512, K=512, BM=128, BN=128, BK=64](X: f16[M, K], G: f16[K,
 TEXTS = {name: (EXAMPLES / f"{name}.tile").read_text() for name in ("gemm", "softmax", "online_softmax", "matmul_add")}
 
 
-@pytest.mark.slow(but=2)
+@pytest.mark.slow
 @pytest.mark.parametrize("text", [GATED, *TEXTS.values()], ids=["gated", *TEXTS])
 @pytest.mark.parametrize("op", ["Buffers", "Skew", "State"])
 def test_it_takes_the_time_of_the_search_model(text: str, op: str) -> None:

@@ -22,6 +22,7 @@ def again(kernel: Kernel) -> Kernel:
     return load_text(print_kernel(kernel)).instantiate()
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(kernels())
 def test_a_printed_kernel_parses_to_itself(kernel):

@@ -61,6 +61,7 @@ def test_the_constants_of_a_chip_are_found() -> None:
     assert found == pytest.approx(TRUE, rel=0.03) and all(c.determined for c in fitted().changed)
 
 
+@pytest.mark.slow
 def test_the_error_that_is_left_is_small() -> None:
     assert fitted().after < 0.002 < 0.02 < fitted().before
 

@@ -60,11 +60,13 @@ def one_piece(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return asked
 
 
+@pytest.mark.slow
 def test_draws_are_of_all_kinds_and_most_are_distinct() -> None:
     assert {r.way for r in rows()} == {"search", "near", "spread", "random"}
     assert len({r.key for r in rows()}) > len(rows()) / 2
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_rows() -> None:
     again = rows_of_piece(Piece(case(**SMALL), 0, 0))
     assert [r.plain() for r in again] == [r.plain() for r in rows()]

@@ -60,6 +60,7 @@ def models(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(MODELS))
 
 
+@pytest.mark.slow
 def test_a_model_is_not_taught_what_it_is_judged_on() -> None:
     Notes.taught.clear()
     rows = cross_validated(data(), [f"{__name__}:Notes"])

@@ -137,6 +137,7 @@ def test_what_a_product_of_deeper_trips_gives_is_that_of_their_last():
     assert first.trips == {"k": 5} and first.got != first.want
 
 
+@pytest.mark.slow
 def test_a_fault_in_the_first_phase_of_a_long_sum_is_found_there():
     made = subject(LONG_SUM, without=("split-depth-added",))
     assert made[0].schedule.second is not None

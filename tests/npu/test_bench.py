@@ -40,6 +40,7 @@ def kernel(tmp_path: Path) -> Path:
     return tmp_path / "scaled.tile"
 
 
+@pytest.mark.slow
 def test_the_csv_has_the_columns_of_published_measurements_and_finite_times(
     npu: StandIn, kernel: Path, tmp_path: Path, capsys: Captured
 ) -> None:

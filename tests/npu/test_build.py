@@ -33,6 +33,7 @@ def test_the_directory_names_every_file_that_it_holds(directory: Path) -> None:
     assert not re.search(r"@[A-Z_]+@", "".join((directory / name).read_text() for name in files | {"README.md"}))
 
 
+@pytest.mark.slow
 def test_its_example_launches_the_kernel_and_compares(directory: Path, capsys: Captured, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(directory)
     assert run(["simulate", "simulate.asc", "--no-auto-sync", "--no-time"]) == 0

@@ -80,7 +80,7 @@ def program(statement: str) -> str:
     return f"{HEAD}        {statement}\n{FOOT}"
 
 
-@pytest.mark.slow(but=1)
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(6))
 def test_a_random_statement_is_read_or_refused_in_a_users_words(seed: int) -> None:
     odd = Odd(seed)

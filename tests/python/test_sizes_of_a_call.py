@@ -70,6 +70,7 @@ SIZE = st.sampled_from([0, 1, 2, 7, 13, 16, 31, 40])
 SETTINGS = settings(deadline=None, derandomize=True, max_examples=6)
 
 
+@pytest.mark.slow
 @SETTINGS
 @given(SIZE, SIZE)
 def test_one_kernel_takes_arrays_of_any_shape(m: int, n: int) -> None:
@@ -85,6 +86,7 @@ def test_a_symbol_may_stand_around_the_kernel_and_in_the_ends_of_its_loops(m: in
     np.testing.assert_allclose(summed(numbers(m, n)), numbers(m, n).sum(1), rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_a_number_of_a_call_is_a_size_or_a_factor() -> None:
     a, c = numbers(12, 5), np.zeros((12, 5), np.float32)
     scaled(a, c, 8, 1.5)

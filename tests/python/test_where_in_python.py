@@ -36,6 +36,7 @@ def test_a_right_kernel_has_no_such_value():
     assert found.good and found.first is None and str(found) == "no value differs from the kernel's meaning"
 
 
+@pytest.mark.slow
 def test_a_wrong_instruction_is_named_with_both_numbers():
     first = kernel(rules=[WRONG_EXP]).where(X).first
     i, j = first.element

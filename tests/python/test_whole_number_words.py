@@ -58,13 +58,14 @@ ARITHMETIC: dict[str, Callable[..., np.ndarray]] = {
 
 @KEPT
 @pytest.mark.parametrize("dtype", [*BYTES, "uint16", "uint32"])
-@pytest.mark.slow(but=2)
+@pytest.mark.slow
 def test_arithmetic_keeps_the_lowest_bits(dtype: str, kept: bool) -> None:
     x, z = numbers(dtype), numbers(dtype)[::-1].copy()
     for word, meaning in ARITHMETIC.items():
         assert (stored(f"T.tile.{word}(y, x, z)", x, z, kept=kept) == meaning(x, z)).all(), word
 
 
+@pytest.mark.slow
 @KEPT
 @pytest.mark.parametrize("dtype", BYTES)
 def test_bytes_are_shifted_turned_and_spread(dtype: str, kept: bool) -> None:
@@ -114,6 +115,7 @@ def test_a_cast_rounds_once_and_saturates(of: str, to: str, kept: bool) -> None:
     assert (np.asarray(stored('T.tile.cast(y, x, "CAST_RINT", 512)', x, x, to, kept=kept)) == saturated(x, to)).all()
 
 
+@pytest.mark.slow
 @KEPT
 def test_floats_are_rounded_to_whole_numbers_as_the_mode_says(kept: bool) -> None:
     x = numbers("float32", -9, 9)
@@ -123,6 +125,7 @@ def test_floats_are_rounded_to_whole_numbers_as_the_mode_says(kept: bool) -> Non
     assert (stored('T.tile.cast(y, x, "CAST_FLOOR", 512)', half, half, "float32", kept=kept) == half).all()
 
 
+@pytest.mark.slow
 @KEPT
 @pytest.mark.parametrize(("dim", "out"), [(1, (8,)), (0, (64,))])
 def test_whole_numbers_are_reduced_exactly(dim: int, out: tuple[int, ...], kept: bool) -> None:

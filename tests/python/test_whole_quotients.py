@@ -66,6 +66,7 @@ def test_whole_numbers_are_divided(dtype: str, by: int | None) -> None:
     divided(dtype, by, kept=False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("dtype", "by"), [("int32", None), ("int16", 7), ("int32", 8)])
 def test_so_they_are_in_a_kept_kernel(dtype: str, by: int | None) -> None:
     divided(dtype, by, kept=True)

@@ -31,7 +31,7 @@ def test_rules_that_stand_in_for_another_are_there() -> None:
     assert STANDS_IN.keys() | set(STANDS_IN.values()) <= set(choices())
 
 
-@pytest.mark.slow(but=1)
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("rule", "name"), [pytest.param(*r, marks=() if r[0] in QUICK else pytest.mark.slow) for r in ROWS.items()]
 )

@@ -28,6 +28,7 @@ def lowered(text, **options):
     return lower(load_text(text, "k.tile").instantiate(), search=search_options(**options))
 
 
+@pytest.mark.slow
 def test_a_long_sum_is_added_atomically_by_default_and_says_so():
     made = lowered(STORED)
     assert made.candidates[0].schedule.parts.op == "Added"
@@ -36,6 +37,7 @@ def test_a_long_sum_is_added_atomically_by_default_and_says_so():
     assert "note: blocks add to C in any order" in told and "--deterministic does without" in told
 
 
+@pytest.mark.slow
 def test_a_deterministic_one_has_no_atomic_sums():
     made = lowered(STORED, deterministic=True)
     assert not made.program.sums_in_any_order and "SetAtomicAdd" not in made.source

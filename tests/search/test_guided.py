@@ -134,6 +134,7 @@ def test_the_schedule_of_a_wrong_answer_is_named() -> None:
     assert "schedule 2: " in str(error.value) and "schedule 1: " not in str(error.value)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("model", "told"), [(Raises, "ZeroDivisionError"), (Never, "gave no answer in 0.2 seconds")])
 def test_the_default_takes_over_where_that_is_asked(model: type, told: str) -> None:
     low = compiled(model, model_faults="default", model_seconds=0.2)
@@ -141,6 +142,7 @@ def test_the_default_takes_over_where_that_is_asked(model: type, told: str) -> N
     assert any(told in m and "default models took over" in m for m in low.messages)
 
 
+@pytest.mark.slow
 def test_a_model_that_never_answers_is_ended() -> None:
     with pytest.raises(TileError, match="gave no answer in 0.1 seconds"):
         compiled(Never, model_seconds=0.1)
@@ -152,6 +154,7 @@ def test_options_that_say_nothing_are_refused(given: dict, told: str) -> None:
         search_options(**given)
 
 
+@pytest.mark.slow
 def test_the_command_line_goes_on_and_says_so(capsys: pytest.CaptureFixture[str]) -> None:
     command = ["emit", str(GEMM), "--cost-model", f"{__name__}:Raises", "--model-faults", "default"]
     assert app.run(command) == 0

@@ -60,6 +60,7 @@ def test_why_not_tells_what_a_move_gives() -> None:
     assert "us (" in str(why_not(lowered("gemm"), "persistent-grid"))
 
 
+@pytest.mark.slow
 def test_why_not_makes_what_a_bound_had_dropped() -> None:
     low = lower(kernel(PRODUCT))
     assert "bound is no better" in str(why_not(low, "split-k=2 parts")) and "us (+" in str(why_not(low, "split-k=2 parts"))
@@ -73,10 +74,12 @@ def test_why_not_tells_that_a_move_was_left_out() -> None:
     assert "left out" in str(why_not(lowered("gemm", without=("split-result",)), "split-result"))
 
 
+@pytest.mark.slow
 def test_why_not_names_what_else_there_is() -> None:
     assert "there is 8 parts, 4 parts, 2 parts" in str(why_not(lower(kernel(PRODUCT)), "split-k=7 parts"))
 
 
+@pytest.mark.slow
 def test_explain_tells_of_the_moves() -> None:
     assert "persistent-grid" in str(lowered("gemm").explanation)
     assert "not made: its bound" in str(lower(kernel(PRODUCT)).explanation)

@@ -78,6 +78,7 @@ def test_the_fastest_trial_is_taken():
     assert low.kernel == left_open("softmax", "BM", M=256).build(low.trials[0].sizes)
 
 
+@pytest.mark.slow
 def test_every_trial_had_the_same_moves():
     """A trial's time is that of its best candidate, persistent grids too, unless a bound says that they cannot win."""
     low = lower(left_open("gemm", "BM", "BN", M=1024, N=1024, K=512))
@@ -86,6 +87,7 @@ def test_every_trial_had_the_same_moves():
     assert len(low.trials) > 1
 
 
+@pytest.mark.slow
 def test_sizes_that_cannot_be_compiled_are_told_and_passed_over(monkeypatch):
     kernel, usual = left_open("softmax", "BM", M=4096, N=512), driver.searched
 

@@ -33,6 +33,7 @@ def rules_of(lowered: Lowered) -> set[str]:
     return {rule for step, _ in lowered.candidates[0].schedule.walk() for rule in step.node.rules}
 
 
+@pytest.mark.slow
 def test_a_rule_that_is_left_out_makes_no_instruction() -> None:
     softmax = example("softmax")
     assert "v-axpy" not in rules_of(lower(softmax, search=search_options(without=["v-axpy"])))

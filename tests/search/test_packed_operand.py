@@ -117,6 +117,7 @@ def test_without_loads_from_strips_there_is_no_copy():
     assert large(without=("gm-l1-strips",)).candidates[0].schedule.parts is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [{"effort": "none"}, {"without": ("operand-in-strips",)}])
 def test_it_can_be_switched_off(options):
     assert large(**options).candidates[0].schedule.parts is None
@@ -130,6 +131,7 @@ def test_all_cores_meet_once_behind_the_first_turns():
     assert [sum(isinstance(n, SyncAll) for n in program.core(core)) for core in ("AIC", "AIV")] == [1, 1]
 
 
+@pytest.mark.slow
 def test_before_the_meeting_nothing_is_loaded_from_strips_and_behind_it_nothing_from_the_operand():
     cube = large().program.cube
     at = next(i for i, n in enumerate(cube) if isinstance(n, SyncAll))

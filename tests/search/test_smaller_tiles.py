@@ -47,7 +47,7 @@ def runs(made: Lowered) -> None:
         np.testing.assert_allclose(run.outputs[name].astype(float), want.astype(float), rtol=2e-3, atol=2e-3)
 
 
-@pytest.mark.slow(but=1)
+@pytest.mark.slow
 @pytest.mark.parametrize(("rows", "cols", "said"), [(32, 4096, "row panels"), (4, 65536, "column tiles")])
 def test_the_schedule_says_what_was_parted(rows: int, cols: int, said: str) -> None:
     lines = str(lower(kernel("rms_norm", M=64, N=cols, BM=rows)).schedule).splitlines()
@@ -55,6 +55,7 @@ def test_the_schedule_says_what_was_parted(rows: int, cols: int, said: str) -> N
     assert loops and all(x.endswith(said) for x in loops)
 
 
+@pytest.mark.slow
 def test_forms_fit_and_the_fastest_comes_first() -> None:
     found = [f.estimate for f in in_smaller_tiles(form("rms_norm", M=4096, N=4096, BM=32))]
     assert found and all(e.excess(CHIP) <= 1 for e in found)
@@ -83,6 +84,7 @@ def test_many_rows_cost_no_more_than_a_few() -> None:
     assert many <= 1.03 * few
 
 
+@pytest.mark.slow
 def test_tiles_that_fill_ub_are_parted_where_that_is_faster() -> None:
     full, roomy = (form("rms_norm", M=32768, N=4096, BM=rows) for rows in (8, 4))
     assert [o for o in offers(full) if o.bound < full.microseconds]
@@ -110,6 +112,7 @@ def test_rows_may_be_parted_in_exact_math() -> None:
     assert loops(lower(kernel("rms_norm", M=64, N=4096, BM=32), search=search_options(exact_math=True))) == {"panel"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "sizes", "move"), [
     ("rms_norm", {"M": 64, "N": 4096, "BM": 32}, "row-panels"),
     ("softmax", {"M": 6, "N": 65536, "BM": 1}, "column-tiles-of-sums"),

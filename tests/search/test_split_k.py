@@ -48,6 +48,7 @@ def test_a_long_sum_of_one_tile_goes_to_many_cores():
     assert skinny().cost.microseconds < skinny(without=("split-depth",)).cost.microseconds / 4
 
 
+@pytest.mark.slow
 def test_a_short_sum_stays_whole():
     assert parts_of(lower(kernel(PRODUCT))) is None
 
@@ -58,13 +59,13 @@ def test_tiles_for_all_cores_stay_whole():
     assert not any(g.op == "Parts" for g in low.extraction.best.graph.grids)
 
 
-@pytest.mark.slow(but=1)
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [{"without": ("split-depth",)}, {"exact_math": True}, {"effort": "none"}])
 def test_it_can_be_switched_off(options):
     assert parts_of(skinny(**options)) is None
 
 
-@pytest.mark.slow(but=1)
+@pytest.mark.slow
 @pytest.mark.parametrize("text", [PRODUCT, EXP, TWO])
 def test_the_result_is_right_and_the_same_in_every_order(text):
     k = kernel(text, K=16384, **({"M": 30, "N": 60} if text is PRODUCT else {}))

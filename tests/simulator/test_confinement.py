@@ -105,6 +105,7 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> AscFile:
     return file_of(tmp_path_factory.mktemp("hostile"), all_hostile())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("where", ["constructor", "main"])
 @pytest.mark.parametrize("what", HOSTILE)
 def test_hostile_code_is_refused_and_named(

@@ -131,17 +131,20 @@ def ran(file: AscFile, *arguments: str) -> Simulation:
     return run_program(file, Options(arguments=arguments))
 
 
+@pytest.mark.slow
 def test_work_of_vector_cores_alone_is_launched_on_so_many_of_them(tmp_path: Path) -> None:
     done = ran(written(tmp_path), "3", "3")
     assert (done.returned, done.findings) == (0, ())
 
 
+@pytest.mark.slow
 def test_cube_and_vector_cores_do_each_their_own_work(tmp_path: Path) -> None:
     file = written(tmp_path, "AscendC::CrossCoreSetFlag<2, PIPE_FIX>(1);", "AscendC::CrossCoreWaitFlag(1);")
     done = ran(file, "2", "4")
     assert (done.returned, done.findings) == (0, ())
 
 
+@pytest.mark.slow
 def test_the_command_takes_folders_of_headers_and_what_main_is_given(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = written(tmp_path)
     assert command(["simulate", str(file.path), "-I", str(tmp_path / "headers"), "--no-time", "--", "2", "2"]) == 0

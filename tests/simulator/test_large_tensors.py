@@ -59,6 +59,7 @@ def test_a_kernel_reads_and_writes_beyond_two_to_the_31_elements() -> None:
     assert [found[tile].min() for tile in TILES] == [found[tile].max() for tile in TILES] == [number + 3 for number in range(16)]
 
 
+@pytest.mark.slow
 def test_what_is_not_touched_stays_as_it_was() -> None:
     found = run(corners().source)
     assert not found[:4096, 0].any() and not found[TILES[15][0], -256:-128].any()

@@ -36,6 +36,7 @@ def test_a_scalar_of_another_type_than_the_tensor_does_not_compile() -> None:
         run("LocalTensor<half> x(TPosition::VECCALC, 0, 64);\nAdds(x, x, 1.0f, 64);")
 
 
+@pytest.mark.slow
 def test_an_endless_loop_ends_with_the_time_limit() -> None:
     with pytest.raises(SimulatorError, match="did not end within 0.5 seconds of processor time"):
         run("for (volatile int i = 0;; ++i) {}", Limits(seconds=0.5))
@@ -113,6 +114,7 @@ def test_headers_that_change_while_a_process_runs_do_not_reach_its_kernels(
     assert run(f"// a text that nobody has compiled: {tmp_path}").ok
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not GCC, reason="only GCC is given a header that was parsed before")
 def test_the_header_is_parsed_once_for_all_kernels(own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     commands: list[list[str]] = []

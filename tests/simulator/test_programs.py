@@ -17,11 +17,13 @@ from tile_eg.simulator.run import Limits
 pytestmark = pytest.mark.slow(but=3)
 
 
+@pytest.mark.slow
 def test_a_template_kernel_is_launched_from_main_and_its_result_reaches_the_host(tmp_path: Path) -> None:
     done = ran(tmp_path)
     assert done.ok and done.returned == 0 and done.printed == "last 254\n"
 
 
+@pytest.mark.slow
 def test_a_finding_in_a_file_with_a_main_names_the_device_tensor_and_the_line(tmp_path: Path) -> None:
     done = ran(tmp_path, MAIN.replace("<<<2, 0,", "<<<3, 0,"))
     line = MAIN.splitlines().index("    AscendC::DataCopy(a, gx, LENGTH);") + 1

@@ -71,6 +71,7 @@ def same_on_one_core(source: str) -> Simulation:
 pytestmark = pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="processes share the blocks on Linux only")
 
 
+@pytest.mark.slow
 def test_blocks_that_meet_across_processes_are_told_as_by_one() -> None:
     found = same_on_one_core(long_kernel(KERNELS["two blocks meet"])).findings
     assert [f.kind for f in found] == ["block_race"]

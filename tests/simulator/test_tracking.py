@@ -75,6 +75,7 @@ def one_by_one(steps: list[Step]) -> list[int]:
     return [*said, *numbers]
 
 
+@pytest.mark.slow
 @settings(max_examples=150)
 @given(STEPS)
 def test_blocks_say_what_granules_would(driver: Path, steps: list[Step]) -> None:

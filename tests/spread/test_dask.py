@@ -31,6 +31,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DaskCluster]:
         made.close()
 
 
+@pytest.mark.slow
 def test_values_come_in_the_order_of_their_items(cluster: DaskCluster) -> None:
     assert [o.value for o in spread(work.doubled, range(5), dask=cluster.address)] == [0, 2, 4, 6, 8]
 

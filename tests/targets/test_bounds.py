@@ -46,6 +46,7 @@ def test_no_expert_product_is_faster_than_the_bound(size: tuple[int, int, int]) 
     assert run(gemm(expert(*size)), CHIP).core_us > bounds.gemm(CHIP, *size).microseconds
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("head", [64, 128])
 def test_no_expert_attention_is_faster_than_the_bound(head: int) -> None:
     program = attention(expert_attention(4096, 4096, head, 16))

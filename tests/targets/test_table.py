@@ -35,6 +35,7 @@ def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     yield tmp_path / "results" / "targets.json"
 
 
+@pytest.mark.slow
 def test_it_ends_well_where_every_target_holds(kept: Path, capsys: pytest.CaptureFixture) -> None:
     assert targets.main(["easy", "--given"]) == 0
     assert "1 of 1 rows reach their target" in capsys.readouterr().out

@@ -104,6 +104,7 @@ def test_an_expression_means_what_numpy_computes_or_is_refused(tree: Tree, sizes
     check(tree, sizes, by_tree)
 
 
+@pytest.mark.slow
 def test_a_sum_of_what_is_spread_over_rows_and_columns_has_their_shape() -> None:
     """The mean of an outer product in tiles whose last one is cut off, beside one number."""
     check(("by its transpose", ("flat", 3), ("by its transpose", 4, 2)), [16, 16, 64, 16, 64, 64], in_simulator)
@@ -115,7 +116,7 @@ def test_a_row_that_is_summed_for_each_of_its_own_tiles_is_made_anew(size: int) 
     check(("centred", ("by its transpose", 0, 0)), [size] * 6, by_tree)
 
 
-@pytest.mark.slow(but=1)
+@pytest.mark.slow
 def test_the_text_of_an_expression_gives_what_numpy_computes() -> None:
     every(12, 1)
 

@@ -168,6 +168,7 @@ def test_all_cores_of_a_mixed_block_meet() -> None:
     assert min(s.start for s in timeline.spans if s.core != "AIC") > max(s.complete for s in timeline.spans if s.core == "AIC")
 
 
+@pytest.mark.slow
 def test_a_meeting_of_the_vector_cores_waits_for_no_cube_core() -> None:
     cube = [copy("GM->L1", "a", at * PAGE, core="AIC") for at in range(200)]
     vector = [row for core in ("AIV0", "AIV1") for row in (replace(MEET, core=core), load("b", core=core))]

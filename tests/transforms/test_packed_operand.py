@@ -72,6 +72,7 @@ def test_others_may_not(text, sizes):
     assert not copyable(values(text, **sizes), 512)
 
 
+@pytest.mark.slow
 @given(st.data())
 def test_an_element_lies_in_its_strip_under_those_of_the_rows_before(data):
     text, wide = data.draw(st.sampled_from([(GEMM, 16), (GEMM.replace("f16", "i8").replace("f32", "i32"), 32)]))

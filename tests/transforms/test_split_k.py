@@ -67,6 +67,7 @@ def whole_numbers(k):
     return {t.name: random.integers(-4, 5, t.shape).astype(t.dtype.numpy) for t in k.tensors if not t.output}
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(st.integers(1, 70), st.integers(1, 40), st.integers(17, 130), st.sampled_from([1, 2, 8]), st.data())
 def test_two_phases_have_the_meaning_of_the_whole(m, n, depth, panels, data):

@@ -26,6 +26,7 @@ def held(folder: Path) -> tuple[Path, Any]:
     return file, runpy.run_path(str(file))["scaled"]
 
 
+@pytest.mark.slow
 def test_a_call_tunes_once_and_the_next_process_uses_it(
     tmp_path: Path, all_right: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:

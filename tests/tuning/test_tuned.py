@@ -28,6 +28,7 @@ def emitted(capsys: Captured, *command: str) -> tuple[str, str]:
     return told.out, told.err
 
 
+@pytest.mark.slow
 def test_emit_takes_the_winner_and_says_so(tuned: Path, capsys: Captured) -> None:
     text, told = emitted(capsys, str(tuned))
     own, silent = emitted(capsys, str(tuned), "--untuned")
@@ -36,6 +37,7 @@ def test_emit_takes_the_winner_and_says_so(tuned: Path, capsys: Captured) -> Non
     assert emitted(capsys, str(tuned), "--no-cache") == (text, told)
 
 
+@pytest.mark.slow
 def test_at_other_sizes_and_on_another_chip_the_search_decides(tuned: Path, capsys: Captured) -> None:
     assert emitted(capsys, str(tuned), "--set", "M=96")[1] == ""
     assert emitted(capsys, str(tuned), "--chip", "910B4")[1] == ""
