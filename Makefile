@@ -58,7 +58,7 @@ judges: $(VENV)/.ready
 	$(BIN)/python -m benchmarks.judges $(if $(PYPTO),--pypto $(PYPTO)) $(if $(FIT),--fit $(FIT))
 
 targets: $(VENV)/.ready
-	$(BIN)/python -m benchmarks.targets
+	$(BIN)/python -m benchmarks.targets $(if $(CATLASS),--catlass $(CATLASS))
 
 rules: $(VENV)/.ready
 	$(BIN)/python -m benchmarks.rules

@@ -10,6 +10,7 @@ import pytest
 from benchmarks.simulator import __main__ as simulator_page
 from benchmarks.simulator import measured as simulated
 from benchmarks.triton_ascend import __main__ as page
+from benchmarks.triton_ascend import compared
 from benchmarks.triton_ascend.compared import PYTHON, Row, interpreter, rows
 
 
@@ -56,6 +57,12 @@ def test_a_ratio_is_ours_to_tritons(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_every_size_is_compared_where_triton_is() -> None:
     assert [r.theirs is not None for r in rows("python") if "cubed" in r.name and "matrix" not in r.name] == [True] * 5
+
+
+def test_the_sizes_of_a_product_are_told_apart_by_a_ratio(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compared, "_warm", lambda example, sizes: 0.1 if "M=512" in sizes else 0.3)
+    (row,) = [r for r in rows(None) if "slowest" in r.name]
+    assert row.ours() == pytest.approx(3) and row.aim == 2
 
 
 def test_the_simulators_page_holds_a_run_against_numpy_and_its_limit() -> None:

@@ -26,7 +26,7 @@ REPORTED = {
     "egraph/profile.py": "what each rule costs",
     "egraph/saturate.py": "how long each phase took",
     "explore/gym.py": "how long an extractor of a user's took",
-    "jit/kernel_cache.py": "whether a file of tile_eg changed since the process began",
+    "kept_texts.py": "whether a file of tile_eg changed since the process began",
     "jit/profiling.py": "how long a function of the host takes, which launches no kernel",
     "laboratory/compare.py": "how long a cost model took",
     "laboratory/folds.py": "how long a cost model took",

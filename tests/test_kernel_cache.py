@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import tile_eg
-from tile_eg import disk_cache
+from tile_eg import disk_cache, kept_texts
 from tile_eg.cli import sources
 from tile_eg.cli.app import run
 from tile_eg.jit import kernel_cache
@@ -128,19 +128,19 @@ def test_the_texts_of_rules_are_part_of_an_entrys_name(compilations: list[str]) 
 @pytest.mark.slow
 def test_another_version_misses(emit: Emit, compilations: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     emit()
-    monkeypatch.setattr(kernel_cache, "version", lambda: "another")
+    monkeypatch.setattr(kept_texts, "version", lambda: "another")
     emit()
     assert len(compilations) == 2
 
 
 def test_a_version_is_told_by_every_file_of_ours_and_every_package(monkeypatch: pytest.MonkeyPatch) -> None:
-    before = kernel_cache.version()
-    assert before == kernel_cache.version() is not None
+    before = kept_texts.version()
+    assert before == kept_texts.version() is not None
     for what in ("_own_files", "_package"):
         with monkeypatch.context() as patch:
-            found = getattr(kernel_cache, what)
-            patch.setattr(kernel_cache, what, lambda of, found=found: list(found(of))[1:])
-            assert kernel_cache.version() not in (None, before)
+            found = getattr(kept_texts, what)
+            patch.setattr(kept_texts, what, lambda of, found=found: list(found(of))[1:])
+            assert kept_texts.version() not in (None, before)
 
 
 @pytest.mark.slow
@@ -149,14 +149,14 @@ def test_files_that_cannot_be_read_are_no_version(fault: Exception, emit: Emit, 
     def failing(_: str) -> None:
         raise fault
 
-    monkeypatch.setattr(kernel_cache, "_package", failing)
-    assert kernel_cache.version() is None and "vector_add" in emit()
+    monkeypatch.setattr(kept_texts, "_package", failing)
+    assert kept_texts.version() is None and "vector_add" in emit()
 
 
 def test_nothing_is_kept_by_a_process_whose_files_have_changed(
     emit: Emit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(kernel_cache, "_BEGAN", 0)
+    monkeypatch.setattr(kept_texts, "_BEGAN", 0)
     emit()
     assert entries(tmp_path) == []
 
@@ -182,7 +182,7 @@ def test_a_damaged_entry_is_compiled_again(emit: Emit, compilations: list[str], 
 
 @pytest.mark.parametrize("garbage", [b"", b"[]", b"{}", b"\xff", b'{"told": 1}', b'{"told": []}', b"null"])
 def test_what_is_no_entry_is_not_read(garbage: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kernel_cache, "recall", lambda name: garbage)
+    monkeypatch.setattr(kept_texts, "recall", lambda name: garbage)
     assert kernel_cache.find("compiled-0") is None
 
 

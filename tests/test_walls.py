@@ -16,9 +16,8 @@ import tile_eg
 
 HOUSE = Path(tile_eg.__file__).parent
 FLOORS = 10
+REASONS = {"NotSearched", "ReadFirst", "InOrder"}
 LINES = 400
-DOORS = ("__init__", "__main__")
-"""No rooms: the package's front, which imports what it names when that is asked for, and what `python -m tile_eg` runs."""
 NAME = re.compile(r"(tile_eg(?:\.\w+)+)(?::\w+)?")
 
 Graph = Mapping[str, set[str]]
@@ -75,12 +74,12 @@ def circle(graph: Graph) -> str:
 
 
 def room(module: str) -> str:
+    """The folder or file that a module is in. The package's front, and what `python -m tile_eg` runs, are rooms too."""
     return (*module.split("."), "__init__")[1]
 
 
 def between_rooms(graph: Graph) -> Graph:
-    rooms = {room(m) for m in graph} - {*DOORS}
-    return {r: {room(i) for m in graph if room(m) == r for i in graph[m]} & rooms - {r} for r in rooms}
+    return {r: {room(i) for m in graph if room(m) == r for i in graph[m]} - {r} for r in map(room, graph)}
 
 
 def longest_chain(graph: Graph) -> list[str]:
@@ -108,6 +107,34 @@ def test_no_file_is_too_long() -> None:
     files = (f for f in sorted(HOUSE.rglob("*")) if f.suffix in (".py", ".egg", ".lark", ".h", ".cpp"))
     long = {str(f.relative_to(HOUSE)): n for f in files if (n := len(f.read_text(encoding="utf-8").splitlines())) > LINES}
     assert long == {}
+
+
+def test_how_a_kernel_is_done_is_never_decided_by_catching_that_the_search_has_no_form_for_it() -> None:
+    caught = (
+        f"{name}:{node.lineno}"
+        for name, file in modules().items()
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
+        if isinstance(node, ast.ExceptHandler) and node.type and REASONS & {*ast.unparse(node.type).strip("()").split(", ")}
+    )
+    assert list(caught) == []
+
+
+def handlers(module: Path) -> Iterator[ast.ExceptHandler]:
+    return (n for n in ast.walk(ast.parse(module.read_text(encoding="utf-8"))) if isinstance(n, ast.ExceptHandler))
+
+
+def goes_on(handler: ast.ExceptHandler) -> bool:
+    """Whether a mistake that is caught is neither raised again nor kept to be told."""
+    inside = [n for part in handler.body for n in ast.walk(part)]
+    called = {n.func.attr for n in inside if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute)}
+    return not any(isinstance(n, ast.Raise) for n in inside) and not called & {"tell", "append"}
+
+
+def test_a_frontend_that_catches_a_mistake_tells_it() -> None:
+    """What else may be done where one way is none is decided between results: `errors.attempted`."""
+    found = ((m, h) for m in sorted((HOUSE / "frontend").rglob("*.py")) for h in handlers(m))
+    caught = [(m, h) for m, h in found if h.type and "TileError" in ast.unparse(h.type)]
+    assert caught and [f"{m.relative_to(HOUSE)}:{h.lineno}" for m, h in caught if goes_on(h)] == []
 
 
 @pytest.mark.parametrize("page", ["design", "extending", "timing", "cost_models"])

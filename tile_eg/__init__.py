@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from tile_eg.version import __version__
 
 if TYPE_CHECKING:
+    from tile_eg.autotuner.tuned import autotune, tune
     from tile_eg.cache import cached, get_cache_dir, set_cache_dir
     from tile_eg.errors import TileError
     from tile_eg.jit import CompiledKernel as JITKernel
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from tile_eg.jit.process_cache import disable_cache, enable_cache
     from tile_eg.jit.profiling import Profiler, TensorSupplyType
     from tile_eg.jit.switches import PassConfigKey, set_log_level
-    from tile_eg.jit.tuning import autotune, tune
     from tile_eg.language.data_type import DataType
     from tile_eg.math import cdiv, next_power_of_2
     from tile_eg.search.compiler import Lowered, lower
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 _HOME = {
     "jit": "tile_eg.jit",
     "compile": "tile_eg.jit",
-    "autotune": "tile_eg.jit.tuning",
-    "tune": "tile_eg.jit.tuning",
+    "autotune": "tile_eg.autotuner.tuned",
+    "tune": "tile_eg.autotuner.tuned",
     "Profiler": "tile_eg.jit.profiling",
     "TensorSupplyType": "tile_eg.jit.profiling",
     "set_log_level": "tile_eg.jit.switches",

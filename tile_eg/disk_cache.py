@@ -84,6 +84,12 @@ def remember(name: str, data: bytes, most: int) -> None:
         cache.forget_oldest(f"{name.partition('-')[0]}-*", most)
 
 
+def forget(name: str) -> None:
+    """Removes an entry, where that can be done."""
+    with suppress(OSError, RuntimeError):
+        _remove(user_cache().folder / name)
+
+
 def why_no_room(error: OSError) -> str:
     """In a user's words, what limit a write met; empty where it was none."""
     return _NO_ROOM.get(error.errno or 0, "")

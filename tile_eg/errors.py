@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import linecache
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import TypeVar
+
+Read = TypeVar("Read")
 
 
 @dataclass(frozen=True)
@@ -117,6 +120,28 @@ class NotSearched(TileError):
 
 class ReadFirst(TileError):
     """Something is read before it is written, in the order of the statements. As two streams they may have another order."""
+
+
+def attempted(way: Callable[[], Read]) -> Read | TileError:
+    """What `way` gives; where it ends in a mistake, that, as one of two results between which the caller decides."""
+    try:
+        return way()
+    except TileError as mistake:
+        return mistake
+
+
+@dataclass(frozen=True)
+class InOrder:
+    """That the search has no form for a kernel, and `why`: it is done in the order of its statements, if that is possible."""
+
+    why: NotSearched | ReadFirst
+
+
+def searchable(found: Read | InOrder) -> Read:
+    """What was read of a kernel. Raises why the search has no form for it, where that is what was found."""
+    if isinstance(found, InOrder):
+        raise found.why
+    return found
 
 
 class TileWarning(UserWarning):

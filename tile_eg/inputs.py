@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from tile_eg.errors import TileError, did_you_mean
 from tile_eg.ir.arrays import numpy_dtype
-from tile_eg.ir.kernel import Assign, For, If, Kernel, MatMul, Parallel, Stmt, Tensor
+from tile_eg.ir.kernel import Kernel, MatMul, Tensor, assigns
 from tile_eg.ir.reference import run_kernel
 from tile_eg.ir.reference_bounds import Expected, run_with_bounds
 from tile_eg.ir.reference_indices import most_of_indices
@@ -37,11 +37,12 @@ Arrays = dict[str, "np.ndarray"]
 @dataclass(frozen=True)
 class Drawn:
     """One set of inputs by tensor name, and the outputs that the kernel means, with the bounds of their roundings; None of a
-    program, which has no other meaning."""
+    program, which has no other meaning. Of some `tiles` of the grid it was computed; None: of all."""
 
     name: str
     arrays: Arrays
     meant: Mapping[str, Expected] | None
+    tiles: Collection[int] | None = None
 
 
 def set_names(text: str) -> tuple[str, ...]:
@@ -63,7 +64,7 @@ def drawn_sets(
     meant is computed for some `tiles` of the grid where these are given."""
     kept = dict(given or {})
     if all(t.output or t.name in kept for t in kernel.tensors):
-        return [Drawn(GIVEN if kept else names[0], kept, run_with_bounds(kernel, kept, tiles))]
+        return [Drawn(GIVEN if kept else names[0], kept, run_with_bounds(kernel, kept, tiles), tiles)]
     return [_drawn(kernel, name, seed, kept, tiles) for name in names]
 
 
@@ -80,7 +81,7 @@ def _drawn(kernel: Kernel, name: str, seed: int, given: Arrays, tiles: Collectio
     inputs = [t for t in kernel.tensors if not t.output]
     tries = _tops(kernel) if name == "wide" else TOPS[-1:]
     arrays = _borne(kernel, (_with_indices(kernel, draw(inputs, name, seed, top)) | given for top in tries), len(tries), tiles)
-    return Drawn(name, arrays, run_with_bounds(kernel, arrays, tiles))
+    return Drawn(name, arrays, run_with_bounds(kernel, arrays, tiles), tiles)
 
 
 def _with_indices(kernel: Kernel, arrays: Arrays) -> Arrays:
@@ -111,18 +112,7 @@ def _overflows(outputs: Arrays) -> int:
 
 
 def _tops(kernel: Kernel) -> tuple[float, ...]:
-    return TOPS[1:] if any(_has_product(s) for s in _assigns(kernel.body)) else TOPS
-
-
-def _assigns(body: Sequence[Stmt]) -> Iterator[Assign]:
-    for s in body:
-        match s:
-            case Assign():
-                yield s
-            case For() | Parallel():
-                yield from _assigns(s.body)
-            case If():
-                yield from _assigns((*s.then, *s.otherwise))
+    return TOPS[1:] if any(_has_product(s) for s in assigns(kernel.body)) else TOPS
 
 
 def _has_product(node: Any) -> bool:

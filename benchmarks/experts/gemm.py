@@ -23,8 +23,9 @@ class Gemm:
     Each core computes `core` (m, n) of C, tile by tile; by default one tile. It goes along the rows of its part of C, or with
     `rows_first` down the columns. `rounds` splits the rows of C: all cores work on one part at a time. With `persistent` cores
     these take the tiles of C in turn instead, in windows of `swizzle` rows of tiles that are walked column by column, there and
-    back. `b` is how B lies in GM: "kn", "nk" (transposed) or "zN" (panels that are one run of bytes). Cores that `shuffle` begin
-    at different places of the depth, so that they do not read the same bytes at the same time.
+    back, or (`by_columns`) in windows of columns that are walked row by row. `b` is how B lies in GM: "kn", "nk" (transposed) or
+    "zN" (panels that are one run of bytes). Cores that `shuffle` begin at different places of the depth, so that they do not
+    read the same bytes at the same time.
     """
 
     m: int
@@ -43,6 +44,7 @@ class Gemm:
     rows_first: bool = False
     persistent: int = 0
     swizzle: int = 1
+    by_columns: bool = False
     shuffle: bool = False
 
     @property
@@ -138,7 +140,7 @@ def tiles_in_turn(g: Gemm, tile: Body) -> tuple[Node, int]:
     total = down * across
     blocks = min(g.persistent, total)
     at = var("task") * blocks + var(BLOCK)
-    row, col = swizzled(at, down, across, g.swizzle)
+    row, col = swizzled(at, across, down, g.swizzle)[::-1] if g.by_columns else swizzled(at, down, across, g.swizzle)
     nodes = tile(row * g.tile[0], col * g.tile[1])
     if total % blocks:
         nodes = (When(less(at, total), nodes),)

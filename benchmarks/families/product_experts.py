@@ -11,10 +11,6 @@ from benchmarks.families.product_gemms import tiles_of
 from benchmarks.targets.bounds import FLOAT, HALF, Bound, streaming
 from tile_eg.chips import Chip
 
-HIT = (
-    "the timeline takes each gathered row for one that is not in L2, where all tokens lie; a model of rows that come again would "
-    "mend it"
-)
 V3 = {"M": 4096, "N": 7168, "R": 32768}
 
 
@@ -68,7 +64,6 @@ MOE = [
         "vector cores load row by row and store tiles",
         1.5,
         _tokens("M"),
-        held=HIT,
     ),
     Example(
         "moe/experts",

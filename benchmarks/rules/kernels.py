@@ -20,6 +20,7 @@ LARGE: dict[str, tuple[str, dict[str, int]]] = {
     "flash_attention 2048": ("flash_attention", {"S": 2048, "BM": 128, "BN": 128, "D": 128}),
     "flash_attention of 16 heads": ("flash_attention", {"S": 1024, "H": 16, "BM": 128, "BN": 128}),
     "flash_attention of three trips": ("flash_attention", {"S": 192}),
+    "flash_attention_causal 2048": ("flash_attention_causal", {"S": 2048, "H": 8, "BM": 128, "BN": 128, "D": 128}),
     "layer_norm 16384x1024": ("layer_norm", {"M": 16384, "N": 1024}),
     "softmax 8192x1024": ("softmax", {"M": 8192, "N": 1024}),
 }
@@ -43,6 +44,7 @@ SHOWN_BY = {
     "add-index": "twelve times x + bx", "index-add": "twelve times bx + x", "skew": "flash_attention of three trips",
     "handed-alone": "stores with one buffer", "workspace-panel": "gelu of a wide product",
     "workspace-ub-panel": "gelu of a wide product",
+    "short-positions": "flash_attention_causal 2048", "v-short-ramp": "flash_attention_causal 2048",
 } | {r: k + SUFFIX for r, k in ON_950.items()}  # fmt: skip
 """Kernels that are tried first, for rules that match in many."""
 

@@ -68,6 +68,9 @@ NESTS = {
     "nest of a choice, constant first": "select(0.5 < x[i, j], x[i, j], v[i])",
     "nest of a mask": "select(x[i, j] > 0.5, x[i, j], 0)",
     "nest of a choice by place": "select(i >= j, x[i, j], 0)",
+    "nest of a mask, constant first": "select(x[i, j] == 0.5, 0, x[i, j])",
+    "nest of a mask by place, constant first": "select(i >= j, 0, x[i, j])",
+    "nest of a mask by whole numbers": "select(f32(i32(x[i, j])) * 0.5 < 1, 0, x[i, j])",
     "nest of a value and its mask by place": "x[i, j] * select(i >= j, x[i, j], 0)",
     "nest of a place": "x[i, j] * (i + 2*j + 3)",
 }  # fmt: skip
@@ -201,6 +204,7 @@ SCALED = {
 MOVES = {
     "bytes to short": ("i8", "f16", "x"), "long to bytes": ("f32", "i8", "i8(x)"),
     "long to unsigned bytes": ("f32", "u8", "u8(x)"), "x << 3": ("i32", "i32", "x << 3"), "x >> 3": ("i32", "i32", "x >> 3"),
+    "with another sign": ("i32", "u32", "u32(x)"),
     "copy": ("f32", "f32", "x"), "short to other short": ("f16", "bf16", "x"), "short to long": ("f16", "f32", "x"),
     "tanh in f16": ("f16", "f16", "tanh(x)"), "short sum": ("f16", "f16", "x + x * x"),
     "long to short": ("f32", "f16", "x"),

@@ -18,13 +18,14 @@ from benchmarks.families import families
 from benchmarks.families.example import Example
 from benchmarks.targets import bounds
 from benchmarks.targets.bounds import FLOAT, HALF, Bound
+from benchmarks.targets.catlass import microseconds
 from benchmarks.targets.literal import literal
 from tile_eg.chips import Chip
 from tile_eg.errors import TileError
 from tile_eg.frontend.text import Template, load_text
 from tile_eg.ir.open_kernel import AUTO
 from tile_eg.ir.program import Program
-from tile_eg.search.compiler import lower, plan
+from tile_eg.search.compiler import Planned, lower, plan
 
 TILE_SIZES = ("BM", "BN", "BK")
 EQUAL = 1.002  # two times that a table would print alike
@@ -37,7 +38,7 @@ class Row:
 
     Where there is such a target, ours may take `slack` times the bound, and is to be `faster` times as fast as the literal one.
     A target holds where the source reaches it with the sizes of its tiles as given or left open. The literal schedule is left out
-    where nobody asks: it has no form for every kernel.
+    where nobody asks: it has no form for every kernel. `catlass` is CATLASS' example of the same kernel, if there is one.
     """
 
     family: str
@@ -51,24 +52,39 @@ class Row:
     faster: float | None = None
     leave_open: bool = True
     ask_literal: bool = True
+    catlass: str = ""
 
     @cached_property
     def template(self) -> Template:
         return load_text((EXAMPLES / f"{self.example}.tile").read_text("utf-8"), f"{self.example}.tile")
 
-    @cached_property
+    @property
     def ours(self) -> float:
         """What the compiler makes of the source with the tiles that a user would write."""
-        return lower(self.template.instantiate(self.sizes), self.chip.name).timeline.microseconds
+        return self._given.timeline.microseconds
 
-    @cached_property
+    @property
     def open(self) -> float | None:
         """What it makes of the source that leaves the sizes of its tiles open; None where none fit, or nobody asks."""
+        return self._opened.timeline.microseconds if self._opened else None
+
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        """Of the better of the two, with all that the chip's tables assume at the quick and at the slow end of its range."""
+        found = [planned for planned in (self._given, self._opened) if planned]
+        return min(found, key=lambda planned: planned.timeline.microseconds).cost.interval
+
+    @cached_property
+    def _given(self) -> Planned:
+        return lower(self.template.instantiate(self.sizes), self.chip.name)
+
+    @cached_property
+    def _opened(self) -> Planned | None:
         if not self.leave_open:
             return None
         tiles = dict.fromkeys((t for t in TILE_SIZES if t in self.template.sizes), AUTO)
         try:
-            return lower(self.template.instantiate({**self.sizes, **tiles}), self.chip.name).timeline.microseconds
+            return lower(self.template.instantiate({**self.sizes, **tiles}), self.chip.name)
         except TileError:
             return None
 
@@ -83,6 +99,11 @@ class Row:
     def rivals(self) -> dict[str, float]:
         """Every expert's program; the fastest one is to be reached."""
         return {name: plan(build(), self.chip.name).timeline.microseconds for name, build in self.experts.items()}
+
+    def of_catlass(self, checkout: Path | None) -> float | None:
+        """CATLASS' text of the same kernel at the same size; None where there is none, nobody asks, or it is too large to run."""
+        sizes = [self.sizes[name] for name in ("M", "N", "K")] if self.catlass and checkout else []
+        return microseconds(checkout, self.catlass, sizes, self.chip.name) if checkout and sizes else None
 
     def missed(self) -> list[str]:
         """The targets that ours does not reach, in words."""
@@ -110,7 +131,7 @@ def _gemm(chip: Chip) -> Iterator[Row]:
         best = partial(gemm, expert_gemm(m, n, k, chip.cube_cores))
         yield Row(
             "gemm", f"{m} x {n} x {k}", "gemm", {"M": m, "N": n, "K": k}, chip, bounds.gemm(chip, m, n, k),
-            {"128 x 256": best}, 1.05 if m == 8192 else None,
+            {"128 x 256": best}, 1.05 if m == 8192 else None, catlass="00_basic_matmul",
         )  # fmt: skip
 
 
@@ -129,7 +150,10 @@ def _epilogue(chip: Chip) -> Iterator[Row]:
     g = expert_gemm(m, n, k, chip.cube_cores)
     sizes = {"M": m, "N": n, "K": k, "BM": 128, "BN": 256, "BK": 64}
     bound, best = bounds.epilogue(chip, m, n, k, HALF * m * n, HALF * m * n), {"128 x 256": partial(matmul_add, g)}
-    yield Row("epilogue", f"matmul_add {m} x {n} x {k}", "matmul_add", sizes, chip, bound, best, NEAR)
+    yield Row(
+        "epilogue", f"matmul_add {m} x {n} x {k}", "matmul_add", sizes, chip, bound, best, NEAR,
+        catlass="03_matmul_add",
+    )  # fmt: skip
     m, n, k = 8192, 8192, 512
     g = replace(expert_gemm(m, n, k, chip.cube_cores), out="f32")
     sizes = {"M": m, "N": n, "K": k, "BM": 128, "BN": 256}

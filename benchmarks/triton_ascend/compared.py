@@ -8,7 +8,8 @@ import resource
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from statistics import median
 
@@ -51,7 +52,10 @@ def rows(triton: str | None) -> Iterator[Row]:
     yield row("attention, warm", "flash_attention", "attention", 256, "", 0.25)
     for n in SIZES:
         yield row(f"GEMM {n} cubed, warm", "gemm", "gemm", n, f"M={n},N={n},K={n}")
-    yield row("attention of 4096 rows, warm", "flash_attention", "attention", 4096, "S=4096")
+    spread = Row("the slowest of these to the quickest", _spread(lambda n: _warm("gemm", f"M={n},N={n},K={n}")), aim=2)
+    yield spread if triton is None else replace(spread, theirs=_spread(lambda n: _warm_there(triton, "gemm", str(n))))
+    for n in (1024, 4096):
+        yield row(f"attention of {n} rows, warm", "flash_attention", "attention", n, f"S={n}", 0.25)
     yield Row("GEMM + matrix 4096 cubed, warm", lambda: _warm("matmul_add", "M=4096,N=4096,K=4096"))
 
 
@@ -100,10 +104,17 @@ def _cold_there(python: str, kernel: str, size: str) -> float:
     return _process(python, str(HERE / "compiled.py"), kernel, size, "1")
 
 
+def _spread(seconds: Callable[[int], float]) -> Seconds:
+    """The most that one of the sizes takes, as a multiple of the least."""
+    return lambda: max(map(seconds, SIZES)) / min(map(seconds, SIZES))
+
+
+@cache
 def _warm(example: str, sizes: str) -> float:
     return _later(sys.executable, "-m", "benchmarks.triton_ascend.ours", example, sizes)
 
 
+@cache
 def _warm_there(python: str, kernel: str, size: str) -> float:
     return _later(python, str(HERE / "compiled.py"), kernel, size)
 

@@ -7,13 +7,23 @@ from pathlib import Path
 import ml_dtypes
 import numpy as np
 import pytest
+import typer
 
 from tile_eg.cli import options
+from tile_eg.cli.app import app
 from tile_eg.errors import TileError
 from tile_eg.ir.kernel import Tensor
 from tile_eg.ops.types import BF16, F16, F32
 
 A, B, C = Tensor("A", F16, (4, 2), False), Tensor("B", BF16, (3,), False), Tensor("C", F32, (4,), True)
+
+
+def test_of_the_commands_only_the_one_that_is_asked_for_is_set_up() -> None:
+    def commands(*arguments: str) -> set[str]:
+        return set(typer.main.get_command(options.command_of(app, arguments)).commands)  # type: ignore[attr-defined]
+
+    assert commands("emit", "k.tile") == {"emit"} and commands("compare-models") == {"compare-models"}
+    assert commands("emi") == commands() == commands("--help") > {"emit", "explain", "cache"}
 
 
 def test_sizes_are_read_by_name() -> None:

@@ -109,11 +109,11 @@ def test_a_decision_is_asked_for_as_the_table_names_it() -> None:
     assert "q in L1: reloaded instead of resident" in answer("flash_attention", "q in L1=reloaded")
 
 
-def test_one_of_several_decisions_of_a_name_is_asked_for_by_its_line() -> None:
-    schedule = lowered("flash_attention").candidates[0].schedule
+def test_one_of_several_decisions_of_a_line_is_asked_for_by_the_name_of_its_result() -> None:
+    schedule = lowered("layer_norm").candidates[0].schedule
     names = {distinct_subject(schedule, n): option(n, schedule.graph) for n, _ in open_choices(schedule)}
-    about = next(name for name in names if ", line " in name)
-    assert "this is what was chosen" in str(why_not(lowered("flash_attention"), f"{about}={names[about]}"))
+    about = next(name for name in names if name.endswith(")"))
+    assert "this is what was chosen" in str(why_not(lowered("layer_norm"), f"{about}={names[about]}"))
 
 
 def test_a_decision_that_the_table_does_not_have_is_refused_with_the_nearest() -> None:

@@ -32,6 +32,7 @@ kernel below[M=128, N=128, BM=32, BN=32](X: f32[M, N]) -> Y: f32[M] {{
 CONDITIONS = {
     "ge": "bx*BM + i >= k*BN + j", "gt": "bx*BM + i > k*BN + j", "le": "bx*BM + i <= k*BN + j", "lt": "bx*BM + i < k*BN + j",
     "other way": "k*BN + j >= bx*BM + i", "row": "bx*BM + i >= k*BN",
+    "far": "bx*BM + i >= k*BN + j + 70000 * (1 - k)",
 }  # fmt: skip
 
 
@@ -80,6 +81,18 @@ def test_the_text_makes_it_there_alone():
 def test_it_lies_in_the_place_of_what_it_masks():
     (made,) = [i for i in instructions("ge", "bx + 1") if i.op.startswith("vmask")]
     assert made.dst in made.srcs
+
+
+def positions(condition: str) -> set[str]:
+    """The element types of the positions that masks look at, in tiles of long rows."""
+    text = BELOW.format(condition=condition, trips="4").replace("N=128", "N=512").replace("BN=32", "BN=128")
+    p = plan_schedule(extract(graph_of(text), CHIP).best, CHIP).program
+    return {p.buffer(i.dst.buffer).dtype.name for i in walk(p.vector) if isinstance(i, Instr) and i.op == "vramp"}
+
+
+def test_positions_are_short_where_all_of_them_are_exact_so():
+    assert positions(CONDITIONS["ge"]) == {"f16"}
+    assert positions("bx*BM + 70*i >= k*BN + j") == {"f32"}
 
 
 @pytest.mark.slow

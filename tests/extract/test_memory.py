@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.extract.kernels import CHIP, TRICKY, graph_of, kernel
 from tile_eg.extract import extract
-from tile_eg.extract.memory import ON_CHIP, Life, _pack, kept_for_tiles, lifetimes
+from tile_eg.extract.memory import ON_CHIP, Life, _closer, _pack, kept_for_tiles, lifetimes
 from tile_eg.extract.schedule import Storage
 from tile_eg.ops.types import F32, Level
 from tile_eg.search.compiler import lower
@@ -120,3 +120,10 @@ def test_a_reductions_scratch_lives_for_its_step_alone():
     lives_of = lifetimes(best, roomy=True)
     scratch = {s.scratch for s, _ in best.walk() if s.scratch is not None}
     assert scratch and all(lives_of[sid].last == lives_of[sid].first + 1 for sid in scratch)
+
+
+def test_what_a_trip_stores_shares_its_place_before_anything_that_it_loads():
+    best = extract(graph_of((SOFTMAX.parent / "flash_attention.tile").read_text()), CHIP).best
+    nothing, first, *_ = _closer(best, Level.UB, set())
+    pipes = {step.pipe for step, _ in best.walk() if first & {step.dst, *step.srcs}}
+    assert not nothing and first and pipes == {"AIV.V", "AIV.MTE3"}

@@ -81,3 +81,17 @@ def any_rows() -> AnySizeKernel:
 
 def matrix(*shape: int, dtype: str = "float32", seed: int = 0) -> np.ndarray:
     return (np.random.default_rng(seed).standard_normal(shape) * 0.25).astype(dtype)
+
+
+@tile_eg.jit
+def doubled_by(M: int, N: int, rows: int = 16):
+    @T.prim_func
+    def main(X: T.Tensor((M, N), "float32"), Y: T.Tensor((M, N), "float32")):
+        with T.Kernel(T.ceildiv(M, rows)) as b:
+            x = T.alloc_shared((rows, N), "float32")
+            T.copy(X[b * rows, 0], x)
+            for i, j in T.Parallel(rows, N):
+                x[i, j] = x[i, j] + x[i, j]
+            T.copy(x, Y[b * rows, 0])
+
+    return main

@@ -8,8 +8,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+import tile_eg
 from tests.npu.cann import StandIn
-from tests.npu.kernels import any_rows, doubled, matrix, scaled_product
+from tests.npu.kernels import any_rows, doubled, doubled_by, matrix, scaled_product
 from tile_eg.errors import TileError, TileWarning
 from tile_eg.npu.arrays import NpuArray, array
 
@@ -151,3 +152,10 @@ def test_calls_of_the_same_shapes_are_checked_each_time(npu: StandIn) -> None:
     assert np.array_equal(kernel(x), x * 3) and np.array_equal(kernel(array(x)).synchronize().numpy(), x * 3)
     with pytest.raises(TileError, match="float16"):
         kernel(x.astype(np.float16))
+
+
+def test_autotune_measures_its_configurations(npu: StandIn) -> None:
+    recorded = npu.calls("aclrtRecordEvent")
+    tuned = tile_eg.autotune(configs=[{"rows": 16}, {"rows": 32}], warmup=1, rep=3)(doubled_by)(64, 96)
+    assert npu.calls("aclrtRecordEvent") - recorded == 2 * 3 * 2
+    assert tuned.config in ({"rows": 16}, {"rows": 32}) and tuned.get_tuner_result()["latency"] != tuned.predicted_ms

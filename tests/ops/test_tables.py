@@ -78,3 +78,25 @@ def test_a_second_list_is_seen(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) 
     monkeypatch.setitem(globals(), "OUTSIDE", [module])
     monkeypatch.setitem(globals(), "HOUSE", tmp_path)
     assert again(set(UNARY)) == ["again.py:1: ['exp', 'ln', 'sqrt']"]
+
+
+# ---- one number, one place -----------------------------------------------------------------------------------------------------
+
+
+def numbers_of(module: Path) -> dict[str, object]:
+    """The numbers that a module gives names to."""
+    found: dict[str, object] = {}
+    for node in ast.parse(module.read_text(encoding="utf-8")).body:
+        for target in node.targets if isinstance(node, ast.Assign) else ():
+            names = target.elts if isinstance(target, ast.Tuple) else [target]
+            values = node.value.elts if isinstance(node.value, ast.Tuple) else [node.value]  # type: ignore[attr-defined]
+            pairs = zip(names, values, strict=False)
+            found |= {n.id: v.value for n, v in pairs if isinstance(n, ast.Name) and isinstance(v, ast.Constant)}
+    return {n: v for n, v in found.items() if isinstance(v, int) and not isinstance(v, bool)}
+
+
+def test_a_number_of_the_machine_is_written_once() -> None:
+    known = numbers_of(HOUSE / "ir" / "machine.py")
+    others = [m for m in OUTSIDE if m != HOUSE / "ir" / "machine.py"]
+    assert "BLOCK_BYTES" in known
+    assert [f"{m.relative_to(HOUSE)}: {n}" for m in others for n in numbers_of(m) if n in known] == []

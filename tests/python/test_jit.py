@@ -57,6 +57,17 @@ def test_outputs_come_back_in_the_order_of_out_idx(x: np.ndarray) -> None:
     np.testing.assert_array_equal(z, x * 2)
 
 
+def test_each_call_of_a_kernel_is_one_run_of_it(x: np.ndarray, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever counts or watches runs does it at one place."""
+    jit = sys.modules["tile_eg.jit"]
+    runs, run = [], jit.run_lowered  # type: ignore[attr-defined]
+    monkeypatch.setattr(jit, "run_lowered", lambda *given: runs.append(given) or run(*given))
+    kernel = tile_eg.jit(out_idx=2)(shift)
+    for _ in range(2):
+        kernel(x, np.zeros_like(x))
+    assert len(runs) == 2
+
+
 def test_without_out_idx_outputs_are_filled_in_place(x: np.ndarray) -> None:
     y, z = np.zeros_like(x), np.zeros_like(x)
     assert tile_eg.jit(shift)(x, y, z) is None

@@ -34,7 +34,6 @@ FAULTS = {
     "a loop with too few variables": ("for i in T.Parallel(4, 4):\n    x[i, i] = 0.0", "i in", "this loop has 2 variables"),
     "a while loop": ("while True:\n    T.clear(x)", "while", "this loop runs more than 256 times"),
     "a while loop of the block": ("while c > 0:\n    T.clear(x)", "c > 0", "known only at run time"),
-    "a break": ("for i in range(4):\n    if c > 2:\n        break", "break", "known only at run time"),
     "a size known at run time": ("n = T.symbolic('n')", "T.symbolic", "the shape of no tensor has this size"),
     "a dtype that is none": ("u = T.alloc_shared((16, 16), 'float13')", "T.alloc_shared", "unknown dtype 'float13'"),
     "a shape that is none": ("u = T.alloc_shared((16, 0), 'float32')", "T.alloc_shared", "has to be positive"),

@@ -7,7 +7,6 @@ import pytest
 
 import tile_eg
 from tests.python.written import defined
-from tile_eg.errors import TileError
 
 pytestmark = pytest.mark.slow(but=4)
 
@@ -96,7 +95,8 @@ def test_the_lines_mean_what_they_mean_in_python(name: str) -> None:
     np.testing.assert_allclose(tile_eg.compile(defined(text)["f"], out_idx=[-1])(X, V), wanted, rtol=1e-5, atol=1e-5)
 
 
-def test_where_a_block_ends_a_loop_is_not_known() -> None:
-    text = TEXT.format("        for i in range(4):\n            if cid > 0:\n                break\n")
-    with pytest.raises(TileError, match="where this loop ends is known only at run time"):
-        tile_eg.compile(defined(text)["f"], out_idx=[-1])
+@pytest.mark.filterwarnings("ignore::tile_eg.errors.TileWarning")
+def test_a_block_may_end_a_loop() -> None:
+    lines = "for i in range(4):\n    if cid + i > 1:\n        break\n    T.tile.add(y, y, x)\n"
+    text = TEXT.format("".join(f"        {line}\n" for line in ("T.clear(y)\n" + lines).split("\n")))
+    np.testing.assert_array_equal(tile_eg.compile(defined(text)["f"], out_idx=[-1])(X, V), 2 * X)

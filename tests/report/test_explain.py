@@ -82,10 +82,10 @@ def test_what_was_chosen_is_never_among_the_other_offers(attention: Lowered) -> 
         assert option(node, attention.schedule.schedule.graph) not in others
 
 
-def test_decisions_of_one_name_are_told_apart_by_their_lines(attention: Lowered) -> None:
-    rows = [line for line in decisions_text(attention.schedule.schedule).splitlines() if line.startswith("o in UB/rows")]
-    told = [row[: row.index("  ", 2)] for row in rows]
-    assert len(told) > 1 and all(", line " in about for about in told)
+def test_what_begins_a_state_and_what_goes_on_with_it_are_told_apart(attention: Lowered) -> None:
+    rows = decisions_text(attention.schedule.schedule).splitlines()
+    told = [row[: row.index("  ", 2)].strip() for row in rows if "o in UB/rows" in row]
+    assert {"start of o in UB/rows", "o in UB/rows from trip to trip", "o in UB/rows"} <= {*told}
 
 
 def test_the_tree_and_the_decision_agree_on_a_skew(attention: Lowered) -> None:

@@ -28,6 +28,8 @@ THEORIES = ("10_nest", "20_algebra")
 CHOICES = ("Cho", "ChoS", "ChoI", "SCho", "SChoI")
 OPS = {"Un": UNARY, "SUn": UNARY, "Red": REDUCE, "SRed": REDUCE, **dict.fromkeys(CHOICES, COMPARE)}
 EXPONENT = {"f16": (-14, 15), "bf16": (-126, 127), "f32": (-126, 127)}
+LITERAL = '"-.0123456789'
+"""How what is no variable begins."""
 DIGITS = {"f16": 11, "bf16": 8, "f32": 24}
 Size = tuple[int, int]
 
@@ -183,7 +185,13 @@ class Instance:
 
     def _declare_cast(self, form: Form, shape: Size, dtype: str) -> None:
         self.bind(form[1], lambda: dtype)
-        self.declare(form[2], shape, self.data.draw(st.sampled_from(sorted(DIGITS)), "from"))
+        self.declare(form[2], shape, self.data.draw(st.sampled_from(self.types_of(form[2])), "from"))
+
+    def types_of(self, tile: Form) -> list[str]:
+        """The element types that a tile may have: those of a table that the law has for them, else all floats."""
+        names = {c[1] for c in self.law.conditions if c[0] == "=" and c[2] == ("dt", tile)}
+        tables = {c[0] for c in self.law.conditions if len(c) == 2 and c[1] in names}
+        return sorted(literal(f[1]) for f in self.law.facts if f[0] in tables) or sorted(DIGITS)
 
     def _declare_fill(self, form: Form, shape: Size, dtype: str) -> None:
         self.constant(form[1], dtype)
@@ -283,7 +291,7 @@ class Instance:
 
     def bind(self, atom: str, make: Any) -> Any:
         """What an atom stands for: a literal for itself, a variable for what is made when it is first met."""
-        if atom[0] in '"-.0123456789':
+        if atom[0] in LITERAL:
             return literal(atom)
         if atom not in self.env:
             self.env[atom] = make()
@@ -324,10 +332,11 @@ class Instance:
             assume(not rows or any(self._fits(row, args) for row in rows))
 
     def _fits(self, row: tuple, args: list) -> bool:
-        known = [(literal(x), self.env[a]) for x, a in zip(row, args, strict=True) if a in self.env]
+        given = self.env | {a: literal(a) for a in args if a[0] in LITERAL}
+        known = [(literal(x), given[a]) for x, a in zip(row, args, strict=True) if a in given]
         if not all(x == y for x, y in known):
             return False
-        self.env |= {a: literal(x) for x, a in zip(row, args, strict=True)}
+        self.env |= {a: literal(x) for x, a in zip(row, args, strict=True) if a not in given}
         return True
 
     def of(self, form: Form) -> Any:

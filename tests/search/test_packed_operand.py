@@ -162,3 +162,12 @@ def test_long_sums_make_up_for_the_copy_in_a_few_turns(chip):
 @pytest.mark.slow
 def test_an_operand_is_offered_once():
     assert len([t for t in large().tried if t.offer.move.name == "packed-operand"]) == 1
+
+
+@pytest.mark.slow
+def test_an_operand_alone_has_no_plan_where_its_loads_take_longer_than_both_in_strips() -> None:
+    low = lower(kernel(ADDED, M=4096, N=4096, K=4096, BM=128, BN=128))
+    tried = {t.offer.what: t for t in low.tried if t.offer.move.name == "packed-operand"}
+    assert tried["A and B"].microseconds == low.chosen.microseconds
+    why = "to load from strips takes as long at the least"
+    assert {(tried[one].microseconds, tried[one].why) for one in "AB"} == {(None, why)}

@@ -14,6 +14,7 @@ from benchmarks.targets import __main__ as targets
 from benchmarks.targets.bounds import Bound
 from benchmarks.targets.rows import Row
 from tile_eg.chips import Chip, load_chip
+from tile_eg.report.cost import within
 
 pytestmark = pytest.mark.slow(but=1)
 
@@ -42,6 +43,14 @@ def test_it_ends_well_where_every_target_holds(kept: Path, capsys: pytest.Captur
 def test_it_says_which_target_is_missed(kept: Path, capsys: pytest.CaptureFixture) -> None:
     assert targets.main(["hard", "--given"]) == 1
     assert "more than 5% from the bound" in capsys.readouterr().out
+
+
+def test_what_is_assumed_of_the_chip_stands_beside_the_time(kept: Path, capsys: pytest.CaptureFixture) -> None:
+    targets.main(["easy", "--given"])
+    found = json.loads(kept.read_text())["910B2"]["gemm easy"]
+    low, high = found["interval"]
+    assert low <= found["ours"] <= high and low < high
+    assert within((low, high)) in capsys.readouterr().out
 
 
 def test_a_run_of_one_family_keeps_the_others(kept: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 from timeline_programs import TILE, vector_program
 
 from tile_eg.chips import load_chip
-from tile_eg.ir.index import BLOCK, Expr, less, var
+from tile_eg.ir.index import BLOCK, EACH, Expr, less, read, var
 from tile_eg.ir.kernel import Tensor
 from tile_eg.ir.program import Gm, Instr, Let, Loop, Node, Program, Tile, When
 from tile_eg.ir.program.tasks import tasks
@@ -34,6 +34,14 @@ def program(*loops: tuple[str, int], at: Expr, pages: int, blocks: int = 1, guar
 
 def missed(p: Program, l2_pages: int, at_once: int = 48) -> float:
     return next(iter(misses(p, accesses(p), l2_pages * PAGE * 4, at_once).values()))
+
+
+def gathered(rows: int, times: int, in_l2: int) -> float:
+    """The share that comes from HBM of `times` as many rows as a tensor has, gathered from anywhere, where L2 holds `in_l2`."""
+    row = read("token", var(BLOCK) * 64 + var(EACH), rows - 1) * 64
+    p = vector_program(Instr("gm_to_ub", Tile("a"), (Gm("x", row, 64),), *TILE), blocks=rows * times // 64)
+    p = replace(p, tensors=(Tensor("x", F32, (rows * 64,), False), p.tensors[1]))
+    return next(iter(misses(p, accesses(p), in_l2 * 64 * 4, 16).values()))
 
 
 OUTER, J, BLOCK_PAGE = var("i"), var("j"), var(BLOCK)
@@ -67,10 +75,28 @@ def test_a_guard_keeps_what_it_leaves_out_from_l2() -> None:
     assert missed(half, l2_pages=8) == pytest.approx(0.5)
 
 
+def test_rows_that_are_gathered_again_are_found_as_likely_as_l2_holds_them() -> None:
+    assert gathered(4096, times=8, in_l2=4096) == pytest.approx(1 / 8, rel=0.01)
+    assert gathered(4096, times=8, in_l2=2048) == pytest.approx(0.5, rel=0.15)
+    assert gathered(4096, times=8, in_l2=64) > 0.85
+
+
 def test_loops_beyond_those_that_are_followed_count_as_one_window() -> None:
     deep = program(("i", 300), ("j", 400), at=J, pages=400)
     assert missed(deep, l2_pages=399) == 1.0
     assert missed(program(("i", 300), ("j", 400), at=OUTER * 400 + J, pages=120_000), l2_pages=399) == 1.0
+
+
+def test_pages_of_windows_that_overlap_are_found_again_in_loops_beyond_those_that_are_followed() -> None:
+    sliding = program(("i", 300), ("j", 10), at=OUTER + J, pages=309)
+    assert missed(sliding, l2_pages=20) == pytest.approx(309 / 3000)
+    apart = program(("i", 300), ("j", 10), at=OUTER * 10 + J, pages=3000)
+    assert missed(apart, l2_pages=20) == 1.0
+
+
+def test_a_guard_that_leaves_out_the_first_trips_inside_leaves_out_no_window() -> None:
+    late = program(("i", 300), ("j", 10), at=J, pages=30, guard=less(3, J))
+    assert missed(late, l2_pages=20) == missed(program(("i", 300), ("j", 10), at=J, pages=30), l2_pages=20) < 0.01
 
 
 def test_cores_that_read_one_address_are_counted() -> None:

@@ -223,3 +223,17 @@ def must_cross(rows: list[TraceRow]) -> int:
         for t, kind in ((first, 1), (last, 2))
     ]
     return 32 * sum(count)
+
+
+def test_a_core_that_lost_less_in_step_takes_what_is_left() -> None:
+    rows = lambda blocks: [load("x", at=k * PAGE, block=b) for b in range(blocks) for k in range(64)]  # noqa: E731
+    cores = CHIP.vector_cores
+    one, half_more, twice = (launch(*rows(n), blocks=n).timeline.cycles for n in (cores, cores + cores // 2, 2 * cores))
+    assert one < half_more < 0.95 * twice
+
+
+def test_beside_what_l2_holds_a_load_has_more_of_hbm() -> None:
+    size, cores = 16 * PAGE, range(CHIP.vector_cores)
+    turn = lambda b, k: (load("a", b * size, length=size, block=b, line=1), load("b", (b * 32 + k) * size, length=size, block=b))  # noqa: E731
+    took = launch(*[row for b in cores for k in range(32) for row in turn(b, k)], blocks=len(cores)).timeline
+    assert took.hbm_cycles <= took.cycles < 1.1 * took.hbm_cycles

@@ -196,7 +196,8 @@ def _chip(t: Mapping[str, Any]) -> Chip:
 
 def _path(name: str, t: dict[str, Any], hertz: float) -> Path:
     curve = tuple(sorted((int(size), rate) for size, rate in t["curve"].items()))
-    return Path(name=name, **t | {"shared": t["shared"] / hertz if t["shared"] else inf, "curve": curve})
+    rates = {key: t[key] / hertz if t[key] else inf for key in ("shared", "hbm") if key in t}
+    return Path(name=name, **t | rates | {"curve": curve})
 
 
 def _vector(t: dict[str, Any]) -> Vector:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import os
-import sys
 import traceback
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -16,12 +15,13 @@ import typer
 from typer.core import TyperGroup
 
 from tile_eg.chips import DEFAULT_CHIP
-from tile_eg.cli import options, runs, sources
+from tile_eg.cli import again, options, runs, sources
 from tile_eg.cli.audit import audit
 from tile_eg.cli.bench import bench
 from tile_eg.cli.build import build
 from tile_eg.cli.calibrate import calibrate
-from tile_eg.cli.console import complain, show
+from tile_eg.cli.compared import compared_tiles
+from tile_eg.cli.console import INTERRUPTED, complain, leave_unread, show
 from tile_eg.cli.dataset import dataset
 from tile_eg.cli.doctor import doctor
 from tile_eg.cli.explore import alternatives, diff, export, extract
@@ -41,14 +41,14 @@ from tile_eg.ir.program import Program
 from tile_eg.search import SearchOptions
 from tile_eg.search.compiler import InternalError, Lowered, check_kernel, lower, stage
 from tile_eg.search.kept import PlannedKept
-from tile_eg.search.sample import check_sample
+from tile_eg.simulator.sample import check_sample
 
 if TYPE_CHECKING:
     from tile_eg.locate import Located
 
 UsageError: type[Exception] = typer.BadParameter.__mro__[1]
 """A command line that cannot be read. Newer releases of typer bring a click of their own, so it is reached by way of typer."""
-GOOD, USER_ERROR, OUR_ERROR, INTERRUPTED = 0, 1, 2, 130
+GOOD, USER_ERROR, OUR_ERROR = 0, 1, 2
 
 class Interrupted(Exception):
     """Ctrl-C, with what it interrupted; typer would turn a KeyboardInterrupt into an exit code."""
@@ -63,7 +63,7 @@ class Commands(TyperGroup):
             told.__notes__ = getattr(interrupt, "__notes__", [])
             raise told from None
         except BrokenPipeError:  # typer would take it for the user's mistake
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # nobody reads what is left
+            leave_unread()
             raise typer.Exit(INTERRUPTED) from None
 
 
@@ -85,7 +85,7 @@ OnChip = Annotated[str | None, typer.Option("--chip", metavar="NAME", help="The 
 def run(arguments: Sequence[str]) -> int:
     """Runs one command line and gives its exit code; whatever goes wrong is told on standard error, never as a traceback."""
     try:
-        with stage("command line"):
+        with stage("command line"), again.asked(arguments):
             return _invoke(list(arguments))
     except TileError as error:
         complain(str(error))
@@ -101,7 +101,8 @@ def run(arguments: Sequence[str]) -> int:
 
 def _invoke(arguments: list[str]) -> int:
     try:
-        return typer.main.get_command(app).main(arguments or ["--help"], "tile-eg", standalone_mode=False) or GOOD
+        command = typer.main.get_command(options.command_of(app, arguments))
+        return command.main(arguments or ["--help"], "tile-eg", standalone_mode=False) or GOOD
     except UsageError as error:
         raise _unreadable(error) from None
     except Interrupted as interrupted:
@@ -178,6 +179,8 @@ def emit(
         raise TileError("--program and --schedule are of a kernel at known sizes", help="give its sizes: --set NAME=NUMBER")
     text = str(getattr(one, kind)) if one is not None else getattr(kept, kind) if kept else _text(wanted, kind)
     if out is None:
+        if one is None:
+            wanted.keep_asked(kind)
         show(text.rstrip("\n"), "" if program or spec else "cpp")
         return
     with options.writing(out):
@@ -212,6 +215,9 @@ def run_file(
     sample: Annotated[
         int | None, typer.Option(min=1, metavar="NUMBER", help="Run so many blocks only: the corners of the grid, and others.")
     ] = None,
+    compare: Annotated[
+        int | None, typer.Option(min=0, metavar="NUMBER", help="Tiles that are compared; 0: all (default: all that are quick).")
+    ] = None,
     memory: options.Memory = options.MEMORY,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
     schedule: options.Schedule = None,
@@ -230,19 +236,20 @@ def run_file(
     The emitted Ascend C runs in the simulator; its outputs are compared with the kernel's own sequential meaning. It runs on
     each set of inputs: uniform (-1 to 1), wide (large and small rows, ties, zeros, subnormals), nan (uniform, with NaN and
     infinities in some rows). Of a large kernel a `--sample` of its blocks can be run; the values that they compute are compared.
+    Of one whose meaning takes long to compute some tiles of the grid are compared, which is told; `--compare` says how many.
     """
-    looked_for = where or against is not None
+    looked_for, number = where or against is not None, options.schedule(schedule)
     cached = not (no_cache or trace or looked_for)  # these have the source's lines, which a program that was kept has not
-    number = options.schedule(schedule)
     wanted = Wanted(file, options.sizes(sizes or []), chip, search, number, cached, options.shapes(given or []))
     planned, held = wanted.restored() or wanted.compiled(), wanted.held
     if looked_for:
         check_where(order, held, against)
     how: dict[str, Any] = {"order": order, "memory": options.memory_bytes(memory), "seconds": seconds, "confined": not unconfined}
-    how["blocks"] = runs.sample(sample, planned, held)
+    how["blocks"] = blocks = runs.sample(sample, planned, held)
+    tiles = compared_tiles(0 if looked_for and compare is None else compare, held, planned.program, blocks)
     with in_source(held.source if isinstance(held, Kernel) else ""):
-        check_sample(planned.program, how["blocks"])
-        sets = runs.drawn(held, inputs, seed, given or [])
+        check_sample(planned.program, blocks)
+        sets = runs.drawn(held, inputs, seed, given or [], tiles)
         with shown_progress():
             done = runs.run_on(planned, held, sets, how)
     _keep(done, save, trace)

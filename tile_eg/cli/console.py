@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import TextIO
+
+INTERRUPTED = 130
+"""The exit code where Ctrl-C ended a command, or nobody reads what it prints."""
 
 
 def show(text: str, language: str = "") -> None:
@@ -24,6 +28,11 @@ def show(text: str, language: str = "") -> None:
 def complain(text: str) -> None:
     """Prints to standard error, its first word in red on a terminal."""
     _print_error(text, sys.stderr)
+
+
+def leave_unread() -> None:
+    """Lets what is still to be printed go nowhere: the reader is gone."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 class ProgressLine:

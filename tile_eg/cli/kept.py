@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from tile_eg.chips import DEFAULT_CHIP
-from tile_eg.cli import sources
+from tile_eg.cli import again, sources
 from tile_eg.cli.console import complain, show
 from tile_eg.cli.options import SEARCH
 from tile_eg.errors import TileError
@@ -95,6 +95,12 @@ class Wanted:
         if self._name and isinstance(planned, Lowered) and self._text in (None, planned.kernel.source):
             kernel_cache.keep(self._name, planned)
         return planned
+
+    def keep_asked(self, kind: str) -> None:
+        """Keeps for the next process which text the command line came to, where that follows from files of text alone."""
+        if self._text is not None and self._name and self.settled is self.search and not self.search.rules:
+            read = {str(self.file): self._text, **imported_texts(self._text, str(self.file))}
+            again.keep(self._name, kind, read, [str(path_of(str(self.file)))])
 
     @cached_property
     def _text(self) -> str | None:

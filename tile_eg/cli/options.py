@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from copy import copy
 from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -35,6 +36,14 @@ Memory = Annotated[
     float,
     typer.Option("--memory", min=0.001, metavar="GIB", help="GiB that the simulator may use: 1.6 times what it touches."),
 ]
+
+
+def command_of(app: typer.Typer, arguments: Sequence[str]) -> typer.Typer:
+    """The command that is asked for alone, as to set up all takes long; all of them where it is none."""
+    asked = [c for c in app.registered_commands if (c.name or getattr(c.callback, "__name__", "")) in arguments[:1]]
+    one = copy(app)
+    one.registered_commands = asked or app.registered_commands
+    return one
 
 
 def memory_bytes(gib: float) -> int:

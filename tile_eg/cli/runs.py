@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tile_eg.cli import options
+from tile_eg.cli.compared import told
 from tile_eg.errors import TileError
 from tile_eg.ir.kept import KeptKernel
 from tile_eg.ir.kernel import Kernel, Tensor
@@ -20,8 +21,12 @@ if TYPE_CHECKING:
     from tile_eg.report.run import RunReport
 
 
-def drawn(held: Kernel | Program | KeptKernel, names: str | None, seed: int, given: Sequence[str]) -> list[Drawn]:
-    """The sets of inputs that are named ("uniform,wide"), with the arrays of `--input` in each.
+def drawn(
+    held: Kernel | Program | KeptKernel, names: str | None, seed: int, given: Sequence[str],
+    tiles: Collection[int] | None = None,
+) -> list[Drawn]:  # fmt: skip
+    """The sets of inputs that are named ("uniform,wide"), with the arrays of `--input` in each. What they mean is computed of
+    some `tiles` of the grid where these are given.
 
     A program has one where none is named: it compares with nothing, and does the same whatever the numbers are.
     """
@@ -31,7 +36,7 @@ def drawn(held: Kernel | Program | KeptKernel, names: str | None, seed: int, giv
     wanted = set_names(names) if names is not None else USUAL
     if isinstance(held, Kernel):
         with stage("reference", held.source):
-            return drawn_sets(held, wanted, seed, arrays)
+            return drawn_sets(held, wanted, seed, arrays, tiles)
     inputs = [t for t in held.tensors if not t.output]
     return [Drawn(name, draw(inputs, name, seed) | arrays, None) for name in (wanted if names is not None else wanted[:1])]
 
@@ -53,7 +58,9 @@ class Runs:
         if not isinstance(self.held, Kernel):
             return None
         each = zip(self.sets, self.runs, strict=True)
-        return {d.name: compare(run.outputs, d.meant or {}, run.unwritten, run.not_computed) for d, run in each}
+        return {
+            d.name: compare(run.outputs, d.meant or {}, run.unwritten, run.not_computed, d.tiles is not None) for d, run in each
+        }
 
     def report(self) -> RunReport:
         from tile_eg.report.any_order import sums_in_any_order
@@ -63,6 +70,8 @@ class Runs:
         views = self.planned.program, self.planned.cost, self.planned.memory
         source = self.held.source if isinstance(self.held, Kernel) else ""
         notes = sums_in_any_order(self.planned.program, self.held if isinstance(self.held, Kernel) else None)
+        if isinstance(self.held, Kernel):
+            notes = [*told(self.sets[0].tiles, self.held, self.runs[0].sample), *notes]
         texts = self.planned.source, source, [str(e) for e in self._unwritten(source)]
         first = self.runs[0]
         return RunReport(*views, list(findings.values()), first.counts, self.comparisons, *texts, first.sample, notes)
@@ -85,7 +94,7 @@ def run_on(planned: Planned, held: Kernel | Program | KeptKernel, sets: Sequence
 
 def sample(number: int | None, planned: Planned, held: Kernel | Program | KeptKernel) -> tuple[int, ...]:
     """The blocks of `--sample`; none where all shall run."""
-    from tile_eg.search.sample import sampled_blocks
+    from tile_eg.simulator.sample import sampled_blocks
 
     grid = [extent for _, extent in held.grid] if isinstance(held, Kernel) else [planned.program.blocks]
     return () if number is None else sampled_blocks(number, planned.program, grid)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from tile_eg.chips import DEFAULT_CHIP
 from tile_eg.cli.console import complain
-from tile_eg.errors import TileError, did_you_mean
+from tile_eg.errors import TileError, did_you_mean, searchable
 from tile_eg.ir.kept import KeptKernel
 from tile_eg.ir.kernel import Kernel
 from tile_eg.ir.open_kernel import AUTO, OpenKernel, open_kernel
@@ -247,7 +247,7 @@ def _with_tiles(name: str, kernel: Kernel | KeptKernel, sizes: Mapping[str, int 
     if not isinstance(kernel, OpenKernel) or not given:
         return kernel
     left, build = [n for n in known if n not in given], kernel.build
-    return open_kernel(left, lambda found: build({**given, **found})) if left else build(given)
+    return searchable(open_kernel(left, lambda found: build({**given, **found}))) if left else build(given)
 
 
 def _check_all(name: str, needed: Iterable[str], sizes: Mapping[str, int | str]) -> None:

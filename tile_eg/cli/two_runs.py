@@ -45,7 +45,7 @@ def two_schedules(a: Numbered, b: Numbered, kernel: Kernel) -> TwoRuns:
     def look(n: int, d: Drawn, run: Run, among: str) -> Located:
         return located(both[n], d.arrays, run, d.meant or {}, among, NOTHING)
 
-    return _compared((both[0].planned, both[1].planned), kernel, names, look)
+    return _compared((a.candidate.planned, b.candidate.planned), kernel, names, look)
 
 
 def author_and_search(written: PlannedKept, found: Lowered) -> TwoRuns:

@@ -10,7 +10,7 @@ from tile_eg.rules import OF_VALUES, Theory, native
 ROUNDS = 3
 
 
-def blame(new_egraph: Callable[[], Any], commands: Sequence[str], theories: Sequence[Theory]) -> str | None:
+def merging_rule(new_egraph: Callable[[], Any], commands: Sequence[str], theories: Sequence[Theory]) -> str | None:
     """The name of the rule after which the facts of two joined values disagree, or None where no single rule does it.
 
     The commands build the kernel's values; every value rule runs alone, and the facts are brought up to date behind it.

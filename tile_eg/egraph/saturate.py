@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from tile_eg.chips import Chip
-from tile_eg.egraph.diagnosis import blame
+from tile_eg.egraph.diagnosis import merging_rule
 from tile_eg.egraph.encode import Encoder
 from tile_eg.egraph.graph import Graph
 from tile_eg.egraph.members import Members, read_members
@@ -285,7 +285,7 @@ def _explained(error: RuntimeError, commands: list[str], held: tuple[Theory, ...
     _, disagreed, fact = str(error).partition("Illegal merge attempted for function ")
     if not disagreed:
         return error
-    name = blame(lambda: native.load().EGraph(), commands, held)
+    name = merging_rule(lambda: native.load().EGraph(), commands, held)
     what = f"rule '{name}' joined two values of different '{fact.strip()}'"
     theory = next((t for t in held if t.source and any(r.name == name for r in t.rules)), None)
     if theory:

@@ -87,6 +87,7 @@ class _Reader:
         vr, vc = self.table("vr", self.index.get), self.table("vc", self.index.get)
         fills = {r.output: self.egraph.value_to_f64(r.inputs[0]) for r in self.of("Fill")}
         ramps = {r.output: (i64(r.inputs[2]), i64(r.inputs[3])) for r in self.of("Ramp")}
+        ramps |= {r.output: ramps[r.inputs[1]] for r in self.of("Cast") if r.inputs[1] in ramps}
         products = {r.output: (bool(i64(r.inputs[2])), bool(i64(r.inputs[3]))) for r in self.of("MatMul")}
         operands = {r.output: dtypes[r.inputs[0]] for r in self.of("MatMul")}
         depth, terms, rules = self.table("depth", i64), self._terms(), self._made_by(("byV",))

@@ -11,10 +11,8 @@ from math import prod
 
 from tile_eg.emit.names import argument_names, kernel_symbol
 from tile_eg.ir.kernel import Tensor
+from tile_eg.ir.machine import LINE_BYTES
 from tile_eg.ir.program import Program
-
-LINE = 512
-"""Bytes: what begins at a multiple of it is moved fastest (contract, clause 15)."""
 
 TEXT = """\
 // Host part of kernel {name}: launch, shapes and workspace. Written by tile_eg.
@@ -67,7 +65,7 @@ def shared_at(p: Program) -> tuple[dict[str, int], int]:
     """Where each tensor that the blocks share begins in the workspace, in bytes, and where the last one ends."""
     at, out = p.workspace * p.blocks, {}
     for t in p.shared:
-        at = -(-at // LINE) * LINE
+        at = -(-at // LINE_BYTES) * LINE_BYTES
         out[t.name] = at
         at += t.dtype.bytes * prod(t.shape)
     return out, at

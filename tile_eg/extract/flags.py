@@ -21,21 +21,30 @@ def fit_ids(schedule: Schedule) -> None:
             shrink(schedule, ring)
 
 
-def shallower(schedule: Schedule) -> bool:
+def shallower(schedule: Schedule, between: tuple[str, str, str] | None = None) -> bool:
     """Takes one copy of UB from a persistent kernel, else one slot from the deepest ring that can miss it; False without any.
 
-    A slot that its author asked for is taken last, and only where the schedule is yielding.
+    `between` are the core and the two pipes that lack ids: rings that one of these fills and the other one reads go first, as no
+    other one has ids of theirs. A slot that its author asked for is taken last, and only where the schedule is yielding.
     """
     if schedule.copies > 1:
         schedule.copies -= 1
         return True
-    ring = _deepest(schedule, schedule.storages.values())
+    ring = _deepest(schedule, _filled_between(schedule, *between)) if between else None
+    ring = ring or _deepest(schedule, schedule.storages.values())
     if ring is None and schedule.yielding:
         given = [s for s in schedule.storages.values() if s.given and s.slots > s.least]
         ring = max(given, key=lambda s: (s.slots, s.slot_bytes, -s.id), default=None)
     if ring:
         shrink(schedule, ring)
     return ring is not None
+
+
+def _filled_between(schedule: Schedule, core: str, one: str, other: str) -> list[Storage]:
+    """The storages that one of two pipes of a core fills and the other one reads."""
+    found = _crossings(schedule)
+    pipes = f"{core}.{one}", f"{core}.{other}"
+    return [*found.get(pipes, ()), *found.get(pipes[::-1], ())]
 
 
 def _ids(group: list[Storage]) -> int:

@@ -17,7 +17,7 @@ from tile_eg.ops.types import Level
 
 ON_CHIP = (Level.L1, Level.L0C, Level.UB)
 ANY_BANK = Banks()
-DRAIN = 1.25  # cycles of V, for one of a store that it does not wait for: its start-up and its share of HBM
+DRAIN = 1.25  # cycles of V, for one of a store that it does not wait for: its start-up, its share of HBM (assumed)
 
 
 @dataclass
@@ -77,6 +77,11 @@ class _Line:
     def crosses(self, sid: int) -> bool:
         """Whether another pipe than V meets a storage."""
         return any(step.pipe != "AIV.V" for _, _, step, _ in self.events[sid])
+
+    def leaves(self, sid: int) -> bool:
+        """Whether V fills a storage and a store takes it out of UB, in one trip of a loop."""
+        pipes = {step.pipe for _, _, step, _ in self.events[sid]}
+        return pipes == {"AIV.V", "AIV.MTE3"} and all(path for *_, path in self.events[sid])
 
     def life(self, sid: int, roomy: bool, apart: bool) -> Life:
         events, pipes = self.events[sid], self.crosses(sid)
@@ -148,14 +153,17 @@ def _drained(schedule: Schedule) -> dict[int, Life]:
 
 
 def _closer(schedule: Schedule, level: Level, late: set[StorageId]) -> list[frozenset[int]]:
-    """What might share a place although it meets another pipe than V: nothing, then one storage more and more.
+    """What might share a place although it meets another pipe than V: nothing, what leaves, then one storage more and more.
 
-    The first is what stands behind a cross-core wait, and the last of it that a trip waits for.
+    What V makes and MTE3 stores has left long before the next trip comes to its place. Of the others the first is what stands
+    behind a cross-core wait, and the last of it that a trip waits for.
     """
     line = _Line(schedule)
     able = [s for sid, s in schedule.storages.items() if s.level is level and line.events[sid] and line.crosses(sid)]
     able.sort(key=lambda s: (s.id not in late, -max(step.lag for _, _, step, _ in line.events[s.id]), -s.slot_bytes, s.id))
-    return [frozenset(s.id for s in able[:n]) for n in range(len(able) + 1)]
+    leaving = frozenset(s.id for s in able if line.leaves(s.id))
+    ways = [frozenset[int](), leaving, *(frozenset(s.id for s in able[:n]) for n in range(len(able) + 1))]
+    return list(dict.fromkeys(ways))
 
 
 def _meet(a: Life, b: Life) -> bool:

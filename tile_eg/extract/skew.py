@@ -10,6 +10,7 @@ from tile_eg.extract.selection import Selection
 from tile_eg.ops.physical import OVERWRITES, STORES
 
 LIMIT = 12
+"""Half trips beyond which a loop is not skewed: the skew of four that is offered, for three crossings on the way of a trip."""
 
 
 def lags(chosen: Selection, loop: int, items: list[int], edges: set[tuple[int, int]], core: dict[int, str]) -> dict[int, int]:

@@ -91,6 +91,8 @@ def guarded(c: Condition, then: Sequence[Stmt], otherwise: Sequence[Stmt], span:
 
     TileError where one of them changes what the condition looks at and others come behind it.
     """
+    if (both_arms := _paired(c, then, otherwise)) is not None:
+        return both_arms
     arms = [(c, s) for s in then] + [(opposite(c, span), s) for s in otherwise]
     seen = {r.name for r in regions(chosen(c, Number(0.0), Number(0.0), span))}
     changed = next((s for _, s in arms[:-1] if isinstance(s, Assign) and s.target.name in seen), None)
@@ -101,3 +103,13 @@ def guarded(c: Condition, then: Sequence[Stmt], otherwise: Sequence[Stmt], span:
             + hint("select(x > 0, x, y)", "T.if_then_else(x > 0, x, y)", changed.span or span),
         )  # fmt: skip
     return [replace(s, value=chosen(own, s.value, s.target, s.span)) for own, s in arms if isinstance(s, Assign)]
+
+
+def _paired(c: Condition, then: Sequence[Stmt], otherwise: Sequence[Stmt]) -> list[Assign] | None:
+    """One assignment for both arms where they write the same elements in the same order, and none is looked at on the way."""
+    pairs = [(s, o) for s, o in zip(then, otherwise, strict=False) if isinstance(s, Assign) and isinstance(o, Assign)]
+    alike = len(then) == len(otherwise) == len(pairs) and all(s.target == o.target for s, o in pairs)
+    seen = {r.name for r in regions(chosen(c, Number(0.0), Number(0.0), None))}
+    if not alike or seen & {s.target.name for s, _ in pairs[:-1]}:
+        return None
+    return [replace(s, value=chosen(c, s.value, o.value, s.span)) for s, o in pairs]

@@ -17,8 +17,6 @@ from tile_eg.ir.kernel import (
     Assign,
     Binary,
     Choose,
-    For,
-    If,
     Index,
     Kernel,
     Number,
@@ -28,6 +26,9 @@ from tile_eg.ir.kernel import (
     Stmt,
     Tensor,
     TileExpr,
+    allocs,
+    assigns,
+    exchanged,
 )
 from tile_eg.ops.types import I32
 
@@ -41,23 +42,12 @@ INDEX: dict[str, Callable[[Expr, Expr], Expr]] = {
 def with_counted_stores(kernel: Kernel) -> Kernel:
     """The kernel in which such choices are stores of windows whose length is known at run time."""
     tensors = {t.name: t for t in kernel.tensors}
-    stores = [s for s in _assigns(kernel.body) if s.target.name in tensors and _kept(s)]
-    read = {r.name for s in _assigns(kernel.body) for r in _read(s)}
+    stores = [s for s in assigns(kernel.body) if s.target.name in tensors and _kept(s)]
+    read = {r.name for s in assigns(kernel.body) for r in _read(s)}
     names = {s.target.name for s in stores} - read
     if not names:
         return kernel
-    return replace(kernel, body=tuple(_Stores(kernel, {n: tensors[n] for n in names}).body(kernel.body)))
-
-
-def _assigns(body: tuple[Stmt, ...]) -> Iterator[Assign]:
-    for s in body:
-        match s:
-            case Assign():
-                yield s
-            case For() | Parallel():
-                yield from _assigns(s.body)
-            case If():
-                yield from _assigns((*s.then, *s.otherwise))
+    return replace(kernel, body=_Stores(kernel, {n: tensors[n] for n in names}).body(kernel.body))
 
 
 def _kept(s: Assign) -> bool:
@@ -86,21 +76,12 @@ class _Stores:
     def __init__(self, kernel: Kernel, tensors: Mapping[str, Tensor]) -> None:
         self.tensors = tensors
         self.arrays: dict[str, Tensor | Alloc] = {t.name: t for t in kernel.tensors}
-        self.allocs = {s.name: s for s in _allocs(kernel.body)}
+        self.allocs = {s.name: s for s in allocs(kernel.body)}
         self.arrays |= self.allocs
         self.taken = set(self.arrays)
 
-    def body(self, body: tuple[Stmt, ...]) -> Iterator[Stmt]:
-        for s in body:
-            match s:
-                case For():
-                    yield replace(s, body=tuple(self.body(s.body)))
-                case If():
-                    yield replace(s, then=tuple(self.body(s.then)), otherwise=tuple(self.body(s.otherwise)))
-                case Parallel():
-                    yield from self.loop(s)
-                case _:
-                    yield s
+    def body(self, body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+        return exchanged(body, lambda s: self.loop(s) if isinstance(s, Parallel) else None)
 
     def loop(self, s: Parallel) -> Iterator[Stmt]:
         inside: list[Assign] = []
@@ -186,17 +167,6 @@ class _Stores:
         self.taken.add(name)
         self.allocs[name] = Alloc(name, "shared", tensor.dtype, loop.extents, a.span)
         return Region(name, (ix.ZERO,) * len(loop.extents), loop.extents, a.span)
-
-
-def _allocs(body: tuple[Stmt, ...]) -> Iterator[Alloc]:
-    for s in body:
-        match s:
-            case Alloc():
-                yield s
-            case For():
-                yield from _allocs(s.body)
-            case If():
-                yield from _allocs((*s.then, *s.otherwise))
 
 
 def _element(r: Region, loop: Parallel) -> Region:

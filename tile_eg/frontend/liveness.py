@@ -54,37 +54,18 @@ def reads(e: kn.TileExpr) -> Names:
     return frozenset(r.name for r in regions(e)) | indexed_by(*regions(e))
 
 
-def assignments(body: tuple[kn.Stmt, ...]) -> Iterator[kn.Assign]:
-    """Every assignment in a body, in program order."""
-    for s in body:
-        match s:
-            case kn.Assign():
-                yield s
-            case kn.For() | kn.Parallel():
-                yield from assignments(s.body)
-            case kn.If():
-                yield from assignments(s.then + s.otherwise)
-
-
 def assigned(body: tuple[kn.Stmt, ...]) -> Names:
-    return frozenset(a.target.name for a in assignments(body))
+    return frozenset(a.target.name for a in kn.assigns(body))
 
 
 def buffer_shapes(body: tuple[kn.Stmt, ...]) -> dict[str, tuple[int, ...]]:
     """The shape of every buffer in a body."""
-    out = {}
-    for s in body:
-        match s:
-            case kn.Alloc():
-                out[s.name] = s.shape
-            case kn.For() | kn.Parallel():
-                out |= buffer_shapes(s.body)
-            case kn.If():
-                out |= buffer_shapes(s.then + s.otherwise)
-    return out
+    return {s.name: s.shape for s in kn.allocs(body)}
+
+
 def mentioned(body: tuple[kn.Stmt, ...]) -> Names:
     """The names that a body reads anywhere, whether or not it assigned them before."""
-    found = list(assignments(body))
+    found = list(kn.assigns(body))
     return frozenset[str]().union(*(reads(a.value) | indexed_by(a.target) for a in found))
 
 

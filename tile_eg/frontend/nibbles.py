@@ -24,7 +24,7 @@ ROW = 64
 
 def with_bytes(kernel: kn.Kernel) -> kn.Kernel:
     """The kernel without numbers of 4 bits. TileError where they do not lie in whole bytes, or where a kernel makes them."""
-    places: tuple[kn.Tensor | kn.Alloc, ...] = (*kernel.tensors, *_allocs(kernel.body))
+    places: tuple[kn.Tensor | kn.Alloc, ...] = (*kernel.tensors, *kn.allocs(kernel.body))
     if not any(p.dtype is I4 for p in places) and not _casts(kernel.body):
         return kernel
     found = _Bytes(kernel)
@@ -38,17 +38,6 @@ def whole_bytes(dtype: DType, where: str, span: Span | None) -> DType:
         return dtype
     help = "write the kernel with buffers of its own and no flags; here take bytes: x & 15 and x >> 4 are the numbers"
     raise TileError(f"numbers of 4 bits are not there in {where}", span, help=help)
-
-
-def _allocs(body: Iterable[kn.Stmt]) -> Iterator[kn.Alloc]:
-    for s in body:
-        match s:
-            case kn.Alloc():
-                yield s
-            case kn.For():
-                yield from _allocs(s.body)
-            case kn.If():
-                yield from _allocs((*s.then, *s.otherwise))
 
 
 def _nodes(tree: Any) -> Iterator[Any]:
@@ -79,8 +68,8 @@ class _Bytes:
 
     def __init__(self, kernel: kn.Kernel) -> None:
         self.tensors = {t.name for t in kernel.tensors if t.dtype is I4}
-        self.buffers = {a.name: a for a in _allocs(kernel.body) if a.dtype is I4}
-        taken = {t.name for t in kernel.tensors} | {a.name for a in _allocs(kernel.body)}
+        self.buffers = {a.name: a for a in kn.allocs(kernel.body) if a.dtype is I4}
+        taken = {t.name for t in kernel.tensors} | {a.name for a in kn.allocs(kernel.body)}
         self.numbers: dict[str, str] = {}
         for name in self.buffers:
             self.numbers[name] = next(n for k in range(1, len(taken) + 2) if (n := name + "_f16" * k) not in taken)
@@ -89,14 +78,9 @@ class _Bytes:
 
     def _read(self, body: Iterable[kn.Stmt]) -> Iterator[str]:
         """The buffers whose numbers are read; not those of which bytes are copied alone."""
-        for s in body:
-            match s:
-                case kn.For() | kn.Parallel():
-                    yield from self._read(s.body)
-                case kn.If():
-                    yield from self._read((*s.then, *s.otherwise))
-                case kn.Assign() if not self.is_packed(s.target):
-                    yield from (n.name for n in _nodes(s.value) if isinstance(n, kn.Region) and n.name in self.buffers)
+        for s in kn.assigns(body):
+            if not self.is_packed(s.target):
+                yield from (n.name for n in _nodes(s.value) if isinstance(n, kn.Region) and n.name in self.buffers)
 
     def is_packed(self, e: Any) -> bool:
         return isinstance(e, kn.Region) and (e.name in self.tensors or e.name in self.buffers)

@@ -6,8 +6,8 @@ Integer expressions are `ir.index.Expr` over grid variables and loop variables (
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
 from typing import Union
 
 from tile_eg.errors import Note, Span
@@ -291,13 +291,41 @@ def float_sums(kernel: Kernel) -> list[Assign]:
     return [s for s in assigns(kernel.body) if s.atomic and s.target.name in floats]
 
 
-def assigns(body: tuple[Stmt, ...]) -> Iterator[Assign]:
-    """Every assignment of some statements, in their order."""
+def statements(body: Iterable[Stmt]) -> Iterator[Stmt]:
+    """Every statement in a body, each before those inside of it."""
     for s in body:
+        yield s
         match s:
-            case Assign():
-                yield s
             case For() | Parallel():
-                yield from assigns(s.body)
+                yield from statements(s.body)
             case If():
-                yield from assigns((*s.then, *s.otherwise))
+                yield from statements((*s.then, *s.otherwise))
+
+
+def assigns(body: Iterable[Stmt]) -> Iterator[Assign]:
+    """Every assignment in a body, in their order."""
+    return (s for s in statements(body) if isinstance(s, Assign))
+
+
+def allocs(body: Iterable[Stmt]) -> Iterator[Alloc]:
+    """Every buffer in a body, in their order."""
+    return (s for s in statements(body) if isinstance(s, Alloc))
+
+
+def exchanged(body: Iterable[Stmt], instead: Callable[[Stmt], Iterable[Stmt] | None]) -> tuple[Stmt, ...]:
+    """A body with what `instead` gives in the place of each statement, which it gets in their order. Where it gives None, the
+    statement stays, and those in it are exchanged if it is a loop or a branch; the assignments of an element loop stay."""
+    out: list[Stmt] = []
+    for s in body:
+        found = instead(s)
+        match s:
+            case _ if found is not None:
+                out += found
+            case For():
+                out.append(replace(s, body=exchanged(s.body, instead)))
+            case If():
+                then, otherwise = (exchanged(arm, instead) for arm in (s.then, s.otherwise))
+                out.append(replace(s, then=then, otherwise=otherwise))
+            case _:
+                out.append(s)
+    return tuple(out)

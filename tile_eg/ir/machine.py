@@ -68,7 +68,7 @@ def needs_barrier(pipe: str, m: int = 0, n: int = 0) -> bool:
     are those of the two Mmads (the smaller of each): large ones that accumulate in one L0C tile are guarded by the hardware.
     """
     if pipe == "M":
-        return (m // 16) * (n // 16) < MMAD_GUARDED_FRACTALS
+        return (m // FRACTAL) * (n // FRACTAL) < MMAD_GUARDED_FRACTALS
     return pipe not in HARDWARE_GUARDED_PIPES
 
 
@@ -101,8 +101,9 @@ ALIGNMENT: dict[Level, int] = {Level.L1: 32, Level.L0A: 512, Level.L0B: 512, Lev
 BLOCK_BYTES = 32
 BANK_BYTES, BANK_ROW = 65536, 512  # of UB on 2201: one of the 16 blocks of 32 bytes in every 512, of one of three 64 KB
 REPEAT_BYTES = 256
+LINE_BYTES = 512  # of GM: what begins at a multiple of it is moved fastest (clause 15)
 MAX_REPEAT = 255
-FRACTAL_BYTES = 512
+FRACTAL, FRACTAL_BYTES = 16, 512  # rows, and bytes
 FIELD_LIMITS: dict[str, tuple[int, int]] = {
     "MmadParams.m": (0, 4095),
     "MmadParams.n": (0, 4095),
@@ -145,6 +146,11 @@ def fits(field: str, value: int) -> bool:
     """Whether `value` may stand in an instruction's field, e.g. fits("Nd2NzParams.nValue", 20000) is False."""
     low, high = FIELD_LIMITS[field]
     return low <= value <= high
+
+
+def most_of(field: str) -> int:
+    """The largest value of an instruction's field."""
+    return FIELD_LIMITS[field][1]
 
 
 # ---- fractals ---------------------------------------------------------------------------------------------------------------

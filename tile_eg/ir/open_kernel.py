@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from typing import Any
 
-from tile_eg.errors import TileError
+from tile_eg.errors import InOrder, TileError, attempted, searchable
 from tile_eg.ir.kernel import Kernel, Tensor
 
+Build = Callable[[Mapping[str, Any]], Kernel | InOrder]
+"""Gives a kernel at some sizes, or that the search has no form for it."""
 AUTO = "auto"
 FIRST = (64, 32, 128, 16)  # sizes to look at a kernel with
 OTHER = 48
@@ -29,26 +32,31 @@ class OpenKernel(Kernel):
     build: Callable[[Mapping[str, int]], Kernel] = field(default=lambda _: None, compare=False, repr=False)  # type: ignore[assignment,return-value]
 
 
-def open_kernel(names: Sequence[str], build: Callable[[Mapping[str, int]], Kernel]) -> OpenKernel:
-    """The kernel with these sizes left open. TileError where it cannot be built, or where a tensor's shape depends on one."""
+def open_kernel(names: Sequence[str], build: Build) -> OpenKernel | InOrder:
+    """The kernel with these sizes left open; or that the search has no form for it. TileError where it cannot be built, or where
+    a tensor's shape depends on one."""
     sizes, kernel = _first(names, build)
     for name in names:
-        _check_tensors(name, kernel, build({**sizes, name: OTHER}))
+        other = build({**sizes, name: OTHER})
+        if isinstance(kernel, InOrder) or isinstance(other, InOrder):
+            return kernel if isinstance(kernel, InOrder) else other  # type: ignore[return-value]
+        _check_tensors(name, kernel, other)
     same = {f.name: getattr(kernel, f.name) for f in fields(Kernel)}
-    return OpenKernel(**same, open=tuple(names), build=build)
+    return OpenKernel(**same, open=tuple(names), build=lambda at: searchable(build(at)))
 
 
-def _first(names: Sequence[str], build: Callable[[Mapping[str, int]], Kernel]) -> tuple[dict[str, int], Kernel]:
-    """The kernel at the first sizes at which there is one."""
-    fault: TileError | None = None
+def _first(names: Sequence[str], build: Build) -> tuple[dict[str, int], Kernel | InOrder]:
+    """The kernel at the first sizes at which there is one; else what there is at the first of all."""
+    found: list[InOrder | TileError] = []
     for size in FIRST:
         sizes = dict.fromkeys(names, size)
-        try:
-            return sizes, build(sizes)
-        except TileError as error:
-            fault = fault or error
-    assert fault is not None
-    raise fault
+        kernel = attempted(lambda: build(sizes))  # noqa: B023
+        if isinstance(kernel, Kernel):
+            return sizes, kernel
+        found.append(kernel)
+    if isinstance(found[0], TileError):
+        raise found[0]
+    return dict.fromkeys(names, FIRST[0]), found[0]
 
 
 def _check_tensors(name: str, one: Kernel, other: Kernel) -> None:

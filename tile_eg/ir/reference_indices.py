@@ -21,8 +21,8 @@ Array = np.ndarray
 
 def check_indices(kernel: kn.Kernel, inputs: Mapping[str, Array]) -> None:
     """TileError at the first window whose place is read from these inputs and lies outside of its tensor."""
-    body = _kept(kernel.body, {s.name for s in _statements(kernel.body) if isinstance(s, kn.Alloc) and s.dtype is I32})
-    if not any(isinstance(s, kn.Assign) and _windows(s) for s in _statements(body)):
+    body = _kept(kernel.body, {s.name for s in kn.statements(kernel.body) if isinstance(s, kn.Alloc) and s.dtype is I32})
+    if not any(isinstance(s, kn.Assign) and _windows(s) for s in kn.statements(body)):
         return
     tensors = {t.name: inputs[t.name] if t.name in inputs else _nothing(t) for t in kernel.tensors}
     for point in blocks(kernel.grid):
@@ -32,13 +32,13 @@ def check_indices(kernel: kn.Kernel, inputs: Mapping[str, Array]) -> None:
 def most_of_indices(kernel: kn.Kernel) -> dict[str, int]:
     """For each tensor that indices are read from the most that they may be."""
     shapes = {t.name: t.shape for t in kernel.tensors}
-    held = shapes | {s.name: s.shape for s in _statements(kernel.body) if isinstance(s, kn.Alloc)}
+    held = shapes | {s.name: s.shape for s in kn.statements(kernel.body) if isinstance(s, kn.Alloc)}
     sources: dict[str, set[str]] = {}
     found: dict[str, int] = {}
-    for s in _statements(kernel.body):
+    for s in kn.statements(kernel.body):
         if isinstance(s, kn.Assign) and isinstance(s.value, kn.Region):
             sources.setdefault(s.target.name, set()).add(s.value.name)
-    for s in _statements(kernel.body):
+    for s in kn.statements(kernel.body):
         for r in _windows(s) if isinstance(s, kn.Assign) else ():
             for start, size in zip(r.starts, shapes[r.name], strict=True):
                 for read in _bounded(inside_of(start, size - 1), held):
@@ -88,16 +88,6 @@ def _kept_statement(s: kn.Stmt, buffers: set[str]) -> kn.Stmt | None:
         case kn.If():
             then, otherwise = _kept(s.then, buffers), _kept(s.otherwise, buffers)
             return replace(s, then=then, otherwise=otherwise) if then or otherwise else None
-
-
-def _statements(body: Sequence[kn.Stmt]) -> Iterator[kn.Stmt]:
-    for s in body:
-        yield s
-        match s:
-            case kn.For() | kn.Parallel():
-                yield from _statements(s.body)
-            case kn.If():
-                yield from _statements((*s.then, *s.otherwise))
 
 
 def _windows(s: kn.Assign) -> list[kn.Region]:

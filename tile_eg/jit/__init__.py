@@ -10,7 +10,6 @@ import functools
 import inspect
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -19,18 +18,18 @@ from tile_eg.chips import DEFAULT_CHIP
 from tile_eg.errors import TileError, in_source
 from tile_eg.ir.kept import KeptKernel
 from tile_eg.ir.kernel import Kernel
-from tile_eg.ir.open_kernel import AUTO, FIRST, NoBlocks, open_kernel
-from tile_eg.jit.any_size import NOTHING, AnySizeKernel, TemplateTexts, left_to_search, nothing_done, open_names, told_by_call
-from tile_eg.jit.arrays import by_name, fitted, give_back, is_torch, knows_torch, made_last, to_numpy
+from tile_eg.ir.open_kernel import AUTO, NoBlocks
+from tile_eg.jit.any_size import NOTHING, AnySizeKernel, TemplateTexts, nothing_done, told_by_call
+from tile_eg.jit.arrays import by_name, fitted, give_back, is_torch, made_last, to_numpy
+from tile_eg.jit.factory import Factory, Options
 from tile_eg.jit.host_side import HostSide
-from tile_eg.jit.kept import SEARCH, check_schedule, kept_at, searched_at
+from tile_eg.jit.kept import check_schedule
 from tile_eg.jit.located import Locating, LocatingAtSizes
 from tile_eg.jit.on_npu import MOST_SHAPES, NpuCalls, on_npu
 from tile_eg.jit.positions import positions_of
 from tile_eg.jit.process_cache import asked, cache
 from tile_eg.jit.running import check_writable, run_lowered, updated
-from tile_eg.jit.switches import check_others, check_passes, check_searched, chosen_chip, two_streams
-from tile_eg.jit.tensors import tensor_kernel
+from tile_eg.jit.switches import check_others, check_passes, chosen_chip, two_streams
 from tile_eg.jit.told import told
 from tile_eg.jit.workspaces import given_back, made_by_call, without_stores
 from tile_eg.language.kernels import PrimFunc
@@ -43,6 +42,8 @@ if TYPE_CHECKING:
     from tile_eg.jit.kernel_cache import Restored
     from tile_eg.search.any_size import AnySize, AtSizes
     from tile_eg.search.compiler import Lowered
+
+__all__ = ["KNOWN", "CompiledKernel", "Factory", "Options", "TileKernel", "compile", "jit", "load"]
 
 
 class CompiledKernel(Locating, HostSide):
@@ -207,111 +208,6 @@ def load(
     return TileKernel(load_text(text, str(Path(path).absolute())), chip, search, Limits(seconds, memory))
 
 
-@dataclass(frozen=True)
-class Options:
-    """What `jit` was told and what matters of it."""
-
-    out_idx: tuple[int, ...] = ()
-    workspace_idx: tuple[int, ...] = ()
-    chip: str = DEFAULT_CHIP
-    search: Mapping[str, Any] = field(default_factory=dict)
-    limits: Limits = CALL
-    target: Any = "auto"
-    passes: Mapping[Any, Any] | None = None
-    as_torch: bool = False
-    schedule: str | None = None
-
-    def searched(self) -> Options:
-        """The same options for a kernel that is searched, whatever its author says of its order."""
-        return replace(self, schedule=SEARCH)
-
-    def kernel(self, function: PrimFunc, build: Callable[[Mapping[str, Any]], Kernel]) -> CompiledKernel | AnySizeKernel:
-        """The kernel of a prim_func: kept as it is written where it has flags, barriers or scopes, which the switches have to
-        suit; one that has its sizes from each call where the shapes of its tensors leave some open."""
-        from tile_eg.frontend.expert import is_kept, searched_or_in_order
-        from tile_eg.frontend.python import arguments_of, returns_tensors
-
-        own = replace(self, as_torch=knows_torch(function.function.__globals__))
-        if returns_tensors(function.function, function.names):
-            check_searched(self.passes)
-            return tensor_kernel(function, build, [*self.out_idx, *self.workspace_idx], own._placed)
-        make, kept = searched_or_in_order(function, build, two_streams(self.passes)), is_kept(function)
-        if kept and self.schedule == SEARCH:
-            make = functools.partial(searched_at, function, self.passes)
-        elif kept:
-            make = functools.partial(kept_at, function, self.passes)
-        else:
-            check_searched(self.passes)
-        arguments = arguments_of(function)
-        made: CompiledKernel | AnySizeKernel
-        if not open_names(arguments):
-            made = own.compiled(make(NOTHING))
-        else:
-            name, positions = function.function.__name__, (self.out_idx, self.workspace_idx)
-            made = AnySizeKernel(name, arguments, make, positions, own._placed, self.chip, self.search)
-        made.searched = lambda: self.searched().kernel(function, build)  # type: ignore[method-assign]
-        return made
-
-    def _placed(self, kernel: Kernel | KeptKernel, out_idx: Sequence[int], workspace_idx: Sequence[int]) -> CompiledKernel:
-        return replace(self, out_idx=tuple(out_idx), workspace_idx=tuple(workspace_idx)).compiled(kernel)
-
-    def compiled(self, kernel: Kernel | KeptKernel) -> CompiledKernel:
-        made = self.out_idx, self.workspace_idx, self.chip, self.search, self.limits, self.as_torch
-        return CompiledKernel(kernel, *made)
-
-
-class Factory:
-    """A function that gives a prim_func; calling it with sizes gives a `CompiledKernel`, or an `AnySizeKernel` where it leaves
-    sizes to each call.
-
-    The search finds the sizes of blocks that are given as `T.auto`, or as "auto".
-    """
-
-    def __init__(self, function: Callable[..., Any], options: Options) -> None:
-        self.function, self.options = function, options
-        functools.update_wrapper(self, function)
-
-    @property
-    def __jit_impl__(self) -> Options:
-        """What `jit` was told: `.target`, `.out_idx`."""
-        return self.options
-
-    def searched(self) -> Factory:
-        """The same function, whose kernels are searched: those of `schedule="search"`."""
-        return Factory(self.function, self.options.searched())
-
-    @told
-    def __call__(self, *args: Any, **kwargs: Any) -> CompiledKernel | AnySizeKernel:
-        from tile_eg.frontend.python import kernel_of
-
-        left, streams = left_to_search(self.function, args, kwargs), two_streams(self.options.passes)
-        if not left:
-            function = self._function(args, kwargs)
-            return self.options.kernel(function, lambda sizes: kernel_of(function, sizes, streams))
-        positions = dict(zip(inspect.signature(self.function).parameters, range(len(args)), strict=False))
-
-        def at(found: Mapping[str, int]) -> PrimFunc:
-            filled = list(args)
-            for name in found.keys() & positions.keys():
-                filled[positions[name]] = found[name]
-            return self._function(filled, {**kwargs, **{n: v for n, v in found.items() if n not in positions}})
-
-        def build(sizes: Mapping[str, Any]) -> Kernel:
-            return open_kernel(left, lambda found: kernel_of(at(found), sizes, streams))
-
-        return self.options.kernel(at(dict.fromkeys(left, FIRST[0])), build)
-
-    def _function(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> PrimFunc:
-        made = self.function(*args, **kwargs)
-        if not isinstance(made, PrimFunc):
-            name = getattr(self.function, "__name__", "the function")
-            raise TileError(
-                f"{name} is under @tile_eg.jit and gave {type(made).__name__}, not a kernel",
-                help="let it return the function under @T.prim_func",
-            )
-        return made
-
-
 @told
 def jit(
     function: Any = None,
@@ -356,18 +252,19 @@ def jit(
     search_options(**search)  # what is wrong with them is told here, not at the first call
     target_chip = chosen_chip(chip, target, platform)
     positions = positions_of(out_idx, "out_idx"), positions_of(workspace_idx, "workspace_idx")
-    options = Options(*positions, target_chip, search, Limits(seconds, memory), target or "auto", pass_configs, schedule=schedule)
+    limits = Limits(seconds, memory)
+    options = Options(CompiledKernel, *positions, target_chip, search, limits, target or "auto", pass_configs, schedule=schedule)
     jitted = functools.partial(_jitted, options=options, names=user_names())
     return told(jitted) if function is None else jitted(function)
 
 
 def _jitted(function: Any, options: Options, names: Mapping[str, Any]) -> CompiledKernel | AnySizeKernel | Factory:
-    from tile_eg.frontend.python import kernel_of, takes_tensors
+    from tile_eg.frontend.python import read, takes_tensors
 
     if takes_tensors(function, names):
         function = PrimFunc(function, dict(names))
     if isinstance(function, PrimFunc):
-        return options.kernel(function, lambda sizes: kernel_of(function, sizes, two_streams(options.passes)))
+        return options.kernel(function, lambda sizes: read(function, sizes, two_streams(options.passes)))
     if callable(function):
         return Factory(function, options)
     raise TileError(f"@tile_eg.jit stands on a function, not on {type(function).__name__}")

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tile_eg.errors import TileError, TileWarning
 from tile_eg.ir.kept import KeptKernel
-from tile_eg.ir.kernel import Assign, For, If, Kernel, Parallel, Region, Stmt, Tensor, TileExpr
+from tile_eg.ir.kernel import Assign, Kernel, Parallel, Region, Stmt, Tensor, TileExpr, assigns, exchanged
 from tile_eg.ir.open_kernel import OpenKernel
 
 if TYPE_CHECKING:
@@ -24,19 +24,13 @@ def without_stores(kernel: Kernel, names: Collection[str]) -> Kernel:
     rest = tuple(t for t in kernel.tensors if t.name not in unseen)
     if not unseen or isinstance(kernel, OpenKernel) or not any(t.output for t in rest):
         return kernel
-    return replace(kernel, tensors=rest, body=tuple(_without(kernel.body, unseen)))
+    return replace(kernel, tensors=rest, body=exchanged(kernel.body, lambda s: _without(s, unseen)))
 
 
-def _kept(body: Sequence[Stmt]) -> Iterator[str]:
+def _kept(body: Iterable[Stmt]) -> Iterator[str]:
     """What is read, or added to."""
-    for s in body:
-        match s:
-            case Assign():
-                yield from (*_read(s.value), *((s.target.name,) if s.atomic else ()))
-            case For() | Parallel():
-                yield from _kept(s.body)
-            case If():
-                yield from _kept((*s.then, *s.otherwise))
+    for s in assigns(body):
+        yield from (*_read(s.value), *((s.target.name,) if s.atomic else ()))
 
 
 def _read(e: TileExpr) -> Iterator[str]:
@@ -47,20 +41,15 @@ def _read(e: TileExpr) -> Iterator[str]:
             yield from _read(getattr(e, part))
 
 
-def _without(body: Sequence[Stmt], names: Collection[str]) -> Iterator[Stmt]:
-    for s in body:
-        match s:
-            case Assign() if s.target.name in names:
-                continue
-            case For():
-                yield replace(s, body=tuple(_without(s.body, names)))
-            case Parallel():
-                if kept := tuple(a for a in s.body if a.target.name not in names):
-                    yield replace(s, body=kept)
-            case If():
-                yield replace(s, then=tuple(_without(s.then, names)), otherwise=tuple(_without(s.otherwise, names)))
-            case _:
-                yield s
+def _without(s: Stmt, names: Collection[str]) -> Iterable[Stmt] | None:
+    """What stands in the place of a statement without the stores to these tensors."""
+    match s:
+        case Assign() if s.target.name in names:
+            return ()
+        case Parallel():
+            kept = tuple(a for a in s.body if a.target.name not in names)
+            return (replace(s, body=kept),) if kept else ()
+    return None
 
 
 def made_by_call(i: int, kernel: Kernel | KeptKernel, what: str) -> int:

@@ -7,16 +7,16 @@ from collections.abc import Mapping, Sequence
 from contextlib import redirect_stdout
 from dataclasses import dataclass, replace
 from math import prod
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
-from tile_eg.errors import Span, TileError
+from tile_eg.errors import Span
 from tile_eg.extract.schedule import Schedule
 from tile_eg.ir.index import BLOCK, EACH, READ, evaluate, variables
 from tile_eg.ir.index_elements import elements_in
 from tile_eg.ir.kernel import Kernel, assigns
-from tile_eg.ir.program import AIV
+from tile_eg.ir.program import AIV, Program
 from tile_eg.ir.reference_bounds import Expected
 from tile_eg.ir.reference_terms import Meaning
 from tile_eg.ir.values import Term, Values, first_version
@@ -25,9 +25,7 @@ from tile_eg.locate.inside import Comparer, Wrong
 from tile_eg.locate.stores import Stored, Stores, stores_of
 from tile_eg.locate.watches import Watched, named, with_watches
 from tile_eg.report.compare import wrong_elements
-from tile_eg.search.kept import PlannedKept
-from tile_eg.search.planned import Planned, Run
-from tile_eg.search.sample import check_sample
+from tile_eg.simulator.sample import can_be_sampled
 from tile_eg.simulator.watch import ALL, PLACES, Record, Watch
 
 Arrays = Mapping[str, np.ndarray]
@@ -36,6 +34,31 @@ NOWHERE = -1, -1
 MOST_TILES = 8
 """Tiles of the grid with wrong outputs that are looked into."""
 TOO_MUCH = "what is computed in this tile is too much to be kept: values behind the first 1000 MiB are not compared"
+
+
+class Run(Protocol):
+    """What a run gave: its outputs, and masks of what it did not compute of them."""
+
+    @property
+    def outputs(self) -> Arrays: ...
+
+    @property
+    def not_computed(self) -> Arrays: ...
+
+
+class Planned(Protocol):
+    """A program that can be run."""
+
+    @property
+    def program(self) -> Program: ...
+
+    def with_program(self, program: Program) -> Planned:
+        """The same launch of another program."""
+
+    def run(
+        self, arrays: Arrays, *, strict: bool, memory: int = ..., seconds: float = ..., confined: bool = ...,
+        blocks: Sequence[int] = ..., watch: Watch | None = ...,
+    ) -> Run: ...  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -99,8 +122,7 @@ def _wrong(run: Run, meant: Mapping[str, Expected]) -> dict[str, np.ndarray]:
 
 def _watching(planned: Planned, results: bool) -> tuple[Planned, list[Watched]]:
     program, watched = with_watches(planned.program, results)
-    kept = isinstance(planned, PlannedKept)
-    return replace(planned, program=program) if kept else Planned(program, planned.chip), watched
+    return planned.with_program(program), watched
 
 
 def _run(planned: Planned, arrays: Arrays, how: Mapping[str, Any], watch: Watch, blocks: Sequence[int] = ()) -> list[Record]:
@@ -151,11 +173,7 @@ def _alone(planned: Planned, tile: int, stores: Stores) -> tuple[int, ...]:
     p = planned.program
     each = 2 if p.halves and p.kernel_type == "AIV_ONLY" else 1
     blocks = tuple({s.record.block // each for s in stores.each if s.tile == tile})
-    try:
-        check_sample(p, blocks)
-    except TileError:
-        return ()
-    return blocks
+    return blocks if can_be_sampled(p) else ()
 
 
 def _difference(kernel: Kernel, values: Values, wrong: Wrong, tile: int, arrays: Arrays) -> Difference:

@@ -214,6 +214,7 @@ TERMS: dict[str, Term] = {
         Alias("Keep", decision=True, word="resident"),
         Alias("PanelOf", word="rows of another tile"),
         Alias("Part", decision=True, word="a part of another tile"),
+        Alias("Bits", word="read as another type"),
         Alias("NextIn", word="made in place"),
         Vector(
             "NextCp", kind="copy", instruction=always("vcopy"), form=always("flat"), decision=True, word="copied at the back edge"

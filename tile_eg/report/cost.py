@@ -18,14 +18,21 @@ if TYPE_CHECKING:
 def between(microseconds: float, interval: tuple[float, float] | None) -> str:
     """A predicted time, and between what times it lies by what is assumed of the chip: "7.8 us, 7.1 to 8.6"."""
     time = duration(microseconds * 1e-6)
-    if interval is None:
+    if interval is None or within(interval) == "-":
         return time
-    ends = [duration(us * 1e-6) for us in interval]
+    units = {duration(us * 1e-6).split(" ")[1] for us in (microseconds, *interval)}
+    return f"{time}, {within(interval, unit=len(units) > 1)}"
+
+
+def within(interval: tuple[float, float] | None, *, unit: bool = True) -> str:
+    """An interval of microseconds: "7.1 to 8.6 us", without its unit where that is told; "-" where both ends read alike."""
+    ends = [duration(us * 1e-6) for us in interval or (0.0, 0.0)]
     if ends[0] == ends[1]:
-        return time
-    units = {text.split(" ")[1] for text in (time, *ends)}
-    low, high = (text.split(" ")[0] for text in ends) if len(units) == 1 else ends
-    return f"{time}, {low} to {high}"
+        return "-"
+    (low, one), (high, other) = (text.split(" ") for text in ends)
+    if one != other:
+        return f"{ends[0]} to {ends[1]}"
+    return f"{low} to {high}" + f" {one}" * unit
 
 
 @dataclass(frozen=True, repr=False)

@@ -16,6 +16,9 @@ from tile_eg.report.text import duration, table
 GRID = -1
 SHOWN = 8
 RESULTS = ("PProj", "PTProj")
+NEXT = ("NextIn", "NextCp")
+STARTS = ("VDupIn", "VCopy", "Give")
+"""How what is overwritten begins: filled, copied, or as a value that nobody else needs."""
 
 
 @dataclass(frozen=True)
@@ -133,20 +136,35 @@ def subject(schedule: Schedule, node: Node) -> str:
         return f"steps of {value_name(graph, graph.demands[users[0].cls])}" if users else "steps of a product"
     if node.cls in graph.demands:
         place = graph.demands[node.cls]
-        return f"{value_name(graph, place)} in {place_text(place.level, place.share)}"
+        lies = f"{value_name(graph, place)} in {place_text(place.level, place.share)}"
+        return f"start of {lies}" if node.op in STARTS else f"{lies} from trip to trip" if node.op in NEXT else lies
     stored = next((p for p in node.payload if isinstance(p, tuple) and p and isinstance(p[0], str)), None)
     return f"store to {stored[0]}" if stored else node.op
 
 
 def distinct_subject(schedule: Schedule, node: Node) -> str:
-    """What a choice is about, with its line where there are several of one name: `o in UB/rows, line 46`."""
-    graph, about = schedule.graph, subject(schedule, node)
-    alike = [n for n, _ in open_choices(schedule) if subject(schedule, n) == about]
-    if len(alike) < 2:
-        return about
-    place = place_of(node) if node.op == "Buffers" else graph.demands.get(node.cls)
-    span = graph.values.spans.get(place.tile.term) if place and place.tile.term else None
-    return f"{about}, line {span.line}" if span else about
+    """What a choice is about; where there are several of one name, with its line: `o in UB/rows, line 46`; and where these are of
+    one line, with the name that the schedule's tree has for it: `f32[1, 16] of line 16 in UB (r5)`."""
+    others = [n for n, _ in open_choices(schedule) if n is not node]
+    told = ""
+    for tell in (subject, _with_line, _with_label):
+        told = tell(schedule, node)
+        if all(tell(schedule, n) != told for n in others):
+            break
+    return told
+
+
+def _with_line(schedule: Schedule, node: Node) -> str:
+    about = subject(schedule, node)
+    place = place_of(node) if node.op == "Buffers" else schedule.graph.demands.get(node.cls)
+    span = schedule.graph.values.spans.get(place.tile.term) if place and place.tile.term else None
+    return f"{about}, line {span.line}" if span and f" line {span.line}" not in about else about
+
+
+def _with_label(schedule: Schedule, node: Node) -> str:
+    about = _with_line(schedule, node)
+    step = next((s for s, _ in schedule.walk() if s.node.cls == node.cls), None)
+    return f"{about} ({schedule.labels[step.dst]})" if step and not isinstance(step.dst, str) else about
 
 
 def _state(graph: Graph, node: Node) -> str:
@@ -180,6 +198,8 @@ def option(node: Node, graph: Graph) -> str:
         loop = node.payload[0]
         return f"loop {graph.values.variables[loop]} of {graph.trips[loop]}"
     move = MOVES.get(node.op)
+    if move and move.several_trips:
+        return f"{node.op} of {node.payload[0]} trips"
     if move and move.source in ("GM", "WS") and any(m.op == "Keep" for m in graph.classes[node.cls]):
         return "reloaded"
     stored = move and move.instruction == "ub_to_gm"

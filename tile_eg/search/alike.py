@@ -24,6 +24,7 @@ LEAST_PRIME = 3
 Order = tuple[str, str] | None
 """A size, and one that is never smaller."""
 TILES = 4
+"""Times its largest tile that a size is at the least at which a kernel is looked at."""
 FIRST_PRIMES = (1009, 307, 4099, 101)
 """Where the primes of a set begin, one scale after the other, until the kernel is the same one at all sizes of a scale."""
 FEW, MANY = 3, 131
@@ -38,6 +39,7 @@ a tile, or as large as another dimension, which primes never are."""
 MOST_COPIED = 1 << 27
 """Elements that are copied in such a comparison at sizes that are not small: each block has a version of each output."""
 CLOSE = 1e-2
+"""By how much outputs may differ, relative to themselves and to 1: f16 rounds to a tenth of it, and sums do so often."""
 
 
 def which_are_open(build: Build, names: Sequence[str]) -> tuple[tuple[str, ...], dict[str, str]]:

@@ -10,10 +10,11 @@ from tile_eg.search.form import Form, searched
 from tile_eg.search.moves import MOVES
 from tile_eg.search.queue import Made, Offer
 from tile_eg.sizing.estimate import estimate
-from tile_eg.transforms.deeper_trips import FACTORS, in_deeper_trips
+from tile_eg.transforms.deeper_trips import in_deeper_trips
+from tile_eg.transforms.k_tiling import FACTORS
 
 SURE = 0.6
-"""The least part of its estimate, in the measure of the form that it is made of, that a deeper form may take."""
+"""The least part of its estimate, in the measure of the form that it is made of, that a deeper form may take (assumed)."""
 
 
 def offers(form: Form) -> Iterator[Offer]:

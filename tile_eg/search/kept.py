@@ -13,15 +13,13 @@ from tile_eg.errors import PlanError, Span, TileError, rendered
 from tile_eg.ir.arrays import ending_at
 from tile_eg.ir.kept import KeptKernel
 from tile_eg.ir.kernel import Note, Tensor
-from tile_eg.ir.machine import ALIGNMENT
+from tile_eg.ir.machine import LINE_BYTES
 from tile_eg.ir.program import AIC, AIV, Buffer, Program
 from tile_eg.ops.types import Level
-from tile_eg.report.text import size
-from tile_eg.search import kept_lifetimes as lifetimes
 from tile_eg.search.chip_types import check_chip_types
 from tile_eg.search.kept_direct import with_direct_paths
 from tile_eg.search.kept_indices import out_of_tensor
-from tile_eg.search.kept_memory import Life, lives, packed
+from tile_eg.search.kept_places import Places
 from tile_eg.search.planned import InternalError, Planned, Run, compiled_for, stage
 
 if TYPE_CHECKING:
@@ -61,6 +59,9 @@ class PlannedKept(Planned):
         if strict and run.findings:
             raise self.mistake(run.findings, self.tensors_of(arrays))
         return run
+
+    def with_program(self, program: Program) -> PlannedKept:
+        return replace(self, program=program)
 
     def tensors_of(self, arrays: Mapping[str, np.ndarray]) -> tuple[Tensor, ...]:
         """Flat where an array has fewer elements than its tensor: what lies behind them is not there."""
@@ -122,11 +123,7 @@ class PlannedKept(Planned):
 
 
 SHOWN = 4
-WORKSPACE_GRAIN = 512
-"""Bytes at whose multiples GM is moved fastest."""
 FLAG = re.compile(r"\b(Set|Wait)Flag<(?:HardEvent::)?([A-Z0-9]+)_([A-Z0-9]+)>(?:\(\))?")
-ROUND = 256
-"""Bytes that a vector instruction takes at a time."""
 HELP = {
     "race": "a flag orders two pipes: T.set_flag(src, dst, n) behind the first, T.wait_flag(src, dst, n) before the second",
     "block_race": "two blocks, or both vector cores, must not write the same bytes",
@@ -173,7 +170,7 @@ def _program(kernel: KeptKernel, chip: Chip) -> Program:
     if chip.architecture == "dav-3510":
         kernel = with_direct_paths(kernel)
     workspace, handed = _in_workspace(kernel)
-    buffers = (*(b for level in Level if level is not Level.WS for b in _placed(kernel, level, chip)), *handed)
+    buffers = (*(b for level in Level if level is not Level.WS for b in Places(kernel, level, chip).found()), *handed)
     program = Program(
         kernel.name, chip.name, kernel.kernel_type, kernel.tensors, kernel.blocks, kernel.halves, workspace, buffers,
         kernel.cube, kernel.vector,
@@ -189,78 +186,8 @@ def _in_workspace(kernel: KeptKernel) -> tuple[int, list[Buffer]]:
     for b in kernel.buffers:
         if b.level is Level.WS:
             out.append(replace(b, addresses=(at,)))
-            at += -(-b.slot_bytes // WORKSPACE_GRAIN) * WORKSPACE_GRAIN
+            at += -(-b.slot_bytes // LINE_BYTES) * LINE_BYTES
     return at, out
-
-
-def _placed(kernel: KeptKernel, level: Level, chip: Chip) -> list[Buffer]:
-    """The buffers of a memory one behind the other, those with an address where they are; what gemm_v0 takes comes last, or first
-    where there is no room behind the others. Where that is too long, and the author asked for planned memory, buffers that hold
-    nothing at the same time share it. TileError where they do not fit."""
-    shared = dict(kernel.shared)
-    found = [b for b in kernel.buffers if b.level is level and b.name not in shared]
-    results = [b for b in kernel.buffers if b.level is level and b.name in shared]
-    if not found and not results:
-        return []
-    room, grain = _room(kernel, chip, level), ALIGNMENT[level]
-    given = [b for b in found if b.addresses]
-    out, at = list(given), max((max(b.addresses) + b.slot_bytes for b in given), default=0)
-    for b in given:
-        _check_given(kernel, b, room, grain)
-    for b in (b for b in found if not b.addresses):
-        step = -(-b.slot_bytes // grain) * grain
-        start = -(-at // grain) * grain
-        if b.name in kernel.beside and level is not Level.UB and start + step * b.slots > room:
-            start = 0
-        out.append(replace(b, addresses=tuple(start + n * step for n in range(b.slots))))
-        at = max(at, start + step * b.slots) if b.name not in kernel.beside or level is Level.UB else at
-    behind = -(-at // ROUND) * ROUND
-    out += [replace(b, addresses=(behind + shared[b.name],)) for b in results]
-    last, need = _end(out)
-    if need > room and (kernel.in_order or kernel.planned):
-        first = max((max(b.addresses) + b.slot_bytes for b in given), default=0)
-        free = [b for b in found if not b.addresses]
-        if kernel.in_order:
-            rest = lifetimes.placed(free, (*kernel.cube, *kernel.vector), grain)
-        else:
-            rest = packed(free, _lives(kernel), first, grain)
-        behind = -(-max(first, _end(rest)[1]) // ROUND) * ROUND
-        out = [*given, *rest, *(replace(b, addresses=(behind + shared[b.name],)) for b in results)]
-        last, need = _end(out)
-    elif need > room and level is Level.UB and not results:
-        out = _scratch_shared(kernel, out, grain)
-        last, need = _end(out)
-    if need > room:
-        largest = max(out, key=lambda b: b.slot_bytes * b.slots)
-        rows = ", ".join(f"{b.name} {size(b.slot_bytes * b.slots)}" for b in out if b.name not in shared)
-        rows += f", and results of T.Parallel on the way {size(need - behind)}" if results else ""
-        raise TileError(
-            f"the buffers in {level} take {need} bytes, and {chip.name} has {room}", dict(kernel.places).get(largest.name),
-            notes=((f"in {level} lie {rows}", None),), help="use smaller blocks, let buffers share memory where "
-            "they can (pass_configs: TL_ASCEND_MEMORY_PLANNING), or give them one address: T.annotate_address({a: 0, b: 0})",
-        )  # fmt: skip
-    return out
-
-
-def _scratch_shared(kernel: KeptKernel, placed: Sequence[Buffer], grain: int) -> list[Buffer]:
-    """The buffers of UB, those behind the author's that instructions take for themselves in one place where none needs two of
-    them. Vector instructions that meet there get their barrier like any others."""
-    own = [b for b in placed if b.name in kernel.beside]
-    kept = [b for b in placed if b.name not in kernel.beside]
-    start = max((max(b.addresses) + b.slot_bytes for b in kept), default=0)
-    return [*kept, *packed([replace(b, addresses=()) for b in own], _lives(kernel), start, grain)]
-
-
-def _lives(kernel: KeptKernel) -> dict[str, Life]:
-    """When each buffer holds something, in the stream of its own core."""
-    buffers = {b.name: b for b in kernel.buffers}
-    return {**lives(kernel.cube, buffers), **lives(kernel.vector, buffers)}
-
-
-def _end(buffers: Sequence[Buffer]) -> tuple[Buffer, int]:
-    """The last buffer of a memory, and where it ends."""
-    last = max(buffers, key=lambda b: max(b.addresses) + b.slot_bytes)
-    return last, max(last.addresses) + last.slot_bytes
 
 
 def _overlapping(kernel: KeptKernel, buffers: Sequence[Buffer]) -> frozenset[str]:
@@ -272,18 +199,3 @@ def _overlapping(kernel: KeptKernel, buffers: Sequence[Buffer]) -> frozenset[str
         if b is not o and b.level is o.level and b.addresses[0] < o.addresses[-1] + o.slot_bytes
         and o.addresses[0] < b.addresses[-1] + b.slot_bytes
     )  # fmt: skip
-
-
-def _room(kernel: KeptKernel, chip: Chip, level: Level) -> int:
-    """All of a memory: what the framework keeps of it is the author's to leave, where he decides."""
-    memory = chip.memories[level]
-    return memory.usable if kernel.in_order else memory.bytes
-
-
-def _check_given(kernel: KeptKernel, b: Buffer, room: int, grain: int) -> None:
-    at = b.addresses[0]
-    place = dict(kernel.places).get(b.name)
-    if at % grain:
-        raise TileError(f"{b.name} begins at byte {at}, and in {b.level} that is a multiple of {grain}", place)
-    if max(b.addresses) + b.slot_bytes > room:
-        raise TileError(f"{b.name} ends at byte {max(b.addresses) + b.slot_bytes}, and {b.level} has {room}", place)

@@ -54,6 +54,8 @@ MOVES = {
              "a store of rows = a loop of the stores of their column tiles; a maximum = the fold of the tiles' maxima"),
         Move("column-tiles-of-sums", "rounding", SEARCHING, (0, 2, 16),
              "a sum along rows = the fold of their column tiles' sums; beside a maximum, each rescaled by it"),
+        Move("last-trip", "equal", SEARCHING, (0, 1, 1),
+             "a loop of whole tiles and a short last one = the loop of the whole ones, and the last one behind it"),
         Move("deeper-trips", "equal", SEARCHING, (0, 3, 3),
              "a sum over trips whose number sizes decide = the sum over groups of them, each one trip that is as deep"),
         Move("split-k", "rounding", SEARCHING, (0, 2, 16),

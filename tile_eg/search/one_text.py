@@ -47,6 +47,7 @@ USUAL = (4096, 1024, 256, 64)
 """The size at which a kernel is priced where its author names none: the first at which its tensors together fit 1 GiB."""
 ROOM = 1 << 30
 ABOUT = 1.1
+"""How many times as long as the fastest one a persistent kernel may take to be taken for all grids."""
 CLEARLY = 0.97
 """A further schedule is kept where it takes no more than this part of the time of those that are there."""
 Points = Mapping[str, Sequence[int]]

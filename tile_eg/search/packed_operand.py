@@ -21,17 +21,27 @@ if TYPE_CHECKING:
 
 
 def offers(form: Form, candidate: Candidate) -> Iterator[Offer]:
-    """Each operand that a rule offers to pack, once a form has a persistent candidate whose loads bound it."""
+    """The operands that a rule offers to pack, together and each alone, once a form has a persistent candidate whose loads bound
+    it."""
     if not candidate.schedule.persistent or candidate.schedule.parts or timing(candidate).bound != "AIC.MTE2":
         return
-    for node in (g for g in form.grids if g.op == "Strips" and g.payload[0] not in form.offered):
+    offered = [g for g in form.grids if g.op == "Strips" and g.payload[0] not in form.offered]
+    for node in sorted(offered, key=lambda g: -len(g.payload[0])):
         bound, tensor = floor(candidate, form.setting.chip), node.payload[0]
         form.offered.add(tensor)
-        yield Offer(MOVES["packed-operand"], tensor, bound, partial(made_of, node, form), form, f"packed {tensor}")
+        yield Offer(MOVES["packed-operand"], tensor, bound, partial(_better, node, form), form, f"packed {tensor}")
 
 
-def made_of(node: Node, form: Form) -> Made:
+def _better(node: Node, form: Form) -> Made:
+    """What is made of a form, unless it is known to be slower than its best."""
+    return made_of(node, form, form.microseconds)
+
+
+def made_of(node: Node, form: Form, best: float = float("inf")) -> Made:
     """A kernel that loads the tensor that `node` names from its strips once they are made; and what failed.
+
+    None where to load all tiles from strips takes as many microseconds as the `best` at the least: it takes longer to load the
+    first ones, as before.
 
     The first tiles are done as in the best schedule that has one phase, as many as the copy takes; where that leaves none to load
     from strips there is no such kernel.
@@ -49,10 +59,11 @@ def made_of(node: Node, form: Form) -> Made:
     beside = tiles_beside(first.planned.program, values, setting.chip)
     if not beside:
         return Made(why="once the copy is made, no whole turn of tiles is left to load from it")
-    found, dropped = _from_strips(graph, first, setting)
+    found, dropped = _from_strips(graph, first, setting, best)
     found = written(found)
     if not found:
-        return Made((), dropped, why="no schedule loads from strips")
+        why = "no schedule loads from strips" if best == float("inf") else "to load from strips takes as long at the least"
+        return Made((), dropped, why=why)
     schedules = []
     for n in beside:
         second = replace(found[0].schedule, tiles=(n, values.blocks - n))
@@ -61,9 +72,11 @@ def made_of(node: Node, form: Form) -> Made:
     return Made(ranked(launches, setting.model), (*dropped, *failed))
 
 
-def _from_strips(graph: Graph, first: Candidate, setting: Setting) -> tuple[tuple[Candidate, ...], Dropped]:
+def _from_strips(
+    graph: Graph, first: Candidate, setting: Setting, best: float
+) -> tuple[tuple[Candidate, ...], Dropped]:
     """The persistent kernels that load from strips, in the order of tiles of the `first` phase, ranked; also with their results
-    in halves, unless that is known to be slower before it has flags."""
+    in halves. Those are left out that are known to be slower, than the `best` or than these, before they have flags."""
     from tile_eg.extract.grid import in_halves, with_grid
 
     # where the cube cores do all, they wait for nothing but a pipe: bounds are near, and the best one alone is planned
@@ -71,19 +84,20 @@ def _from_strips(graph: Graph, first: Candidate, setting: Setting) -> tuple[tupl
     assert grid is not None
     found = extraction_of(graph, setting).schedules
     whole = sorted([with_grid(s, grid, setting.chip) for s in found], key=lambda s: unhindered(s, setting.chip, first))
-    made, dropped = _best_first(whole[:1] if alone else whole, (), first, setting)
+    made, dropped = _best_first(whole[:1] if alone else whole, (), first, setting, best)
     halved = [s for c in made if c.schedule.persistent and (s := in_halves(c.schedule))]
-    return _best_first(halved, made, first, setting)[0], dropped
+    return _best_first(halved, made, first, setting, best)[0], dropped
 
 
 def _best_first(
-    schedules: list[Schedule], known: tuple[Candidate, ...], like: Candidate, setting: Setting
+    schedules: list[Schedule], known: tuple[Candidate, ...], like: Candidate, setting: Setting, best: float
 ) -> tuple[tuple[Candidate, ...], Dropped]:
-    """The candidates that are `known`, and those of the schedules that may be faster than all before them, ranked."""
+    """The candidates that are `known`, and those of the schedules that may be faster than all before them and than the `best`,
+    ranked."""
     bounds = [unhindered(s, setting.chip, like) for s in schedules]
     dropped: Dropped = ()
     for bound, schedule in sorted(zip(bounds, schedules, strict=True), key=itemgetter(0)):
-        if not known or bound < known[0].microseconds:
+        if bound < min(best, known[0].microseconds if known else best):
             planned, failed = plan_each([schedule], setting.chip)
             known, dropped = fastest_first((*known, *ranked(planned, setting.model))), (*dropped, *failed)
     return known, dropped

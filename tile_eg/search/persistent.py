@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import cache, partial
 from typing import TYPE_CHECKING
 
+from tile_eg.report.decisions import grid_option
 from tile_eg.report.text import duration
 from tile_eg.search.bounds import floor, unhindered
 from tile_eg.search.candidates import Candidate, plan_each, ranked
@@ -41,8 +42,7 @@ def offers(form: Form, candidate: Candidate) -> Iterator[Offer]:
     fresh = candidate.planned.program.blocks not in form.offered
     form.offered.add(candidate.planned.program.blocks)
     for grid in _orders(form, candidate)[1:] if fresh else ():
-        what = ",".join(map(str, grid.payload))
-        yield Offer(MOVES["tile-order"], what, bound, partial(_reordered, form, grid), form)
+        yield Offer(MOVES["tile-order"], grid_option(grid), bound, partial(_reordered, form, grid), form)
 
 
 def _timed(candidate: Candidate) -> str:

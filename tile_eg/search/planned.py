@@ -17,9 +17,9 @@ from tile_eg.ir.program import Program
 from tile_eg.report.cost import Cost
 from tile_eg.report.memory import MemoryMap
 from tile_eg.report.text import Text
-from tile_eg.search.sample import check_sample
 from tile_eg.simulator.findings import LimitError
 from tile_eg.simulator.limits import USUAL, Limits
+from tile_eg.simulator.sample import check_sample
 
 if TYPE_CHECKING:
     import numpy as np
@@ -243,6 +243,10 @@ class Planned:
         if strict:
             run.raise_findings()
         return run
+
+    def with_program(self, program: Program) -> Planned:
+        """The same launch of another program."""
+        return Planned(program, self.chip)
 
     def tensors_of(self, arrays: Mapping[str, np.ndarray]) -> tuple[Tensor, ...]:
         """The tensors of a launch with these arrays."""

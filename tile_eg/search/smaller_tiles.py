@@ -18,7 +18,7 @@ from tile_eg.transforms.epilogue_panels import epilogue_in_panels
 from tile_eg.transforms.row_panels import in_panels
 
 SURE = 0.9
-"""The least part of its estimate that a form may take, as a part of what the kernel takes of its own."""
+"""The least part of its estimate that a form may take, as a part of what the kernel takes of its own (assumed)."""
 PANELS = (2, 4, 8, 16, 32, 64)
 WIDEST = 16384  # columns beyond which no tile fits
 ROOMY = 2  # times what an epilogue needs of UB: as much again for what is loaded and stored meanwhile

@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from tile_eg.errors import TileError
+from tile_eg.errors import TileError, attempted
 from tile_eg.extract.parts import least_cycles
 from tile_eg.search.bounds import timing
 from tile_eg.search.candidates import Candidate, Dropped, plan_each, ranked, written
@@ -84,11 +84,8 @@ def schedules_of(values: Values, setting: Setting) -> list[Schedule]:
     from tile_eg.egraph import saturate
 
     options = setting.options
-    try:
-        graph = saturate(values, setting.chip, options.budget, options.theories)
-    except TileError:
-        return []
-    return extraction_of(graph, setting).schedules
+    graph = attempted(lambda: saturate(values, setting.chip, options.budget, options.theories))
+    return [] if isinstance(graph, TileError) else extraction_of(graph, setting).schedules
 
 
 def _phase(values: Values, setting: Setting) -> tuple[tuple[Candidate, ...], Dropped]:

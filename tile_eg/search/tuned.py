@@ -6,22 +6,20 @@ from dataclasses import replace
 from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tile_eg.chips import Chip, load_chip
-from tile_eg.cost_models import roles
 from tile_eg.errors import TileError
 from tile_eg.ir.arrays import signature
 from tile_eg.ir.exact import exact_text
 from tile_eg.ir.kernel import Kernel
 from tile_eg.ir.open_kernel import OpenKernel
 from tile_eg.search import tuned_file
-from tile_eg.search.driver import compiled
-from tile_eg.search.every import Every, digest_of
 from tile_eg.search.options import SearchOptions
-from tile_eg.search.result import Lowered
 from tile_eg.search.tuned_file import STRICT, Entry, Pairs
-from tile_eg.state import state
+
+if TYPE_CHECKING:
+    from tile_eg.search.result import Lowered
 
 _PLAIN = SearchOptions()
 
@@ -100,6 +98,8 @@ def rules_of(search: SearchOptions) -> str:
 
 def made_with() -> Pairs:
     """This tile_eg: its version, the digest of its files, the packages that it computes with."""
+    from tile_eg.state import state
+
     own = state()
     return (("version", own.version), ("files", own.files[:16]), *own.packages)
 
@@ -135,6 +135,10 @@ def search_of(entry: Entry, asked: SearchOptions) -> SearchOptions:
 
 def as_tuned(kernel: Kernel, chip: Chip, asked: SearchOptions) -> Lowered:
     """The kernel with the schedule of `asked.tuned`. TileError where that is none of its candidates: somebody wrote it."""
+    from tile_eg.cost_models import roles
+    from tile_eg.search.driver import compiled
+    from tile_eg.search.every import Every, digest_of
+
     entry = asked.tuned
     assert entry is not None
     search = search_of(entry, asked)

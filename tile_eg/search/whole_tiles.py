@@ -17,6 +17,7 @@ from tile_eg.transforms.deeper_trips import loops_by_sizes
 DEEPER = 4
 """Trips of a loop of products that sizes decide which go as one: their tiles are whole, too."""
 MOST = 1024
+"""The largest number of which a size may have to be a multiple: hardly a size is one of a larger one."""
 
 
 def whole_sizes(values: Values) -> dict[str, int]:

@@ -9,8 +9,8 @@ the mean of all: a core that is done takes the next block. All together they can
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from dataclasses import replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from math import prod
 
 from tile_eg.chips import Chip
@@ -18,13 +18,15 @@ from tile_eg.ir.program import AIC, AIV, Program
 from tile_eg.ir.program.any_size import at_sizes
 from tile_eg.ir.program.tasks import inlined
 from tile_eg.ir.sharing import once
-from tile_eg.timeline.accesses import accesses, sharing
+from tile_eg.timeline.accesses import Access, accesses, sharing
 from tile_eg.timeline.block import Block, least_busy, run_block
 from tile_eg.timeline.cores import Span, StreamError
 from tile_eg.timeline.guards import Loads, loads
 from tile_eg.timeline.meetings import joined, phases
 from tile_eg.timeline.result import Timeline
 from tile_eg.timeline.reuse import handed_over, misses, mixed_rate, shares, with_reads
+from tile_eg.timeline.turns import turns
+from tile_eg.timeline.waves import in_waves
 from tile_eg.timeline.works import Pricer, blocks_at_once, started
 
 __all__ = ["Block", "Span", "StreamError", "Timeline", "run"]
@@ -46,20 +48,20 @@ def run(program: Program, chip: Chip, *, exact: bool = False, record: bool = Tru
 
 def _run(program: Program, chip: Chip, exact: bool, record: bool) -> Timeline:
     at_once, handed = blocks_at_once(program, chip), handed_over(program, chip.l2_reach)
-    chip, missed, in_step, results = _met(program, chip, at_once, handed)
-    work = loads(program, at_once)
-    block = _slowest_block(program, Pricer(program, chip, work.mean, missed, in_step), work, exact, record)
-    apart = lambda record=False: _slowest_block(program, Pricer(program, chip, work.mean, missed), work, exact, record)  # noqa: E731
-    if results > 1 and max(in_step.values(), default=1) > 1:
+    met = _met(program, chip, at_once, handed)
+    chip, work = met.chip, loads(program, at_once)
+    block = _slowest_block(program, met.pricer(work.mean, in_step=True), work, exact, record)
+    apart = lambda record=False: _slowest_block(program, met.pricer(work.mean), work, exact, record)  # noqa: E731
+    if met.results > 1 and met.shared:
         first, block = block, apart(record)
-        block = replace(block, cycles=block.cycles + max(0.0, first.cycles - block.cycles) / results)
+        block = replace(block, cycles=block.cycles + max(0.0, first.cycles - block.cycles) / met.results)
     waves, rest = wave_count(program, chip), program.blocks % at_once
     share = _shares(program, at_once) if waves == 1 else dict.fromkeys((AIC, AIV), work.share)
     total, hbm = block.cycles, _hbm_cycles(program, chip, block, share, handed)
     if waves > 1:
-        later = block if max(in_step.values(), default=1) <= 1 else apart()
-        last = _slowest_block(program, Pricer(program, chip, rest, missed), work, exact) if rest and waves <= FEW_WAVES else later
-        total += ((waves - 2) * later.cycles + last.cycles) * work.share
+        later = apart() if met.shared else block
+        last = _slowest_block(program, met.pricer(rest), work, exact) if rest and waves <= FEW_WAVES else later
+        total = in_waves(program.blocks, at_once, block.cycles, later.cycles * work.share, last.cycles * work.share)
     launch = chip.launch_us(started(program, at_once), program.kernel_type.startswith("MIX"))
     return Timeline(
         program=program.name,
@@ -82,16 +84,35 @@ def _run(program: Program, chip: Chip, exact: bool, record: bool) -> Timeline:
     )
 
 
-def _met(
-    program: Program, chip: Chip, at_once: int, handed: Collection[str]
-) -> tuple[Chip, dict[int, float], dict[int, float], float]:
-    """The chip as the program meets it, by `id` of a load which share of it comes from HBM and how many cores read it, and how
-    many results each block stores one after the other."""
+@dataclass(frozen=True)
+class _Met:
+    """The chip as a program meets it: by `id` of a load which share of it comes from HBM and how many cores read it in step, and
+    how many results each block stores one after the other."""
+
+    program: Program
+    chip: Chip
+    found: Sequence[Access]
+    missed: Mapping[int, float]
+    in_step: Mapping[int, float]
+    results: float
+
+    @property
+    def shared(self) -> bool:
+        """Whether cores that began together read the same lines."""
+        return max(self.in_step.values(), default=1) > 1
+
+    def pricer(self, blocks: float, *, in_step: bool = False) -> Pricer:
+        """What instructions cost where so many blocks share the memories."""
+        alike = self.program, self.chip, blocks, self.missed, self.in_step if in_step else {}
+        return Pricer(*alike, turns(self.chip, Pricer(*alike), self.found))
+
+
+def _met(program: Program, chip: Chip, at_once: int, handed: Collection[str]) -> _Met:
     found = accesses(program)
     missed = misses(program, found, chip.l2_reach, at_once) | {id(a.instr): 0.0 for a in found if a.window.tensor in handed}
     results = max((a.times(a.loops) for a in found if not a.reads and a.window.tensor not in handed), default=1.0)
     in_step = sharing(found, min(program.blocks, at_once))
-    return with_reads(chip, *shares(found, missed, handed)), missed, in_step, results
+    return _Met(program, with_reads(chip, *shares(found, missed, handed)), found, missed, in_step, results)
 
 
 def least(program: Program, chip: Chip, without: Collection[str] = ()) -> float:
@@ -102,20 +123,20 @@ def least(program: Program, chip: Chip, without: Collection[str] = ()) -> float:
     """
     program = inlined(at_sizes(program))
     at_once = blocks_at_once(program, chip)
-    own, missed, in_step, results = _met(program, chip, at_once, handed_over(program, chip.l2_reach))
+    met = _met(program, chip, at_once, handed_over(program, chip.l2_reach))
     work, waves, rest = loads(program, at_once), wave_count(program, chip), program.blocks % at_once
 
-    def busiest(cores: float, *step: Mapping[int, float]) -> float:
-        busy = least_busy(program, Pricer(program, own, cores, missed, *step))
+    def busiest(cores: float, *, in_step: bool = False) -> float:
+        busy = least_busy(program, met.pricer(cores, in_step=in_step))
         return max((n for (_, pipe), n in busy.items() if pipe not in without), default=0.0)
 
-    cycles, apart = busiest(work.mean, in_step), max(in_step.values(), default=1) > 1
-    later = busiest(work.mean) if apart and (results > 1 or waves > 1) else cycles
-    if results > 1:
-        cycles = later + (cycles - later) / results
+    cycles = busiest(work.mean, in_step=True)
+    later = busiest(work.mean) if met.shared and (met.results > 1 or waves > 1) else cycles
+    if met.results > 1:
+        cycles = later + (cycles - later) / met.results
     if waves > 1:
         last = busiest(rest) if rest and waves <= FEW_WAVES else later
-        cycles += ((waves - 2) * min(cycles, later) + min(cycles, last)) * work.share
+        cycles = in_waves(program.blocks, at_once, cycles, min(cycles, later) * work.share, min(cycles, last) * work.share)
     launch = chip.launch_us(started(program, at_once), program.kernel_type.startswith("MIX"))
     return launch + chip.microseconds(cycles)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +14,7 @@ from tile_eg.ir.sampling import spread
 from tile_eg.timeline.arrays import values
 
 SAMPLED_BLOCKS = 256
+Count = Callable[[Instr, Mapping[str, Any], frozenset[str]], Any]
 
 
 @dataclass(frozen=True)
@@ -21,8 +22,8 @@ class Loads:
     """How the work of a launch lies on its blocks, where guards leave some of them less to do than others.
 
     `mean` is how many of the blocks that run side by side work at a time, on average; `heavy` are those to time, the slowest one
-    among them: the first, which has whole tiles, and the one with the most instructions. `share` of what the slowest block has to
-    do is what a block has, where blocks decide how often their loops run.
+    among them: the first, which has whole tiles, the one with the most instructions, and the one that does the most rows. `share`
+    of what the slowest block has to do is what a block has, where blocks decide how often their loops run.
     """
 
     mean: float
@@ -43,7 +44,9 @@ def loads(program: Program, at_once: int) -> Loads:
     env = {BLOCK: np.array(blocks), SUB: np.array(0)}
     work = sum((np.broadcast_to(_issued(nodes, env, tested), len(blocks)) for nodes in _streams(program)), np.zeros(1))
     first, most = work[:side_by_side], int(np.argmax(work))
-    mean, heavy = float(first.sum() / max(1, first.max())), (0,) if work[0] == work[most] else (0, blocks[most])
+    rows = sum((np.broadcast_to(_issued(nodes, env, tested, _rows), len(blocks)) for nodes in _streams(program)), np.zeros(1))
+    most_of = {blocks[int(np.argmax(n))] for n in (work, rows) if n[0] < n.max()}
+    mean, heavy = float(first.sum() / max(1, first.max())), (0, *sorted(most_of - {0}))
     if not counted or not work[most]:
         return Loads(mean, heavy)
     share = float(work[np.isin(blocks, spread_out)].mean() / work[most])
@@ -101,30 +104,42 @@ def _conditions(nodes: Sequence[Node]) -> Iterator[Expr]:
             yield from _conditions(node.body)
 
 
-def _issued(nodes: Sequence[Node], env: Mapping[str, Any], tested: frozenset[str]) -> Any:
-    """Instructions of each block; only guards of it, and of loops around them, are looked at.
+def _one(i: Instr, env: Mapping[str, Any], tested: frozenset[str]) -> Any:
+    return 1
+
+
+def _rows(i: Instr, env: Mapping[str, Any], tested: frozenset[str]) -> Any:
+    """Rows of an instruction, of the most that it ever has, where its block decides."""
+    if not _looked_at(i.rows, tested):
+        return 1
+    rows = values(i.rows, env)
+    return np.maximum(rows, 0) / max(1, np.max(rows))
+
+
+def _issued(nodes: Sequence[Node], env: Mapping[str, Any], tested: frozenset[str], each: Count = _one) -> Any:
+    """Instructions of each block, or what `each` makes of one; only guards of it, and of loops around them, are looked at.
 
     Each loop that they look at, too, is an axis of its own of the arrays in `env`, whose last axis is the blocks.
     """
     total: Any = 0
     for node in nodes:
         if isinstance(node, Instr):
-            total = total + (values(node.when, env) if _looked_at(node.when, tested) else 1)
+            total = total + each(node, env, tested) * (values(node.when, env) if _looked_at(node.when, tested) else 1)
         elif isinstance(node, When):
             holds = values(node.condition, env) != 0 if _looked_at(node.condition, tested) else 1
-            total = total + holds * _issued(node.body, env, tested)
+            total = total + holds * _issued(node.body, env, tested, each)
         elif isinstance(node, Loop):
-            total = total + _in_loop(node, env, tested)
+            total = total + _in_loop(node, env, tested, each)
     return total
 
 
-def _in_loop(node: Loop, env: Mapping[str, Any], tested: frozenset[str]) -> Any:
+def _in_loop(node: Loop, env: Mapping[str, Any], tested: frozenset[str], inner: Count) -> Any:
     until = node.trips if node.until is None else values(node.until, env)
     if node.var not in tested:
-        return until * _issued(node.body, env, tested)
+        return until * _issued(node.body, env, tested, inner)
     depth = max(np.ndim(v) for v in env.values())
     trips = np.arange(node.trips).reshape(-1, *[1] * depth)
-    each = _issued(node.body, {**env, node.var: trips}, tested) * (trips < until)
+    each = _issued(node.body, {**env, node.var: trips}, tested, inner) * (trips < until)
     return each.sum(axis=0)
 
 

@@ -3,7 +3,7 @@
 L2 forgets what was used longest ago, as the public measurements of repeated copies show: no hits at 302 MB, all of them at 75 MB.
 `Chip.l2_reach` is how much it keeps.
 The outer loops are gone through trip by trip, with all blocks in step; what an access touches in the loops further inside is one
-window, named by where it starts.
+window, named by where it starts; where windows overlap, as those of a sliding window do, it is one for each trip.
 """
 
 from __future__ import annotations
@@ -11,18 +11,20 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from math import prod
 from typing import Any
 
 import numpy as np
 
-from tile_eg.ir.index import BLOCK, ZERO, Expr, variables, with_operands
+from tile_eg.ir.index import BLOCK, EACH, SUB, ZERO, Expr, variables, with_operands
 from tile_eg.ir.program import Loop, Program
 from tile_eg.ir.sizes import usual
 from tile_eg.timeline.accesses import Access, at_start, sharing
 from tile_eg.timeline.arrays import values
 
 MOST_STEPS = 512
+MOST_PIECES = 64  # of a window
 ONE_PASS = 1.05  # times the size of a tensor: tails may be counted as whole tiles
 WAVE = "launch wave"
 
@@ -31,7 +33,8 @@ WAVE = "launch wave"
 class _Window:
     """What an access touches, step by step: where the windows of the blocks start, and the bytes of each.
 
-    `inside` is the share of the reads of a window that are the first of their bytes.
+    `inside` is the share of the reads of a window that are the first of their bytes. Windows that overlap come in `pieces`, which
+    begin so many elements behind their start; `size` is then that of a piece.
     """
 
     access: Access
@@ -39,6 +42,7 @@ class _Window:
     size: int
     inside: float
     starts: list[list[int]]
+    pieces: Sequence[int] = (0,)
     missed: int = 0
     read: int = 0
     step: int = -1
@@ -84,6 +88,11 @@ class _Cache:
         while self.bytes > self.capacity:
             self.bytes -= self.held.popitem(last=False)[1]
         return before is not None
+
+
+def _apart(a: Access) -> int:
+    """Windows of an access in one block: one, or as many as it reads rows that lie anywhere."""
+    return max(1, at_start(a.instr.rows)) * (a.halves if SUB in a.names else 1) if a.reads and EACH in a.names else 1
 
 
 class L2:
@@ -135,30 +144,43 @@ class L2:
         if depth == 1 and len(loops) > 1 and steps == 1:
             depth = 2  # the outermost loop of a stream is followed as far as the steps go
         outer, inner = loops[:depth], loops[depth:]
-        size = min(self.tensors[a.window.tensor], round(a.bytes * a.times(v for v in inner if a.varies(v))))
+        size = min(self.tensors[a.window.tensor], round(a.bytes * a.times(v for v in inner if a.varies(v)))) // _apart(a)
         again = prod(v.trips for i, v in enumerate(inner) if not a.varies(v) and self._fits((*outer[1:], *inner[: i + 1])))
-        return _Window(a, outer, size, 1 / max(1, again), self._starts(a, outer))
+        starts = self._starts(a, outer)
+        pieces = (0,) if _apart(a) > 1 else _pieces(a, inner, starts)
+        return _Window(a, outer, round(size / len(pieces)), 1 / max(1, again), starts, pieces)
 
     def _starts(self, a: Access, outer: Sequence[Loop]) -> list[list[int]]:
-        """Where the windows of the blocks start, each start once, by step of the outer loops."""
+        """Where the windows of the blocks start, each start once, by step of the outer loops; rows that lie anywhere alone.
+
+        Guards that leave out trips of loops further inside leave out no window.
+        """
         a = replace(a, window=replace(a.window, offset=_from_the_first(a.window.offset, [v for v in a.loops if v not in outer])))
         counts = [min(v.trips, MOST_STEPS) for v in outer]
         env: dict[str, Any] = {}
         for i, v in enumerate(outer):
             env[v.var] = np.arange(counts[i]).reshape([-1 if j == i else 1 for j in range(len(outer) + 1)])
-        env[BLOCK] = env[WAVE] * self.at_once + np.arange(self.at_once)
+        rows, wide = _apart(a), _apart(a) * self.at_once
+        env[BLOCK] = env[WAVE] * self.at_once + np.arange(wide) // rows
+        inside = {v.var for v in a.loops} - env.keys()
         names = frozenset[str]().union(a.names, *map(variables, a.guards))
         env |= dict.fromkeys(names - env.keys(), 0)
         active = env[BLOCK] < self.blocks
         for guard in a.guards:
-            if guard.op != "const":
+            if guard.op != "const" and inside.isdisjoint(variables(guard)):
                 active = active & (values(guard, env) != 0)
-        shape = (*counts, self.at_once)
-        starts = np.broadcast_to(values(a.window.offset, env), shape).reshape(-1, self.at_once).tolist()
+        shape = (*counts, wide)
+        places = self._anywhere(a, shape) if rows > 1 else np.broadcast_to(values(a.window.offset, env), shape)
+        starts = places.reshape(-1, wide).tolist()
         if np.all(active):
             return starts
-        masks = np.broadcast_to(active, shape).reshape(-1, self.at_once).tolist()
+        masks = np.broadcast_to(active, shape).reshape(-1, wide).tolist()
         return [[n for n, on in zip(row, mask, strict=True) if on] for row, mask in zip(starts, masks, strict=True)]
+
+    def _anywhere(self, a: Access, shape: tuple[int, ...]) -> np.ndarray:
+        """Where rows start that a tensor's values name: any of them, each as likely as the others (assumed)."""
+        rows = self.tensors[a.window.tensor] * at_start(a.instr.cols) // max(1, a.bytes // _apart(a) * usual(a.window.stride))
+        return np.random.default_rng(0).integers(0, max(1, rows), shape) * usual(a.window.stride)
 
     def _fits(self, outer: tuple[Loop, ...]) -> bool:
         """Whether L2 holds what all cores touch in one trip of the innermost of `outer`."""
@@ -196,7 +218,8 @@ class L2:
             at = end
 
     def _touch(self, window: _Window, step: int, cache: _Cache) -> None:
-        starts, tensor, size = window.starts[step], window.access.window.tensor, window.size
+        starts = [start + piece for start in window.starts[step] for piece in window.pieces]
+        tensor, size = window.access.window.tensor, window.size
         window.step = step
         if window.access.reads and (writers := [w for w in self.writers if w.access.window.tensor == tensor]):
             just_written = [s for s in starts if any(w.wrote(s) for w in writers)]
@@ -217,3 +240,15 @@ def _from_the_first(offset: Expr, inner: Sequence[Loop]) -> Expr:
     if offset.op not in ("add", "mul", "div", "mod", "min", "max"):
         return offset
     return with_operands(offset, [_from_the_first(e, inner) for e in offset.args])
+
+
+def _pieces(a: Access, inner: Sequence[Loop], starts: Sequence[Sequence[int]]) -> Sequence[int]:
+    """Where the trips of a loop further inside begin in a window, where windows that start there overlap; else its start."""
+    moving = [v for v in inner if a.varies(v)]
+    if not a.reads or len(moving) != 1:
+        return (0,)
+    first, then = (values(a.window.offset, dict.fromkeys(a.names, 0) | {moving[0].var: k}) for k in (0, 1))
+    apart, trips = int(then - first), round(a.times(moving))
+    found = sorted({start for step in starts for start in step})
+    near = (0 < b - a < apart * trips and (b - a) % apart == 0 for a, b in pairwise(found))
+    return range(0, apart * trips, apart) if 1 < trips <= MOST_PIECES and apart > 0 and any(near) else (0,)

@@ -71,15 +71,39 @@ def requests(path: Path, row_bytes: int, align_bytes: int) -> int:
     return -(-row_bytes // max(BLOCK_BYTES, step)) if path.request else 1
 
 
+def from_hbm(chip: Chip, work: Work) -> tuple[float, float]:
+    """Bytes that HBM moves for a load of which L2 holds nothing, and how many a cycle it brings to all cores."""
+    name, work = _load(work)
+    return gm_bytes(chip, work, _align(work)), _hbm_rate(chip, chip.paths[name])
+
+
+def _hbm_rate(chip: Chip, path: Path) -> float:
+    return min(chip.hbm_share(1), path.hbm)
+
+
+def _align(work: Work) -> int:
+    """What the starts of all rows are multiples of, in bytes."""
+    return gcd(work.stride_bytes or work.cols * work.dtype.bytes, work.align_bytes)
+
+
+def _load(work: Work) -> tuple[str, Work]:
+    """The path of a load from GM, and the load as it goes there: an ND2NZ copy of a single row needs no NZ.
+
+    Strips are runs of bytes that lie in L1 as they do in GM.
+    """
+    if work.form == "strips":
+        wide = strip(work.dtype)
+        return "gm_to_l1", replace(work, rows=-(-work.cols // wide), cols=work.rows * wide)
+    if work.op == "gm_to_ub":
+        return "gm_to_ub", work
+    return "gm_to_l1" if work.rows == 1 else "gm_to_l1_nd2nz", work
+
+
 def _gm(chip: Chip, name: str, work: Work, cold: bool) -> float:
-    align, path, rows = (
-        gcd(work.stride_bytes or work.cols * work.dtype.bytes, work.align_bytes),
-        chip.paths[name],
-        line_rows(work),
-    )
+    align, path, rows = _align(work), chip.paths[name], line_rows(work)
     hit = (1 - work.miss) * gm_bytes(chip, work)
     missed = work.miss * gm_bytes(chip, work, align) if work.miss else 0.0
-    hbm, same = chip.hbm_share(work.cores), _same_lines(chip, path, work)
+    hbm, same = _hbm_rate(chip, path) / (work.drawing or work.cores), _same_lines(chip, path, work)
     own = _own(path, work, rows, align)
     if missed:
         own = _waited(path, own, missed / work.miss, min(1.0, work.miss * max(1.0, work.sharing)))
@@ -111,14 +135,9 @@ def _same_lines(chip: Chip, path: Path, work: Work) -> float:
 
 
 def _gm_to_l1(chip: Chip, work: Work, cold: bool) -> float:
-    """ND2NZ copy: 40 + for each row 2 + bytes / 127, at least 3.4 (MSKPP, fit on GEMM rows); a single row needs no NZ.
-
-    Strips are runs of bytes that lie in L1 as they do in GM.
-    """
-    if work.form == "strips":
-        wide = strip(work.dtype)
-        return _gm(chip, "gm_to_l1", replace(work, rows=-(-work.cols // wide), cols=work.rows * wide), cold)
-    return _gm(chip, "gm_to_l1" if work.rows == 1 else "gm_to_l1_nd2nz", work, cold)
+    """ND2NZ copy: 40 + for each row 2 + bytes / 127, at least 3.4 (MSKPP, fit on GEMM rows)."""
+    name, load = _load(work)
+    return _gm(chip, name, load, cold)
 
 
 def _gm_to_ub(chip: Chip, work: Work, cold: bool) -> float:
@@ -155,7 +174,7 @@ def _path(chip: Chip, name: str) -> Path:
 
 
 def _l1_to_l0(path: str) -> Callable[[Chip, Work, bool], float]:
-    """28 + bytes / 256 (L0A) or / 128 (L0B), every dimension padded to its fractal (ASC, PTO)."""
+    """23.5 + bytes / 256 (L0A) or / 128 (L0B), every dimension padded to its fractal (ASC, fit)."""
 
     def rule(chip: Chip, work: Work, cold: bool) -> float:
         wide = work.rows if path == "l1_to_l0a" else work.cols

@@ -19,7 +19,8 @@ class Work:
     have the form `ANYWHERE`, an instruction for each row. `stride_bytes` is the row pitch in GM or in
     the workspace (0: rows follow each other), `align_bytes` what the first row is a multiple of (0: of all), `other` the far end
     of a move. `cores` share the memory system (a mean where some have less to do); `miss` is the share of a load's bytes that
-    comes from HBM and not from L2; `sharing` of the cores read the same bytes at the same time. `conflict` says that the sources
+    comes from HBM and not from L2, `drawing` how many cores read from HBM at a time (0: all of them); `sharing` of the cores read
+    the same bytes at the same time. `conflict` says that the sources
     of a vector instruction may lie in one UB bank group, `in_the_way` that its results lie in banks that a source is read from.
     """
 
@@ -38,6 +39,7 @@ class Work:
     conflict: bool = True
     in_the_way: bool = False
     miss: float = 0.0
+    drawing: float = 0.0
     sharing: float = 1.0
 
     @property

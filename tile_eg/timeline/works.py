@@ -82,15 +82,17 @@ class Pricer:
         blocks: float,
         missed: Mapping[int, float],
         sharing: Mapping[int, float] = MappingProxyType({}),
+        drawing: Mapping[int, float] = MappingProxyType({}),
     ) -> None:
         """`blocks` of them share the memory system; `missed` are the shares of loads that come from HBM, by id of the Instr.
 
-        `sharing` says how many cores read the same bytes at the same time: one where it is silent.
+        `sharing` says how many cores read the same bytes at the same time: one where it is silent; `drawing` how many read from
+        HBM at the time of a load: all where it is silent.
         """
         self.chip = chip
         self.buffers = {b.name: b for b in program.buffers}
         self.tensors = {t.name: t for t in program.in_gm}
-        self.missed, self.sharing = missed, sharing
+        self.missed, self.sharing, self.drawing = missed, sharing, drawing
         aic, aiv = (n // program.blocks for n in launched(program))
         self.cores = {AIC: max(1.0, aic * blocks), AIV: max(1.0, aiv * blocks)}
         self.known: dict[tuple[int, int, int, int], Price] = {}
@@ -121,7 +123,8 @@ class Pricer:
             pitch=self.buffers[near.buffer].pitch if isinstance(near, Tile) else 0,
             stride_bytes=self._stride(far), other=self._level(far), cores=self.cores[instr.core],
             align_bytes=self._align(far), conflict=self._conflict(instr), in_the_way=self._in_the_way(instr),
-            miss=self.missed.get(id(instr), 0.0), sharing=self.sharing.get(id(instr), 1.0),
+            miss=self.missed.get(id(instr), 0.0), drawing=self.drawing.get(id(instr), 0.0),
+            sharing=self.sharing.get(id(instr), 1.0),
         )  # fmt: skip
 
     def _dtype(self, operand: Operand) -> DType:

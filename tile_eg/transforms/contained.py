@@ -12,10 +12,8 @@ from itertools import permutations
 
 from tile_eg.ir.index import EACH, Expr, variables
 from tile_eg.ir.left_padding import LEFT
+from tile_eg.ir.machine import BLOCK_BYTES, FRACTAL
 from tile_eg.ir.values import Term
-
-FRACTAL = 16
-BLOCK_BYTES = 32
 
 
 def parts_of_loads(terms: Iterable[Term]) -> Iterator[tuple[Term, Term, int, int]]:

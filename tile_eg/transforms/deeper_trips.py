@@ -19,7 +19,6 @@ from tile_eg.transforms.any_size import tensor_of
 from tile_eg.transforms.k_tiling import adds_products
 from tile_eg.transforms.rewriter import Rewriter
 
-FACTORS = (2, 4, 8)
 SAMPLES = ((2, 3, 101, 211), (5, 1, 307, 97), (0, 0, 17, 401), (7, 4, 997, 13))
 """Loop variables, the block, and sizes (one added for each further one) at which the steps of an index are looked at."""
 

@@ -12,7 +12,7 @@ from tile_eg.ir.index import EACH, ONE, Expr, const, minimum, terms_of, var, var
 from tile_eg.ir.machine import FRACTAL_BYTES, STRIP
 from tile_eg.ir.values import VERSIONS, Term, Values, reachable
 
-FACTORS = (2, 4, 8)
+FACTORS = (2, 4, 8)  # trips that one may be as deep as
 LONGER = (2, 3, 4, 8)  # trips whose tiles one load may bring
 
 

@@ -41,7 +41,7 @@ class Rewriter:
         spans = {new: v.spans[old] for old, new in self.terms.items() if old in v.spans}
         buffers = {new: v.buffers[old] for old, new in self.terms.items() if old in v.buffers}
         counts = {loop: substitute(e, self.names) for loop, e in v.counts.items()}
-        return replace(v, outputs=outputs, spans=spans, buffers=buffers, **{"counts": counts, **changed})
+        return replace(v, outputs=outputs, **{"spans": spans, "buffers": buffers, "counts": counts, **changed})
 
 
 def over_blocks(values: Values, times: int) -> Values:

@@ -10,15 +10,14 @@ from dataclasses import replace
 from typing import Any
 
 from tile_eg.ir.index import BLOCK, EACH, Expr, const, maximum, minimum, var, variables
+from tile_eg.ir.machine import FRACTAL
 from tile_eg.ir.program.tasks import free_names
 from tile_eg.ir.values import VERSIONS, WRITES, Builder, Term, Values, first_version, reachable
 from tile_eg.transforms.rewriter import over_blocks
 
 ROWS, COLS, NONE = "rows", "cols", "none"
 VARIABLE = "panel"
-FRACTAL = 16
 ALONE = 1  # rows of what vector cores do
-PANELS = (2, 4, 8, 16)
 
 
 class CannotSplit(Exception):

@@ -16,8 +16,7 @@ from tile_eg.ir.kernel import Kernel, added_to
 from tile_eg.ir.program.parser import parse_program
 from tile_eg.search.planned import Run
 from tile_eg.search.restored import Restored
-from tile_eg.search.sample import blocks_with
-from tile_eg.simulator.sample import sampled
+from tile_eg.simulator.sample import blocks_with, sampled
 from tile_eg.tuning.space import Compiled
 
 if TYPE_CHECKING:

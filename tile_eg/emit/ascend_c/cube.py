@@ -25,18 +25,15 @@ from tile_eg.emit.ascend_c.index import (
 )
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import EACH, ONE, ZERO, Expr
-from tile_eg.ir.machine import strip
+from tile_eg.ir.machine import FIXPIPE_ND_ROWS, most_of, strip
 from tile_eg.ir.program import Gm, Instr, Operand, Tile
 from tile_eg.ops.types import BF16, F16, F32, I8, I32, Level
 
 Writer = Callable[[Scope, Instr, Expr], list[str]]
 FIELD8, FIELD16, FIELD32 = 255, 65535, 2**32 - 1
-ND2NZ_ROWS = 16384
-BURSTS = 4095
-BURST_BYTES = 2**21 - 1
-MMAD = 4095
+ND2NZ_ROWS, MMAD = most_of("Nd2NzParams.nValue"), most_of("MmadParams.m")
+BURSTS, BURST_BYTES = most_of("DataCopyExtParams.blockCount"), most_of("DataCopyExtParams.blockLen")
 LOAD_3D = 32767
-FIXPIPE_ROWS = 8192
 QUANTISED = {
     (F32, F32): "NoQuant", (F32, F16): "F322F16", (F32, BF16): "F322BF16", (I32, I32): "NoQuant", (I32, F16): "DEQF16",
     (I32, I8): "REQ8", (F32, I8): "QF322B8_PRE",
@@ -271,7 +268,7 @@ def _fixpipe(s: Scope, i: Instr) -> list[str]:
     src, dtype, quant = tile(i, i.srcs[0]), s.dtype(i.dst), _quantisation(s, i)
     to_l1 = isinstance(i.dst, Tile) and s.buffer(i.dst).level is Level.L1
     cols = round_up(i.cols, 16) if to_l1 else i.cols  # NZ has whole fractals
-    n, m = s.field(i, "nSize", cols, MMAD), s.field(i, "mSize", i.rows, FIXPIPE_ROWS)
+    n, m = s.field(i, "nSize", cols, MMAD), s.field(i, "mSize", i.rows, FIXPIPE_ND_ROWS)
     stride = padded_rows(s.buffer(tile(i, i.dst))) if to_l1 else stride_of(s, i.dst)
     row = s.field(i, "srcStride", round_up(i.rows if i.depth == ONE else i.depth, 16), FIELD16)
     sizes = f"{n}, {m}, {row}, {s.field(i, 'dstStride', stride, FIELD32)}"
@@ -377,8 +374,8 @@ def l1_zero(s: Scope, i: Instr) -> list[str]:
     dst = tile(i, i.dst)
     b = s.buffer(dst)
     blocks = s.field(i, "blockNum", b.slot_bytes // 32, 32767)
-    zero = f"static_cast<{b.dtype.ascend}>(0)"
-    return call("InitConstValue", s.slot(dst), f"AscendC::InitConstValueParams<{b.dtype.ascend}>(1, {blocks}, 0, {zero})")
+    kind, place = (b.dtype.ascend, s.slot(dst)) if b.dtype.bytes > 1 else ("int16_t", f"{s.slot(dst)}.ReinterpretCast<int16_t>()")
+    return call("InitConstValue", place, f"AscendC::InitConstValueParams<{kind}>(1, {blocks}, 0, static_cast<{kind}>(0))")
 
 
 ON_3510 = {**DIRECT, "fixpipe": fixpipe_3510}

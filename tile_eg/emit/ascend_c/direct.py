@@ -11,11 +11,12 @@ from struct import pack
 from tile_eg.emit.ascend_c.index import EmitError, Scope, block, call, ceil_div, counted, padded_rows, round_up
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import ONE, ZERO, Expr
+from tile_eg.ir.machine import FIXPIPE_ND_ROWS, most_of
 from tile_eg.ir.program import Instr, Tile
 from tile_eg.ops.types import I8, Level
 
 FIELD16, FIELD32 = 65535, 2**32 - 1
-BLOCKS = 4095
+BLOCKS, RESULT_COLS = most_of("DataCopyParams.blockCount"), most_of("FixpipeParamsV220.nSize")
 UB = "CFG_ROW_MAJOR_UB"
 
 
@@ -103,7 +104,7 @@ def _fixpipe(
     cols = round_up(i.cols, 16) if nz else i.cols
     layout = f"AscendC::CO2Layout::{'NZ' if nz else 'ROW_MAJOR'}"
     params, dtype = s.fresh("params"), s.dtype(i.dst)
-    n, m = s.field(i, "nSize", cols, BLOCKS), s.field(i, "mSize", rows, 8192)
+    n, m = s.field(i, "nSize", cols, RESULT_COLS), s.field(i, "mSize", rows, FIXPIPE_ND_ROWS)
     packed = s.field(i, "srcStride", round_up(i.rows, 16), FIELD16)
     sizes = f"{n}, {m}, {packed}, {s.field(i, 'dstStride', stride, FIELD32)}"
     fields = [f"quantPre = QuantMode_t::{quant}"] if quant != "NoQuant" else []

@@ -12,7 +12,6 @@ from dataclasses import replace
 from tile_eg.emit.ascend_c.index import EmitError, Scope, block, call, counted, number
 from tile_eg.emit.ascend_c.vector import (
     BARRIER,
-    REPEATS,
     STRIDE,
     Job,
     View,
@@ -29,7 +28,7 @@ from tile_eg.emit.ascend_c.vector import (
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import ONE, ZERO, Expr
 from tile_eg.ir.machine import BLOCK_ELEMENTS as BLOCK
-from tile_eg.ir.machine import DOT_PARTS, block_steps, halves
+from tile_eg.ir.machine import DOT_PARTS, MAX_REPEAT, block_steps, halves
 from tile_eg.ir.machine import REPEAT_ELEMENTS as LANES
 from tile_eg.ir.program import REDUCE, Instr, Tile
 from tile_eg.ops.types import F32
@@ -205,7 +204,7 @@ def _further(scratch: Tile, elements: int) -> Tile:
 def _blocks(s: Scope, i: Instr, op: str, dst: Tile, src: Tile, left: int) -> list[str]:
     """`left` elements remain of eight times as many: one repeat makes eight of them, a last one under a mask those over."""
     full, over = divmod(left, BLOCK)
-    parts = [(at, min(REPEATS, full - at), LANES) for at in range(0, full, REPEATS)]
+    parts = [(at, min(MAX_REPEAT, full - at), LANES) for at in range(0, full, MAX_REPEAT)]
     parts += [(full, 1, over * BLOCK)] if over else []
     out: list[str] = []
     for at, repeats, mask in parts:

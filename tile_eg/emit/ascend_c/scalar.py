@@ -88,6 +88,8 @@ def store_element(s: Scope, i: Instr) -> list[str]:
     """One element, written by the scalar unit."""
     dst = i.dst
     assert isinstance(dst, Tile)
+    if i.value is not None and i.value.op == "element" and s.dtype(i.value.args[0]) == s.dtype(dst):
+        return [f"{s.at(dst)}.SetValue(0, {s.at(i.value.args[0])}.GetValue(0));"]
     return [f"{s.at(dst)}.SetValue(0, {scalar_operand(s, i, s.buffer(dst).dtype)});"]
 
 

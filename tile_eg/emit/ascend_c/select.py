@@ -11,9 +11,10 @@ from collections.abc import Callable
 
 from tile_eg.emit.ascend_c.index import EmitError, Scope, block, call, counted, number
 from tile_eg.emit.ascend_c.scalar import formula_text, scalar_operand
-from tile_eg.emit.ascend_c.vector import BARRIER, BLOCK_BYTES, REGISTER, by_chunks, checked, tile
+from tile_eg.emit.ascend_c.vector import BARRIER, by_chunks, checked, tile
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import ONE, ZERO, Expr
+from tile_eg.ir.machine import BLOCK_BYTES, REPEAT_BYTES
 from tile_eg.ir.program import COMPARE, Instr, Tile
 from tile_eg.ops.types import F16, F32, I32
 
@@ -61,7 +62,7 @@ def _flat(s: Scope, i: Instr, dst: Tile, a: Tile, x: Tile, y: Tile | None) -> li
         raise EmitError(f"{i.op}: the flat form needs operands of one pitch", i.span)
     dtype = s.buffer(a).dtype
     elements = i.cols if i.rows == ONE else i.rows * pitches.pop()
-    if (elements % (REGISTER // dtype.bytes)).value != 0:
+    if (elements % (REPEAT_BYTES // dtype.bytes)).value != 0:
         raise EmitError(f"{i.op}: a comparison works on whole rounds of 256 bytes", i.span)
     count = s.field(i, "count", elements, 2**31 - 1)
     bits = f"{s.at(i.scratch)}.ReinterpretCast<uint8_t>()"  # type: ignore[arg-type]
@@ -77,7 +78,7 @@ def _flat(s: Scope, i: Instr, dst: Tile, a: Tile, x: Tile, y: Tile | None) -> li
 
 def _by_rows(s: Scope, i: Instr, dst: Tile, a: Tile, x: Tile, y: Tile | None) -> list[str]:
     dtype, kept = s.buffer(a).dtype, s.buffer(dst).dtype
-    lanes = REGISTER // max(dtype.bytes, kept.bytes)
+    lanes = REPEAT_BYTES // max(dtype.bytes, kept.bytes)
     first, second = _blocks(s, i)
     behind = _behind(s, dst)
     r = s.fresh("row")
@@ -139,7 +140,7 @@ def pack(s: Scope, i: Instr) -> list[str]:
     """A comparison of each row with 0, whose bits begin with a block of 32 bytes."""
     dst, src = tile(i, i.dst), tile(i, i.srcs[0])
     dtype, pitch = s.buffer(src).dtype, s.buffer(dst).pitch
-    if (i.rows != ONE and pitch % BLOCK_BYTES) or (8 * i.cols % (REGISTER // dtype.bytes)).value != 0:
+    if (i.rows != ONE and pitch % BLOCK_BYTES) or (8 * i.cols % (REPEAT_BYTES // dtype.bytes)).value != 0:
         raise EmitError(f"{i.op} works on whole rounds of 256 bytes into rows of 32-byte multiples", i.span)
     r = s.fresh("row")
     s.ranges[r] = (0, max(0, s.high(i.rows) - 1))
@@ -150,11 +151,12 @@ def pack(s: Scope, i: Instr) -> list[str]:
 
 
 def ramp(s: Scope, i: Instr) -> list[str]:
-    """The first row as an index times its step, and each further row from it: whole numbers, exact in i32, in f32 up to 2^24."""
+    """The first row as an index times its step, and each further row from it: whole numbers, exact in i32, in f32 up to 2^24, in
+    f16 up to 2048."""
     dst = tile(i, i.dst)
     dtype = s.buffer(dst).dtype
-    if dtype not in (F32, I32):
-        raise EmitError("vramp makes f32 and i32 only", i.span)
+    if dtype not in (F16, F32, I32):
+        raise EmitError("vramp makes f16, f32 and i32 only", i.span)
     down, right = i.steps
     typed = f"static_cast<{dtype.ascend}>"
     cols, first = s.cpp(i.cols), f"{typed}({formula_text(s, i.value) if i.value else s.cpp(i.bound)})"

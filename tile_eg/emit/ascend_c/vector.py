@@ -16,13 +16,13 @@ from tile_eg.emit.ascend_c.index import EmitError, Scope, block, call, ceil_div,
 from tile_eg.emit.ascend_c.scalar import scalar_operand, store_element
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import ONE, ZERO, Expr
-from tile_eg.ir.machine import strip
+from tile_eg.ir.machine import BLOCK_BYTES, MAX_REPEAT, REPEAT_BYTES, most_of, strip
 from tile_eg.ir.program import BINARY, SCALAR, UNARY, Instr, Operand, Tile
 from tile_eg.ops import elementwise
 from tile_eg.ops.casts import ROUND
 from tile_eg.ops.types import F16, F32, I16, I32, SIGNED
 
-REPEATS, STRIDE, REGISTER, BLOCK_BYTES = 255, 255, 256, 32
+STRIDE = most_of("repStride")
 BARRIER = "AscendC::PipeBarrier<PIPE_V>();"
 NAMES = {
     **{op.name: op.native for op in elementwise.UNARY.values() if op.native},
@@ -80,7 +80,7 @@ def view(s: Scope, t: Tile, lanes: int, kind: str = "") -> View:
 
 
 def lanes_of(s: Scope, tiles: list[Tile]) -> int:
-    return REGISTER // max(s.buffer(t).dtype.bytes for t in tiles)
+    return REPEAT_BYTES // max(s.buffer(t).dtype.bytes for t in tiles)
 
 
 def written(s: Scope, j: Job) -> list[str]:
@@ -122,21 +122,21 @@ def stride_fields(s: Scope, j: Job, repeats: list[int]) -> list[str]:
 def in_parts(s: Scope, j: Job, one: Callable[[Expr, Expr], list[str]]) -> list[str]:
     """At most 255 rows a call."""
     high = s.high(j.rows)
-    if high <= REPEATS:
+    if high <= MAX_REPEAT:
         return one(ZERO, j.rows)
     if j.rows.value is not None:
-        parts = [(at, min(REPEATS, high - at)) for at in range(0, high, REPEATS)]
+        parts = [(at, min(MAX_REPEAT, high - at)) for at in range(0, high, MAX_REPEAT)]
         return [line for at, n in parts for line in one(ix.const(at), ix.const(n))]
     r = s.fresh("row")
     s.ranges[r] = (0, high - 1)
-    body = one(ix.var(r), ix.minimum(ix.const(REPEATS), j.rows - ix.var(r)))
-    return block(f"for (int32_t {r} = 0; {r} < {s.limit(j.rows)}; {r} += {REPEATS})", body)
+    body = one(ix.var(r), ix.minimum(ix.const(MAX_REPEAT), j.rows - ix.var(r)))
+    return block(f"for (int32_t {r} = 0; {r} < {s.limit(j.rows)}; {r} += {MAX_REPEAT})", body)
 
 
 def _columns(s: Scope, j: Job, row: Expr, rows: Expr, strides: list[str]) -> list[str]:
     def one(at: Expr, mask: Expr) -> list[str]:
         operands = [s.at(v.tile, row * v.row + at * (v.chunk // j.lanes)) for v in j.views]
-        return j.masked(operands, s.cpp(mask), s.field(j.instr, "repeat", rows, REPEATS), strides)
+        return j.masked(operands, s.cpp(mask), s.field(j.instr, "repeat", rows, MAX_REPEAT), strides)
 
     return by_chunks(s, j.cols, j.lanes, ZERO, one)
 
@@ -185,10 +185,10 @@ def _along(s: Scope, j: Job) -> list[str]:
 def _repeated(s: Scope, j: Job, places: list[Expr], steps: list[int], count: Expr, strides: list[str]) -> list[str]:
     """`count` full repeats, at most 255 a call; `steps` are the elements of each operand from repeat to repeat."""
     out: list[str] = []
-    for first in range(0, s.high(count), REPEATS):
+    for first in range(0, s.high(count), MAX_REPEAT):
         operands = [s.at(v.tile, at + first * step) for v, at, step in zip(j.views, places, steps, strict=True)]
-        part = ix.minimum(ix.const(REPEATS), count - first) if s.high(count) > first + REPEATS else count - first
-        repeat = s.field(j.instr, "repeat", part, REPEATS)
+        part = ix.minimum(ix.const(MAX_REPEAT), count - first) if s.high(count) > first + MAX_REPEAT else count - first
+        repeat = s.field(j.instr, "repeat", part, MAX_REPEAT)
         lines = j.masked(operands, str(j.lanes), repeat, strides)
         out += lines if s.low(part) > 0 else block(f"if ({repeat} > 0)", lines)
     return out
@@ -205,7 +205,7 @@ def _apart(s: Scope, j: Job, blocks: int) -> list[str]:
     s.ranges[r] = (0, s.high(j.rows) - 1)
     at, size = ix.var(r), j.lanes
     pair = at * j.views[blocks].row + at // 8 * size if s.high(j.rows) > 8 else at * j.views[blocks].row
-    own, theirs = (s.buffer(j.views[v].tile).addresses[0] // REGISTER for v in (blocks, other))
+    own, theirs = (s.buffer(j.views[v].tile).addresses[0] // REPEAT_BYTES for v in (blocks, other))
     body: list[str] = []
     for odd in (0, 1):
         copy = (own + theirs + odd + 1) % 2
@@ -325,15 +325,15 @@ def strips(s: Scope, i: Instr) -> list[str]:
     dst, src = tile(i, i.dst), tile(i, i.srcs[0])
     to, wide = s.buffer(dst), s.buffer(src)
     size = wide.dtype.bytes
-    lanes = REGISTER // size
+    lanes = REPEAT_BYTES // size
     if size > 2 or i.cols.value is None or i.cols.value % lanes:
         raise EmitError(f"{i.op} takes whole pieces of 256 bytes of elements of 8 and 16 bits", i.span)
     params = f"AscendC::CopyRepeatParams({to.pitch * size // BLOCK_BYTES}, 1, 1, {wide.pitch * size // BLOCK_BYTES})"
-    rows = s.field(i, "repeat", i.rows, REPEATS)
+    rows = s.field(i, "repeat", i.rows, MAX_REPEAT)
     pieces = range(0, i.cols.value, lanes)
     ends = [(s.at(dst, ix.const(at // strip(wide.dtype) * to.pitch)), s.at(src, ix.const(at))) for at in pieces]
     halves = ".ReinterpretCast<int16_t>()" if size == 1 else ""
-    each = str(REGISTER // 2), rows, params
+    each = str(REPEAT_BYTES // 2), rows, params
     return [line for to_at, from_at in ends for line in call("Copy", to_at + halves, from_at + halves, *each)]
 
 
@@ -362,8 +362,8 @@ def brcb(s: Scope, i: Instr) -> list[str]:
     room = s.buffer(dst).slot_bytes // (8 * BLOCK_BYTES * copies)
     if s.high(ceil_div(i.rows, 8)) > room:
         raise EmitError(f"vbrcb: {s.buffer(dst).name} must hold whole groups of 8 rows of 32 bytes", i.span)
-    repeat = s.field(i, "repeat", ceil_div(i.rows, 8), REPEATS)
-    places = [s.at(dst, ix.const(n * REGISTER // s.buffer(dst).dtype.bytes)) for n in range(copies)]
+    repeat = s.field(i, "repeat", ceil_div(i.rows, 8), MAX_REPEAT)
+    places = [s.at(dst, ix.const(n * REPEAT_BYTES // s.buffer(dst).dtype.bytes)) for n in range(copies)]
     return [x for at in places for x in call("Brcb", at, s.at(src), repeat, f"AscendC::BrcbRepeatParams(1, {8 * copies})")]
 
 

@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 
 from tile_eg.emit.ascend_c.index import EmitError, Scope, block, call, not_empty
-from tile_eg.emit.ascend_c.vector import BARRIER, REPEATS, copy, tile
+from tile_eg.emit.ascend_c.vector import BARRIER, copy, tile
 from tile_eg.ir.index import ONE, ZERO, const
+from tile_eg.ir.machine import MAX_REPEAT
 from tile_eg.ir.program import Instr, Tile
 from tile_eg.ops.whole_tiles import LONGEST, PATTERNS, SORTED, padded
 
@@ -127,8 +128,8 @@ def sort(s: Scope, i: Instr) -> list[str]:
 
 
 def _groups(s: Scope, to: Piece, scores: str, indices: str, groups: int) -> list[str]:
-    if groups > REPEATS:
-        raise EmitError(f"sort: {groups * SORTED} elements at once; its field holds {REPEATS * SORTED}")
+    if groups > MAX_REPEAT:
+        raise EmitError(f"sort: {groups * SORTED} elements at once; its field holds {MAX_REPEAT * SORTED}")
     return call("Sort32", to.text(s), scores, f"{indices}.ReinterpretCast<uint32_t>()", str(groups))
 
 

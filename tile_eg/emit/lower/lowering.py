@@ -38,7 +38,7 @@ class Lowering:
     def program(self) -> Program:
         cube, vector = self._stream(AIC), self._stream(AIV)
         kind = "AIC_ONLY" if not vector else "AIV_ONLY" if not cube else f"MIX_AIC_1_{2 if self.storages.halves else 1}"
-        used = (*self.storages.buffers.values(), *self.products.buffers)
+        used = (*self.storages.buffers.values(), *self.storages.views.values(), *self.products.buffers)
         blocks = self.storages.tasks.blocks if self.storages.tasks else self.values.blocks
         sizes = self.values.sizes
         if sizes and isinstance(blocks, Expr):

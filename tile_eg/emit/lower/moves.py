@@ -95,7 +95,7 @@ def _store(storages: Storages, step: Step, term: Move) -> Instr:
     stride = storages.stride(tensor, stride)
     target = Gm(tensor, _offset(where.share, offset, where.tile.rows, where.tile.cols, stride), stride)
     once = storages.only_once(where.share)
-    return Instr(term.instruction, target, (storages.tile(step.srcs[1]),), rows, cols, when=once, atomic=atomic)
+    return Instr(term.instruction, target, (storages.source(step, 1),), rows, cols, when=once, atomic=atomic)
 
 
 def _to_cube(storages: Storages, step: Step, term: Move) -> Instr:

@@ -32,6 +32,7 @@ class Storages:
             for sid, s in schedule.storages.items()
             if sid in schedule.addresses
         }
+        self.views: dict[str, Buffer] = {}
         self.ahead = {self.names[sid] for sid, s in schedule.storages.items() if s.ahead > 1}
 
     def _names(self) -> dict[int, str]:
@@ -54,10 +55,25 @@ class Storages:
         return Tile(self.names[sid], self._turn(s), col=at)  # type: ignore[index]
 
     def source(self, step: Step, i: int) -> Tile:
-        """What a step reads as its i-th source: the whole current slot of a storage, or from where a part of that begins."""
-        whole = self.tile(step.srcs[i])
-        row, col = self.parts.get(step.node.children[i], (0, 0))
-        return replace(whole, row=whole.row + row, col=whole.col + col)
+        """What a step reads as its i-th source: the whole current slot of a storage, or from where a part of that begins; as the
+        element type that it reads."""
+        whole, cls = self.tile(step.srcs[i]), step.node.children[i]
+        row, col = self.parts.get(cls, (0, 0))
+        return replace(whole, buffer=self._read_as(step.srcs[i], cls), row=whole.row + row, col=whole.col + col)
+
+    def sources(self, step: Step) -> tuple[Tile, ...]:
+        """All that a step reads."""
+        return tuple(self.source(step, i) for i in range(len(step.srcs)))
+
+    def _read_as(self, sid: StorageId, cls: int) -> str:
+        """The name of a storage's buffer, or of one in its place that has the element type of a class."""
+        name, held = self.names[sid], self.schedule.storages[sid]  # type: ignore[index]
+        where = self.schedule.graph.demands.get(cls)
+        if where is None or where.tile.dtype == held.dtype or sid not in self.buffers:
+            return name
+        seen = free_names((f"{name}_{where.tile.dtype}",), self.names.values()).popitem()[1]
+        self.views[seen] = replace(self.buffers[sid], name=seen, dtype=where.tile.dtype)  # type: ignore[index]
+        return seen
 
     def _parts(self) -> dict[int, tuple[Expr | int, int]]:
         """Where in the tile that holds it each class of a part begins."""

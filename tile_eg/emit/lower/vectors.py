@@ -9,10 +9,14 @@ from tile_eg.emit.lower.storages import Storages
 from tile_eg.extract import Step
 from tile_eg.extract.masks import needed
 from tile_eg.extract.pricing import choice_form
-from tile_eg.ir.index import ONE, SUB, Expr, const, var
+from tile_eg.ir.index import ONE, SUB, Expr, const, maximum, minimum, var
 from tile_eg.ir.program import Instr
 from tile_eg.ops.physical import Vector
+from tile_eg.ops.types import F16
 from tile_eg.ops.whole_tiles import WHOLE_TILES
+
+SHORT = 2048
+"""Positions in half are nearer to 0 than this; whole numbers up to it are exact there."""
 
 
 def computed(storages: Storages, step: Step, term: Vector) -> Instr:
@@ -23,7 +27,7 @@ def computed(storages: Storages, step: Step, term: Vector) -> Instr:
 def _elementwise(storages: Storages, step: Step, term: Vector) -> Instr:
     """All sources in order, the extents of the result; a source that is overwritten is the destination itself."""
     payload = step.node.payload
-    sources = tuple(map(storages.tile, step.srcs))[: None if term.overwrites is None else term.overwrites]
+    sources = storages.sources(step)[: None if term.overwrites is None else term.overwrites]
     fields = {name: of(payload) for name, of in term.fields.items()}
     return Instr(
         term.instruction(payload), storages.tile(step.dst), sources, *storages.valid(step), form=term.form(payload), **fields
@@ -31,7 +35,7 @@ def _elementwise(storages: Storages, step: Step, term: Vector) -> Instr:
 
 
 def _reduction(storages: Storages, step: Step, term: Vector) -> Instr:
-    payload, sources = step.node.payload, tuple(map(storages.tile, step.srcs))
+    payload, sources = step.node.payload, storages.sources(step)
     rows, cols = storages.valid(step, cls=step.node.children[0])
     scratch = storages.tile(step.scratch) if step.scratch is not None else None
     return Instr(
@@ -56,7 +60,7 @@ def _all(storages: Storages, step: Step, term: Vector) -> Instr:
     fields = {name: of(step.node.payload) for name, of in term.fields.items()}
     scratch = storages.tile(step.scratch) if step.scratch is not None else None
     return Instr(
-        term.instruction(step.node.payload), storages.tile(step.dst), tuple(map(storages.tile, step.srcs)),
+        term.instruction(step.node.payload), storages.tile(step.dst), storages.sources(step),
         cols=const(WHOLE_TILES[op].worked(rows * cols, (i, j))), scratch=scratch, **fields,
     )  # fmt: skip
 
@@ -66,9 +70,12 @@ def _choice(storages: Storages, step: Step, term: Vector) -> Instr:
     payload, where = step.node.payload, storages.schedule.graph.demands
     assert step.scratch is not None
     fields = {name: of(payload) for name, of in term.fields.items()}
-    form = choice_form(where[step.node.children[0]], where[step.node.cls])
+    compared = where[step.node.children[0]]
+    if "bound" in fields and compared.tile.ramp and compared.tile.dtype is F16:
+        fields["bound"] = maximum(-SHORT, minimum(SHORT, fields["bound"]))  # type: ignore[arg-type]
+    form = choice_form(compared, where[step.node.cls])
     made = Instr(
-        term.instruction(payload), storages.tile(step.dst), tuple(map(storages.tile, step.srcs)), *storages.valid(step),
+        term.instruction(payload), storages.tile(step.dst), storages.sources(step), *storages.valid(step),
         form=form, scratch=storages.tile(step.scratch), **fields,
     )  # fmt: skip
     return made if term.overwrites is None else replace(made, when=needed(storages.schedule.graph, step.node))
@@ -105,13 +112,13 @@ def _spread(storages: Storages, step: Step, term: Vector) -> Instr:
     rows, _ = storages.valid(step)
     cols = const(storages.buffers[step.dst].cols)  # type: ignore[index]
     name, form = term.instruction(step.node.payload), term.form(step.node.payload)
-    return Instr(name, storages.tile(step.dst), (storages.tile(step.srcs[0]),), rows, cols, form=form)
+    return Instr(name, storages.tile(step.dst), (storages.source(step, 0),), rows, cols, form=form)
 
 
 def _copy(storages: Storages, step: Step, term: Vector) -> Instr:
     rows, cols = storages.valid(step)
     name, form = term.instruction(step.node.payload), storages.form(step.node.cls)
-    return Instr(name, storages.tile(step.dst), (storages.tile(step.srcs[0]),), rows, cols, form=form)
+    return Instr(name, storages.tile(step.dst), (storages.source(step, 0),), rows, cols, form=form)
 
 
 _KINDS: dict[str, Callable[[Storages, Step, Vector], Instr]] = {

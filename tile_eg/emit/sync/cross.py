@@ -9,6 +9,8 @@ cross-core wait stops all issue behind it.
 
 from __future__ import annotations
 
+from bisect import bisect
+from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -57,10 +59,14 @@ class _Side:
         return tuple(dict.fromkeys(instances[n].pipe for visit in self.visits for n in visit))
 
 
-def _accesses(s: Stream, buffer: str) -> list[tuple[int, bool]]:
-    """(instance, whether it writes) of everything that touches the buffer, in program order."""
-    uses = [(n, [a.write for a in i.accesses if a.buffer == buffer]) for n, i in enumerate(s.trace.instances)]
-    return [(n, any(writes)) for n, writes in uses if writes]
+def _accesses(s: Stream) -> dict[str, dict[int, bool]]:
+    """By buffer, the instances that touch it, in program order, and whether each writes."""
+    out: defaultdict[str, dict[int, bool]] = defaultdict(dict)
+    for n, i in enumerate(s.trace.instances):
+        for a in i.accesses:
+            uses = out[a.buffer]
+            uses[n] = a.write or uses.get(n, False)
+    return out
 
 
 def _chain(s: Stream, path: Path) -> dict[int, Path]:
@@ -81,15 +87,11 @@ def _counts(s: Stream, paths: list[Path]) -> set[int]:
 def _side(s: Stream, instances: list[int], count: int) -> _Side:
     paths = list(dict.fromkeys(s.trace.instances[n].path for n in instances))
     items = tuple(dict.fromkeys(_chain(s, p)[count] for p in paths))
+    begins = {item: [at for at, _ in s.visits["pre", item]] for item in items}
+    around = {path: next(begins[i] for i in items if path[: len(i)] == i) for path in paths}
     visits: list[list[int]] = [[] for _ in range(count)]
-    seen = dict.fromkeys(items, -1)
-    touching = set(instances)
-    for (kind, path), _, n in s.trace.steps:
-        if kind == "pre" and path in seen:
-            seen[path] += 1
-        elif kind == "run" and n in touching:
-            item = next(i for i in items if path[: len(i)] == i)
-            visits[seen[item]].append(n)
+    for n in instances:
+        visits[bisect(around[s.trace.instances[n].path], s.runs[n]) - 1].append(n)
     return _Side(s, items, tuple(map(tuple, visits)))
 
 
@@ -131,10 +133,10 @@ def _edges(writer: _Side, reader: _Side, buffer: str, slots: int) -> list[CrossE
     return [full, *(CrossEdge(buffer, True, r, pipe, *ends, ahead) for pipe in reader.pipes)]
 
 
-def _finest(w: Stream, r: Stream, uses: Mapping[str, list], common: set[int]) -> tuple[_Side, _Side]:
+def _finest(w: Stream, r: Stream, uses: Mapping[str, dict[int, bool]], common: set[int]) -> tuple[_Side, _Side]:
     """Both sides at the finest count at which every visit touches the buffer: a guard that is passed by is no visit."""
     for count in sorted(common, reverse=True):
-        sides = tuple(_side(s, [n for n, _ in uses[s.core]], count) for s in (w, r))
+        sides = tuple(_side(s, list(uses[s.core]), count) for s in (w, r))
         if all(v for side in sides for v in side.visits):
             break
     return sides[0], sides[1]
@@ -147,16 +149,16 @@ def cross_edges(streams: Mapping[str, Stream]) -> tuple[list[CrossEdge], list[Pa
     if len(streams) < 2:
         return edges, pairs
     layout = streams[AIC].layout
-    touched = [{a.buffer for i in s.trace.instances for a in i.accesses} for s in streams.values()]
+    touched = {core: _accesses(s) for core, s in streams.items()}
     for b in layout.program.buffers:
-        if b.name not in set.intersection(*touched):
+        if not all(b.name in of for of in touched.values()):
             continue
-        uses = {core: _accesses(s, b.name) for core, s in streams.items()}
-        writers = [FILLS[b.level]] if b.level in FILLS else [core for core, u in uses.items() if any(w for _, w in u)]
+        uses = {core: of[b.name] for core, of in touched.items()}
+        writers = [FILLS[b.level]] if b.level in FILLS else [core for core, u in uses.items() if any(u.values())]
         if len(writers) != 1:
             raise SyncError(f"both cores write the workspace buffer {b.name}")
         w, r = streams[writers[0]], streams[AIV if writers[0] == AIC else AIC]
-        paths = {s.core: [s.trace.instances[n].path for n, _ in uses[s.core]] for s in (w, r)}
+        paths = {s.core: [s.trace.instances[n].path for n in uses[s.core]] for s in (w, r)}
         common = _counts(w, list(dict.fromkeys(paths[w.core]))) & _counts(r, list(dict.fromkeys(paths[r.core])))
         if not common:
             raise SyncError(f"the two cores use the workspace buffer {b.name} a different number of times")

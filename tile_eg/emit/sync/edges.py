@@ -63,15 +63,19 @@ class Edge:
 
 
 class Stream:
-    """One core's nodes with its trace: finds places in it."""
+    """One core's nodes with its trace: finds places in it. `visits` are the steps at which each place comes, `runs` those of the
+    instances."""
 
     def __init__(self, layout: Layout, core: str, trace: Trace) -> None:
         self.layout, self.core, self.trace = layout, core, trace
         self.nodes = layout.program.core(core)
         visits: defaultdict[Site, list[tuple[int, Env]]] = defaultdict(list)
+        self.runs: list[int] = []
         for at, (site, env, n) in enumerate(trace.steps):
             if n < 0:
                 visits[site].append((at, env))
+            else:
+                self.runs.append(at)
         self.visits = dict(visits)
 
     def along(self, path: Path) -> list[Node]:

@@ -56,6 +56,8 @@ def allocate(
 class _Crowd(FlagsRunOut):
     """More edges of one event than there are ids hold one at a time."""
 
+    at: Event
+
     def __init__(self, at: Event, span: Span | None) -> None:
         super().__init__(f"{at[0]} needs more than {EVENT_IDS} ids for {at[1]}_{at[2]} at a time", span)
         self.at = at

@@ -7,8 +7,9 @@ own pipe has finished only through a barrier, or through a flag that came back. 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import dropwhile, islice
 from typing import Any, NamedTuple
 
 from tile_eg.emit.sync.clock import BITS, MOST, Clock, count, guards, merged
@@ -39,7 +40,7 @@ class Verdict:
     """What a replay found: the clock at which each instance started, and everything wrong with the flags.
 
     Of each flag, the clock of its first set and the number (on its pipe) of its last wait. `early` is an instance that started
-    before what it needs was known.
+    before what it needs was known. `ended`: no core is left waiting.
     """
 
     starts: dict[int, Clock] = field(default_factory=dict)
@@ -47,6 +48,7 @@ class Verdict:
     first_set: dict[tuple, Clock] = field(default_factory=dict)
     last_wait: dict[tuple, int] = field(default_factory=dict)
     early: int | None = None
+    ended: bool = False
 
 
 class Order:
@@ -72,46 +74,160 @@ class Order:
         owner = 0 if o.owner is None else self.owners.setdefault(o.owner, len(self.owners) + 1)
         return o.kind, self.index.get((o.core, o.pipe), -1), owner, o.instance if o.kind == "run" else o.flag, o
 
-    def replay(self, without: tuple | None = None) -> Verdict:
-        """Runs every step, but those that `without` owns."""
-        return _Replay(self, without).run()
+    def replay(self) -> Verdict:
+        """Runs every step."""
+        return _Replay(self, State.begin(self)).run()
 
-    def drop(self, owner: tuple) -> None:
-        """Leaves the steps of an owner out for good."""
-        number = self.owners.get(owner)
-        self.streams = {core: [s for s in steps if s[2] != number] for core, steps in self.streams.items()}
-
-    def holds(self, without: tuple, needed: Needed, faultless: bool = True) -> bool:
-        """Whether, without the steps of one owner, every instance knows what it `needed` when it starts, and flags take turns."""
-        verdict = _Replay(self, without, needed, faultless).run()
-        return verdict.early is None and needed.keys() <= verdict.starts.keys() and not (faultless and verdict.faults)
+    def drop(self, owners: Iterable[tuple]) -> None:
+        """Leaves the steps of these owners out for good."""
+        numbers = {self.owners[o] for o in owners if o in self.owners}
+        self.streams = {core: [s for s in steps if s[2] not in numbers] for core, steps in self.streams.items()}
 
     def knows(self, clock: Clock, pipe: tuple[str, str], number: int) -> bool:
         """Whether at this clock instruction `number` of a pipe is known to have finished."""
         return count(clock, self.index[pipe]) >= number
 
 
-class _Replay:
-    """`know` and `done` are indexed by a pipe's place in the clock. `done` is the part of a clock that tells of the pipe itself.
+@dataclass
+class State:
+    """How far a replay is: the next step of each core, what pipes know (`know` and `done` are indexed by a pipe's place in the
+    clock, `done` is the part of a clock that tells of the pipe itself), and what is set and waited for."""
 
-    With `needed`, it stops at the first instance that starts too early, or, where it has to be `faultless`, at the first fault.
+    at: dict[str, int]
+    know: list[Clock]
+    done: list[Clock]
+    cross_waits: dict[str, int]
+    flags: dict[tuple, Clock]
+    last_wait: dict[tuple, tuple[int, int]]
+    queues: dict[tuple, list[Clock]]
+    taken: dict[tuple, list[int]]
+    outside: dict[str, list[list[Clock]]]
+
+    @staticmethod
+    def begin(order: Order) -> State:
+        at, waits = dict.fromkeys(order.streams, 0), dict.fromkeys(order.streams, 0)
+        return State(at, [0] * order.size, [0] * order.size, waits, {}, {}, {}, {}, {core: [] for core in order.streams})
+
+    def copy(self) -> State:
+        lists = ({key: list(held) for key, held in of.items()} for of in (self.queues, self.taken, self.outside))
+        plain = dict(self.at), list(self.know), list(self.done), dict(self.cross_waits), dict(self.flags), dict(self.last_wait)
+        return State(*plain, *lists)  # type: ignore[arg-type]
+
+
+SOON = 400
+"""Steps of a core within which one who is needed is nearly always missed."""
+
+
+class Spared:
+    """Which owners' steps an order can do without, so that each instance still knows what is `needed` when it starts, and
+    (`faultless`) flags take turns.
+
+    Who is tried is left out from their first step on, as what comes before it is known. The fewer steps there are, the less is
+    known: who is needed stays so when others are left out, and of those who can be left out together each one can.
     """
 
-    def __init__(self, order: Order, without: tuple | None, needed: Needed | None = None, faultless: bool = False) -> None:
-        self.order, self.verdict = order, Verdict()
-        self.without = None if without is None else order.owners.get(without)
+    def __init__(self, order: Order, needed: Needed, asked: Iterable[tuple], faultless: bool = True) -> None:
+        """`asked` are the owners who may be tried."""
+        self.order, self.needed, self.faultless = order, needed, faultless
+        self.left_out = [False] * (len(order.owners) + 1)
+        self.marks: dict[int, State] = {}
+        self.found: dict[int, State] = {}
+        self.sound = self._holds(State.begin(order), self.left_out, {order.owners.get(owner) for owner in asked})
+        self.marks = self.found
+
+    def ask(self, owners: Iterable[tuple]) -> None:
+        """From now on only these owners are tried."""
+        known = self._numbers(owners)
+        self.marks = {n: self.marks[n] for n in known}
+
+    def soon_missed(self, owner: tuple) -> bool:
+        """Whether a few steps show that this owner cannot be left out."""
+        known = self._numbers([owner])
+        if not known:
+            return False
+        state = self.marks[known[0]].copy()
+        return _Replay(self.order, state, self._and(known), self.needed, self.faultless).fails_within(SOON)
+
+    def without(self, owners: Iterable[tuple]) -> bool:
+        """Whether these owners, too, can be left out together."""
+        known = self._numbers(owners)
+        if not self.sound:
+            return self._holds(State.begin(self.order), self._and(known), ())
+        return not known or self._holds(self.marks[known[0]].copy(), self._and(known), self._from(known[0]))
+
+    def drop(self, owners: Iterable[tuple]) -> None:
+        """Leaves out the owners who were tried last."""
+        if known := self._numbers(owners):
+            later = self._from(known[0])
+            self.marks = {n: mark for n, mark in self.marks.items() if n not in later} | self.found
+        self.left_out = self._and(known)
+
+    def _numbers(self, owners: Iterable[tuple]) -> list[int]:
+        """Those of the owners who have steps, the one with the first step first."""
+        asked = {self.order.owners[owner] for owner in owners if owner in self.order.owners}
+        return [n for n in self.marks if n in asked] if self.sound else sorted(asked)
+
+    def _from(self, number: int) -> list[int]:
+        return list(dropwhile(lambda n: n != number, self.marks))
+
+    def _and(self, known: list[int]) -> list[bool]:
+        """Who is left out with these, too."""
+        out = list(self.left_out)
+        for number in known:
+            out[number] = True
+        return out
+
+    def _holds(self, state: State, left_out: list[bool], marked: Collection[int | None]) -> bool:
+        """Whether a replay from a state on succeeds; the states before the first steps of some owners are `found` in it."""
+        passed = [n not in marked for n in range(len(left_out))]
+        replay = _Replay(self.order, state, left_out, self.needed, self.faultless, passed)
+        verdict, self.found = replay.run(), replay.marks
+        return verdict.early is None and verdict.ended and not (self.faultless and bool(verdict.faults))
+
+
+def spared_of(orders: Sequence[Spared], owners: Sequence[tuple]) -> list[tuple]:
+    """The owners whom all orders can do without: each in turn, once those before are left out.
+
+    Where an order does not hold as it is, leaving one out may mend it, and each is tried by itself.
+    """
+    if not all(of.sound for of in orders):
+        return [owner for owner in owners if _spared_of(orders, [owner])]
+    left = [owner for owner in owners if not any(of.soon_missed(owner) for of in orders)]
+    for of in orders:
+        of.ask(left)
+    return _spared_of(orders, left)
+
+
+def _spared_of(orders: Sequence[Spared], owners: Sequence[tuple]) -> list[tuple]:
+    if owners and all(of.without(owners) for of in orders):
+        for of in orders:
+            of.drop(owners)
+        return list(owners)
+    half = len(owners) // 2
+    return [*_spared_of(orders, owners[:half]), *_spared_of(orders, owners[half:])] if half else []
+
+
+class _Replay:
+    """Goes on from a state, without the steps of owners whose numbers are `left_out`.
+
+    With `needed`, it stops at the first instance that starts too early, or, where it has to be `faultless`, at the first fault.
+    `marks` get the state before the first step of each owner who is not `passed` yet.
+    """
+
+    def __init__(
+        self, order: Order, state: State, left_out: Sequence[bool] = (), needed: Needed | None = None, faultless: bool = False,
+        passed: list[bool] | None = None,
+    ) -> None:  # fmt: skip
+        self.order, self.state, self.verdict = order, state, Verdict()
+        self.left_out = left_out or [False] * (len(order.owners) + 1)
+        self.passed = passed or [True] * (len(order.owners) + 1)
         self.needed, self.faultless = needed or {}, faultless
+        self.marks: dict[int, State] = {}
         self.guard = guards(order.size)
-        self.know: list[Clock] = [0] * order.size
-        self.done: list[Clock] = [0] * order.size
         self.one = [1 << BITS * at for at in range(order.size)]
         self.others = [~(((1 << 2 * BITS) - 1) << BITS * at) for at in range(order.size)]
-        self.flags: dict[tuple, Clock] = {}
-        self.last_wait: dict[tuple, tuple[int, int]] = {}
-        self.queues: dict[tuple, list[Clock]] = {}
-        self.taken: dict[tuple, list[int]] = {}
-        self.cross_waits = dict.fromkeys(order.streams, 0)
-        self.outside: dict[str, list[list[Clock]]] = {core: [] for core in order.streams}
+        self.know, self.done, self.flags, self.last_wait = state.know, state.done, state.flags, state.last_wait
+        self.queues, self.taken, self.cross_waits, self.outside = state.queues, state.taken, state.cross_waits, state.outside
 
     def run(self) -> Verdict:
         walks = {core: self.core(core) for core in self.order.streams}
@@ -125,10 +241,23 @@ class _Replay:
             if walks and before == self.progress(len(walks)):
                 self.fault(*(f"deadlock: {o.core} waits for cross-core flag {o.flag} that nobody sets" for o in blocked.values()))
                 break
+        self.verdict.ended = not blocked
         self.verdict.last_wait = {flag: number for flag, (_, number) in self.last_wait.items()}
         self.fault(*(f"flag {f} is set and never waited for" for f in self.flags))
         self.fault(*(f"cross-core flag {f} is set {len(q)} times too often" for f, q in self.queues.items() if q and not blocked))
         return self.verdict
+
+    def fails_within(self, most: int) -> bool:
+        """Whether it has to stop before a core has gone on by so many steps."""
+        for core in self.order.streams:
+            next(self.core(core, most), None)
+        return self.stopped()
+
+    def mark(self, core: str, at: int, owner: int) -> None:
+        """Keeps the state before a step of an owner who has had none."""
+        self.state.at[core] = at
+        self.passed[owner] = True
+        self.marks[owner] = self.state.copy()
 
     def stopped(self) -> bool:
         return self.verdict.early is not None or (self.faultless and bool(self.verdict.faults))
@@ -139,18 +268,21 @@ class _Replay:
     def fault(self, *texts: str) -> None:
         self.verdict.faults += texts
 
-    def core(self, core: str) -> Iterator[Op]:
-        """Runs one core; yields where it is blocked by a cross-core wait."""
+    def core(self, core: str, most: int | None = None) -> Iterator[Op]:
+        """Runs one core, or the most that is to be done of its steps; yields where it is blocked by a cross-core wait."""
         know, done, one, starts = self.know, self.done, self.one, self.verdict.starts
-        needed, without, others, flags, waits = self.needed, self.without, self.others, self.flags, self.last_wait
-        for kind, pipe, owner, what, op in self.order.streams[core]:
-            if owner == without:
+        needed, left_out, others, flags, waits = self.needed, self.left_out, self.others, self.flags, self.last_wait
+        passed, steps, first = self.passed, self.order.streams[core], self.state.at[core]
+        for at, (kind, pipe, owner, what, op) in enumerate(islice(steps, first, most and first + most), first):
+            if left_out[owner]:
                 continue
+            if not passed[owner]:
+                self.mark(core, at, owner)
             if kind == "run":
                 done[pipe] += one[pipe]
                 clock = starts[what] = know[pipe]
-                for at, least in needed.get(what, ()):
-                    if clock >> BITS * at & MOST < least:
+                for place, least in needed.get(what, ()):
+                    if clock >> BITS * place & MOST < least:
                         self.verdict.early = what
                         return
                 if op.stepped:
@@ -182,8 +314,10 @@ class _Replay:
                 self.leave(core)
             else:
                 while not self.queues.get(op.flag):
+                    self.state.at[core] = at
                     yield op
                 self.cross_wait(core, op)
+        self.state.at[core] = len(steps)
 
     def leave(self, core: str) -> None:
         """What was learnt under a guard that may not hold is not known behind it."""

@@ -17,7 +17,7 @@ from tile_eg.emit.sync.cross import CrossEdge, cross_edges
 from tile_eg.emit.sync.edges import Edge, Flag, Stream, candidates, join, join_outside, placed, reverse
 from tile_eg.emit.sync.ids import allocate
 from tile_eg.emit.sync.needed import Pair, Pairs, number
-from tile_eg.emit.sync.order import Op, Order, Verdict
+from tile_eg.emit.sync.order import Op, Order, Spared, Verdict, spared_of
 from tile_eg.emit.sync.placed import Placed, decided_by, outlined, with_flags
 from tile_eg.emit.sync.tasks import lengths, with_tiles
 from tile_eg.emit.sync.trace import Counts, Dependence, Env, Instance, Layout, Path, Site, SyncError, Trace
@@ -290,17 +290,15 @@ def _complaint(plan: _Plan, unordered: list[Pair], verdict: Verdict) -> str:
 
 def _drop_implied(plans: list[_Plan]) -> None:
     """Leaves out every edge that the others imply, cross-core waits and rings first."""
-    first, owners, dropped = plans[0], plans[0].owners, set[Key]()
-    orders = [(_same_order(p), p.between.needed(_same_order(p))) for p in plans]
-    for key in sorted(owners, key=lambda k: _price(owners[k])):
-        if all(order.holds(key, needed) for order, needed in orders):
-            dropped.add(key)
-            for order, _ in orders:
-                order.drop(key)
+    first, owners = plans[0], plans[0].owners
+    orders = [_same_order(p) for p in plans]
+    asked = sorted(owners, key=lambda k: _price(owners[k]))
+    dropped = spared_of([Spared(order, p.between.needed(order), asked) for p, order in zip(plans, orders, strict=True)], asked)
     first.edges = [e for n, e in enumerate(first.edges) if ("edge", n) not in dropped]
     first.cross = [e for n, e in enumerate(first.cross) if ("cross", n) not in dropped]
-    for plan, (order, _) in zip(plans, orders, strict=True):
+    for plan, order in zip(plans, orders, strict=True):
         _share(first, plan)
+        order.drop(dropped)
         plan.built = plan.state, order
 
 
@@ -353,13 +351,10 @@ def _barriers(plans: list[_Plan]) -> None:
         while plan.within and (unordered := plan.within.open(order := _same_order(plan), order.replay())):
             _mark(plan, order, unordered)
     barriers = plans[0].barriers
-    orders = [(_same_order(p), p.within.needed(_same_order(p))) for p in plans]
-    for core, path in [(c, p) for c in barriers for p in sorted(barriers[c])]:
-        key = ("barrier", core, path)
-        if all(order.holds(key, needed, faultless=False) for order, needed in orders):
-            barriers[core].discard(path)
-            for order, _ in orders:
-                order.drop(key)
+    asked = [("barrier", c, path) for c in barriers for path in sorted(barriers[c])]
+    spared = [Spared(_same_order(p), p.within.needed(_same_order(p)), asked, faultless=False) for p in plans]
+    for _, core, path in spared_of(spared, asked):
+        barriers[core].discard(path)
 
 
 def _mark(plan: _Plan, order: Order, unordered: list[Pair]) -> None:

@@ -29,8 +29,9 @@ class SyncError(PlanError):
 
 
 class FlagsRunOut(SyncError, LimitError):
-    """More pairs of instructions wait for each other at a time than there are flags."""
+    """More pairs of instructions wait for each other at a time than there are flags: `at` a core, from one pipe to another."""
 
+    at: tuple[str, str, str] | None = None
     help = "part the kernel into two launches: what passes between the units of a core, or between cores, needs a flag of its own"
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from tile_eg.errors import FollowUp, TileError, did_you_mean, in_source, together
@@ -47,7 +47,7 @@ def statement_faults(kernel: kn.Kernel) -> list[TileError]:
 def type_faults(tensors: Iterable[kn.Tensor], body: Iterable[kn.Stmt]) -> list[TileError]:
     """What is wrong with the types and shapes of single statements, wherever they stand."""
     checker = Checker(kn.Kernel("", tuple(tensors), (), ()))
-    for s in _statements(tuple(body)):
+    for s in kn.statements(body):
         if isinstance(s, kn.Alloc):
             checker.attempt(checker.declare, s)
         elif isinstance(s, kn.Assign):
@@ -67,21 +67,11 @@ def check_reads(kernel: kn.Kernel, **known: int) -> None:
     """Raises TileError with each buffer or output that may be read before it was written, in blocks with `known` indices."""
     ranges = {name: (known.get(name, 0), known.get(name, extent - 1)) for name, extent in kernel.grid}
     filled: dict[str, kn.Tensor | kn.Alloc] = {t.name: t for t in kernel.tensors if t.output and not t.given}
-    filled |= {s.name: s for s in _statements(kernel.body) if isinstance(s, kn.Alloc)}
+    filled |= {s.name: s for s in kn.allocs(kernel.body)}
     definite = Definite(filled)
     definite.run(kernel.body, frozenset(), ranges)
     if definite.told:
         raise together(definite.told.values())
-
-
-def _statements(body: tuple[kn.Stmt, ...]) -> Iterator[kn.Stmt]:
-    for s in body:
-        yield s
-        match s:
-            case kn.For() | kn.Parallel():
-                yield from _statements(s.body)
-            case kn.If():
-                yield from _statements((*s.then, *s.otherwise))
 
 
 Ranges = dict[str, ix.Interval]

@@ -16,11 +16,10 @@ from tile_eg.ir import index as ix
 from tile_eg.ir.index import ZERO, Expr, Interval
 from tile_eg.ir.index_elements import all_elements_in, elements_in
 from tile_eg.ir.kernel import Assign, Index, Region, Select, TileExpr
+from tile_eg.ir.machine import BLOCK_BYTES
 from tile_eg.ir.program import Tile
 from tile_eg.ops.types import DType, Level
 
-BLOCK = 32
-"""Bytes at whose multiples an operand of a vector instruction begins, and its rows."""
 TRIED = 4096
 """Values of the variables outside of a loop that are looked at to tell two accesses apart."""
 
@@ -78,7 +77,7 @@ class Access:
     @property
     def aligned(self) -> bool:
         """Whether it always begins at a multiple of 32 bytes."""
-        return multiple(self.base, BLOCK // self.dtype.bytes)
+        return multiple(self.base, BLOCK_BYTES // self.dtype.bytes)
 
 
 def multiple(e: Expr, n: int) -> bool:

@@ -7,7 +7,7 @@ from typing import Any
 
 from tile_eg.errors import Span, TileError
 from tile_eg.frontend.conditions import is_condition, opposite
-from tile_eg.frontend.expert import variables
+from tile_eg.frontend.expert import leaving, variables
 from tile_eg.frontend.expert.nodes import Branch, On, Part, ScalarUnit
 from tile_eg.frontend.expert.reader import ExpertReader
 from tile_eg.frontend.expert.scalars import formula
@@ -16,6 +16,7 @@ from tile_eg.frontend.python.values import as_condition, is_tile
 from tile_eg.ir import index as ix
 from tile_eg.ir import program as pr
 from tile_eg.ir.index import Expr
+from tile_eg.ir.program import Formula
 
 
 def branch(r: ExpertReader, test: Any, then: list[ast.stmt], otherwise: list[ast.stmt], span: Span) -> None:
@@ -24,11 +25,11 @@ def branch(r: ExpertReader, test: Any, then: list[ast.stmt], otherwise: list[ast
     if is_tile(test):
         raise TileError("a condition compares: x[i] > 0, x[i] != y[i]", span)
     if not is_condition(test):
-        return r.run(then if test else otherwise)
+        return leaving.run(r, then if test else otherwise)
     test = variables.condition(r, test, span)
     low, high = ix.bounds(test, r.ranges)
     if low == high:
-        return r.run(then if low else otherwise)
+        return leaving.run(r, then if low else otherwise)
     for condition, body in ((test, then), (opposite(test, None), otherwise)):
         guarded(r, condition, body)  # type: ignore[arg-type]
     return None
@@ -52,28 +53,45 @@ def _if(r: ExpertReader, node: ast.If) -> None:
 def repeated(r: ExpertReader, node: ast.While) -> None:
     """The condition is looked at before each trip, and kept under a name."""
     test, span = evaluate(r, node.test), r.span(node.test)
+    if test is True and "break" in leaving.leaving(node.body):
+        return _until_left(r, node, span, Formula("number", (1.0,), True), None)
     if not is_condition(test) or not variables.changes(r, test):
         if is_condition(test) or test:
             help = 'a variable changes: n = T.alloc_var("int32", init=0)'
             raise r.error("what this loop looks at does not change in it", node.test, help)
-        return
+        return None
+    return _until_left(r, node, span, formula(r, test, span), node.test)
+
+
+def _until_left(r: ExpertReader, node: ast.While, span: Span, first: Formula, again: ast.expr | None) -> None:
+    """A loop whose condition is a number: `first` before it, that of `again` behind each trip that does not leave it."""
     name = r.unique("going")
-    variables.set_to(r, name, formula(r, test, span), span)
-    with r.block(repeats=True) as body:
-        r.run(node.body)
-        variables.set_to(r, name, formula(r, evaluate(r, node.test), span), span)
+    variables.set_to(r, name, first, span)
+    with r.block(repeats=True) as body, leaving.exits(r, node.body, span, name) as exits:
+        leaving.begun(r, node.body, exits, span)
+        if again is not None:
+            with r.block(repeats=False) as end:
+                variables.set_to(r, name, formula(r, evaluate(r, again), span), span)
+            leaves = "break" in leaving.leaving(node.body)
+            whole = [On(None, pr.When(ix.scalar(name, 1), tuple(end)))] if leaves else end  # type: ignore[arg-type]
+            r.statements.extend(whole)  # type: ignore[arg-type]
     r.place_node(None, pr.While(ix.scalar(name, 1), tuple(body)))  # type: ignore[arg-type]
 
 
 def guarded(r: ExpertReader, condition: Expr, body: list[ast.stmt]) -> None:
     """The statements where the condition holds."""
     with r.block(repeats=False) as inner, r.where(condition):
-        r.run(body)
+        leaving.run(r, body)
     if inner:
         r.statements.append(On(None, pr.When(condition, tuple(inner))))  # type: ignore[arg-type]
 
 
 SCALAR_UNIT = ScalarUnit(
     variables.settled, variables.number, variables.bound, variables.declared, variables.assigned, variables.variable_of, taken,
-    {ast.If: _if, ast.While: repeated},
+    {
+        ast.If: _if, ast.While: repeated,
+        ast.Break: lambda r, node: leaving.left(r, r.span(node), False),
+        ast.Continue: lambda r, node: leaving.left(r, r.span(node), True),
+    },
+    leaving.exits, leaving.trip,
 )  # fmt: skip

@@ -42,10 +42,11 @@ def by_elements(made: Made, r: ExpertReader, span: Span, dst: Any, *operands: An
     r.grid.update({n: (0, size - 1) for n, size in zip(names, sizes, strict=True)})
     target = _element(to, sizes, names, span)
     value = made(*(_operand(v, sizes, names, span) for v in operands))
-    _written(r, Assign(target, value, span), names, sizes)
+    written(r, Assign(target, value, span), names, sizes)
 
 
-def _written(r: ExpertReader, s: Assign, names: list[str], sizes: list[int]) -> None:
+def written(r: ExpertReader, s: Assign, names: list[str], sizes: list[int]) -> None:
+    """One assignment for all values of the variables."""
     *outer, col = zip(names, sizes, strict=True)
     row = outer.pop() if outer else (None, 1)
     with r.block(repeats=False) as made:
@@ -57,14 +58,16 @@ def _written(r: ExpertReader, s: Assign, names: list[str], sizes: list[int]) -> 
 
 
 def _operand(v: Any, sizes: list[int], names: list[str], span: Span) -> TileExpr:
-    if isinstance(v, Buffer | Window):
+    if isinstance(v, Buffer | Window | Region):
         r = region(v) if isinstance(v, Window) else as_region(v, span)
         return r if r.shape == () else _element(r, sizes, names, span)
     return as_tile(v, span)
 
 
 def _element(r: Region, sizes: list[int], names: list[str], span: Span) -> Region:
-    """The element of a window for the loop's variables; dimensions of one element have none."""
+    """The element of a window for the loop's variables; dimensions of one element have none, and stand for all of the others."""
+    if len(r.shape) == len(sizes) and all(n in (1, size) for n, size in zip(r.shape, sizes, strict=True)):
+        sizes, names = [n for n in r.shape if n != 1], [v for n, v in zip(r.shape, names, strict=True) if n != 1]
     if [n for n in r.shape if n != 1] not in (sizes, []):
         shapes = (" x ".join(map(str, shape)) for shape in (sizes, r.shape))
         help = "T.tile.broadcast spreads a row or a column"
@@ -85,13 +88,20 @@ def _otherwise(native: Word | None, takes: tuple[DType, ...], made: Made, scalar
 
     def word(r: ExpertReader, span: Span, *values: Any) -> None:
         found = _types(values)
-        by_instruction = native is not None and (scalars or not any(map(is_scalar, values)))
+        by_instruction = native is not None and (scalars or not any(map(is_scalar, values))) and not _spread(values, span)
         if by_instruction and len(found) == 1 and (found <= set(takes) or (bits and _byte_runs(r, span, values))):
             native(r, span, *values)  # type: ignore[misc]
         else:
             by_elements(made, r, span, *values)
 
     return word
+
+
+def _spread(values: tuple[Any, ...], span: Span) -> bool:
+    """Whether an operand is a row or a column beside a tile."""
+    to, *shapes = (as_region(v, span).shape for v in values if isinstance(v, Buffer | Window) and not is_scalar(v))
+    beside = [s for s in shapes if len(to) == len(s) > 1 and s != to]
+    return any(1 in s and all(n in (1, m) for n, m in zip(s, to, strict=True)) for s in beside)
 
 
 def _byte_runs(r: ExpertReader, span: Span, values: tuple[Any, ...]) -> bool:

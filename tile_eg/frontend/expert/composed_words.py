@@ -9,10 +9,11 @@ from typing import Any
 from tile_eg.errors import Span, TileError
 from tile_eg.frontend.expert.places import Place
 from tile_eg.frontend.expert.reader import ExpertReader, on
-from tile_eg.frontend.expert.vectors import BLOCK, elementwise, scratch, ub
+from tile_eg.frontend.expert.vectors import elementwise, scratch, ub
 from tile_eg.frontend.python.index_words import blocks_of
 from tile_eg.ir import index as ix
 from tile_eg.ir import program as pr
+from tile_eg.ir.machine import BLOCK_BYTES
 from tile_eg.language.elementwise_words import ROW_EXPANDED
 
 
@@ -23,7 +24,7 @@ def _step(r: ExpertReader, span: Span, op: str, to: Place, *srcs: Place, **field
 
 def _beside(r: ExpertReader, x: Place) -> Place:
     """Room for as many elements as a window has."""
-    cols = -(-x.cols * x.dtype.bytes // BLOCK) * BLOCK // x.dtype.bytes
+    cols = -(-x.cols * x.dtype.bytes // BLOCK_BYTES) * BLOCK_BYTES // x.dtype.bytes
     tile = scratch(r, x.dtype, x.rows, cols)
     return replace(x, operand=tile, whole=cols == x.cols, valid_rows=ix.const(x.rows), valid_cols=ix.const(x.cols))
 
@@ -61,7 +62,7 @@ def _by_rows(op: str) -> Callable[..., None]:
     def word(r: ExpertReader, span: Span, dst: Any, src: Any, rows: Any, tmp: Any = None) -> None:
         """Each row with its own element: dst[i, j] = src[i, j] op rows[i], or with its own 32 bytes, over and over."""
         to, x, v = ub(r, dst, span), ub(r, src, span), ub(r, rows, span)
-        lanes = BLOCK // v.dtype.bytes
+        lanes = BLOCK_BYTES // v.dtype.bytes
         if (to.rows, to.cols) != (x.rows, x.cols) or v.count not in (x.rows, x.rows * lanes):
             raise TileError(f"{x.rows} x {x.cols} elements have {x.rows} rows, and there are {v.count} numbers", span)
         each = v.tile() if v.count > x.rows else _in_blocks(r, span, v, x.rows, tmp)
@@ -73,7 +74,7 @@ def _by_rows(op: str) -> Callable[..., None]:
 
 def _in_blocks(r: ExpertReader, span: Span, v: Place, count: int, tmp: Any) -> pr.Tile:
     """Each element as a block of 32 bytes, in the buffer `tmp` where the author has one."""
-    lanes, groups = BLOCK // v.dtype.bytes, -(-count // 8)
+    lanes, groups = BLOCK_BYTES // v.dtype.bytes, -(-count // 8)
     room = ub(r, tmp, span) if tmp is not None else None
     if room is not None and (room.dtype != v.dtype or not room.whole or room.count < groups * 8 * lanes):
         raise TileError(f"tmp has to hold {groups * 8} x {lanes} elements of {v.dtype} in a row", span)
@@ -87,7 +88,7 @@ def _blocks(r: ExpertReader, span: Span, dst: Any, src: Any, repeat: Any, block_
     """Each element becomes a block of 32 bytes."""
     to, x = ub(r, dst, span), ub(r, src, span)
     count = blocks_of(repeat, block_stride, repeat_stride, span)
-    lanes = BLOCK // x.dtype.bytes
+    lanes = BLOCK_BYTES // x.dtype.bytes
     if to.dtype != x.dtype or not (to.whole and x.whole) or x.count < count or to.count < count * lanes:
         what = f"{count} elements of {x.dtype} in a row become {count} x {lanes} of them"
         raise TileError(what, span, help=f"there are {x.count} elements of {x.dtype}, and room for {to.count} of {to.dtype}")

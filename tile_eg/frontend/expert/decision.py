@@ -8,7 +8,7 @@ from types import FunctionType
 from typing import Any
 
 from tile_eg import language
-from tile_eg.errors import TileError
+from tile_eg.errors import TileError, attempted
 from tile_eg.frontend.python.source import read_function
 from tile_eg.language.kernels import Macro, PrimFunc
 from tile_eg.language.words import Word
@@ -34,9 +34,8 @@ def _keeps(value: Any) -> bool:
 def _used(function: FunctionType, names: Mapping[str, Any] | None, seen: set[FunctionType]) -> Iterator[Any]:
     """What the names and attributes in a function stand for, those of functions that it calls included."""
     seen.add(function)
-    try:
-        found = read_function(function, names)
-    except TileError:
+    found = attempted(lambda: read_function(function, names))
+    if isinstance(found, TileError):
         return
     for node in ast.walk(found.node):
         value = _value(node, found.names)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tile_eg.errors import Span, TileError
+from tile_eg.errors import Span, TileError, attempted
 from tile_eg.frontend.expert.accesses import Access, Axes, Unfit, access, window
 from tile_eg.frontend.expert.operands import (
     COL,
@@ -118,7 +118,7 @@ class Elements:
 
     def gathered(self, e: Region, dtype: DType, reason: str) -> Vector:
         """A copy, element by element."""
-        if dtype in (U32, BF16) or dtype.bytes == 1:
+        if self.guarded and (dtype in (U32, BF16) or dtype.bytes == 1):
             raise TileError(f"{reason}: the scalar unit does not copy {dtype} by single elements", e.span)
         self.reasons.append(reason)
         return self.step("gather", self.spans([*e.starts]), dtype, value=lambda: self.element(e, dtype), of=e.name)
@@ -323,11 +323,10 @@ class Elements:
             return self.of(yes if low else no, dtype)
         x, y, wide = self.pair(yes, no, dtype)
         work, axes = computing(wide), (self.axes.row, self.axes.col)
-        try:
-            at = position(c, axes, self.extents, self.r.ranges, e.span)
-        except TileError:
+        at = attempted(lambda: position(c, axes, self.extents, self.r.ranges, e.span))
+        if isinstance(at, TileError):
             if not self.gathers:
-                raise Unfit("a condition is not linear in the loop's variables") from None
+                raise Unfit("a condition is not linear in the loop's variables")
             return self.to(self.by_formula(c, x, y, work), wide)
         a = self.ramp(at.row, at.col, ix.ZERO)
         kind = joint(a.kind, *(v.kind for v in (x, y) if isinstance(v, Vector)))

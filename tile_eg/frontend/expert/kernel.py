@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from math import prod
 from typing import Any
 
-from tile_eg.errors import Note, NotSearched, ReadFirst, TileError, together
+from tile_eg.errors import InOrder, Note, ReadFirst, TileError, together
 from tile_eg.frontend.expert.between_cores import with_free_numbers
 from tile_eg.frontend.expert.branches import SCALAR_UNIT
 from tile_eg.frontend.expert.cross_numbers import cross_numbered
+from tile_eg.frontend.expert.ends import Ends
 from tile_eg.frontend.expert.meetings import read_first, with_meetings
 from tile_eg.frontend.expert.modes import with_modes
 from tile_eg.frontend.expert.parallel import branch, parallel
@@ -30,7 +32,7 @@ from tile_eg.ir.index import BLOCK, SUB
 from tile_eg.ir.kept import KeptKernel
 from tile_eg.ir.kernel import Kernel, Tensor
 from tile_eg.ir.open_kernel import NoBlocks
-from tile_eg.ir.program import AIC, AIV, Instr, Loop, Scalar, Tile, walk
+from tile_eg.ir.program import AIC, AIV, Buffer, Instr, Loop, Node, Scalar, Tile, walk
 from tile_eg.language.kernels import PrimFunc
 from tile_eg.ops.types import Level
 
@@ -51,38 +53,24 @@ def kept_kernel(
     Raises TileError at the user's line, `NoBlocks` where the sizes leave no block to run.
     """
     found = read_function(function.function, function.names)
-    levels: dict[str, Level] = {}
     try:
-        while True:
-            try:
-                reader = ExpertReader(
-                    found.source, found.names, dict(levels), EXPERT, store, prefetched, (parallel, branch), SCALAR_UNIT, sizes
-                )
-                return _read(reader, found, barriers, meet, streams)
-            except Misplaced as found_in:
-                levels[found_in.name] = found_in.level
+        return _read_in_levels(found, prefetched, sizes, barriers, meet, streams)
     except TileError as e:
         with_texts(e, found)
         raise
 
 
 def searched_or_in_order(
-    function: PrimFunc, build: Callable[[Mapping[str, Any]], Kernel], streams: bool = False
+    function: PrimFunc, build: Callable[[Mapping[str, Any]], Kernel | InOrder], streams: bool = False
 ) -> Callable[[Mapping[str, Any]], Kernel | KeptKernel]:
-    """What gives the kernel of a prim_func at sizes: as `build` does, or done in order where the search has no form for it.
+    """What gives the kernel of a prim_func at sizes: as `build` does, or done in order where that says so.
 
     `streams`: where a core reads what the other one writes further down, each of them does its own statements in order.
     """
 
     def make(sizes: Mapping[str, Any]) -> Kernel | KeptKernel:
-        try:
-            return build(sizes)
-        except NotSearched as why:
-            return in_order(function, sizes, why, streams)
-        except ReadFirst as why:
-            if not streams:
-                raise
-            return in_order(function, sizes, why, streams)
+        found = build(sizes)
+        return in_order(function, sizes, found.why, streams) if isinstance(found, InOrder) else found
 
     return make
 
@@ -93,21 +81,12 @@ def in_order(function: PrimFunc, sizes: Mapping[str, Any] | None, why: TileError
     Raises `why`, the reason for which it is not searched, where there is a statement that cannot be done so either.
     """
     found = read_function(function.function, function.names)
-    levels: dict[str, Level] = {}
-    while True:
-        unit = (parallel, branch), SCALAR_UNIT
-        reader = ExpertReader(found.source, found.names, dict(levels), EXPERT, store, _one_by_one, *unit, sizes)
-        try:
-            made = _read(reader, found, "all", meet=True, streams=streams)
-            break
-        except Misplaced as found_in:
-            levels[found_in.name] = found_in.level
-        except NoBlocks:
-            raise
-        except TileError as e:
-            why.source = why.source or _text_of(why, found)
-            why.notes = (*why.notes, (f"in the order of its statements it cannot be done either: {e.message}", e.span))
-            raise why from e
+    try:
+        made = _read_in_levels(found, _one_by_one, sizes, "all", meet=True, streams=streams)
+    except TileError as e:
+        why.source = why.source or _text_of(why, found)
+        why.notes = (*why.notes, (f"in the order of its statements it cannot be done either: {e.message}", e.span))
+        raise why from e
     if isinstance(why, ReadFirst):
         if not any(n.text.startswith(STREAMS) for n in made.notes):
             raise why
@@ -122,10 +101,46 @@ def _one_by_one(r: ExpertReader, loop: Loop, stages: int) -> list[On]:
     return [On(None, loop)]
 
 
+def _read_in_levels(
+    found: FunctionSource, ahead: Callable[..., list[On]], sizes: Mapping[str, Any] | None, barriers: str, meet: bool,
+    streams: bool,
+) -> KeptKernel:  # fmt: skip
+    """The kernel, read again where a statement further down tells in which memory a buffer is. `ahead` does a pipelined loop."""
+    levels: dict[str, Level] = {}
+    elements = (parallel, branch), SCALAR_UNIT
+    while True:
+        reader = ExpertReader(found.source, found.names, dict(levels), EXPERT, store, ahead, *elements, sizes)
+        reader.ends = Ends() if ahead is _one_by_one else None
+        try:
+            return _read(reader, found, barriers, meet, streams)
+        except Misplaced as found_in:
+            levels[found_in.name] = found_in.level
+
+
 def _read(r: ExpertReader, found: FunctionSource, barriers: str, meet: bool = False, streams: bool = False) -> KeptKernel:
     r.drains = barriers == "vendor"
     _arguments(r, found)
     launch, after = launched(r, found.node)
+    blocks = _grid(r, launch)
+    r.run([*launch.body, *after])
+    if r.told:
+        raise together(r.told)
+    if meet:
+        _meet(r, streams)
+    cube, vector = _streams(r)
+    _check_looked_up(r)
+    for t in r.tensors.values():
+        whole_bytes(t.dtype, KEPT, t.span)
+    tensors = tuple(Tensor(t.name, t.dtype, t.shape, t.name in r.stored, t.span) for t in r.tensors.values())
+    return KeptKernel(
+        found.node.name, tensors, blocks, r.half_used is not None, _buffers(r, (*cube, *vector)), cube, vector, barriers,
+        frozenset(r.own), tuple((h.name, h.span) for h in r.held.values()), found.source.text, found.source.file, tuple(r.notes),
+        shared=tuple(r.shared.items()),
+    )  # fmt: skip
+
+
+def _grid(r: ExpertReader, launch: ast.With) -> int:
+    """The number of blocks; binds the grid's names, each as what it is of the block's number."""
     if len(launch.items) != 1 or not isinstance(over := evaluate(r, launch.items[0].context_expr), Launch):
         raise r.error("a kernel's body is `with T.Kernel(...)`", launch)
     if 0 in over.extents:
@@ -138,37 +153,35 @@ def _read(r: ExpertReader, found: FunctionSource, barriers: str, meet: bool = Fa
         rest = rest // n
     if half is not None:
         r.local[half] = r.half = ix.var(SUB)
-    r.run([*launch.body, *after])
-    if r.told:
-        raise together(r.told)
-    if meet:
-        _check_sums(r, half)
-        if streams and (late := read_first(r.statements)):
-            r.notes.append(Note(f"{STREAMS}: {late.message}", late.span))
-        r.statements[:] = with_meetings(r.statements, r.half_used is not None, r.ranges, streams)
+    return blocks
+
+
+def _meet(r: ExpertReader, streams: bool) -> None:
+    """Puts the meetings of the cores in their places."""
+    _check_sums(r)
+    if streams and (late := read_first(r.statements)):
+        r.notes.append(Note(f"{STREAMS}: {late.message}", late.span))
+    r.statements[:] = with_meetings(r.statements, r.half_used is not None, r.ranges, streams)
+
+
+def _streams(r: ExpertReader) -> tuple[tuple[Node, ...], tuple[Node, ...]]:
+    """What the cube core does, and what the vector cores do, with the numbers of flags that the author left open."""
     both = with_free_numbers([stream(r.statements, core) for core in (AIC, AIV)], r.ranges)
     cube, vector = (numbered(with_modes(nodes, r.ranges), r.ranges, r.notes) for nodes in both)
-    cube, vector = cross_numbered((cube, vector), r.ranges, r.notes)
-    written = r.stored
-    _check_looked_up(r)
-    for t in r.tensors.values():
-        whole_bytes(t.dtype, KEPT, t.span)
-    tensors = tuple(Tensor(t.name, t.dtype, t.shape, t.name in written, t.span) for t in r.tensors.values())
-    planned = [h.buffer() for h in r.held.values()]
-    planned = [replace(b, addresses=tuple(r.addresses[b.name] + n * b.slot_bytes for n in range(b.slots)))
-               if b.name in r.addresses else b for b in planned]  # fmt: skip
-    used = _named((*cube, *vector))
-    buffers = (*(b for b in planned if b.name in used), *(b for b in r.own.values() if b.name in used))
-    return KeptKernel(
-        found.node.name, tensors, blocks, r.half_used is not None, buffers, cube, vector, barriers, frozenset(r.own),
-        tuple((h.name, h.span) for h in r.held.values()), found.source.text, found.source.file, tuple(r.notes),
-        shared=tuple(r.shared.items()),
-    )  # fmt: skip
+    return cross_numbered((cube, vector), r.ranges, r.notes)
 
 
-def _check_sums(r: ExpertReader, half: str | None) -> None:
+def _buffers(r: ExpertReader, nodes: tuple[Node, ...]) -> tuple[Buffer, ...]:
+    """The buffers that are used, those with an address where they are."""
+    used, found = _named(nodes), [h.buffer() for h in r.held.values()]
+    slots = lambda b: tuple(r.addresses[b.name] + n * b.slot_bytes for n in range(b.slots))  # noqa: E731
+    placed = (replace(b, addresses=slots(b)) if b.name in r.addresses else b for b in found)
+    return tuple(b for b in (*placed, *r.own.values()) if b.name in used)
+
+
+def _check_sums(r: ExpertReader) -> None:
     """TileError for what both vector cores would add to one place: here one of them does."""
-    if half is None or r.half_used is not None:
+    if r.half is None or r.half_used is not None:
         return
     for n in walk(stream(r.statements, AIV)):
         if isinstance(n, Instr) and n.atomic:

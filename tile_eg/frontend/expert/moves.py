@@ -7,10 +7,12 @@ from dataclasses import replace
 from typing import Any
 
 from tile_eg.errors import Span, TileError
+from tile_eg.frontend.expert import unaligned
 from tile_eg.frontend.expert.between_cores import copy_between
 from tile_eg.frontend.expert.places import Place
 from tile_eg.frontend.expert.reader import ExpertReader, On, on
 from tile_eg.frontend.expert.streams import FREE
+from tile_eg.frontend.expert.unaligned import is_unaligned
 from tile_eg.frontend.expert.vectors import cast, filled, scale_of
 from tile_eg.frontend.python.values import Buffer, Window
 from tile_eg.frontend.python.words import copied, with_extents
@@ -19,6 +21,7 @@ from tile_eg.ir import program as pr
 from tile_eg.ir.index import ZERO, Expr
 from tile_eg.ir.kernel import Region
 from tile_eg.ir.program import AIC, AIV
+from tile_eg.ops.casts import is_direct
 from tile_eg.ops.types import F16, I32, Level
 
 
@@ -34,13 +37,19 @@ def copy(r: ExpertReader, span: Span, src: Any, dst: Any, size: Any, **options: 
         return copy_between(r, span, to, value, options)
     source, target = r.place(value, span), r.place(to, span)
     path = PATHS.get((source.level, target.level))
+    if source.level is target.level is Level.UB and (turned or not is_direct(source.dtype, target.dtype)):
+        assert r.handlers is not None
+        return r.handlers["tile.transpose" if turned else "tile.cast"](r, span, to, value)
     if path is None:
         raise TileError(f"there is no path from {source.level} to {target.level}", span, help=WAYS)
     unused = [n for n in ("transpose", "enable_relu") if options.get(n) and n not in path[1]]
     if unused or (options.get("pad_value") is not None and target.level is not Level.UB):
         word = unused[0] if unused else "pad_value"
         raise TileError(f"a copy from {source.level} to {target.level} takes no {word}", span)
-    path[0](r, span, *_fitted(r, span, source, target), options)
+    source, target = _fitted(r, span, source, target)
+    path[0](r, span, source, target, options)
+    if r.ends is not None and (source.level, target.level) == (Level.GM, Level.UB):
+        r.ends.loaded(r, target, source, options.get("pad_value") is not None)
     return None
 
 
@@ -140,14 +149,52 @@ def _from_l0c(r: ExpertReader, span: Span, source: Place, target: Place, options
 def _to_ub(r: ExpertReader, span: Span, source: Place, target: Place, options: Any) -> None:
     """What lies beyond the end of the tensor becomes the padding, or 0."""
     _typed(source, target, span)
-    source = _same(source, target, span)
+    source = source if unaligned.is_column(target, source) else _same(source, target, span)
     pad = float(options.get("pad_value") or 0.0) if source.cut else None
     if source.cut:
         _padded(r, span, source, target, pad)
     rows, cols = source.valid_rows, source.valid_cols
-    if not source.cut and _one_run(source, target):
-        rows, cols = ix.ONE, ix.const(source.count)
+    if run := _in_one_run(source, target, source):
+        return _where_any(r, rows, lambda: r.instr("gm_to_ub", target.operand, source.operand, cols=run, pad=pad, span=span))
+    if unaligned.is_column(target, source) or _between_blocks(r, target, source):
+        return unaligned.loaded(r, span, _in_rows_of(source, target), target)
     r.instr("gm_to_ub", target.operand, source.operand, rows=rows, cols=cols, pad=pad, span=span)
+    return None
+
+
+def _in_one_run(source: Place, target: Place, valid: Place) -> Expr | None:
+    """How many neighbouring elements a copy is: of other rows on each side, or of whole rows that do not begin at 32 bytes."""
+    if not source.cut and not target.cut and _one_run(source, target):
+        return ix.const(valid.count)
+    alike = (source.rows, source.cols) == (target.rows, target.cols) and source.whole and target.whole
+    if alike and valid.valid_cols.value == valid.cols and valid.rows > 1 and valid.cols * valid.dtype.bytes % 32:
+        return valid.valid_rows * valid.cols
+    return None
+
+
+def _where_any(r: ExpertReader, rows: Expr, copied: Callable[[], None]) -> None:
+    """The copy, where there is a row."""
+    if ix.bounds(rows, r.ranges)[0] > 0:
+        return copied()
+    with r.block(repeats=False) as inner:
+        copied()
+    r.statements.append(On(None, pr.When(ix.less(0, rows), tuple(inner))))  # type: ignore[arg-type]
+    return None
+
+
+def _between_blocks(r: ExpertReader, near: Place, far: Place) -> bool:
+    """Whether a copy is of rows in UB that begin between blocks of 32 bytes; one run of elements has one row."""
+    return is_unaligned(r, replace(near, rows=1) if far.rows == 1 and near.whole else near)
+
+
+def _in_rows_of(far: Place, near: Place) -> Place:
+    """A window of a tensor in the rows and columns of the one in UB, where it has others of as many elements."""
+    if (far.rows, far.cols) == (near.rows, near.cols) or unaligned.is_column(near, far):
+        return far
+    sizes: dict[str, Any] = {"rows": near.rows, "cols": near.cols}
+    valid: dict[str, Any] = {"valid_rows": ix.const(near.rows), "valid_cols": ix.const(near.cols)}
+    assert isinstance(far.operand, pr.Gm)
+    return replace(far, operand=replace(far.operand, stride=near.cols), **sizes, **valid)
 
 
 def _one_run(source: Place, target: Place) -> bool:
@@ -177,11 +224,16 @@ def handover(r: ExpertReader, core: str, src: str, dst: str, span: Span, number:
 
 def _from_ub(r: ExpertReader, span: Span, source: Place, target: Place, options: Any, atomic: bool = False) -> None:
     _typed(source, target, span)
-    _same(source, target, span)
+    if not unaligned.is_column(source, target):
+        _same(source, target, span)
     rows, cols = target.valid_rows, target.valid_cols
-    if not target.cut and _one_run(source, target):
-        rows, cols = ix.ONE, ix.const(target.count)
-    r.instr("ub_to_gm", target.operand, source.operand, rows=rows, cols=cols, atomic=atomic, span=span)
+    sizes: dict[str, Any] = {"atomic": atomic, "span": span}
+    if run := _in_one_run(source, target, target):
+        return _where_any(r, rows, lambda: r.instr("ub_to_gm", target.operand, source.operand, cols=run, **sizes))
+    if unaligned.is_column(source, target) or _between_blocks(r, source, target):
+        return unaligned.stored(r, span, source, _in_rows_of(target, source), atomic)
+    r.instr("ub_to_gm", target.operand, source.operand, rows=rows, cols=cols, **sizes)
+    return None
 
 
 def _within_ub(r: ExpertReader, span: Span, source: Place, target: Place, options: Any) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
 
@@ -68,10 +69,19 @@ class NewVariable:
 
 
 @dataclass(frozen=True)
+class Exits:
+    """The numbers of one loop: `loop` is 0 once it is left, `trip` once the trip is; empty where nothing leaves them."""
+
+    loop: str = ""
+    trip: str = ""
+
+
+@dataclass(frozen=True)
 class ScalarUnit:
     """What the scalar unit does in a kernel, as functions of its reader: `frontend/expert/variables.py` has most of them.
 
-    `taken` reads the body of `T.If`, `rules` are those of statements.
+    `taken` reads the body of `T.If`, `rules` are those of statements; `exits` are the numbers of a loop that may be left, `trip`
+    reads one of its trips.
     """
 
     settled: Callable[..., Expr]
@@ -82,3 +92,5 @@ class ScalarUnit:
     variable_of: Callable[..., str | None]
     taken: Callable[..., None]
     rules: Mapping[type, Callable[..., None]]
+    exits: Callable[..., AbstractContextManager[Exits]]
+    trip: Callable[..., None]

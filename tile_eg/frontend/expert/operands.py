@@ -7,11 +7,12 @@ from functools import reduce
 from math import frexp
 from typing import Any
 
-from tile_eg.frontend.expert.accesses import BLOCK, Access, Axes, Unfit, shape_of
+from tile_eg.frontend.expert.accesses import Access, Axes, Unfit, shape_of
 from tile_eg.frontend.expert.reader import ExpertReader
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import Expr
 from tile_eg.ir.kernel import Region
+from tile_eg.ir.machine import BLOCK_BYTES
 from tile_eg.ir.program import Formula
 from tile_eg.ops.types import F32, DType
 
@@ -65,7 +66,7 @@ def check_aligned(a: Access, axes: Axes, kind: str, by_rows: bool) -> None:
     """Raises Unfit where an instruction cannot take the elements where they are: in one run or, `by_rows`, row by row."""
     if not a.aligned:
         raise Unfit(f"what is used of {a.name} need not begin at a multiple of 32 bytes")
-    if by_rows and kind == FULL and axes.rows > 1 and (a.down != a.pitch or a.down * a.dtype.bytes % BLOCK):
+    if by_rows and kind == FULL and axes.rows > 1 and (a.down != a.pitch or a.down * a.dtype.bytes % BLOCK_BYTES):
         raise Unfit(f"rows of {a.name} do not begin at multiples of 32 bytes")
 
 

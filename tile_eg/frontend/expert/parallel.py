@@ -13,7 +13,7 @@ from dataclasses import fields, replace
 from typing import Any
 
 from tile_eg.errors import Note, TileError
-from tile_eg.frontend.conditions import chosen, guarded, is_condition, opposite
+from tile_eg.frontend.conditions import guarded, is_condition, opposite
 from tile_eg.frontend.expert.accesses import Access, Axes, Unfit, access, accesses, check_order, idle, place, window
 from tile_eg.frontend.expert.elements import Elements
 from tile_eg.frontend.expert.loads import fitted
@@ -21,7 +21,6 @@ from tile_eg.frontend.expert.operands import FULL, Step, check_aligned, inside, 
 from tile_eg.frontend.expert.reader import ExpertReader, On
 from tile_eg.frontend.expert.registers import Registers, each
 from tile_eg.frontend.expert.scalars import drained
-from tile_eg.frontend.liveness import regions
 from tile_eg.frontend.python.expressions import evaluate
 from tile_eg.frontend.python.placement_words import HANDLERS
 from tile_eg.frontend.python.values import Loop, is_tile, nodes
@@ -351,13 +350,7 @@ def branch(r: ExpertReader, node: ast.If) -> None:
     if not is_condition(test):
         return r.run(node.body if test else node.orelse)
     then, otherwise = (_arm(r, body) for body in (node.body, node.orelse))
-    looked = {x.name for x in regions(chosen(test, kn.Number(0.0), kn.Number(0.0), None))}
-    both = [s.target.name for s in then[:-1] if isinstance(s, Assign)]
-    alike = len(then) == len(otherwise) and all(isinstance(s, Assign) for s in (*then, *otherwise))
-    if alike and [s.target for s in then] == [s.target for s in otherwise] and not looked & set(both):
-        r.statements += [replace(s, value=chosen(test, s.value, o.value, s.span)) for s, o in zip(then, otherwise, strict=True)]
-    else:
-        r.statements += guarded(test, then, otherwise, r.span(node))
+    r.statements += guarded(test, then, otherwise, r.span(node))
     return None
 
 

@@ -24,6 +24,7 @@ WHOLE, REAL = "diuxXc", "feEgG"
 def _printf(r: ExpertReader, span: Span, text: Any, *args: Any) -> None:
     if not isinstance(text, str):
         raise TileError(f"a format is a text, not {describe(text)}", span)
+    text, args = _with_texts(text, args)
     kinds = [m[1] for m in CONVERSION.finditer(text) if m[1] != "%"]
     if len(kinds) != len(args):
         raise TileError(f"the format has {len(kinds)} places, and {len(args)} values are given", span)
@@ -35,6 +36,21 @@ def _printf(r: ExpertReader, span: Span, text: Any, *args: Any) -> None:
         f = formula(r, value, span)
         found.append(pr.Formula("cast", (f,), kind in WHOLE) if f.whole != (kind in WHOLE) else f)
     r.emit(pr.Print(text, tuple(found), span=span))
+
+
+def _with_texts(text: str, args: tuple[Any, ...]) -> tuple[str, tuple[Any, ...]]:
+    """The format with the texts among its values put into it."""
+    left = list(args)
+    kept: list[Any] = []
+
+    def shown(m: re.Match[str]) -> str:
+        value = left.pop(0) if left and m[1] != "%" else None
+        if m[1] == "s" and isinstance(value, str):
+            return (m[0] % value).replace("%", "%%")
+        kept.extend([value] if value is not None else [])
+        return m[0]
+
+    return CONVERSION.sub(shown, text), (*kept, *left)
 
 
 def _dump_tensor(r: ExpertReader, span: Span, tensor: Any, desc: Any, dump_size: Any, shape_info: Any = ()) -> None:

@@ -9,7 +9,8 @@ from dataclasses import replace
 from typing import Any
 
 from tile_eg.errors import Span, TileError
-from tile_eg.frontend.expert.nodes import Branch, Misplaced, NewVariable, On, Persistent, ScalarUnit, Scope
+from tile_eg.frontend.expert.ends import Ends
+from tile_eg.frontend.expert.nodes import Branch, Exits, Misplaced, NewVariable, On, Persistent, ScalarUnit, Scope
 from tile_eg.frontend.expert.places import Held, Place, of_buffer, of_tensor
 from tile_eg.frontend.python.expressions import evaluate
 from tile_eg.frontend.python.source import Source
@@ -38,7 +39,7 @@ class ExpertReader(Reader):
     `words` are what the words mean in a kept kernel, `store` what an assignment to an element, `prefetched` a pipelined loop,
     `elementwise` an element loop, and a branch in one. `own` are buffers that the author did not declare, `shared` where those of
     element loops begin in the room that these share. `within` is what holds in the branches that are open. `scale` is what
-    T.set_deq_scale named for casts of int32 to float16.
+    T.set_deq_scale named for casts of int32 to float16. `ends` says what exists of buffers, where what does not takes no part.
     """
 
     counts_what_is_read = True
@@ -74,6 +75,8 @@ class ExpertReader(Reader):
         self.scalars: dict[str, bool] = {}
         self.variables: set[str] = set()
         self.looked_up: dict[str, Span | None] = {}
+        self.exits: list[Exits] = []
+        self.ends: Ends | None = None
 
     def rules(self) -> dict[type, Callable[..., None]]:
         elementwise: dict[type, Callable[..., None]] = {ast.If: self.branch} if self.in_parallel else {}
@@ -97,6 +100,8 @@ class ExpertReader(Reader):
         self.place_node(core, with_indices(node, lambda e: self.unit.settled(self, e, getattr(node, "span", None))))
         if isinstance(node, pr.Instr):
             written = node.dst.tensor if isinstance(node.dst, pr.Gm) else node.dst.buffer
+            if self.ends is not None:
+                self.ends.after(self, node)
             self.stored.add(written)
             self.wrote(written)
 
@@ -259,9 +264,10 @@ def _for(r: ExpertReader, node: ast.For) -> None:
     if isinstance(over, Persistent):
         return _persistent(r, node, over)
     if isinstance(over, Iterable) and not is_tile(over) and not isinstance(over, str | dict):
-        for value in list(over):
-            _bind_target(r, node.target, value)
-            r.run(node.body)
+        with r.unit.exits(r, node.body, r.span(node)) as exits:
+            for value in list(over):
+                _bind_target(r, node.target, value)
+                r.unit.trip(r, node.body, exits, r.span(node))
         return None
     if not isinstance(over, Loop):
         raise r.error(f"{ast.unparse(node.iter)} is not a loop", node.iter, "T.serial, T.Pipelined, T.Persistent and range are")
@@ -294,21 +300,26 @@ def on(r: ExpertReader, core: str, node: pr.Node) -> None:
 def _loop(r: ExpertReader, node: ast.For, loop: Loop, names: list[str], axis: int) -> None:
     if len(names) != len(loop.extents):
         raise r.error(f"this loop has {len(loop.extents)} variables, got {ast.unparse(node.target)}", node.target)
-    if axis == len(names):
-        return r.run(node.body)
     trips, start = loop.extents[axis], r.unit.settled(r, ix.wrap(loop.starts[axis]), r.span(node.iter), fixed=True)
     if trips == 0:
-        return None
+        return
     until = None if loop.count is None else r.unit.settled(r, loop.count, r.span(node.iter), fixed=True)
-    with r.variable(names[axis], trips) as var, r.block(repeats=True) as body:
+    with r.unit.exits(r, node.body, r.span(node)) as exits, r.variable(names[axis], trips) as var, r.block(repeats=True) as body:
+        if exits.loop and (len(names) > 1 or loop.stages > 1):
+            raise r.error("this loop cannot be left", node, "T.serial and range over one variable can")
         r.local[names[axis]] = start + ix.var(var) * loop.step
-        _loop(r, node, loop, names, axis + 1)
+        if axis + 1 < len(names):
+            _loop(r, node, loop, names, axis + 1)
+        else:
+            r.unit.trip(r, node.body, exits, r.span(node))
+    if r.ends is not None:
+        r.ends.left(var)
     made = pr.Loop(var, trips, tuple(body), r.span(node), until)  # type: ignore[arg-type]
     if loop.kind == "pipelined" and loop.stages > 1:
         r.statements += r.prefetched(r, made, loop.stages)  # type: ignore[arg-type]
     else:
         r.statements.append(On(None, made))  # type: ignore[arg-type]
-    return None
+    return
 
 
 def _persistent(r: ExpertReader, node: ast.For, over: Persistent) -> None:

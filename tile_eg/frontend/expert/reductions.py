@@ -11,16 +11,18 @@ from typing import Any
 from tile_eg.errors import Span, TileError
 from tile_eg.frontend.expert.places import Place
 from tile_eg.frontend.expert.reader import ExpertReader, on
-from tile_eg.frontend.expert.vectors import BLOCK, REGISTER, first, scratch, ub
+from tile_eg.frontend.expert.unaligned import aligned, room
+from tile_eg.frontend.expert.vectors import elementwise, first, scratch, ub
 from tile_eg.frontend.python.values import as_region
 from tile_eg.frontend.python.words import known
 from tile_eg.frontend.ssa.whole_reductions import JOINED, neutral, power_of_two
 from tile_eg.ir import index as ix
 from tile_eg.ir import program as pr
+from tile_eg.ir.machine import BLOCK_BYTES, REPEAT_BYTES
 from tile_eg.ir.program import Tile
 from tile_eg.ops import elementwise as ops
 from tile_eg.ops.elementwise import ALL, SIGNED_TOO
-from tile_eg.ops.types import F16, F32
+from tile_eg.ops.types import BF16, F16, F32
 
 
 def _reduce(op: str, r: ExpertReader, span: Span, buffer: Any, out: Any = None, dim: Any = -1, clear: Any = True,
@@ -32,7 +34,9 @@ def _reduce(op: str, r: ExpertReader, span: Span, buffer: Any, out: Any = None, 
     if not -rank <= axis < rank:
         raise TileError(f"dim {axis} does not exist in a tile of shape {shape}", span, help="-1 is the last one")
     axis %= rank
-    planes = prod(shape[:-2])
+    if r.ends is not None and real_shape is None:
+        x = r.ends.of(r, x, axis == rank - 1, span)
+    x, planes = replace(aligned(r, span, x), valid_rows=x.valid_rows, valid_cols=x.valid_cols), prod(shape[:-2])
     if real_shape is not None:
         x, planes = _part(x, [known(n, "real_shape", span) for n in real_shape], span), 1
     if axis < rank - 2:
@@ -42,7 +46,17 @@ def _reduce(op: str, r: ExpertReader, span: Span, buffer: Any, out: Any = None, 
     count = x.rows if across else planes * x.cols
     if to.count < count:
         raise TileError(f"{to.count} elements cannot hold {count} results", span)
-    into = to.tile() if clear else scratch(r, x.dtype, 1, -(-count * x.dtype.bytes // BLOCK) * BLOCK // x.dtype.bytes)
+    if x.dtype is BF16:
+        return _in_f32(op, r, span, x, to, count, bool(clear), (across, planes))
+    return _joined(op, r, span, x, to, count, bool(clear), (across, planes))
+
+
+def _joined(
+    op: str, r: ExpertReader, span: Span, x: Place, to: Place, count: int, clear: bool, way: tuple[bool, int]
+) -> None:
+    """The results, joined with what stands there already where that is not cleared."""
+    across, planes = way
+    into = to.tile() if clear else scratch(r, x.dtype, 1, -(-count * x.dtype.bytes // BLOCK_BYTES) * BLOCK_BYTES // x.dtype.bytes)
     if across:
         reduced(op, r, span, x, into, True)
     else:
@@ -52,13 +66,29 @@ def _reduce(op: str, r: ExpertReader, span: Span, buffer: Any, out: Any = None, 
         r.instr(f"v{JOINED[op]}", to.operand, to.operand, into, cols=ix.const(count), span=span)
 
 
+def _in_f32(
+    op: str, r: ExpertReader, span: Span, x: Place, to: Place, count: int, clear: bool, way: tuple[bool, int]
+) -> None:
+    """Of bf16, which no instruction reduces: in f32, and rounded once."""
+    wide, found = room(r, replace(x, dtype=F32)), room(r, replace(to, dtype=F32, rows=1, cols=count), 1)
+    there = replace(wide, valid_rows=x.valid_rows, valid_cols=x.valid_cols)
+    first = replace(to, rows=1, cols=count)
+    elementwise(r, span, "vcast", wide, x)
+    if not clear:
+        elementwise(r, span, "vcast", found, first)
+    on(r, pr.AIV, pr.PipeBarrier("V", span))
+    _joined(op, r, span, there, found, count, clear, way)
+    on(r, pr.AIV, pr.PipeBarrier("V", span))
+    elementwise(r, span, "vcast", first, found)
+
+
 def _part(x: Place, sizes: list[int], span: Span) -> Place:
     """The first rows and columns of a window."""
     rows, cols = [1, *sizes][-2:] if sizes else (0, 0)
     if not 0 < rows <= x.rows or not 0 < cols <= x.cols:
         help = "real_shape=[rows, columns] are the first ones of the buffer"
         raise TileError(f"real_shape {sizes} is no part of {x.rows} x {x.cols} elements", span, help=help)
-    return replace(x, rows=rows, cols=cols)
+    return replace(x, rows=rows, cols=cols, valid_rows=ix.const(rows), valid_cols=ix.const(cols))
 
 
 def _planes(op: str, r: ExpertReader, span: Span, x: Place, to: Tile, planes: int) -> None:
@@ -66,15 +96,17 @@ def _planes(op: str, r: ExpertReader, span: Span, x: Place, to: Tile, planes: in
     rows = x.rows // planes
     for n in range(planes):
         tile = replace(x.tile(), row=x.tile().row + n * rows)
-        reduced(op, r, span, replace(x, operand=tile, rows=rows), replace(to, col=to.col + n * x.cols), False)
+        there = x.valid_rows if planes == 1 else ix.const(rows)
+        plane = replace(x, operand=tile, rows=rows, valid_rows=there)
+        reduced(op, r, span, plane, replace(to, col=to.col + n * x.cols), False)
 
 
 def reduced(op: str, r: ExpertReader, span: Span, x: Place, to: Tile, across: bool) -> None:
     """One number for each row (`across`) or column of a window."""
     if x.dtype not in (F16, F32):
         return _whole_numbers(op, r, span, x, to, across)
-    fields: dict[str, Any] = {"rows": ix.const(x.rows), "cols": ix.const(x.cols), "form": "rows", "span": span}
-    lanes = REGISTER // x.dtype.bytes
+    fields: dict[str, Any] = {"rows": x.valid_rows, "cols": x.valid_cols, "form": "rows", "span": span}
+    lanes = REPEAT_BYTES // x.dtype.bytes
     if across and x.cols > lanes:
         fields["scratch"] = scratch(r, x.dtype, x.rows, lanes)
     r.instr(f"v{'row' if across else 'col'}{op}", to, x.operand, **fields)
@@ -89,6 +121,9 @@ def _whole_numbers(op: str, r: ExpertReader, span: Span, x: Place, to: Tile, acr
 
 def _rows(op: str, r: ExpertReader, span: Span, x: Place, to: Tile) -> None:
     """The first row, then each further one joined with it."""
+    if x.valid_rows.value != x.rows:
+        raise TileError("rows of whole numbers that a tensor's end cuts off are not reduced in the order of the statements", span,
+                        help="say what stands there: T.copy(A[i, j], a, pad_value=0)")  # fmt: skip
     cols = ix.const(x.cols)
     r.instr("vcopy", to, x.operand, cols=cols, span=span)
     for n in range(1, x.rows):
@@ -98,11 +133,11 @@ def _rows(op: str, r: ExpertReader, span: Span, x: Place, to: Tile) -> None:
 
 def _halves(op: str, r: ExpertReader, span: Span, x: Place, to: Tile) -> None:
     """Every second element joined with its neighbour, until one of each row is left."""
-    width = max(power_of_two(x.cols), BLOCK // x.dtype.bytes)
+    width = max(power_of_two(x.cols), BLOCK_BYTES // x.dtype.bytes)
     room = scratch(r, x.dtype, 2 * x.rows, width)
     even, odd = replace(room, row=ix.const(x.rows)), replace(room, row=ix.const(x.rows), col=ix.const(_half(x, width)))
     r.instr("vdup", room, cols=ix.const(x.rows * width), scalar=neutral(op, x.dtype), span=span)
-    r.instr("vcopy", room, x.operand, rows=ix.const(x.rows), cols=ix.const(x.cols), form="rows", span=span)
+    r.instr("vcopy", room, x.operand, rows=ix.const(x.rows), cols=x.valid_cols, form="rows", span=span)
     while width > 1:
         count = x.rows * width
         for n, part in enumerate((even, odd)):
@@ -114,7 +149,7 @@ def _halves(op: str, r: ExpertReader, span: Span, x: Place, to: Tile) -> None:
 
 def _half(x: Place, width: int) -> int:
     """Elements of half a tile, in whole blocks."""
-    grain = BLOCK // x.dtype.bytes
+    grain = BLOCK_BYTES // x.dtype.bytes
     return -(-x.rows * width // 2 // grain) * grain
 
 
@@ -132,7 +167,7 @@ def _sums(r: ExpertReader, span: Span, dst: Any, src: Any, numbers: Any) -> None
         help = "T.reduce_sum(src, dst, dim=-1, real_shape=[rows, columns]) of a buffer of rows"
         what = f"sums of {rows} rows of {cols} elements, {apart} apart, are not those of {x.rows} x {x.cols}"
         raise TileError(what, span, help=help)
-    reduced("sum", r, span, replace(x, rows=rows, cols=cols), to.tile(), True)
+    reduced("sum", r, span, _part(x, [rows, cols], span), to.tile(), True)
 
 
 WORDS: dict[str, Callable[..., Any]] = {

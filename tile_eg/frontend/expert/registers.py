@@ -6,18 +6,16 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tile_eg.errors import Span
-from tile_eg.frontend.expert.accesses import BLOCK, Access, Axes, Unfit, place
+from tile_eg.frontend.expert.accesses import Access, Axes, Unfit, place
 from tile_eg.frontend.expert.operands import COL, FULL, ROW, SPREAD, Step, Vector
 from tile_eg.frontend.expert.places import Place
 from tile_eg.frontend.expert.reader import ExpertReader, On
 from tile_eg.ir import index as ix
 from tile_eg.ir import program as pr
 from tile_eg.ir.index import ONE, ZERO, Expr
+from tile_eg.ir.machine import BLOCK_BYTES, REPEAT_BYTES
 from tile_eg.ir.program import AIV, Tile
 from tile_eg.ops.types import DType, Level
-
-ROUND = 256
-"""Bytes that one comparison goes over."""
 
 
 class Registers:
@@ -34,7 +32,7 @@ class Registers:
 
     def pitch(self, kind: str, dtype: DType) -> int:
         """Elements from row to row of a result: each row begins at a multiple of 32 bytes, unless all is one run."""
-        grain = BLOCK // dtype.bytes
+        grain = BLOCK_BYTES // dtype.bytes
         if kind == SPREAD:
             return grain
         if kind in (ROW, COL) or self.axes.rows == 1 or self.flat:
@@ -46,7 +44,7 @@ class Registers:
 
     def bytes(self, kind: str, dtype: DType) -> int:
         """Whole rounds, as what reads groups of elements goes beyond the last one."""
-        return -(-self.rows(kind) * self.pitch(kind, dtype) * dtype.bytes // ROUND) * ROUND
+        return -(-self.rows(kind) * self.pitch(kind, dtype) * dtype.bytes // REPEAT_BYTES) * REPEAT_BYTES
 
     def take(self, size: int) -> int:
         for k, (at, room) in enumerate(self.free):
@@ -104,7 +102,7 @@ class Registers:
             return None
         dtype = s.srcs[0].dtype
         count = self.rows(s.out.kind) * self.pitch(s.out.kind, dtype)
-        size = -(-max(2 * BLOCK, count // 8) // ROUND) * ROUND
+        size = -(-max(2 * BLOCK_BYTES, count // 8) // REPEAT_BYTES) * REPEAT_BYTES
         at = self.take(size)
         return (at, size), Tile(temporary(self.r, at, dtype, 1, size // dtype.bytes))
 
@@ -147,14 +145,14 @@ class Registers:
         for a in operands if self.axes.rows > 1 else ():
             if a.down != a.pitch:
                 raise Unfit(f"rows of {a.name} lie {a.down} elements apart here")
-            if a.pitch * a.dtype.bytes % BLOCK:
+            if a.pitch * a.dtype.bytes % BLOCK_BYTES:
                 raise Unfit(f"rows of {a.name} do not begin at multiples of 32 bytes")
         return "rows", ix.const(self.axes.rows), ix.const(self.axes.cols)
 
     def compared(self, s: Step, form: str, rows: Expr, cols: Expr) -> tuple[str, Expr, Expr]:
         """A comparison in one run goes over whole rounds."""
         count = (cols.value or 0) * s.srcs[0].dtype.bytes
-        if form == "rows" or count % ROUND == 0:
+        if form == "rows" or count % REPEAT_BYTES == 0:
             return form, rows, cols
         if s.out.kind == FULL and self.axes.rows > 1:
             return self.by_rows([self.of(v) for v in (s.out, *s.srcs)])

@@ -7,9 +7,10 @@ from typing import Any
 
 from tile_eg.errors import Span, TileError
 from tile_eg.frontend.expert.reader import ExpertReader
-from tile_eg.frontend.expert.vectors import REGISTER, ub
+from tile_eg.frontend.expert.vectors import ub
 from tile_eg.frontend.python.words import known
 from tile_eg.ir import index as ix
+from tile_eg.ir.machine import REPEAT_BYTES
 from tile_eg.ops.repeats import ORDERS, REPEATED, Repeated
 
 
@@ -26,8 +27,9 @@ def _repeated(entry: Repeated, r: ExpertReader, span: Span, dst: Any, src: Any, 
     if sources[0].dtype not in entry.types or to.dtype != sources[0].dtype:
         takes = ", ".join(map(str, entry.types))
         raise TileError(f"T.tile.{entry.word} takes {takes} in both buffers, not {sources[0].dtype} and {to.dtype}", span)
-    numbers = _numbers(entry, arguments, REGISTER // to.dtype.bytes, span)
-    worked = ix.const(dict(zip((n for n, _ in entry.limits), numbers, strict=True))[_times(entry)] * REGISTER // to.dtype.bytes)
+    numbers = _numbers(entry, arguments, REPEAT_BYTES // to.dtype.bytes, span)
+    times = dict(zip((n for n, _ in entry.limits), numbers, strict=True))[_times(entry)]
+    worked = ix.const(times * REPEAT_BYTES // to.dtype.bytes)
     r.instr(entry.instruction, to.operand, *(s.operand for s in sources), cols=worked, steps=numbers, mode=order, span=span)
 
 

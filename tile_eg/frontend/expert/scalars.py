@@ -7,13 +7,15 @@ from typing import Any
 from tile_eg.errors import Span, TileError
 from tile_eg.frontend.conditions import Compared, Logic
 from tile_eg.frontend.expert.reader import ExpertReader, on
+from tile_eg.frontend.expert.unaligned import own_room
 from tile_eg.frontend.python.values import Window, as_tile, describe
 from tile_eg.ir.index import ZERO, Expr
 from tile_eg.ir.index_elements import all_elements_in
 from tile_eg.ir.kernel import Binary, Cast, Choose, Index, Number, Region, Select, TileExpr, Unary
+from tile_eg.ir.machine import BLOCK_BYTES
 from tile_eg.ir.program import AIV, Formula, Gm, PipeBarrier, Tile
 from tile_eg.ops.elementwise import SCALAR_UNARY
-from tile_eg.ops.types import Level
+from tile_eg.ops.types import BF16, Level
 
 
 def is_scalar(value: Any) -> bool:
@@ -151,8 +153,17 @@ def store(r: ExpertReader, target: Region, value: TileExpr, span: Span | None) -
             "a whole buffer is computed by a vector word in a kernel that is kept", span,
             help="T.tile.add(c, a, b) for c[:, :] = a + b; T.copy for c[:, :] = a",
         )  # fmt: skip
-    if target.name in r.tensors:
-        raise TileError(f"{target.name} is a tensor: single elements of it cannot be written", span, help="T.copy from a buffer")
-    place = r.place(target, span, Level.UB)
+    place = r.place(target, span, Level.UB, Level.GM)
     made = _formula(r, value, span)
-    r.instr("store_element", place.operand, value=_as(made, place.dtype.whole), span=span)
+    if made.op == "element" and r.place(value, span).dtype == place.dtype:  # copied as it is
+        field = made
+    elif place.dtype is BF16:
+        raise TileError("the scalar unit does not compute with bf16", span, help="cast the buffer to float32 first: T.copy")
+    else:
+        field = _as(made, place.dtype.whole)
+    if place.level is Level.UB:
+        r.instr("store_element", place.operand, value=field, span=span)
+        return
+    row = own_room(r, place.dtype, 1, BLOCK_BYTES // place.dtype.bytes)
+    r.instr("store_element", row, value=field, span=span)
+    r.instr("ub_to_gm", place.operand, row, span=span)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -11,17 +12,20 @@ from tile_eg.frontend.checks.types import check_number
 from tile_eg.frontend.expert.places import Place
 from tile_eg.frontend.expert.reader import ExpertReader, on
 from tile_eg.frontend.expert.scalars import drained, formula, is_scalar, negative, reciprocal
+from tile_eg.frontend.expert.unaligned import aligned, back, is_unaligned, room
 from tile_eg.frontend.python.values import Buffer, Window, as_region, describe, is_tile
 from tile_eg.frontend.python.words import MODES, ODD, known
 from tile_eg.ir import index as ix
 from tile_eg.ir import program as pr
 from tile_eg.ir.index import ONE
+from tile_eg.ir.machine import BLOCK_BYTES
 from tile_eg.ir.program import Formula, Tile
 from tile_eg.ops.casts import is_direct
 from tile_eg.ops.elementwise import ALL
 from tile_eg.ops.types import F16, F32, I32, DType, Level
 
-REGISTER, BLOCK = 256, 32
+READ_TOO = ("vaxpy", "vmuladd")
+"""Instructions that add to what their result was."""
 
 
 def ub(r: ExpertReader, value: Any, span: Span) -> Place:
@@ -38,14 +42,28 @@ def ub(r: ExpertReader, value: Any, span: Span) -> Place:
 def elementwise(r: ExpertReader, span: Span, op: str, dst: Place, *srcs: Place, **fields: Any) -> None:
     """One instruction over all elements: in one run where each operand is one, else row by row."""
     places = (dst, *srcs)
-    if all(p.whole for p in places) and len({p.count for p in places}) == 1:
+    runs = all(p.whole for p in places) and len({p.count for p in places}) == 1
+    if runs and not any(is_unaligned(r, replace(p, rows=1)) for p in places):
         r.instr(op, dst.operand, *(p.operand for p in srcs), cols=ix.const(dst.count), span=span, **fields)
-        return
+        return None
     if len({(p.rows, p.cols) for p in places}) > 1:
         shapes = ", ".join(f"{p.rows} x {p.cols}" for p in places)
         raise TileError(f"the operands differ in size: {shapes}", span, help="T.tile.broadcast spreads a row or a column")
+    if any(is_unaligned(r, p) for p in places):
+        return _copied_apart(r, span, op, dst, *srcs, **fields)
     rows, cols = ix.const(dst.rows), ix.const(dst.cols)
     r.instr(op, dst.operand, *(p.operand for p in srcs), rows=rows, cols=cols, form="rows", span=span, **fields)
+    return None
+
+
+def _copied_apart(r: ExpertReader, span: Span, op: str, dst: Place, *srcs: Place, **fields: Any) -> None:
+    """The instruction on copies of the windows whose rows do not begin at multiples of 32 bytes."""
+    made = [aligned(r, span, p, n) for n, p in enumerate((dst, *srcs))] if op in READ_TOO else [
+        room(r, dst) if is_unaligned(r, dst) else dst, *(aligned(r, span, p, n) for n, p in enumerate(srcs, 1))]  # fmt: skip
+    rows, cols = ix.const(dst.rows), ix.const(dst.cols)
+    r.instr(op, made[0].operand, *(p.operand for p in made[1:]), rows=rows, cols=cols, form="rows", span=span, **fields)
+    if made[0] is not dst:
+        back(r, span, dst, made[0])
 
 
 def filled(r: ExpertReader, span: Span, dst: Place, value: Any) -> None:
@@ -145,8 +163,6 @@ def _deq_scale(r: ExpertReader, span: Span, scale: Any) -> None:
 
 def first(p: Place, count: Any, span: Span) -> Place:
     """The first `count` elements of a window."""
-    from dataclasses import replace
-
     if count is None or known(count, "a count", span) == p.count:
         return p
     if not p.whole or known(count, "a count", span) > p.count:
@@ -208,7 +224,7 @@ def _spread(r: ExpertReader, span: Span, to: Place, x: Place, down: bool) -> Non
     filled(r, span, to, 0.0)
     second = x.operand
     if not down:
-        second = scratch(r, x.dtype, -(-to.rows // 8) * 8, BLOCK // x.dtype.bytes)
+        second = scratch(r, x.dtype, -(-to.rows // 8) * 8, BLOCK_BYTES // x.dtype.bytes)
         r.instr("vbrcb", second, x.operand, rows=ix.const(to.rows), span=span)
     on(r, pr.AIV, pr.PipeBarrier("V", span))
     rows, cols = ix.const(to.rows), ix.const(to.cols)

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from tile_eg.errors import Span, TileError
+from tile_eg.errors import Note, Span, TileError
 from tile_eg.frontend.checks.types import check_number
 from tile_eg.frontend.expert.places import Place
 from tile_eg.frontend.expert.reader import ExpertReader, on
 from tile_eg.frontend.expert.scalars import drained, formula, is_scalar
-from tile_eg.frontend.expert.vectors import REGISTER, elementwise, scratch, ub
+from tile_eg.frontend.expert.unaligned import loop, own_room
+from tile_eg.frontend.expert.vectors import elementwise, scratch, ub
 from tile_eg.frontend.python.mask_words import SELECT_MODES, comparison
 from tile_eg.frontend.python.values import Buffer, Window, describe, is_index
 from tile_eg.frontend.python.whole_words import pattern_of
@@ -19,11 +21,14 @@ from tile_eg.frontend.python.words import known
 from tile_eg.frontend.ssa.positions import EXACT
 from tile_eg.ir import index as ix
 from tile_eg.ir import program as pr
+from tile_eg.ir.index import Expr
+from tile_eg.ir.machine import REPEAT_BYTES
 from tile_eg.language.elementwise_words import BINARY
-from tile_eg.ops.types import F16, F32, I32, U32, DType
+from tile_eg.ops.types import BF16, F16, F32, I8, I16, I32, U8, U32, DType
 from tile_eg.ops.whole_tiles import SORTED, WHOLE_TILES, padded
 
 BITWISE = ("bitwise_and", "bitwise_or")
+COMPARED = (F16, F32, BF16, I8, U8, I16, I32)
 SHIFTS = ("bitwise_lshift", "bitwise_rshift")
 
 
@@ -89,6 +94,8 @@ def _sorted(r: ExpertReader, span: Span, dst: Any, src: Any, count: int, keep: i
     if isinstance(found, str) or to.dtype != x.dtype:
         raise TileError(found if isinstance(found, str) else f"{x.dtype} is sorted into {x.dtype}, not {to.dtype}", span)
     _holds(to, found[0], span)
+    if r.ends is not None:
+        r.ends.check_sorted(r, x, count, span)
     half = x.dtype is F16
     into, values = to.operand, x.operand
     if half:
@@ -121,12 +128,9 @@ def _sort32(r: ExpertReader, span: Span, dst: Any, scores: Any, indices: Any) ->
     r.instr("vsort32", to.operand, x.operand, at.operand, cols=ix.const(x.count), span=span)
 
 
-def _transpose(r: ExpertReader, span: Span, dst: Any, src: Any) -> None:
-    to, x = _run(ub(r, dst, span), "the result", span), _run(ub(r, src, span), "what is transposed", span)
-    if (to.rows, to.cols, x.rows, x.cols, x.dtype.bytes, to.dtype) != (16, 16, 16, 16, 2, x.dtype):
-        help = "leave flags, barriers and scopes away: then a tile of any size is transposed"
-        raise TileError("16 x 16 elements of 16 bits are transposed in a kernel that is kept", span, help=help)
-    r.instr("vtranspose", to.operand, x.operand, cols=ix.const(256), span=span)
+def sixteen(p: Place) -> bool:
+    """Whether a window is what one instruction transposes."""
+    return (p.rows, p.cols, p.dtype.bytes, p.whole) == (16, 16, 2, True)
 
 
 def _merge(r: ExpertReader, span: Span, dst: Any, *lists: Any) -> None:
@@ -141,22 +145,75 @@ def _merge(r: ExpertReader, span: Span, dst: Any, *lists: Any) -> None:
 
 
 def _compare(r: ExpertReader, span: Span, dst: Any, a: Any, b: Any, mode: Any) -> None:
-    to, x = _run(ub(r, dst, span), "the mask", span), _typed(ub(r, a, span), (F16, F32), "what is compared", span)
-    if x.count * x.dtype.bytes % REGISTER:
-        what = f"{x.count} elements of {x.dtype} do not fill whole rounds of {REGISTER} bytes"
-        raise TileError(what, span, help="a comparison works on whole rounds: use a longer buffer")
-    if to.dtype.bytes != 1 or to.count * 8 < x.count:
-        raise TileError(f"{x.count} bits take a mask of {x.count // 8} bytes (uint8)", span)
-    op = f"vcompare_{comparison(mode, span)}"
-    if is_scalar(b):
-        drained(r, b, span)
-        plain = isinstance(b, bool | int | float)
-        field: dict[str, Any] = {"scalar": float(b)} if plain else {"value": formula(r, b, span)}
-        r.instr(op, to.operand, x.operand, cols=ix.const(x.count), span=span, **field)
-    else:
-        y = _run(ub(r, b, span), "what is compared", span)
+    to, x = _run(ub(r, dst, span), "the mask", span), _typed(ub(r, a, span), COMPARED, "what is compared", span)
+    bits = -(-x.count // 8)
+    if to.dtype.bytes != 1 or to.count < bits:
+        raise TileError(f"{x.count} bits take a mask of {bits} bytes (uint8)", span)
+    y = None if is_scalar(b) else _run(ub(r, b, span), "what is compared", span)
+    if y is not None:
         _holds(y, x.count, span)
-        r.instr(op, to.operand, x.operand, y.operand, cols=ix.const(x.count), span=span)
+    if x.dtype is I32:
+        return _compared_one_by_one(r, span, to, x, b if y is None else y, comparison(mode, span))
+    places = [_in_rounds(r, span, p, n) for n, p in enumerate([x] if y is None else [x, y])]
+    op, count = f"vcompare_{comparison(mode, span)}", places[0].count
+    room = to.operand if to.count * 8 >= count else own_room(r, U8, 1, count // 8)
+    field: dict[str, Any] = {}
+    if y is None:
+        drained(r, b, span)
+        field = {"scalar": float(b)} if isinstance(b, bool | int | float) else {"value": formula(r, b, span)}
+    r.instr(op, room, *(p.operand for p in places), cols=ix.const(count), span=span, **field)
+    if room is not to.operand:
+        on(r, pr.AIV, pr.PipeBarrier("V", span))
+        r.instr("vcopy", to.operand, room, cols=ix.const(bits), span=span)
+    return None
+
+
+def _in_rounds(r: ExpertReader, span: Span, x: Place, number: int) -> Place:
+    """What is compared as floats that fill whole rounds of the vector unit: as it is, or in room of its own."""
+    kind = x.dtype if x.dtype in (F16, F32) else F16 if x.dtype.bytes == 1 else F32
+    lanes = REPEAT_BYTES // kind.bytes
+    count = -(-x.count // lanes) * lanes
+    if (kind, count) == (x.dtype, x.count):
+        return x
+    made = own_room(r, kind, 1, count, number)
+    if count != x.count:
+        r.instr("vdup", made, cols=ix.const(count), scalar=0.0, span=span)
+    op = "vcopy" if kind == x.dtype else "vcast"
+    on(r, pr.AIV, pr.PipeBarrier("V", span))
+    r.instr(op, made, x.operand, cols=ix.const(x.count), span=span)
+    on(r, pr.AIV, pr.PipeBarrier("V", span))
+    return replace(x, operand=made, rows=1, cols=count, dtype=kind)
+
+
+def _compared_one_by_one(r: ExpertReader, span: Span, to: Place, x: Place, y: Any, op: str) -> None:
+    """Of int32, which no instruction compares: the scalar unit makes a byte of eight bits at a time."""
+    other: Any = y
+    if not isinstance(y, Place):
+        other = formula(r, int(y) if isinstance(y, float) and y.is_integer() else y, span)
+        if not other.whole:
+            raise TileError("int32 is compared with whole numbers", span, help="cast the buffer to float32 first: T.tile.cast")
+
+    def element(p: Any, at: Expr) -> pr.Formula:
+        if not isinstance(p, Place):
+            return p
+        tile = p.tile()
+        return pr.Formula("element", (replace(tile, col=tile.col + at),), True)
+
+    def byte(first: Expr, bits: int) -> None:
+        found = pr.Formula("number", (0.0,), True)
+        for n in range(bits):
+            holds = pr.Formula(op, (element(x, first + n), element(other, first + n)), True)
+            bit = pr.Formula("select", (holds, *(pr.Formula("number", (v,), True) for v in (float(1 << n), 0.0))), True)
+            found = pr.Formula("add", (found, bit), True)
+        tile = to.tile()
+        r.instr("store_element", replace(tile, col=tile.col + first // 8), value=found, span=span)
+
+    if x.count >= 8:
+        loop(r, span, "byte", x.count // 8, x.count // 8, lambda n: byte(n * 8, 8))
+    if x.count % 8:
+        byte(ix.const(x.count // 8 * 8), x.count % 8)
+    note = "int32 is compared element by element by the scalar unit: no instruction does it; cast to float32 where 24 bits do"
+    r.notes.append(Note(note, span))
 
 
 def _select(r: ExpertReader, span: Span, dst: Any, mask: Any, x: Any, y: Any, mode: Any) -> None:
@@ -165,8 +222,8 @@ def _select(r: ExpertReader, span: Span, dst: Any, mask: Any, x: Any, y: Any, mo
         raise TileError(f"a selection has no mode {what}", span, help="it is one of " + ", ".join(SELECT_MODES))
     to, bits, kept = (_run(ub(r, v, span), "an operand of a selection", span) for v in (dst, mask, x))
     count = to.count
-    if mode == SELECT_MODES[0] and count * to.dtype.bytes > REGISTER:
-        raise TileError(f"{mode} takes the bits of one round of {REGISTER} bytes", span, help=f"use {SELECT_MODES[2]}")
+    if mode == SELECT_MODES[0] and count * to.dtype.bytes > REPEAT_BYTES:
+        raise TileError(f"{mode} takes the bits of one round of {REPEAT_BYTES} bytes", span, help=f"use {SELECT_MODES[2]}")
     if bits.dtype.bytes != 1 or bits.count * 8 < count or kept.count < count:
         raise TileError(f"{count} elements take {count // 8} bytes of bits, and as many elements to choose from", span)
     if is_scalar(y):
@@ -222,7 +279,7 @@ def _up_to_exact(r: ExpertReader, begin: ix.Expr, last: int) -> bool:
 
 WORDS: dict[str, Callable[..., Any]] = {
     "tile.gather": _gather, "tile.gather_mask": _gather_mask, "tile.sort": _sort, "tile.topk": _topk, "tile.merge_sort": _merge,
-    "tile.sort32": _sort32, "tile.transpose": _transpose,
+    "tile.sort32": _sort32,
     "tile.compare": _compare, "tile.select": _select, "reinterpretcast": _bits_of, "tile.createvecindex": _positions,
     "tile.arith_progression": _positions,
     **{f"tile.{word}": partial(_bitwise, BINARY[word]) for word in BITWISE},

@@ -16,9 +16,11 @@ from tile_eg.frontend.expert import (
     products,
     reductions,
     repeats,
+    running_words,
     vectors,
     whole_words,
 )
+from tile_eg.frontend.expert.leaving import left
 from tile_eg.frontend.expert.nodes import Branch, NewVariable, Part, Persistent, Scope
 from tile_eg.frontend.expert.reader import SHARED, ExpertReader
 from tile_eg.frontend.expert.variables import number, picked
@@ -200,6 +202,10 @@ def _chosen(r: ExpertReader, span: Span, test: Any, x: Any, y: Any) -> Any:
     return number(r, HANDLERS["if_then_else"](r, span, test, x, y), span)
 
 
+def _loop_break(r: ExpertReader, span: Span) -> None:
+    left(r, span, False)
+
+
 def _if(r: ExpertReader, span: Span, condition: Any) -> Branch:
     return Branch(condition)
 
@@ -225,9 +231,10 @@ EXPERT: dict[str, Callable[..., Any]] = {
     "alloc_L1": _alloc("L1"), "alloc_ub": _alloc("UB"), "alloc_L0A": _alloc("L0A"), "alloc_L0B": _alloc("L0B"),
     "alloc_L0C": _alloc("L0C"), "alloc_shared": _alloc(SHARED), "alloc_fragment": _alloc("fragment"),
     "annotate_address": _address, "annotate_layout": _layout, "Persistent": _persistent, "use_swizzle": _swizzle,
+    "loop_break": _loop_break,
     "If": _if, "Then": _part("Then"), "Else": _part("Else"), "alloc_var": _alloc_var, "max": _limit("max"), "min": _limit("min"),
     **dict.fromkeys(("if_then_else", "where", "Select"), _chosen),
     **moves.WORDS, **products.WORDS, **vectors.WORDS, **composed_words.WORDS,  # type: ignore[dict-item]
-    **whole_words.WORDS, **by_elements.WORDS, **repeats.WORDS, **reductions.WORDS,
+    **whole_words.WORDS, **by_elements.WORDS, **repeats.WORDS, **reductions.WORDS, **running_words.WORDS,
     **printing.WORDS,
 }  # fmt: skip

@@ -3,7 +3,7 @@
 A function that returns expressions of whole tensors is run, on values that note what is done with them (`tensors.py`).
 """
 
-from tile_eg.frontend.python.function import Argument, arguments_of, kernel_of
+from tile_eg.frontend.python.function import Argument, arguments_of, kernel_of, read
 from tile_eg.frontend.python.tensors import output_names, returns_tensors, takes_tensors
 
-__all__ = ["Argument", "arguments_of", "kernel_of", "output_names", "returns_tensors", "takes_tensors"]
+__all__ = ["Argument", "arguments_of", "kernel_of", "output_names", "read", "returns_tensors", "takes_tensors"]

@@ -121,7 +121,8 @@ class Builder(ABC):
         """`break`, or `continue`."""
         if not self.may_leave:
             help = "its condition has to follow from numbers known when the kernel is compiled, or from a short loop's variable"
-            raise TileError("where this loop ends is known only at run time: not supported yet", span, help=help)
+            what = "the search has no form for a loop whose end is known only at run time"
+            raise NotSearched(what, span, help=help)
         raise Leave(again)
 
     def number(self, value: Any, span: Span) -> Any:
@@ -160,7 +161,7 @@ class Builder(ABC):
         for read in nodes(value) if self.bits else ():
             if isinstance(read, Region) and read.name in self.bits:
                 raise self._of_bits(read.name, read.span or span)
-        self.statements.append(Assign(target, spread(value, len(target.shape), self.columns), span, atomic))
+        self.statements.append(Assign(target, spread(value, target.shape, self.columns), span, atomic))
         self.written(target.name)
 
     def _packed(self, r: Region, span: Span | None) -> TileExpr:

@@ -19,39 +19,43 @@ from tile_eg.frontend.python.temporaries import temporaries, uses_of
 from tile_eg.frontend.python.values import nodes
 from tile_eg.frontend.ranges import at_most
 from tile_eg.ir.index import ZERO, Interval, var, variables
-from tile_eg.ir.kernel import Alloc, Assign, For, If, Kernel, Parallel, Region, Stmt, Tensor, Whole
+from tile_eg.ir.kernel import Alloc, Assign, For, If, Kernel, Parallel, Region, Stmt, Tensor, Whole, exchanged
 
 Ranges = dict[str, Interval]
 Seen = tuple[Region, tuple[str, ...], Ranges]
 
 
-def carried(kernel: Kernel) -> Kernel:
-    """The kernel in which what it reads of a tensor that it also writes is read from a buffer.
+def carried(kernel: Kernel) -> Kernel | TileError:
+    """The kernel in which what it reads of a tensor that it also writes is read from a buffer; or why there is none: a window
+    that is read is not the one that is written (`NotSearched`), or may not have been written (`ReadFirst`).
 
-    TileError where a window that is read is not the one that is written, or may not have been written.
+    TileError where such a window passes the end of its tensor.
     """
     for t in kernel.tensors:
         if t.output and _is_read(kernel.body, t.name):
-            _check_whole(kernel.body, t.name)
-            if not _given(kernel, t):
-                _check_written_first(kernel, t)
-            kernel = _without_loads(kernel, t)
+            found = _of_any_length(kernel.body, t.name) or _read_unwritten(kernel, t) or _without_loads(kernel, t)
+            if not isinstance(found, Kernel):
+                return found
+            kernel = found
     return kernel
 
 
-def _check_whole(body: Sequence[Stmt], name: str) -> None:
-    """NotSearched where how much of a window is meant is known at run time only."""
+def _of_any_length(body: Sequence[Stmt], name: str) -> NotSearched | None:
+    """A window of which the kernel knows only at run time how much is meant."""
     for r in _regions(tuple(body)):
         if r.name == name and r.counts:
             message = f"the search has no form for a part of `{name}`, which is written and read, whose length varies"
-            raise NotSearched(message, r.span)
+            return NotSearched(message, r.span)
+    return None
 
 
-def _check_written_first(kernel: Kernel, t: Tensor) -> None:
+def _read_unwritten(kernel: Kernel, t: Tensor) -> TileError | None:
+    """What is read of a tensor before it is written, and was not given either."""
+    if _given(kernel, t):
+        return None
     definite = Definite({t.name: t})
     definite.run(kernel.body, frozenset(), {name: (0, n - 1) for name, n in kernel.grid})
-    if definite.told:
-        raise together(definite.told.values())
+    return together(definite.told.values()) if definite.told else None
 
 
 def _is_read(body: Sequence[Stmt], name: str) -> bool:
@@ -63,8 +67,10 @@ def _regions(tree: object) -> Iterator[Region]:
     return (n for n in nodes(tree) if isinstance(n, Region))
 
 
-def _without_loads(kernel: Kernel, t: Tensor) -> Kernel:
+def _without_loads(kernel: Kernel, t: Tensor) -> Kernel | NotSearched:
     body, window = _in_one_window(kernel, t)
+    if isinstance(window, NotSearched):
+        return window
     kernel = replace(kernel, notes=(*kernel.notes, *_no_longer_given(kernel.body, body)))
     taken = {*(x.name for x in kernel.tensors), *(s.name for s in nodes(body) if isinstance(s, Alloc))}
     name = next(n for n in (t.name + "_tile", *(f"{t.name}_tile{k}" for k in range(len(taken) + 1))) if n not in taken)
@@ -104,15 +110,15 @@ def _read_first(body: Sequence[Stmt], name: str) -> bool:
     return False
 
 
-def _in_one_window(kernel: Kernel, t: Tensor) -> tuple[tuple[Stmt, ...], Region]:
-    """The body in which the tensor is seen through one window, and that window: loops that hand on part by part stay loops
-    where they can."""
+def _in_one_window(kernel: Kernel, t: Tensor) -> tuple[tuple[Stmt, ...], Region | NotSearched]:
+    """The body in which the tensor is seen through one window, and that window, or why there is none: loops that hand on part by
+    part stay loops where they can."""
     body = fused(rows_of_tensor(kernel.body, t.name), t.name)
-    try:
-        return body, _window(kernel, body, t)
-    except NotSearched:
+    window = _window(kernel, body, t)
+    if isinstance(window, NotSearched):
         body = fused(rows_of_tensor(_merged_loops(kernel, t.name), t.name), t.name)
-        return body, _window(kernel, body, t)
+        window = _window(kernel, body, t)
+    return body, window
 
 
 def _through(body: Sequence[Stmt], name: str, tile: Region) -> Iterator[Stmt]:
@@ -145,18 +151,18 @@ def _loaded(e, name: str, tile: Region):  # type: ignore[no-untyped-def] # noqa:
 # The one window
 
 
-def _window(kernel: Kernel, body: tuple[Stmt, ...], t: Tensor) -> Region:
-    """The window through which the kernel sees a tensor, wherever it does."""
+def _window(kernel: Kernel, body: tuple[Stmt, ...], t: Tensor) -> Region | NotSearched:
+    """The window through which the kernel sees a tensor, wherever it does; or that there are two."""
     found = list(_seen(body, t.name, {name: (0, n - 1) for name, n in kernel.grid}, ()))
     (first, inside, ranges), *rest = found
     for r, around, _ in rest:
         if (r.starts, r.extents) != (first.starts, first.extents) or r.step != 1:
-            raise _two_windows(t, first, r)
+            return _two_windows(t, first, r)
         if around != inside and any(variables(x) & (set(around) ^ set(inside)) for x in r.starts):
-            raise _two_windows(t, first, r)
+            return _two_windows(t, first, r)
     loops = {v for x in first.starts for v in variables(x)} - {name for name, _ in kernel.grid}
     if loops and (elsewhere := [r for r, around, _ in rest if around != inside]):
-        raise _two_windows(t, first, elsewhere[0])
+        return _two_windows(t, first, elsewhere[0])
     for start, extent, size in zip(first.starts, first.extents, t.shape, strict=True):
         if not at_most(start, size - (extent or 1), ranges):
             message = f"this window of `{t.name}`, which is written and read, passes its end"
@@ -249,14 +255,13 @@ def _merged(body: tuple[Stmt, ...], loop: For) -> tuple[Stmt, ...]:
     if loop.start or loop.count is not None or not moving or written != temporaries(loop, buffers, uses_of(body)):
         return body
     merge = Merge(loop.var, loop.extent, buffers)
-    try:
-        done = merge.run(loop.body)
-    except Parted:
+    done = merge.run(loop.body)
+    if isinstance(done, Parted):
         return body
-    return tuple(_longer(_with(body, loop, done), merge)) if written == merge.axes.keys() else body
+    return _longer(_with(body, loop, done), merge) if written == merge.axes.keys() else body
 
 
-def _with(body: Sequence[Stmt], loop: For, instead: tuple[Stmt, ...]) -> Iterator[Stmt]:
+def _with(body: Iterable[Stmt], loop: For, instead: tuple[Stmt, ...]) -> Iterator[Stmt]:
     """The statements with others in the place of one loop. Slots that the author gave to a loop around it were for tiles of one
     trip each: how many there are of tiles of all trips is left to the search."""
     for s in body:
@@ -272,15 +277,6 @@ def _with(body: Sequence[Stmt], loop: For, instead: tuple[Stmt, ...]) -> Iterato
                 yield s
 
 
-def _longer(body: Iterable[Stmt], merge: Merge) -> Iterator[Stmt]:
+def _longer(body: Iterable[Stmt], merge: Merge) -> tuple[Stmt, ...]:
     """The statements with the allocations of whole tiles."""
-    for s in body:
-        match s:
-            case Alloc():
-                yield replace(s, shape=merge.longer(s.name, s.shape))
-            case For():
-                yield replace(s, body=tuple(_longer(s.body, merge)))
-            case If():
-                yield replace(s, then=tuple(_longer(s.then, merge)), otherwise=tuple(_longer(s.otherwise, merge)))
-            case _:
-                yield s
+    return exchanged(body, lambda s: [replace(s, shape=merge.longer(s.name, s.shape))] if isinstance(s, Alloc) else None)

@@ -1,4 +1,4 @@
-"""Vectors that an author wrote as (n, 1) stand beside a tile as columns: one value a row."""
+"""Vectors that an author wrote as (n, 1) stand beside a tile as columns, one value a row, tiles of one row as rows."""
 
 from __future__ import annotations
 
@@ -8,21 +8,29 @@ from dataclasses import replace
 from tile_eg.ir.kernel import Binary, Broadcast, Cast, Choose, MatMul, Reduce, Region, Select, TileExpr, Unary
 
 
-def spread(value: TileExpr, rank: int, columns: set[str]) -> TileExpr:
-    """`value` where a tile of `rank` dimensions is needed: what is computed from `columns` alone is spread along the rows."""
+def spread(value: TileExpr, shape: tuple[int, ...], columns: set[str]) -> TileExpr:
+    """`value` where this shape is needed: what is computed from `columns` alone is spread along the rows, a row down them."""
+    return _spread(value, len(shape), shape, columns)
+
+
+def _spread(value: TileExpr, rank: int, shape: tuple[int, ...], columns: set[str]) -> TileExpr:
     if rank == 2 and _rank(value) == 1 and _is_column(value, columns):
         return Broadcast(value, 1, value.span)
+    row = isinstance(value, Region) and len(shape) == rank == 2 and value.shape == (1, shape[1]) != shape
+    if isinstance(value, Region) and row and value.extents[-1] == shape[1]:
+        at = value.extents.index(1)
+        return Broadcast(replace(value, extents=(*value.extents[:at], None, *value.extents[at + 1 :])), 0, value.span)
     deep = max(rank, _rank(value)) if _rank(value) else rank
     match value:
         case Unary() | Cast():
-            return replace(value, x=spread(value.x, deep, columns))
+            return replace(value, x=_spread(value.x, deep, shape, columns))
         case Binary() | Select():
-            return replace(value, x=spread(value.x, deep, columns), y=spread(value.y, deep, columns))
+            return replace(value, x=_spread(value.x, deep, shape, columns), y=_spread(value.y, deep, shape, columns))
         case Choose():
-            a, b, x, y = (spread(part, deep, columns) for part in _parts(value))
+            a, b, x, y = (_spread(part, deep, shape, columns) for part in _parts(value))
             return replace(value, a=a, b=b, x=x, y=y)
         case Reduce():
-            return replace(value, x=spread(value.x, _rank(value.x), columns))
+            return replace(value, x=_spread(value.x, _rank(value.x), (), columns))
     return value
 
 

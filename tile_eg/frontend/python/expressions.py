@@ -39,6 +39,7 @@ from tile_eg.frontend.python.values import (
 )
 from tile_eg.frontend.python.whole_numbers import as_whole, bits
 from tile_eg.frontend.python.word_calls import call_word, is_of_kernel
+from tile_eg.frontend.python.word_users import uses_words
 from tile_eg.frontend.python.words import counted
 from tile_eg.frontend.whole_quotients import divided
 from tile_eg.frontend.windows import length
@@ -358,7 +359,8 @@ def apply(b: Builder, function: Any, args: list[Any], kwargs: dict[str, Any], no
         return b.inline(function, args, kwargs, node)
     if any(function is f for f in OF_LISTS) and not any(is_tile(v) or conditions.is_condition(v) for v in args):
         return function(*args, **kwargs)
-    if not any(map(is_of_kernel, (*args, *kwargs.values()))):
+    plain = not any(map(is_of_kernel, (*args, *kwargs.values())))
+    if plain and not (isinstance(function, FunctionType) and uses_words(function)):
         return b.at_call(function(*args, **kwargs))
     if isinstance(function, FunctionType):
         return b.inline(function, args, kwargs, node)

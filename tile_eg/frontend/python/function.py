@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
 
-from tile_eg.errors import Note, Span, TileError, by_line, together
+from tile_eg.errors import InOrder, Note, NotSearched, ReadFirst, Span, TileError, by_line, searchable, together
 from tile_eg.frontend.checks import type_faults
 from tile_eg.frontend.guarded_stores import with_counted_stores
 from tile_eg.frontend.nibbles import with_bytes
@@ -30,7 +30,7 @@ from tile_eg.frontend.python.values import Buffer, Launch, as_dtype, describe, n
 from tile_eg.frontend.python.vector_cores import alike, apart, mentioned, merged
 from tile_eg.frontend.python.words import known, sizes
 from tile_eg.ir import index
-from tile_eg.ir.kernel import Alloc, Assign, For, If, Kernel, Stmt, Tensor
+from tile_eg.ir.kernel import Alloc, Assign, Kernel, Stmt, Tensor, exchanged
 from tile_eg.ir.open_kernel import NoBlocks
 from tile_eg.language.kernels import ElementType, PrimFunc, TensorType
 from tile_eg.language.symbols import Dyn, Size, Symbol
@@ -74,15 +74,28 @@ def kernel_of(
 
     Raises TileError at the user's line, `NoBlocks` where the sizes leave no block to run.
     """
+    return searchable(read(function, sizes, streams, reader_of))
+
+
+def read(
+    function: PrimFunc, sizes: Mapping[str, Any] = NOTHING, streams: bool = False, reader_of: Callable[..., Reader] = Reader
+) -> Kernel | InOrder:
+    """As `kernel_of`; where the search has no form for the kernel, why it is to be done in the order of its statements."""
     found = read_function(function.function, function.names)
     reader = reader_of(found.source, found.names, sizes)
     with _told_in(found):
         if returns_tensors(function.function, function.names):
             return _of_tensors(reader, function, found)
         try:
-            return _kernel(reader, found, streams)
+            made = _kernel(reader, found, streams)
         except TileError as e:
             raise together((*reader.told, e)) from e.__cause__
+        if isinstance(made, Kernel):
+            return made
+        if not isinstance(made, NotSearched) and not (streams and isinstance(made, ReadFirst)):
+            raise made
+    with_texts(made, found)
+    return InOrder(made)
 
 
 def _of_tensors(r: Reader, function: PrimFunc, found: FunctionSource) -> Kernel:
@@ -116,7 +129,8 @@ def _text_of(error: TileError, found: FunctionSource) -> str:
     return "".join(linecache.getlines(error.span.file))
 
 
-def _kernel(r: Reader, found: FunctionSource, streams: bool) -> Kernel:
+def _kernel(r: Reader, found: FunctionSource, streams: bool) -> Kernel | TileError:
+    """The kernel, or all that is wrong with its statements."""
     arguments = checked_arguments(r, found.node)
     tensors = [_tensor(r, a) for a in arguments if a.shape is not None]
     r.local.update({a.name: _number(r, a) for a in arguments if a.shape is None})
@@ -132,7 +146,7 @@ def _kernel(r: Reader, found: FunctionSource, streams: bool) -> Kernel:
     r.run(launch.body)
     statements = r.finished()
     if r.told:
-        raise together(by_line((*r.told, *type_faults(tensors, statements))))
+        return together((*r.told, *by_line((*r.told, *type_faults(tensors, statements)))))
     _check_left(r)
     grid = tuple((name, last + 1) for name, (_, last) in r.grid.items())
     outputs = tuple(Tensor(t.name, t.dtype, t.shape, t.name in r.writes, t.span) for t in tensors)
@@ -140,37 +154,29 @@ def _kernel(r: Reader, found: FunctionSource, streams: bool) -> Kernel:
     made = with_bytes(Kernel(found.node.name, outputs, grid, body, found.source.text, found.source.file, tuple(r.notes)))
     if streams and r.half_used is None and (ordered := in_one_order(made)):
         told = Note(AS_STREAMS, r.span(launch.items[0].context_expr))
-        try:
-            return _whole(r, replace(ordered, notes=(*made.notes, told)))
-        except TileError:  # it is done as two streams
-            pass
+        whole = _whole(r, replace(ordered, notes=(*made.notes, told)))
+        if isinstance(whole, Kernel):
+            return whole
     return _whole(r, made)
 
 
-def _whole(r: Reader, made: Kernel) -> Kernel:
-    """What the kernel means on whole tiles, and without what only carries a value from one core to another."""
-    return carried(with_counted_stores(_on_both_cores(r, tiles_as_grid(made))))
+def _whole(r: Reader, made: Kernel) -> Kernel | TileError:
+    """What the kernel means on whole tiles, and without what only carries a value from one core to another; or why there is no
+    such kernel."""
+    both = _on_both_cores(r, tiles_as_grid(made))
+    return carried(with_counted_stores(both)) if isinstance(both, Kernel) else both
 
 
 def without(body: Sequence[Stmt], names: Collection[str]) -> tuple[Stmt, ...]:
     """The statements without buffers that nothing reads, and what fills them."""
-    found: list[Stmt] = []
-    for s in body:
-        match s:
-            case For():
-                found.append(replace(s, body=without(s.body, names)))
-            case If():
-                found.append(replace(s, then=without(s.then, names), otherwise=without(s.otherwise, names)))
-            case Alloc() if s.name in names:
-                continue
-            case Assign() if s.target.name in names:
-                continue
-            case _:
-                found.append(s)
-    return tuple(found)
+
+    def gone(s: Stmt) -> bool:
+        return (isinstance(s, Alloc) and s.name in names) or (isinstance(s, Assign) and s.target.name in names)
+
+    return exchanged(body, lambda s: () if gone(s) else None)
 
 
-def _on_both_cores(r: Reader, made: Kernel) -> Kernel:
+def _on_both_cores(r: Reader, made: Kernel) -> Kernel | NotSearched:
     """What the kernel means where its body runs on both vector cores of a block."""
     if r.half is None:
         return made

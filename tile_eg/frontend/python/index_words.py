@@ -13,11 +13,11 @@ from tile_eg.frontend.python.words import copied, handles, known, whole_count
 from tile_eg.ir import index
 from tile_eg.ir.index import Expr
 from tile_eg.ir.kernel import Assign, Binary, Broadcast, Cast, Index, Number, Parallel, Region, TileExpr
+from tile_eg.ir.machine import BLOCK_BYTES
 from tile_eg.language.elementwise_words import ROW_EXPANDED
 
 __all__ = ["HANDLERS"]
 
-BLOCK_BYTES = 32
 
 
 @handles("tile.createvecindex")

@@ -3,7 +3,7 @@
 The equality: where x_v is rows (or columns) v*h .. v*h + h of a tile x, doing y_v = f(x_v) for all v is y = f(x), for every f
 that works along the other axis. Buffers that hold a part become `count` times as long along the axis that is parted; a window of
 anything else that moves by its own length, `x[v*h : v*h + h]`, becomes all of them; a loop over the rows of a part becomes one
-over all rows. What does not depend on the variable is done once. What has no such form is a `Parted` error: a reason and a place.
+over all rows. What does not depend on the variable is done once. Where there is no such form, `Parted` says why, and where.
 """
 
 from __future__ import annotations
@@ -78,8 +78,8 @@ class Merge:
     temporary: set[str] = field(default_factory=set)
     uses: Counter[str] = field(default_factory=Counter)
 
-    def run(self, body: Sequence[Stmt]) -> tuple[Stmt, ...]:
-        """The statements on whole tiles. Raises Parted."""
+    def run(self, body: Sequence[Stmt]) -> tuple[Stmt, ...] | Parted:
+        """The statements on whole tiles, or why there are none."""
         self.uses = uses_of(tuple(body))
         while True:
             self.scope = {}
@@ -87,6 +87,8 @@ class Merge:
                 return self.block(body)
             except _Again:
                 continue
+            except Parted as why:
+                return why
 
     def fail(self, reason: str) -> Parted:
         return Parted(reason, self.span)

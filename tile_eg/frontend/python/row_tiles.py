@@ -37,6 +37,7 @@ from tile_eg.ir.kernel import (
     Stmt,
     TileExpr,
     Unary,
+    exchanged,
 )
 
 
@@ -79,7 +80,7 @@ def _with_tiles(body: tuple[Stmt, ...], loop: For) -> tuple[Stmt, ...]:
         done = tuple(_Rows(loop, own, shapes).block(loop.body))
     except _NoRows:
         return body
-    return tuple(_exchanged(body, loop, done, own))
+    return exchanged(body, lambda s: _exchanged(s, loop, done, own))
 
 
 def _of_elements(s: For) -> bool:
@@ -95,21 +96,11 @@ def _stores_rows(loop: For, buffers: Mapping[str, tuple[int, ...]]) -> bool:
     return alone and len({(r.name, _row_axis(r, loop.var), r.starts[_row_axis(r, loop.var) or 0]) for r in stores}) == len(stored)
 
 
-def _exchanged(body: Iterable[Stmt], loop: For, instead: tuple[Stmt, ...], own: set[str]) -> Iterator[Stmt]:
-    """The statements with others in the place of a loop, and a row a trip in its buffers."""
-    for s in body:
-        match s:
-            case Alloc() if s.name in own:
-                yield _tile_of_rows(s, loop)
-            case For() if s is loop:
-                yield from instead
-            case For():
-                yield replace(s, body=tuple(_exchanged(s.body, loop, instead, own)))
-            case If():
-                arms = (tuple(_exchanged(arm, loop, instead, own)) for arm in (s.then, s.otherwise))
-                yield replace(s, then=next(arms), otherwise=next(arms))
-            case _:
-                yield s
+def _exchanged(s: Stmt, loop: For, instead: tuple[Stmt, ...], own: set[str]) -> Iterable[Stmt] | None:
+    """What stands in the place of a statement, with others in that of a loop and a row a trip in its buffers."""
+    if isinstance(s, Alloc) and s.name in own:
+        return (_tile_of_rows(s, loop),)
+    return instead if s is loop else None
 
 
 def _tile_of_rows(s: Alloc, loop: For) -> Alloc:

@@ -12,7 +12,7 @@ from dataclasses import replace
 from tile_eg.frontend.python.merging import uses_of
 from tile_eg.frontend.python.values import nodes
 from tile_eg.ir.index import ZERO, Expr, var, variables
-from tile_eg.ir.kernel import Alloc, Assign, For, If, Parallel, Region, Stmt, Whole
+from tile_eg.ir.kernel import Alloc, Assign, For, If, Parallel, Region, Stmt, Whole, exchanged
 
 
 def without_slots(body: Sequence[Stmt]) -> tuple[Stmt, ...]:
@@ -58,18 +58,9 @@ def _first(body: tuple[Stmt, ...], name: str) -> Stmt | None:
     return first if uses_of(first)[name] == 1 else None
 
 
-def with_open_slots(body: Sequence[Stmt]) -> Iterator[Stmt]:
+def with_open_slots(body: Sequence[Stmt]) -> tuple[Stmt, ...]:
     """The statements with as many slots of each buffer as the search finds."""
-    for s in body:
-        match s:
-            case Alloc():
-                yield replace(s, slots=0)
-            case For():
-                yield replace(s, body=tuple(with_open_slots(s.body)))
-            case If():
-                yield replace(s, then=tuple(with_open_slots(s.then)), otherwise=tuple(with_open_slots(s.otherwise)))
-            case _:
-                yield s
+    return exchanged(body, lambda s: [replace(s, slots=0)] if isinstance(s, Alloc) else None)
 
 
 def as_tile(body: Sequence[Stmt], name: str) -> Iterator[Stmt]:

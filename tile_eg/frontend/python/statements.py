@@ -296,7 +296,8 @@ def _while(r: Reader, node: ast.While) -> None:
         test = evaluate(r, node.test)
         if is_condition(test) or is_tile(test):
             help = "count in a number that is known when the kernel is compiled, or write a loop with a range"
-            raise r.error("how often this loop runs is known only at run time: not supported yet", node.test, help)
+            what = "the search has no form for a loop whose end is known only at run time"
+            raise NotSearched(what, r.span(node.test), help=help)
         if not test or not _trip(r, node.body):
             return
     raise r.error(f"this loop runs more than {MOST} times", node, "write `for i in T.serial(n)`")

@@ -13,7 +13,7 @@ from operator import index
 from types import CellType, FunctionType
 from typing import Any
 
-from tile_eg.errors import Span, TileError
+from tile_eg.errors import Span, TileError, attempted
 from tile_eg.frontend.python.source import FunctionSource, read_function
 from tile_eg.frontend.python.values import as_dtype
 from tile_eg.frontend.tensor import TensorKernel
@@ -197,13 +197,12 @@ def told(error: TileError) -> TileError:
 
 def returns_tensors(function: FunctionType, names: Mapping[str, Any] | None = None) -> bool:
     """Whether a function returns values, and launches nothing."""
-    try:
-        node = read_function(function, names).node
-    except TileError:
+    found = attempted(lambda: read_function(function, names))
+    if isinstance(found, TileError):
         return False
-    return any(isinstance(s, ast.Return) and s.value is not None for s in node.body) and not any(
-        isinstance(s, ast.With) for s in node.body
-    )
+    body = found.node.body
+    returns = any(isinstance(s, ast.Return) and s.value is not None for s in body)
+    return returns and not any(isinstance(s, ast.With) for s in body)
 
 
 def takes_tensors(function: Any, names: Mapping[str, Any]) -> bool:

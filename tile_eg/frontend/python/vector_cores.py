@@ -16,7 +16,7 @@ from tile_eg.frontend.checks.kernel import check, check_reads
 from tile_eg.frontend.python.merging import Merge, Parted
 from tile_eg.frontend.python.values import nodes
 from tile_eg.ir.index import Expr, variables
-from tile_eg.ir.kernel import Alloc, Assign, For, If, Kernel, MatMul, Number, Parallel, Region, Stmt
+from tile_eg.ir.kernel import Alloc, Assign, For, If, Kernel, MatMul, Number, Parallel, Region, Stmt, exchanged
 
 CORES = 2
 
@@ -25,23 +25,19 @@ def alike(kernel: Kernel) -> Kernel:
     """The kernel whose body runs on both vector cores without asking which this is: atomic additions are done twice."""
     cube = _in_cube(kernel.body)
     found: list[Note] = []
-    return replace(kernel, body=tuple(_added_twice(kernel.body, cube, found)), notes=(*kernel.notes, *found))
+    return replace(kernel, body=_added_twice(kernel.body, cube, found), notes=(*kernel.notes, *found))
 
 
-def _added_twice(body: tuple[Stmt, ...], cube: set[str], found: list[Note], vid: str = "") -> Iterator[Stmt]:
+def _added_twice(body: tuple[Stmt, ...], cube: set[str], found: list[Note], vid: str = "") -> tuple[Stmt, ...]:
     """The statements with the additions that both vector cores do at one place done twice; `vid` tells places apart."""
-    for s in body:
-        match s:
-            case Assign(atomic=True) if vid not in mentioned(s.target) and not _is_in(cube, s.value):
-                found.append(Note(f"both vector cores of a block do this, so that `{s.target.name}` gets it twice", s.span))
-                yield from (s, s)
-            case For():
-                yield replace(s, body=tuple(_added_twice(s.body, cube, found, vid)))
-            case If():
-                arms = (tuple(_added_twice(arm, cube, found, vid)) for arm in (s.then, s.otherwise))
-                yield replace(s, then=next(arms), otherwise=next(arms))
-            case _:
-                yield s
+
+    def twice(s: Stmt) -> tuple[Stmt, ...] | None:
+        if not (isinstance(s, Assign) and s.atomic) or vid in mentioned(s.target) or _is_in(cube, s.value):
+            return None
+        found.append(Note(f"both vector cores of a block do this, so that `{s.target.name}` gets it twice", s.span))
+        return s, s
+
+    return exchanged(body, twice)
 
 
 def _is_in(cube: set[str], value: object) -> bool:
@@ -61,22 +57,21 @@ def _in_cube(body: tuple[Stmt, ...]) -> set[str]:
     }  # fmt: skip
 
 
-def merged(kernel: Kernel, vid: str, place: Span) -> Kernel:
+def merged(kernel: Kernel, vid: str, place: Span) -> Kernel | NotSearched:
     """The kernel on whole tiles, of which each vector core has a half: what each does is done for both, the cube's work once.
 
-    TileError where the halves are not rows or columns of one tile.
+    NotSearched where the halves are not rows or columns of one tile.
     """
     shapes = {n.name: n.shape for n in nodes(kernel.body) if isinstance(n, Alloc)}
     found: list[Note] = []
-    twice = tuple(_added_twice(kernel.body, _in_cube(kernel.body), found, vid))
-    try:
-        body = Merge(vid, CORES, shapes, once=True).run(twice)
-    except Parted as e:
-        raise NotSearched(
-            f"beside a matrix product, `{vid}` has to part tiles into halves that lie side by side: {e.reason}", e.span or place,
-            notes=(("the half is used here", place),),
+    twice = _added_twice(kernel.body, _in_cube(kernel.body), found, vid)
+    body = Merge(vid, CORES, shapes, once=True).run(twice)
+    if isinstance(body, Parted):
+        return NotSearched(
+            f"beside a matrix product, `{vid}` has to part tiles into halves that lie side by side: {body.reason}",
+            body.span or place, notes=(("the half is used here", place),),
             help="write the whole tile and name the half `_`; the halves share the rows by themselves",
-        ) from None  # fmt: skip
+        )  # fmt: skip
     return replace(kernel, body=body, notes=(*kernel.notes, *found))
 
 
@@ -99,29 +94,16 @@ def apart(kernel: Kernel, vid: str) -> Kernel:
     for core in range(CORES):
         check_reads(as_grid, **{vid: core})
     allocs = tuple(n for n in nodes(kernel.body) if isinstance(n, Alloc))
-    body = tuple(_without(kernel.body, lambda s: isinstance(s, Alloc)))
+    body = exchanged(kernel.body, lambda s: () if isinstance(s, Alloc) else None)
     turns = [(core, 1) for core in range(CORES)] if asked else [(0, CORES)]  # one by one, where they do not do the same
     return replace(kernel, body=(*allocs, *(For(vid, first, trips, "serial", 0, body) for first, trips in turns)))
 
 
 def _refuse_meeting(as_grid: Kernel, same: set[Assign]) -> None:
     """TileError where windows that `vid` tells apart overlap, as those of two blocks may not."""
-    rest = tuple(_without(as_grid.body, lambda s: s in same))
+    rest = exchanged(as_grid.body, lambda s: () if s in same else None)
     written = {s.target.name for s in nodes(rest) if isinstance(s, Assign)}
     check(replace(as_grid, body=rest, tensors=tuple(replace(t, output=t.name in written) for t in as_grid.tensors)))
-
-
-def _without(body: tuple[Stmt, ...], drop: Any) -> Iterator[Stmt]:
-    for s in body:
-        if drop(s):
-            continue
-        match s:
-            case For():
-                yield replace(s, body=tuple(_without(s.body, drop)))
-            case If():
-                yield replace(s, then=tuple(_without(s.then, drop)), otherwise=tuple(_without(s.otherwise, drop)))
-            case _:
-                yield s
 
 
 def _stores(kernel: Kernel, vid: str) -> Iterator[tuple[Assign, bool]]:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
 
-from tile_eg.errors import TileError
+from tile_eg.errors import TileError, attempted
 from tile_eg.frontend.python.tile_loops import substituted
 from tile_eg.frontend.sequential.handovers import check_handovers
 from tile_eg.frontend.sequential.parts import Done, Mark, Node, Scoped, does, marks, unordered
@@ -59,16 +59,20 @@ def in_one_order(
     streams: Mapping[str, Sequence[Node]], ranges: Mapping[str, Interval], written: frozenset[str], half: str | None
 ) -> tuple[Node, ...]:
     """Both streams in one order. TileError: no order is known in which all flags hold, or no flag orders two accesses."""
-    first: TileError | None = None
+
+    def checked(merge: _Merge) -> tuple[Node, ...]:
+        found = tuple(merge.merged(streams, {}, Counter()))
+        check_handovers(found, ranges, written, half)
+        return found
+
+    faults: list[TileError] = []
     for whole, trip, prefer in product((False, True), TRIPS, (AIC, AIV)):
-        try:
-            found = tuple(_Merge(ranges, trip, prefer, whole).merged(streams, {}, Counter()))
-            check_handovers(found, ranges, written, half)
+        merge = _Merge(ranges, trip, prefer, whole)
+        found = attempted(lambda: checked(merge))  # noqa: B023
+        if not isinstance(found, TileError):
             return found
-        except TileError as e:
-            first = first or e
-    assert first is not None
-    raise first
+        faults.append(found)
+    raise faults[0]
 
 
 class _Unset(Exception):

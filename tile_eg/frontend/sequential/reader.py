@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NoReturn
 
-from tile_eg.errors import NotSearched, Span, TileError
+from tile_eg.errors import Span, TileError
 from tile_eg.frontend.python.expressions import evaluate
-from tile_eg.frontend.python.function import kernel_of
+from tile_eg.frontend.python.function import read
 from tile_eg.frontend.python.placement_words import LEVELS
 from tile_eg.frontend.python.slots import with_open_slots
 from tile_eg.frontend.python.source import Source
@@ -37,16 +37,20 @@ def sequential_kernel(function: PrimFunc, sizes: Mapping[str, Any], meet: bool =
     statements. TileError where there is no such kernel: two statements that no order suits, or a form that is not searched.
     """
     try:
-        return kernel_of(function, sizes, reader_of=lambda *how: SequentialReader(*how, meet=meet))
-    except NotSearched as why:
-        message = f"without its flags this kernel has no form that the search knows: {why.message}"
-        error = TileError(message, why.span, notes=why.notes, help=KEPT)
-        error.source = why.source
-        raise error from why
+        found = read(function, sizes, reader_of=lambda *how: SequentialReader(*how, meet=meet))
     except TileError as e:
         if e.help != KEPT:
             e.notes = (*e.notes, (f"the kernel is read without its flags, barriers and scopes; {KEPT}", None))
         raise
+    return found if isinstance(found, Kernel) else _refuse(found.why)
+
+
+def _refuse(why: TileError) -> NoReturn:
+    """Raises that a kernel has no form without its flags."""
+    message = f"without its flags this kernel has no form that the search knows: {why.message}"
+    error = TileError(message, why.span, notes=why.notes, help=KEPT)
+    error.source = why.source
+    raise error from why
 
 
 class SequentialReader(Placed):
@@ -112,7 +116,7 @@ class SequentialReader(Placed):
         half = {} if self.half is None else {ix.text(self.half): (0, 1)}
         blocks = {**self.grid, **half}
         check_shared_addresses(body, self.addresses, self.levels, blocks)
-        return tuple(with_open_slots(without_prefetch(body, blocks)))
+        return with_open_slots(without_prefetch(body, blocks))
 
 
 def _all(nodes: Any) -> Any:

@@ -6,7 +6,7 @@ What is said of an operation here holds of f32: other floats are cast to it and 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import fields, replace
 from typing import Any
 
@@ -28,20 +28,9 @@ def composed(kernel: kn.Kernel) -> kn.Kernel:
 
 def _has_whole_numbers(kernel: kn.Kernel) -> bool:
     """Whether there are elements of a type that few instructions take."""
-    arrays: list[kn.Tensor | kn.Alloc | kn.Cast] = [*kernel.tensors, *_allocs(kernel.body)]
+    arrays: list[kn.Tensor | kn.Alloc | kn.Cast] = [*kernel.tensors, *kn.allocs(kernel.body)]
     arrays += [e for e in _expressions(kernel.body) if isinstance(e, kn.Cast)]
     return any(needs_composition(x.dtype) for x in arrays)
-
-
-def _allocs(body: tuple[kn.Stmt, ...]) -> Iterator[kn.Alloc]:
-    for s in body:
-        match s:
-            case kn.Alloc():
-                yield s
-            case kn.For():
-                yield from _allocs(s.body)
-            case kn.If():
-                yield from _allocs((*s.then, *s.otherwise))
 
 
 def _expressions(x: Any) -> Any:

@@ -5,13 +5,13 @@ The kernel has to have passed `check`. What has a meaning but no term yet raises
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from math import prod
 from typing import Any
 
-from tile_eg.errors import FollowUp, TileError, in_source, together
+from tile_eg.errors import FollowUp, TileError, attempted, in_source, together
 from tile_eg.frontend.checks.parts import check_parts
 from tile_eg.frontend.hints import hint
 from tile_eg.frontend.index_text import index_text
@@ -164,58 +164,51 @@ class Converter(Expressions):
         if s.extent == 0:
             return env
         rows = is_row_loop(s, {n: b.shape for n, b in self.buffers.items()})
-        if rows:
-            try:
-                return elements.convert(self, s, env, after)
-            except TileError as at_once:
-                return self.one_by_one(s, env, after, at_once)
-        if s.extent == 1 and s.count is None:
+        if not rows and s.extent == 1 and s.count is None:
             return self.with_index(s, ix.const(s.start), lambda: self.run(s.body, env, after))
-        before = self.open_loops()
-        try:
-            return self.fold(s, env, after, False)
-        except TileError as unlike:
-            return self.one_by_one(s, env, after, self.close_loops(before, unlike))
+        done = self.attempt(lambda: elements.convert(self, s, env, after) if rows else self.fold(s, env, after, False))
+        return self.one_by_one(s, env, after, done) if isinstance(done, TileError) else done
 
     def elements(self, s: kn.Parallel, env: Env, after: Names) -> Env:
         """An element loop. What is not done for all elements together is done for rows or columns, one after the other, as its
         iterations do not depend on one another."""
-        try:
-            return elements.convert(self, s, env, after)
-        except TileError as at_once:
-            if not elements.independent(self, s, after) or prod(s.extents) > MOST_ELEMENTS:
-                raise
-            for n, variable in enumerate(s.vars):
-                rest = replace(s, vars=(*s.vars[:n], *s.vars[n + 1 :]), extents=(*s.extents[:n], *s.extents[n + 1 :]))
-                body = (rest,) if rest.vars else s.body
-                loop = kn.For(variable, 0, s.extents[n], "serial", 0, body, s.span)
-                self.apart.append(loop)  # a loop is known by its identity
-                before = self.open_loops()
-                try:
-                    return self.one_by_one(loop, env, after, at_once)
-                except TileError as e:
-                    self.close_loops(before, e)
-            raise at_once from None
+        at_once = self.attempt(lambda: elements.convert(self, s, env, after))
+        if not isinstance(at_once, TileError):
+            return at_once
+        apart = elements.independent(self, s, after) and prod(s.extents) <= MOST_ELEMENTS
+        for n, variable in enumerate(s.vars if apart else ()):
+            rest = replace(s, vars=(*s.vars[:n], *s.vars[n + 1 :]), extents=(*s.extents[:n], *s.extents[n + 1 :]))
+            body = (rest,) if rest.vars else s.body
+            loop = kn.For(variable, 0, s.extents[n], "serial", 0, body, s.span)
+            self.apart.append(loop)  # a loop is known by its identity
+            done = self.attempt(lambda: self.one_by_one(loop, env, after, at_once))  # noqa: B023
+            if not isinstance(done, TileError):
+                return done
+        raise at_once
 
     def one_by_one(self, s: kn.For, env: Env, after: Names, why: TileError) -> Env:
         """A loop whose trips are alike, but for choices by their number, on whole tiles: of a loop over rows or elements that are
         not done together, or one whose first trip is no other. Where that is not supported either, `why` is told."""
         if any(n in self.buffers and n not in env for n in assigned(s.body)):
             self.check_parts()
-        before = self.open_loops()
-        try:
-            if s.extent == 1 and s.count is None:
-                return self.with_index(s, ix.const(s.start), lambda: self.run(s.body, env, after))
-            return self.fold(s, env, after, True)
-        except TileError as e:
-            self.close_loops(before, e)
+        once = s.extent == 1 and s.count is None
+        one = lambda: self.with_index(s, ix.const(s.start), lambda: self.run(s.body, env, after))  # noqa: E731
+        done = self.attempt(one if once else lambda: self.fold(s, env, after, True))
+        if isinstance(done, TileError):
             raise why from None
+        return done
 
     def check_parts(self) -> None:
         """TileError where a part of a buffer is read that nothing was written to. All loops have one answer."""
         if not self.parts_checked:
             check_parts(self.kernel)
         self.parts_checked = True
+
+    def attempt(self, way: Callable[[], Env]) -> Env | TileError:
+        """What one way to convert a loop gives; or what is wrong with it, with all that is known as it was before."""
+        before = self.open_loops()
+        done = attempted(way)
+        return self.close_loops(before, done) if isinstance(done, TileError) else done
 
     def open_loops(self) -> tuple[Any, ...]:
         """What is known of the loops that are being built, and the faults that were found."""

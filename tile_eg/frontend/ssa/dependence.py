@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from tile_eg.errors import TileError
 from tile_eg.frontend.hints import hint
-from tile_eg.frontend.liveness import Names, assignments, regions
+from tile_eg.frontend.liveness import Names, regions
 from tile_eg.frontend.trips import refuse_counted
 from tile_eg.ir import index as ix
 from tile_eg.ir import kernel as kn
@@ -36,7 +36,7 @@ class Step:
 
 def is_row_loop(s: kn.For, shapes: Shapes) -> bool:
     """Whether the loop's variable picks the rows or elements of buffers that it writes."""
-    found = list(assignments(s.body))
+    found = list(kn.assigns(s.body))
     if any(a.target.name in shapes and _in_runs(a.target, s) for a in found):
         return False
     own = any(a.target.name in shapes and s.var in _plain_variables(a.target) for a in found)
@@ -104,21 +104,23 @@ class _Collector:
                     self.collect(choices, extents, depth)
 
 
-def temporaries(nest: list[Step], shapes: Shapes, after: Names) -> Names:
-    """The buffers that each iteration of the outermost loop fills and uses by itself. Checks every other buffer that the nest
-    writes: TileError where one iteration uses what another wrote."""
+def temporaries(nest: list[Step], shapes: Shapes, after: Names) -> Names | TileError:
+    """The buffers that each iteration of the outermost loop fills and uses by itself; or that an iteration uses what another one
+    wrote."""
     found: set[str] = set()
     for variable in dict.fromkeys(v for step in nest for v in step.extents):
         inside = [step for step in nest if variable in step.extents]
         for name in dict.fromkeys(step.assign.target.name for step in inside):
-            if not _own_elements(name, variable, inside):
-                _check_temporary(name, variable, nest, inside, shapes, after)
-                found.add(name)
+            own = _own_elements(name, variable, inside) or _not_temporary(name, variable, nest, inside, shapes, after)
+            if isinstance(own, TileError):
+                return own
+            found |= set() if own else {name}
     return frozenset(found)
 
 
-def _own_elements(name: str, variable: str, inside: list[Step]) -> bool:
-    """Whether each iteration touches only its own part of a buffer; False where no access depends on the variable."""
+def _own_elements(name: str, variable: str, inside: list[Step]) -> bool | TileError:
+    """Whether each iteration touches only its own part of a buffer, False where no access depends on the variable; or where two
+    of them meet."""
     all_accesses = [r for step in inside for r in step.accesses() if r.name == name]
     depending = [r for r in all_accesses if any(variable in ix.variables(s) for s in r.starts)]
     if not depending:
@@ -129,7 +131,7 @@ def _own_elements(name: str, variable: str, inside: list[Step]) -> bool:
     if len({r.starts for r in all_accesses}) == 1 and any(map(elements_in, all_accesses[0].starts)):
         return True  # rows whose place is read: that they lie apart is the author's word, and the simulator's to check
     odd = next((r for r in all_accesses if _place(r, variable) != _place(depending[0], variable)), depending[0])
-    raise TileError(
+    return TileError(
         f"iterations of `{variable}` meet at `{name}`: one uses what another writes", odd.span,
         notes=(("it is written here", next(s.assign.span for s in inside if s.assign.target.name == name)),),
         help=f"each iteration may touch only its own part, indexed by plain `{variable}`",
@@ -170,15 +172,18 @@ def multiple(e: Expr, variable: str) -> int:
     return ix.terms_of(e).get(ix.var(variable), 1)
 
 
-def _check_temporary(name: str, variable: str, nest: list[Step], inside: list[Step], shapes: Shapes, after: Names) -> None:
-    """TileError unless a buffer without this loop's variable is written as a whole before it is read, and dead behind it."""
+def _not_temporary(
+    name: str, variable: str, nest: list[Step], inside: list[Step], shapes: Shapes, after: Names
+) -> TileError | None:
+    """What is wrong with a buffer without this loop's variable: it is not written as a whole before it is read, or lives on."""
     first = next(step for step in inside if any(r.name == name for r in step.accesses()))
     target = first.assign.target
     reads_first = any(r.name == name for r in regions(first.assign.value)) or target.name != name
     inner = any(step.depth > 1 and step.assign.target.name == name for step in nest)
     if reads_first or name in after or inner or name not in shapes:
-        raise TileError(
+        return TileError(
             f"every iteration of `{variable}` writes the same `{name}`", first.assign.span,
             help=f"index it by `{variable}`, or use a reduction such as "
             + hint("rowmax, rowsum, max(s[i, :])", "T.reduce_max, T.reduce_sum", first.assign.span),
         )  # fmt: skip
+    return None

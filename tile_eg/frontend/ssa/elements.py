@@ -53,6 +53,8 @@ def convert(c: Regions, s: kn.For | kn.Parallel, env: Env, after: Names) -> Env:
     nest = steps(s, c.decide, c.chosen)
     shapes = {name: b.shape for name, b in c.buffers.items()}
     private = temporaries(nest, shapes, after)
+    if isinstance(private, TileError):
+        raise private
     for step in nest:
         env = env | {step.assign.target.name: Statement(c, step, env, private).term()}
     return {name: term for name, term in env.items() if name not in private}
@@ -60,11 +62,8 @@ def convert(c: Regions, s: kn.For | kn.Parallel, env: Env, after: Names) -> Env:
 
 def independent(c: Regions, s: kn.Parallel, after: Names) -> bool:
     """Whether no iteration of an element loop uses what another one writes."""
-    try:
-        temporaries(steps(s, c.decide, c.chosen), {name: b.shape for name, b in c.buffers.items()}, after)
-    except TileError:
-        return False
-    return True
+    found = temporaries(steps(s, c.decide, c.chosen), {name: b.shape for name, b in c.buffers.items()}, after)
+    return not isinstance(found, TileError)
 
 
 def reads_with(e: Expr, variable: str) -> list[Expr]:

@@ -7,34 +7,22 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from tile_eg.frontend.liveness import regions
+from tile_eg.frontend.ssa.loops import Buffers, Loop, with_loops
 from tile_eg.ir import index as ix
 from tile_eg.ir import kernel as kn
+from tile_eg.ir.machine import BLOCK_BYTES
 from tile_eg.ops.types import F32, I16, I32, U32
 from tile_eg.ops.whole_tiles import WORDS
-
-BLOCK_BYTES = 32
 
 
 def interleaved(kernel: kn.Kernel) -> kn.Kernel:
     """The kernel in which such a loop computes both halves by themselves and puts them together."""
-    return replace(kernel, body=tuple(_statements(kernel.body, {})))
+    return with_loops(kernel, _instead)
 
 
-def _statements(body: tuple[kn.Stmt, ...], buffers: dict[str, kn.Alloc]) -> Iterator[kn.Stmt]:
-    for s in body:
-        match s:
-            case kn.Alloc():
-                buffers[s.name] = s
-                yield s
-            case kn.If():
-                then, otherwise = (tuple(_statements(arm, buffers)) for arm in (s.then, s.otherwise))
-                yield replace(s, then=then, otherwise=otherwise)
-            case kn.For() | kn.Parallel() if (found := _in_turns(s, buffers)) is not None:
-                yield from _together(s, found, buffers)
-            case kn.For():
-                yield replace(s, body=tuple(_statements(s.body, buffers)))
-            case _:
-                yield s
+def _instead(s: Loop, buffers: Buffers) -> Iterator[kn.Stmt] | None:
+    found = _in_turns(s, buffers)
+    return None if found is None else _together(s, found, buffers)
 
 
 @dataclass(frozen=True)
@@ -59,7 +47,7 @@ def _nest(s: kn.Stmt) -> Nest | None:
     return None
 
 
-def _in_turns(s: kn.For | kn.Parallel, buffers: dict[str, kn.Alloc]) -> kn.Alloc | None:
+def _in_turns(s: Loop, buffers: Buffers) -> kn.Alloc | None:
     """The buffer that a loop fills element by element in turns, where its halves can be put together."""
     nest = elements_in_turns(s, buffers)
     if nest is None:
@@ -70,7 +58,7 @@ def _in_turns(s: kn.For | kn.Parallel, buffers: dict[str, kn.Alloc]) -> kn.Alloc
     return buffer
 
 
-def elements_in_turns(s: kn.For | kn.Parallel, buffers: dict[str, kn.Alloc]) -> Nest | None:
+def elements_in_turns(s: Loop, buffers: Buffers) -> Nest | None:
     """A loop that fills a buffer, every trip of the innermost loop two elements next to each other, and does not read it."""
     nest = _nest(s)
     if nest is None or len(nest.body) != 2 or any(a.atomic for a in nest.body) or len(nest.variables) > 2:
@@ -84,7 +72,7 @@ def elements_in_turns(s: kn.For | kn.Parallel, buffers: dict[str, kn.Alloc]) -> 
     return nest if places == [(*row, col * 2), (*row, col * 2 + 1)] and buffer.name not in read else None
 
 
-def _together(s: kn.For | kn.Parallel, buffer: kn.Alloc, buffers: dict[str, kn.Alloc]) -> Iterator[kn.Stmt]:
+def _together(s: Loop, buffer: kn.Alloc, buffers: Buffers) -> Iterator[kn.Stmt]:
     nest = _nest(s)
     assert nest is not None
     halves, own, bytes_ = [], [], buffer.dtype.bits == 8
@@ -105,7 +93,7 @@ def _together(s: kn.For | kn.Parallel, buffer: kn.Alloc, buffers: dict[str, kn.A
         yield from _gathered(s, buffer, (halves[0], halves[1]), buffers)
 
 
-def free_name(name: str, buffers: dict[str, kn.Alloc]) -> str:
+def free_name(name: str, buffers: Buffers) -> str:
     return next(x for k in range(len(buffers) + 1) if (x := name + "_" * k) not in buffers)
 
 
@@ -114,7 +102,7 @@ def all_of(buffer: kn.Alloc, span: kn.Span | None) -> kn.Region:
 
 
 def _gathered(
-    s: kn.For | kn.Parallel, buffer: kn.Alloc, halves: tuple[kn.Region, kn.Region], buffers: dict[str, kn.Alloc]
+    s: Loop, buffer: kn.Alloc, halves: tuple[kn.Region, kn.Region], buffers: Buffers
 ) -> Iterator[kn.Stmt]:
     """Both halves side by side, and each element from its place there: column j from j // 2 in the half j % 2."""
     size, cols, shape = buffer.dtype.bytes, buffer.shape[-1] // 2, buffer.shape

@@ -6,10 +6,10 @@ Nothing is taken apart, and what is read twice is gathered once where a loop aro
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from tile_eg.frontend.ssa.interleaved import all_of, elements_in_turns, free_name
+from tile_eg.frontend.ssa.loops import Buffers, Loop, with_loops
 from tile_eg.ir import index as ix
 from tile_eg.ir import kernel as kn
 from tile_eg.ops.types import F32, I32, U32, DType
@@ -24,26 +24,16 @@ COMMUTES = ("add", "mul", "max", "min")
 
 def paired(kernel: kn.Kernel) -> kn.Kernel:
     """The kernel in which such a loop runs over whole rows."""
-    return replace(kernel, body=tuple(_statements(kernel.body, {})))
+    return with_loops(kernel, _instead)
 
 
-def _statements(body: tuple[kn.Stmt, ...], buffers: dict[str, kn.Alloc]) -> Iterator[kn.Stmt]:
-    for s in body:
-        match s:
-            case kn.Alloc():
-                buffers[s.name] = s
-                yield s
-            case kn.If():
-                then, otherwise = (tuple(_statements(arm, buffers)) for arm in (s.then, s.otherwise))
-                yield replace(s, then=then, otherwise=otherwise)
-            case kn.For() | kn.Parallel() if (found := elements_in_turns(s, buffers)) is not None:
-                loop = _Pairs(found.variables, found.extents, buffers, s.span)
-                value = loop.joined(found.body[0].value, found.body[1].value)
-                yield from [s] if value is None else loop.statements(found.body[0], value)
-            case kn.For():
-                yield replace(s, body=tuple(_statements(s.body, buffers)))
-            case _:
-                yield s
+def _instead(s: Loop, buffers: Buffers) -> list[kn.Stmt] | None:
+    found = elements_in_turns(s, buffers)
+    if found is None:
+        return None
+    loop = _Pairs(found.variables, found.extents, buffers, s.span)
+    value = loop.joined(found.body[0].value, found.body[1].value)
+    return [s] if value is None else loop.statements(found.body[0], value)
 
 
 @dataclass
@@ -52,7 +42,7 @@ class _Pairs:
 
     variables: tuple[str, ...]
     extents: tuple[int, ...]
-    buffers: dict[str, kn.Alloc]
+    buffers: Buffers
     span: kn.Span | None
     before: list[kn.Stmt] = field(default_factory=list)
     tiles: dict[tuple[str, str, int], str] = field(default_factory=dict)

@@ -16,11 +16,11 @@ from tile_eg.frontend.ssa.positions import EXACT, Place, Position
 from tile_eg.frontend.ssa.tiles import Tiles, Unlike, valid_cols, valid_rows
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import Expr
+from tile_eg.ir.machine import BLOCK_BYTES
 from tile_eg.ir.values import Term
 from tile_eg.ops.types import BF16, F32, I32, U32, DType
 from tile_eg.ops.whole_tiles import WORDS
 
-BLOCK_BYTES = 32
 MADE_OF_PARTS = ("put", "piece", "whole")
 """Terms all of whose elements are valid."""
 

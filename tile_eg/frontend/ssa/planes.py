@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from tile_eg.errors import TileError
 from tile_eg.frontend.checks import check
 from tile_eg.frontend.index_text import index_text
-from tile_eg.frontend.liveness import assignments, regions
+from tile_eg.frontend.liveness import regions
 from tile_eg.frontend.trips import refuse_counted
 from tile_eg.ir import index as ix
 from tile_eg.ir import kernel as kn
@@ -40,11 +40,11 @@ def without_planes(kernel: kn.Kernel) -> kn.Kernel:
 
 def _planes(kernel: kn.Kernel) -> Planes:
     """The buffers that are taken apart and the loop variables that are written out: each asks for more of the other."""
-    allocs = {a.name: a for a in _walk(kernel.body) if isinstance(a, kn.Alloc)}
+    allocs = {a.name: a for a in kn.statements(kernel.body) if isinstance(a, kn.Alloc)}
     found = Planes(allocs, _names(a for a in allocs.values() if len(a.shape) > 2), frozenset())
-    variables = {v for s in _walk(kernel.body) if isinstance(s, kn.Parallel) and len(s.vars) > 2 for v in (_leading(s),)}
-    loops = {v for s in _walk(kernel.body) for v in _variables(s)}
-    accesses = [r for a in assignments(kernel.body) for r in (a.target, *regions(a.value))]
+    variables = {v for s in kn.statements(kernel.body) if isinstance(s, kn.Parallel) and len(s.vars) > 2 for v in (_leading(s),)}
+    loops = {v for s in kn.statements(kernel.body) for v in _variables(s)}
+    accesses = [r for a in kn.assigns(kernel.body) for r in (a.target, *regions(a.value))]
     while True:
         buffers = found.buffers | {
             r.name for r in accesses if r.name in allocs and len(r.starts) > 1 and ix.variables(r.starts[0]) & variables
@@ -58,17 +58,6 @@ def _planes(kernel: kn.Kernel) -> Planes:
 
 def _names(allocs: Iterator[kn.Alloc]) -> Names:
     return frozenset(a.name for a in allocs)
-
-
-def _walk(body: tuple[kn.Stmt, ...]) -> Iterator[kn.Stmt]:
-    """Every statement, those of loops and branches too."""
-    for s in body:
-        yield s
-        match s:
-            case kn.For() | kn.Parallel():
-                yield from _walk(s.body)
-            case kn.If():
-                yield from _walk(s.then + s.otherwise)
 
 
 def _variables(s: kn.Stmt) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from math import prod
 from types import MappingProxyType
 
-from tile_eg.errors import TileError
+from tile_eg.errors import TileError, attempted
 from tile_eg.frontend.hints import hint
 from tile_eg.frontend.index_text import index_text
 from tile_eg.frontend.ranges import decided, extremes
@@ -252,11 +252,11 @@ class Regions:
         p = self.place(r)
         inside = by_position.lies_inside(t, p, self.tiles.ranges | self.facts, self.tiles.within)
         if inside and not (p.cols == 1 and t.cols > 1):
-            try:
-                return part(self.tiles, t, p, r.name, r.span)
-            except TileError:
-                if not by_position.is_piece(t, p):
-                    raise
+            found = attempted(lambda: part(self.tiles, t, p, r.name, r.span))
+            if not isinstance(found, TileError):
+                return found
+            if not by_position.is_piece(t, p):
+                raise found
         return by_position.taken(self.tiles, t, p, r.name, r.span)
 
     def filled(self, r: kn.Region, value: Term, env: Env, step: int = 1) -> Term:

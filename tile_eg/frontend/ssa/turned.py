@@ -10,37 +10,24 @@ from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
 from tile_eg.frontend.liveness import assigned, regions
+from tile_eg.frontend.ssa.loops import Buffers, Loop, with_loops
 from tile_eg.ir import index as ix
 from tile_eg.ir import kernel as kn
 from tile_eg.ir.index import Expr
 from tile_eg.ops.types import BF16, F32, I32, U32, DType
 from tile_eg.ops.whole_tiles import WORDS
 
-Buffers = dict[str, kn.Alloc]
 EVERY = (2, 4)
 """Steps for which there is an instruction that takes elements so far apart."""
 
 
 def turned(kernel: kn.Kernel) -> kn.Kernel:
     """The kernel with such loops in terms of gathers."""
-    return replace(kernel, body=tuple(_statements(kernel.body, {})))
+    return with_loops(kernel, _instead)
 
 
-def _statements(body: tuple[kn.Stmt, ...], buffers: Buffers) -> Iterator[kn.Stmt]:
-    for s in body:
-        match s:
-            case kn.Alloc():
-                buffers[s.name] = s
-                yield s
-            case kn.If():
-                then, otherwise = (tuple(_statements(arm, buffers)) for arm in (s.then, s.otherwise))
-                yield replace(s, then=then, otherwise=otherwise)
-            case kn.For():
-                yield replace(s, body=tuple(_statements(s.body, buffers)))
-            case kn.Parallel():
-                yield from _loop(s, buffers)
-            case _:
-                yield s
+def _instead(s: Loop, buffers: Buffers) -> Iterator[kn.Stmt] | None:
+    return _loop(s, buffers) if isinstance(s, kn.Parallel) else None
 
 
 def _loop(s: kn.Parallel, buffers: Buffers) -> Iterator[kn.Stmt]:

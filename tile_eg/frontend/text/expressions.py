@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any
 
-from tile_eg.errors import TileError, did_you_mean
+from tile_eg.errors import TileError, attempted, did_you_mean
 from tile_eg.frontend import scalars as sc
 from tile_eg.frontend.conditions import NAMES, Compared, Condition, both, chosen, either, of_elements, opposite
 from tile_eg.frontend.index_text import index_text
@@ -192,12 +192,10 @@ class Expressions:
         """Whether an element's place is compared with numbers that are read from inputs, the same ones for all elements."""
         loop, outside = set(self.scope.elements), self.numbers
         self.numbers = False
-        try:
-            found = [e for e in (self.read(self.value(side)) for side in sides) if not isinstance(e, int)]
-        except TileError:  # no indices, as they divide
+        found = attempted(lambda: [e for e in (self.read(self.value(side)) for side in sides) if not isinstance(e, int)])
+        self.numbers = outside
+        if isinstance(found, TileError):  # no indices, as they divide
             return False
-        finally:
-            self.numbers = outside
         if not all(isinstance(e, Expr) for e in found) or not any(ix.variables(e) & loop for e in found):
             return False
         reads = {r for e in found for r in all_elements_in(e)}

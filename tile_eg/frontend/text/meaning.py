@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tile_eg.errors import TileError
+from tile_eg.errors import attempted
 from tile_eg.frontend.text import load_text
 from tile_eg.frontend.text.printer import print_kernel
 from tile_eg.ir.kernel import Kernel
@@ -11,10 +11,8 @@ from tile_eg.ir.kernel import Kernel
 def meaning_text(kernel: Kernel) -> str:
     """The text, all sizes as numbers; empty where it would not read back as the same kernel (names that are words of `.tile`)."""
     text = print_kernel(kernel)
-    try:
-        return text if _same(load_text(text, "").instantiate(), kernel) else ""
-    except TileError:
-        return ""
+    again = attempted(lambda: load_text(text, "").instantiate())
+    return text if isinstance(again, Kernel) and _same(again, kernel) else ""
 
 
 def _same(a: Kernel, b: Kernel) -> bool:

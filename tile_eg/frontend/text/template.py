@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from operator import index
 from typing import Any, SupportsIndex
 
-from tile_eg.errors import TileError, did_you_mean, in_source
+from tile_eg.errors import TileError, did_you_mean, in_source, searchable
 from tile_eg.frontend.text.build import Builder, build, size_nodes
 from tile_eg.frontend.text.definitions import expanded, imported_texts
 from tile_eg.frontend.text.scope import Scope
@@ -50,7 +50,8 @@ class Template:
                 return self._of_tensors(fixed, left)
             self._check_names(given)
             if left:
-                return open_kernel(list(dict.fromkeys(left)), lambda found: self.instantiate({**fixed, **found}))
+                made = open_kernel(list(dict.fromkeys(left)), lambda found: self.instantiate({**fixed, **found}))
+                return searchable(made)
             return build(self.tree, self._complete(fixed), self.source, self.file)  # type: ignore[arg-type]
 
     def _of_tensors(self, fixed: Mapping[str, Any], left: Sequence[str]) -> Kernel:

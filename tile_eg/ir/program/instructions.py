@@ -191,7 +191,7 @@ class Instr:
     vrepeated_OP  dst <- srcs by the masks, repeats and strides in `steps` (`ops/repeats.py`); `mode`: what is written
     vpiece     dst <- the window of src that begins at its element `bound`
     vput       dst <- srcs[0] with srcs[1], rows x cols of it, in the window that begins at its element `bound`
-    vramp      dst[i, j] = bound + steps[0] * i + steps[1] * j, of i32, or of f32 and exact up to 2^24; or from `value` on
+    vramp      dst[i, j] = bound + steps[0] * i + steps[1] * j, of i32, of f32 up to 2^24, of f16 up to 2048; or from `value` on
 
     `form` of a vector instruction: flat (rows * pitch elements in one run; every operand has the same pitch and cols fills it, or
     rows is 1) or rows (mask and repeat over rows); of vrowR also blocks (`ir.machine.block_steps`), of vcolR halves

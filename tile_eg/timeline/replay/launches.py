@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from heapq import heapify, heapreplace
 from math import gcd
 
 from tile_eg.chips import Chip
@@ -22,6 +21,7 @@ from tile_eg.timeline.replay.row import Row
 from tile_eg.timeline.replay.steps import add_rows
 from tile_eg.timeline.result import Timeline
 from tile_eg.timeline.reuse import mixed_rate
+from tile_eg.timeline.waves import ended, spread
 
 LAUNCH = "launch"
 TYPES = ("AIC_ONLY", "AIV_ONLY", "MIX_AIC_1_1", "MIX_AIC_1_2")
@@ -127,12 +127,20 @@ class _Timer:
         block, _ = self._run(slowest, prices, record, rows)
         length = {block: times[n][0].cycles + _waits(times, n) for n, like in kinds.items() for block in like}
         lengths = [length[block] for block in sorted(length)]
-        total = _waves(lengths, self.at_once) + self._waits_for_hbm(times)
+        total = ended([0.0] * max(1, self.at_once), self._one_after_the_other(lengths, kinds)) + self._waits_for_hbm(times)
         timeline = self._timeline(block, total, lengths)
         found = self.first.unknown | self.later.unknown
         unknown = {name: (what, sorted(lines)) for name, (what, lines) in found.items()}
         ends = self._range(slowest, timeline)
         return RanLaunch(self.part.kernel, self.part.line, slowest, start, timeline, unknown, rows, self.at_once, ends)
+
+    def _one_after_the_other(self, lengths: Sequence[float], kinds: Mapping[int, list[int]]) -> list[float]:
+        """The blocks' lengths: those of the first wave begin together, and do not all lose as much as the last of them."""
+        if self.part.blocks <= self.at_once:
+            return list(lengths)
+        alone = {b: self._run(n, self.later)[0].cycles for n, like in kinds.items() if n < self.at_once for b in like}
+        first = [spread(lengths[i], min(alone[b], lengths[i]), self.at_once)[i] for i, b in enumerate(sorted(alone))]
+        return [*first, *lengths[len(first) :]]
 
     def _kinds(self) -> dict[int, list[int]]:
         """The first block of each kind, and all that ran the same. Those of the first wave run in step: kinds of their own."""
@@ -222,12 +230,3 @@ def _waits(times: Mapping[int, tuple[Block, dict[str, list[float]]]], number: in
 def _stages(meetings: Sequence[float]) -> list[float]:
     """Cycles from each meeting to the next one."""
     return [b - a for a, b in zip((0.0, *meetings), meetings, strict=False)]
-
-
-def _waves(lengths: Sequence[float], at_once: int) -> float:
-    """Cycles until the last block has ended, where each core takes the next block when it has ended one."""
-    ends = [0.0] * max(1, at_once)
-    heapify(ends)
-    for length in lengths:
-        heapreplace(ends, ends[0] + length)
-    return max(ends)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict, deque
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -14,6 +15,7 @@ from tile_eg.timeline.instruction import cycles, moved_bytes
 from tile_eg.timeline.replay.l2 import Traffic, Turns
 from tile_eg.timeline.replay.row import Row
 from tile_eg.timeline.reuse import with_reads
+from tile_eg.timeline.turns import beside
 from tile_eg.timeline.vector_cycles import repeat_cycles
 from tile_eg.timeline.work import Work
 from tile_eg.timeline.works import Price
@@ -39,6 +41,7 @@ _VECTOR = {
 }  # fmt: skip
 _DTYPES = {1: I8, 2: F16, 4: F32}
 OTHER = "other"
+NEARBY = 8  # loads of a core that are taken to come round again with the next one: those of a trip or two
 
 
 class RanPrices:
@@ -57,6 +60,7 @@ class RanPrices:
         self.known: dict[int, Price] = {}
         self.kept: list[Instr] = []
         self.unknown: dict[str, tuple[str, set[int]]] = {}
+        self.loads: defaultdict[Core, deque[Work]] = defaultdict(lambda: deque(maxlen=NEARBY))
 
     def price(self, instr: Instr, rows: int, cols: int, depth: int) -> Price:
         return self.known[id(instr)]
@@ -72,7 +76,7 @@ class RanPrices:
         if row.path == "macs":
             price = self._worked(self.chip, self._product(row), row)
         elif row.path in _MOVES:
-            price = self._worked(self.chips[at.phase], self._copy(row, core.kind, at), row)
+            price = self._worked(self.chips[at.phase], self._in_turn(self._copy(row, core.kind, at), core, at), row)
         else:
             price = self._vector(row) if row.pipe == "V" else self._inner(row, size)
         self.known[id(instr)] = price
@@ -95,6 +99,16 @@ class RanPrices:
             miss=self.traffic.miss(row, at) if reads else 0.0,
             sharing=self.traffic.readers(row, at) if reads and self.in_step else 1,
         )  # fmt: skip
+
+    def _in_turn(self, work: Work, core: Core, at: Turns) -> Work:
+        """A copy beside those that its core did just before: while it reads from L2, other cores have its share of HBM."""
+        before, chip = self.loads[core], self.chips[at.phase]
+        if work.op not in ("gm_to_l1", "gm_to_ub"):
+            return work
+        if work.miss:
+            work = replace(work, drawing=beside(chip, work, before))
+        before.append(work)
+        return work
 
     def _product(self, row: Row) -> Work:
         m, n, k, element = row.sizes

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from tile_eg.autotuner.tuned import autotune
 from tile_eg.errors import TileError
-from tile_eg.jit.tuning import autotune
 
 __all__ = ["autotune", "set_autotune_inputs"]
 

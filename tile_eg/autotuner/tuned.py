@@ -13,10 +13,11 @@ from tile_eg.jit import CompiledKernel, Factory, TileKernel
 from tile_eg.jit.any_size import AnySizeKernel
 from tile_eg.jit.on_npu import NpuCalls
 from tile_eg.jit.process_cache import asked
-from tile_eg.jit.profiling import Profiler, TensorSupplyType
+from tile_eg.jit.profiling import Profiler, TensorSupplyType, as_array, supplied
 from tile_eg.jit.told import told
 
 if TYPE_CHECKING:
+    from tile_eg.ir.kernel import Tensor
     from tile_eg.tuning import Tuning
 
 Config = Mapping[str, Any]
@@ -35,12 +36,16 @@ class Check:
     skip: bool
     manual: Callable[..., Any] | None
 
+    def inputs(self, tensors: Sequence[Tensor]) -> list[Any]:
+        """What a kernel with these inputs is called with."""
+        return [supplied(t, self.supply_type) for t in tensors] if self.supply_prog is None else list(self.supply_prog(tensors))
+
     def run(self, kernel: Any) -> None:
         """AssertionError where the kernel's result is not the reference's."""
         if self.skip or self.ref_prog is None:
             return None
         profiler = Profiler(kernel, self.supply_type)
-        given = None if self.supply_prog is None else list(self.supply_prog(profiler.tensors))
+        given = None if self.supply_prog is None else self.inputs(profiler.tensors)
         if self.manual is not None:
             return profiler.manual_assert_close(self.ref_prog, given, self.manual)
         return profiler.assert_allclose(self.ref_prog, given, self.atol, self.rtol, self.max_mismatched_ratio)
@@ -48,12 +53,14 @@ class Check:
 
 @dataclass
 class Tuned:
-    """A function of sizes with configurations: a call that leaves them open takes the one that is predicted fastest. Without
-    configurations the kernel of each call is tuned (`tune`), unless that was done before; `options` are those of `tune`."""
+    """A function of sizes with configurations: a call that leaves them open takes the fastest one. Without configurations the
+    kernel of each call is tuned (`tune`), unless that was done before; `options` are those of `tune`. On an NPU a configuration
+    has so many `launches` to warm up, and to be timed."""
 
     factory: Any
     configs: Any
     check: Check
+    launches: tuple[int, int] = (25, 100)
     options: Mapping[str, Any] = field(default_factory=dict)
     chosen: dict[Any, Any] = field(default_factory=dict, repr=False)
 
@@ -107,13 +114,13 @@ class Tuned:
         return any(name in kwargs or name in positional for name in config)
 
     def _best(self, configs: Sequence[Config], args: Sequence[Any], kwargs: Config) -> Any:
-        """The kernel that is predicted fastest, the first of equals; TileError where none of them compiles."""
+        """The fastest kernel, the first of equals; TileError where none of them compiles."""
         best: tuple[float, Any, Config] | None = None
         first: TileError | None = None
         for config in configs:
             try:
                 kernel = self.factory(*args, **kwargs, **config)
-                time = kernel.predicted_ms
+                time = _milliseconds(kernel, self.check, *self.launches)
             except TileError as error:
                 first = first or error
                 continue
@@ -128,6 +135,21 @@ class Tuned:
         kernel.update_tuner_result(time, dict(config), None)
         self.check.run(kernel)
         return kernel
+
+
+def _milliseconds(kernel: Any, check: Check, warmup: int, launches: int) -> float:
+    """The time of a launch: measured on a machine with CANN, as `tile-eg bench` does, else predicted."""
+    from tile_eg.npu.cann import installed
+
+    if not installed():
+        return float(kernel.predicted_ms)
+    from tile_eg.ir.arrays import begun
+    from tile_eg.npu.bench import OnNpu
+
+    planned, tensors = kernel.planned(), Profiler(kernel).tensors
+    given = {t.name: as_array(x) for t, x in zip(tensors, check.inputs(tensors), strict=True)}
+    on_npu = OnNpu(planned, {t.name: begun(t, given) for t in planned.program.tensors})
+    return on_npu.measure(launches, warmup).median / 1000
 
 
 def autotune(
@@ -149,16 +171,16 @@ def autotune(
     **options: Any,
 ) -> Any:
     """Over `@tile_eg.jit`: a call that leaves the parameters in `configs` open compiles the kernel for each of them, and
-    gives the one of the least predicted time; those that do not compile are left out. `get_tuner_result()` of it has the time
-    in ms. Where `configs` is a function, it gets the call's arguments: a tuple, and a tuple of (name, value) pairs.
+    gives the one of the least time; those that do not compile are left out. `get_tuner_result()` of it has the time in ms.
+    Where `configs` is a function, it gets the call's arguments: a tuple, and a tuple of (name, value) pairs.
 
     Without `configs` the search's own candidates are tried, as `tune` does it: for sizes that are `T.auto` at several numbers.
     `options` are those of `tune` (`budget`, `device`, `dask`, ...). What was found is used by the calls after it, and by the
     next process.
 
-    Configurations are predicted, not measured, so that `warmup`, `rep` and `timeout` (in seconds) have nothing to do. Where
-    there is a `ref_prog`, the chosen kernel runs once in the simulator on `supply_prog`'s inputs, or on such as `supply_type`
-    says, and is compared.
+    On a machine with CANN `rep` launches of each configuration are timed behind `warmup` others, on `supply_prog`'s inputs, or on
+    such as `supply_type` says; elsewhere the time is predicted. No launch is cut off: `timeout` (in seconds) has nothing to do.
+    Where there is a `ref_prog`, the chosen kernel runs once in the simulator on these inputs, and is compared.
     TileError for configurations that are no dictionaries, and where none of them compiles.
     """
     if known := [n for n in options if n not in OPTIONS or configs is not None]:
@@ -169,7 +191,7 @@ def autotune(
     def decorated(factory: Any) -> Tuned:
         if not hasattr(factory, "__jit_impl__"):
             raise TileError("@tile_eg.autotune stands above @tile_eg.jit, on a function that returns a kernel")
-        return Tuned(factory, configs, check, options)
+        return Tuned(factory, configs, check, (warmup, rep), options)
 
     return decorated if func is None else decorated(func)
 

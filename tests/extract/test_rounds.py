@@ -1,0 +1,51 @@
+"""What the search model cannot weigh is asked for both ways: each round has its schedules, and no schedule is found twice."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from tests.extract.kernels import CHIP, graph_of, pricer
+from tile_eg.extract.base import Extraction, decisions
+from tile_eg.extract.exact import Exact
+from tile_eg.extract.rounds import by_cores, by_decisions, by_forms, may_share, rounds
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+NORM = (EXAMPLES / "layer_norm.tile").read_text()
+GEMM = (EXAMPLES / "gemm.tile").read_text()
+
+
+@cache
+def found(text: str, k: int) -> Extraction:
+    graph = graph_of(text)
+    return Exact().extract(graph, CHIP, pricer(graph), k)
+
+
+def test_a_kernel_of_vector_cores_is_asked_for_on_one_and_on_two() -> None:
+    graph = graph_of(NORM)
+    first, *_ = rounds(graph, Extraction([]), 3)
+    assert may_share(graph) and (first.most, first.differing) == (2, by_cores)
+
+
+def test_a_kernel_with_products_has_one_form_of_blocks() -> None:
+    graph = graph_of(GEMM)
+    asked = list(rounds(graph, Extraction([]), 3))
+    assert not may_share(graph) and [(r.most, r.differing) for r in asked] == [(3, by_forms)]
+
+
+def test_behind_one_schedule_of_each_form_any_decision_may_differ() -> None:
+    *_, last = rounds(graph_of(NORM), found(NORM, 2), 9)
+    assert (last.most, last.differing) == (9, by_decisions)
+
+
+@pytest.mark.parametrize("text", [NORM, GEMM], ids=["layer_norm", "gemm"])
+def test_no_schedule_is_found_twice(text: str) -> None:
+    chosen = [(decisions(s.nodes), s.loops) for s in found(text, 3).schedules]
+    assert len(chosen) > 1 and all(a != b for n, a in enumerate(chosen) for b in chosen[:n])
+
+
+def test_of_each_form_one_takes_less_room() -> None:
+    sparing = [any(n.op == "VRedMul" for n in s.nodes) for s in found(NORM, 3).schedules]
+    assert {True, False} == {*sparing}

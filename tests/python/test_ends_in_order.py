@@ -1,0 +1,98 @@
+"""A kernel that prints is done in the order of its statements, and computes what it computes without printing: what lies beyond a
+tensor's end takes no part."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tile_eg
+import tile_eg.language as T
+from tile_eg.errors import TileError
+
+pytestmark = [pytest.mark.slow(but=2), pytest.mark.filterwarnings("ignore::tile_eg.errors.TileWarning")]
+BM, BN = 8, 64
+SIZES = [(7, 33), (13, 64), (21, 40)]
+
+
+def negative(shape: tuple[int, int]) -> np.ndarray:
+    return np.random.default_rng(0).uniform(-3, -1, shape).astype(np.float32)
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_a_softmax_that_prints(size: tuple[int, int]) -> None:
+    M, N = size
+
+    @tile_eg.jit(out_idx=[-1])
+    @T.prim_func
+    def main(X: T.Tensor((M, N), "float32"), Y: T.Tensor((M, N), "float32")):
+        with T.Kernel(T.ceildiv(M, BM), threads=2, is_npu=True) as cid:
+            x = T.alloc_shared((BM, BN), "float32")
+            m = T.alloc_shared((BM,), "float32")
+            T.copy(X[cid * BM, 0], x)
+            T.printf("")
+            T.reduce_max(x, m, dim=1)
+            for i, j in T.Parallel(BM, BN):
+                x[i, j] = T.exp(x[i, j] - m[i])
+            T.reduce_sum(x, m, dim=1)
+            for i, j in T.Parallel(BM, BN):
+                x[i, j] = x[i, j] / m[i]
+            T.copy(x, Y[cid * BM, 0])
+
+    x = negative(size)
+    e = np.exp(x - x.max(1, keepdims=True))
+    np.testing.assert_allclose(main(x), e / e.sum(1, keepdims=True), rtol=1e-5)
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_columns_that_are_added_up_while_it_prints(size: tuple[int, int]) -> None:
+    M, N = size
+
+    @tile_eg.jit(out_idx=[-1])
+    @T.prim_func
+    def main(X: T.Tensor((M, N), "float32"), Y: T.Tensor((T.ceildiv(M, BM), N), "float32")):
+        with T.Kernel(T.ceildiv(M, BM), threads=2, is_npu=True) as cid:
+            x = T.alloc_shared((BM, BN), "float32")
+            s = T.alloc_shared((1, BN), "float32")
+            T.copy(X[cid * BM, 0], x)
+            T.printf("")
+            T.tile.add(x, x, 1.0)
+            T.reduce_sum(x, s, dim=0)
+            T.copy(s, Y[cid, 0])
+
+    x = negative(size)
+    np.testing.assert_allclose(main(x), np.stack([(x[i : i + BM] + 1).sum(0) for i in range(0, M, BM)]), rtol=1e-5)
+
+
+def place_of_the_largest(padded: bool) -> Any:
+    """Rows that are gathered one by one, so that it is not followed which of them exist."""
+
+    @tile_eg.jit(out_idx=[-1])
+    @T.prim_func
+    def main(X: T.Tensor((5, 16), "float32"), Y: T.Tensor((1, 16), "float32")):
+        with T.Kernel(1, threads=2, is_npu=True) as _:
+            x = T.alloc_shared((BM, 16), "float32")
+            s = T.alloc_shared((1, 16), "float32")
+            T.printf("")
+            for i in T.serial(BM):
+                if padded:
+                    T.copy(X[i, 0], x[i, :], pad_value=-T.infinity())
+                else:
+                    T.copy(X[i, 0], x[i, :])
+            T.reduce_max(x, s, dim=0)
+            T.copy(s, Y)
+
+    return main
+
+
+def test_where_it_is_not_followed_what_exists_an_error_says_what_to_write() -> None:
+    with pytest.raises(TileError, match="is not followed") as error:
+        place_of_the_largest(False)(negative((5, 16)))
+    assert "T.reduce_max(x, s, dim=0)" in str(error.value)
+
+
+def test_a_padding_of_the_authors_takes_part() -> None:
+    x = negative((5, 16))
+    np.testing.assert_array_equal(place_of_the_largest(True)(x), x.max(0, keepdims=True))

@@ -1,0 +1,40 @@
+"""Blocks beyond the cores: a core takes the next block when it has ended one."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tile_eg.timeline.waves import ended, in_waves, spread
+
+
+def test_blocks_of_one_length_come_in_waves() -> None:
+    assert in_waves(100, 24, 10.0, 10.0, 10.0) == 50.0
+
+
+def test_the_last_wave_may_be_quicker() -> None:
+    assert in_waves(50, 24, 10.0, 10.0, 7.0) == 27.0
+
+
+def test_whoever_ends_early_takes_what_is_left() -> None:
+    assert in_waves(25, 24, 100.0, 10.0, 10.0) == 100.0
+
+
+def test_cores_that_began_together_do_not_all_lose_as_much_as_the_last() -> None:
+    ends = spread(20.0, 10.0, 4)
+    assert ends == sorted(ends) and ends[0] > 10.0 and ends[-1] == 20.0
+
+
+@given(st.integers(2, 200), st.integers(1, 24), st.floats(1, 50), st.floats(1, 50))
+def test_rounds_that_are_not_gone_through_change_nothing(blocks: int, cores: int, first: float, later: float) -> None:
+    cores = min(cores, blocks - 1)
+    each = ended(spread(first, min(first, later), cores), [later] * (blocks - cores))
+    assert in_waves(blocks, cores, first, later, later) == pytest.approx(each)
+
+
+@given(st.integers(2, 200), st.integers(1, 24), st.floats(1, 50), st.floats(1, 50))
+def test_it_takes_no_less_than_all_work_shared_out(blocks: int, cores: int, first: float, later: float) -> None:
+    cores = min(cores, blocks - 1)
+    work = sum(spread(first, min(first, later), cores)) + (blocks - cores) * later
+    assert in_waves(blocks, cores, first, later, later) >= work / cores * (1 - 1e-9)

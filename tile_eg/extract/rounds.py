@@ -1,0 +1,95 @@
+"""Which schedules are asked for beside the shortest: what a search model cannot weigh is asked for both ways.
+
+It cannot weigh how many vector cores a block takes, as fewer blocks then run at once; what takes less room and not less time, as
+it does not know whether a tile more then fits; nor, once a few schedules of one form of a loop are known, the other forms.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+from tile_eg.egraph import Graph, Node
+from tile_eg.extract.base import Extraction, decisions
+from tile_eg.extract.model import Model
+from tile_eg.extract.selection import is_half, trips_ahead
+from tile_eg.ops.physical import STORES, VECTOR
+
+ALIKE = 1
+"""Choices that may be of one form of a loop before another form is asked for; one more where a load may bring several trips'
+tiles, since the search model does not know what the memory system makes of that."""
+Differing = Callable[[Graph, list[Node], int], Iterable[Node]]
+"""What of a choice must not recur in the next ones of its round; the number says the how manieth it is."""
+
+
+@dataclass(frozen=True)
+class Round:
+    """Schedules that are looked for, the shortest first, until there are `most` in all.
+
+    Every choice has all of `each` and, where that is not empty, one or more of `one_of`; no two of a round have the same
+    `differing`.
+    """
+
+    most: int
+    differing: Differing
+    each: tuple[Node, ...] = ()
+    one_of: tuple[Node, ...] = ()
+
+    def constrain(self, model: Model) -> None:
+        """Leaves the model the choices of this round."""
+        if self.one_of:
+            model.cp.add_bool_or([model.chosen[n.index] for n in self.one_of])
+        if self.each:
+            model.cp.add_bool_and([model.chosen[n.index] for n in self.each])
+
+
+def rounds(graph: Graph, found: Extraction, k: int) -> Iterator[Round]:
+    """The rounds for up to `k` schedules, or some more where one takes less room. `found` is read between them."""
+    cores = may_share(graph)
+    yield Round(min(k, 2) if cores else k, by_cores if cores else by_forms)
+    if cores and k > 1:
+        yield from _in_less_room(graph, found)
+    if 1 < len(found.schedules) < k and not found.gave_up:
+        yield Round(k, by_decisions)
+
+
+def _in_less_room(graph: Graph, found: Extraction) -> Iterator[Round]:
+    """For each schedule one more that takes less room, on as many cores."""
+    sparing = tuple(n for n in graph.nodes if n.op in VECTOR and VECTOR[n.op].saves_room)
+    for s in list(found.schedules) if sparing else ():
+        if not {*sparing} & {*s.nodes}:
+            yield Round(len(found.schedules) + 1, by_decisions, tuple(shared_stores(graph, s.nodes)), sparing)
+
+
+def may_share(graph: Graph) -> bool:
+    """Whether a block of a kernel without products may take two vector cores or one."""
+    stores = [n for n in graph.nodes if n.op in STORES]
+    return not any(n.op == "L0" for n in graph.nodes) and len({is_half(graph, n) for n in stores}) == 2
+
+
+def shared_stores(graph: Graph, nodes: Iterable[Node]) -> list[Node]:
+    """The stores of a choice; where two vector cores share some, those."""
+    stores = [n for n in nodes if n.op in STORES]
+    return [n for n in stores if is_half(graph, n)] or stores
+
+
+def by_cores(graph: Graph, nodes: list[Node], number: int) -> Iterable[Node]:
+    """How many vector cores a block takes."""
+    return shared_stores(graph, nodes)
+
+
+def by_forms(graph: Graph, nodes: list[Node], number: int) -> Iterable[Node]:
+    """The decisions of the first few choices; of those behind them the forms of loops, where there are several."""
+    alike = ALIKE + any(trips_ahead(n) > 1 for n in graph.nodes)
+    forms = [n for n in nodes if len(_loops_that_give(graph, n.cls)) > 1] if number > alike else []
+    return forms or by_decisions(graph, nodes, number)
+
+
+def by_decisions(graph: Graph, nodes: list[Node], number: int) -> Iterable[Node]:
+    """Any decision: but for how deep buffers are, and the skew, which follow from the others as what is best with them."""
+    return [n for n in decisions(nodes) if n.op not in ("Skew", "Buffers")] or nodes
+
+
+def _loops_that_give(graph: Graph, cls: int) -> set[int]:
+    """The loops of which a class is a result: more than one where a loop has other forms."""
+    return {n.payload[0] for n in graph.classes[cls] if n.op == "PProj"}

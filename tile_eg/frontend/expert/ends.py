@@ -1,0 +1,164 @@
+"""What exists of the buffers in UB, in a kernel that is done in the order of its statements: what lies beyond the end of a tensor
+takes no part in a reduction, as in kernels that are searched.
+
+A kernel that its author keeps has zeros there, or his padding, and sees them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+from tile_eg.errors import Span, TileError
+from tile_eg.frontend.expert.places import Held, Place
+from tile_eg.ir import index as ix
+from tile_eg.ir.index import Expr, Interval
+from tile_eg.ir.program import Buffer, Instr, Tile
+
+Extent = Expr | None
+"""How many rows or columns exist; None where that is not followed."""
+Shape = tuple[int, int]
+MOVED = ("vgather", "vevery", "vsort", "vsort32", "vmerge", "vtranspose", "vbrcb", "store_element")
+"""Instructions whose results do not lie as their operands do."""
+
+
+class Buffers(Protocol):
+    """What is asked of a reader: its buffers by name, and what its indices may be."""
+
+    held: dict[str, Held]
+    own: dict[str, Buffer]
+
+    @property
+    def ranges(self) -> dict[str, Interval]: ...
+
+
+@dataclass
+class Ends:
+    """Of each buffer of which not all is there: how many rows and columns are."""
+
+    known: dict[str, tuple[Extent, Extent]] = field(default_factory=dict)
+
+    def loaded(self, r: Buffers, target: Place, source: Place, padded: bool) -> None:
+        """A window of a tensor was loaded."""
+        name, (rows, cols) = target.tile().buffer, _shape(r, target.tile())
+        whole = (target.rows, target.cols) == (rows, cols) or (target.whole and target.count == rows * cols)
+        if padded or not source.cut:
+            if whole:
+                self.known.pop(name, None)
+            return
+        before = self.known.get(name, (ix.const(rows), ix.const(cols)))
+        if whole and (source.rows, source.cols) == (rows, cols):
+            self.known[name] = source.valid_rows, source.valid_cols
+        elif target.cols == cols == source.cols and source.valid_rows.value == source.rows:
+            self.known[name] = before[0], source.valid_cols
+        elif target.cols == cols == source.cols and source.valid_cols.value == cols:
+            self.known[name] = None, before[1]
+        else:
+            self.known[name] = None, None
+
+    def after(self, r: Buffers, i: Instr) -> None:
+        """An instruction of the vector core was done."""
+        if not isinstance(i.dst, Tile) or i.op == "gm_to_ub" or i.core != "AIV":
+            return
+        tiles = [t for t in i.srcs if isinstance(t, Tile)]
+        tiles += [t for t in (i.value.elements() if i.value else ()) if isinstance(t, Tile) and t.buffer != i.dst.buffer]
+        found = [self.known[t.buffer] for t in tiles if t.buffer in self.known]
+        whole = _all_of(r, i)
+        if not found:
+            if whole and i.op not in ("store_element", "vaxpy", "vmuladd"):
+                self.known.pop(i.dst.buffer, None)
+            return
+        self.known[i.dst.buffer] = self._of(r, i, tiles) if whole else (None, None)
+
+    def _of(self, r: Buffers, i: Instr, tiles: list[Tile]) -> tuple[Extent, Extent]:
+        assert isinstance(i.dst, Tile)
+        rows, cols = _shape(r, i.dst)
+        if i.op.startswith(("vrow", "vcol")):
+            first = self.known[tiles[0].buffer]
+            return ix.ONE, first[0] if i.op.startswith("vrow") else first[1]
+        if i.op in MOVED:
+            return None, None
+        down: Extent = ix.const(rows)
+        along: Extent = ix.const(cols)
+        for n, t in enumerate(tiles):
+            full, own = _shape(r, t), self.known.get(t.buffer)
+            if own is None or (i.op.endswith("_rows") and n == 1):
+                continue
+            if full != (rows, cols) and not (i.op.endswith("_cols") and full == (1, cols)):
+                return None, None
+            down = down if i.op.endswith("_cols") and n == 1 else _lesser(down, own[0], rows)
+            along = _lesser(along, own[1], cols)
+        return down, along
+
+    def check_sorted(self, r: Buffers, x: Place, count: int, span: Span) -> None:
+        """TileError where not all of the first elements of a window surely exist."""
+        down, along = self.known.get(x.tile().buffer, (ix.const(x.rows), ix.const(x.cols)))
+        row = x.rows == 1 and along is not None and ix.bounds(along, r.ranges)[0] >= count
+        if not row and (down, along) != (ix.const(x.rows), ix.const(x.cols)):
+            what = f"{count} elements of {x.tile().buffer} are sorted, of which a tensor's end may cut off some"
+            raise TileError(what, span, help="say what stands there: T.copy(A[i, j], a, pad_value=-T.infinity())")
+
+    def alike(self, to: Place, x: Place) -> None:
+        """As much of `to` exists as of `x`."""
+        name, own = to.tile().buffer, self.known.get(x.tile().buffer)
+        self.known.pop(name, None)
+        if own is not None:
+            self.known[name] = own
+
+    def one_a_line(self, to: Place, x: Place, across: bool) -> None:
+        """One element of `to` exists for each row of `x` (`across`) or column."""
+        name, own = to.tile().buffer, self.known.get(x.tile().buffer)
+        self.known.pop(name, None)
+        if own is not None:
+            self.known[name] = ix.ONE, own[0] if across else own[1]
+
+    def left(self, variable: str) -> None:
+        """A loop was left: what depends on its variable is not followed any further."""
+        for name, extents in self.known.items():
+            down, along = (None if e is not None and variable in ix.variables(e) else e for e in extents)
+            self.known[name] = down, along
+
+    def of(self, r: Buffers, x: Place, across: bool, span: Span) -> Place:
+        """The window with what exists of it along the axis that is reduced. TileError where that is not followed."""
+        name = x.tile().buffer
+        if name not in self.known:
+            return x
+        extents, full = self.known[name], _shape(r, x.tile())
+        extent, size = (extents[1], full[1]) if across else (extents[0], full[0])
+        if extent is not None and extent.value == size:
+            return x
+        at = x.tile().col if across else x.tile().row
+        low = 0 if extent is None else ix.bounds(extent, r.ranges)[0]
+        if extent is None or low < 1 or at.value != 0 or (x.cols if across else x.rows) != size:
+            what = f"how much of {name} exists is not followed so far: a tensor's end cuts off what it was made of"
+            help = "say what stands there: T.copy(A[i, j], a, pad_value=0.0), for a maximum -T.infinity()"
+            raise TileError(what, span, help=help)
+        return replace(x, valid_cols=extent) if across else replace(x, valid_rows=extent)
+
+
+def _lesser(a: Extent, b: Extent, size: int) -> Extent:
+    if a is None or b is None:
+        return None
+    if a == b or b.value == size:
+        return a
+    return b if a.value == size else None
+
+
+def _shape(r: Buffers, t: Tile) -> Shape:
+    if t.buffer in r.held:
+        made = r.held[t.buffer].buffer()
+        return made.rows, made.cols
+    return r.own[t.buffer].rows, r.own[t.buffer].cols
+
+
+def _all_of(r: Buffers, i: Instr) -> bool:
+    """Whether an instruction writes all of its result's buffer, as far as that is used."""
+    assert isinstance(i.dst, Tile)
+    rows, cols = _shape(r, i.dst)
+    if i.dst.buffer in r.own and i.dst.buffer not in r.held:
+        return (i.dst.row.value, i.dst.col.value) == (0, 0)
+    if (i.dst.row.value, i.dst.col.value) != (0, 0):
+        return False
+    if i.op.startswith(("vrow", "vcol")):
+        return True
+    return i.rows.value == rows and i.cols.value == cols or (i.rows * i.cols).value == rows * cols

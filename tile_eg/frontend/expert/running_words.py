@@ -1,0 +1,175 @@
+"""Words of a kernel that is kept that go from element to element: running sums and products, places of extremes, transposes.
+
+There is no vector instruction for them: the scalar unit does one element after the other, and a note says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from math import inf
+from typing import Any
+
+from tile_eg.errors import Note, Span, TileError
+from tile_eg.frontend.expert.by_elements import written
+from tile_eg.frontend.expert.places import Place
+from tile_eg.frontend.expert.reader import ExpertReader
+from tile_eg.frontend.expert.unaligned import loop
+from tile_eg.frontend.expert.variables import set_to
+from tile_eg.frontend.expert.vectors import ub
+from tile_eg.frontend.expert.whole_words import sixteen
+from tile_eg.frontend.python.values import as_region
+from tile_eg.frontend.python.words import known
+from tile_eg.ir import index as ix
+from tile_eg.ir import program as pr
+from tile_eg.ir.index import Expr
+from tile_eg.ir.kernel import Assign, Region
+from tile_eg.ir.program import Formula, Tile
+from tile_eg.ops.types import BF16, F16, F32, I32, DType
+
+READ = (F16, F32, I32)
+"""Element types that the scalar unit computes with."""
+
+
+def _axis(rank: int, dim: Any, span: Span) -> int:
+    axis = known(dim, "dim", span)
+    if not -rank <= axis < rank or rank > 2:
+        help = "take planes one at a time: x[h, :, :]" if rank > 2 else "-1 is the last one"
+        raise TileError(f"dim {axis} of a tile of {rank} dimensions is not gone along here", span, help=help)
+    return axis % rank
+
+
+def _readable(x: Place, span: Span) -> None:
+    if x.dtype not in READ:
+        help = "cast it first: T.tile.cast to float32" if x.dtype is BF16 or x.dtype.bytes == 1 else "cast it to int32 first"
+        raise TileError(f"the scalar unit does not compute with {x.dtype}", span, help=help)
+
+
+def _slow(r: ExpertReader, word: str, span: Span) -> None:
+    r.notes.append(Note(f"T.{word} is done element by element by the scalar unit: no vector instruction does it", span))
+
+
+def _element(x: Place, across: bool, line: Expr, at: Expr) -> Tile:
+    """Element `at` of row `line`, or of column `line` where it is not `across`."""
+    tile, (row, col) = x.tile(), (line, at) if across else (at, line)
+    return Tile(tile.buffer, tile.slot, tile.row + row, tile.col + col)
+
+
+def _kept(r: ExpertReader, wish: str, whole: bool) -> str:
+    name = r.unique(wish)
+    r.scalars[name] = whole
+    r.variables.add(name)
+    return name
+
+
+def _value(name: str, whole: bool) -> Formula:
+    return Formula("scalar", (name,), whole)
+
+
+def _read(x: Tile, dtype: DType) -> Formula:
+    return Formula("element", (x,), dtype is I32)
+
+
+def _running(
+    op: str, word: str, r: ExpertReader, span: Span, src: Any, dst: Any = None, dim: Any = 0, reverse: Any = False
+) -> None:
+    """Each element with all before it, from the end with `reverse`; floats add up in float32."""
+    x, to = ub(r, src, span), ub(r, src if dst is None else dst, span)
+    _readable(x, span)
+    shape = as_region(src, span).shape
+    if (to.rows, to.cols, to.dtype) != (x.rows, x.cols, x.dtype) or not isinstance(reverse, bool):
+        what = f"{x.rows} x {x.cols} elements of {x.dtype} have as many running ones, not {to.rows} x {to.cols} of {to.dtype}"
+        raise TileError(what, span)
+    across = _axis(len(shape), dim, span) == len(shape) - 1
+    lines, count = (x.rows, x.cols) if across else (x.cols, x.rows)
+    there = _existing(r, x, across, span)
+    whole = x.dtype is I32
+    name = _kept(r, word, whole)
+
+    def step(line: Expr, n: Expr) -> None:
+        at = there - 1 - n if reverse else n
+        joined = Formula(op, (_value(name, whole), _read(_element(x, across, line, at), x.dtype)), whole)
+        set_to(r, name, joined, span)
+        r.instr("store_element", _element(to, across, line, at), value=_value(name, whole), span=span)
+
+    def one(line: Expr) -> None:
+        r.place_node(pr.AIV, pr.Scalar(name, Formula("number", (0.0 if op == "add" else 1.0,), whole), span))
+        loop(r, span, "n", there, count, lambda n: step(line, n))
+
+    loop(r, span, "line", lines, lines, one)
+    if r.ends is not None:
+        r.ends.alike(to, x)
+    _slow(r, word, span)
+
+
+def _existing(r: ExpertReader, x: Place, across: bool, span: Span) -> Expr:
+    """How many elements of each row or column exist."""
+    known = x if r.ends is None else r.ends.of(r, x, across, span)
+    return known.valid_cols if across else known.valid_rows
+
+
+def _place(op: str, word: str, r: ExpertReader, span: Span, buffer: Any, out: Any = None, dim: Any = -1) -> None:
+    """The first place of the largest or smallest element of each row or column."""
+    if out is None:
+        raise TileError(f"T.{word} writes a buffer", span, help=f"T.{word}(buffer, out, dim=-1)")
+    x, to = ub(r, buffer, span), ub(r, out, span)
+    _readable(x, span)
+    shape = as_region(buffer, span).shape
+    across = _axis(len(shape), dim, span) == len(shape) - 1
+    lines, count = (x.rows, x.cols) if across else (x.cols, x.rows)
+    if to.count != lines or not to.whole:
+        raise TileError(f"{lines} places take a buffer of as many elements, not {to.rows} x {to.cols}", span)
+    there = _existing(r, x, across, span)
+    whole = x.dtype is I32
+    best, at = _kept(r, "best", whole), _kept(r, "place", True)
+    worst = (-(2.0**31) if op == "gt" else 2.0**31 - 1) if whole else -inf if op == "gt" else inf
+
+    def step(line: Expr, n: Expr) -> None:
+        new = _read(_element(x, across, line, n), x.dtype)
+        better = Formula(op, (new, _value(best, whole)), True)
+        set_to(r, at, Formula("select", (better, Formula("index", (n,), True), _value(at, True)), True), span)
+        set_to(r, best, Formula("select", (better, new, _value(best, whole)), whole), span)
+
+    def one(line: Expr) -> None:
+        r.place_node(pr.AIV, pr.Scalar(best, Formula("number", (worst,), whole), span))
+        r.place_node(pr.AIV, pr.Scalar(at, Formula("number", (0.0,), True), span))
+        loop(r, span, "n", there, count, lambda n: step(line, n))
+        tile = to.tile()
+        found = _value(at, True) if to.dtype.whole else Formula("cast", (_value(at, True),), False)
+        r.instr("store_element", Tile(tile.buffer, tile.slot, tile.row, tile.col + line), value=found, span=span)
+
+    loop(r, span, "line", lines, lines, one)
+    if r.ends is not None:
+        r.ends.one_a_line(to, x, across)
+    _slow(r, word, span)
+
+
+def transposed(r: ExpertReader, span: Span, dst: Any, src: Any) -> None:
+    """dst[j, i] = src[i, j]: 16 x 16 elements of 16 bits by an instruction, others one by one."""
+    to, x = ub(r, dst, span), ub(r, src, span)
+    if (to.rows, to.cols, to.dtype) != (x.cols, x.rows, x.dtype):
+        what = f"{x.rows} x {x.cols} elements of {x.dtype} become {x.cols} x {x.rows}, not {to.rows} x {to.cols} of {to.dtype}"
+        raise TileError(what, span)
+    if sixteen(to) and sixteen(x):
+        r.instr("vtranspose", to.operand, x.operand, cols=ix.const(256), span=span)
+        return
+    sizes = [to.rows, to.cols]
+    names = [r.unique(n) for n in "ij"]
+    r.grid.update({n: (0, size - 1) for n, size in zip(names, sizes, strict=True)})
+    i, j = map(ix.var, names)
+    target, value = _at(as_region(dst, span), i, j), _at(as_region(src, span), j, i)
+    written(r, Assign(target, value, span), names, sizes)
+
+
+def _at(x: Region, row: Expr, col: Expr) -> Region:
+    """The element of a window of two dimensions."""
+    axes = [n for n, e in enumerate(x.extents) if e is not None][-2:]
+    add = dict(zip(axes, (row, col)[-len(axes) :], strict=True))
+    return Region(x.name, tuple(s + add.get(n, ix.ZERO) for n, s in enumerate(x.starts)), (None,) * len(x.starts), x.span)
+
+
+WORDS: dict[str, Callable[..., Any]] = {
+    **{word: partial(_running, "add", word) for word in ("cumsum", "vcumsum")}, "cumprod": partial(_running, "mul", "cumprod"),
+    "argmax": partial(_place, "gt", "argmax"), "argmin": partial(_place, "lt", "argmin"),
+    "tile.transpose": transposed, "transpose": lambda r, span, src, dst: transposed(r, span, dst, src),
+}  # fmt: skip

@@ -1,0 +1,129 @@
+"""Functions that give kernels, as callables: what `jit` was told, and which kernel a call of the function gives."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from tile_eg.chips import DEFAULT_CHIP
+from tile_eg.errors import InOrder, TileError, searchable
+from tile_eg.ir.kept import KeptKernel
+from tile_eg.ir.kernel import Kernel
+from tile_eg.ir.open_kernel import FIRST, Build, open_kernel
+from tile_eg.jit.any_size import NOTHING, AnySizeKernel, left_to_search, open_names
+from tile_eg.jit.arrays import knows_torch
+from tile_eg.jit.kept import SEARCH, kept_at, searched_at
+from tile_eg.jit.switches import check_searched, two_streams
+from tile_eg.jit.tensors import tensor_kernel
+from tile_eg.jit.told import told
+from tile_eg.language.kernels import PrimFunc
+from tile_eg.simulator.limits import CALL, Limits
+
+
+@dataclass(frozen=True)
+class Options:
+    """What `jit` was told and what matters of it. `makes` gives what is called, of a kernel whose sizes are known."""
+
+    makes: Callable[..., Any]
+    out_idx: tuple[int, ...] = ()
+    workspace_idx: tuple[int, ...] = ()
+    chip: str = DEFAULT_CHIP
+    search: Mapping[str, Any] = field(default_factory=dict)
+    limits: Limits = CALL
+    target: Any = "auto"
+    passes: Mapping[Any, Any] | None = None
+    as_torch: bool = False
+    schedule: str | None = None
+
+    def searched(self) -> Options:
+        """The same options for a kernel that is searched, whatever its author says of its order."""
+        return replace(self, schedule=SEARCH)
+
+    def kernel(self, function: PrimFunc, build: Build) -> Any:
+        """The kernel of a prim_func: kept as it is written where it has flags, barriers or scopes, which the switches have to
+        suit; one that has its sizes from each call where the shapes of its tensors leave some open."""
+        from tile_eg.frontend.expert import is_kept, searched_or_in_order
+        from tile_eg.frontend.python import arguments_of, returns_tensors
+
+        own = replace(self, as_torch=knows_torch(function.function.__globals__))
+        if returns_tensors(function.function, function.names):
+            check_searched(self.passes)
+            given = [*self.out_idx, *self.workspace_idx]
+            return tensor_kernel(function, lambda sizes: searchable(build(sizes)), given, own._placed)
+        make, kept = searched_or_in_order(function, build, two_streams(self.passes)), is_kept(function)
+        if kept and self.schedule == SEARCH:
+            make = functools.partial(searched_at, function, self.passes)
+        elif kept:
+            make = functools.partial(kept_at, function, self.passes)
+        else:
+            check_searched(self.passes)
+        arguments = arguments_of(function)
+        made: Any
+        if not open_names(arguments):
+            made = own.compiled(make(NOTHING))
+        else:
+            name, positions = function.function.__name__, (self.out_idx, self.workspace_idx)
+            made = AnySizeKernel(name, arguments, make, positions, own._placed, self.chip, self.search)
+        made.searched = lambda: self.searched().kernel(function, build)  # type: ignore[method-assign]
+        return made
+
+    def _placed(self, kernel: Kernel | KeptKernel, out_idx: Sequence[int], workspace_idx: Sequence[int]) -> Any:
+        return replace(self, out_idx=tuple(out_idx), workspace_idx=tuple(workspace_idx)).compiled(kernel)
+
+    def compiled(self, kernel: Kernel | KeptKernel) -> Any:
+        return self.makes(kernel, self.out_idx, self.workspace_idx, self.chip, self.search, self.limits, self.as_torch)
+
+
+class Factory:
+    """A function that gives a prim_func; calling it with sizes gives a `CompiledKernel`, or an `AnySizeKernel` where it leaves
+    sizes to each call.
+
+    The search finds the sizes of blocks that are given as `T.auto`, or as "auto".
+    """
+
+    def __init__(self, function: Callable[..., Any], options: Options) -> None:
+        self.function, self.options = function, options
+        functools.update_wrapper(self, function)
+
+    @property
+    def __jit_impl__(self) -> Options:
+        """What `jit` was told: `.target`, `.out_idx`."""
+        return self.options
+
+    def searched(self) -> Factory:
+        """The same function, whose kernels are searched: those of `schedule="search"`."""
+        return Factory(self.function, self.options.searched())
+
+    @told
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        from tile_eg.frontend.python import read
+
+        left, streams = left_to_search(self.function, args, kwargs), two_streams(self.options.passes)
+        if not left:
+            function = self._function(args, kwargs)
+            return self.options.kernel(function, lambda sizes: read(function, sizes, streams))
+        positions = dict(zip(inspect.signature(self.function).parameters, range(len(args)), strict=False))
+
+        def at(found: Mapping[str, int]) -> PrimFunc:
+            filled = list(args)
+            for name in found.keys() & positions.keys():
+                filled[positions[name]] = found[name]
+            return self._function(filled, {**kwargs, **{n: v for n, v in found.items() if n not in positions}})
+
+        def build(sizes: Mapping[str, Any]) -> Kernel | InOrder:
+            return open_kernel(left, lambda found: read(at(found), sizes, streams))
+
+        return self.options.kernel(at(dict.fromkeys(left, FIRST[0])), build)
+
+    def _function(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> PrimFunc:
+        made = self.function(*args, **kwargs)
+        if not isinstance(made, PrimFunc):
+            name = getattr(self.function, "__name__", "the function")
+            raise TileError(
+                f"{name} is under @tile_eg.jit and gave {type(made).__name__}, not a kernel",
+                help="let it return the function under @T.prim_func",
+            )
+        return made
