@@ -256,7 +256,9 @@ EXAMPLES: list[Example] = [
                {"B": 1, "S": 1, "H": 2, "G": 1, "D": 64}],
         real=llama(4096, 32768, G=8), bound=forward, slack=FORWARD,
         schedule="cube and vector cores meet in rings in the workspace, scores some trips ahead of products with V",
-        held="as `sliding_window` at 4K tokens; at 32K, MTE2 is busy all the time with K, V and the scores that come back",
+        held="the fixpipe brings scores and products to the vector cores as floats, 1,780 cycles a trip where the cube needs "
+        "1,020; longer tiles of keys would bring products less often, but UB has no room for their scores; at 4K tokens also "
+        "what a tile begins with, as in `sliding_window`",
     ),
     Example(
         "attention/variable_lengths", variable_lengths, inputs=starts,
@@ -301,7 +303,8 @@ EXAMPLES: list[Example] = [
         tried=[{"B": 1, "H": 2, "S": 128, "D": 64}, {"B": 1, "H": 1, "S": 72, "D": 128}],
         real=llama(4096, 16384), bound=gradient(3, 1), slack=BACKWARD,
         schedule="both products of scores run ahead of the one with K, whose sum stays in L0C",
-        held="MTE2 loads K and V for 128 queries, and has no flags left for a second buffer of V and of the scores' gradients",
+        held="each of the three products of a trip takes the same slot of L0A and L0B as the one before it, so that its operands "
+        "wait until that is done: slots in the order of issue would let them load meanwhile",
     ),
     Example(
         "attention/backward_dkv", lambda x: {n: gradients(x)[n] for n in ("dK", "dV")},

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tile_eg.emit.sync import order as orders
@@ -87,7 +87,7 @@ def instructions_alone(needed: Needed, of: Streams) -> Needed:
 
 
 @pytest.mark.parametrize("soon", [0, 2, 1000])
-@settings(max_examples=40)
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(of=streams(), picked=st.lists(st.integers(0, 10**6), max_size=6), faultless=st.booleans())
 def test_the_owners_that_are_spared_are_those_of_one_replay_each(
     soon: int, of: Streams, picked: Sequence[int], faultless: bool

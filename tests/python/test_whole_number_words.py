@@ -77,6 +77,13 @@ def test_bytes_are_shifted_turned_and_spread(dtype: str, kept: bool) -> None:
 
 
 @KEPT
+@pytest.mark.slow(but=1)
+def test_a_shift_to_the_right_by_all_bits_leaves_the_sign(kept: bool) -> None:
+    x = numbers("int32")
+    assert (stored("T.tile.bitwise_rshift(y, x, 32)", x, x, kept=kept) == np.where(x < 0, -1, 0)).all()
+
+
+@KEPT
 @pytest.mark.parametrize("dtype", [*BYTES, "int32"])
 def test_one_element_stands_for_all(dtype: str, kept: bool) -> None:
     x = numbers(dtype)

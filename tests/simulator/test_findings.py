@@ -160,6 +160,11 @@ VECTOR = {
         "Duplicate(a, 0.0f, uint64_t(8), 256, 1, 1); /*1*/",
         "Duplicate(a, 0.0f, uint64_t(8), 255, 1, 1);",
     ),
+    "a gap between two rows is negative, where one row has no gap": Case(
+        "field",
+        "DataCopyPad(a, gmX, DataCopyExtParams(2, 128, -64, 0, 0), DataCopyPadExtParams<float>(false, 0, 0, 0)); /*1*/",
+        "DataCopyPad(a, gmX, DataCopyExtParams(1, 128, -64, 0, 0), DataCopyPadExtParams<float>(false, 0, 0, 0));",
+    ),
     "a mask has more lanes than the register": Case(
         "field",
         "Duplicate(a, 0.0f, uint64_t(65), 1, 1, 8); /*1*/",

@@ -101,8 +101,7 @@ def run(arguments: Sequence[str]) -> int:
 
 def _invoke(arguments: list[str]) -> int:
     try:
-        command = typer.main.get_command(options.command_of(app, arguments))
-        return command.main(arguments or ["--help"], "tile-eg", standalone_mode=False) or GOOD
+        return options.command_of(app, arguments).main(arguments or ["--help"], "tile-eg", standalone_mode=False) or GOOD
     except UsageError as error:
         raise _unreadable(error) from None
     except Interrupted as interrupted:

@@ -7,7 +7,7 @@ from contextlib import suppress
 from copy import copy
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -38,12 +38,12 @@ Memory = Annotated[
 ]
 
 
-def command_of(app: typer.Typer, arguments: Sequence[str]) -> typer.Typer:
+def command_of(app: typer.Typer, arguments: Sequence[str]) -> Any:
     """The command that is asked for alone, as to set up all takes long; all of them where it is none."""
     asked = [c for c in app.registered_commands if (c.name or getattr(c.callback, "__name__", "")) in arguments[:1]]
     one = copy(app)
     one.registered_commands = asked or app.registered_commands
-    return one
+    return typer.main.get_command(one)
 
 
 def memory_bytes(gib: float) -> int:

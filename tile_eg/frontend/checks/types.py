@@ -96,7 +96,7 @@ class Typing:
         if isinstance(e, kn.Binary) and not BINARY[e.op].native and BINARY[e.op].with_scalar and not isinstance(e.y, kn.Number):
             raise TileError(f"`{BINARY[e.op].sign}` takes a number known when the kernel is compiled on its right", e.span)
         if isinstance(e, kn.Binary) and e.op in ("shl", "shr") and isinstance(e.y, kn.Number) and x.dtype is not None:
-            _check_shift(e.y, x.dtype)
+            _check_shift(e.op, e.y, x.dtype)
         help = _product_help(x.shape, y.shape, e.span) if isinstance(e, kn.Binary) and e.op == "mul" else ""
         return Type(joined(x, y, e.span, help), _common(x.dtype, y.dtype, e.span))
 
@@ -249,10 +249,11 @@ def check_number(dtype: DType, value: float, span: kn.Span | None) -> None:
         raise TileError(f"{value:g} is no {dtype}, which holds whole numbers from {low} to {high - 1}", span)
 
 
-def _check_shift(by: kn.Number, dtype: DType) -> None:
-    """TileError where a shift takes all bits away, or none in the other direction."""
-    if not 0 <= by.value < dtype.bits:
-        raise TileError(f"{dtype} is shifted by 0 to {dtype.bits - 1} bits, not by {by.value:g}", by.span)
+def _check_shift(op: str, by: kn.Number, dtype: DType) -> None:
+    """TileError where a shift is by more bits than there are, or leaves none of them on the left."""
+    most = dtype.bits if op == "shr" else dtype.bits - 1
+    if not 0 <= by.value <= most:
+        raise TileError(f"{dtype} is shifted by 0 to {most} bits, not by {by.value:g}", by.span)
 
 
 def _floats(t: Type, span: kn.Span | None) -> Type:

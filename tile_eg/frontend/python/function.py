@@ -146,7 +146,7 @@ def _kernel(r: Reader, found: FunctionSource, streams: bool) -> Kernel | TileErr
     r.run(launch.body)
     statements = r.finished()
     if r.told:
-        return together((*r.told, *by_line((*r.told, *type_faults(tensors, statements)))))
+        return together((*r.told, together(by_line((*r.told, *type_faults(tensors, statements))))))
     _check_left(r)
     grid = tuple((name, last + 1) for name, (_, last) in r.grid.items())
     outputs = tuple(Tensor(t.name, t.dtype, t.shape, t.name in r.writes, t.span) for t in tensors)

@@ -57,8 +57,9 @@ tile_sim::Rows byte_rows(const DataCopyExtParams& p, bool into_ub, int64_t paddi
 {
     const int64_t count = tile_sim::checked(p.blockCount, 0, 4095, "DataCopyExtParams.blockCount", line);
     const int64_t bytes = tile_sim::checked(p.blockLen, 0, 2097151, "DataCopyExtParams.blockLen", line);
-    const int64_t src = tile_sim::checked(p.srcStride, 0, 4294967295, "DataCopyExtParams.srcStride", line);
-    const int64_t dst = tile_sim::checked(p.dstStride, 0, 4294967295, "DataCopyExtParams.dstStride", line);
+    const bool gaps = count > 1;  // one row has none, whatever its strides say
+    const int64_t src = gaps ? tile_sim::checked(p.srcStride, 0, 4294967295, "DataCopyExtParams.srcStride", line) : 0;
+    const int64_t dst = gaps ? tile_sim::checked(p.dstStride, 0, 4294967295, "DataCopyExtParams.dstStride", line) : 0;
     if (bytes % int64_t(sizeof(T)))
         tile_sim::misuse("field", line, "DataCopyExtParams.blockLen (%lld bytes) is no multiple of the element's size",
                          (long long)bytes);
