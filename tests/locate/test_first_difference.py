@@ -126,12 +126,26 @@ def test_a_value_that_is_right_and_stored_elsewhere_is_found_at_its_store():
 
 
 def test_a_product_is_found_in_the_trip_that_leaves_something_out():
-    found = first_wrong(example("gemm"), "mmad", lambda n: replace(n, depth=n.depth - less(2, var("k_in") + var("k_panel") * 2)))
+    made = example("gemm", without=("shuffle-k",))
+    found = first_wrong(made, "mmad", lambda n: replace(n, depth=n.depth - less(2, var("k_in") + var("k_panel") * 2)))
     assert found.first.name == "c" and found.first.trips == {"k": 3} and found.first.memory == "L0C"
 
 
+def test_of_a_sum_that_each_core_begins_elsewhere_its_operands_are_found_in_their_trips_and_the_sum_at_its_end():
+    made = example("gemm")
+    assert made[0].schedule.shuffled
+
+    def late(n):
+        return replace(n, srcs=(replace(n.srcs[0], offset=n.srcs[0].offset + less(0, var("k_panel"))),))
+
+    loaded = first_wrong(made, "gm_to_l1", late).first
+    assert (loaded.name, loaded.memory) == ("a", "L1") and loaded.place[0] == "A"
+    added = first_wrong(made, "mmad", lambda n: replace(n, depth=n.depth - less(0, var("k_panel")))).first
+    assert added.stored and added.name == "C"
+
+
 def test_what_a_product_of_deeper_trips_gives_is_that_of_their_last():
-    made = example("gemm_int8")
+    made = example("gemm_int8", without=("shuffle-k",))
     assert any(isinstance(n, Loop) and n.var == "k_by2_panel" for n in made[0].planned.program.cube)
     first = first_wrong(made, "mmad", lambda n: replace(n, depth=n.depth - less(0, var("k_by2_panel")))).first
     assert first.trips == {"k": 5} and first.got != first.want
