@@ -36,7 +36,7 @@ CASES = [
 ]
 
 
-@pytest.mark.slow(but=1)
+@pytest.mark.slow
 @pytest.mark.parametrize(("text", "sizes"), CASES, ids=lambda c: str(c)[:14])
 def test_a_kernel_with_choices_computes_what_it_means(text: str, sizes: dict[str, int]) -> None:
     kernel = load_text(text).instantiate(sizes)

@@ -84,6 +84,7 @@ def failing(times: int, fault: Exception = OUT_OF_IDS) -> Callable[[Program], Pr
     return synchronise
 
 
+@pytest.mark.slow
 def test_a_schedule_that_cannot_be_planned_makes_room_for_the_next(kernel: Kernel, monkeypatch: pytest.MonkeyPatch) -> None:
     usual: Lowered = lower(kernel)
     monkeypatch.setattr(sync, "synchronise", failing(1))
@@ -136,6 +137,7 @@ def test_a_fault_in_planning_is_ours_and_names_the_schedule(kernel: Kernel, monk
         lower(kernel)
 
 
+@pytest.mark.slow
 def test_one_kernel_gives_one_text(kernel: Kernel) -> None:
     assert lower(kernel).source == lower(kernel).source
 

@@ -88,6 +88,7 @@ DiskCache(Path(sys.argv[1])).entry(sys.argv[2], make)
 """
 
 
+@pytest.mark.slow
 def test_what_a_killed_process_left_is_removed_and_its_entry_made_by_the_next(cache: DiskCache) -> None:
     cache.folder.mkdir()
     for name in ("one", "two"):

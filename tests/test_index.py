@@ -27,22 +27,26 @@ exprs = st.recursive(
 envs = st.fixed_dictionaries({n: st.integers(0, 9) for n in "ijk"})
 
 
+@pytest.mark.slow
 @given(exprs, exprs, envs)
 def test_a_sum_evaluates_to_the_sum(a, b, env):
     assert ix.evaluate(a + b, env) == ix.evaluate(a, env) + ix.evaluate(b, env)
 
 
+@pytest.mark.slow
 @given(exprs, envs)
 def test_bounds_hold_every_value(e, env):
     low, high = ix.bounds(e, dict.fromkeys("ijk", (0, 9)))
     assert low <= ix.evaluate(e, env) <= high
 
 
+@pytest.mark.slow
 @given(exprs, exprs)
 def test_addition_commutes_in_the_normal_form(a, b):
     assert a + b == b + a
 
 
+@pytest.mark.slow
 @given(exprs, envs)
 def test_substitution_agrees_with_evaluation(e, env):
     assert ix.substitute(e, {n: ix.const(v) for n, v in env.items()}) == ix.const(ix.evaluate(e, env))
@@ -73,6 +77,7 @@ def test_what_is_divided_is_not_made_negative() -> None:
     assert ix.text((A * 4 - B) // 4) == "(((i * 4) + (j * -1)) / 4)"
 
 
+@pytest.mark.slow
 @given(exprs, envs)
 def test_what_cannot_happen_is_left_out(e, env):
     assert ix.evaluate(ix.simplified(e, dict.fromkeys("ijk", (0, 9))), env) == ix.evaluate(e, env)

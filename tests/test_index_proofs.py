@@ -96,6 +96,7 @@ expressions = st.recursive(
 )
 
 
+@pytest.mark.slow
 @PROOFS
 @given(expressions)
 def test_the_normal_form_means_what_was_written(e: Both) -> None:
@@ -199,6 +200,7 @@ def test_the_extent_of_a_panel_is_the_one_that_is_holds(drawn: tuple[int, int, i
     assert holds(symbolic(wide, {"deep": deep}) == law, deep >= 0, deep < t.trips)
 
 
+@pytest.mark.slow
 @PROOFS
 @given(TILINGS, st.integers(-9, 9).filter(bool), st.integers(0, 50))
 def test_a_panel_starts_where_its_first_tile_does(drawn: tuple[int, int, int], step: int, base: int) -> None:

@@ -134,7 +134,7 @@ def verdicts(right: Kernel, wrong: Lowered) -> dict[str, bool]:
     }  # fmt: skip
 
 
-@pytest.mark.slow(but=1)
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "part", "other"), WRONG.values(), ids=WRONG)
 def test_wide_inputs_find_what_uniform_ones_do_not(name: str, part: str, other: str) -> None:
     text = (EXAMPLES / f"{name}.tile").read_text()

@@ -153,6 +153,7 @@ def test_files_that_cannot_be_read_are_no_version(fault: Exception, emit: Emit, 
     assert kept_texts.version() is None and "vector_add" in emit()
 
 
+@pytest.mark.slow
 def test_nothing_is_kept_by_a_process_whose_files_have_changed(
     emit: Emit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -214,6 +215,7 @@ def test_a_cache_that_can_only_be_read_is_read(
     assert emit("--effort", "none") == faster and len(entries(tmp_path)) == 1
 
 
+@pytest.mark.slow
 def test_the_switch_of_the_environment_keeps_nothing(emit: Emit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TILE_EG_NO_CACHE", "1")
     emit()
@@ -250,6 +252,7 @@ def test_what_is_in_the_cache_needs_no_solver_no_rules_and_no_grammar(emit: Emit
     assert (done.stdout, done.stderr) == (text, "")
 
 
+@pytest.mark.slow
 def test_what_is_told_of_a_kernel_is_told_again(emit: Emit, file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file.write_text(SHORT, encoding="utf-8")
     told = [run(["emit", str(file)]) or capsys.readouterr().err for _ in range(2)]
@@ -289,6 +292,7 @@ def test_a_call_in_another_process_does_not_compile(file: Path, lowered_in_pytho
     assert add.compile(M=40, N=72).schedule and len(lowered_in_python) == 2
 
 
+@pytest.mark.slow
 def test_a_switched_off_cache_takes_nothing_from_the_disk(file: Path, lowered_in_python: list[str], tmp_path: Path) -> None:
     tile_eg.disable_cache()
     try:

@@ -25,6 +25,7 @@ kernel doubled[M=16, N=128](A: f16[M, N]) -> C: f16[M, N] {
     return load_text(text).instantiate({"M": tiles * 16})
 
 
+@pytest.mark.slow
 def test_more_tiles_than_a_launch_has_blocks_are_gone_through() -> None:
     made = lower(doubled(MAX_BLOCKS + 1), search=search_options(effort="quick"))
     assert launch_blocks(made.program) <= MAX_BLOCKS

@@ -73,6 +73,7 @@ def test_a_product_with_weights_of_4_bits_ends_where_its_tensors_do(chip: str) -
     assert not run.findings and np.abs(run.outputs["C"] - want).max() < 1e-3
 
 
+@pytest.mark.slow
 def test_they_are_copied_filled_and_stored_by_bytes() -> None:
     w = drawn(30, 192)
     out = compiled(COPIED).run({"W": packed(w)}).outputs
@@ -105,6 +106,7 @@ def summed(dtype: str = "int4", columns: int = 128):
     return build
 
 
+@pytest.mark.slow
 def test_in_python_and_from_an_array_of_ml_dtypes() -> None:
     w = drawn(20, 128)
     for array in (packed(w), w.astype(ml_dtypes.int4)):

@@ -392,6 +392,7 @@ def test_a_number_that_follows_in_another_way_is_not_found() -> None:
     assert Numbers(SETS, [16, 64], {"M": 4096, "N": 4096}).expr([s["M"] ** 2 % 97 for s in SETS]) is None
 
 
+@pytest.mark.slow
 def test_a_kernel_that_is_another_one_at_small_sizes_is_not_taken_for_one() -> None:
     def build(sizes: Any) -> Kernel:
         twice = "a = a + a" if sizes["M"] < 100 else "a = a + 1"
@@ -407,6 +408,7 @@ def test_a_kernel_that_is_another_one_at_small_sizes_is_not_taken_for_one() -> N
         values_of_any_size(build, {"M": 4096})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("names", [("M",), ("N",), ("K",), ("M", "N"), ("M", "K"), ("N", "K")])
 def test_any_of_the_sizes_may_be_open(names: tuple[str, ...]) -> None:
     fixed = {n: 512 for n in "MNK" if n not in names}
@@ -428,6 +430,7 @@ def test_a_quotient_that_is_rounded_down_is_told_from_one_that_is_rounded_up() -
     assert [evaluate(values.sizes.blocks, {"M": m}) for m in (16, 31, 32, 33)] == [1, 1, 2, 2]
 
 
+@pytest.mark.slow
 def test_a_tile_that_holds_all_of_a_size_everywhere_is_none() -> None:
     text = """kernel k[N: dyn](A: f32[N]) -> C: f32[N] {
       grid b = ceildiv(N, 16384)

@@ -124,6 +124,7 @@ def test_sizes_that_are_priced_have_a_text_of_their_own(file: Path, compilations
     assert len(compilations) == 2
 
 
+@pytest.mark.slow
 def test_what_one_text_cannot_serve_is_kept_too(tmp_path: Path, compilations: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "rows.tile"
     file.write_text(TEXT.replace("16", "M").replace("[M, 64]", "[M, 64]"))
@@ -136,6 +137,7 @@ def test_what_one_text_cannot_serve_is_kept_too(tmp_path: Path, compilations: li
     assert not compilations
 
 
+@pytest.mark.slow
 def test_a_program_is_itself_again_from_plain_values(file: Path) -> None:
     program = tile_eg.load(file).for_all_sizes().program
     again = from_plain(to_plain(program))

@@ -89,6 +89,7 @@ def test_deeper_trips_are_fewer() -> None:
     assert [str(e) for e in deeper.counts.values()] == ["((K + 255) / 256)"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "other",
     [
@@ -103,6 +104,7 @@ def test_trips_whose_tiles_are_not_one_stay(other: tuple[str, str]) -> None:
     assert in_deeper_trips(values, 2) is None
 
 
+@pytest.mark.slow
 @SETTINGS
 @given(st.sampled_from([1, 63, 64, 65, 129, 257, 321]))
 def test_deeper_trips_take_all_of_tiles_that_go_beyond_the_size_that_counts_them(k: int) -> None:
@@ -136,6 +138,7 @@ def long_products() -> Values:
     return values_of_any_size(build_of(text), {"M": 256, "N": 256, "K": 4096})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("column", ["k//5*384 + k%5*64", "min(k, 8)*64"])
 def test_trips_whose_tiles_lie_side_by_side_for_a_while_stay(column: str) -> None:
     text = PRODUCT.replace("A[bx*32, k*64]", f"A[bx*32, {column}]").replace("A: f16[M, K]", "A: f16[M, 2*K + 640]")
@@ -292,6 +295,7 @@ def test_a_fault_of_ours_is_one_in_this_suite(broken: None, file: Path) -> None:
         tile_eg.load(file)(rows(3))
 
 
+@pytest.mark.slow
 def test_a_fault_of_ours_is_told_and_the_kernel_still_works(broken: None, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(one_text.FAULTS_VARIABLE)
     kernel = tile_eg.load(file)
@@ -309,6 +313,7 @@ def test_a_fault_of_ours_is_one_where_the_text_is_asked_for(
     assert "nothing there" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_the_kernels_of_a_text_are_explained(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["explain", str(file)]) == 0
     assert "kernel twice, for all sizes\n\ntwice(A: f32[4096, 64]" in capsys.readouterr().out
@@ -319,6 +324,7 @@ def test_a_fault_of_ours_is_one_where_it_is_explained(broken: None, file: Path, 
     assert run(["explain", str(file)]) == 2
 
 
+@pytest.mark.slow
 def test_sizes_with_another_grid_are_told_once() -> None:
     small = build_of(TWICE.replace("16", "8"))
 

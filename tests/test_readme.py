@@ -60,6 +60,7 @@ def test_every_path_that_a_page_links_to_is_there(page: str) -> None:
     assert [t for t in links if not ((ROOT / page).parent / t).exists()] == []
 
 
+@pytest.mark.slow
 def test_the_rule_that_the_page_on_the_search_shows_is_taken() -> None:
     (text,) = re.findall(r"^```lisp\n(.*?)^```", (ROOT / "docs" / "search.md").read_text(), flags=re.M | re.S)
     assert checked("mine.egg", text).rules

@@ -210,6 +210,7 @@ def scaled_blocks(M, N, K):  # type: ignore[no-untyped-def]  # noqa: N803
     return main
 
 
+@pytest.mark.slow
 def test_blocks_with_scales_are_bytes_beside_floats_of_8_bits() -> None:
     random, (m, n, k) = np.random.default_rng(0), (32, 128, 96)
     a, b = (random.uniform(-4, 4, (rows, k)).astype(TYPES["f8e4m3"]) for rows in (m, n))

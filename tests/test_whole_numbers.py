@@ -68,6 +68,7 @@ def check(low: Lowered, order: int | None = None) -> None:
     assert all(c.good for c in found), found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("layout", [ROWS, COLUMNS], ids=["rows", "columns"])
 @pytest.mark.parametrize("way", WAYS)
 def test_products_of_bytes_are_those_of_the_source(layout: str, way: str) -> None:

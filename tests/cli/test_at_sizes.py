@@ -19,6 +19,7 @@ COPY = """kernel copy[M: dyn, N=32](A: f32[M, N]) -> C: f32[M, N] {
 """
 
 
+@pytest.mark.slow
 def test_each_choice_of_sizes_is_a_row(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "copy.tile").write_text(COPY)
     assert run(["explain", str(tmp_path / "copy.tile"), "--at", "M=16,64"]) == 0

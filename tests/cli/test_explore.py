@@ -29,6 +29,7 @@ def test_an_empty_question_is_refused(capsys: Captured) -> None:
     assert "names no decision" in refused(capsys, "explain", SOFTMAX, *SMALL, "--why-not", "")
 
 
+@pytest.mark.slow
 def test_a_schedule_that_there_is_not_is_told_with_all_that_there_are() -> None:
     kernel = load_text(Path(SOFTMAX).read_text(), "softmax.tile").instantiate({"M": 40, "N": 100})
     helps = set()

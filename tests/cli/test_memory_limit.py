@@ -15,6 +15,7 @@ def test_check_refuses_what_the_chip_cannot_hold(capsys: pytest.CaptureFixture[s
     assert run(["check", "examples/gemm.tile", "--chip", "950", *sizes]) == 0
 
 
+@pytest.mark.slow
 def test_the_memory_of_a_run_is_an_argument(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["run", "examples/vector_add.tile", "--memory", "0.005"]) == 1
     said = capsys.readouterr().err

@@ -12,6 +12,7 @@ from tile_eg.cli import app
 EXAMPLE = Path(__file__).parents[2] / "examples" / "vector_add.tile"
 
 
+@pytest.mark.slow
 def test_run_writes_the_timeline_where_it_is_asked_to(tmp_path: Path) -> None:
     out = tmp_path / "trace.json"
     assert app.run(["run", str(EXAMPLE), "--trace", str(out)]) == app.GOOD

@@ -39,6 +39,7 @@ def file(folder: Path, text: str) -> str:
     return str(folder / "kernel.tile")
 
 
+@pytest.mark.slow
 @given(st.lists(st.integers(1, 7), min_size=1, max_size=3), st.integers(1, 40))
 def test_a_sample_has_its_number_of_blocks_and_the_corners_first(grid: list[int], number: int) -> None:
     blocks = sampled(number, grid)
@@ -54,6 +55,7 @@ def test_a_sample_is_spread_over_the_grid() -> None:
     assert sampled(5, [100]) == (0, 17, 50, 82, 99)
 
 
+@pytest.mark.slow
 def test_a_run_of_a_sample_says_what_it_ran_and_what_it_compared(tmp_path: Path, capsys: Captured) -> None:
     assert run(["run", file(tmp_path, DOUBLED), "--sample", "5", *FEW]) == 0
     out = capsys.readouterr().out

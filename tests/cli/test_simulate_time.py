@@ -23,6 +23,7 @@ def data(capsys: pytest.CaptureFixture[str], *command: str) -> dict[str, Any]:
     return json.loads(simulated(capsys, *command, "--json"))
 
 
+@pytest.mark.slow
 def test_a_launch_of_a_main_has_a_time_its_pipes_and_what_bounds_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     shown = simulated(capsys, str(file_of(tmp_path, MAIN).path))
     assert "doubled: predicted " in shown and "2 blocks; bound by " in shown

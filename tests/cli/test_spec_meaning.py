@@ -54,6 +54,7 @@ def changed(path: str, to: Path, old: str, new: str) -> str:
     return str(to)
 
 
+@pytest.mark.slow
 def test_the_right_text_is_compared_on_every_set(scaled: tuple[str, str], capsys: Captured) -> None:
     done = simulated(capsys, *scaled)
     assert [(c["inputs"], c["name"], c["good"]) for c in done["comparisons"]] == [("uniform", "D", True), ("wide", "D", True)]

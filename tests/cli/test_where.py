@@ -76,6 +76,7 @@ def ran(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, 
     return code, told.out, told.err
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("folder")
 def test_a_good_run_says_that_no_value_differs(capsys):
     code, out, _ = ran(capsys, "run", "k.tile", "--where")
@@ -91,6 +92,7 @@ def test_the_value_that_a_wrong_rule_computes_is_named_with_its_line_and_the_rul
     assert "tile 0 of the grid (bx = 0)" in out and "rules lie, v-unary" in out
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("folder")
 def test_json_has_the_place_and_both_numbers(capsys):
     _, out, _ = ran(capsys, "run", "k.tile", "--where", "--rules", "lie.egg", "--json")

@@ -81,6 +81,7 @@ def test_a_class_that_does_neither_is_no_model() -> None:
         roles(f"{__name__}:Model", CHIP)
 
 
+@pytest.mark.slow
 def test_a_rank_model_of_ones_own_decides() -> None:
     assert compiled(Slowest).timeline.cycles > compiled(None).timeline.cycles
 

@@ -52,6 +52,7 @@ def test_valid_extents_and_offsets_can_be_read_back():
     assert set(encoder.index) == {line.split('"')[1] for line in lines if "(ideps" in line}
 
 
+@pytest.mark.slow
 @given(st.floats(width=32))
 def test_numbers_survive(x):
     egraph = native.load().EGraph()

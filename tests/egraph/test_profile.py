@@ -10,6 +10,7 @@ from tile_eg.frontend.ssa import to_values
 from tile_eg.rules import registry, selected
 
 
+@pytest.mark.slow
 def test_every_rule_has_its_costs() -> None:
     found = profile(to_values(kernel(GATED)), CHIP, selected())
     assert {r.name for r in found} == registry().keys()

@@ -30,6 +30,7 @@ def wrong_rule(monkeypatch):
     monkeypatch.setattr(saturation, "theories", lambda: mine)
 
 
+@pytest.mark.slow
 def test_two_values_of_different_shape_stop_the_compilation_with_the_rules_name(wrong_rule):
     with pytest.raises(RuntimeError, match="rule 'shrink' joined two values of different"):
         graph_made_now(ONE_VALUE_TWO_TENSORS)

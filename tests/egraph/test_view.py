@@ -26,6 +26,7 @@ def reachable(graph: Graph) -> set[int]:
     return seen
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_every_child_has_an_answer(name):
     graph = graph_of(TRICKY[name])

@@ -71,6 +71,7 @@ def loops(p: Program) -> list[Loop]:
     return [n for nodes in (p.cube, p.vector) for n in walk(nodes) if isinstance(n, Loop) and not isinstance(n, Tasks)]
 
 
+@pytest.mark.slow
 def test_both_cores_count_by_one_name():
     p = program(CAUSAL)
     assert [let.name for let in p.lets] == ["trips"] and p.lets[0].most == 6
@@ -101,7 +102,7 @@ def test_flags_serve_every_number_of_trips_that_occurs(trips):
     assert races(program(CAUSAL), {"trips": (trips,)}) == []
 
 
-@pytest.mark.slow(but=2)
+@pytest.mark.slow
 @pytest.mark.parametrize("trips", range(6))
 def test_flags_serve_a_loop_that_takes_no_trip_in_some_blocks(trips):
     assert races(program(CAUSAL.replace("bx + 1", "bx")), {"trips": (trips,)}) == []

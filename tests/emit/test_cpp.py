@@ -71,6 +71,7 @@ def read(e: Expr, values: dict[str, tuple[int, int]]) -> tuple[Whole | None, lis
     return Parser(reader, Cpp(NAMES)(e)).expression(), reader.overflows
 
 
+@pytest.mark.slow
 @given(expressions)
 @settings(max_examples=150, deadline=None, derandomize=True)
 def test_no_part_of_an_expression_overflows(e: Expr) -> None:

@@ -33,6 +33,7 @@ def check(p: Product) -> None:
     assert (np.abs(got - want) / (1 + np.abs(want))).max() < unit * 4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", [F16, BF16, F32], ids=str)
 @pytest.mark.parametrize("transposed", [(a, b) for a in (False, True) for b in (False, True)])
 def test_a_product_of_odd_sizes_with_every_cut(dtype: object, transposed: tuple[bool, bool]) -> None:

@@ -90,6 +90,7 @@ def test_every_part_of_a_skewed_loop_runs_once_a_trip():
     assert found and runs == {4}
 
 
+@pytest.mark.slow
 def test_a_skewed_loop_runs_longer_than_its_trips():
     assert {loop.trips > 4 for loop, _ in guards(program(FLASH))} == {True}
 

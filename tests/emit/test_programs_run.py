@@ -31,6 +31,7 @@ def arrays(p: Program, seed: int = 0) -> dict[str, np.ndarray]:
     return {t.name: rng.uniform(-1, 1, t.shape).astype(numpy_type(t.dtype)) for t in p.tensors if not t.output}
 
 
+@pytest.mark.slow
 def test_the_product() -> None:
     p = example("gemm")
     x = arrays(p)

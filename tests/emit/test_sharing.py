@@ -112,6 +112,7 @@ def test_an_error_is_not_kept():
 # ---- flags ------------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", KERNELS)
 def test_flags_do_not_depend_on_how_many_tiles_a_block_has(name: str):
     program = plain(name, 2)
@@ -156,6 +157,7 @@ def test_programs_of_other_numbers_of_tiles_share_their_flags(analysed: Counter)
     assert analysed["found"] == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", KERNELS)
 def test_shared_flags_are_those_that_a_program_gets_alone(name: str):
     program = plain(name, 2)

@@ -79,7 +79,7 @@ def case_of(name: str) -> tuple[Instr, dict[str, Buffer], list[list[TraceRow]]]:
     return instr, buffers, groups
 
 
-@pytest.mark.slow(but=9)
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 def test_an_instruction_has_steps_where_its_text_has_barriers(name: str) -> None:
     instr, buffers, groups = case_of(name)

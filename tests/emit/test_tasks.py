@@ -221,6 +221,7 @@ def test_synchronisation_looks_at_few_tiles_of_many():
     assert next(lengths(many))[0] <= 5
 
 
+@pytest.mark.slow
 def test_both_cores_go_through_the_same_tiles():
     cube, vector = (loop_of(program("flash", 3), core) for core in (AIC, AIV))
     assert (cube.trips, cube.until, cube.lets) == (vector.trips, vector.until, vector.lets)

@@ -129,6 +129,7 @@ def test_a_fixpipe_neither_starts_nor_ends_before_the_last_step():
     assert last.start < out.start and last.end <= out.end
 
 
+@pytest.mark.slow
 def test_halves_of_the_columns_hide_the_fixpipe():
     whole, halves = (run(planned(GEMM, h, M=2048, K=2048).program, CHIP) for h in (False, True))
     assert halves.cycles < whole.cycles

@@ -42,7 +42,7 @@ def test_every_example_has_its_sizes() -> None:
     assert set(SIZES) == {file.stem for file in EXAMPLES.glob("*.tile")}
 
 
-@pytest.mark.slow(but=1)
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [n if n in QUICK else pytest.param(n, marks=pytest.mark.slow) for n in SIZES])
 def test_no_offset_of_an_example_overflows(name: str) -> None:
     """And in 32 bits some would: the sizes are large enough to tell."""

@@ -36,6 +36,7 @@ def said(command: str, file: str) -> tuple[int, str]:
     return code, errors.getvalue() or "\n\n".join(told) + "\n" * bool(told)
 
 
+@pytest.mark.slow
 @each
 def test_what_is_said_is_what_the_gallery_shows(mistake, suffix, update_golden, monkeypatch) -> None:
     monkeypatch.chdir(GALLERY)
@@ -64,6 +65,7 @@ def mended(mistake: dict, suffix: str, folder: Path) -> str:
     return str(file)
 
 
+@pytest.mark.slow
 @each_mended
 def test_the_way_out_is_one(mistake, suffix, tmp_path) -> None:
     assert said("check", mended(mistake, suffix, tmp_path)) == (0, "")
@@ -80,7 +82,7 @@ def test_forty_mistakes_are_shown() -> None:
     assert {f.stem for f in GALLERY.iterdir() if f.suffix in (".py", ".tile")} == {m["name"] for m, _ in FILES}
 
 
-@pytest.mark.slow(but=1)
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["several", "kernel_not_returned", "shape_of_an_array"])
 def test_a_script_that_ends_with_a_mistake_prints_its_message_first(name: str) -> None:
     done = subprocess.run([sys.executable, f"{name}.py"], cwd=GALLERY, capture_output=True, text=True)

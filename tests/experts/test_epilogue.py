@@ -18,7 +18,7 @@ from .running import halves, ran
 SIZES = [(384, 512, 256), (300, 200, 96)]
 
 
-@pytest.mark.slow(but=1)
+@pytest.mark.slow
 @pytest.mark.parametrize("order", [None, 5])
 @pytest.mark.parametrize("size", SIZES, ids=str)
 def test_the_sum_is_right(size: tuple[int, int, int], order: int | None) -> None:

@@ -28,6 +28,7 @@ def walk(down: int, across: int, window: int) -> list[tuple[int, int]]:
     return [(evaluate(row, {"at": n}), evaluate(col, {"at": n})) for n in range(down * across)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [(512, 768, 512), (300, 500, 200), (16, 512, 576)], ids=str)
 def test_the_expert_s_product_is_right(size: tuple[int, int, int]) -> None:
     assert close(expert(*size, cores=3))

@@ -17,6 +17,7 @@ def normed(x: np.ndarray) -> np.ndarray:
     return x / np.sqrt((x * x).mean(-1, keepdims=True) + rowwise.EPSILON)
 
 
+@pytest.mark.slow
 def test_the_running_softmax_is_right() -> None:
     x = halves(SIZE.m, SIZE.n).astype(np.float32) * 8
     e = np.exp(x - x.max(-1, keepdims=True))
@@ -46,6 +47,7 @@ def test_the_gate_is_right() -> None:
     assert np.allclose(ran(rowwise.gelu_mul(SIZE), {"A": a}), expected, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_an_unfavourable_order_gives_the_same_norm() -> None:
     x, w = halves(SIZE.m, SIZE.n), halves(SIZE.n, seed=1)
     program = rowwise.rms_norm(SIZE)

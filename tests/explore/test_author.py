@@ -32,12 +32,14 @@ def rows(text: str) -> list[list[str]]:
     return [[cell.strip() for cell in line.split("  ") if cell.strip()] for line in text.splitlines()]
 
 
+@pytest.mark.slow
 def test_the_faster_one_is_named_with_both_times() -> None:
     shown = both("biased")
     mine, theirs = shown.written.timeline.microseconds, shown.found.timeline.microseconds
     assert f"the search's is {mine / theirs:.2f} times as fast" in shown.headline()
 
 
+@pytest.mark.slow
 def test_a_statement_that_the_search_does_otherwise_stands_with_its_line() -> None:
     shown = both("product").statements()
     assert "T.mma(" in shown and "16 x mmad 32 x 32 x 32" in shown and "4 x mmad 32 x 32 x 64" in shown
@@ -95,6 +97,7 @@ def test_run_checks_the_numbers_of_what_is_found(capsys: Captured) -> None:
     assert "D       uniform" in printed(capsys, "run", EXPERT, "--schedule", "search", *SMALL)
 
 
+@pytest.mark.slow
 def test_emit_writes_what_is_found(capsys: Captured) -> None:
     found, written = (printed(capsys, "emit", EXPERT, *SMALL, *more) for more in (("--schedule", "search"), ()))
     assert "PipeBarrier<PIPE_ALL>" in written and "PipeBarrier<PIPE_ALL>" not in found

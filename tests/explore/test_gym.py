@@ -101,6 +101,7 @@ def test_an_exported_graph_keeps_to_the_format() -> None:
     assert {n["eclass"] for n in graph["nodes"].values()} >= set(graph["root_eclasses"])
 
 
+@pytest.mark.slow
 def test_one_kernel_is_exported_the_same_each_time() -> None:
     assert exported(lower(kernel("softmax"))) == exported(lower(kernel("softmax")))
 
@@ -114,6 +115,7 @@ def test_a_choice_by_one_cost_a_node_in_our_exported_graph_compiles(name: str, e
     assert made.extraction.extractor == "choices"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["gemm", "flash_attention"])
 def test_the_schedule_that_was_found_is_left_in_the_exported_graph(name: str) -> None:
     ids = json.loads(exported(lowered(name)))["nodes"].keys()

@@ -22,7 +22,7 @@ def programs(of: Alternatives) -> list[str]:
     return [str(n.candidate.planned.program) for n in of.shown]
 
 
-@pytest.mark.slow(but=1)
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["gemm", "softmax"])
 def test_number_one_is_what_emit_writes(name: str) -> None:
     assert programs(found(name))[0] == str(lowered(name).program)
@@ -57,6 +57,7 @@ def test_the_table_has_the_time_the_bound_and_the_bytes_of_each() -> None:
         assert word in shown
 
 
+@pytest.mark.slow
 def test_behind_the_schedules_of_the_search_stand_runners_up_of_decisions() -> None:
     assert len(found("softmax").shown) > len(lowered("softmax").candidates)
 

@@ -50,6 +50,7 @@ def test_what_no_rule_offers_is_told_with_what_there_is() -> None:
     assert "not offered; there is 1, 2, 3" in answer("gemm", "ring=7")
 
 
+@pytest.mark.slow
 def test_another_skew_has_its_price() -> None:
     assert "skew 0 instead of" in answer("flash_attention", "skew=0")
 
@@ -129,10 +130,12 @@ def test_every_open_decision_has_a_runner_up_or_a_reason() -> None:
     assert all(r.microseconds is not None or r.why for r in found.values())
 
 
+@pytest.mark.slow
 def test_a_runner_up_is_legal_and_planned() -> None:
     assert all(r.microseconds is None or r.microseconds > 0 for r in runners(lowered("gemm")).values())
 
 
+@pytest.mark.slow
 def test_the_grid_has_its_runner_up_too() -> None:
     found = runners(lowered("gemm", M=2048, N=2048, K=256))
     assert found[GRID].microseconds

@@ -68,6 +68,7 @@ def test_less_buffers_than_decided_are_another_decision() -> None:
     assert held.decisions[0].payload[-1] == before.payload[-1] - 1
 
 
+@pytest.mark.slow
 def test_a_depth_that_was_asked_for_is_had_or_refused() -> None:
     found = graph("gemm", M=2048, N=2048, K=2048, BK=384)
     forced = Forced(found, CHIP, pricer(found))

@@ -31,7 +31,7 @@ EXTRACTORS = [Exact(), Worst(), *(Random(s) for s in range(3))]
 NAMES = [e.name + str(getattr(e, "seed", "")) for e in EXTRACTORS]
 
 
-@pytest.mark.slow(but=2)
+@pytest.mark.slow
 @pytest.mark.parametrize("extractor", EXTRACTORS, ids=NAMES)
 @pytest.mark.parametrize("name", sorted(TRICKY))
 def test_every_choice_computes_a_tricky_kernel(name, extractor):

@@ -91,7 +91,7 @@ def shortest(graph: Graph) -> tuple[int, int]:
     return len(listed), round(best)
 
 
-@pytest.mark.slow(but=5)
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(SMALL))
 def test_the_exact_optimum_is_the_best_of_all_choices(name: str) -> None:
     graph = graph_of(SMALL[name])

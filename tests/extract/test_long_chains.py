@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.extract.kernels import CHIP, graph_of, pricer
 from tile_eg.extract.exact import Exact
 from tile_eg.extract.solver import PLAIN, Searches
@@ -27,6 +29,7 @@ def polynomial(degree: int) -> str:
     return LOOP.format(words="\n    ".join(f"f = f * g + {0.25 + n / 8}" for n in range(degree)))
 
 
+@pytest.mark.slow
 def test_a_chain_of_14_is_proven_with_little_work() -> None:
     """Without a relaxation, not in a hundred times as much."""
     graph, exact = graph_of(polynomial(14)), Exact()
@@ -36,6 +39,7 @@ def test_a_chain_of_14_is_proven_with_little_work() -> None:
     assert len(found.schedules) == 3
 
 
+@pytest.mark.slow
 def test_a_search_that_needed_a_relaxation_begins_with_it_the_next_time() -> None:
     graph, exact = graph_of(polynomial(14)), Exact()
     model = exact._model(graph, CHIP, pricer(graph), [])
@@ -45,6 +49,7 @@ def test_a_search_that_needed_a_relaxation_begins_with_it_the_next_time() -> Non
     assert second.work < PLAIN < first.work
 
 
+@pytest.mark.slow
 def test_no_more_schedules_are_asked_for_when_one_was_not_proven() -> None:
     graph, exact = graph_of(polynomial(14)), Exact(work=PLAIN)
     found = exact.extract(graph, CHIP, pricer(graph), 3)
@@ -52,6 +57,7 @@ def test_no_more_schedules_are_asked_for_when_one_was_not_proven() -> None:
     assert (found.solves, len(found.schedules)) == (1, 1)
 
 
+@pytest.mark.slow
 def test_the_same_choice_each_time() -> None:
     graph = graph_of(polynomial(14))
     one, other = (Exact().extract(graph, CHIP, pricer(graph), 1).best for _ in range(2))

@@ -77,6 +77,7 @@ def test_every_example_stays_within_its_memories():
         assert all(best.peaks[level] <= CHIP.level_bytes(level) for level in ON_CHIP)
 
 
+@pytest.mark.slow
 def test_a_state_lives_through_its_whole_loop():
     best = extract(graph_of(TRICKY["gated"], K=2048), CHIP).best
     lives_of = lifetimes(best)

@@ -148,7 +148,7 @@ def ops(kernel: CompiledKernel) -> str:
     return str(kernel.compile().program)
 
 
-@pytest.mark.slow(but=2)
+@pytest.mark.slow
 @pytest.mark.parametrize(("a", "b"), [(2, 3), (2, 2), (4, 2), (3, 5)])
 def test_slots_of_l1_are_as_many_as_the_author_says(a: int, b: int) -> None:
     assert slots(product(a, b), "L1") == {"a": a, "b": b}
@@ -164,6 +164,7 @@ def test_a_loop_with_fewer_trips_fills_as_many_slots() -> None:
     assert slots(product(4, 4, trips=2), "L1") == {"a": 2, "b": 2}
 
 
+@pytest.mark.slow
 def test_the_numbers_are_right_with_slots() -> None:
     kernel = product(3, 5)
     a, b = arrays(kernel)
@@ -205,6 +206,7 @@ def test_a_buffer_that_cannot_lie_where_it_is_said_to_is_told() -> None:
     assert caught.value.span is not None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("depth", [32, 64])
 def test_parts_are_joined_wherever_their_buffer_is_said_to_lie(depth: int) -> None:
     """C = A @ [B0, B1].T in three depths of 32, or in two of 64, of which the tensors' end cuts off the last one."""

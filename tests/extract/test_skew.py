@@ -105,6 +105,7 @@ def scaled_before(length: int) -> bool:
     return any(s.node.op == "VBinS" and not around for s, around in best.walk())
 
 
+@pytest.mark.slow
 def test_an_operand_is_scaled_before_a_long_loop():
     assert scaled_before(16384)
 

@@ -101,7 +101,7 @@ def slots(schedule: Schedule) -> dict[str, set[int]]:
     return found
 
 
-@pytest.mark.slow(but=2)
+@pytest.mark.slow
 @pytest.mark.parametrize("stages", [1, 2, 3, 4])
 @pytest.mark.parametrize("text", LOADED, ids=NAMES.get)
 def test_what_a_loop_loads_has_as_many_slots_as_its_author_says(text: str, stages: int) -> None:
@@ -109,6 +109,7 @@ def test_what_a_loop_loads_has_as_many_slots_as_its_author_says(text: str, stage
         assert slots(candidate.schedule) == dict.fromkeys(LOADED[text], {stages})
 
 
+@pytest.mark.slow
 def test_the_text_has_the_slots_too() -> None:
     program = str(made(GEMM, 4).program).splitlines()
     assert [line.split("slots ")[1][0] for line in program if line.startswith(("buffer a_l1", "buffer b_l1"))] == ["4", "4"]

@@ -140,6 +140,7 @@ FAULTS = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("old", "new", "message", "place", "help"), FAULTS, ids=[f[2] for f in FAULTS])
 def test_a_fault_is_named_with_its_place_and_a_way_out(old, new, message, place, help):
     text = changed(old, new)

@@ -31,7 +31,7 @@ kernel cut[M=70, N=50](X: f32[M, N], I: i32[M], W: f16[90, N]) -> (
 """
 
 
-@pytest.mark.slow(but=1)
+@pytest.mark.slow
 @pytest.mark.parametrize("window", ["pad(X[bx*32, 0], 0)", "X[bx*32, 0]"], ids=["zeros beyond", "as it is"])
 def test_they_end_where_their_tensor_does(window: str) -> None:
     low, random = lower(load_text(CUT.replace("pad(X[bx*32, 0], 0)", window)).instantiate()), np.random.default_rng(1)

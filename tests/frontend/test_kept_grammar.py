@@ -61,6 +61,7 @@ def test_the_error_is_the_same(end: int, kept: dict[str, bytes]) -> None:
     assert built == loaded and "error: " in built
 
 
+@pytest.mark.slow
 def test_kept_tables_are_used(kept: dict[str, bytes], monkeypatch: pytest.MonkeyPatch) -> None:
     syntax.parser()
     syntax.parser.cache_clear()

@@ -42,6 +42,7 @@ def test_a_text_with_a_few_changed_words_is_read_or_refused(data):
     assert error is None or (error.message and error.render().startswith("error: "))
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(st.text(alphabet="kernel (){}[]=:,+-*/@.0129abc\n#", max_size=40))
 def test_any_characters_are_read_or_refused(text):

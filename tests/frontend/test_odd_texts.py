@@ -84,6 +84,7 @@ kernel wide[N=512](A: f16[128, N]) -> C: f16[128, N] {
 """
 
 
+@pytest.mark.slow
 def test_what_is_beyond_its_field_is_the_kernels_limit_and_not_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tile_eg.emit.ascend_c.cube.BURST_BYTES", 64)  # as if a copy's field were narrower
     with pytest.raises(TileError, match="blockLen is up to 128, its field holds 64") as error:

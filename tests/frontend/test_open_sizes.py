@@ -63,6 +63,7 @@ def test_a_kernel_of_open_sizes_says_so():
     assert "BM=auto" in repr(TileKernel(load_text(DOUBLE)))
 
 
+@pytest.mark.slow
 def test_a_kernel_of_open_sizes_runs_on_arrays():
     x = np.ones((40, 32), np.float32)
     np.testing.assert_array_equal(TileKernel(load_text(DOUBLE))(x), 2 * x)

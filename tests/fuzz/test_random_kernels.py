@@ -22,7 +22,7 @@ def test_a_seed_gives_one_kernel():
     assert random_kernel(5) == random_kernel(5) != random_kernel(6)
 
 
-@pytest.mark.slow(but=1)
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", FIRST)
 def test_a_random_kernel_computes_what_was_meant(seed):
     check(seed)

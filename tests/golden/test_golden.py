@@ -23,7 +23,7 @@ def lowered(example: Path) -> Lowered:
     return lower(load_text(example.read_text(), example.name).instantiate())
 
 
-@pytest.mark.slow(but=3)
+@pytest.mark.slow
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda e: e.stem)
 def test_an_example_becomes_its_golden_text(example: Path, form: str, update_golden: bool) -> None:

@@ -77,6 +77,7 @@ def test_a_plot_is_written(tmp_path: Path) -> None:
     assert "<svg" in (tmp_path / "out.svg").read_text()
 
 
+@pytest.mark.slow
 def test_a_plot_that_cannot_be_written_says_so(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     with pytest.raises(TileError, match="cannot write the plot"):

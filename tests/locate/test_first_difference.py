@@ -125,6 +125,7 @@ def test_a_value_that_is_right_and_stored_elsewhere_is_found_at_its_store():
     assert found.first.element[0] == 0 and found.first.grid == {"bx": 0}
 
 
+@pytest.mark.slow
 def test_a_product_is_found_in_the_trip_that_leaves_something_out():
     made = example("gemm", without=("shuffle-k",))
     found = first_wrong(made, "mmad", lambda n: replace(n, depth=n.depth - less(2, var("k_in") + var("k_panel") * 2)))
@@ -144,6 +145,7 @@ def test_of_a_sum_that_each_core_begins_elsewhere_its_operands_are_found_in_thei
     assert added.stored and added.name == "C"
 
 
+@pytest.mark.slow
 def test_what_a_product_of_deeper_trips_gives_is_that_of_their_last():
     made = example("gemm_int8", without=("shuffle-k",))
     assert any(isinstance(n, Loop) and n.var == "k_by2_panel" for n in made[0].planned.program.cube)
@@ -164,7 +166,7 @@ def test_a_value_nobody_stores_is_told_without_a_block():
     assert found.first.stored and "no block has written it" in str(found)
 
 
-@pytest.mark.slow(but=4)
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", ["softmax", "flash_attention_causal", "gemm_transposed", "gemm_exp", "layer_norm", "matmul_add", "online_softmax"]
 )

@@ -53,6 +53,7 @@ def test_the_csv_has_the_columns_of_published_measurements_and_finite_times(
     assert all(0 < float(r["value"]) < 1e9 and r["metric"] == "task_time" for r in rows)
 
 
+@pytest.mark.slow
 def test_measured_rows_are_taken_by_validate_and_by_a_table_cost_model(
     npu: StandIn, kernel: Path, tmp_path: Path, capsys: Captured
 ) -> None:
@@ -96,6 +97,7 @@ def test_a_measurement_that_fails_gives_its_events_back(npu: StandIn, kernel: Pa
     assert npu.calls("aclrtCreateEventWithFlag") - made - failed == npu.calls("aclrtDestroyEvent") - given
 
 
+@pytest.mark.slow
 def test_do_bench_measures_what_runs_on_the_device(npu: StandIn) -> None:
     x, before = array(matrix(64, 96)), npu.calls("aclrtLaunchKernelWithHostArgs")
     with warnings.catch_warnings():

@@ -80,12 +80,14 @@ def checked(directory: Path, folder: Path, text: str = TEXT, host: tuple[str, st
     return {c.what: list(c.wrong) for c in check(texts, "scaled", "dav-2201", [folder, STANDIN]) if not c.why_not}
 
 
+@pytest.mark.slow
 def test_texts_that_fit_the_headers_are_good(directory: Path, tmp_path: Path) -> None:
     found = checked(directory, tmp_path)
     assert found.keys() >= {"kernel, for vec cores", "host part, for .asc files", "host part, for the macros of 8.3", "example"}
     assert not any(found.values())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("call", "told"), [("Tuch(X, 3)", "'Tuch' is not a member"), ('Touch(X, "3")', "invalid conversion"), ("Touch(X)", "too few")]
 )
@@ -94,6 +96,7 @@ def test_a_call_that_the_headers_do_not_know_is_told_with_its_line(call: str, to
     assert any(w.startswith("kernel.asc:4: ") and told in w.replace("‘", "'").replace("’", "'") for w in wrong)
 
 
+@pytest.mark.slow
 def test_a_launch_whose_byte_count_is_a_pointer_is_found(directory: Path, tmp_path: Path) -> None:
     found = checked(directory, tmp_path, host=("<<<blocks, 0, stream>>>", "<<<blocks, nullptr, stream>>>"))
     assert found["host part, for .asc files"] and not found["host part, for the macros of 8.3"]

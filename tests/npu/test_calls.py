@@ -24,12 +24,14 @@ def test_a_vector_kernel_gives_on_the_npu_what_it_gives_in_the_simulator(npu: St
     assert np.array_equal(y.synchronize().numpy(), doubled()(x))
 
 
+@pytest.mark.slow
 def test_a_mixed_kernel_has_its_workspace_and_where_its_cores_meet(npu: StandIn) -> None:
     a, b = matrix(64, 64, dtype="float16"), matrix(64, 64, dtype="float16", seed=1)
     d = scaled_product()(array(a), array(b))
     assert np.array_equal(d.synchronize().numpy(), scaled_product()(a, b))
 
 
+@pytest.mark.slow
 def test_one_object_serves_all_sizes_that_a_call_tells(npu: StandIn) -> None:
     loads = npu.calls("aclrtBinaryLoadFromData")
     for rows in (16, 50, 130):

@@ -31,6 +31,7 @@ def entry(file: Path) -> dict[str, object]:
     return one
 
 
+@pytest.mark.slow
 def test_candidates_are_launched_and_their_times_kept(npu: StandIn, kernel: Path, capsys: Captured) -> None:
     before = npu.calls("aclrtRecordEvent")
     assert run(["tune", str(kernel), "--budget", "2", *FEW]) == 0
@@ -47,6 +48,7 @@ def test_what_the_npu_computes_is_compared_before_it_is_timed(npu: StandIn, kern
     assert "note: left out: on the NPU: Y" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_an_npu_of_another_chip_is_an_error(npu: StandIn, kernel: Path, capsys: Captured) -> None:
     npu.soc("Ascend950PR_9579")
     kernel.write_text(KERNEL.replace("scaled", "scaled_by_three"))

@@ -146,6 +146,7 @@ def indices(below: int, *shape: int) -> np.ndarray:
     return RNG.integers(0, below, shape).astype(np.int32)
 
 
+@pytest.mark.slow
 @SETTINGS
 @given(SIZE, SIZE, SIZE)
 def test_rows_are_gathered_at_any_size(n: int, v: int, d: int) -> None:
@@ -328,6 +329,7 @@ def test_what_is_read_decides_places_alone(body: str, message: str) -> None:
     assert error.value.message == message
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("step", [-1, 1])
 def test_a_row_beside_one_that_is_read(step: int) -> None:
     @T.prim_func
@@ -422,6 +424,7 @@ def gathered_by_halves(whole: bool):
     return tile_eg.jit(main, out_idx=[3], workspace_idx=[4], effort="none")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("whole", [True, False], ids=["all indices on both", "half of them on each"])
 def test_rows_that_each_half_gathers_are_those_of_one_tile(whole: bool) -> None:
     q, kv, idx = numbers(32, 64), numbers(100, 64), np.random.default_rng(5).integers(0, 100, (3, 32)).astype(np.int32)

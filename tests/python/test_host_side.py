@@ -53,6 +53,7 @@ def test_compile_gives_a_kernel_that_computes(kernel) -> None:
     assert (kernel(X) == 2 * X).all()
 
 
+@pytest.mark.slow
 def test_compile_gives_a_kernel_of_any_size() -> None:
     M = T.symbolic("M")
 

@@ -89,6 +89,7 @@ def test_a_field_that_is_too_small_for_its_number_is_named() -> None:
         run("T.tile.wholereducesum(y, a, 65, 4, 1, 1, 8)", floats(4, 64), out=(8,), scope=True)
 
 
+@pytest.mark.slow
 @KINDS
 def test_rows_with_their_own_number(scope: bool) -> None:
     x, v = floats(16, 64), floats(16, low=1)
@@ -193,6 +194,7 @@ kernel words[N=64](A: f32[16, N], B: u8[16, N]) -> (I: i32[16], P: f32[16, N], Q
 """
 
 
+@pytest.mark.slow
 def test_the_same_in_tile_text() -> None:
     a, b = floats(16, 64, low=0.8, high=1.2), RANDOM.integers(0, 256, (16, 64)).astype(np.uint8)
     places, products, bytes_, sums = TileKernel(load_text(TILE))(a, b)

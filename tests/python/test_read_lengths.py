@@ -62,6 +62,7 @@ def compiled(store: str) -> Lowered:
     return lower(load_text(SEGMENTS.format(store=store)).instantiate(), "910B2")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("store", [SLICE, GUARD], ids=["slice", "guard"])
 def test_each_block_does_the_rows_between_two_numbers_that_it_reads(store: str):
     x = np.random.default_rng(0).standard_normal((100, 48), np.float32)
@@ -87,6 +88,7 @@ def test_windows_that_end_where_is_read_are_printed_as_they_are_read(store: str)
     assert load_text(print_kernel(kernel)).instantiate() == kernel
 
 
+@pytest.mark.slow
 def test_a_loop_that_runs_as_often_as_is_read_is_timed_at_the_most_trips():
     text = SEGMENTS.format(store=SLICE)
     longer = lower(load_text(text).instantiate({"S": 10000, "L": 8192}), "910B2").timeline.cycles
@@ -110,6 +112,7 @@ kernel alone[B=4, S=100, N=48](X: f32[S, 2, N], starts: i32[B + 1]) -> Z: f32[B,
 """
 
 
+@pytest.mark.slow
 def test_a_slice_up_to_a_minimum_with_a_number_needs_no_other_side():
     x, starts = np.random.default_rng(0).standard_normal((100, 2, 48), np.float32), np.array([0, 33, 34, 97, 100], np.int32)
     sums = [x[a:b, 1].sum(0) for a, b in zip(starts[:-1], starts[1:], strict=True)]
@@ -127,6 +130,7 @@ kernel tiles[B=4, S=100, N=48, BM=32](X: f32[S, N], starts: i32[B + 1]) -> Y: f3
 """
 
 
+@pytest.mark.slow
 def test_an_empty_window_may_begin_beyond_its_tensor():
     x = np.random.default_rng(0).standard_normal((100, 48), np.float32)
     kernel, given = load_text(TILES).instantiate(), {"X": x, "starts": np.array([0, 33, 33, 97, 100], np.int32)}
@@ -148,6 +152,7 @@ kernel rows[B=2, V=30, K=20, D=32, BK=16](W: f32[V, D], at: i32[B, K]) -> Y: f32
 """
 
 
+@pytest.mark.slow
 def test_indices_of_one_row_end_with_it():
     rng = np.random.default_rng(0)
     w, at = rng.standard_normal((30, 32), np.float32), rng.integers(0, 30, (2, 20)).astype(np.int32)
@@ -169,6 +174,7 @@ def masked(B, N):
     return masked
 
 
+@pytest.mark.slow
 def test_a_position_is_compared_with_a_number_that_is_read_as_an_index():
     x, lengths = np.ones((3, 40), np.float32), np.array([0, 17, 40], np.int32)
     np.testing.assert_array_equal(masked(3, 40)(x, lengths), np.arange(40) < lengths[:, None])

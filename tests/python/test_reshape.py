@@ -54,6 +54,7 @@ def kernel(written: bool = False, shape=(16, 64), dtype=None):
     return build()
 
 
+@pytest.mark.slow
 def test_in_python_it_is_a_value() -> None:
     x = np.random.default_rng(0).uniform(-1, 1, (32, 32)).astype(np.float32)
     assert (kernel()(x) == 2 * x.reshape(16, 64)).all()

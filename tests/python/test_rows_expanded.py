@@ -91,6 +91,7 @@ def unlike_blocks(x, v, wide):
     T.tile.row_expand_mul_experiment(x, x, wide)
 
 
+@pytest.mark.slow
 def test_a_block_is_repeated_along_its_row() -> None:
     """Its eight numbers may differ."""
     np.testing.assert_array_equal(searched(unlike_blocks)(X, V), X * np.tile(X[:, :8], 8))

@@ -11,6 +11,7 @@ from tests.python.written import prim_func
 from tile_eg.errors import TileError
 
 
+@pytest.mark.slow
 def test_a_product_of_what_is_left_of_each_side() -> None:
     M, N, K, bm, bn, bk = 40, 50, 44, 32, 32, 32
 

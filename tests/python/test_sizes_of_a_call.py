@@ -80,6 +80,7 @@ def test_one_kernel_takes_arrays_of_any_shape(m: int, n: int) -> None:
     np.testing.assert_allclose(swapped_halves()(a), a[:, n:] - 2 * a[:, :n], rtol=1e-6, atol=1e-6)
 
 
+@pytest.mark.slow
 @SETTINGS
 @given(SIZE, SIZE)
 def test_a_symbol_may_stand_around_the_kernel_and_in_the_ends_of_its_loops(m: int, n: int) -> None:
@@ -103,6 +104,7 @@ def test_two_arrays_agree_on_a_size() -> None:
         tile_eg.jit(effort="none")(swapped_halves.function(8))(numbers(4, 4), numbers(5, 2))
 
 
+@pytest.mark.slow
 def test_the_text_needs_the_sizes_that_decide_what_a_tile_is() -> None:
     kernel = swapped_halves()
     with pytest.raises(TileError, match="give N\nnote: N is none that one text serves: a tile has another shape(.|\n)*N=128"):
@@ -111,6 +113,7 @@ def test_the_text_needs_the_sizes_that_decide_what_a_tile_is() -> None:
     assert kernel.get_kernel_source(N=8) == kernel.get_kernel_source(M=3, N=8)
 
 
+@pytest.mark.slow
 def test_a_vector_may_come_as_a_column() -> None:
     @T.prim_func
     def negated(A: T.Tensor((ROWS,), "float32"), C: T.Tensor((ROWS,), "float32")):
@@ -159,6 +162,7 @@ def test_sizes_are_set_on_the_command_line(tmp_path: Path) -> None:
         sources.read(file, {"M": 5, "N": 6, "L": 1})
 
 
+@pytest.mark.slow
 def test_a_size_of_tile_text_is_dyn(tmp_path: Path) -> None:
     file = tmp_path / "twice.tile"
     file.write_text("""kernel twice[M: dyn, N: dyn](A: f32[M, N]) -> C: f32[M, N] {

@@ -34,6 +34,7 @@ def test_each_trip_has_a_tile() -> None:
     assert [s.shape for s in product(2).kernel.body if isinstance(s, Alloc)] == [(64, 64)] * 3
 
 
+@pytest.mark.slow
 def test_the_product_is_right() -> None:
     assert np.allclose(product(2)(A, B), A.astype(np.float32) @ B.T.astype(np.float32), atol=1e-3)
 
@@ -62,6 +63,7 @@ def sums(first):
     return tile_eg.compile(main, out_idx=[-1])
 
 
+@pytest.mark.slow
 def test_an_element_loop_may_fill_a_slot() -> None:
     @T.macro
     def first(X, x, y, k):
@@ -80,6 +82,7 @@ def test_a_slot_that_another_trip_filled_is_not_there_yet() -> None:
         sums(first)(np.zeros((4, 64), np.float32))
 
 
+@pytest.mark.slow
 def test_several_loops_may_use_the_same_slots() -> None:
     @T.prim_func
     def main(X: T.Tensor((4, 64), "float32"), C: T.Tensor((4, 64), "float32")):
@@ -101,6 +104,7 @@ def test_several_loops_may_use_the_same_slots() -> None:
     np.testing.assert_allclose(tile_eg.compile(main, out_idx=[-1])(x), x * x.sum(0), rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_a_slot_may_be_filled_under_a_condition() -> None:
     @T.prim_func
     def main(X: T.Tensor((10, 64), "float32"), C: T.Tensor((10, 64), "float32")):

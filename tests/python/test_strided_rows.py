@@ -23,7 +23,7 @@ def haar(M, N, B=32, dtype="float32"):
     return haar
 
 
-@pytest.mark.slow(but=1)
+@pytest.mark.slow
 @pytest.mark.parametrize("rows, columns", [(64, 96), (50, 33)])
 def test_neighbouring_rows_are_added_and_subtracted(rows: int, columns: int) -> None:
     x = np.random.default_rng(0).uniform(-1, 1, (rows, columns)).astype(np.float32)

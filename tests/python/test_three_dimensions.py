@@ -31,6 +31,7 @@ def gated(H, M, N, B=2, dtype="float16"):
     return gated
 
 
+@pytest.mark.slow
 def test_tiles_of_several_heads_are_computed_together() -> None:
     rng = np.random.default_rng(0)
     x, w = (rng.uniform(-1, 1, shape).astype(np.float16) for shape in ((4, 50, 64), (4, 64)))

@@ -32,6 +32,7 @@ def test_the_tiles_are_the_grid(blocks: int) -> None:
     assert doubled(blocks).kernel.grid == (("cid", 10),)
 
 
+@pytest.mark.slow
 def test_every_tile_is_done_once() -> None:
     assert (doubled(4)(A) == A * 2).all()
 
@@ -40,6 +41,7 @@ def test_the_tiles_are_those_of_any_number_of_blocks() -> None:
     assert doubled(3).kernel.body == doubled(7).kernel.body
 
 
+@pytest.mark.slow
 def test_the_block_and_the_trip_may_be_used_beside_the_tile() -> None:
     @T.prim_func
     def main(C: T.Tensor((10, 16), "float32")):
@@ -69,6 +71,7 @@ def test_nothing_goes_on_from_tile_to_tile() -> None:
         tile_eg.compile(main)
 
 
+@pytest.mark.slow
 def test_a_buffer_that_each_tile_fills_anew_does_not_go_on() -> None:
     @T.prim_func
     def main(A: T.Tensor((10, 16), "float32"), C: T.Tensor((10, 16), "float32")):

@@ -56,12 +56,14 @@ def kept(X: T.Tensor((32, 64), "float16"), Y: T.Tensor((128, 64), "float16"), C:
             T.copy(c, C)
 
 
+@pytest.mark.slow
 def test_an_operand_of_a_product_is_transposed() -> None:
     kernel = tile_eg.compile(found, out_idx=[-1])
     np.testing.assert_array_equal(kernel(A, B, V), ((A.astype(np.float32) @ B.T) @ V))
     assert "Gather" not in kernel.get_kernel_source()
 
 
+@pytest.mark.slow
 def test_a_part_is_transposed_in_a_kernel_that_is_kept() -> None:
     """The size of a part that begins somewhere is that of the other side, turned."""
     np.testing.assert_array_equal(tile_eg.compile(kept, out_idx=[-1])(A, B), A.astype(np.float32) @ B.T)
@@ -79,6 +81,7 @@ def turned(dtype: str, rows: int = 64) -> Any:
     return tile_eg.compile(main, out_idx=[-1])
 
 
+@pytest.mark.slow
 def test_a_tile_that_no_product_reads_is_transposed() -> None:
     np.testing.assert_array_equal(turned("float16")(A), A.T)
 

@@ -28,7 +28,7 @@ def k(X: T.Tensor((32, 64), "float32"), Z: T.Tensor((64, 32), "float32")):
 """
 
 
-@pytest.mark.slow(but=1)
+@pytest.mark.slow
 @pytest.mark.parametrize("spelling", LINES)
 def test_every_spelling_transposes(module_of, spelling: str) -> None:
     kernel = module_of(TEXT.replace("LINES", LINES[spelling].replace("\n", "\n        "))).k

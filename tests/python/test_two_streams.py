@@ -58,6 +58,7 @@ def doubled(loops: int = 1, stages: int = 0, backwards: bool = False, switches: 
     return make()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("loops", "stages"), [(1, 0), (1, 2), (2, 0)])
 def test_what_is_read_first_is_written_first(loops: int, stages: int) -> None:
     rng = np.random.default_rng(loops)

@@ -39,6 +39,7 @@ def masks() -> Any:
     return main
 
 
+@pytest.mark.slow
 def test_a_mask_is_that_of_the_comparison_that_was_there() -> None:
     random = np.random.default_rng(0)
     a, b = (random.uniform(-1, 1, (M, N)).astype(np.float32) for _ in range(2))
@@ -71,6 +72,7 @@ def bits() -> Any:
     return main
 
 
+@pytest.mark.slow
 def test_whole_numbers_keep_their_low_bits() -> None:
     a = np.random.default_rng(1).integers(-(2**31), 2**31, (M, N)).astype(np.int32)
     c, d = tile_eg.jit(out_idx=[1, 2])(bits)()(a)
@@ -120,6 +122,7 @@ def nibbles() -> Any:
     return main
 
 
+@pytest.mark.slow
 def test_nibbles_become_bytes_in_turns() -> None:
     b = np.random.default_rng(2).integers(0, 256, (4, 2 * H)).astype(np.uint8)
     found = tile_eg.jit(out_idx=[1])(nibbles)()(b)
@@ -142,6 +145,7 @@ def flags() -> Any:
     return main
 
 
+@pytest.mark.slow
 def test_loaded_bits_select() -> None:
     random = np.random.default_rng(3)
     a, k = random.integers(-(2**31), 2**31, (40, 256)).astype(np.int32), random.integers(0, 256, (40, 32)).astype(np.uint8)
@@ -164,6 +168,7 @@ def stored_masks() -> Any:
     return main
 
 
+@pytest.mark.slow
 def test_a_mask_is_stored_as_its_bits() -> None:
     random = np.random.default_rng(4)
     a, b = (random.integers(-2, 3, (M, N)).astype(np.float32) for _ in range(2))

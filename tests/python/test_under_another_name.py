@@ -5,6 +5,8 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import pytest
+
 CODE = """
 import importlib, importlib.abc, importlib.util, sys
 
@@ -23,6 +25,7 @@ parser()
 """
 
 
+@pytest.mark.slow
 def test_the_grammar_is_found() -> None:
     done = subprocess.run([sys.executable, "-c", CODE], capture_output=True, text=True, env={"TILE_EG_NO_CACHE": "1"})
     assert done.returncode == 0, done.stderr

@@ -95,6 +95,7 @@ def added(kernel: CompiledKernel, shape: tuple[int, ...], *inputs: np.ndarray) -
     return out
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::tile_eg.errors.TileWarning")
 def test_both_cores_add_where_the_number_of_the_core_is_not_used() -> None:
     assert np.array_equal(added(tile_eg.jit(ones), (32,)), np.full(32, 8.0))
@@ -107,6 +108,7 @@ def test_a_note_says_that_it_is_added_twice() -> None:
         tile_eg.jit(ones, effort="none").compile()
 
 
+@pytest.mark.slow
 def test_with_one_name_the_body_runs_once() -> None:
     assert np.array_equal(added(tile_eg.jit(ones_of_one_core), (32,)), np.full(32, 4.0))
 
@@ -181,6 +183,7 @@ def test_the_cores_take_turns_only_where_they_have_to() -> None:
     assert both.grid == (("cid", 2),) and [s.var for s in both.body if isinstance(s, For)] == ["vid"]
 
 
+@pytest.mark.slow
 def test_one_vector_core_may_do_all() -> None:
     @T.prim_func
     def main(A: T.Tensor((4, 64), "float32"), B: T.Tensor((4, 64), "float32")):

@@ -31,6 +31,7 @@ def kernel(**options):
     return make()
 
 
+@pytest.mark.slow
 def test_a_right_kernel_has_no_such_value():
     found = kernel().where(X)
     assert found.good and found.first is None and str(found) == "no value differs from the kernel's meaning"
@@ -43,6 +44,7 @@ def test_a_wrong_instruction_is_named_with_both_numbers():
     assert first.instruction == "vrelu" and first.want == pytest.approx(np.exp(X[i, j])) and first.got == max(X[i, j], 0)
 
 
+@pytest.mark.slow
 def test_a_function_is_held_against_the_outputs():
     found = kernel().where(X, against=lambda x: np.exp(x) + (np.arange(32)[:, None] == 17))
     assert (found.first.name, found.first.element, found.first.grid) == ("Y", (17, 0), {"bx": 1})
@@ -76,6 +78,7 @@ def test_arrays_stay_as_they_are():
     assert kernel().where(X, against=greedy).good and (before == X).all()
 
 
+@pytest.mark.slow
 def test_a_tile_kernel_takes_its_sizes_from_the_arrays(tmp_path):
     (tmp_path / "k.tile").write_text(
         "kernel k[M](X: f32[M, 64]) -> Y: f32[M, 64] {\n  grid bx = M\n  shared x: f32[1, 64]\n"

@@ -84,6 +84,7 @@ def test_a_shift_to_the_right_by_all_bits_leaves_the_sign(kept: bool) -> None:
     assert (stored("T.tile.bitwise_rshift(y, x, 32)", x, x, kept=kept) == np.where(x < 0, -1, 0)).all()
 
 
+@pytest.mark.slow
 @KEPT
 @pytest.mark.parametrize("dtype", [*BYTES, "int32"])
 def test_one_element_stands_for_all(dtype: str, kept: bool) -> None:
@@ -109,7 +110,7 @@ def saturated(x: np.ndarray, to: str) -> np.ndarray:
 
 @KEPT
 @pytest.mark.parametrize(("of", "to"), CASTS)
-@pytest.mark.slow(but=2)
+@pytest.mark.slow
 def test_a_cast_rounds_once_and_saturates(of: str, to: str, kept: bool) -> None:
     x = numbers(of) if "int" in of else numbers(of, -100, 70000 if to == "uint16" else 2**33)
     assert (np.asarray(stored('T.tile.cast(y, x, "CAST_RINT", 512)', x, x, to, kept=kept)) == saturated(x, to)).all()
@@ -136,7 +137,7 @@ def test_whole_numbers_are_reduced_exactly(dim: int, out: tuple[int, ...], kept:
 
 
 @pytest.mark.parametrize("dtype", ["uint8", "int8", "uint16", "uint32"])
-@pytest.mark.slow(but=1)
+@pytest.mark.slow
 def test_rows_of_other_types_are_reduced_in_searched_kernels(dtype: str) -> None:
     x = numbers(dtype)
     assert (stored("T.reduce_max(x, y, dim=1)", x, x, out=(8,)) == x.max(1)).all()
@@ -159,6 +160,7 @@ def test_an_odd_number_of_bytes_is_refused() -> None:
         stored("T.copy(x, y)\nT.copy(z[0:8, 0:31], y[0:8, 0:31])", numbers("uint8"), numbers("uint8"), kept=True)
 
 
+@pytest.mark.slow
 def test_numbers_of_four_bits_are_taken_out_of_bytes() -> None:
     x = numbers("uint8")
     lines = "for i, j in T.Parallel(8, 64):\n    y[i, 2 * j] = x[i, j] & 15\n    y[i, 2 * j + 1] = x[i, j] >> 4"

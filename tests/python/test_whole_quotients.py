@@ -61,6 +61,7 @@ def divided(dtype: str, by: int | None, kept: bool) -> None:
 OF_TYPES = [("int32", None), ("int32", -3), ("int16", 7), ("int8", -3), ("uint16", None), ("uint8", 8)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("dtype", "by"), OF_TYPES)
 def test_whole_numbers_are_divided(dtype: str, by: int | None) -> None:
     divided(dtype, by, kept=False)
@@ -72,12 +73,14 @@ def test_so_they_are_in_a_kept_kernel(dtype: str, by: int | None) -> None:
     divided(dtype, by, kept=True)
 
 
+@pytest.mark.slow
 def test_tiles_of_a_text_are_divided() -> None:
     text = "kernel k(X: i32[8, 64]) -> Y: i32[8, 64] { shared x: i32[8, 64] x = X[0, 0] x = x // 12 + x % 5 Y[0, 0] = x }"
     x = np.random.default_rng(0).integers(-(2**31), 2**31, (8, 64)).astype(np.int32)
     np.testing.assert_array_equal(lower(load_text(text).instantiate()).run({"X": x})["Y"], x // 12 + x % 5)
 
 
+@pytest.mark.slow
 def test_the_least_number_divides_and_is_divided() -> None:
     least = -(2**31)
     text = """kernel k(X: i32[64], Y: i32[64]) -> (Q: i32[64], R: i32[64]) {

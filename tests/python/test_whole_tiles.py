@@ -40,6 +40,7 @@ def largest(n: int, k: int, dtype: str = "float32") -> CompiledKernel:
     return tile_eg.compile(main, out_idx=[1, 2])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("n", "k", "dtype"), [(32, 32, "float32"), (100, 24, "float32"), (1000, 1000, "float32"), (256, 16, "float16")]
 )
@@ -50,6 +51,7 @@ def test_the_largest_elements_and_their_indices(n: int, k: int, dtype: str) -> N
     assert (indices == order).all() and (values == np.take_along_axis(x, order, 1)).all()
 
 
+@pytest.mark.slow
 def test_sorted_lists_are_merged() -> None:
     @T.prim_func
     def main(A: T.Tensor((3, 64), "float32"), C: T.Tensor((384,), "float32")):
@@ -90,11 +92,13 @@ def by_offsets(x, o, c):
     T.tile.gather(c, x, o, 0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("out", "dtype"), [(8, "float32"), (4, "float32"), (8, "float16")])
 def test_elements_are_gathered_by_offsets_in_bytes(out: int, dtype: str) -> None:
     assert (gathered(by_offsets, out, dtype) == ELEMENTS.astype(dtype).ravel()[PLACES[:out]]).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("rows", "cols"), [(30, 50), (32, 64), (8, 64), (32, 8)])
 def test_padding_stands_beyond_the_end_of_a_tensor(rows: int, cols: int) -> None:
     @T.prim_func
@@ -113,6 +117,7 @@ def test_padding_stands_beyond_the_end_of_a_tensor(rows: int, cols: int) -> None
     assert (got == padded).all() and (most == padded.max(1)).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("first", "count", "to"), [(8, 16, 24), (3, 8, 8), (0, 8, 5), (3, 24, 5), (0, 64, 0)])
 def test_a_part_of_what_was_computed_replaces_a_part(first: int, count: int, to: int) -> None:
     @T.prim_func
@@ -133,6 +138,7 @@ def test_a_part_of_what_was_computed_replaces_a_part(first: int, count: int, to:
     assert (tile_eg.compile(main, out_idx=[-1])(x) == wanted).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [16, 12])
 def test_a_loop_writes_run_by_run_and_every_second_element(n: int) -> None:
     @T.prim_func
@@ -153,6 +159,7 @@ def test_a_loop_writes_run_by_run_and_every_second_element(n: int) -> None:
     assert (tile_eg.compile(main, out_idx=[-1])(x) == wanted).all()
 
 
+@pytest.mark.slow
 def test_half_a_tile_may_lie_beyond_the_end() -> None:
     @T.prim_func
     def main(X: T.Tensor((34, 64), "float32"), C: T.Tensor((34, 64), "float32")):
@@ -180,6 +187,7 @@ kernel firsts[N=96, K=16](X: f32[N]) -> (C: f32[K], D: f32[192]) {
 """
 
 
+@pytest.mark.slow
 def test_the_words_of_tile_text() -> None:
     x = floats(96)
     first, all_of_it = TileKernel(load_text(TEXT))(x)
@@ -253,6 +261,7 @@ def test_an_order_by_what_was_rounded_has_no_bounds() -> None:
     assert np.isinf(found["C"].allowed).all() and np.isinf(found["D"].allowed).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("axis", "reverse"), [(0, False), (1, False), (1, True), (0, True)])
 def test_running_sums(axis: int, reverse: bool) -> None:
     @T.prim_func
@@ -271,6 +280,7 @@ def test_running_sums(axis: int, reverse: bool) -> None:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("rows", "cols", "dtype"), [(16, 16, "float16"), (8, 40, "float32"), (64, 24, "float32")])
 def test_a_transposed_tile(rows: int, cols: int, dtype: str) -> None:
     @T.prim_func

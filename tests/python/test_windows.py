@@ -39,6 +39,7 @@ def shifted(x: np.ndarray, rows: int, cols: int, value: float) -> np.ndarray:
     return big[8 + rows : 8 + rows + x.shape[0], 8 + cols : 8 + cols + x.shape[1]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("rows", "cols", "value"), [(-3, -2, -1.5), (2, 1, 0.0), (0, -8, 4.0), (-1, 0, 0.0)])
 def test_a_number_stands_where_a_tensor_has_no_elements(rows: int, cols: int, value: float) -> None:
     k = kernel(f"shared x: f32[BM, BN] x = pad(X[bx*BM + {rows}, by*BN + {cols}], {value}) Y[bx*BM, by*BN] = x")
@@ -46,6 +47,7 @@ def test_a_number_stands_where_a_tensor_has_no_elements(rows: int, cols: int, va
     assert (ran(k, given) == shifted(given["X"], rows, cols, value)).all()
 
 
+@pytest.mark.slow
 def test_elements_of_a_tile_with_a_border_are_those_of_the_tensor() -> None:
     body = "shared x: f32[BM + 2, BN + 2] fragment y: f32[BM, BN] x = pad(X[bx*BM - 1, by*BN - 1], 2)"
     body += " parallel (i, j) in (BM, BN) { y[i, j] = x[i, j + 2] - x[i + 2, j + 1] } Y[bx*BM, by*BN] = y"
@@ -53,6 +55,7 @@ def test_elements_of_a_tile_with_a_border_are_those_of_the_tensor() -> None:
     assert (ran(kernel(body), given) == shifted(given["X"], -1, 1, 2.0) - shifted(given["X"], 1, 0, 2.0)).all()
 
 
+@pytest.mark.slow
 def test_an_element_loop_reads_beyond_a_tensor() -> None:
     body = "fragment y: f32[BM, BN] parallel (i, j) in (BM, BN) { y[i, j] = pad(X[bx*BM + i - 2, by*BN + j], 7) + 1 }"
     body += " Y[bx*BM, by*BN] = y"
@@ -60,6 +63,7 @@ def test_an_element_loop_reads_beyond_a_tensor() -> None:
     assert (ran(kernel(body), given) == shifted(given["X"], -2, 0, 7.0) + 1).all()
 
 
+@pytest.mark.slow
 def test_a_plain_index_beyond_its_tensor_leaves_the_number_alone() -> None:
     body = "shared x: f32[BN] x = pad(X[bx - 1, by*BN], 3) Y[bx, by*BN] = x"
     given = arrays(4)
@@ -77,6 +81,7 @@ def test_without_a_number_a_window_has_to_begin_inside() -> None:
     assert "pad(X[i - 1, j], 0)" in caught.value.help
 
 
+@pytest.mark.slow
 def test_one_column_of_a_tensor_is_a_vector() -> None:
     text = """kernel k[M=20, N=5, BM=16](X: f32[M, N], H: f16[M, N]) -> Y: f32[M, N] {
       grid (bx, n) = (ceildiv(M, BM), N)
@@ -96,12 +101,14 @@ def test_a_column_of_whole_numbers_is_refused() -> None:
         lower(load_text(text, "k.tile").instantiate(), "910B2")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("op", ["d * 1.5 + 0.25", "d + cumsum(d, 0)"])
 def test_what_a_loop_has_made_is_stored_as_far_as_the_tensor_goes(op: str) -> None:
     body = f"fragment d: f32[BM, BN] = 1 for k in serial(3) {{ d = {op} }} Y[bx*BM, by*BN] = d"
     assert np.isfinite(ran(kernel(body), arrays())).all()
 
 
+@pytest.mark.slow
 def test_a_product_of_whole_tiles_is_stored_as_far_as_the_tensor_goes() -> None:
     text = """kernel k[M=40, N=72, K=64](A: f16[M, K], W: f16[64, K]) -> Y: f32[M, N] {
       grid (bx, by) = (ceildiv(M, 32), ceildiv(N, 64))
@@ -118,6 +125,7 @@ def test_a_product_of_whole_tiles_is_stored_as_far_as_the_tensor_goes() -> None:
     assert (got == 2 * a.astype(np.float32) @ np.concatenate([w, w[:8]]).T.astype(np.float32)).all()
 
 
+@pytest.mark.slow
 def test_what_a_loop_begins_with_ends_where_its_trips_do() -> None:
     """The state of an inner loop over rows, whose tiles a tensor's end cuts off."""
     body = "shared x: f32[BM, BN] fragment h: f32[BM, BN] = 0, y: f32[BM, BN] x = X[bx*BM, by*BN]"

@@ -35,6 +35,7 @@ def lines(text: str, part: str) -> list[str]:
     return [line for line in text.splitlines() if part in line]
 
 
+@pytest.mark.slow
 def test_every_step_of_the_schedule_has_its_line(attention: Lowered) -> None:
     steps = [step for step, _ in attention.schedule.schedule.walk()]
     assert len(lines(str(attention.schedule), "─ ")) == len(steps) + 1
@@ -47,6 +48,7 @@ def test_a_step_says_what_it_computes_where_it_lies_and_who_made_it(gemm: Lowere
         assert part in line
 
 
+@pytest.mark.slow
 def test_a_product_is_made_by_its_own_rule_and_by_its_cut_for_l0(gemm: Lowered) -> None:
     (line,) = lines(str(gemm.schedule), "MmadAcc")
     assert "mmad-accumulate, l0-" in line

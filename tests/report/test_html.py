@@ -40,6 +40,7 @@ class Tags(HTMLParser):
         self.words += data.split()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("view", ["schedule", "cost", "memory"])
 def test_a_view_is_well_formed_and_says_what_the_prompt_says(attention: Lowered, view: str) -> None:
     shown = getattr(attention, view)

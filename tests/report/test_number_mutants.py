@@ -16,7 +16,7 @@ def means_the_same(name: str, m: Mutant) -> bool:
     return name in SOFTMAXES and m.kind == "63 of 64 lanes" and m.before.startswith(tuple(f"AscendC::{op}(" for op in SUBTRAHEND))
 
 
-@pytest.mark.slow(but=1)
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["vector_add", "gemm"])
 def test_the_text_with_all_mutants_computes_what_the_kernel_means(name: str) -> None:
     assert subject(name).caught_by(0) == ""

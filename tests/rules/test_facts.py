@@ -40,7 +40,7 @@ def world_of(name: str) -> World:
     return world(kernel(name), with_blocks(), panels)
 
 
-@pytest.mark.slow(but=5)
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [pytest.param(n, marks=() if n in QUICK else pytest.mark.slow) for n in KERNELS])
 def test_all_facts_about_a_kernel_are_so(name: str) -> None:
     assert untrue(world_of(name)) == []

@@ -56,6 +56,7 @@ def types_of(name: str) -> judged.Verdict:
     return judged.types(registry()[name])
 
 
+@pytest.mark.slow
 def test_a_rule_alone_keeps_its_line() -> None:
     line = 1 + ALGEBRA[: ALGEBRA.index(':name "neg"')].count("\n")
     wrong = judged.alone("neg", ALGEBRA).replace('"mul"', '"mull"')

@@ -78,6 +78,7 @@ def _holds_behind(run: Run, there: str, mover: str, command: str, ahead: int) ->
     return True
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("names", PAIRS)
 def test_egglog_takes_one_name_for_another(names: str) -> None:
     """The fault that the spelling is for. Where an egglog without it is in use, the spelling may go."""

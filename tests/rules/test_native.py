@@ -5,6 +5,8 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import pytest
+
 PROGRAM = "e = native.load().EGraph(); e.run_program(*e.parse_program('(datatype M (N i64)) (N 1)'))"
 
 
@@ -17,5 +19,6 @@ def test_the_native_module_runs_without_the_package() -> None:
     assert "egglog" not in modules_after(PROGRAM)
 
 
+@pytest.mark.slow
 def test_the_package_can_be_imported_afterwards() -> None:
     assert "egglog" in modules_after(PROGRAM, "import egglog", PROGRAM)

@@ -62,11 +62,13 @@ def test_every_form_of_a_loop_of_products_has_the_same_sums(ta: bool, tb: bool, 
     assert w.differing() == [] and untrue(w) == []
 
 
+@pytest.mark.slow
 def test_two_trips_become_no_loop_and_three_also_a_deeper_one() -> None:
     forms = [world(kernel(text)).matched() & {"k-tiling", "whole-panels"} for text in (TWO_TRIPS, THREE_TRIPS)]
     assert forms == [{"whole-panels"}, {"k-tiling", "whole-panels"}]
 
 
+@pytest.mark.slow
 @FEW
 @given(EITHER, HALVES)
 def test_a_product_in_two_halves_has_the_same_sums(transposed: bool, sizes: dict[str, int]) -> None:

@@ -22,6 +22,7 @@ def refused(text: str) -> TileError:
     return caught.value
 
 
+@pytest.mark.slow
 def test_a_rule_of_the_users_has_a_line_of_maths_and_a_law() -> None:
     (rule,) = checked("my.egg", SWAP).rules
     assert (rule.name, rule.law, rule.maths) == ("swap", "equal", "(x + y) = (y + x)")
@@ -46,6 +47,7 @@ def test_a_fault_of_syntax_is_told_with_its_line(text: str, line: int, words: st
     assert error.span.line == line
 
 
+@pytest.mark.slow
 def test_a_fault_of_type_is_shown_where_it_stands() -> None:
     error = refused('\n(rewrite (Bin "add" x (Fill f r c d))\n   (BinS "add" x "a") :ruleset algebra :name "q" :law equal)')
     assert error.span

@@ -46,6 +46,7 @@ def test_flags_do_not_change_it() -> None:
     assert least(program("gemm", 3), CHIP) == least(bare, CHIP)
 
 
+@pytest.mark.slow
 def test_it_is_near_where_the_loads_are_what_a_product_waits_for() -> None:
     schedule = extract(graph_of(LONG), CHIP, k=1).best
     (plain,) = ranked([(schedule, plan_schedule(schedule, CHIP))], rank_model("timeline", CHIP))

@@ -63,6 +63,7 @@ def test_a_float_sum_of_the_author_is_refused_at_its_line():
     assert SPLIT_K.splitlines()[e.value.span.line - 1].strip().startswith("atomic C") and "^" in str(e.value)
 
 
+@pytest.mark.slow
 def test_sums_of_whole_numbers_are_the_same_in_any_order():
     made = lowered(WHOLE, deterministic=True)
     assert "SetAtomicAdd" in made.source and not made.program.sums_in_any_order and "any order" not in made.source
@@ -88,6 +89,7 @@ def test_a_kernel_for_all_sizes_refuses_it_too():
         make()(np.zeros((64, 64), np.float32), np.zeros(64, np.float32))
 
 
+@pytest.mark.slow
 def test_the_command_line_tells_the_line_and_refuses(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "k.tile"
     file.write_text(SPLIT_K)
@@ -98,6 +100,7 @@ def test_the_command_line_tells_the_line_and_refuses(tmp_path: Path, capsys: pyt
     assert "a deterministic kernel must not" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_a_program_that_adds_floats_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "k.program"
     file.write_text(str(lowered(SPLIT_K).program))

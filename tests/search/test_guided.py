@@ -84,12 +84,14 @@ def test_a_model_with_score_orders_and_the_timeline_decides() -> None:
     assert roles(name, load_chip()) == Roles("analytic", "timeline", name)
 
 
+@pytest.mark.slow
 def test_what_it_finds_is_timed_by_the_rank_model_and_told() -> None:
     low = compiled(Model)
     assert low.candidates[0].microseconds == pytest.approx(low.timeline.microseconds)
     assert f"candidates were ordered by {__name__}:Model, and timeline decided" in str(low.explanation)
 
 
+@pytest.mark.slow
 def test_schedules_are_tried_at_the_margin_of_the_best() -> None:
     assert any(t.offer.move.name == "at-the-margin" and t.made for t in compiled(Model).tried)
     assert not any(t.offer.move.name == "at-the-margin" for t in compiled(None).tried)
@@ -116,18 +118,21 @@ def test_more_load_is_told_by_the_features() -> None:
     assert after.features["us.AIC.MTE2"] == pytest.approx(before.features["us.AIC.MTE2"] + before.waves)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("model", "told"), [(Nan, "said nan of candidate 1"), (TooFew, "gave 0 times")])
 def test_a_context_model_that_fails_is_named(model: type, told: str) -> None:
     with pytest.raises(TileError, match=told):
         compiled(model)
 
 
+@pytest.mark.slow
 def test_a_model_that_raises_stops_the_search_with_its_schedules() -> None:
     with pytest.raises(TileError, match="raised ZeroDivisionError: no such weight") as error:
         compiled(Raises)
     assert "schedule 1: " in str(error.value)
 
 
+@pytest.mark.slow
 def test_the_schedule_of_a_wrong_answer_is_named() -> None:
     with pytest.raises(TileError, match="said nan microseconds of program 2") as error:
         compiled(SaysNanOfTheSecond)

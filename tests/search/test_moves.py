@@ -34,6 +34,7 @@ def test_a_move_that_rules_offer_has_their_law(move) -> None:
     assert {registry()[rule].law for rule in move.rules} <= {move.law}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [m for m in MOVES if m in ("persistent-grid", "split-result", "tile-order")])
 def test_a_move_that_is_left_out_is_not_made(name: str) -> None:
     assert name in made(lowered("gemm"))

@@ -39,6 +39,7 @@ def test_candidates_are_multiples_of_sixteen_up_to_512():
     assert all(n % 16 == 0 and 16 <= n <= 512 for c in found(left_open("gemm", "BM", "BN")) for n in c.sizes)
 
 
+@pytest.mark.slow
 def test_row_wise_kernels_may_take_few_rows_and_long_ones():
     sizes = {c.sizes for c in found(left_open("gelu_mul", "BM", "BN", M=16384, N=4096))}
     assert {m for m, _ in sizes} & {1, 2, 4, 8} and {n for _, n in sizes} & {1024, 2048, 4096}
@@ -65,12 +66,14 @@ def test_the_climb_is_the_same_every_time():
     assert [c.sizes for c in found(kernel)] == [c.sizes for c in found(kernel)]
 
 
+@pytest.mark.slow
 def test_what_is_compiled_differs_in_its_estimate_and_fits():
     best = shortlist(found(left_open("gemm", "BM", "BN", "BK", M=16, N=5120, K=5120)), 4)
     assert len({(c.estimate.blocks, round(c.estimate.cycles)) for c in best}) == len(best) == 4
     assert all(c.excess <= 1 for c in best)
 
 
+@pytest.mark.slow
 def test_the_fastest_trial_is_taken():
     low = lower(left_open("softmax", "BM", M=256))
     times = [t.predicted for t in low.trials]

@@ -69,6 +69,7 @@ def test_exact_mathematics_uses_no_rounding_rule() -> None:
     assert not used & search_options(exact_math=True).left_out
 
 
+@pytest.mark.slow
 def test_what_cannot_be_computed_exactly_is_refused_with_the_rules_that_would() -> None:
     kernel = load_text(SIGMOID, "gate.tile").instantiate()
     with pytest.raises(TileError, match="sigmoid"):

@@ -145,6 +145,7 @@ def test_explain_shows_the_copy_and_the_rule():
     assert "B_strips = B, in strips of 32 bytes" in text and "operand-in-strips" in text and "B copied in strips first" in text
 
 
+@pytest.mark.slow
 def test_why_not_tells_what_it_costs_to_do_without():
     assert "us (+" in str(why_not(large(), "grid=24,0,0"))
 

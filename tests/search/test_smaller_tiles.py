@@ -91,6 +91,7 @@ def test_tiles_that_fill_ub_are_parted_where_that_is_faster() -> None:
     assert not list(offers(roomy))
 
 
+@pytest.mark.slow
 def test_tiles_of_a_loop_are_parted_too() -> None:
     assert list(offers(form("online_softmax", M=4096, N=32768, BM=64, BN=512)))
 
@@ -102,6 +103,7 @@ def test_a_loop_in_panels_computes_what_the_whole_does() -> None:
     runs(made)
 
 
+@pytest.mark.slow
 def test_sums_keep_their_order_in_exact_math() -> None:
     with pytest.raises(TileError, match="bytes of UB at once"):
         lower(kernel("softmax", M=8, N=65536, BM=2), search=search_options(exact_math=True))

@@ -9,6 +9,7 @@ from tile_eg.emit import ascend_c
 from tile_eg.search.compiler import lower
 
 
+@pytest.mark.slow
 def test_what_is_not_chosen_is_not_written_until_somebody_asks(monkeypatch: pytest.MonkeyPatch) -> None:
     written = []
     real = ascend_c.kernel_text

@@ -92,7 +92,7 @@ def strides(draw: Callable) -> tuple[tuple[int, int, int], tuple[int, int, int]]
     return block, (8 * block[0] + draw(st.integers(0, 2)), draw(st.integers(0, 12)), draw(st.integers(0, 12)))
 
 
-@pytest.mark.slow(but=1)
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["half", "float"])
 @few
 @given(data=st.data(), mode=st.sampled_from(list(MODES)), repeat=st.integers(1, 6), seed=st.integers(0, 99))

@@ -152,6 +152,7 @@ def test_the_command_takes_folders_of_headers_and_what_main_is_given(tmp_path: P
     assert command(["simulate", str(file.path), "-I", str(tmp_path / "headers"), "--no-time", "--", "1", "2"]) == 1
 
 
+@pytest.mark.slow
 def test_a_mistake_in_a_header_of_another_folder_is_told_at_its_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = written(tmp_path, wait="AscendC::Frobnicate(1);")
     assert command(["simulate", str(file.path), "-I", str(tmp_path / "headers"), "--", "1", "1"]) == 1

@@ -101,14 +101,17 @@ HALF_ROWS = f"{WAIT} DataCopy(gc[half_block * {M * N // 2}], u, {M * N // 2});"
 HALF_COLUMNS = f"{WAIT} DataCopy(gc[half_block * {N // 2}], u, DataCopyParams({M}, {N // 2 * 4 // 32}, 0, {N // 2 * 4 // 32}));"
 
 
+@pytest.mark.slow
 def test_a_result_is_split_over_both_vector_cores_by_rows(tmp_path: Path) -> None:
     assert right(tmp_path, run(tmp_path, program(fixpipe(1), HALF_ROWS)))
 
 
+@pytest.mark.slow
 def test_a_result_is_split_over_both_vector_cores_by_columns(tmp_path: Path) -> None:
     assert right(tmp_path, run(tmp_path, program(fixpipe(2, N // 2), HALF_COLUMNS)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("second", [0, 1])
 def test_a_result_goes_whole_to_one_vector_core(tmp_path: Path, second: int) -> None:
     cube = fixpipe(0).replace("way.dualDstCtl = 0;", f"way.subBlockId = {second};")

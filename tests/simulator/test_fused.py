@@ -75,6 +75,7 @@ BINARY_CALLS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", range(len(BINARY)))
 @few
 @given(data=st.data(), seed=st.integers(0, 99))

@@ -37,13 +37,13 @@ def sample(name: str) -> list[Mutant]:
     return found[:: max(1, len(found) // SAMPLE)]
 
 
-@pytest.mark.slow(but=1)
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SIZES)
 def test_an_unchanged_example_is_not_blamed(name: str) -> None:
     assert subject(name).right.ok
 
 
-@pytest.mark.slow(but=1)
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["vector_add", "softmax", "gemm", "gemm_exp", "flash_attention"])
 def test_a_wrong_kernel_is_caught(name: str) -> None:
     kernel = subject(name)
@@ -88,6 +88,7 @@ def test_a_change_that_applies_to_nothing_is_no_mutant() -> None:
     assert fate(subject("vector_add"), Mutant("", "", ("drop:1",))) == NONE
 
 
+@pytest.mark.slow
 def test_a_buffer_that_moves_to_free_memory_is_harmless() -> None:
     assert fate(subject("vector_add"), Mutant("", "", ("shift:0:-1:UB:0:196608:32",))) == HARMLESS
 

@@ -31,6 +31,7 @@ def test_a_finding_in_a_file_with_a_main_names_the_device_tensor_and_the_line(tm
     assert "xDevice" in done.findings[0].message
 
 
+@pytest.mark.slow
 def test_what_main_returns_is_returned(tmp_path: Path) -> None:
     assert ran(tmp_path, MAIN.replace("host[1] == 2", "host[1] == 7")).returned == 3
 

@@ -12,18 +12,21 @@ from tests.simulator.asc import QUEUES, launched, without
 pytestmark = pytest.mark.slow(but=3)
 
 
+@pytest.mark.slow
 def test_a_double_buffered_kernel_in_queue_style_computes_and_is_not_blamed(tmp_path: Path) -> None:
     done = launched(tmp_path)
     np.testing.assert_array_equal(done.outputs[0], np.arange(2048, dtype=np.float32) * 0.5)
     assert done.ok
 
 
+@pytest.mark.slow
 def test_without_enque_and_deque_the_consumer_races_with_the_producer(tmp_path: Path) -> None:
     source = without(QUEUES, "in.EnQue(a);", "a = in.DeQue<float>();")
     race = launched(tmp_path, source).findings[0]
     assert (race.kind, race.line, race.other_line) == ("race", 20, 16)
 
 
+@pytest.mark.slow
 def test_single_buffers_are_reused_after_their_reader(tmp_path: Path) -> None:
     assert launched(tmp_path, QUEUES.replace("(in, 2,", "(in, 1,").replace("(out, 2,", "(out, 1,")).ok
 

@@ -94,6 +94,7 @@ def reduction_forms(draw: st.DrawFn, lanes: int) -> Form:
     return Form(kind, count, draw(st.integers(1, 2**lanes - 1)), rounds, strides, (8, draw(st.integers(0, 24)), 8))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["half", "float"])
 @settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data(), seed=st.integers(0, 99))

@@ -32,7 +32,7 @@ ORDER(V_MTE3); DataCopy(gmV, value, {N}); DataCopy(gmI, out, {N});
     return kernel("A P V I", "AIV_ONLY", body)
 
 
-@pytest.mark.slow(but=1)
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", KINDS)
 @settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
 @given(repeat=st.integers(0, N // 32), full=st.booleans(), seed=st.integers(0, 99))

@@ -42,6 +42,7 @@ def launch(body: str, blocks: int = 1, seconds: float = 60) -> None:
     simulate(text, "k", [A], kernel_type="AIV_ONLY", launch=blocks, outputs=[0], inout=[0], limits=allowed)
 
 
+@pytest.mark.slow
 def test_a_process_that_stood_still_is_not_late(monkeypatch: pytest.MonkeyPatch) -> None:
     stopped: list[Progress] = []
     work = "static volatile float s; for (int i = 0; i < 300000000; ++i) s = i;"  # is not over before it is stopped
@@ -102,6 +103,7 @@ def test_the_limit_is_an_argument_of_kernels_in_python(tmp_path: Path, monkeypat
     assert "`seconds=` in Python" in error.value.help
 
 
+@pytest.mark.slow
 def test_the_memory_of_a_run_is_an_argument_of_kernels_in_python(tmp_path: Path) -> None:
     (tmp_path / "add.tile").write_text(ADD)
     with pytest.raises(TileError, match="more memory than the 4096 bytes") as error:

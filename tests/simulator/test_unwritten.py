@@ -25,6 +25,7 @@ def unwritten(done: Simulation) -> list[str]:
     return [f.message for f in done.findings if f.kind == "unwritten"]
 
 
+@pytest.mark.slow
 def test_a_spec_finds_the_elements_that_are_left_with_their_number_and_the_first(tmp_path: Path) -> None:
     (finding,) = launched(tmp_path, EVERY_SECOND).findings
     assert finding.kind == "unwritten"
@@ -32,11 +33,13 @@ def test_a_spec_finds_the_elements_that_are_left_with_their_number_and_the_first
     assert finding.line == EVERY_SECOND.splitlines().index(next(s for s in EVERY_SECOND.splitlines() if "void scaled" in s)) + 1
 
 
+@pytest.mark.slow
 def test_an_output_that_a_kernel_does_not_know_is_never_written(tmp_path: Path) -> None:
     source = QUEUES.replace("AscendC::DataCopy(gz[i * tile], c, tile);", "")
     assert unwritten(launched(tmp_path, source)) == ["z is never written"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("start", ['generator = "zeros"', 'file = "z.npy"'])
 def test_an_output_that_starts_written_is_not_blamed(start: str, tmp_path: Path) -> None:
     np.save(tmp_path / "z.npy", np.full(2048, 7, np.float32))

@@ -30,7 +30,7 @@ def nodes(planned: Planned) -> list:
     return list(walk((*planned.program.cube, *planned.program.vector)))
 
 
-@pytest.mark.slow(but=1)
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SIZES)
 def test_it_computes_what_the_source_says(name: str) -> None:
     k, rng = kernel(name), np.random.default_rng(0)
@@ -52,6 +52,7 @@ def test_it_waits_for_all_pipes_instead_of_flags() -> None:
     assert sum(n == PipeBarrier("ALL") for n in found) >= sum(isinstance(n, Instr) for n in found)
 
 
+@pytest.mark.slow
 def test_it_computes_row_by_row() -> None:
     loops = [n for n in nodes(literal(kernel("softmax"), "910B2")) if isinstance(n, Loop) and n.var == "row"]
     assert loops

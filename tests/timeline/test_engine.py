@@ -228,6 +228,7 @@ def test_sizes_are_evaluated_at_each_trip() -> None:
     assert [s.end - s.start for s in timeline.spans] == [32, 64, 96]
 
 
+@pytest.mark.slow
 @settings(max_examples=15, deadline=None)
 @given(trips=st.integers(600, 1500), slots=st.integers(1, 4))
 def test_extrapolation_agrees_with_running_every_trip(trips: int, slots: int) -> None:

@@ -34,6 +34,7 @@ POINTS = [{"i": i, "j": j, "k": k} for i in range(5) for j in range(7) for k in 
 LOOPS = (Loop("i", 5, (Loop("j", 7, (Loop("k", 3, ()),)),)),)
 
 
+@pytest.mark.slow
 @given(e=EXPRS)
 def test_a_compiled_expression_has_its_value_everywhere(e: Expr) -> None:
     assert [compiled(e)(p) for p in POINTS] == [evaluate(e, p) for p in POINTS]

@@ -176,6 +176,7 @@ def test_a_meeting_of_the_vector_cores_waits_for_no_cube_core() -> None:
     assert min(s.start for s in timeline.spans if s.core != "AIC") < max(s.complete for s in timeline.spans if s.core == "AIC")
 
 
+@pytest.mark.slow
 def test_hbm_holds_up_a_phase_by_itself() -> None:
     """A phase that asks for little cannot lend its time to one that asks for more than HBM gives."""
     much, little = in_place(48, 8, "y"), [load("z", block=block) for block in range(48) for _ in range(200)]

@@ -77,6 +77,7 @@ def test_three_nested_loops() -> None:
     agree(vector_program(Loop("k", 20, (middle, load()))))
 
 
+@pytest.mark.slow
 @settings(max_examples=30, deadline=None)
 @given(
     trips=st.integers(20, 200), slots=st.integers(1, 5), n=st.integers(1, 5), until=st.integers(0, 200), tail=st.integers(0, 63)

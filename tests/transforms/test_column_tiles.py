@@ -94,6 +94,7 @@ def test_column_tiles_have_the_meaning_of_whole_rows(name: str) -> None:
     agree(k, 128, inputs(k))
 
 
+@pytest.mark.slow
 @settings(max_examples=20, deadline=None)
 @given(st.integers(65, 600), st.integers(1, 9), st.sampled_from([64, 128, 192]))
 def test_the_last_tile_may_be_short(cols: int, rows: int, width: int) -> None:

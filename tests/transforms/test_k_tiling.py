@@ -33,6 +33,7 @@ def tiling(before: int, factor: int) -> Tiling:
     return Tiling(1, 2, factor, before, "k", "deep")
 
 
+@pytest.mark.slow
 @given(PANELS, st.integers(1, 5), st.data())
 def test_a_panel_holds_what_its_tiles_hold(shape, stride, data):
     before, factor, size, base = shape

@@ -98,6 +98,7 @@ def test_an_offset_inside_of_a_strip_has_no_place():
     assert place(v, next(t for t in v.tensors if t.name == "B"), const(8)) is None
 
 
+@pytest.mark.slow
 def test_the_grid_offers_the_copy_where_cores_go_through_many_tiles():
     def offered(rows: int) -> list:
         return [g.payload for g in saturate(values(M=rows), CHIP).grids if g.op == "Strips"]

@@ -35,6 +35,7 @@ def records(file: Path) -> list[dict[str, object]]:
     return [json.loads(line) for line in Path(f"{file}.tuning.jsonl").read_text().splitlines()]
 
 
+@pytest.mark.slow
 def test_the_fastest_of_the_candidates_is_written_beside_the_kernel(kernel: Path, capsys: Captured) -> None:
     assert run(["tune", str(kernel), "--budget", "2"]) == 0
     out = capsys.readouterr().out
@@ -46,6 +47,7 @@ def test_the_fastest_of_the_candidates_is_written_beside_the_kernel(kernel: Path
     assert found["microseconds"] == pytest.approx(best["microseconds"], abs=1e-4)
 
 
+@pytest.mark.slow
 def test_a_candidate_whose_text_is_wrong_is_found_by_the_check(kernel: Path) -> None:
     (one,) = candidates(Space(sources.read(kernel, {}), (), "910B2", search_options(), 1)).found
     unflagged = re.sub(r"AscendC::(Set|Wait)Flag<AscendC::HardEvent::MTE2_V>\(EVENT_ID0\);", "", one.source)

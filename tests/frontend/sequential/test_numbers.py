@@ -42,7 +42,7 @@ def searched(kernel: CompiledKernel) -> CompiledKernel:
     return found
 
 
-@pytest.mark.slow(but=1)
+@pytest.mark.slow
 @pytest.mark.parametrize("name", list(DRAWN))
 @settings(max_examples=3, deadline=None)
 @given(data=st.data())
