@@ -43,3 +43,15 @@ def test_a_kernel_with_choices_computes_what_it_means(text: str, sizes: dict[str
     inputs = draw([t for t in kernel.tensors if not t.output], "uniform", seed=1)
     got = lower(kernel).run(inputs).outputs
     assert [c for c in compare(got, expected(kernel, inputs)) if not c.good] == []
+
+
+def test_no_number_is_less_than_what_is_none() -> None:
+    text = """kernel none[N=64](X: i32[16, N], W: f32[16, N]) -> Y: f32[16, N] {
+      grid bx = 1
+      shared x: i32[16, N], w: f32[16, N]
+      x = X[0, 0]  w = W[0, 0]
+      Y[0, 0] = select(f32(x) * 0.5 < (inf - inf), 0.0, w)
+    }"""
+    kernel = load_text(text).instantiate({})
+    inputs = draw([t for t in kernel.tensors if not t.output], "uniform", seed=1)
+    assert (lower(kernel).run(inputs)["Y"] == inputs["W"]).all()

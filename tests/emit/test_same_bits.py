@@ -45,7 +45,36 @@ kernel goes_on[M=32, N=64, T=5](X: i32[T, M, N]) -> Y: i32[M, N] {
   Y[bx*16, 0] = i32(h)
 }
 """
+PRODUCT = """
+kernel product[M=32, N=64, K=32, T=3](A: i8[T, M, K], B: i8[N, K]) -> C: u32[T, M, N] {
+  grid bx = 1
+  shared a: i8[M, K], b: i8[N, K]
+  fragment c: i32[M, N]
+  b = B[0, 0]
+  for t in serial(T) {
+    a = A[t, 0, 0]
+    c = a @ b.T
+    C[t, 0, 0] = u32(c) >> 3
+  }
+}
+"""
+OPERAND = """
+kernel operand[M=32, N=64, K=64](A: u8[M, K], B: i8[N, K]) -> C: i32[M, N] {
+  grid bx = 1
+  shared a: u8[M, K], b: i8[N, K]
+  fragment c: i32[M, N]
+  a = A[0, 0]
+  b = B[0, 0]
+  c = i8(a) @ b.T
+  C[0, 0] = c
+}
+"""
 TEXTS = {"hash": HASH, "stored": STORED, "goes_on": GOES_ON}
+
+
+@cache
+def of_bytes(text: str, chip: str) -> Lowered:
+    return lower(kernel(text), chip)
 
 
 @cache
@@ -86,3 +115,15 @@ def test_the_numbers_are_those_that_are_meant(name: str, how: dict[str, int]) ->
     run = made.run(arrays, **how)
     for name, want in meaning(made.kernel, arrays).items():
         np.testing.assert_array_equal(run.outputs[name], want)
+
+
+@pytest.mark.parametrize("order", [None, 1])
+@pytest.mark.parametrize("chip", ["910B2", "950"])
+@pytest.mark.parametrize("text", [PRODUCT, OPERAND], ids=["a result", "an operand"])
+def test_the_cores_meet_in_a_buffer_that_one_of_them_reads_as_another_type(text: str, chip: str, order: int | None) -> None:
+    made = of_bytes(text, chip)
+    random = np.random.default_rng(0)
+    inputs = [t for t in made.kernel.tensors if not t.output]
+    drawn = {t.name: random.integers(0, 256, t.shape).astype(np.uint8).view(t.dtype.numpy) for t in inputs}
+    run = made.run(drawn, order=order)
+    np.testing.assert_array_equal(run["C"], meaning(made.kernel, drawn)["C"])

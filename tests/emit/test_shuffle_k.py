@@ -17,6 +17,7 @@ from tile_eg.ir.index import BLOCK, variables
 from tile_eg.ir.program import Gm, Instr, Tile, walk
 from tile_eg.search import search_options
 from tile_eg.search.compiler import Lowered, lower, meaning
+from tile_eg.search.persistent import offers
 from tile_eg.search.planned import Planned
 
 GEMM = """
@@ -153,3 +154,11 @@ def test_cores_that_share_an_operand_are_faster_so() -> None:
 def test_exact_math_goes_without() -> None:
     k = kernel(GEMM, M=512, N=512, K=512, BM=128, BN=256)
     assert not lower(k, search=search_options(exact_math=True)).candidates[0].schedule.shuffled
+
+
+@pytest.mark.slow
+def test_nothing_is_made_of_a_schedule_whose_plan_alone_is_shuffled() -> None:
+    low = lower(kernel(GEMM, M=1024, N=2048, K=512, BM=128, BN=256))
+    best = low.candidates[0]
+    assert low.form is not None and best.schedule.shuffled and best.schedule.persistent
+    assert not list(offers(low.form, best))

@@ -12,6 +12,7 @@ from tile_eg.extract.base import Overflow, Refused
 from tile_eg.extract.flags import fit_ids, missing, shrink
 from tile_eg.extract.packing import ANY_BANK, Life, least_bytes, packed, touch
 from tile_eg.extract.schedule import Item, LoopStep, Schedule, Step, Storage, StorageId
+from tile_eg.ir.machine import LINE_BYTES
 from tile_eg.ir.program import AIV
 from tile_eg.ops.physical import STAGED, VECTOR
 from tile_eg.ops.types import Level
@@ -300,7 +301,7 @@ def _workspace(schedule: Schedule, lives: dict[int, Life]) -> None:
     for sid in sorted(lives):
         s = schedule.storages[sid]
         if s.level is Level.WS:
-            step = -(-s.slot_bytes // 512) * 512
+            step = -(-s.slot_bytes // LINE_BYTES) * LINE_BYTES
             schedule.addresses[sid] = tuple(at + i * step for i in range(s.slots))
             at += s.slots * step
     schedule.peaks[Level.WS] = at

@@ -19,7 +19,7 @@ ALIKE = 1
 """Choices that may be of one form of a loop before another form is asked for; one more where a load may bring several trips'
 tiles, since the search model does not know what the memory system makes of that."""
 Differing = Callable[[Graph, list[Node], int], Iterable[Node]]
-"""What of a choice must not recur in the next ones of its round; the number says the how manieth it is."""
+"""What of a choice must not recur in the next ones of its round; the number is its own in the round, from 1 on."""
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from tile_eg.transforms.last_trip import with_last_trips_apart
 
 V = ("AIV", "V")
 LEAST = 0.25
-"""The least part of the vector instructions' time that whole tiles in one run may take of it."""
+"""The least part of the vector instructions' time that whole tiles in one run may take of it (assumed)."""
 
 
 def offers(form: Form) -> Iterator[Offer]:

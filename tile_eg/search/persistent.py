@@ -25,9 +25,12 @@ ORDERS = 3
 
 
 def offers(form: Form, candidate: Candidate) -> Iterator[Offer]:
-    """What can be made of a schedule of one phase: a persistent kernel; of that one another order, or its results in halves."""
+    """What can be made of a schedule of one phase: a persistent kernel; of that one another order, or its results in halves.
+
+    Of a schedule whose sums are shuffled nothing is made: its plan alone has them so.
+    """
     schedule = candidate.schedule
-    if schedule.parts is not None:
+    if schedule.parts is not None or schedule.shuffled:
         return
     if not schedule.persistent:
         if any(g.op == "Persistent" for g in form.grids):

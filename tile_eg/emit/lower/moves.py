@@ -103,4 +103,4 @@ def _to_cube(storages: Storages, step: Step, term: Move) -> Instr:
     where = storages.schedule.graph.demands[step.node.children[0]]
     rows, cols = storages.valid(step, cls=step.node.children[0])
     target = _window(where.share, storages.tile(step.dst), where.tile.rows, where.tile.cols)
-    return Instr(term.instruction, target, (storages.tile(step.srcs[0]),), rows, cols, when=storages.only_once(where.share))
+    return Instr(term.instruction, target, (storages.source(step, 0),), rows, cols, when=storages.only_once(where.share))

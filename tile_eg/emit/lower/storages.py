@@ -71,7 +71,7 @@ class Storages:
         where = self.schedule.graph.demands.get(cls)
         if where is None or where.tile.dtype == held.dtype or sid not in self.buffers:
             return name
-        seen = free_names((f"{name}_{where.tile.dtype}",), self.names.values()).popitem()[1]
+        seen = free_names((f"{name}_{where.tile.dtype}",), {*self.names.values(), *self.dtypes}).popitem()[1]
         self.views[seen] = replace(self.buffers[sid], name=seen, dtype=where.tile.dtype)  # type: ignore[index]
         return seen
 

@@ -64,7 +64,7 @@ def _accesses(s: Stream) -> dict[str, dict[int, bool]]:
     out: defaultdict[str, dict[int, bool]] = defaultdict(dict)
     for n, i in enumerate(s.trace.instances):
         for a in i.accesses:
-            uses = out[a.buffer]
+            uses = out[s.layout.held.get(a.buffer, a.buffer)]
             uses[n] = a.write or uses.get(n, False)
     return out
 
@@ -104,7 +104,8 @@ def _last(side: _Side) -> Path:
 
 
 def _cells(side: _Side, visit: int, buffer: str) -> frozenset:
-    return frozenset(a.cell for n in side.visits[visit] for a in side.stream.trace.instances[n].accesses if a.buffer == buffer)
+    held, instances = side.stream.layout.held, side.stream.trace.instances
+    return frozenset(a.cell for n in side.visits[visit] for a in instances[n].accesses if held.get(a.buffer) == buffer)
 
 
 def _pairs(writer: _Side, reader: _Side, buffer: str) -> list[Pair]:

@@ -155,6 +155,13 @@ class Layout:
         return {b.name: b for b in self.program.buffers}
 
     @cached_property
+    def held(self) -> dict[str, str]:
+        """The first buffer at the very place of each one, by name: there may be others that read it as another element type."""
+        first: dict[object, str] = {}
+        places = {b.name: (b.level, b.addresses, b.slot_bytes) if b.addresses else b.name for b in self.program.buffers}
+        return {name: first.setdefault(place, name) for name, place in places.items()}
+
+    @cached_property
     def written(self) -> frozenset[str]:
         """The GM tensors that some instruction writes: only these can be in conflict."""
         nodes = (*walk(self.program.cube), *walk(self.program.vector))
