@@ -52,7 +52,7 @@ SIZES: dict[str, dict[str, Any]] = {
     "flash_attention": {"B": few, "H": few, "S": number},
     "flash_attention_rows": {"B": few, "H": few, "S": number},
 }
-SHORT = ("gemm", "vector_add", "online_softmax", "flash_attention_causal")
+SHORT = ("gemm", "vector_add", "online_softmax")
 
 
 def built(name: str, sizes: Any) -> Kernel:

@@ -32,7 +32,7 @@ ON_950 = {
 """Rules for paths that only the 950 has, or that pay where those are taken, and a kernel that takes each."""
 SUFFIX = " on the 950"
 SHOWN_BY = {
-    "const-sub": "UB full: 1 - x", "const-add": "twelve times c + x", "sub-const": "twelve times x - c",
+    "const-sub": "UB full: 1 - x * x", "const-add": "twelve times c + x", "sub-const": "twelve times x - c",
     "const-mul": "twelve times c * x", "max-const": "twelve times max(x, c)", "const-max": "twelve times max(c, x)",
     "min-const": "twelve times min(x, c)", "const-min": "twelve times min(c, x)", "v-choose-const": "twelve times x > c",
     "choose-const": "twelve times x > c", "choose-const-left": "twelve times c < x",

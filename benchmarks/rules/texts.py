@@ -46,7 +46,7 @@ kernel full[M=512, N=80](X: f32[M, N]) -> (C: f32[M, N], D: f32[N]) {
   x = X[0, 0]
   d = colmax(x)
   D[0] = d
-  C[0, 0] = 1 - x
+  C[0, 0] = 1 - x * x
 }
 """
 NEST = """
@@ -334,7 +334,7 @@ def texts() -> dict[str, str]:
     """The small ones."""
     out = {n: ELEMENT.format(e) for n, e in ELEMENTS.items()}
     out |= {n: ELEMENT.replace("M=64, N=128", "M=1, N=64").format(e) for n, e in ROW.items()}
-    out |= {f"twelve times {n}": ELEMENT.format(chain(e)) for n, e in CHAINS.items()} | {"UB full: 1 - x": FULL}
+    out |= {f"twelve times {n}": ELEMENT.format(chain(e)) for n, e in CHAINS.items()} | {"UB full: 1 - x * x": FULL}
     out |= {n: NEST.format(dtype="f32", value=e) for n, e in NESTS.items()}
     out |= {n: INDEX.format(value=e) for n, e in INDICES.items()}
     out |= {f"twelve times {n}": NEST.format(dtype="f32", value=chain(e, "x[i, j]")) for n, e in NEST_CHAINS.items()}

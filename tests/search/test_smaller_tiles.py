@@ -71,7 +71,7 @@ def test_too_many_rows_go_through_in_panels() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "cols"), [("softmax", 65536), ("softmax", 50257), ("layer_norm", 30000), ("rms_norm", 19363)])
-@pytest.mark.parametrize("rows", [1, 4])
+@pytest.mark.parametrize("rows", [4, pytest.param(1, marks=pytest.mark.long)])
 def test_rows_that_are_too_long_go_through_in_tiles_of_columns(name: str, cols: int, rows: int) -> None:
     made = lower(kernel(name, M=6, N=cols, BM=rows))
     assert "col" in loops(made)

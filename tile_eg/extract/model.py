@@ -22,7 +22,7 @@ from tile_eg.extract.selection import is_half, tensor_of, touches_whole
 from tile_eg.extract.solver import load_cp_model
 from tile_eg.ir.machine import USABLE_EVENT_IDS
 from tile_eg.ir.program import AIC
-from tile_eg.ops.physical import ALIASES, OVERWRITES, STORES, TOUCHES
+from tile_eg.ops.physical import ALIASES, HELD, OVERWRITES, STORES, TOUCHES
 from tile_eg.ops.types import Level
 
 HORIZON = 10**10
@@ -261,7 +261,7 @@ class Model:
         held = []
         for q in self.graph.classes[n.children[0]]:
             on = self.chosen[q.index]
-            if n.op == "Keep" and q.op in ("Keep", "PArg", "Part", "PanelOf"):
+            if n.op == "Keep" and q.op in HELD:
                 held.append(on)
             elif n.op == "State" and q.op == "Give":
                 outer = [x for x in self.graph.classes[q.children[0]] if x.op == "PArg"]

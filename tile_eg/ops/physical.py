@@ -36,14 +36,16 @@ def always(value: Any) -> Of:
 class Term:
     """A physical term. `decision`: two choices that differ in it are different schedules, not one in two spellings.
 
-    `overwrites` is the place among its classes of the operand whose buffer it takes over. `word` is what reports call it, where
-    that is not its own name.
+    `overwrites` is the place among its classes of the operand whose buffer it takes over, `begins`: such an operand begins by it.
+    `held`: its value lies in a place that holds one already. `word` is what reports call it, where that is not its own name.
     """
 
     name: str
     decision: bool = False
     overwrites: int | None = None
     word: str = ""
+    begins: bool = False
+    held: bool = False
 
 
 @dataclass(frozen=True)
@@ -195,7 +197,7 @@ TERMS: dict[str, Term] = {
         Vector("VBrcb", kind="spread", instruction=always("vbrcb"), form=always("flat"), row_bytes=32),
         Vector("VBrcbTwice", kind="spread", instruction=always("vbrcb"), form=always("apart"), row_bytes=64),
         Vector("VDup", kind="fill", instruction=always("vdup"), form=always("flat")),
-        Vector("VDupIn", kind="fill", instruction=always("vdup"), form=always("flat"), word="filled"),
+        Vector("VDupIn", kind="fill", instruction=always("vdup"), form=always("flat"), word="filled", begins=True),
         _elementwise(
             "VAxpy", always("vaxpy"), 0, decision=True, overwrites=1, fields={"scalar": argument(1)}, banks=True
         ),
@@ -209,11 +211,13 @@ TERMS: dict[str, Term] = {
         _choice("VMaskOn", "mask", "bound", in_place=0, decision=True, overwrites=1),
         _elementwise("VAddI", always("vadds"), fields={"bound": argument(1)}),
         Vector("VRamp", kind="position", instruction=always("vramp"), form=always("flat")),
-        Vector("VCopy", kind="copy", instruction=always("vcopy"), form=always("flat"), decision=True, word="a copy"),
-        Alias("Give", word="taken over"),
-        Alias("Keep", decision=True, word="resident"),
-        Alias("PanelOf", word="rows of another tile"),
-        Alias("Part", decision=True, word="a part of another tile"),
+        Vector(
+            "VCopy", kind="copy", instruction=always("vcopy"), form=always("flat"), decision=True, word="a copy", begins=True
+        ),
+        Alias("Give", word="taken over", begins=True),
+        Alias("Keep", decision=True, word="resident", held=True),
+        Alias("PanelOf", word="rows of another tile", held=True),
+        Alias("Part", decision=True, word="a part of another tile", held=True),
         Alias("Bits", word="read as another type"),
         Alias("NextIn", word="made in place"),
         Vector(
@@ -228,7 +232,7 @@ TERMS: dict[str, Term] = {
         Structure("Skew", decision=True),
         Structure("PLoop"),
         Structure("PProj"),
-        Structure("PArg"),
+        Structure("PArg", held=True),
         Structure("GM0"),
         Structure("PTArg"),
         Structure("PTProj"),
@@ -252,6 +256,8 @@ CROSSING = {core: frozenset(n for n, m in MOVES.items() if m.crosses and m.core 
 """By the core that fills, what the other kind of core reads."""
 OVERWRITES = {n: t.overwrites for n, t in TERMS.items() if t.overwrites is not None}
 DECISIONS = frozenset(n for n, t in TERMS.items() if t.decision)
+BEGINS = frozenset(t.name for t in TERMS.values() if t.begins)
+HELD = frozenset(t.name for t in TERMS.values() if t.held)
 ALIASES = frozenset(n for n, t in TERMS.items() if isinstance(t, Alias))
 STRUCTURE = frozenset(n for n, t in TERMS.items() if isinstance(t, Structure)) | {"NextCp"}
 """What is no instruction of its own; the copy at a back edge is placed there by the loop."""

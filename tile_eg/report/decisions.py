@@ -9,7 +9,7 @@ from tile_eg.egraph import Demand, Graph, Node
 from tile_eg.errors import Note
 from tile_eg.extract.buffers import depth_of, place_of
 from tile_eg.extract.schedule import Schedule
-from tile_eg.ops.physical import MOVES, TERMS
+from tile_eg.ops.physical import BEGINS, MOVES, TERMS
 from tile_eg.report.schedule_tree import instruction, place_text
 from tile_eg.report.text import duration, table
 
@@ -17,8 +17,6 @@ GRID = -1
 SHOWN = 8
 RESULTS = ("PProj", "PTProj")
 NEXT = ("NextIn", "NextCp")
-STARTS = ("VDupIn", "VCopy", "Give")
-"""How what is overwritten begins: filled, copied, or as a value that nobody else needs."""
 
 
 @dataclass(frozen=True)
@@ -137,7 +135,7 @@ def subject(schedule: Schedule, node: Node) -> str:
     if node.cls in graph.demands:
         place = graph.demands[node.cls]
         lies = f"{value_name(graph, place)} in {place_text(place.level, place.share)}"
-        return f"start of {lies}" if node.op in STARTS else f"{lies} from trip to trip" if node.op in NEXT else lies
+        return f"start of {lies}" if node.op in BEGINS else f"{lies} from trip to trip" if node.op in NEXT else lies
     stored = next((p for p in node.payload if isinstance(p, tuple) and p and isinstance(p[0], str)), None)
     return f"store to {stored[0]}" if stored else node.op
 
