@@ -22,8 +22,8 @@ ROUND = (
 )
 TWO_COPIES = ROUND + "; two operands are copied here, which takes twice as long"
 LAUNCH = (
-    "a launch of 24 cores is 4 to 6 us beside these bounds, and HBM waits while A comes out of L2 on the same pipe; A in L1 "
-    "before the loop would mend the second"
+    "a launch of 24 cores is 4 to 6 us beside these bounds, which count 1.62 TB/s where copies that make NZ get 1.41, and A "
+    "comes out of L2 on the same pipe; A in L1 before the loop would mend the last of these"
 )
 
 

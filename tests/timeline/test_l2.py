@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import pytest
@@ -12,7 +13,7 @@ from tile_eg.ir.index import BLOCK, EACH, Expr, less, read, var
 from tile_eg.ir.kernel import Tensor
 from tile_eg.ir.program import Gm, Instr, Let, Loop, Node, Program, Tile, When
 from tile_eg.ir.program.tasks import tasks
-from tile_eg.ops.types import F32
+from tile_eg.ops.types import F32, I32
 from tile_eg.timeline.accesses import accesses, sharing
 from tile_eg.timeline.engine import run
 from tile_eg.timeline.reuse import misses, with_reads
@@ -36,12 +37,20 @@ def missed(p: Program, l2_pages: int, at_once: int = 48) -> float:
     return next(iter(misses(p, accesses(p), l2_pages * PAGE * 4, at_once).values()))
 
 
-def gathered(rows: int, times: int, in_l2: int) -> float:
+def gather(rows: int, times: int, *names: str, columns: int = 1) -> Program:
+    """Each table names `times` as many rows as a tensor has, which are gathered in tiles of so many columns."""
+    place = var(BLOCK) * 64 + var(EACH)
+    at = [read(name, place, rows - 1) * (64 * columns) + var("c") * 64 for name in names]
+    nodes = [Instr("gm_to_ub", Tile("a"), (Gm("x", offset, 64 * columns),), *TILE) for offset in at]
+    p = vector_program(Loop("c", columns, tuple(nodes)), blocks=rows * times // 64)
+    tables = [Tensor(name, I32, (rows * times,), False) for name in dict.fromkeys(names)]
+    return replace(p, tensors=(Tensor("x", F32, (rows * 64 * columns,), False), p.tensors[1], *tables))
+
+
+def gathered(rows: int, times: int, in_l2: int, columns: int = 1) -> float:
     """The share that comes from HBM of `times` as many rows as a tensor has, gathered from anywhere, where L2 holds `in_l2`."""
-    row = read("token", var(BLOCK) * 64 + var(EACH), rows - 1) * 64
-    p = vector_program(Instr("gm_to_ub", Tile("a"), (Gm("x", row, 64),), *TILE), blocks=rows * times // 64)
-    p = replace(p, tensors=(Tensor("x", F32, (rows * 64,), False), p.tensors[1]))
-    return next(iter(misses(p, accesses(p), in_l2 * 64 * 4, 16).values()))
+    p = gather(rows, times, "token", columns=columns)
+    return next(iter(misses(p, accesses(p), in_l2 * 64 * columns * 4, 16).values()))
 
 
 OUTER, J, BLOCK_PAGE = var("i"), var("j"), var(BLOCK)
@@ -79,6 +88,27 @@ def test_rows_that_are_gathered_again_are_found_as_likely_as_l2_holds_them() -> 
     assert gathered(4096, times=8, in_l2=4096) == pytest.approx(1 / 8, rel=0.01)
     assert gathered(4096, times=8, in_l2=2048) == pytest.approx(0.5, rel=0.15)
     assert gathered(4096, times=8, in_l2=64) > 0.85
+
+
+def test_columns_of_a_gathered_row_are_not_taken_for_one_another() -> None:
+    assert gathered(1024, times=2, in_l2=1023, columns=4) == gathered(1024, times=2, in_l2=1023)
+
+
+def test_each_table_names_rows_of_its_own() -> None:
+    p = gather(4096, 1, "token", "other")
+    first, second = misses(p, accesses(p), 4095 * 64 * 4, 16).values()
+    assert first > second and first + second == pytest.approx(1 - math.exp(-2), rel=0.05)
+
+
+def test_rows_that_one_table_names_twice_are_found_again() -> None:
+    p = gather(4096, 1, "token", "token")
+    assert sum(misses(p, accesses(p), 4095 * 64 * 4, 16).values()) == pytest.approx(1 - math.exp(-1), rel=0.05)
+
+
+def test_gathered_rows_that_l2_holds_are_found_again_in_loops_beyond_those_that_are_followed() -> None:
+    p = gather(4096, 1, "token")
+    again = replace(p, blocks=16, vector=(Loop("i", 300, (Loop("j", 10, p.vector),)),))
+    assert next(iter(misses(again, accesses(again), 2048 * 64 * 4, 16).values())) < 1 / 2000
 
 
 def test_loops_beyond_those_that_are_followed_count_as_one_window() -> None:

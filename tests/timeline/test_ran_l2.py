@@ -239,3 +239,10 @@ def test_beside_what_l2_holds_a_load_has_more_of_hbm() -> None:
     turn = lambda b, k: (load("a", b * size, length=size, block=b, line=1), load("b", (b * 32 + k) * size, length=size, block=b))  # noqa: E731
     took = launch(*[row for b in cores for k in range(32) for row in turn(b, k)], blocks=len(cores)).timeline
     assert took.hbm_cycles <= took.cycles < 1.1 * took.hbm_cycles
+
+
+def test_what_blocks_wait_for_one_another_is_in_the_interval_too() -> None:
+    many = lambda b, n: [load("x", at=(b * 500 + k) * PAGE, block=b) for k in range(n)]  # noqa: E731
+    late, early = [*many(0, 400), MEET], [*many(1, 1), replace(MEET, block=1), *many(1, 300)]
+    took = launch(*late, *early, blocks=2)
+    assert took.range_us is not None and 0.95 * took.timeline.microseconds < took.range_us[0]

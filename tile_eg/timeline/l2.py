@@ -17,7 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from tile_eg.ir.index import BLOCK, EACH, SUB, ZERO, Expr, variables, with_operands
+from tile_eg.ir.index import BLOCK, EACH, SUB, ZERO, Expr, var, variables, with_operands
+from tile_eg.ir.index_elements import all_elements_in, with_elements
 from tile_eg.ir.program import Loop, Program
 from tile_eg.ir.sizes import usual
 from tile_eg.timeline.accesses import Access, at_start, sharing
@@ -160,27 +161,41 @@ class L2:
         env: dict[str, Any] = {}
         for i, v in enumerate(outer):
             env[v.var] = np.arange(counts[i]).reshape([-1 if j == i else 1 for j in range(len(outer) + 1)])
-        rows, wide = _apart(a), _apart(a) * self.at_once
-        env[BLOCK] = env[WAVE] * self.at_once + np.arange(wide) // rows
+        apart, wide = _apart(a), _apart(a) * self.at_once
+        env[BLOCK] = env[WAVE] * self.at_once + np.arange(wide) // apart
         inside = {v.var for v in a.loops} - env.keys()
         names = frozenset[str]().union(a.names, *map(variables, a.guards))
         env |= dict.fromkeys(names - env.keys(), 0)
+        offset = self._anywhere(a, env, outer) if apart > 1 else a.window.offset
         active = env[BLOCK] < self.blocks
         for guard in a.guards:
             if guard.op != "const" and inside.isdisjoint(variables(guard)):
                 active = active & (values(guard, env) != 0)
         shape = (*counts, wide)
-        places = self._anywhere(a, shape) if rows > 1 else np.broadcast_to(values(a.window.offset, env), shape)
-        starts = places.reshape(-1, wide).tolist()
+        starts = np.broadcast_to(values(offset, env), shape).reshape(-1, wide).tolist()
         if np.all(active):
             return starts
         masks = np.broadcast_to(active, shape).reshape(-1, wide).tolist()
         return [[n for n, on in zip(row, mask, strict=True) if on] for row, mask in zip(starts, masks, strict=True)]
 
-    def _anywhere(self, a: Access, shape: tuple[int, ...]) -> np.ndarray:
-        """Where rows start that a tensor's values name: any of them, each as likely as the others (assumed)."""
-        rows = self.tensors[a.window.tensor] * at_start(a.instr.cols) // max(1, a.bytes // _apart(a) * usual(a.window.stride))
-        return np.random.default_rng(0).integers(0, max(1, rows), shape) * usual(a.window.stride)
+    def _anywhere(self, a: Access, env: dict[str, Any], outer: Sequence[Loop]) -> Expr:
+        """The offset of rows that a tensor's values name, its `env` completed: any rows, each as likely as the others (assumed).
+
+        What an element names is the same row wherever it is read. The rows that trips further inside name are one window.
+        """
+        each, wide = max(1, at_start(a.instr.rows)), np.arange(_apart(a) * self.at_once)
+        env[EACH], env[SUB] = wide % each, wide // each % (_apart(a) // each)
+        held = self.tensors[a.window.tensor] * at_start(a.instr.cols) // max(1, a.bytes // _apart(a) * usual(a.window.stride))
+        naming = frozenset[str]().union(*map(variables, all_elements_in(a.window.offset)))
+        together, tables = max(1, round(a.times(v for v in a.loops if v not in outer and v.var in naming))), [*self.tensors]
+
+        def drawn(element: Expr) -> Expr:
+            name, place, most = element.args
+            number = _mixed(values(with_elements(place, drawn), env), tables.index(name) if name in tables else len(tables))
+            env[str(element)] = number % max(1, min(held, most + 1) // together) * together
+            return var(str(element))
+
+        return with_elements(a.window.offset, drawn)
 
     def _fits(self, outer: tuple[Loop, ...]) -> bool:
         """Whether L2 holds what all cores touch in one trip of the innermost of `outer`."""
@@ -195,7 +210,7 @@ class L2:
             if len(a.loops) >= len(outer) and all(mine is loop for mine, loop in zip(a.loops, outer, strict=False)):
                 trips = a.times(v for v in a.loops[len(outer) :] if a.varies(v))
                 first = self._starts(a, (Loop(WAVE, 1, ()),))
-                total[a.window.tensor] = total.get(a.window.tensor, 0) + a.bytes * trips * len(set(first[0]))
+                total[a.window.tensor] = total.get(a.window.tensor, 0) + a.bytes // _apart(a) * trips * len(set(first[0]))
         return sum(min(n, self.tensors[name]) for name, n in total.items())
 
     # ---- time -----------------------------------------------------------------------------------------------------------
@@ -231,6 +246,14 @@ class L2:
         else:
             window.missed += size * sum([not cache.touch((tensor, start), size) for start in dict.fromkeys(starts)])
         window.read += size * len(starts)
+
+
+def _mixed(places: Any, table: int) -> np.ndarray:
+    """A number below 2^31 for each place of a table, which those of its neighbours do not tell (SplitMix64's finaliser)."""
+    x = np.atleast_1d(places).astype(np.uint64) + np.uint64(table << 40)
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        x = (x ^ (x >> np.uint64(shift))) * np.uint64(factor)
+    return (x >> np.uint64(33)).astype(np.int64)
 
 
 def _from_the_first(offset: Expr, inner: Sequence[Loop]) -> Expr:

@@ -131,7 +131,7 @@ class _Timer:
         timeline = self._timeline(block, total, lengths)
         found = self.first.unknown | self.later.unknown
         unknown = {name: (what, sorted(lines)) for name, (what, lines) in found.items()}
-        ends = self._range(slowest, timeline)
+        ends = self._range(slowest, block, timeline)
         return RanLaunch(self.part.kernel, self.part.line, slowest, start, timeline, unknown, rows, self.at_once, ends)
 
     def _one_after_the_other(self, lengths: Sequence[float], kinds: Mapping[int, list[int]]) -> list[float]:
@@ -202,8 +202,8 @@ class _Timer:
             handovers=block.handovers,
         )  # fmt: skip
 
-    def _range(self, slowest: int, timeline: Timeline) -> tuple[float, float] | None:
-        """Microseconds with all that is assumed of the chip at both ends of its range: the slowest block moves as all do.
+    def _range(self, slowest: int, here: Block, timeline: Timeline) -> tuple[float, float] | None:
+        """Microseconds with all that is assumed of the chip at both ends of its range: all move as the slowest block, `here`.
 
         None where somebody changed the chip.
         """
@@ -212,9 +212,9 @@ class _Timer:
             return None
         out = [timeline.microseconds]
         for chip in both:
-            block, _ = self._run(slowest, self._prices(chip, in_step=slowest < self.at_once))
+            there, _ = self._run(slowest, self._prices(chip, in_step=slowest < self.at_once))
             launch = chip.launch_us(self.at_once, self.part.type.startswith("MIX"))
-            out.append(launch + chip.microseconds(timeline.cycles + timeline.waves * (block.cycles - timeline.block_cycles)))
+            out.append(launch + chip.microseconds(timeline.cycles + timeline.waves * (there.cycles - here.cycles)))
         return min(out), max(out)
 
 
