@@ -14,6 +14,7 @@ import tile_eg.language as T
 from tile_eg import disk_cache
 from tile_eg.cli.app import run
 from tile_eg.ir.plain import from_plain, to_plain
+from tile_eg.ops.types import DTYPES, I4
 from tile_eg.search import one_text
 
 TEXT = """kernel twice[M: dyn](A: f32[M, 64]) -> C: f32[M, 64] {
@@ -148,3 +149,7 @@ def test_a_program_is_itself_again_from_plain_values(file: Path) -> None:
 def test_what_has_no_plain_form_is_refused() -> None:
     with pytest.raises(TypeError, match="a function has no plain form"):
         to_plain((1, rows))
+
+
+def test_an_element_type_that_is_read_is_the_one_that_is_asked_for() -> None:
+    assert all(from_plain(to_plain(t)) is t for t in (*DTYPES.values(), I4))

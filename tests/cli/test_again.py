@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tile_eg import disk_cache
-from tile_eg.cli import again
+from tile_eg.cli import again, sources
 from tile_eg.cli.app import run
 
 KERNEL = """import parts
@@ -126,4 +126,38 @@ def test_nothing_is_answered_where_the_cache_is_off(
     file: Path, emitted: tuple[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TILE_EG_NO_CACHE", "1")
+    assert again.answer(["emit", str(file)]) is None
+
+
+def test_while_files_of_tile_eg_change_nothing_is_kept_or_answered(
+    file: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["emit", str(file)]) == 0
+    monkeypatch.setattr("tile_eg.kept_texts.version", lambda: None)
+    with again.asked(["emit", str(file)]):
+        again.keep(str(next(iter(file.parent.glob("cache/compiled-*"))).name), "source", {}, [])
+    assert again.answer(["emit", str(file)]) is None
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device that is always full")
+def test_what_cannot_be_written_is_told_without_a_traceback(file: Path, emitted: tuple[str, str]) -> None:
+    with open("/dev/full", "w") as full:
+        command = [sys.executable, "-m", "tile_eg", "emit", str(file)]
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == 1 and "error: the text cannot be written: No space left on device" in done.stderr
+
+
+def test_an_import_that_is_edited_while_its_kernel_is_compiled_is_asked_again(
+    file: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    compiled = sources.compile_held
+
+    def edited(*asked: object) -> object:
+        made = compiled(*asked)  # type: ignore[arg-type]
+        CHANGES["an import"](file)
+        return made
+
+    monkeypatch.setattr(sources, "compile_held", edited)
+    assert run(["emit", str(file)]) == 0
     assert again.answer(["emit", str(file)]) is None

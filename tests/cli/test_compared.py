@@ -95,3 +95,8 @@ def test_numpy_multiplies_tiles_without_threads() -> None:
         env = {k: v for k, v in os.environ.items() if k != THREADS} | ({THREADS: given} if given else {})
         done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True)
         assert done.stdout.split()[-1] == seen
+
+
+def test_a_run_of_some_blocks_says_where_fewer_tiles_are_compared(tmp_path: Path, capsys: Captured) -> None:
+    assert run(["run", file(tmp_path, DOUBLED), "--sample", "5", "--compare", "2", *FEW]) == 0
+    assert "compared in 2 of the 5 tiles that ran (--compare 0: in all)" in capsys.readouterr().out

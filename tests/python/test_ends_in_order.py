@@ -90,9 +90,76 @@ def place_of_the_largest(padded: bool) -> Any:
 def test_where_it_is_not_followed_what_exists_an_error_says_what_to_write() -> None:
     with pytest.raises(TileError, match="is not followed") as error:
         place_of_the_largest(False)(negative((5, 16)))
-    assert "T.reduce_max(x, s, dim=0)" in str(error.value)
+    assert "T.reduce_max(x, s, dim=0)" in str(error.value) and "help: say what stands there: T.copy" in str(error.value)
 
 
 def test_a_padding_of_the_authors_takes_part() -> None:
     x = negative((5, 16))
     np.testing.assert_array_equal(place_of_the_largest(True)(x), x.max(0, keepdims=True))
+
+
+def test_what_an_author_writes_beyond_the_end_is_not_left_out() -> None:
+    with pytest.raises(TileError, match="how much of x exists is not followed"):
+        @tile_eg.jit(out_idx=[-1])
+        @T.prim_func
+        def main(X: T.Tensor((BM, 33), "float32"), Y: T.Tensor((1, BM), "float32")):
+            with T.Kernel(1, threads=2, is_npu=True) as _:
+                x = T.alloc_shared((BM, BN), "float32")
+                m = T.alloc_shared((1, BM), "float32")
+                T.copy(X[0, 0], x)
+                T.printf("")
+                T.tile.fill(x[:, 40:64], 5.0)
+                T.reduce_max(x, m, dim=1)
+                T.copy(m, Y)
+
+
+def test_behind_a_branch_exists_what_exists_behind_both_arms() -> None:
+    with pytest.raises(TileError, match="how much of x exists is not followed"):
+        @tile_eg.jit(out_idx=[-1])
+        @T.prim_func
+        def main(X: T.Tensor((BM, 33), "float32"), W: T.Tensor((BM, BN), "float32"), Y: T.Tensor((2, BM), "float32")):
+            with T.Kernel(2, threads=2, is_npu=True) as cid:
+                x = T.alloc_shared((BM, BN), "float32")
+                m = T.alloc_shared((1, BM), "float32")
+                T.printf("")
+                if cid == 0:
+                    T.copy(X[0, 0], x)
+                else:
+                    T.copy(W[0, 0], x)
+                T.reduce_max(x, m, dim=1)
+                T.copy(m, Y[cid, 0])
+
+
+def test_arms_behind_which_the_same_exists() -> None:
+    @tile_eg.jit(out_idx=[-1])
+    @T.prim_func
+    def main(X: T.Tensor((BM, 33), "float32"), W: T.Tensor((BM, 33), "float32"), Y: T.Tensor((2, BM), "float32")):
+        with T.Kernel(2, threads=2, is_npu=True) as cid:
+            x = T.alloc_shared((BM, BN), "float32")
+            m = T.alloc_shared((1, BM), "float32")
+            T.printf("")
+            if cid == 0:
+                T.copy(X[0, 0], x)
+            else:
+                T.copy(W[0, 0], x)
+            T.reduce_max(x, m, dim=1)
+            T.copy(m, Y[cid, 0])
+
+    x, w = negative((BM, 33)), negative((BM, 33)) - 1
+    np.testing.assert_array_equal(main(x, w), np.stack([x.max(1), w.max(1)]))
+
+
+def test_a_tile_that_is_loaded_for_the_next_trip_may_end_early() -> None:
+    with pytest.raises(TileError, match="differs from trip to trip"):
+        @tile_eg.jit(out_idx=[-1])
+        @T.prim_func
+        def main(X: T.Tensor((BM, 3 * BN - 20), "float32"), Y: T.Tensor((2, BM), "float32")):
+            with T.Kernel(1, threads=2, is_npu=True) as _:
+                x = T.alloc_shared((BM, BN), "float32")
+                m = T.alloc_shared((1, BM), "float32")
+                T.printf("")
+                T.copy(X[0, 0], x)
+                for k in T.serial(2):
+                    T.reduce_max(x, m, dim=1)
+                    T.copy(m, Y[k, 0])
+                    T.copy(X[0, (k + 1) * BN], x)

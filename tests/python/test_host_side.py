@@ -214,6 +214,17 @@ def test_autotune_holds_what_it_takes_against_the_reference() -> None:
         wrong(64, 64)
 
 
+def test_autotune_compares_on_the_inputs_that_are_set() -> None:
+    from tile_eg.autotuner import set_autotune_inputs
+
+    seen: list[float] = []
+    tuned = tile_eg.autotune(configs=CONFIGS, ref_prog=lambda a: seen.append(float(a.max())) or a + 1)(rows_by)
+    with set_autotune_inputs([np.full((64, 64), 7.0, np.float32)]):
+        assert tuned(64, 64).config and seen == [7.0]
+    with set_autotune_inputs(X, X), pytest.raises(TileError, match="2 arrays are given for 1 inputs"):
+        tuned(64, 128)
+
+
 def test_configurations_may_follow_from_the_arguments() -> None:
     tuned = tile_eg.autotune(configs=lambda args, kwargs: [{"rows": args[0] // 4}])(rows_by)
     assert tuned(64, 64).config == {"rows": 16}

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +23,19 @@ if TYPE_CHECKING:
     from tile_eg.tuning import Tuning
 
 Config = Mapping[str, Any]
+_inputs: ContextVar[tuple[Any, ...] | None] = ContextVar("inputs", default=None)
+
+
+@contextmanager
+def set_autotune_inputs(*inputs: Any) -> Iterator[None]:
+    """Within it, configurations are compared on these arrays, several or one list of them: timed on an NPU, and held against the
+    reference. A predicted time does not depend on them."""
+    given = inputs[0] if len(inputs) == 1 and isinstance(inputs[0], list | tuple) else inputs
+    token = _inputs.set(tuple(given))
+    try:
+        yield
+    finally:
+        _inputs.reset(token)
 
 
 @dataclass(frozen=True)
@@ -37,15 +52,23 @@ class Check:
     manual: Callable[..., Any] | None
 
     def inputs(self, tensors: Sequence[Tensor]) -> list[Any]:
-        """What a kernel with these inputs is called with."""
-        return [supplied(t, self.supply_type) for t in tensors] if self.supply_prog is None else list(self.supply_prog(tensors))
+        """What a kernel with these inputs is called with. TileError for more arrays than it has inputs, or fewer."""
+        found = _inputs.get()
+        if found is None and self.supply_prog is None:
+            return [supplied(t, self.supply_type) for t in tensors]
+        given = list(found if found is not None else self.supply_prog(tensors))  # type: ignore[misc]
+        if len(given) != len(tensors):
+            names = ", ".join(t.name for t in tensors)
+            raise TileError(f"autotune: {len(given)} arrays are given for {len(tensors)} inputs", help=f"it takes {names}")
+        return given
 
     def run(self, kernel: Any) -> None:
         """AssertionError where the kernel's result is not the reference's."""
         if self.skip or self.ref_prog is None:
             return None
         profiler = Profiler(kernel, self.supply_type)
-        given = None if self.supply_prog is None else self.inputs(profiler.tensors)
+        chosen = self.supply_prog is not None or _inputs.get() is not None
+        given = self.inputs(profiler.tensors) if chosen else None
         if self.manual is not None:
             return profiler.manual_assert_close(self.ref_prog, given, self.manual)
         return profiler.assert_allclose(self.ref_prog, given, self.atol, self.rtol, self.max_mismatched_ratio)

@@ -14,9 +14,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Runs a command and ends the process with 0 (good), 1 (the user's error) or 2 (ours)."""
     os.environ.setdefault(THREADS, "1")  # before NumPy is imported
     from tile_eg.cli.again import said_again
+    from tile_eg.cli.console import INTERRUPTED
 
     given = sys.argv[1:] if arguments is None else list(arguments)
-    if not said_again(given):
-        from tile_eg.cli.app import run
+    try:
+        if said_again(given):
+            return
+    except KeyboardInterrupt:
+        sys.exit(INTERRUPTED)
+    from tile_eg.cli.app import run
 
-        sys.exit(run(given))
+    sys.exit(run(given))

@@ -59,6 +59,10 @@ def said_again(arguments: Sequence[str]) -> bool:
     except BrokenPipeError:
         leave_unread()
         sys.exit(INTERRUPTED)
+    except OSError as error:
+        leave_unread()
+        complain(f"error: the text cannot be written: {error.strerror}")
+        sys.exit(1)
     return True
 
 
@@ -81,8 +85,11 @@ def answer(arguments: Sequence[str]) -> tuple[str, tuple[str, ...]] | None:
 
 
 def _name(arguments: Sequence[str]) -> str:
-    """That of what is known of a command line in this folder. OSError where the folder is gone."""
-    return f"{KIND}-{_digest(json.dumps([kept_texts.version(), os.getcwd(), *arguments]))[:32]}"
+    """That of what is known of a command line in this folder. OSError where the folder is gone, or a file of tile_eg was changed
+    since this process began."""
+    if (version := kept_texts.version()) is None:
+        raise OSError("what runs is not what stands on disk")
+    return f"{KIND}-{_digest(json.dumps([version, os.getcwd(), *arguments]))[:32]}"
 
 
 def _digest(text: str) -> str:

@@ -37,9 +37,11 @@ def compared_tiles(
     return tuple(able[i] for i in chosen)
 
 
-def told(tiles: Collection[int] | None, kernel: Kernel, blocks: Sequence[int] = ()) -> tuple[str, ...]:
+def told(tiles: Collection[int] | None, kernel: Kernel, program: Program, blocks: Sequence[int] = ()) -> tuple[str, ...]:
     """The sentence that says so; none where all that ran was compared."""
     total = prod(extent for _, extent in kernel.grid)
-    if tiles is None or blocks:
+    ran = len(tiles_of(blocks, program, total)) if blocks else total
+    if tiles is None or len(tiles) >= ran:
         return ()
-    return (f"compared in {len(tiles)} of the {total} tiles of the grid, its corners and others (--compare 0: in all)",)
+    which = "tiles that ran" if blocks else "tiles of the grid, its corners and others"
+    return (f"compared in {len(tiles)} of the {ran} {which} (--compare 0: in all)",)

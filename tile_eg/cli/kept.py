@@ -92,20 +92,32 @@ class Wanted:
     def compiled(self) -> Planned:
         """The kernel, compiled now and kept for later."""
         planned = sources.compile_held(self.held, self.chip, self.settled, self.number)
-        if self._name and isinstance(planned, Lowered) and self._text in (None, planned.kernel.source):
+        if self._name and isinstance(planned, Lowered) and self._is_of(planned.kernel.source):
             kernel_cache.keep(self._name, planned)
         return planned
+
+    def _is_of(self, source: str) -> bool:
+        """Whether the texts that the name was made of are those that were compiled: they may be edited meanwhile."""
+        return self._text is None or (source, self._read_imports()) == (self._text, self._imports)
 
     def keep_asked(self, kind: str) -> None:
         """Keeps for the next process which text the command line came to, where that follows from files of text alone."""
         if self._text is not None and self._name and self.settled is self.search and not self.search.rules:
-            read = {str(self.file): self._text, **imported_texts(self._text, str(self.file))}
+            read = {str(self.file): self._text, **self._imports}
             again.keep(self._name, kind, read, [str(path_of(str(self.file)))])
 
     @cached_property
     def _text(self) -> str | None:
         """What the name was made of; None where that was the kernel itself."""
         return sources.read_text(self.file) if self.file.suffix == ".tile" else None
+
+    @cached_property
+    def _imports(self) -> dict[str, str]:
+        """The imported texts that the name was made of."""
+        return self._read_imports()
+
+    def _read_imports(self) -> dict[str, str]:
+        return imported_texts(self._text or "", str(self.file))
 
     @cached_property
     def _name(self) -> str | None:
@@ -117,7 +129,7 @@ class Wanted:
         if self._text is None:
             kernel = self.held
         else:
-            kernel = str(self.file), self._text, tuple(sorted(imported_texts(self._text, str(self.file)).items())), given
+            kernel = str(self.file), self._text, tuple(sorted(self._imports.items())), given
         return kernel_cache.name_of(kernel, self.chip or DEFAULT_CHIP, self.settled)
 
     @cached_property

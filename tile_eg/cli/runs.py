@@ -71,7 +71,7 @@ class Runs:
         source = self.held.source if isinstance(self.held, Kernel) else ""
         notes = sums_in_any_order(self.planned.program, self.held if isinstance(self.held, Kernel) else None)
         if isinstance(self.held, Kernel):
-            notes = [*told(self.sets[0].tiles, self.held, self.runs[0].sample), *notes]
+            notes = [*told(self.sets[0].tiles, self.held, self.planned.program, self.runs[0].sample), *notes]
         texts = self.planned.source, source, [str(e) for e in self._unwritten(source)]
         first = self.runs[0]
         return RunReport(*views, list(findings.values()), first.counts, self.comparisons, *texts, first.sample, notes)

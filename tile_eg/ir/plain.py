@@ -15,6 +15,7 @@ from tile_eg import errors
 from tile_eg.ir import index, kernel, sizes
 from tile_eg.ir.program import instructions, program
 from tile_eg.ops import types
+from tile_eg.ops.types import DType, dtype_of
 
 MODULES = (errors, types, index, kernel, sizes, instructions, program)
 
@@ -50,7 +51,8 @@ def from_plain(x: Any) -> Any:
     if issubclass(found, Enum):
         return found[x["is"]]
     names = (f.name for f in _kept(found))
-    return found(**dict(zip(names, map(from_plain, x["with"]), strict=True)))
+    made = found(**dict(zip(names, map(from_plain, x["with"]), strict=True)))
+    return dtype_of(made.name) or made if isinstance(made, DType) else made  # element types are told apart by `is`
 
 
 def _kept(of: type) -> list[Field[Any]]:

@@ -7,6 +7,7 @@ import pytest
 
 import tile_eg
 import tile_eg.language as T
+from tile_eg.errors import TileError
 
 pytestmark = [pytest.mark.slow(but=2), pytest.mark.filterwarnings("ignore::tile_eg.errors.TileWarning")]
 A = np.arange(8 * 16, dtype=np.float32).reshape(8, 16)
@@ -92,3 +93,52 @@ def test_while_runs_as_often_as_is_read(count: int) -> None:
             T.copy(y, Y)
 
     np.testing.assert_array_equal(main(A, np.array([count], np.int32)), A[:count].sum(0, keepdims=True))
+
+
+@pytest.mark.parametrize("stops", STOPS)
+def test_a_scope_inside_of_a_loop_is_left_at_once(stops: np.ndarray) -> None:
+    @tile_eg.jit(out_idx=[-1])
+    @T.prim_func
+    def main(X: T.Tensor((8, 16), "float32"), S: T.Tensor((8,), "int32"), Y: T.Tensor((1, 16), "float32")):
+        with T.Kernel(1, is_npu=True) as (cid, vid):
+            x = T.alloc_ub((1, 16), "float32")
+            y = T.alloc_ub((1, 16), "float32")
+            with T.Scope("V"):
+                T.tile.fill(y, 0.0)
+            for i in T.serial(8):
+                with T.Scope("V"):
+                    if S[i] < 0:
+                        break
+                    T.barrier_all()
+                    T.copy(X[i, 0], x)
+                    T.barrier_all()
+                    T.tile.add(y, y, x)
+            with T.Scope("V"):
+                T.barrier_all()
+                if vid == 0:
+                    T.copy(y, Y)
+
+    np.testing.assert_array_equal(main(A, stops), before_the_first(stops))
+
+
+def test_a_loop_over_persistent_tiles_is_not_left() -> None:
+    def kept() -> None:
+        @tile_eg.jit(out_idx=[-1])
+        @T.prim_func
+        def main(X: T.Tensor((8, 16), "float32"), S: T.Tensor((8,), "int32"), Y: T.Tensor((8, 16), "float32")):
+            with T.Kernel(2, is_npu=True) as (cid, vid):
+                x = T.alloc_ub((1, 16), "float32")
+                with T.Scope("V"):
+                    for k in T.serial(2):
+                        if S[k] > 4:
+                            break
+                        for bx, by in T.Persistent([4, 2], 2, cid):
+                            if S[bx] < 0:
+                                break
+                            T.barrier_all()
+                            T.copy(X[bx * 2 + by, 0], x)
+                            T.barrier_all()
+                            T.copy(x, Y[bx * 2 + by, 0])
+
+    with pytest.raises(TileError, match="this loop cannot be left"):
+        kept()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from functools import partial
 from typing import Any
 
 from tile_eg.errors import Span, TileError
@@ -30,8 +31,9 @@ def branch(r: ExpertReader, test: Any, then: list[ast.stmt], otherwise: list[ast
     low, high = ix.bounds(test, r.ranges)
     if low == high:
         return leaving.run(r, then if low else otherwise)
-    for condition, body in ((test, then), (opposite(test, None), otherwise)):
-        guarded(r, condition, body)  # type: ignore[arg-type]
+    arms = [partial(guarded, r, c, body) for c, body in ((test, then), (opposite(test, None), otherwise))]  # type: ignore[arg-type]
+    for arm in arms if r.ends is None else r.ends.one_of(arms):
+        arm()
     return None
 
 
@@ -53,7 +55,7 @@ def _if(r: ExpertReader, node: ast.If) -> None:
 def repeated(r: ExpertReader, node: ast.While) -> None:
     """The condition is looked at before each trip, and kept under a name."""
     test, span = evaluate(r, node.test), r.span(node.test)
-    if test is True and "break" in leaving.leaving(node.body):
+    if isinstance(test, int) and test and "break" in leaving.leaving(node.body):
         return _until_left(r, node, span, Formula("number", (1.0,), True), None)
     if not is_condition(test) or not variables.changes(r, test):
         if is_condition(test) or test:
@@ -67,6 +69,7 @@ def _until_left(r: ExpertReader, node: ast.While, span: Span, first: Formula, ag
     """A loop whose condition is a number: `first` before it, that of `again` behind each trip that does not leave it."""
     name = r.unique("going")
     variables.set_to(r, name, first, span)
+    before = r.ends and r.ends.begun()
     with r.block(repeats=True) as body, leaving.exits(r, node.body, span, name) as exits:
         leaving.begun(r, node.body, exits, span)
         if again is not None:
@@ -75,6 +78,8 @@ def _until_left(r: ExpertReader, node: ast.While, span: Span, first: Formula, ag
             leaves = "break" in leaving.leaving(node.body)
             whole = [On(None, pr.When(ix.scalar(name, 1), tuple(end)))] if leaves else end  # type: ignore[arg-type]
             r.statements.extend(whole)  # type: ignore[arg-type]
+    if r.ends and before:
+        r.ends.left("", before)
     r.place_node(None, pr.While(ix.scalar(name, 1), tuple(body)))  # type: ignore[arg-type]
 
 

@@ -6,8 +6,9 @@ A kernel that its author keeps has zeros there, or his padding, and sees them.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from tile_eg.errors import Span, TileError
 from tile_eg.frontend.expert.places import Held, Place
@@ -17,7 +18,13 @@ from tile_eg.ir.program import Buffer, Instr, Tile
 
 Extent = Expr | None
 """How many rows or columns exist; None where that is not followed."""
+Extents = tuple[Extent, Extent]
+NOT_FOLLOWED: Extents = (None, None)
 Shape = tuple[int, int]
+Arm = TypeVar("Arm")
+ADDED = ("vaxpy", "vmuladd")
+"""Instructions that add to what their result was."""
+PADDED = "say what stands there: T.copy(A[i, j], a, pad_value=0.0), for a maximum -T.infinity()"
 MOVED = ("vgather", "vevery", "vsort", "vsort32", "vmerge", "vtranspose", "vbrcb", "store_element")
 """Instructions whose results do not lie as their operands do."""
 
@@ -32,29 +39,46 @@ class Buffers(Protocol):
     def ranges(self) -> dict[str, Interval]: ...
 
 
+@dataclass(frozen=True)
+class Trips:
+    """What was known before a loop."""
+
+    known: dict[str, Extents]
+    fresh: set[str]
+    looked: dict[str, Span]
+
+
 @dataclass
 class Ends:
-    """Of each buffer of which not all is there: how many rows and columns are."""
+    """Of each buffer of which not all is there: how many rows and columns are. `filled` are all that something was put into,
+    `fresh` those for which that was in this trip of a loop, `looked` those that were reduced in it before."""
 
-    known: dict[str, tuple[Extent, Extent]] = field(default_factory=dict)
+    known: dict[str, Extents] = field(default_factory=dict)
+    filled: set[str] = field(default_factory=set)
+    fresh: set[str] = field(default_factory=set)
+    looked: dict[str, Span] = field(default_factory=dict)
 
     def loaded(self, r: Buffers, target: Place, source: Place, padded: bool) -> None:
         """A window of a tensor was loaded."""
         name, (rows, cols) = target.tile().buffer, _shape(r, target.tile())
         whole = (target.rows, target.cols) == (rows, cols) or (target.whole and target.count == rows * cols)
+        self._put_into(name)
         if padded or not source.cut:
             if whole:
                 self.known.pop(name, None)
+            elif name in self.known and not self._exists(r, target.tile(), ix.const(target.rows), ix.const(target.cols)):
+                self.known[name] = NOT_FOLLOWED
             return
         before = self.known.get(name, (ix.const(rows), ix.const(cols)))
         if whole and (source.rows, source.cols) == (rows, cols):
             self.known[name] = source.valid_rows, source.valid_cols
         elif target.cols == cols == source.cols and source.valid_rows.value == source.rows:
-            self.known[name] = before[0], source.valid_cols
+            alike = before[1] in (None, ix.const(cols), source.valid_cols)
+            self.known[name] = before[0], source.valid_cols if alike else None
         elif target.cols == cols == source.cols and source.valid_cols.value == cols:
             self.known[name] = None, before[1]
         else:
-            self.known[name] = None, None
+            self.known[name] = NOT_FOLLOWED
 
     def after(self, r: Buffers, i: Instr) -> None:
         """An instruction of the vector core was done."""
@@ -63,21 +87,44 @@ class Ends:
         tiles = [t for t in i.srcs if isinstance(t, Tile)]
         tiles += [t for t in (i.value.elements() if i.value else ()) if isinstance(t, Tile) and t.buffer != i.dst.buffer]
         found = [self.known[t.buffer] for t in tiles if t.buffer in self.known]
-        whole = _all_of(r, i)
-        if not found:
-            if whole and i.op not in ("store_element", "vaxpy", "vmuladd"):
-                self.known.pop(i.dst.buffer, None)
-            return
-        self.known[i.dst.buffer] = self._of(r, i, tiles) if whole else (None, None)
+        whole, name = _all_of(r, i), i.dst.buffer
+        self._put_into(name)
+        if found:
+            self.known[name] = self._of(r, i, tiles) if whole else NOT_FOLLOWED
+        elif name in self.known and i.op not in ADDED:
+            if whole and i.op != "store_element":
+                self.known.pop(name)
+            elif not self._exists(r, i.dst, i.rows, i.cols):
+                self.known[name] = NOT_FOLLOWED
 
-    def _of(self, r: Buffers, i: Instr, tiles: list[Tile]) -> tuple[Extent, Extent]:
+    def _put_into(self, name: str) -> None:
+        self.filled.add(name)
+        self.fresh.add(name)
+
+    def _exists(self, r: Buffers, t: Tile, rows: Expr, cols: Expr) -> bool:
+        """Whether all of a window of a buffer surely exists."""
+        ends = zip((t.row + rows, t.col + cols), self.known[t.buffer], strict=True)
+        return all(extent is not None and ix.bounds(extent - end, r.ranges)[0] >= 0 for end, extent in ends)
+
+    def one_of(self, arms: Iterable[Arm]) -> Iterator[Arm]:
+        """The arms of a branch, of which one is done: behind them is known what is so behind each."""
+        before, filled, found = self.known, self.filled, []
+        for arm in arms:
+            self.known, self.filled = dict(before), set(filled)
+            yield arm
+            found.append((self.known, self.filled))
+        states = {n: {k.get(n, NOT_FOLLOWED) for k, of in found if n in of} for known, _ in found for n in known}
+        self.known = {n: each.pop() if len(each) == 1 else NOT_FOLLOWED for n, each in states.items()}
+        self.filled = {n for _, of in found for n in of}
+
+    def _of(self, r: Buffers, i: Instr, tiles: list[Tile]) -> Extents:
         assert isinstance(i.dst, Tile)
         rows, cols = _shape(r, i.dst)
         if i.op.startswith(("vrow", "vcol")):
-            first = self.known[tiles[0].buffer]
+            first = self.known.get(tiles[0].buffer, NOT_FOLLOWED)
             return ix.ONE, first[0] if i.op.startswith("vrow") else first[1]
         if i.op in MOVED:
-            return None, None
+            return NOT_FOLLOWED
         down: Extent = ix.const(rows)
         along: Extent = ix.const(cols)
         for n, t in enumerate(tiles):
@@ -85,7 +132,7 @@ class Ends:
             if own is None or (i.op.endswith("_rows") and n == 1):
                 continue
             if full != (rows, cols) and not (i.op.endswith("_cols") and full == (1, cols)):
-                return None, None
+                return NOT_FOLLOWED
             down = down if i.op.endswith("_cols") and n == 1 else _lesser(down, own[0], rows)
             along = _lesser(along, own[1], cols)
         return down, along
@@ -112,15 +159,30 @@ class Ends:
         if own is not None:
             self.known[name] = ix.ONE, own[0] if across else own[1]
 
-    def left(self, variable: str) -> None:
-        """A loop was left: what depends on its variable is not followed any further."""
+    def begun(self) -> Trips:
+        """A loop begins: what is known before it."""
+        before = Trips(dict(self.known), self.fresh, self.looked)
+        self.fresh, self.looked = set(), {}
+        return before
+
+    def left(self, variable: str, before: Trips) -> None:
+        """A loop was left: what depends on its variable is not followed any further. TileError for what was reduced in a trip and
+        of which another part exists in the next one."""
         for name, extents in self.known.items():
             down, along = (None if e is not None and variable in ix.variables(e) else e for e in extents)
             self.known[name] = down, along
+        for name, span in self.looked.items():
+            if self.known.get(name) != before.known.get(name):
+                what = f"how much of {name} exists differs from trip to trip: it is loaded behind this, up to a tensor's end"
+                raise TileError(what, span, help=PADDED)
+        self.looked = before.looked | {name: span for name, span in self.looked.items() if name not in before.fresh}
+        self.fresh |= before.fresh
 
     def of(self, r: Buffers, x: Place, across: bool, span: Span) -> Place:
         """The window with what exists of it along the axis that is reduced. TileError where that is not followed."""
         name = x.tile().buffer
+        if name not in self.fresh:
+            self.looked.setdefault(name, span)
         if name not in self.known:
             return x
         extents, full = self.known[name], _shape(r, x.tile())
@@ -131,8 +193,7 @@ class Ends:
         low = 0 if extent is None else ix.bounds(extent, r.ranges)[0]
         if extent is None or low < 1 or at.value != 0 or (x.cols if across else x.rows) != size:
             what = f"how much of {name} exists is not followed so far: a tensor's end cuts off what it was made of"
-            help = "say what stands there: T.copy(A[i, j], a, pad_value=0.0), for a maximum -T.infinity()"
-            raise TileError(what, span, help=help)
+            raise TileError(what, span, help=PADDED)
         return replace(x, valid_cols=extent) if across else replace(x, valid_rows=extent)
 
 

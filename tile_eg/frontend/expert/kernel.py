@@ -86,6 +86,7 @@ def in_order(function: PrimFunc, sizes: Mapping[str, Any] | None, why: TileError
     except TileError as e:
         why.source = why.source or _text_of(why, found)
         why.notes = (*why.notes, (f"in the order of its statements it cannot be done either: {e.message}", e.span))
+        why.help = why.help or e.help
         raise why from e
     if isinstance(why, ReadFirst):
         if not any(n.text.startswith(STREAMS) for n in made.notes):

@@ -245,7 +245,7 @@ def _with(r: ExpertReader, node: ast.With) -> None:
     r.core = scopes[0].core
     try:
         local = dict(r.local)
-        r.run(node.body)
+        r.unit.trip(r, node.body, Exits(), r.span(node))
         r.local = {n: v for n, v in r.local.items() if n in local} | {n: local[n] for n in local if n not in r.local}
     finally:
         r.core = None
@@ -307,13 +307,14 @@ def _loop(r: ExpertReader, node: ast.For, loop: Loop, names: list[str], axis: in
     with r.unit.exits(r, node.body, r.span(node)) as exits, r.variable(names[axis], trips) as var, r.block(repeats=True) as body:
         if exits.loop and (len(names) > 1 or loop.stages > 1):
             raise r.error("this loop cannot be left", node, "T.serial and range over one variable can")
+        before = r.ends and r.ends.begun()
         r.local[names[axis]] = start + ix.var(var) * loop.step
         if axis + 1 < len(names):
             _loop(r, node, loop, names, axis + 1)
         else:
             r.unit.trip(r, node.body, exits, r.span(node))
-    if r.ends is not None:
-        r.ends.left(var)
+        if r.ends and before:
+            r.ends.left(var, before)
     made = pr.Loop(var, trips, tuple(body), r.span(node), until)  # type: ignore[arg-type]
     if loop.kind == "pipelined" and loop.stages > 1:
         r.statements += r.prefetched(r, made, loop.stages)  # type: ignore[arg-type]
@@ -331,13 +332,18 @@ def _persistent(r: ExpertReader, node: ast.For, over: Persistent) -> None:
     waves = -(-total // over.wave)
     if len(names) != len(over.domain):
         raise r.error(f"this domain has {len(over.domain)} dimensions, got {ast.unparse(node.target)}", node.target)
-    with r.variable("wave", waves) as var:
+    with r.unit.exits(r, node.body, r.span(node)) as exits, r.variable("wave", waves) as var:
+        if exits.loop:
+            raise r.error("this loop cannot be left", node, "T.serial and range over one variable can")
         tile = ix.var(var) * over.wave + over.index
         least, most = ix.bounds(tile, r.ranges)
+        before = r.ends and r.ends.begun()
         with r.block(repeats=True) as body, r.where(ix.less(tile, total)):
             for name, value in zip(names, _coordinates(tile, over, r.ranges), strict=True):
                 r.local[name] = value
-            r.run(node.body)
+            r.unit.trip(r, node.body, exits, r.span(node))
+        if r.ends and before:
+            r.ends.left(var, before)
     inner = tuple(body) if most < total else (On(None, pr.When(ix.less(tile, total), tuple(body))),)  # type: ignore[arg-type]
     r.statements.append(On(None, pr.Loop(var, waves, inner, r.span(node))))  # type: ignore[arg-type]
 

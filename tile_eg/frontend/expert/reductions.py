@@ -42,6 +42,9 @@ def _reduce(op: str, r: ExpertReader, span: Span, buffer: Any, out: Any = None, 
     if axis < rank - 2:
         help = "copy each plane to a buffer of its own, and join these: T.tile.add, T.tile.max, T.tile.min"
         raise TileError(f"dim {axis} of {rank} is not reduced in a kernel that is kept", span, help=help)
+    if axis == rank - 2 and planes > 1 and x.valid_rows.value != x.rows:
+        what = "planes that a tensor's end cuts off are not reduced over their rows in the order of the statements"
+        raise TileError(what, span, help="say what stands there: T.copy(A[h, i, j], a, pad_value=0.0)")
     across = axis == rank - 1
     count = x.rows if across else planes * x.cols
     if to.count < count:
