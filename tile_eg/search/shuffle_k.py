@@ -1,4 +1,4 @@
-"""Shuffle-K: the best schedule of a form with sums that each core begins at another trip, so that cores read other lines."""
+"""Shuffle-K: the best schedules of a form with sums that each core begins at another trip, so that cores read other lines."""
 
 from __future__ import annotations
 
@@ -17,11 +17,14 @@ from tile_eg.search.queue import Made, Offer
 if TYPE_CHECKING:
     from tile_eg.extract.schedule import Schedule
 
+NEAR = 1.1
+"""Schedules that take so many times the best one's time gain no more by reading other lines than it does (assumed)."""
+
 
 def offers(form: Form) -> Iterator[Offer]:
-    """One for each form: what is its best schedule once all else was tried."""
+    """One for each form: of what are its best schedules once all else was tried."""
     if form.candidates and form.values.sizes is None:
-        yield Offer(MOVES["shuffle-k"], "the best schedule", 0.0, partial(_made, form), form, closer=partial(_least, form))
+        yield Offer(MOVES["shuffle-k"], "the best schedules", 0.0, partial(_made, form), form, closer=partial(_least, form))
 
 
 def _least(form: Form) -> float:
@@ -29,12 +32,13 @@ def _least(form: Form) -> float:
 
 
 def _made(form: Form) -> Made:
-    """The plan is shared: flags and buffers are those of the trips as they come."""
-    best = form.best
-    made = with_shuffled_sums(best.schedule, best.planned) if best else None
-    if made is None:
+    """The plans are shared: flags and buffers are those of the trips as they come."""
+    best = form.best.microseconds if form.best else 0.0
+    near = (c for c in form.launchable if c.microseconds <= NEAR * best)
+    found = [made for c in near if (made := with_shuffled_sums(c.schedule, c.planned))]
+    if not found:
         return Made(why="no loop of products loads what it adds in whole tiles from trip to trip")
-    return Made(ranked([made], form.setting.model))
+    return Made(ranked(found, form.setting.model))
 
 
 def with_shuffled_sums(schedule: Schedule, planned: Planned) -> tuple[Schedule, Planned] | None:
