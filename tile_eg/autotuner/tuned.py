@@ -151,7 +151,7 @@ class Tuned:
                 best = time, kernel, config
         if best is None:
             assert first is not None
-            note = f"none of the {len(configs)} configurations compiles; this is why the first does not"
+            note = f"none of the {len(configs)} configurations compiles and can be timed; this is why the first is left out"
             first.notes = (*first.notes, (note, None))
             raise first
         time, kernel, config = best
