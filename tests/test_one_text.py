@@ -116,6 +116,7 @@ def test_offsets_of_large_sizes_are_64_bits_wide() -> None:
     assert re.search(r"static_cast<int64_t>\(tile_[xy]\) \* K \* 128", one.source)
 
 
+@pytest.mark.slow
 def test_rows_that_lie_too_far_apart_are_copied_one_by_one() -> None:
     one = texts("gemm").text({})
     assert isinstance(one, AnySize)

@@ -227,6 +227,7 @@ def must_cross(rows: list[TraceRow]) -> int:
     return 32 * sum(count)
 
 
+@pytest.mark.slow
 def test_a_core_that_lost_less_in_step_takes_what_is_left() -> None:
     rows = lambda blocks: [load("x", at=k * PAGE, block=b) for b in range(blocks) for k in range(64)]  # noqa: E731
     cores = CHIP.vector_cores
@@ -241,6 +242,7 @@ def test_beside_what_l2_holds_a_load_has_more_of_hbm() -> None:
     assert took.hbm_cycles <= took.cycles < 1.1 * took.hbm_cycles
 
 
+@pytest.mark.slow
 def test_what_blocks_wait_for_one_another_is_in_the_interval_too() -> None:
     many = lambda b, n: [load("x", at=(b * 500 + k) * PAGE, block=b) for k in range(n)]  # noqa: E731
     late, early = [*many(0, 400), MEET], [*many(1, 1), replace(MEET, block=1), *many(1, 300)]
