@@ -17,6 +17,7 @@ import tile_eg
 HOUSE = Path(tile_eg.__file__).parent
 FLOORS = 10
 REASONS = {"NotSearched", "ReadFirst", "InOrder"}
+MISTAKES = {"TileError", "PlanError", "SyncError", "FlagsRunOut", "CannotMeet"}
 LINES = 400
 NAME = re.compile(r"(tile_eg(?:\.\w+)+)(?::\w+)?")
 
@@ -146,6 +147,13 @@ def test_a_frontend_that_catches_a_mistake_tells_it() -> None:
     """What else may be done where one way is none is decided between results: `errors.attempted`."""
     found = ((m, h) for m in sorted((HOUSE / "frontend").rglob("*.py")) for h in handlers(m))
     caught = [(m, h) for m, h in found if h.type and "TileError" in ast.unparse(h.type)]
+    assert caught and [f"{m.relative_to(HOUSE)}:{h.lineno}" for m, h in caught if goes_on(h)] == []
+
+
+def test_the_search_decides_between_results_and_goes_on_from_no_exception() -> None:
+    """`errors.attempted` and `errors.plannable` give what went wrong as one of two results."""
+    found = ((m, h) for part in ("search", "emit") for m in sorted((HOUSE / part).rglob("*.py")) for h in handlers(m))
+    caught = [(m, h) for m, h in found if h.type and MISTAKES & {*re.findall(r"\w+", ast.unparse(h.type))}]
     assert caught and [f"{m.relative_to(HOUSE)}:{h.lineno}" for m, h in caught if goes_on(h)] == []
 
 

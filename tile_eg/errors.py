@@ -164,6 +164,14 @@ class PlanError(Exception):
         self.message, self.span = message, span
 
 
+def plannable(way: Callable[[], Read]) -> Read | PlanError:
+    """What `way` gives; where there is no plan, why, as one of two results between which the caller decides."""
+    try:
+        return way()
+    except PlanError as none:
+        return none.with_traceback(None)
+
+
 class LimitError(PlanError):
     """A schedule of a kernel whose sizes are beyond a limit of the machine; `help` is the way out."""
 

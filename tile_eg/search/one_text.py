@@ -22,7 +22,7 @@ from typing import Any
 
 from tile_eg.chips import Chip
 from tile_eg.emit.any_size_host import Picked, Range, exactly, multiples_of
-from tile_eg.errors import PlanError, TileError, TileWarning, attempted
+from tile_eg.errors import PlanError, TileError, TileWarning, attempted, plannable
 from tile_eg.ir.kernel import Kernel
 from tile_eg.ir.open_kernel import OpenKernel
 from tile_eg.ir.sharing import once, sharing
@@ -255,10 +255,7 @@ def _with_sizes_given(kernel: Kernel, chip: str, options: SearchOptions) -> Lowe
 
 def _none_or(way: Callable[[], Made]) -> Made | TileError | PlanError:
     """What `way` gives; where it ends because there is no schedule, that."""
-    try:
-        return attempted(way)
-    except PlanError as none:
-        return none
+    return plannable(lambda: attempted(way))
 
 
 def lower_for_any_size(
