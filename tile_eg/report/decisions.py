@@ -246,7 +246,7 @@ def _changed(schedule: Schedule, best: Schedule) -> Iterator[str]:
         if other is not None and n.op not in ("Skew", *RESULTS):
             mine, was = option(n, schedule.graph), option(other, best.graph)
             if mine != was:
-                lines[f"{subject(schedule, n)}: {mine} instead of {was}"] = None
+                lines[f"{distinct_subject(best, other)}: {mine} instead of {was}"] = None
     by_name = _by_name(best, schedule)
     for about, mine in _by_name(schedule, best).items():
         if by_name.get(about, mine) != mine:
