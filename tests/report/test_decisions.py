@@ -14,7 +14,7 @@ from tile_eg.report.decisions import choices, difference, option
 from tile_eg.search.compiler import lower
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-NAMES = ("flash_attention", "layer_norm", "gemm")
+NAMES = ("flash_attention", "layer_norm", "gemm", "rope/qkv_rope", "layout/conv2d", "scans/cumsum_rows")
 
 
 @cache
