@@ -6,12 +6,12 @@ A kernel that its author keeps has zeros there, or his padding, and sees them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Protocol, TypeVar
 
 from tile_eg.errors import Span, TileError
-from tile_eg.frontend.expert.places import Held, Place
+from tile_eg.frontend.expert.places import Held, Place, same_memory
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import Expr, Interval
 from tile_eg.ir.program import Buffer, Instr, Tile
@@ -34,6 +34,7 @@ class Buffers(Protocol):
 
     held: dict[str, Held]
     own: dict[str, Buffer]
+    views: dict[str, str]
 
     @property
     def ranges(self) -> dict[str, Interval]: ...
@@ -60,6 +61,10 @@ class Ends:
 
     def loaded(self, r: Buffers, target: Place, source: Place, padded: bool) -> None:
         """A window of a tensor was loaded."""
+        self._loaded(r, target, source, padded)
+        self.shared(r.views, target.tile().buffer)
+
+    def _loaded(self, r: Buffers, target: Place, source: Place, padded: bool) -> None:
         name, (rows, cols) = target.tile().buffer, _shape(r, target.tile())
         whole = (target.rows, target.cols) == (rows, cols) or (target.whole and target.count == rows * cols)
         self._put_into(name)
@@ -96,6 +101,15 @@ class Ends:
                 self.known.pop(name)
             elif not self._exists(r, i.dst, i.rows, i.cols):
                 self.known[name] = NOT_FOLLOWED
+        self.shared(r.views, name)
+
+    def shared(self, views: Mapping[str, str], name: str) -> None:
+        """What exists of a buffer that was written is not followed where it has another name too."""
+        names = same_memory(views, [name])
+        if len(names) > 1 and self.known.keys() & names:
+            self.known |= dict.fromkeys(names, NOT_FOLLOWED)
+        for written in (self.filled, self.fresh):
+            written |= names if name in written else set()
 
     def _put_into(self, name: str) -> None:
         self.filled.add(name)
@@ -145,19 +159,21 @@ class Ends:
             what = f"{count} elements of {x.tile().buffer} are sorted, of which a tensor's end may cut off some"
             raise TileError(what, span, help="say what stands there: T.copy(A[i, j], a, pad_value=-T.infinity())")
 
-    def alike(self, to: Place, x: Place) -> None:
+    def alike(self, r: Buffers, to: Place, x: Place) -> None:
         """As much of `to` exists as of `x`."""
         name, own = to.tile().buffer, self.known.get(x.tile().buffer)
         self.known.pop(name, None)
         if own is not None:
             self.known[name] = own
+        self.shared(r.views, name)
 
-    def one_a_line(self, to: Place, x: Place, across: bool) -> None:
+    def one_a_line(self, r: Buffers, to: Place, x: Place, across: bool) -> None:
         """One element of `to` exists for each row of `x` (`across`) or column."""
         name, own = to.tile().buffer, self.known.get(x.tile().buffer)
         self.known.pop(name, None)
         if own is not None:
             self.known[name] = ix.ONE, own[0] if across else own[1]
+        self.shared(r.views, name)
 
     def begun(self) -> Trips:
         """A loop begins: what is known before it."""

@@ -11,7 +11,7 @@ from typing import Any
 from tile_eg.errors import Span, TileError
 from tile_eg.frontend.expert.ends import Ends
 from tile_eg.frontend.expert.nodes import Branch, Exits, Misplaced, NewVariable, On, Persistent, ScalarUnit, Scope
-from tile_eg.frontend.expert.places import Held, Place, of_buffer, of_tensor
+from tile_eg.frontend.expert.places import Held, Place, of_buffer, of_tensor, same_memory
 from tile_eg.frontend.python.expressions import evaluate
 from tile_eg.frontend.python.source import Source
 from tile_eg.frontend.python.statements import RULES, Reader
@@ -31,7 +31,8 @@ SHARED = "any"
 
 
 class ExpertReader(Reader):
-    """`statements` holds program nodes, each with its core; `held` the buffers, `levels` where shared ones lie.
+    """`statements` holds program nodes, each with its core; `held` the buffers, `levels` where shared ones lie, `views`
+    the buffer that each view is of.
 
     `scalars` are the numbers that the scalar unit keeps (whether they are whole), `variables` those that the author changes,
     `looked_up` the tensors of which it reads elements.
@@ -62,6 +63,7 @@ class ExpertReader(Reader):
         self.levels = levels
         self.tensors: dict[str, Tensor] = {}
         self.held: dict[str, Held] = {}
+        self.views: dict[str, str] = {}
         self.open: set[str] = set()
         self.addresses: dict[str, int] = {}
         self.own: dict[str, pr.Buffer] = {}
@@ -127,8 +129,9 @@ class ExpertReader(Reader):
         return Slice(start, min(size, high), count if low >= 0 else ix.maximum(0, count))
 
     def wrote(self, name: str) -> None:
-        self.writes.append(name)
-        self._forget({name})
+        names = same_memory(self.views, [name])
+        self.writes += sorted(names)
+        self._forget(names)
 
     def instr(self, op: str, dst: Any, *srcs: Any, **fields: Any) -> None:
         made = pr.Instr(op, dst, tuple(srcs), **fields)

@@ -147,12 +147,7 @@ def reciprocal(f: Formula) -> Formula:
 
 
 def store(r: ExpertReader, target: Region, value: TileExpr, span: Span | None) -> None:
-    """An element of a buffer in UB, written by the scalar unit. TileError for a whole buffer: there are words for that."""
-    if target.shape != ():
-        raise TileError(
-            "a whole buffer is computed by a vector word in a kernel that is kept", span,
-            help="T.tile.add(c, a, b) for c[:, :] = a + b; T.copy for c[:, :] = a",
-        )  # fmt: skip
+    """An element of a buffer in UB, written by the scalar unit."""
     place = r.place(target, span, Level.UB, Level.GM)
     made = _formula(r, value, span)
     if made.op == "element" and r.place(value, span).dtype == place.dtype:  # copied as it is
