@@ -111,6 +111,9 @@ class ExpertReader(Reader):
         """Adds a node of this core (None: of each)."""
         self.statements.append(On(core, node))  # type: ignore[arg-type]
 
+    def run_macro(self, body: list[ast.stmt]) -> None:
+        self.unit.body(self, body)
+
     def number(self, value: Any, span: Span) -> Any:
         return value if self.in_parallel else self.unit.number(self, value, span)
 
