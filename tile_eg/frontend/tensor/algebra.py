@@ -60,8 +60,10 @@ class Algebra:
         found = list(factors(x))
         taken = [f for f in found if not f[0].axes & set(axes) and self._statistic(f[0], axes)]
         left = [f for f in found if f not in taken]
-        if taken and len(left) == 1 and left[0][0].dtype == x.dtype and not left[0][1] and (loaded(left[0][0]) or self.maximum_below(left[0][0], axes)):
-            return taken, left[0][0]
+        if taken and len(left) == 1 and not left[0][1] and left[0][0].dtype == x.dtype:
+            (rest, _), *_ = left
+            if loaded(rest) or self.maximum_below(rest, axes):
+                return taken, rest
         return [], x
 
     def _statistic(self, p: Point, axes: tuple[Axis, ...]) -> bool:
