@@ -79,7 +79,7 @@ def _until_left(r: ExpertReader, node: ast.While, span: Span, first: Formula, ag
             whole = [On(None, pr.When(ix.scalar(name, 1), tuple(end)))] if leaves else end  # type: ignore[arg-type]
             r.statements.extend(whole)  # type: ignore[arg-type]
     if r.ends and before:
-        r.ends.left("", before)
+        r.ends.left(r, "", before)
     r.place_node(None, pr.While(ix.scalar(name, 1), tuple(body)))  # type: ignore[arg-type]
 
 

@@ -320,7 +320,7 @@ def _loop(r: ExpertReader, node: ast.For, loop: Loop, names: list[str], axis: in
         else:
             r.unit.trip(r, node.body, exits, r.span(node))
         if r.ends and before:
-            r.ends.left(var, before)
+            r.ends.left(r, var, before, trips if until is None and not (exits.loop or exits.trip) else 0)
     made = pr.Loop(var, trips, tuple(body), r.span(node), until)  # type: ignore[arg-type]
     if loop.kind == "pipelined" and loop.stages > 1:
         r.statements += r.prefetched(r, made, loop.stages)  # type: ignore[arg-type]
@@ -349,7 +349,7 @@ def _persistent(r: ExpertReader, node: ast.For, over: Persistent) -> None:
                 r.local[name] = value
             r.unit.trip(r, node.body, exits, r.span(node))
         if r.ends and before:
-            r.ends.left(var, before)
+            r.ends.left(r, var, before)
     inner = tuple(body) if most < total else (On(None, pr.When(ix.less(tile, total), tuple(body))),)  # type: ignore[arg-type]
     r.statements.append(On(None, pr.Loop(var, waves, inner, r.span(node))))  # type: ignore[arg-type]
 
