@@ -300,3 +300,45 @@ def test_vector_cores_that_read_from_each_other_cannot_meet_in_a_branch() -> Non
 
     with pytest.raises(TileError, match="cores would have to meet"):
         tile_eg.compile(main)
+
+
+@tile_eg.jit(out_idx=[-1])
+def branched(guarded: bool):
+    """Tiles that blocks take while there are some, or other words in trips that differ from block to block."""
+
+    @T.prim_func
+    def taken(A: T.Tensor((40, 32), "float32"), C: T.Tensor((40, 32), "float32")):
+        with T.Kernel(4) as cid:
+            x = T.alloc_shared((4, 32), "float32")
+            for t in T.serial(3):
+                if cid + t * 4 < 10:
+                    T.copy(A[(cid + t * 4) * 4, 0], x)
+                    T.tile.add(x, x, x)
+                    T.copy(x, C[(cid + t * 4) * 4, 0])
+
+    @T.prim_func
+    def differing(A: T.Tensor((40, 32), "float32"), C: T.Tensor((40, 32), "float32")):
+        with T.Kernel(4) as cid:
+            x = T.alloc_shared((10, 32), "float32")
+            T.copy(A[cid * 10, 0], x)
+            for t in T.serial(4):
+                if t % 2 == cid % 2:
+                    T.reduce_max(x, x[0, :], dim=0)
+                T.tile.add(x, x, 1.0)
+            T.copy(x, C[cid * 10, 0])
+
+    return taken if guarded else differing
+
+
+def test_a_branch_that_differs_from_block_to_block_in_a_loop() -> None:
+    a = RNG.uniform(-1, 1, (40, 32)).astype(np.float32)
+    assert (branched(True)(a) == a + a).all()
+
+
+def test_words_in_a_branch_that_differs_from_trip_to_trip() -> None:
+    a = RNG.uniform(-1, 1, (40, 32)).astype(np.float32)
+    c = a.reshape(4, 10, 32).copy()
+    for trip in range(4):
+        c[trip % 2 :: 2, 0] = c[trip % 2 :: 2].max(1)
+        c += 1
+    np.testing.assert_allclose(branched(False)(a), c.reshape(40, 32), rtol=1e-6)

@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
 
-from tile_eg.errors import InOrder, Note, NotSearched, ReadFirst, Span, TileError, by_line, searchable, together
-from tile_eg.frontend.checks import type_faults
+from tile_eg.errors import InOrder, Note, NotSearched, ReadFirst, Span, TileError, attempted, by_line, searchable, together
+from tile_eg.frontend.checks import check, type_faults
 from tile_eg.frontend.guarded_stores import with_counted_stores
 from tile_eg.frontend.nibbles import with_bytes
 from tile_eg.frontend.python.carried import carried
@@ -30,7 +30,7 @@ from tile_eg.frontend.python.values import Buffer, Launch, as_dtype, describe, n
 from tile_eg.frontend.python.vector_cores import alike, apart, mentioned, merged
 from tile_eg.frontend.python.words import known, sizes
 from tile_eg.ir import index
-from tile_eg.ir.kernel import Alloc, Assign, Kernel, Stmt, Tensor, exchanged
+from tile_eg.ir.kernel import Alloc, Assign, For, If, Kernel, Stmt, Tensor, exchanged
 from tile_eg.ir.open_kernel import NoBlocks
 from tile_eg.language.kernels import ElementType, PrimFunc, TensorType
 from tile_eg.language.symbols import Dyn, Size, Symbol
@@ -91,11 +91,30 @@ def read(
         except TileError as e:
             raise together((*reader.told, e)) from e.__cause__
         if isinstance(made, Kernel):
-            return made
+            undecided = _undecided_branch(made)
+            if undecided is None:
+                return made
+            made = undecided
         if not isinstance(made, NotSearched) and not (streams and isinstance(made, ReadFirst)):
             raise made
     with_texts(made, found)
     return InOrder(made)
+
+
+def _undecided_branch(k: Kernel) -> NotSearched | None:
+    """Why the search has no form for a branch in a loop, where it has none."""
+    loops = [s for s in nodes(k.body) if isinstance(s, For)]
+    if not any(isinstance(s, If) for loop in loops for s in nodes(loop.body)):
+        return None
+
+    def values() -> None:
+        from tile_eg.frontend.ssa import to_values
+
+        check(k)
+        to_values(k)
+
+    found = attempted(values)
+    return found if isinstance(found, NotSearched) else None
 
 
 def _of_tensors(r: Reader, function: PrimFunc, found: FunctionSource) -> Kernel:
