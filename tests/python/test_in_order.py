@@ -323,3 +323,20 @@ def rows_that_exist(rows: int):
 def test_a_branch_in_a_loop_that_differs_from_block_to_block() -> None:
     a = RNG.uniform(-1, 1, (13, 64)).astype(np.float32)
     assert (rows_that_exist(13)(a) == a.max(1, keepdims=True)).all()
+
+
+def test_an_element_whose_place_is_read_is_counted_up() -> None:
+    @tile_eg.jit(out_idx=[-1])
+    @T.prim_func
+    def main(Places: T.Tensor((64,), "int32"), Counts: T.Tensor((16,), "int32")):
+        with T.Kernel(1) as _:
+            at = T.alloc_shared((64,), "int32")
+            counts = T.alloc_shared((16,), "int32")
+            T.copy(Places, at)
+            T.clear(counts)
+            for i in T.serial(64):
+                counts[at[i]] = counts[at[i]] + 1
+            T.copy(counts, Counts)
+
+    places = RNG.integers(0, 16, 64).astype(np.int32)
+    assert (main(places) == np.bincount(places, minlength=16)).all()

@@ -30,7 +30,8 @@ from tile_eg.frontend.python.values import Buffer, Launch, as_dtype, describe, n
 from tile_eg.frontend.python.vector_cores import alike, apart, mentioned, merged
 from tile_eg.frontend.python.words import known, sizes
 from tile_eg.ir import index
-from tile_eg.ir.kernel import Alloc, Assign, For, If, Kernel, Stmt, Tensor, exchanged
+from tile_eg.ir.index_elements import elements_in
+from tile_eg.ir.kernel import Alloc, Assign, For, If, Kernel, Region, Stmt, Tensor, exchanged
 from tile_eg.ir.open_kernel import NoBlocks
 from tile_eg.language.kernels import ElementType, PrimFunc, TensorType
 from tile_eg.language.symbols import Dyn, Size, Symbol
@@ -91,21 +92,26 @@ def read(
         except TileError as e:
             raise together((*reader.told, e)) from e.__cause__
         if isinstance(made, Kernel):
-            undecided = _undecided_branch(made)
-            if undecided is None:
+            why = _without_form(made) if _depends_on_trips(made) else None
+            if why is None:
                 return made
-            made = undecided
+            made = why
         if not isinstance(made, NotSearched) and not (streams and isinstance(made, ReadFirst)):
             raise made
     with_texts(made, found)
     return InOrder(made)
 
 
-def _undecided_branch(k: Kernel) -> NotSearched | None:
-    """Why the search has no form for a branch in a loop, where it has none."""
-    loops = [s for s in nodes(k.body) if isinstance(s, For)]
-    if not any(isinstance(s, If) for loop in loops for s in nodes(loop.body)):
-        return None
+def _depends_on_trips(k: Kernel) -> bool:
+    """Whether a branch stands in a loop, or the place of an element of a buffer is read: of these some have no values."""
+    every = list(nodes(k.body))
+    buffers = {s.name for s in every if isinstance(s, Alloc)}
+    looked_up = any(isinstance(e, Region) and e.name in buffers and any(map(elements_in, e.starts)) for e in every)
+    return looked_up or any(isinstance(s, If) for loop in every if isinstance(loop, For) for s in nodes(loop.body))
+
+
+def _without_form(k: Kernel) -> NotSearched | None:
+    """Why the search has no form for a kernel, where it has none."""
 
     def values() -> None:
         from tile_eg.frontend.ssa import to_values
