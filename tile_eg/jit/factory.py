@@ -7,6 +7,7 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
+from weakref import WeakSet
 
 from tile_eg.chips import DEFAULT_CHIP
 from tile_eg.errors import InOrder, TileError, searchable
@@ -81,11 +82,12 @@ class Factory:
     """A function that gives a prim_func; calling it with sizes gives a `CompiledKernel`, or an `AnySizeKernel` where it leaves
     sizes to each call.
 
-    The search finds the sizes of blocks that are given as `T.auto`, or as "auto".
+    The search finds the sizes of blocks that are given as `T.auto`, or as "auto". `made` are its kernels that are still used.
     """
 
     def __init__(self, function: Callable[..., Any], options: Options) -> None:
         self.function, self.options = function, options
+        self.made = WeakSet[Any]()
         functools.update_wrapper(self, function)
 
     @property
@@ -99,6 +101,11 @@ class Factory:
 
     @told
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        made = self._kernel(args, kwargs)
+        self.made.add(made)
+        return made
+
+    def _kernel(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         from tile_eg.frontend.python import read
 
         left, streams = left_to_search(self.function, args, kwargs), two_streams(self.options.passes)

@@ -131,6 +131,9 @@ def cast(r: ExpertReader, span: Span, to: Place, x: Place, mode: str = "CAST_NON
         return elementwise(r, span, "vcopy", to, x)
     if (x.dtype, to.dtype) == (I32, F16):
         return elementwise(r, span, "vcast", to, x, scalar=scale_of(r, span))
+    if mode == f"CAST_{ODD}" and (x.dtype, to.dtype) != (F32, F16):
+        help = "CAST_RINT rounds to the nearest number, CAST_ODD is of float32 in float16 alone"
+        raise TileError(f"no instruction casts {x.dtype} to {to.dtype} with {mode}", span, help=help)
     odd = (f"CAST_{ODD}",) if (x.dtype, to.dtype) == (F32, F16) else ()
     if mode not in (modes := ("CAST_NONE", "CAST_RINT", *(f"CAST_{m}" for m in MODES), *odd)):
         help = "there are " + ", ".join(modes)

@@ -18,6 +18,7 @@ from tile_eg.frontend.expert import (
     repeats,
     running_words,
     vectors,
+    views,
     whole_words,
 )
 from tile_eg.frontend.expert.leaving import left
@@ -149,6 +150,9 @@ def _address(r: ExpertReader, span: Span, addresses: Any) -> None:
     for buffer, at in addresses.items():
         if not isinstance(buffer, Buffer) or buffer.name not in r.held:
             raise TileError(f"only a buffer has an address, not {describe(buffer)}", span)
+        if buffer.name in r.views:
+            what = f"{buffer.name} is a view, and lies where {r.views[buffer.name]} does"
+            raise TileError(what, span, help=f"give {r.views[buffer.name]} the address")
         r.addresses[buffer.name] = known(int(at) if isinstance(at, float) and at == int(at) else at, "an address", span)
 
 
@@ -236,5 +240,5 @@ EXPERT: dict[str, Callable[..., Any]] = {
     **dict.fromkeys(("if_then_else", "where", "Select"), _chosen),
     **moves.WORDS, **products.WORDS, **vectors.WORDS, **composed_words.WORDS,  # type: ignore[dict-item]
     **whole_words.WORDS, **by_elements.WORDS, **repeats.WORDS, **reductions.WORDS, **running_words.WORDS,
-    **printing.WORDS,
+    **printing.WORDS, **views.WORDS,
 }  # fmt: skip

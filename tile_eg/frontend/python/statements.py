@@ -111,6 +111,10 @@ class Reader(Builder):
         except Exception as e:
             raise self.error(f"this cannot be done: {plainly(e)}", node) from e
 
+    def run_macro(self, body: list[ast.stmt]) -> None:
+        """The statements of a macro."""
+        self.run(body)
+
     def inline(self, function: FunctionType | Defined, args: list[Any], kwargs: dict[str, Any], node: ast.Call) -> Any:
         """Writes out a function's body with its parameters bound; gives what it returns."""
         found = function.found() if isinstance(function, Defined) else read_function(function)
@@ -127,7 +131,7 @@ class Reader(Builder):
             with self.inlined(found.source, found.names, dict(bound.arguments)):
                 if isinstance(found.node, ast.Lambda):
                     return evaluate(self, found.node.body)
-                self.run(found.node.body)
+                self.run_macro(found.node.body)
         except Return as r:
             value = r.value
         finally:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from math import prod
 from types import MappingProxyType
 
-from tile_eg.errors import TileError, attempted
+from tile_eg.errors import NotSearched, TileError, attempted
 from tile_eg.frontend.hints import hint
 from tile_eg.frontend.index_text import index_text
 from tile_eg.frontend.ranges import decided, extremes
@@ -95,13 +95,13 @@ class Regions:
         truth = decided(self.index(condition), self.tiles.ranges | self.facts | elements)
         inside = sorted(ix.variables(condition) & extents.keys())
         if truth is None and inside:
-            raise TileError(
+            raise NotSearched(
                 f"`{index_text(condition)}` is true for some `{inside[0]}` of this loop and not for others", span,
                 help="a loop over rows or elements does the same for each; choose the value: "
                 + hint("x[i] = select(i > 0, y[i], z[i])", "x[i] = T.if_then_else(i > 0, y[i], z[i])", span),
             )  # fmt: skip
         if truth is None:
-            raise TileError(
+            raise NotSearched(
                 f"`{index_text(condition)}` is neither always true nor true on the first trip alone: not supported yet", span,
                 help="conditions may single out the first trip of a loop, as `if k == 0` does",
             )  # fmt: skip
