@@ -54,17 +54,14 @@ def formula(r: ExpertReader, value: Any, span: Span | None) -> Formula:
 
 
 def of_index(r: ExpertReader, e: Expr, span: Span | None) -> Formula:
-    """An index; elements that it is made of are read where the formula is computed, and only then."""
+    """An index; elements that it is made of are read where the formula is computed, and only then; their places before it."""
     elements = all_elements_in(e)
     if e.op == "read" and e.args[0] in r.scalars:
         return Formula("scalar", (e.args[0],), True)
     if not elements or (e.op not in ("add", "mul", "min", "max") and all(x.args[0] in r.scalars for x in elements)):
         return Formula("index", (e,), True)
     if e.op == "read":
-        place = of_index(r, e.args[1], span)
-        if place.op != "index":
-            raise TileError("the place of an element is an index here", span, help="give it a name first: i = x[n]")
-        return element_of(r, e.args[0], place.args[0], span)
+        return element_of(r, e.args[0], r.unit.settled(r, e.args[1], span), span)
     if e.op in ("div", "mod"):
         raise TileError("a quotient of an element is no index here", span, help="give it a name first: i = x[n]")
     parts = [of_index(r, a, span) for a in e.args]

@@ -77,8 +77,21 @@ def filled(r: ExpertReader, span: Span, dst: Place, value: Any) -> None:
 
 def _fill(r: ExpertReader, span: Span, buffer: Any, value: Any = 0.0) -> None:
     if isinstance(buffer, Buffer | Window) and r.level_of(buffer) is Level.L0C:
-        raise TileError("L0C is not filled: its first product overwrites it", span, help="T.mma(..., init=True)")
-    filled(r, span, ub(r, buffer, span), value)
+        return _cleared(r, span, buffer, value)
+    return filled(r, span, ub(r, buffer, span), value)
+
+
+def _cleared(r: ExpertReader, span: Span, buffer: Buffer | Window, value: Any) -> None:
+    """A tile of L0C of zeros, by a product. TileError for a part of one, and for other numbers."""
+    from tile_eg.frontend.expert.products import cleared
+
+    place = r.place(region := as_region(buffer, span), span, Level.L0C)
+    shape = r.held[region.name].shape
+    part = (place.rows, place.cols) != shape[-2:] or any(n != 1 for n in shape[:-2])
+    if part or isinstance(value, bool) or not isinstance(value, int | float) or value != 0:
+        what = "a part of a buffer of L0C is not filled" if part else "a buffer of L0C is filled with zeros alone"
+        raise TileError(what, span, help="the first product overwrites it: T.mma(..., init=True)")
+    cleared(r, span, region)
 
 
 def unary(op: str, r: ExpertReader, span: Span, dst: Any, src: Any) -> None:

@@ -19,7 +19,7 @@ from tile_eg.frontend.guarded_stores import with_counted_stores
 from tile_eg.frontend.nibbles import with_bytes
 from tile_eg.frontend.python.carried import carried
 from tile_eg.frontend.python.expressions import evaluate
-from tile_eg.frontend.python.looked_up import searched
+from tile_eg.frontend.python.one_by_one import searched
 from tile_eg.frontend.python.parts import with_parts
 from tile_eg.frontend.python.slots import without_slots
 from tile_eg.frontend.python.source import FunctionSource, read_function

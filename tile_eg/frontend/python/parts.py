@@ -1,12 +1,12 @@
 """Parts of buffers outside of loops over rows and elements, as element loops: `y[:] = x[0:n] * s[0]`, `y[0] = 2`.
 
 An assignment of values that are computed element by element is the loop over the elements of its target. One to a part of a
-buffer is the loop over all of it in which the other elements keep their values.
+buffer is the loop over all of it in which the other elements keep their values; they are 0 where nothing was written before.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from tile_eg.errors import Span
@@ -39,7 +39,22 @@ from tile_eg.ops.types import WHOLE
 def with_parts(body: Sequence[Stmt], unique: Callable[[str], str]) -> tuple[Stmt, ...]:
     """The statements with such assignments as element loops; `unique` names their variables. Others stay as they are."""
     shapes = {s.name: s for s in nodes(tuple(body)) if isinstance(s, Alloc)}
-    return tuple(_block(body, shapes, frozenset(), unique))
+    made: list[Stmt] = []
+    written: set[str] = set()
+    for s in body:
+        found = _block((s,), shapes, frozenset(), unique)
+        made += (_begun(x, written) for x in found) if isinstance(s, Assign) else found
+        written |= {a.target.name for a in nodes(s) if isinstance(a, Assign)}
+    return tuple(made)
+
+
+def _begun(s: Stmt, written: Collection[str]) -> Stmt:
+    """The first write to a buffer, where it is one to a part of it: the other elements are 0."""
+    if isinstance(s, Parallel) and len(s.body) == 1 and isinstance(s.body[0], Assign):
+        a = s.body[0]
+        if isinstance(a.value, Select) and a.value.y == a.target and a.target.name not in written:
+            return replace(s, body=(replace(a, value=replace(a.value, y=Number(0.0))),))
+    return s
 
 
 def _block(

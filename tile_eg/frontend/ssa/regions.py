@@ -127,7 +127,10 @@ class Regions:
         cut = EACH in ix.variables(place) and EACH not in ix.variables(place - ix.var(EACH))
         if cut or elements_in(place):
             return
-        _, high = extremes(place, {**self.tiles.ranges, **self.facts, EACH: (0, self.rows - 1)}, self.tiles.within)
+        ranges = {**self.tiles.ranges, **self.facts, EACH: (0, self.rows - 1)}
+        if ix.variables(place) - ranges.keys():
+            raise NotSearched(f"the search has no form for elements of `{name}` that are read one by one as indices", span)
+        _, high = extremes(place, ranges, self.tiles.within)
         if high >= self.count_of(name):
             raise TileError(f"an index is read beyond the end of `{name}`: element {high} of {self.count_of(name)}", span)
 
