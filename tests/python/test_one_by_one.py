@@ -1,4 +1,4 @@
-"""Rows and elements that follow one another, at places that are read: where the search has no form, in the order of statements."""
+"""Rows and elements that follow one another, at places that are read: in the order of statements where the search has no form."""
 
 from __future__ import annotations
 

@@ -10,6 +10,7 @@ from tile_eg.frontend.conditions import is_condition
 from tile_eg.frontend.expert import (
     by_elements,
     composed_words,
+    fills,
     moves,
     parallel,
     printing,
@@ -236,5 +237,5 @@ EXPERT: dict[str, Callable[..., Any]] = {
     **dict.fromkeys(("if_then_else", "where", "Select"), _chosen),
     **moves.WORDS, **products.WORDS, **vectors.WORDS, **composed_words.WORDS,  # type: ignore[dict-item]
     **whole_words.WORDS, **by_elements.WORDS, **repeats.WORDS, **reductions.WORDS, **running_words.WORDS,
-    **printing.WORDS,
+    **printing.WORDS, **fills.WORDS,
 }  # fmt: skip
