@@ -94,7 +94,7 @@ def _elements_taken_out(
             continue
         spread = Region(unique(f"{r.name}_spread"), (ZERO,), s.target.shape[-1:], r.span)
         before += _taken_out(r, alloc, spread, unique, s.span)
-        s = replace(s, value=_exchanged(s.value, r, Broadcast(spread, 0, r.span) if len(s.target.shape) == 2 else spread))
+        s = replace(s, value=exchanged_part(s.value, r, Broadcast(spread, 0, r.span) if len(s.target.shape) == 2 else spread))
     return s, before
 
 
@@ -112,7 +112,7 @@ def _elements_of_loop(
         spread = Region(unique(f"{r.name}_spread"), (ZERO,), s.extents[-1:], r.span)
         yield from _taken_out(r, alloc, spread, unique, s.span)
         element = replace(spread, starts=(ix.var(s.vars[-1]),), extents=(None,))
-        s = replace(s, body=tuple(replace(a, value=_exchanged(a.value, r, element)) for a in s.body))
+        s = replace(s, body=tuple(replace(a, value=exchanged_part(a.value, r, element)) for a in s.body))
     yield s
 
 
@@ -133,12 +133,13 @@ def _taken_out(r: Region, alloc: Alloc, spread: Region, unique: Callable[[str], 
     ]
 
 
-def _exchanged(e: TileExpr, old: Region, new: TileExpr) -> TileExpr:
+def exchanged_part(e: TileExpr, old: Region, new: TileExpr) -> TileExpr:
+    """An expression with another one in the place of a window."""
     if e == old:
         return new
     if isinstance(e, Whole):
-        return replace(e, xs=tuple(_exchanged(x, old, new) for x in e.xs))
-    parts = {f: _exchanged(getattr(e, f), old, new) for f in ("a", "b", "x", "y") if hasattr(e, f)}
+        return replace(e, xs=tuple(exchanged_part(x, old, new) for x in e.xs))
+    parts = {f: exchanged_part(getattr(e, f), old, new) for f in ("a", "b", "x", "y") if hasattr(e, f)}
     return replace(e, **parts) if parts else e  # type: ignore[arg-type]
 
 
