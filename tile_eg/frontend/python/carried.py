@@ -146,7 +146,8 @@ def _through(body: Sequence[Stmt], name: str, tile: Region, there: Region) -> It
             case For():
                 yield replace(s, body=tuple(_through(s.body, name, tile, there)))
             case If():
-                yield replace(s, then=tuple(_through(s.then, name, tile, there)), otherwise=tuple(_through(s.otherwise, name, tile, there)))
+                arms = (tuple(_through(arm, name, tile, there)) for arm in (s.then, s.otherwise))
+                yield replace(s, then=next(arms), otherwise=next(arms))
             case _:
                 yield s
 

@@ -56,7 +56,7 @@ def _own_element(s: Parallel, name: str) -> Region | None:
         return None
     used = [sorted(variables(start) & set(s.vars)) for start in first.starts]
     places = [(x, v) for x, vs in zip(first.starts, used, strict=True) for v in vs]
-    plain = len(places) == len(set(x for x, _ in places)) and not any(variables(x - var(v)) & set(s.vars) for x, v in places)
+    plain = len(places) == len({x for x, _ in places}) and not any(variables(x - var(v)) & set(s.vars) for x, v in places)
     return first if plain and sorted(v for vs in used for v in vs) == sorted(s.vars) else None
 
 
