@@ -25,6 +25,7 @@ from tile_eg.frontend.expert.leaving import left
 from tile_eg.frontend.expert.nodes import Branch, NewVariable, Part, Persistent, Scope
 from tile_eg.frontend.expert.reader import SHARED, ExpertReader
 from tile_eg.frontend.expert.variables import number, picked
+from tile_eg.frontend.expert.vector_words import vector_words
 from tile_eg.frontend.nibbles import KEPT, whole_bytes
 from tile_eg.frontend.python.placement_words import HANDLERS
 from tile_eg.frontend.python.values import Buffer, NewBuffer, as_dtype, describe, is_index
@@ -239,3 +240,4 @@ EXPERT: dict[str, Callable[..., Any]] = {
     **whole_words.WORDS, **by_elements.WORDS, **repeats.WORDS, **reductions.WORDS, **running_words.WORDS,
     **printing.WORDS, **fills.WORDS,
 }  # fmt: skip
+EXPERT = {**vector_words(EXPERT), **EXPERT}
