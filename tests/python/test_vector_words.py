@@ -14,7 +14,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::tile_eg.errors.TileWarning")
 def kernel(target: str | None):
     @T.prim_func
     def main(A: T.Tensor((16, 64), "float32"), B: T.Tensor((16, 64), "float32"), C: T.Tensor((16, 64), "float16")):
-        with T.Kernel(2, is_npu=True) as (cid, _):
+        with T.Kernel(2, is_npu=True) as (cid, _):  # noqa: SIM117
             with T.Scope("Vector"):
                 a = T.alloc_ub((8, 64), "float32")
                 b = T.alloc_ub((8, 64), "float32")
