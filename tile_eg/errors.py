@@ -118,6 +118,15 @@ class NotSearched(TileError):
     """A kernel that the search has no form for. In the order of its statements it can be done, where that is possible here."""
 
 
+def no_form(e: TileError) -> TileError:
+    """The same mistakes as reasons for which the search has no form for a kernel."""
+    if isinstance(e, NotSearched | FollowUp):
+        return e
+    made = NotSearched(e.message, e.span, help=e.help, notes=e.notes)
+    made.source, made.texts, made.others = e.source, e.texts, tuple(map(no_form, e.others))
+    return made
+
+
 class ReadFirst(TileError):
     """Something is read before it is written, in the order of the statements. As two streams they may have another order."""
 

@@ -17,7 +17,7 @@ from tile_eg.ir.open_kernel import FIRST, Build, open_kernel
 from tile_eg.jit.any_size import NOTHING, AnySizeKernel, left_to_search, open_names
 from tile_eg.jit.arrays import knows_torch
 from tile_eg.jit.kept import SEARCH, kept_at, searched_at
-from tile_eg.jit.switches import check_searched, two_streams
+from tile_eg.jit.switches import check_searched, switched_by, two_streams
 from tile_eg.jit.tensors import tensor_kernel
 from tile_eg.jit.told import told
 from tile_eg.language.kernels import PrimFunc
@@ -58,7 +58,7 @@ class Options:
         if kept and self.schedule == SEARCH:
             make = functools.partial(searched_at, function, self.passes)
         elif kept:
-            make = functools.partial(kept_at, function, self.passes)
+            make = functools.partial(kept_at, function, switched_by(self.target, self.passes))
         else:
             check_searched(self.passes)
         arguments = arguments_of(function)

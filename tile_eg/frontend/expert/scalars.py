@@ -54,7 +54,7 @@ def formula(r: ExpertReader, value: Any, span: Span | None) -> Formula:
 
 
 def of_index(r: ExpertReader, e: Expr, span: Span | None) -> Formula:
-    """An index; elements that it is made of are read where the formula is computed, and only then."""
+    """An index; elements that it is made of are read where the formula is computed, and only then; their places before it."""
     elements = all_elements_in(e)
     if e.op == "read" and e.args[0] in r.scalars:
         return Formula("scalar", (e.args[0],), True)

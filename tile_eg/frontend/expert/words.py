@@ -10,6 +10,7 @@ from tile_eg.frontend.conditions import is_condition
 from tile_eg.frontend.expert import (
     by_elements,
     composed_words,
+    fills,
     moves,
     parallel,
     printing,
@@ -25,6 +26,7 @@ from tile_eg.frontend.expert.leaving import left
 from tile_eg.frontend.expert.nodes import Branch, NewVariable, Part, Persistent, Scope
 from tile_eg.frontend.expert.reader import SHARED, ExpertReader
 from tile_eg.frontend.expert.variables import number, picked
+from tile_eg.frontend.expert.vector_words import vector_words
 from tile_eg.frontend.nibbles import KEPT, whole_bytes
 from tile_eg.frontend.python.placement_words import HANDLERS
 from tile_eg.frontend.python.values import Buffer, NewBuffer, as_dtype, describe, is_index
@@ -240,5 +242,6 @@ EXPERT: dict[str, Callable[..., Any]] = {
     **dict.fromkeys(("if_then_else", "where", "Select"), _chosen),
     **moves.WORDS, **products.WORDS, **vectors.WORDS, **composed_words.WORDS,  # type: ignore[dict-item]
     **whole_words.WORDS, **by_elements.WORDS, **repeats.WORDS, **reductions.WORDS, **running_words.WORDS,
-    **printing.WORDS, **views.WORDS,
+    **printing.WORDS, **views.WORDS, **fills.WORDS,
 }  # fmt: skip
+EXPERT = {**vector_words(EXPERT), **EXPERT}

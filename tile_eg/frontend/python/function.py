@@ -19,6 +19,7 @@ from tile_eg.frontend.guarded_stores import with_counted_stores
 from tile_eg.frontend.nibbles import with_bytes
 from tile_eg.frontend.python.carried import carried
 from tile_eg.frontend.python.expressions import evaluate
+from tile_eg.frontend.python.one_by_one import searched
 from tile_eg.frontend.python.parts import with_parts
 from tile_eg.frontend.python.slots import without_slots
 from tile_eg.frontend.python.source import FunctionSource, read_function
@@ -26,6 +27,7 @@ from tile_eg.frontend.python.statements import Reader
 from tile_eg.frontend.python.tensors import kernel_of_tensors, output_names, returns_tensors
 from tile_eg.frontend.python.tile_loops import tiles_as_grid
 from tile_eg.frontend.python.two_streams import in_one_order
+from tile_eg.frontend.python.updated import with_updates
 from tile_eg.frontend.python.values import Buffer, Launch, as_dtype, describe, nodes
 from tile_eg.frontend.python.vector_cores import alike, apart, mentioned, merged
 from tile_eg.frontend.python.words import known, sizes
@@ -189,7 +191,8 @@ def _whole(r: Reader, made: Kernel) -> Kernel | TileError:
     """What the kernel means on whole tiles, and without what only carries a value from one core to another; or why there is no
     such kernel."""
     both = _on_both_cores(r, tiles_as_grid(made))
-    return carried(with_counted_stores(both)) if isinstance(both, Kernel) else both
+    whole = carried(with_updates(with_counted_stores(both))) if isinstance(both, Kernel) else both
+    return searched(whole) if isinstance(whole, Kernel) else whole
 
 
 def without(body: Sequence[Stmt], names: Collection[str]) -> tuple[Stmt, ...]:

@@ -15,6 +15,7 @@ from tile_eg.frontend.python.build import Builder, Leave, ReadAgain
 from tile_eg.frontend.python.defined import Defined, defined
 from tile_eg.frontend.python.expressions import arithmetic, evaluate
 from tile_eg.frontend.python.source import read_function
+from tile_eg.frontend.python.trips_of_indices import most_trips
 from tile_eg.frontend.python.values import (
     OPEN,
     Buffer,
@@ -260,7 +261,8 @@ def _block(r: Reader, body: Sequence[ast.stmt]) -> tuple[Stmt, ...]:
 def _for(r: Reader, node: ast.For) -> None:
     if node.orelse:
         raise r.error("else on a loop is not supported in a kernel", node)
-    over = evaluate(r, node.iter)
+    r.most = most_trips(r.local, node)
+    over, r.most = evaluate(r, node.iter), None
     if isinstance(over, range):
         over = counted(r, r.span(node.iter), over.start, over.stop, over.step)
     if isinstance(over, Loop):
