@@ -248,3 +248,15 @@ def test_what_blocks_wait_for_one_another_is_in_the_interval_too() -> None:
     late, early = [*many(0, 400), MEET], [*many(1, 1), replace(MEET, block=1), *many(1, 300)]
     took = launch(*late, *early, blocks=2)
     assert took.range_us is not None and 0.95 * took.timeline.microseconds < took.range_us[0]
+
+
+def test_what_the_first_core_loses_in_step_is_in_the_interval_of_a_text() -> None:
+    cores = CHIP.vector_cores
+    rows = [load("x", at=k * PAGE, block=b) for b in range(cores + cores // 2) for k in range(64)]
+    nothing, all_of_it = (
+        launch(*rows, blocks=cores + cores // 2, chip=replace(CHIP, shared=replace(CHIP.shared, first_lost=lost))).timeline
+        for lost in (0.0, 1.0)
+    )
+    low, high = launch(*rows, blocks=cores + cores // 2).range_us or (0.0, 0.0)
+    assert nothing.cycles < 0.95 * all_of_it.cycles
+    assert low <= nothing.microseconds and high >= all_of_it.microseconds
