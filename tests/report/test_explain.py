@@ -35,6 +35,13 @@ def lines(text: str, part: str) -> list[str]:
     return [line for line in text.splitlines() if part in line]
 
 
+def test_a_store_stands_on_the_line_that_stores(gemm: Lowered) -> None:
+    [shown] = lines(schedule_text(gemm.schedule.schedule), "FixToGM")
+    [emitted] = lines(gemm.source, "fixpipe-store-cast")
+    assert shown.split()[-2] == "11"
+    assert "gemm.tile:11" in emitted
+
+
 @pytest.mark.slow
 def test_every_step_of_the_schedule_has_its_line(attention: Lowered) -> None:
     steps = [step for step, _ in attention.schedule.schedule.walk()]

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import combinations_with_replacement
 
 from tile_eg.ir.index import ONE, Expr, terms_of, variables
-from tile_eg.ir.values import WRITES, Term, Values, reachable
+from tile_eg.ir.values import WRITES, Values, reachable, tensor_of
 
 MOST = 4096  # distances that are told apart; beyond them an overlap is assumed
 
@@ -34,21 +34,10 @@ def accesses(values: Values) -> dict[str, list[Access]]:
     out: dict[str, list[Access]] = defaultdict(list)
     for t in terms:
         if t.op == "load":
-            out[_tensor(t.args[0], loops)].append(Access(t.args[1], t.args[2], t.rows, t.cols, False))
+            out[tensor_of(t.args[0], loops).name].append(Access(t.args[1], t.args[2], t.rows, t.cols, False))
         elif t.op in WRITES:
-            out[_tensor(t, loops)].append(Access(t.args[1], t.args[2], t.args[3].rows, t.args[3].cols, True))
+            out[tensor_of(t, loops).name].append(Access(t.args[1], t.args[2], t.args[3].rows, t.args[3].cols, True))
     return out
-
-
-def _tensor(version: Term, loops: dict[int, Term]) -> str:
-    """The name of the tensor that a version belongs to."""
-    while version.op != "given":
-        if version.op in WRITES:
-            version = version.args[0]
-        else:
-            loop = version.args[0] if version.op == "tproj" else loops[version.args[0]]
-            version = loop.args[2][version.args[1]][0]
-    return version.args[0].name
 
 
 def meetings(values: Values) -> dict[str, bool]:

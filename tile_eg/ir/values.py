@@ -140,6 +140,14 @@ class Values:
         loops = (t for t in reachable(self) if t.op == "loop" and t.args[3])
         return {t.args[0]: min(t.args[3], t.args[1]) for t in loops}
 
+    @cached_property
+    def stores(self) -> dict[tuple[str, Expr, int], Span]:
+        """The statements that write to tensors, by the window: tensor, first element, elements between rows."""
+        terms = reachable(self)
+        loops = {t.args[0]: t for t in terms if t.op == "loop"}
+        writes = [t for t in reversed(terms) if t.op in WRITES and t in self.spans]
+        return {(tensor_of(t, loops).name, t.args[1], t.args[2]): self.spans[t] for t in writes}
+
     def trips_of(self, loop: int, block: int) -> int:
         """The trips of a loop in one block."""
         return evaluate(self.counts[loop], {BLOCK: block}) if loop in self.counts else self.trips[loop]
@@ -157,6 +165,14 @@ def first_version(t: Term) -> Term:
     while t.op in (*WRITES, "tproj"):
         t = t.args[0].args[2][t.args[1]][0] if t.op == "tproj" else t.args[0]
     return t
+
+
+def tensor_of(version: Term, loops: dict[int, Term]) -> Tensor:
+    """The tensor of a version; `loops` are those that it may be in, by their ids."""
+    first = first_version(version)
+    while first.op == "targ":
+        first = first_version(loops[first.args[0]].args[2][first.args[1]][0])
+    return first.args[0]
 
 
 def accumulates(t: Term) -> bool:

@@ -8,6 +8,7 @@ from html import escape
 
 from tile_eg.egraph import Graph, Node
 from tile_eg.extract.schedule import Item, LoopStep, Schedule, Step, Storage, StorageId
+from tile_eg.extract.statements import statement
 from tile_eg.ir.printed import Printed
 from tile_eg.ops.types import Level
 from tile_eg.report.html import html_tree, paragraphs
@@ -104,7 +105,8 @@ def _step(schedule: Schedule, step: Step) -> Branch:
     late = f" (trip - {step.lag})" if step.lag else ""
     label = f"{_name(schedule, step.dst)} = {instruction(step.node)}({sources}){late}"
     made_by = ", ".join([chain(schedule.graph, step.node), *(r for n in cuts(schedule, step.node) for r in n.rules)])
-    line = _line(schedule.graph, step.node)
+    span = statement(schedule.graph, step.node)
+    line = str(span.line) if span else ""
     return Branch(label, (step.pipe, lies(schedule, step.dst), str(step.cycles), line, made_by))
 
 
@@ -159,9 +161,3 @@ def _storage(s: Storage) -> str:
 
 def place_text(level: Level, share: int | None) -> str:
     return str(level) + {None: "", 0: "/rows", 1: "/cols"}[share]
-
-
-def _line(graph: Graph, node: Node) -> str:
-    place = graph.demands.get(node.cls)
-    span = graph.values.spans.get(place.tile.term) if place and place.tile.term else None
-    return str(span.line) if span else ""

@@ -13,6 +13,7 @@ from tile_eg.emit.lower.storages import Storages
 from tile_eg.emit.lower.vectors import computed
 from tile_eg.extract import LoopStep, Schedule, Step
 from tile_eg.extract.schedule import Item
+from tile_eg.extract.statements import statement
 from tile_eg.ir.index import ONE, Expr, both, less, substitute, var
 from tile_eg.ir.program import AIC, AIV, Gm, Instr, Loop, Node, Operand, Program, Tile, When
 from tile_eg.ir.program.held import Held
@@ -132,9 +133,7 @@ class Lowering:
         if isinstance(node, Loop):
             return replace(node, body=tuple(self._finish(n, step, trip, held) for n in node.body))
         assert isinstance(node, Instr)
-        demands, chosen = self.schedule.graph.demands, step.node
-        where = demands.get(chosen.cls) or next((demands[c] for c in reversed(chosen.children) if c in demands), None)
-        span = self.values.spans.get(where.tile.term) if where and where.tile.term else None
+        span = statement(self.schedule.graph, step.node)
         result = isinstance(node.dst, Gm) or self.storages.names.get(step.dst) == node.dst.buffer  # type: ignore[arg-type]
         made = replace(node, span=span, rules=step.node.rules, held=held if result else None)
         return _shift(made, trip) if trip else made
