@@ -179,10 +179,101 @@ def test_a_mistake_in_a_header_of_another_folder_is_told_at_its_line(tmp_path: P
             "template <class tile_sim_any>\nstruct S<int, tile_sim_any> {}; };",
         ),
         ("// g_coreType in [host, aicore]", "// g_coreType in [host, aicore]"),
+        ("struct P { int a;  // the first\nP() = default; };", "struct P { int a;\n };"),
+        (
+            "class K { void operator()(P p) { if ASCEND_IS_AIV { return; } f(); } "
+            "void operator()(Q q) { if ASCEND_IS_AIV {} } };",
+            "class K { void operator()(P p) { if ASCEND_IS_AIV { return; } f(); } static constexpr int tile_sim_cores = 1; "
+            "void operator()(Q q) { if ASCEND_IS_AIV {} } };",
+        ),
+        (
+            "class K { void operator()(P p) { if ASCEND_IS_AIC { f(); } } };",
+            "class K { void operator()(P p) { if ASCEND_IS_AIC { f(); } } static constexpr int tile_sim_cores = 3; };",
+        ),
+        (
+            "class K { template <int C = g_coreType> __attribute__((always_inline)) void operator()(P p);\n"
+            "template <> void operator()<AscendC::AIV>(P p) { f(p); } };",
+            "class K { template <int C = g_coreType, std::enable_if_t<C == AscendC::MIX, int> = 0> "
+            "__attribute__((always_inline)) void operator()(P p) { if (::tile_sim::is_aiv()) operator()<AscendC::AIV>(p); } "
+            "static constexpr int tile_sim_cores = 2;\n"
+            "template <int C, std::enable_if_t<C == AscendC::AIV, int> = 0> void operator()(P p) { f(p); } };",
+        ),
     ],
 )
 def test_what_a_compiler_for_two_cores_takes_becomes_cpp(text: str, becomes: str) -> None:
     assert as_cpp(text) == becomes
+
+
+CALLED = """template <class T> class Work : public Base<T> {
+template <int32_t CORE_TYPE = g_coreType> void operator()(int);
+template <> void operator()<AscendC::AIC>(int) {@CUBE@}
+template <> void operator()<AscendC::AIV>(int) { f(); }
+};
+__global__ @ATTRIBUTE@ void k(GM_ADDR x) { using W = Work<half>; W w; w(1); }
+"""
+
+
+@pytest.mark.parametrize(
+    ("cube", "attribute", "kind"),
+    [("g();", "", "MIX_AIC_1_2"), ("", "", "AIV_ONLY"), ("g();", "__attribute__((aic))", "AIC_ONLY")],
+)
+def test_a_kernel_runs_on_the_cores_for_which_the_classes_that_it_names_have_work(cube: str, attribute: str, kind: str) -> None:
+    text = CALLED.replace("@CUBE@", cube).replace("@ATTRIBUTE@", attribute)
+    assert [(k.name, k.type) for k in AscFile(Path("k.cpp"), text).kernels] == [("k", kind)]
+
+
+CARELESS = """#include <acl/acl.h>
+#include <kernel_operator.h>
+#include <opdev/fp16_t.h>
+using namespace std;
+__global__ __aicore__ __vector__ void k(GM_ADDR z, GM_ADDR nothing)
+{
+    AscendC::TPipe pipe;
+    pipe.Destroy();
+    AscendC::LocalTensor<int32_t> x(AscendC::TPosition::VECCALC, 0, 8);
+    AscendC::GlobalTensor<int32_t> gz, unused;
+    gz.SetGlobalBuffer((__gm__ int32_t*)z);
+    unused.SetGlobalBuffer((__gm__ int32_t*)nothing);
+    int32_t beyond = gz.GetValue(8);  // reported
+    AscendC::Duplicate(x, int32_t(beyond * 0 + min(7u, uint32_t(9))), 8);
+    AscendC::SetFlag<AscendC::HardEvent::V_MTE3>(EVENT_ID7);
+    @AGAIN@
+    AscendC::DataCopyParams one{1, integral_constant<uint32_t, 1>(), 0, 0};
+    AscendC::DataCopy(gz, x, one);
+}
+int main()
+{
+    int32_t host[8] = {}, on_the_stack = 0;
+    uint8_t* z;
+    uint8_t* unset = (uint8_t*)64;
+    if (aclrtFreeHost(&on_the_stack) == ACL_SUCCESS) return 2;
+    aclrtMalloc((void**)&z, 32, ACL_MEM_MALLOC_HUGE_FIRST);
+    aclrtMemcpy(z, 32, host, 32, ACL_MEMCPY_HOST_TO_DEVICE);
+    k<<<1, nullptr, nullptr>>>(z, unset);
+    aclrtMemcpy(host, 32, z, 32, ACL_MEMCPY_DEVICE_TO_HOST);
+    const op::fp16_t sum = op::fp16_t(2048.0f) + op::fp16_t(1.0f);  // rounded, before anything is made of it
+    return host[7] == 7 && float(sum) == 2048 ? 0 : 3;
+}
+"""
+WAIT = "AscendC::WaitFlag<AscendC::HardEvent::V_MTE3>(EVENT_ID7);"
+
+
+def careless(folder: Path, again: str) -> Simulation:
+    source = CARELESS.replace("@AGAIN@", again)
+    (folder / "main.cpp").write_text(source)
+    return ran(AscFile(folder / "main.cpp", source))
+
+
+@pytest.mark.slow
+def test_a_number_read_beyond_its_tensor_is_told_and_the_run_goes_on(tmp_path: Path) -> None:
+    done = careless(tmp_path, WAIT)
+    assert (done.returned, [f.kind for f in done.findings]) == (0, ["out_of_bounds"])
+
+
+@pytest.mark.slow
+def test_a_flag_that_is_set_twice_is_told_and_each_set_has_its_wait(tmp_path: Path) -> None:
+    done = careless(tmp_path, f"AscendC::SetFlag<AscendC::HardEvent::V_MTE3>(EVENT_ID7); {WAIT} {WAIT}")
+    assert (done.returned, [f.kind for f in done.findings]) == (0, ["out_of_bounds", "double_set"])
 
 
 def test_every_line_stays_where_it_was() -> None:

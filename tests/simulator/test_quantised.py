@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 from tests.simulator.kernels import CUBE, gm, kernel, load_a, load_b
 from tile_eg.simulator.run import Simulation, simulate
 
-pytestmark = pytest.mark.slow(but=3)
+pytestmark = pytest.mark.slow(but=4)
 
 M, N, K = 48, 64, 96
 OUT = {"int32_t": np.int32, "half": np.float16, "int8_t": np.int8, "uint8_t": np.uint8}
 
 
-def product(out: str, way: str, *, bias: bool = False, table: bool = False, turned: bool = True) -> str:
+def product(out: str, way: str, *, bias: bool = False, table: bool | str = False, turned: bool = True) -> str:
     """C = A @ B of int8_t, B as N x K, or K x N and turned on its way to L0B. `way` is the text of the Fixpipe parameters."""
     load_b = (
         f"LoadData(b2, b1, LoadData2DParams(0, {N // 16 * K // 32}, 1, 0, 0, false, 0));"
@@ -46,7 +46,8 @@ ORDER(MTE1_M);
 Mmad(c, a2, b2{", bt" if bias else ""}, MmadParams({M}, {N}, {K}, 0, false, {str(not bias).lower()}));
 ORDER(M_FIX);
 FixpipeParamsV220 way({way});
-Fixpipe<{out}, int32_t, CFG_ROW_MAJOR>(gmC, c{", p1" if table else ""}, way);
+{table if isinstance(table, str) else ""}
+Fixpipe<{out}, int32_t, CFG_ROW_MAJOR>(gmC, c{", p1" if table is True else ""}, way);
 """,
     )
 
@@ -93,6 +94,41 @@ def test_sums_start_at_the_bias_of_their_column() -> None:
 def cut(value: float) -> np.float32:
     """A scale as the hardware holds it: 10 bits of mantissa."""
     return (np.float32(value).view(np.uint32) & np.uint32(0xFFFFE000)).view(np.float32)
+
+
+def test_scales_that_were_set_before_are_those_of_the_next_fixpipe() -> None:
+    given = f"LocalTensor<uint64_t> fb(TPosition::C2PIPE2GM, 0, {N}); DataCopy(fb, p1, {N}); SetFixPipeConfig(fb);"
+    values = np.linspace(1e-4, 3e-3, N)
+    table = np.array([scale(v) for v in values], np.uint64)
+    done = run(product("half", way("VDEQF16"), table=given), "half", table=table)
+    assert done.ok, done
+    np.testing.assert_array_equal(done.outputs[0], (exact() * [np.float64(cut(v)) for v in values]).astype(np.float16))
+
+
+def test_biases_of_16_bits_are_floats_in_their_table() -> None:
+    n = 64
+    source = kernel(
+        "A B S C",
+        "AIC_ONLY",
+        f"""{gm("A B S", "half", 16 * n)} {gm("C", "float", 16 * n)}
+{CUBE}
+auto a1 = l1.GetWithOffset<half>(256, 0); auto b1 = l1.GetWithOffset<half>({16 * n}, 65536);
+auto s1 = l1.GetWithOffset<half>({n}, 131072); auto a2 = l0a.Get<half>(); auto b2 = l0b.Get<half>(); auto c = l0c.Get<float>();
+LocalTensor<float> bt(TPosition::C2, 0, {n});
+DataCopy(a1, gmA, Nd2NzParams(1, 16, 16, 0, 16, 16, 1, 0)); DataCopy(b1, gmB, Nd2NzParams(1, {n}, 16, 0, 16, {n}, 1, 0));
+DataCopy(s1, gmS, {n}); ORDER(MTE2_MTE1);
+LoadData(a2, a1, LoadData2DParams(0, 1, 1, 0, 0, false, 0));
+LoadData(b2, b1, LoadData2DParams(0, {n // 16}, 1, 0, 0, false, 0));
+DataCopy(bt, s1, DataCopyParams(1, {n // 32}, 0, 0)); ORDER(MTE1_M);
+Mmad(c, a2, b2, bt, MmadParams(16, {n}, 16, 0, false, false)); ORDER(M_FIX);
+Fixpipe<float, float, CFG_ROW_MAJOR>(gmC, c, FixpipeParamsV220({n}, 16, 16, {n}, false));
+""",
+    )
+    rng = np.random.default_rng(0)
+    a, b, s = (rng.integers(-8, 9, shape).astype(np.float16) for shape in ((16, 16), (n, 16), (n,)))
+    done = simulate(source, "k", [a, b, s, np.zeros((16, n), np.float32)], kernel_type="AIC_ONLY", launch=1, outputs=[3])
+    assert done.ok, done
+    np.testing.assert_array_equal(done.outputs[0], a.astype(np.float32) @ b.T.astype(np.float32) + s.astype(np.float32))
 
 
 @pytest.mark.parametrize("relu", [False, True])

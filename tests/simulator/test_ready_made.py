@@ -68,6 +68,33 @@ def test_a_function_in_the_least_temporary_buffer_computes_what_it_means(name: s
     np.testing.assert_allclose(run.outputs[0].astype(np.float64), meant, rtol=close, atol=close)
 
 
+WITHOUT: dict[str, Callable[[np.ndarray], np.ndarray]] = {
+    "Silu(b, a, {n})": lambda x: x / (1 + np.exp(-x)),
+    "Swish(b, a, {n}, {t}(0.5))": lambda x: x / (1 + np.exp(-x / 2)),
+    "ClampMax(b, a, {t}(2), {n})": lambda x: np.minimum(x, 2),
+    "ClampMin(b, a, tmp, {t}(-3), {n})": lambda x: np.maximum(x, -3),
+    "Abs(a, a, {n}); PipeBarrier<PIPE_V>(); Adds(a, a, {t}(1), {n}); Log(b, a)": lambda x: np.log(np.abs(x) + 1),
+    "Abs(a, a, {n}); PipeBarrier<PIPE_V>(); Adds(a, a, {t}(1), {n}); Log10(b, a, {n})": lambda x: np.log10(np.abs(x) + 1),
+    "Abs(a, a, {n}); PipeBarrier<PIPE_V>(); Adds(a, a, {t}(1), {n}); Log2(b, a, tmp)": lambda x: np.log2(np.abs(x) + 1),
+    "Adds(c, a, {t}(1), {n}); SwiGLU(b, c, a, 1.0f, tmp, {n})": lambda x: (x + 1) * x / (1 + np.exp(-x)),
+}
+
+
+@pytest.mark.parametrize("dtype", ["float", "half"])
+@pytest.mark.parametrize("call", WITHOUT)
+def test_a_function_of_each_element_computes_what_it_means(call: str, dtype: str) -> None:
+    given = f"LocalTensor<{dtype}> c(TPosition::VECCALC, 4096, {N}); "
+    run = applied(given + call.format(n=N, t=dtype) + ";", dtype, 2048)
+    assert run.ok, run
+    x = X.astype(np.float16 if dtype == "half" else np.float32).astype(np.float64)
+    close = 3e-6 if dtype == "float" else 4e-3
+    np.testing.assert_allclose(run.outputs[0].astype(np.float64), WITHOUT[call](x), rtol=close, atol=close)
+
+
+def test_a_source_that_is_read_again_must_not_be_written_over() -> None:
+    assert "Silu reads its source after its destination is written" in str(applied(f"Silu(a, a, {N});", "float", 32))
+
+
 def test_a_temporary_buffer_that_is_too_small_is_told_with_the_size_that_it_needs() -> None:
     run = applied(f"Erf(b, a, tmp, {N});", "float", 352)
     assert not run.ok

@@ -10,7 +10,7 @@ from pathlib import Path
 from tile_eg.errors import TileError
 from tile_eg.simulator.build import INCLUDE, CompileError, compile_library
 from tile_eg.simulator.compile_errors import explained
-from tile_eg.simulator.dialect import as_cpp, global_macros
+from tile_eg.simulator.dialect import as_cpp, global_macros, working_cores
 from tile_eg.simulator.launches import KernelText, has_main, included_files, kernels, rewrite
 
 UNIT = "program.asc"
@@ -35,7 +35,8 @@ class AscFile:
         """Its kernels, then those of the files that it includes."""
         texts = (self.source, *self.included.values())
         macros = global_macros(texts)
-        return [k for text in texts for k in kernels(text, macros)]
+        working = {name: cores for text in texts for name, cores in working_cores(text).items()}
+        return [k for text in texts for k in kernels(text, macros, working)]
 
     @property
     def has_main(self) -> bool:

@@ -22,15 +22,18 @@ _PRIMARY = re.compile(rf"template\s*<\s*(\w+)\s+(\w+)\s*=\s*(?:AscendC::)?{CORE}
 _SPECIAL = re.compile(r"template\s*<\s*>")
 _CLASS = re.compile(r"template\s*<\s*>\s*(?:struct|class)\s+(\w+)\s*<")
 _DEFAULT = re.compile(r"(?<=[;{}:])(\s*(?:\w+\s+)*)(?<!~)\b(\w+)\s*\(\s*\)\s*=\s*default\s*;")
+_ATTRIBUTE = re.compile(r"__attribute__\s*\(\([^()]*\)\)")
+_ASKS = "ASCEND_IS_"
+_CALLED = re.compile(r"\boperator\s*\(\s*\)\s*(?=\()")
 _FOR = re.compile(r"<\s*(?:AscendC::)?(AIC|AIV)\s*>\s*(?=\()")
 
 
 def as_cpp(source: str) -> str:
     """The text as a C++ compiler takes it."""
-    if CORE not in source and not any(pattern.search(source) for pattern in (_SIDES, _SPECIAL, _DEFAULT)):
+    if not any(word in source for word in (CORE, "default", _ASKS)) and not any(p.search(source) for p in (_SIDES, _SPECIAL)):
         return source
     text = blanked(source)
-    edits = [*_plain(text), *_specialised(text), *_member_classes(text), *_aggregates(text)]
+    edits = [*_plain(text), *_specialised(text), *_asking(text), *_member_classes(text), *_aggregates(text)]
     out, end = [], 0
     for start, stop, new in sorted(edits):
         out += [source[end:start], new]
@@ -58,9 +61,7 @@ def _plain(text: str) -> Iterator[Edit]:
 def _specialised(text: str) -> Iterator[Edit]:
     """Functions with a specialisation for each kind of core. A class cannot hold specialisations in C++ of some compilers: they
     become overloads that only their core's number takes, and the function that they are of calls the one for the core at hand."""
-    primaries = list(_PRIMARY.finditer(text))
-    for found, following in zip(primaries, [*primaries[1:], *([None] if primaries else [])], strict=True):
-        stop = following.start() if following else len(text)
+    for found, stop in _primaries(text):
         specials = list(_specials(text, found.end(), stop))
         end = _end_of_head(text, found.end())
         if not specials or end < 0:
@@ -77,6 +78,39 @@ def _specialised(text: str) -> Iterator[Edit]:
             at = _FOR.search(text, start)
             assert at and at.end() <= name_end
             yield at.start(), at.end(), ""
+
+
+def working_cores(source: str) -> dict[str, frozenset[str]]:
+    """The classes of a text with a function that is specialised for kinds of cores, by name: those for which it does anything."""
+    text = blanked(source) if CORE in source else ""
+    found = {}
+    for primary, stop in _primaries(text):
+        specials = _specials(text, primary.end(), stop)
+        if name := _class_around(text, primary.start()):
+            found[name] = frozenset(core for _, _, core, empty in specials if not empty)
+    return found
+
+
+def _primaries(text: str) -> Iterator[tuple[re.Match[str], int]]:
+    """Each function of which a text may hold specialisations for the kinds of cores, and where the search for them ends."""
+    found = list(_PRIMARY.finditer(text))
+    yield from zip(found, [*(following.start() for following in found[1:]), len(text)], strict=False)
+
+
+def _asking(text: str) -> Iterator[Edit]:
+    """Functions for which a class is called, and in which the core is asked for its kind: what tells a launch which cores they
+    have work for. One that is left at once on a kind of core has none for it."""
+    told = {_brace_around(text, primary.start()) for primary, _ in _primaries(text)}
+    for found in _CALLED.finditer(text) if _ASKS in text else ():
+        body = text.find("{", found.end())
+        inside = text[body : closing(text, body)] if body >= 0 and ";" not in text[found.end() : body] else ""
+        asked = {core for core in CORES if f"{_ASKS}{core}" in inside}
+        left = re.match(rf"\{{\s*if\s+{_ASKS}(AIC|AIV)\s*\{{\s*return\s*;", inside)
+        if asked and _in_class(text, found.start()) and (brace := _brace_around(text, found.start())) not in told:
+            told.add(brace)
+            bits = sum(1 << CORES.index(c) for c in CORES if not (left and asked == {c} == {left[1]}))
+            after = closing(text, body) + 1
+            yield after, after, f" static constexpr int tile_sim_cores = {bits};"
 
 
 def _end_of_head(text: str, start: int) -> int:
@@ -129,13 +163,24 @@ def _aggregates(text: str) -> Iterator[Edit]:
 
 def _in_class(text: str, at: int) -> bool:
     """Whether the innermost braces around a place are those of a class."""
+    return bool(_class_around(text, at))
+
+
+def _class_around(text: str, at: int) -> str:
+    """The name of the class whose braces are the innermost ones around a place; empty where none is."""
+    head = re.split(r"[;{}]", text[: max(_brace_around(text, at), 0)])[-1]
+    names = re.findall(r"\b(?:struct|class)\b\s+(\w+)", re.sub(r"<[^<>]*>", "", head))
+    return names[-1] if names else ""
+
+
+def _brace_around(text: str, at: int) -> int:
+    """Where the innermost braces around a place open; -1 outside of all."""
     depth = 0
     for i in range(at - 1, -1, -1):
         depth += (text[i] == "}") - (text[i] == "{")
         if depth < 0:
-            head = re.split(r"[;{}]", text[:i])[-1]
-            return re.search(r"\b(?:struct|class)\b", head) is not None
-    return False
+            return i
+    return -1
 
 
 def closing_angle(text: str, open_: int) -> int:
@@ -150,6 +195,7 @@ def closing_angle(text: str, open_: int) -> int:
 
 def _calls(head: str, cores: dict[str, bool]) -> str:
     """The body of the function that calls the one for the core at hand, and what tells a launch which cores do anything."""
+    head = _ATTRIBUTE.sub(lambda found: " " * len(found.group()), head)
     name = re.search(r"(operator\s*\(\s*\)|\w+)\s*(?=\((?!\s*\)\s*\())", head)
     assert name
     open_ = head.find("(", name.end())

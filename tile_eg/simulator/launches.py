@@ -12,6 +12,7 @@ from tile_eg.errors import Span, TileError
 
 TYPES = ("AIC_ONLY", "AIV_ONLY", "MIX_AIC_1_1", "MIX_AIC_1_2", "MIX_AIC_1_0", "MIX_AIV_1_0")
 _QUALIFIERS = r"__(?:vector|cube|aicore|global)__|__mix__\s*\([^)]*\)|extern\s*\" *\"|void|inline|static"
+_QUALIFIERS += r"|__attribute__\s*\(\([^()]*\)\)"
 _NOISE = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])\'', re.S)
 _INCLUDED = re.compile(r'^[ \t]*#[ \t]*include[ \t]*["<]([^">]+)[">]', re.M)
 
@@ -37,32 +38,36 @@ def blanked(source: str) -> str:
     return _NOISE.sub(lambda m: blank(m) if len(m.group()) > 1 else m.group(), source)
 
 
-def kernels(source: str, macros: Sequence[str] = ()) -> list[KernelText]:
-    """The kernels that a text defines, in its order; `macros` stand for `__global__`, among others."""
+def kernels(source: str, macros: Sequence[str] = (), working: Mapping[str, frozenset[str]] = {}) -> list[KernelText]:
+    """The kernels that a text defines, in its order; `macros` stand for `__global__`, among others, and `working` says of classes
+    which kinds of cores they have work for."""
     text, words = blanked(source), "|".join(["__global__", *macros])
     head = re.compile(rf"((?:(?:{_QUALIFIERS}{''.join(f'|{m}' for m in macros)})\s*)+)\b(\w+)\s*\(")
-    return [_kernel(text, found) for found in head.finditer(text) if re.search(rf"\b(?:{words})\b", found.group(1))]
+    return [_kernel(text, found, working) for found in head.finditer(text) if re.search(rf"\b(?:{words})\b", found.group(1))]
 
 
-def _kernel(text: str, found: re.Match[str]) -> KernelText:
+def _kernel(text: str, found: re.Match[str], working: Mapping[str, frozenset[str]]) -> KernelText:
     open_, close = found.end() - 1, closing(text, found.end() - 1)
     parameters = tuple(p for p in split(text[open_ + 1 : close]) if p != "void")
     body = text.find("{", close)
     inside = text[body : closing(text, body) + 1] if body >= 0 else ""
     line = text.count("\n", 0, found.start(2)) + 1
-    return KernelText(found.group(2), parameters, _type(found.group(1), inside), line)
+    return KernelText(found.group(2), parameters, _type(found.group(1), inside, working), line)
 
 
-def _type(head: str, body: str) -> str:
-    """From the attribute, else from KERNEL_TASK_TYPE_DEFAULT, else from what the body calls; vector cores otherwise."""
+def _type(head: str, body: str, working: Mapping[str, frozenset[str]]) -> str:
+    """From the attribute, else from KERNEL_TASK_TYPE_DEFAULT, else from what the body calls and from the classes that it names;
+    vector cores otherwise."""
     if mix := re.search(r"__mix__\s*\(\s*(\d+)\s*,\s*(\d+)", head):
         return "MIX_AIV_1_0" if mix.group(1) == "0" else f"MIX_AIC_1_{mix.group(2)}"
-    if "__cube__" in head or "__vector__" in head:
-        return "AIC_ONLY" if "__cube__" in head else "AIV_ONLY"
+    if one_kind := re.search(r"__(cube|vector)__|\(\s*(aic|aiv)\s*\)", head):
+        return "AIC_ONLY" if one_kind[0] == "__cube__" or one_kind[2] == "aic" else "AIV_ONLY"
     if said := re.search(r"KERNEL_TASK_TYPE_DEFAULT\s*\(\s*KERNEL_TYPE_(\w+)", body):
         return said.group(1) if said.group(1) in TYPES else "MIX_AIC_1_2"
     if "ASCEND_IS_AI" in body:
         return "MIX_AIC_1_2"
+    if cores := frozenset().union(*(working[name] for name in re.findall(r"\w+", body) if name in working)):
+        return f"{next(iter(cores))}_ONLY" if len(cores) == 1 else "MIX_AIC_1_2"
     return "AIC_ONLY" if re.search(r"\b(Mmad|LoadData|Fixpipe)\b", body) else "AIV_ONLY"
 
 

@@ -10,6 +10,7 @@
 #include "ascend_c/copy.h"
 #include "ascend_c/cube.h"
 #include "ascend_c/debug.h"
+#include "ascend_c/elementwise.h"
 #include "ascend_c/fixpipe.h"
 #include "ascend_c/gather.h"
 #include "ascend_c/params.h"

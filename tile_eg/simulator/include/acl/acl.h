@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <set>
 
 #include "../runtime/host.h"
 
@@ -54,12 +55,23 @@ inline aclError tile_sim_acl_malloc(void** pointer, size_t bytes, const char* na
 #define aclrtMalloc(pointer, bytes, policy) tile_sim_acl_malloc(pointer, bytes, #pointer)
 
 inline aclError aclrtFree(void* pointer) { return tile_sim::device_free(pointer) ? ACL_SUCCESS : ACL_ERROR_INVALID_PARAM; }
+
+inline std::set<void*>& tile_sim_host_memory()
+{
+    static std::set<void*> handed_out;
+    return handed_out;
+}
 inline aclError aclrtMallocHost(void** pointer, size_t bytes)
 {
     *pointer = std::calloc(bytes ? bytes : 1, 1);
+    if (*pointer) tile_sim_host_memory().insert(*pointer);
     return *pointer ? ACL_SUCCESS : ACL_ERROR_BAD_ALLOC;
 }
-inline aclError aclrtFreeHost(void* pointer) { return std::free(pointer), ACL_SUCCESS; }
+inline aclError aclrtFreeHost(void* pointer)
+{
+    if (!tile_sim_host_memory().erase(pointer)) return ACL_ERROR_INVALID_PARAM;
+    return std::free(pointer), ACL_SUCCESS;
+}
 
 inline aclError aclrtMemcpy(void* dst, size_t room, const void* src, size_t bytes, aclrtMemcpyKind, int line = __builtin_LINE(),
                             const char* file = __builtin_FILE())

@@ -115,6 +115,18 @@ void DataCopy(const LocalTensor<T>& dst, const LocalTensor<T>& src, const DataCo
     tile_sim::copy_rows("DataCopy", dst.operand(), src.operand(), detail::block_rows(p, line), line);
 }
 
+// L1 to the bias table, from half to float: lengths are those of the source (CATLASS copies n halves as n / 32 lengths).
+template <class T, class U, class = std::enable_if_t<!std::is_same_v<T, U>>>
+void DataCopy(const LocalTensor<T>& dst, const LocalTensor<U>& src, const DataCopyParams& p, Line line = Line(__builtin_LINE()))
+{
+    static_assert(std::is_same_v<T, float> && std::is_same_v<U, half>, "DataCopy casts half to float on the way to the bias table");
+    if (dst.operand().space != tile_sim::Space::BT)
+        tile_sim::misuse("wrong_memory", line, "DataCopy casts half to float on the way to the bias table (C2) alone");
+    tile_sim::Rows rows = detail::bias_rows(p, line);
+    rows.dst_stride += rows.bytes;
+    tile_sim::copy_table(dst.operand(), src.operand(), rows, line);
+}
+
 template <class T>
 void DataCopy(const LocalTensor<T>& dst, const GlobalTensor<T>& src, const Nd2NzParams& p, Line line = Line(__builtin_LINE()))
 {

@@ -69,7 +69,7 @@ struct LoadData3DParamsV2 {
     T padValue = 0;
     bool filterSizeW = false, filterSizeH = false, fMatrixCtrl = false;
     LoadData3DParamsV2() = default;
-    LoadData3DParamsV2(const uint8_t (&pads)[4], Field height, Field width, Field channels, Field k, Field m, Field kStart,
+    LoadData3DParamsV2(const uint8_t* pads, Field height, Field width, Field channels, Field k, Field m, Field kStart,
                        Field mStart, Field stepW, Field stepH, Field kernelW, Field kernelH, Field dilationW, Field dilationH,
                        bool transpose, bool smallK, T pad, bool wideW = false, bool wideH = false, bool right = false)
         : padList{pads[0], pads[1], pads[2], pads[3]},

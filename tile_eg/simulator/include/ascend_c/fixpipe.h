@@ -36,6 +36,19 @@ inline tile_sim::FixpipeShape fixpipe_shape(const FixpipeParamsV220& p, tile_sim
             p.deqScalar};
 }
 
+inline bool by_column(QuantMode_t how)
+{
+    return how == QuantMode_t::VDEQF16 || how == QuantMode_t::VQF322B8_PRE || how == QuantMode_t::VREQ8;
+}
+
+// With the table of SetFixPipeConfig, if a scale for each column is asked for.
+inline tile_sim::FixpipeShape with_given_scales(tile_sim::FixpipeShape shape, QuantMode_t how)
+{
+    const tile_sim::FixpipeRegister& fix = tile_sim::fixpipe_register();
+    if (by_column(how) && fix.scales_given) shape.per_column = true, shape.scales = fix.scales;
+    return shape;
+}
+
 template <class S>
 tile_sim::FixpipeShape with_scales(tile_sim::FixpipeShape shape, const LocalTensor<S>& scales)
 {
@@ -51,14 +64,16 @@ void Fixpipe(const GlobalTensor<T>& dst, const LocalTensor<U>& src, const Fixpip
              Line line = Line(__builtin_LINE()))
 {
     static_assert(config.format != CO2Layout::COLUMN_MAJOR, "FixpipeParamsV220 writes no columns: FixpipeParamsArch3510 does");
-    tile_sim::fixpipe("Fixpipe", dst.operand(), src.operand(), detail::fixpipe_shape(p, detail::layout_of(config), line), line);
+    const auto shape = detail::with_given_scales(detail::fixpipe_shape(p, detail::layout_of(config), line), p.quantPre);
+    tile_sim::fixpipe("Fixpipe", dst.operand(), src.operand(), shape, line);
 }
 
 // L1 takes NZ only on 2201, whatever the configuration says.
 template <class T, class U, const FixpipeConfig& config = CFG_ROW_MAJOR>
 void Fixpipe(const LocalTensor<T>& dst, const LocalTensor<U>& src, const FixpipeParamsV220& p, Line line = Line(__builtin_LINE()))
 {
-    tile_sim::fixpipe("Fixpipe", dst.operand(), src.operand(), detail::fixpipe_shape(p, tile_sim::Layout::nz, line), line);
+    const auto shape = detail::with_given_scales(detail::fixpipe_shape(p, tile_sim::Layout::nz, line), p.quantPre);
+    tile_sim::fixpipe("Fixpipe", dst.operand(), src.operand(), shape, line);
 }
 
 // With a scale for each column, in L1.
@@ -219,10 +234,6 @@ void SetFixPipeConfig(const LocalTensor<T>&, const LocalTensor<T>& quantPre, boo
 namespace detail
 {
 
-inline bool by_column(QuantMode_t how)
-{
-    return how == QuantMode_t::VDEQF16 || how == QuantMode_t::VQF322B8_PRE || how == QuantMode_t::VREQ8;
-}
 inline bool by_scale(QuantMode_t how)
 {
     return how == QuantMode_t::DEQF16 || how == QuantMode_t::QF322B8_PRE || how == QuantMode_t::REQ8;

@@ -282,11 +282,13 @@ public:
     TPipe() { Init(); }
     ~TPipe()
     {
-        if (current_ == this) current_ = nullptr;
+        if (current_ != this) return;
+        current_ = nullptr;
+        tile_sim::reset_allocation(false);
     }
     void Init()
     {
-        tile_sim::reset_allocation();
+        tile_sim::reset_allocation(true);
         current_ = this;
     }
     template <class Queue>
@@ -319,9 +321,13 @@ public:
     void Reset()
     {
         tile_sim::pipe_barrier(tile_sim::Pipe::ALL, 0);
-        tile_sim::reset_allocation();
+        tile_sim::reset_allocation(true);
     }
-    void Destroy() { Reset(); }
+    void Destroy()
+    {
+        tile_sim::pipe_barrier(tile_sim::Pipe::ALL, 0);
+        tile_sim::reset_allocation(false);
+    }
 
     template <HardEvent event>
     TEventID AllocEventID(Line line = Line(__builtin_LINE()))

@@ -3,6 +3,17 @@
 #pragma once
 #include "types.h"
 
+// Of two scalars. Words of the compiler, in no namespace; forms by type, so that those of the C++ library may be there as well.
+#define TILE_SIM_SMALLER_AND_LARGER(T)                     \
+    inline constexpr T min(T a, T b) { return b < a ? b : a; } \
+    inline constexpr T max(T a, T b) { return a < b ? b : a; }
+TILE_SIM_SMALLER_AND_LARGER(int32_t)
+TILE_SIM_SMALLER_AND_LARGER(uint32_t)
+TILE_SIM_SMALLER_AND_LARGER(int64_t)
+TILE_SIM_SMALLER_AND_LARGER(uint64_t)
+TILE_SIM_SMALLER_AND_LARGER(float)
+#undef TILE_SIM_SMALLER_AND_LARGER
+
 namespace AscendC
 {
 

@@ -58,6 +58,7 @@ public:
         return wait();                                                               \
     }
     TILE_SIM_STEP(exp, Exp)
+    TILE_SIM_STEP(ln, Ln)
     TILE_SIM_STEP(abs, Abs)
     TILE_SIM_STEP(reciprocal, Reciprocal)
     TILE_SIM_STEP(add, Add)

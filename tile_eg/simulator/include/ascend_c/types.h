@@ -187,6 +187,10 @@ public:
     Field(N value) : value_(static_cast<int64_t>(value))
     {
     }
+    template <class N, class = std::enable_if_t<std::is_integral_v<typename N::value_type>>, class = void>
+    Field(const N& constant) : value_(static_cast<int64_t>(constant))  // std::integral_constant and the like
+    {
+    }
     operator int64_t() const { return value_; }
 
 private:

@@ -104,7 +104,7 @@ void check_leftovers()
         for (int src = 0; src < pipes; ++src)
             for (int dst = 0; dst < pipes; ++dst)
                 for (int id = 0; id < 8; ++id)
-                    if (core.flags[src][dst][id].set)
+                    if (core.flags[src][dst][id].set && !core.flags[src][dst][id].set_twice)
                         machine.report(
                             "leftover_flag", name_of(Pipe(src)), core.flags[src][dst][id].set_line, 0,
                             text("flag %s_%s, %d is still set when the kernel ends", name_of(Pipe(src)), name_of(Pipe(dst)), id));

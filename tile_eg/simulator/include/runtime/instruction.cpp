@@ -154,18 +154,23 @@ const Region* region_near(int64_t begin, int64_t end)
 
 }  // namespace
 
-// As above; what lies beyond its allocation ends the run.
+// As above; what lies beyond its allocation ends the run, unless it is a number that the scalar unit reads.
 void Instruction::bounds_in_gm(const Operand& at, int64_t begin, int64_t end) const
 {
+    if (!lies_in_gm(at, begin, end)) throw Stop{};
+}
+
+bool Instruction::lies_in_gm(const Operand& at, int64_t begin, int64_t end) const
+{
     const int64_t there = begin < 0 ? 0 : gm_end(begin);
-    if (begin >= 0 && end <= std::min(at.end, there)) return;
+    if (begin >= 0 && end <= std::min(at.end, there)) return true;
     const Region* region = region_near(begin, at.end);
     if (!region) misuse("out_of_bounds", line(), "%s touches GM outside of every tensor", event_.name);
     machine.report("out_of_bounds", name_of(event_.pipe), line(), 0,
                    text("%s touches bytes [%lld, %lld) of %s, which has %lld bytes (its GlobalTensor ends at %lld)", event_.name,
                         (long long)(begin - region->begin), (long long)(end - region->begin), region->name.c_str(),
                         (long long)(region->end - region->begin), (long long)(at.end - region->begin)));
-    if (begin < 0 || end > there) throw Stop{};
+    return begin >= 0 && end <= there;
 }
 
 // Whether the hardware orders this instruction after an earlier one on the same tile of L0C by itself.

@@ -189,7 +189,7 @@ bool is_atomic_sum(DType type);  // that stores add, in this type
 void set_pad_value(uint64_t bits);
 int64_t capacity(Space space);
 int64_t allocate(Space space, int64_t bytes, int line);  // the address of the piece
-void reset_allocation();
+void reset_allocation(bool managed);  // whether a TPipe hands out memory and event ids from now on
 int64_t gm_address(const void* pointer, int line);
 int64_t gm_end(int64_t address);
 uint8_t* gm_pointer(int64_t address);

@@ -43,6 +43,8 @@ struct Known {
 
 struct Flag {
     bool set = false;
+    bool set_twice = false;  // before a wait, which is reported; in texts of others each set then may have its wait
+    int again = 0;           // such sets that have had none
     Clock payload{};
     int set_line = 0, wait_line = 0;
     uint32_t wait_epoch = 0;  // the wait among the instructions of its pipe
@@ -118,6 +120,7 @@ struct Core : Control {
     const Wait* waits = nullptr;
     int waiting_line = 0;
     bool present = false, finished = false;
+    bool managed = false;  // by a TPipe
     bool behind = false;  // goes on when no other core can
     bool mask_counts = false;  // the mask register holds a number of elements
     uint64_t mask[2] = {~uint64_t(0), ~uint64_t(0)};
@@ -318,6 +321,7 @@ public:
     void reads_compare_mask() { reads_compare_mask_ = true; }
     void wrote_compare_mask() const { machine.core->compared = uint32_t(machine.events.size()) - 1; }  // after its check
     void keeps_apart() const;  // reports a source and a destination that overlap
+    bool lies_in_gm(const Operand& at, int64_t begin, int64_t end) const;  // reports what lies beyond the tensor
     void check();              // bounds, order, initialisation; afterwards all that it writes counts as initialised
 
     uint8_t* data(const Operand& at, int64_t offset = 0) const { return machine.memory(at).at(at.address + offset); }

@@ -62,6 +62,7 @@ uint64_t scalar_read(Operand at, int64_t index, int line)
     const bool gm = at.space == Space::GM, anew = gm && lets_go(at.address);
     if (anew) poll(line);
     Instruction read("GetValue", Pipe::S, line);
+    if (gm && !read.lies_in_gm(at, at.address, at.address + size)) return 0;  // often read too early, and not used
     if (anew) read.signals();
     read.reads(at, 0, size);
     read.check();

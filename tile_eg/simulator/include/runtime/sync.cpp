@@ -13,7 +13,8 @@ std::string event_name(Pipe src, Pipe dst, int64_t id) { return text("%s_%s, %ll
 void check_flag(Pipe src, Pipe dst, int64_t id, int line)
 {
     if (id < 0 || id > 7) misuse("flag_id", line, "flag id %lld: an event has the ids 0 to 7", (long long)id);
-    if (id > 5) machine.report("flag_id", "", line, 0, text("flag id %lld belongs to the framework: use 0 to 5", (long long)id));
+    if (id > 5 && (machine.core->managed || !machine.settings.lenient))
+        machine.report("flag_id", "", line, 0, text("flag id %lld belongs to the framework: use 0 to 5", (long long)id));
     for (Pipe pipe : {src, dst})
         if (!machine.core->has(pipe))
             misuse("wrong_core", line, "%s has no pipe %s", core_name(machine.core->index), name_of(pipe));
@@ -50,11 +51,12 @@ void set_flag(Pipe src, Pipe dst, int64_t id, int line)
     Flag& flag = core.flags[int(src)][int(dst)][id];
     const auto name = [&] { return event_name(src, dst, id); };
     if (machine.settings.trace) trace_mark(name_of(src), "SetFlag " + name(), line);
-    if (flag.set)
+    if (flag.set) {
         machine.report(
             "double_set", name_of(src), line, flag.set_line,
             text("flag %s is set again before its wait: it was set at line %d, and holds one bit", name().c_str(), flag.set_line));
-    else if (!machine.settings.lenient && !waited(core, src, dst, flag))
+        flag.set_twice = true, flag.again += machine.settings.lenient;
+    } else if (!machine.settings.lenient && !waited(core, src, dst, flag))
         machine.report("double_set", name_of(src), line, flag.wait_line,
                        text("flag %s may be set again before its wait at line %d has run: nothing makes %s wait for %s in "
                             "between; use another "
@@ -94,7 +96,8 @@ void lower_flag(Pipe src, Pipe dst, int64_t id, int line)
 {
     Core& core = *machine.core;
     Flag& flag = core.flags[int(src)][int(dst)][id];
-    flag.set = false, flag.wait_line = line, flag.wait_epoch = ++core.issued[int(dst)];
+    flag.set = flag.again > 0, flag.again -= flag.set;
+    flag.wait_line = line, flag.wait_epoch = ++core.issued[int(dst)];
     join(core.clock[int(dst)], flag.payload);
     if (schedule.on()) schedule.wait(src, dst, id);
     if (dst == Pipe::S)  // the scalar unit issues everything, so all that it issues later comes after

@@ -52,6 +52,28 @@ inline void GetErfTmpBufferFactorSize(uint32_t typeSize, uint32_t& maxLiveNodeCo
 {
     maxLiveNodeCount = typeSize == 4 ? 3 : 8, extraBuf = 0;
 }
+inline void GetLog2MaxMinTmpSize(const TensorShape& shape, uint32_t typeSize, bool, uint32_t& maxValue, uint32_t& minValue)
+{
+    maxValue = minValue = 0;
+    if (typeSize == 2) detail::tmp_sizes(shape, 4, 1, maxValue, minValue);
+}
+inline void GetSwiGLUMaxMinTmpSize(const TensorShape& shape, uint32_t typeSize, uint32_t& maxValue, uint32_t& minValue, bool)
+{
+    maxValue = minValue = 0;
+    if (typeSize == 2) detail::tmp_sizes(shape, 4, 3, maxValue, minValue);
+}
+// These need none.
+#define TILE_SIM_NO_BUFFER(NAME)                                                                                   \
+    inline void NAME(const TensorShape&, uint32_t, bool, uint32_t& maxValue, uint32_t& minValue)                   \
+    {                                                                                                              \
+        maxValue = minValue = 0;                                                                                   \
+    }
+TILE_SIM_NO_BUFFER(GetLogMaxMinTmpSize)
+TILE_SIM_NO_BUFFER(GetLog10MaxMinTmpSize)
+TILE_SIM_NO_BUFFER(GetClampMaxMinTmpSize)
+TILE_SIM_NO_BUFFER(GetSiluTmpSize)
+TILE_SIM_NO_BUFFER(GetSwishTmpSize)
+#undef TILE_SIM_NO_BUFFER
 inline void GetTanhMaxMinTmpSize(const TensorShape& shape, uint32_t typeSize, bool, uint32_t& maxValue, uint32_t& minValue)
 {
     detail::tmp_sizes(shape, typeSize, typeSize == 4 ? 1 : 4, maxValue, minValue);
