@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from tile_eg.ops.types import F16, F32, I8, I16, I32, U8, U16, U32, WHOLE, DType
+from tile_eg.ops.types import F16, F32, I8, I16, I32, SIGNED, U8, U16, U32, WHOLE, DType
 
 Meaning = Callable[..., Any]
 """Takes the module that computes, NumPy for arrays or `math` for a number, and then the operands."""
@@ -192,3 +192,10 @@ REDUCE: dict[str, Reduction] = {
         Reduction("sum", lambda m, x, axis: m.sum(x, axis=axis), 0.0),
     )
 }
+
+
+def neutral(op: str, dtype: DType) -> float:
+    """What takes no part in a reduction of whole numbers."""
+    high = 2 ** (dtype.bits - (0 if dtype in SIGNED else 1)) - 1
+    low = 0 if dtype in SIGNED else -high - 1
+    return max(float(low), min(float(high), REDUCE[op].neutral))

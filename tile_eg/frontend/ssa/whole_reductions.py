@@ -8,8 +8,7 @@ from tile_eg.frontend.ssa.pieces import BLOCK_BYTES, Window, blocks, check_dense
 from tile_eg.frontend.ssa.tiles import Tiles
 from tile_eg.ir import index as ix
 from tile_eg.ir.values import Term
-from tile_eg.ops.elementwise import REDUCE
-from tile_eg.ops.types import SIGNED, DType
+from tile_eg.ops.elementwise import neutral
 
 JOINED = {"sum": "add", "max": "max", "min": "min"}
 
@@ -31,13 +30,6 @@ def reduced(tiles: Tiles, op: str, x: Term, axis: int, span: Span | None) -> Ter
     while count > 1:
         x, count = tiles.binary(JOINED[op], *halves(tiles, x, span), span), count // 2
     return part(tiles, x, (1, cols), (ix.ONE, ix.const(cols)), span) if axis == 0 else x
-
-
-def neutral(op: str, dtype: DType) -> float:
-    """What takes no part in a reduction of whole numbers."""
-    high = 2 ** (dtype.bits - (0 if dtype in SIGNED else 1)) - 1
-    low = 0 if dtype in SIGNED else -high - 1
-    return max(float(low), min(float(high), REDUCE[op].neutral))
 
 
 def power_of_two(n: int) -> int:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from tile_eg.frontend.ssa.whole_reductions import neutral
 from tile_eg.frontend.tensor.layout import Layout
 from tile_eg.frontend.tensor.points import Point
 from tile_eg.frontend.tensor.roles import three_dimensions
 from tile_eg.frontend.tensor.tiles import Tiles
 from tile_eg.frontend.tensor.waits import Waits
 from tile_eg.ir import kernel as kn
+from tile_eg.ops.elementwise import neutral
 from tile_eg.ops.types import F32, I8, I32, DType
 
 LOWEST = -3.4028234663852886e38
