@@ -145,8 +145,7 @@ class Reader(Builder):
 def _expression(r: Reader, node: ast.Expr) -> None:
     if isinstance(node.value, ast.Constant):
         return
-    value = evaluate(r, node.value)
-    if value is not None:
+    if evaluate(r, node.value) is not None:
         raise r.error(f"the value of {ast.unparse(node.value)} is not used", node, "assign it: c[:, :] = ...")
 
 
