@@ -161,10 +161,15 @@ def test_fewer_trips_than_stages_get_a_note() -> None:
 
 @pytest.mark.slow
 def test_where_flags_run_out_a_note_says_so_in_bytes() -> None:
-    """Two loops of three slots each: the vector core has six ids for each direction."""
-    lowered = made(TWICE, 3)
-    assert len(lowered.notes) == 1
-    assert "`x` has 2 slots of 16,384 bytes, not the 3 that the source asks for: flag ids run out" in lowered.notes[0].text
+    """Two loops of six slots each: the vector core has six ids for each direction, and what is stored takes one."""
+    lowered = made(TWICE, 6)
+    assert len(lowered.notes) == 2
+    assert "`x` has 5 slots of 16,384 bytes, not the 6 that the source asks for: flag ids run out" in lowered.notes[0].text
+
+
+@pytest.mark.slow
+def test_loops_one_behind_the_other_share_their_flags() -> None:
+    assert not made(TWICE, 3).notes
 
 
 def test_slots_that_were_asked_for_go_only_from_a_schedule_that_yields() -> None:
