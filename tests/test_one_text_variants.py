@@ -22,7 +22,7 @@ from tile_eg.ir.reference_values import run_values
 from tile_eg.ir.values import Values
 from tile_eg.report.compare import compare
 from tile_eg.search import one_text, search_options
-from tile_eg.search.alike import values_of_any_size
+from tile_eg.search.alike import FIRST_PRIMES, values_of_any_size, which_are_open
 from tile_eg.search.any_size import AnySize
 from tile_eg.search.compiler import expected
 from tile_eg.search.one_text import OneText
@@ -202,8 +202,7 @@ def test_a_size_below_another_dimension_is_looked_at() -> None:
       y = B[0]
       C[0, 0] = x + y[None, :]
     }"""
-    with pytest.raises(NotAlike, match="at W=1 it computes something else than at large sizes"):
-        values_of_any_size(build_of(text), {"W": 4096})
+    assert values_of_any_size(build_of(text), {"W": 4096}) == NotAlike("at W=1 it computes something else than at large sizes")
 
 
 def test_the_smaller_of_two_sizes_is_found() -> None:
@@ -337,3 +336,16 @@ def test_sizes_with_another_grid_are_told_once() -> None:
         assert texts.at({"M": 1000}, build({"M": 1000})) is None
     assert len(told) == 1
     assert texts.at({"M": 999}, build({"M": 999})) is not None
+
+
+def test_a_size_that_a_kernel_computes_with_is_told_by_two_looks_at_each_scale() -> None:
+    text = """kernel k[D: dyn](A: f32[D]) -> C: f32[D] {
+      grid b = ceildiv(D, 32)
+      shared x: f32[32]
+      x = A[b*32]
+      C[b*32] = x * D
+    }"""
+    asked = list[Any]()
+    found = which_are_open(lambda sizes: asked.append(sizes) or build_of(text)(sizes), ("D",))
+    assert found[0] == () and "a number that follows from the sizes" in found[1]["D"]
+    assert len(asked) <= 2 * 2 * (len(FIRST_PRIMES) + 1)

@@ -17,6 +17,7 @@ import tile_eg
 HOUSE = Path(tile_eg.__file__).parent
 FLOORS = 10
 REASONS = {"NotSearched", "ReadFirst", "InOrder"}
+MISTAKES = {"TileError", "PlanError", "SyncError", "FlagsRunOut", "CannotMeet"}
 LINES = 400
 NAME = re.compile(r"(tile_eg(?:\.\w+)+)(?::\w+)?")
 
@@ -35,8 +36,23 @@ def imports(name: str, file: Path, known: Iterable[str]) -> set[str]:
     That a module's packages are run before it is not counted; what is imported from a package by name is.
     """
     package = name if file.name == "__init__.py" else name.rpartition(".")[0]
-    asked = {n for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))) for n in named(node, package)}
+    asked = {n for node in looked_at(file) for n in named(node, package)}
     return {found for n in asked if (found := module_of(n, known)) and found != name}
+
+
+@cache
+def looked_at(file: Path) -> tuple[ast.AST, ...]:
+    """Imports, strings that may name a module, and handlers of exceptions, of a file that is read once for all tests."""
+    kinds = (ast.Import, ast.ImportFrom, ast.ExceptHandler)
+    return tuple(n for n in ast.walk(ast.parse(file.read_text(encoding="utf-8"))) if isinstance(n, kinds) or names_a_module(n))
+
+
+def names_a_module(node: ast.AST) -> bool:
+    return isinstance(node, ast.Constant) and NAME.fullmatch(str(node.value)) is not None
+
+
+def handlers(module: Path) -> Iterator[ast.ExceptHandler]:
+    return (n for n in looked_at(module) if isinstance(n, ast.ExceptHandler))
 
 
 def named(node: ast.AST, package: str) -> Iterator[str]:
@@ -114,14 +130,10 @@ def test_how_a_kernel_is_done_is_never_decided_by_catching_that_the_search_has_n
     caught = (
         f"{name}:{node.lineno}"
         for name, file in modules().items()
-        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
-        if isinstance(node, ast.ExceptHandler) and node.type and REASONS & {*ast.unparse(node.type).strip("()").split(", ")}
+        for node in handlers(file)
+        if node.type and REASONS & {*ast.unparse(node.type).strip("()").split(", ")}
     )
     assert list(caught) == []
-
-
-def handlers(module: Path) -> Iterator[ast.ExceptHandler]:
-    return (n for n in ast.walk(ast.parse(module.read_text(encoding="utf-8"))) if isinstance(n, ast.ExceptHandler))
 
 
 def goes_on(handler: ast.ExceptHandler) -> bool:
@@ -135,6 +147,13 @@ def test_a_frontend_that_catches_a_mistake_tells_it() -> None:
     """What else may be done where one way is none is decided between results: `errors.attempted`."""
     found = ((m, h) for m in sorted((HOUSE / "frontend").rglob("*.py")) for h in handlers(m))
     caught = [(m, h) for m, h in found if h.type and "TileError" in ast.unparse(h.type)]
+    assert caught and [f"{m.relative_to(HOUSE)}:{h.lineno}" for m, h in caught if goes_on(h)] == []
+
+
+def test_the_search_decides_between_results_and_goes_on_from_no_exception() -> None:
+    """`errors.attempted` and `errors.plannable` give what went wrong as one of two results."""
+    found = ((m, h) for part in ("search", "emit") for m in sorted((HOUSE / part).rglob("*.py")) for h in handlers(m))
+    caught = [(m, h) for m, h in found if h.type and MISTAKES & {*re.findall(r"\w+", ast.unparse(h.type))}]
     assert caught and [f"{m.relative_to(HOUSE)}:{h.lineno}" for m, h in caught if goes_on(h)] == []
 
 

@@ -118,6 +118,15 @@ class NotSearched(TileError):
     """A kernel that the search has no form for. In the order of its statements it can be done, where that is possible here."""
 
 
+def no_form(e: TileError) -> TileError:
+    """The same mistakes as reasons for which the search has no form for a kernel."""
+    if isinstance(e, NotSearched | FollowUp):
+        return e
+    made = NotSearched(e.message, e.span, help=e.help, notes=e.notes)
+    made.source, made.texts, made.others = e.source, e.texts, tuple(map(no_form, e.others))
+    return made
+
+
 class ReadFirst(TileError):
     """Something is read before it is written, in the order of the statements. As two streams they may have another order."""
 
@@ -162,6 +171,14 @@ class PlanError(Exception):
     def __init__(self, message: str, span: Span | None = None) -> None:
         super().__init__(message + (f" ({span.file}:{span.line})" if span else ""))
         self.message, self.span = message, span
+
+
+def plannable(way: Callable[[], Read]) -> Read | PlanError:
+    """What `way` gives; where there is no plan, why, as one of two results between which the caller decides."""
+    try:
+        return way()
+    except PlanError as none:
+        return none.with_traceback(None)
 
 
 class LimitError(PlanError):

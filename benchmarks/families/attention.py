@@ -257,8 +257,8 @@ EXAMPLES: list[Example] = [
         real=llama(4096, 32768, G=8), bound=forward, slack=FORWARD,
         schedule="cube and vector cores meet in rings in the workspace, scores some trips ahead of products with V",
         held="the fixpipe brings scores and products to the vector cores as floats, 1,780 cycles a trip where the cube needs "
-        "1,020; longer tiles of keys would bring products less often, but UB has no room for their scores; at 4K tokens also "
-        "what a tile begins with, as in `sliding_window`",
+        "1,020; longer tiles of keys would bring products less often, but 128 x 256 scores fill L0C, so that cube and "
+        "fixpipe take turns; at 4K tokens also what a tile begins with, as in `sliding_window`",
     ),
     Example(
         "attention/variable_lengths", variable_lengths, inputs=starts,
@@ -304,7 +304,7 @@ EXAMPLES: list[Example] = [
         real=llama(4096, 16384), bound=gradient(3, 1), slack=BACKWARD,
         schedule="both products of scores run ahead of the one with K, whose sum stays in L0C",
         held="each of the three products of a trip takes the same slot of L0A and L0B as the one before it, so that its operands "
-        "wait until that is done: slots in the order of issue would let them load meanwhile",
+        "wait until that is done; slots in the order of issue alone do not mend it, as they take longer in the skewed loop",
     ),
     Example(
         "attention/backward_dkv", lambda x: {n: gradients(x)[n] for n in ("dK", "dV")},

@@ -77,6 +77,7 @@ def test_a_run_says_what_it_compared(tmp_path: Path, capsys: Captured) -> None:
     assert "compared in" not in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_what_is_wrong_in_a_compared_tile_is_found(tmp_path: Path, capsys: Captured) -> None:
     rules = tmp_path / "wrong.egg"
     wrong = '(rule ((= p (at v (UB s) r)) (= v (Un "exp" x))) ((union p (VUn "flat" "relu" (at x (UB s) r))))'
@@ -88,6 +89,7 @@ def test_what_is_wrong_in_a_compared_tile_is_found(tmp_path: Path, capsys: Captu
     assert told["wrong"] == 16 * 32 + 6 * 32  # the first tile, and the last one, which is short
 
 
+@pytest.mark.slow
 def test_numpy_multiplies_tiles_without_threads() -> None:
     code = "import sys; sys.argv = ['x']; from tile_eg.cli import main\ntry: main(['--version'])\nexcept SystemExit: pass\n"
     code += f"import os; print(os.environ['{THREADS}'])"

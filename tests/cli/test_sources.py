@@ -39,6 +39,13 @@ def test_a_python_module_gives_its_kernel_at_the_sizes_asked_for(tmp_path: Path)
     assert (kernel.name, kernel.tensors[0].shape, [t.output for t in kernel.tensors]) == ("double", (96, 32), [False, True])
 
 
+@pytest.mark.parametrize(("sizes", "rows"), [({}, 64), ({"N": 96}, 96)])
+def test_a_kernel_that_a_module_makes_of_its_function_is_the_one(tmp_path: Path, sizes: dict[str, int], rows: int) -> None:
+    kernel = sources.read(module(tmp_path, KERNEL + "\nof_64 = double(64)\n"), sizes)
+    assert isinstance(kernel, Kernel)
+    assert kernel.tensors[0].shape == (rows, 32)
+
+
 @pytest.mark.parametrize("name", ["gemm", "vector_add"])
 def test_both_forms_of_an_example_are_one_kernel(name: str) -> None:
     sizes = {"M": 96, "N": 80} | ({"K": 64} if name == "gemm" else {})
@@ -50,6 +57,7 @@ def test_both_forms_of_an_example_are_one_kernel(name: str) -> None:
     [
         ("x = 1\n", {}, "holds no kernel.*@tile_eg.jit"),
         (KERNEL + KERNEL.replace("def double(N,", "def triple(N,"), {}, "several kernels \\(double, triple\\)"),
+        (KERNEL + "\na, b = double(64), double(32)\n", {}, "several kernels \\(double, a, b\\)"),
         (KERNEL, {}, "needs a value for N.*--set N=512"),
         (KERNEL, {"N": 32, "BM": 8}, "no parameter called `BM`.*BN"),
         ("import tile_eg\n\n1 / 0\n", {}, "kernel.py:3 failed: ZeroDivisionError"),

@@ -69,6 +69,7 @@ def test_wrong_numbers_are_bad_though_no_rule_is_broken(scaled: tuple[str, str],
     assert [c["good"] for c in done["comparisons"]] == [False, False]
 
 
+@pytest.mark.slow
 def test_the_set_and_the_seed_may_be_chosen(scaled: tuple[str, str], capsys: Captured) -> None:
     first, other = (simulated(capsys, *scaled, "--inputs", "nan", "--seed", seed) for seed in "12")
     assert [c["inputs"] for c in first["comparisons"]] == ["nan"]

@@ -86,6 +86,7 @@ def instructions_alone(needed: Needed, of: Streams) -> Needed:
     return {n: found for n, found in kept.items() if found}
 
 
+@pytest.mark.slow(but=1)
 @pytest.mark.parametrize("soon", [0, 2, 1000])
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(of=streams(), picked=st.lists(st.integers(0, 10**6), max_size=6), faultless=st.booleans())

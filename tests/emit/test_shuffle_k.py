@@ -144,6 +144,7 @@ def test_other_loops_stay_as_they_are(text: str, sizes: dict[str, int]) -> None:
     assert shuffled(plain(text, **sizes).program) is None
 
 
+@pytest.mark.slow
 def test_cores_that_share_an_operand_are_faster_so() -> None:
     k = kernel(GEMM, M=512, N=512, K=512, BM=128, BN=256)
     low = lower(k)

@@ -317,6 +317,17 @@ def test_rings_that_are_loaded_side_by_side_have_one_flag_where_ids_run_out() ->
     assert ids_of(made) == 6
 
 
+def test_rings_of_loops_one_behind_the_other_share_ids() -> None:
+    """What frees the slots of one loop's rings is drained before the same ids are set ahead of the next loop."""
+    slots = ", ".join(str(4096 + 256 * k) for k in range(2)), ", ".join(str(8192 + 256 * k) for k in range(2))
+    buffers = "".join(f"buffer r{n}: UB f32 8 x 8 nd, pitch 8, slots 2 at {at}\n" for n, at in enumerate(slots))
+    ring = "gm_to_ub r{n}[i % 2] <- A{{(i * 64) : 8}} : 8 x 8 vexp {to} <- r{n}[i % 2] : 8 x 8"
+    loops = [" ".join(ring.format(n=n, to="abc"[loop]) for n in range(2)) for loop in range(3)]
+    made = synchronise(vector("".join(f"for i in 8 {{ {body} }}" for body in loops), buffers))
+    assert races(made) == []
+    assert ids_of(made) <= 6
+
+
 @pytest.mark.slow
 @settings(RELAXED, max_examples=25)
 @given(st.integers(1, 3), st.integers(3, 12), st.integers(1, 4))

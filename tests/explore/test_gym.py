@@ -133,6 +133,7 @@ def test_a_choice_for_another_kernel_is_refused(tmp_path: Path) -> None:
         lower(kernel("gemm"), search=search_options(extractor=f"choices={tmp_path / 'choice.json'}"))
 
 
+@pytest.mark.slow
 def test_a_choice_that_is_no_schedule_is_refused_with_the_reason(tmp_path: Path) -> None:
     """One cost a node knows nothing of the order that a whole schedule needs."""
     graph = exported(lowered("flash_attention"), whole=True)

@@ -38,6 +38,7 @@ def test_no_program_has_two_numbers() -> None:
     assert len(set(programs(found("gemm", k=12)))) == len(found("gemm", k=12).shown)
 
 
+@pytest.mark.slow
 def test_every_alternative_says_what_it_decides_otherwise() -> None:
     told = str(found("gemm")).split("what differs from 1")[1]
     for n in found("gemm").shown[1:]:

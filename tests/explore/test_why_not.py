@@ -26,6 +26,7 @@ def test_another_ring_depth_has_its_price(question: str) -> None:
     assert "buffers of b in L1: 1 instead of 3" in said and " us (+" in said
 
 
+@pytest.mark.slow
 def test_a_question_may_name_one_loop() -> None:
     said = answer("gemm", "k.ring=2")
     assert "ring 2 of a in loop k, L1\n" in said and "ring 2 of b in loop k, L1\n" in said
@@ -154,6 +155,7 @@ def test_a_rule_that_was_left_out_is_told_to_be() -> None:
     assert "left out" in str(why_not(without, "rule=ub-store"))
 
 
+@pytest.mark.slow
 def test_runners_up_of_a_persistent_kernel_are_told_from_its_own_time() -> None:
     """They are timed with a block for each tile, which takes longer: only the difference counts."""
     large = lowered("gemm", M=2048, N=2048, K=256)

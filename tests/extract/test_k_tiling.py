@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from tests.extract.checked import arrays_for, check_numbers
@@ -114,6 +116,15 @@ def test_the_halves_of_a_long_product_are_loaded_while_the_others_are_used():
     big = WHOLE.replace("[M=128", "[M=4096")
     halved, whole = (lower(kernel(big), search=search_options(without=w)) for w in ((), ("product-in-two",)))
     assert halved.candidates[0].microseconds < 0.9 * whole.candidates[0].microseconds
+
+
+@pytest.mark.parametrize(("long_row", "halved"), [(512, True), (1024, False)])
+def test_the_chip_says_which_rows_are_long_enough_to_be_halved(long_row, halved):
+    """256 halves are 512 bytes: as many as are moved in whole bursts."""
+    text = WHOLE.replace("N=6144, K=512, BM=128, BN=256", "N=64, K=256, BM=64, BN=64").replace("[M=128", "[M=64")
+    chip = replace(CHIP, rows=replace(CHIP.rows, bursts=(128, long_row)))
+    matches = [p.matches.get("product-in-two", 0) for p in saturate(to_values(kernel(text)), chip).phases]
+    assert any(matches) is halved
 
 
 @pytest.mark.parametrize("transposed", [False, True])

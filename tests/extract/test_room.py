@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.extract.kernels import CHIP, graph_of, pricer
 from tile_eg.extract.beam import Beam
 from tile_eg.extract.exact import Exact
@@ -55,6 +57,7 @@ def test_every_schedule_computes_what_is_needed_in_all_ways() -> None:
         assert {c for c in graph.classes if needed >> c & 1} <= {n.cls for n in schedule.nodes}
 
 
+@pytest.mark.slow
 def test_the_beam_makes_no_schedule_of_what_is_read_too_late() -> None:
     found = Beam().extract(graph_of(FLASH), CHIP, pricer(graph_of(FLASH)), 1)
     assert found.schedules

@@ -68,6 +68,7 @@ def product(x: dict[str, np.ndarray]) -> np.ndarray:
     return np.concatenate([x["A"][r : r + n].astype(np.float32) @ x["B"][g].astype(np.float32) for g, r, n in groups])
 
 
+@pytest.mark.slow(but=1)
 @pytest.mark.parametrize("how", STORES)
 def test_rows_of_another_group_are_not_stored(how):
     x = inputs((31, 17, 32, 10))
@@ -190,6 +191,7 @@ def test_a_reduction_of_no_elements_leaves_nothing_of_another_block(how, meant):
     np.testing.assert_allclose(y, want, rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.slow(but=1)
 @pytest.mark.parametrize("chip", ["910B2", "950"])
 @pytest.mark.parametrize(("dtype", "out"), [("f16", "f32"), ("i8", "i32"), ("f32", "f32")])
 def test_a_product_of_no_numbers_is_0(dtype, out, chip):

@@ -49,6 +49,7 @@ def test_so_they_do_in_an_element_loop() -> None:
     np.testing.assert_array_equal(y, 2 * x.T)
 
 
+@pytest.mark.slow(but=2)
 @pytest.mark.parametrize(("call", "axis"), [("cumsum(x)", 1), ("cumsum(x, 0)", 0)])
 @pytest.mark.parametrize("dtype", ["f32", "f16"])
 def test_running_sums_end_with_their_tensor(dtype: str, call: str, axis: int) -> None:

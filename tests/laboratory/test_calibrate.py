@@ -19,7 +19,7 @@ from tile_eg.laboratory.fit_shown import chip_text, fit_text
 from tile_eg.search.compiler import lower
 from tile_eg.timeline import engine
 
-pytestmark = pytest.mark.slow(but=2)
+pytestmark = pytest.mark.slow
 
 pytest.importorskip("scipy", reason="fitting needs scipy (pip install 'tile_eg[fit]')")
 EXAMPLES = Path(__file__).parents[2] / "examples"

@@ -132,6 +132,7 @@ def test_a_product_is_found_in_the_trip_that_leaves_something_out():
     assert found.first.name == "c" and found.first.trips == {"k": 3} and found.first.memory == "L0C"
 
 
+@pytest.mark.slow
 def test_of_a_sum_that_each_core_begins_elsewhere_its_operands_are_found_in_their_trips_and_the_sum_at_its_end():
     made = example("gemm")
     assert made[0].schedule.shuffled

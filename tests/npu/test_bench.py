@@ -82,6 +82,7 @@ def test_outliers_are_left_out_and_what_is_no_time_is_refused() -> None:
             kept([10.0, wrong])
 
 
+@pytest.mark.slow
 def test_an_event_that_fails_is_named(npu: StandIn, kernel: Path, capsys: Captured) -> None:
     npu.fail("aclrtEventElapsedTime", 107006)
     assert run(["bench", str(kernel), "--launches", "3", "--warmup", "0"]) == 1

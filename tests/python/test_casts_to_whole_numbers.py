@@ -10,6 +10,7 @@ import pytest
 
 import tile_eg
 import tile_eg.language as T
+from tile_eg.errors import TileError
 
 X = ((np.arange(64) - 32) / 4).astype(np.float32).reshape(8, 8)
 MODES: dict[str, Callable[[Any], Any]] = {
@@ -48,3 +49,17 @@ def every_mode(kept: bool) -> Any:
 @pytest.mark.parametrize("kept", [False, True])
 def test_the_mode_says_how(kept: bool) -> None:
     np.testing.assert_array_equal(every_mode(kept)(X), np.stack([f(X) for f in MODES.values()]))
+
+
+def test_a_mode_without_an_instruction_is_named_with_its_types() -> None:
+    @T.prim_func
+    def main(A: T.Tensor((8, 8), "float32"), C: T.Tensor((8, 8), "bfloat16")):
+        with T.Kernel(1) as _:  # noqa: SIM117
+            with T.Scope("V"):
+                x, y = T.alloc_ub((8, 8), "float32"), T.alloc_ub((8, 8), "bfloat16")
+                T.copy(A, x)
+                T.tile.cast(y, x, "CAST_ODD", 64)
+                T.copy(y, C)
+
+    with pytest.raises(TileError, match="no instruction casts f32 to bf16 with CAST_ODD"):
+        tile_eg.compile(main, out_idx=[-1])

@@ -163,3 +163,63 @@ def test_a_tile_that_is_loaded_for_the_next_trip_may_end_early() -> None:
                     T.reduce_max(x, m, dim=1)
                     T.copy(m, Y[k, 0])
                     T.copy(X[0, (k + 1) * BN], x)
+
+
+@tile_eg.jit(out_idx=[-1])
+def parted(how: str, N: int) -> Any:
+    """Sums of rows of which a buffer holds several tiles, or rows that are written one by one."""
+
+    @T.prim_func
+    def slots(X: T.Tensor((13, N), "float32"), Y: T.Tensor((13, 1), "float32")):
+        with T.Kernel(2) as cid:
+            x = T.alloc_shared((2, 8, 64), "float32")
+            s = T.alloc_shared((8, 1), "float32")
+            t = T.alloc_shared((8, 1), "float32")
+            T.printf("")
+            T.clear(s)
+            for k in T.serial(T.ceildiv(N, 64)):
+                T.copy(X[cid * 8, k * 64], x[k % 2, :, :])
+                T.tile.exp(x[k % 2, :, :], x[k % 2, :, :])
+                T.reduce_sum(x[k % 2, :, :], t, dim=1)
+                T.tile.add(s, s, t)
+            T.copy(s, Y[cid * 8, 0])
+
+    @T.prim_func
+    def rows(X: T.Tensor((13, N), "float32"), Y: T.Tensor((13, 1), "float32")):
+        with T.Kernel(2) as cid:
+            x = T.alloc_shared((8, 128), "float32")
+            y = T.alloc_shared((8, 128), "float32")
+            s = T.alloc_shared((8, 1), "float32")
+            T.printf("")
+            T.clear(x)
+            for i in T.serial(8):
+                T.copy(X[cid * 8 + i, 0], x[i, :])
+            for i in T.serial(8):
+                T.tile.exp(y[i, :], x[i, :])
+            T.reduce_sum(y, s, dim=1)
+            T.copy(s, Y[cid * 8, 0])
+
+    @T.prim_func
+    def some_rows(X: T.Tensor((13, N), "float32"), Y: T.Tensor((13, 1), "float32")):
+        with T.Kernel(2) as cid:
+            x = T.alloc_shared((8, 128), "float32")
+            s = T.alloc_shared((8, 1), "float32")
+            T.printf("")
+            T.tile.fill(x, 7.0)
+            for i in T.serial(4):
+                T.copy(X[cid * 8 + i, 0], x[i, :])
+            T.reduce_sum(x, s, dim=1)
+            T.copy(s, Y[cid * 8, 0])
+
+    return {"slots": slots, "rows": rows, "some rows": some_rows}[how]
+
+
+@pytest.mark.parametrize("how", ["slots", "rows"])
+def test_what_exists_of_a_window_or_of_each_row_is_followed(how: str) -> None:
+    x = negative((13, 100))
+    np.testing.assert_allclose(parted(how, 100)(x), np.exp(x).sum(1, keepdims=True), rtol=1e-5)
+
+
+def test_rows_of_which_more_exists_than_of_others_are_refused() -> None:
+    with pytest.raises(TileError, match="how much of x exists is not followed"):
+        parted("some rows", 100)

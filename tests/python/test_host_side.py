@@ -183,6 +183,7 @@ def test_inputs_are_drawn_as_the_supply_type_says(kernel, kind: TensorSupplyType
 CONFIGS = [{"rows": 1}, {"rows": 16}, {"rows": 64}]
 
 
+@pytest.mark.slow
 def test_autotune_takes_the_configuration_that_is_predicted_fastest() -> None:
     tuned = tile_eg.autotune(configs=CONFIGS)(rows_by)(64, 64)
     times = {rows: rows_by(64, 64, rows).predicted_ms for rows in (1, 16, 64)}

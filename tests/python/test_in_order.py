@@ -160,7 +160,7 @@ def test_a_statement_that_cannot_be_done_so_either_is_told_beside_the_reason() -
             x = T.alloc_shared([16, 32], "float16")
             T.copy(A[0, 0], x)
             if Idx[0] > 0:
-                x[:, :] = x * 2.0
+                x[0:8, :] = x[4:12, :] * 2.0
             T.copy(x, C[0, 0])
 
     with pytest.raises(TileError, match=r"no form for a branch by an element(.|\n)*it cannot be done either"):
@@ -300,3 +300,43 @@ def test_vector_cores_that_read_from_each_other_cannot_meet_in_a_branch() -> Non
 
     with pytest.raises(TileError, match="cores would have to meet"):
         tile_eg.compile(main)
+
+
+@tile_eg.jit(out_idx=[-1])
+def rows_that_exist(rows: int):
+    """Largest numbers of rows, one at a time, as long as there are some."""
+
+    @T.prim_func
+    def main(A: T.Tensor((rows, 64), "float32"), C: T.Tensor((rows, 1), "float32")):
+        with T.Kernel(T.ceildiv(rows, 8)) as cid:
+            x = T.alloc_shared((1, 64), "float32")
+            m = T.alloc_shared((1, 1), "float32")
+            for i in T.serial(8):
+                if cid * 8 + i < rows:
+                    T.copy(A[cid * 8 + i, 0], x)
+                    T.reduce_max(x, m, dim=1)
+                    T.copy(m, C[cid * 8 + i, 0])
+
+    return main
+
+
+def test_a_branch_in_a_loop_that_differs_from_block_to_block() -> None:
+    a = RNG.uniform(-1, 1, (13, 64)).astype(np.float32)
+    assert (rows_that_exist(13)(a) == a.max(1, keepdims=True)).all()
+
+
+def test_an_element_whose_place_is_read_is_counted_up() -> None:
+    @tile_eg.jit(out_idx=[-1])
+    @T.prim_func
+    def main(Places: T.Tensor((64,), "int32"), Counts: T.Tensor((16,), "int32")):
+        with T.Kernel(1) as _:
+            at = T.alloc_shared((64,), "int32")
+            counts = T.alloc_shared((16,), "int32")
+            T.copy(Places, at)
+            T.clear(counts)
+            for i in T.serial(64):
+                counts[at[i]] = counts[at[i]] + 1
+            T.copy(counts, Counts)
+
+    places = RNG.integers(0, 16, 64).astype(np.int32)
+    assert (main(places) == np.bincount(places, minlength=16)).all()

@@ -13,6 +13,7 @@ import pytest
 import tile_eg
 import tile_eg.language as T
 from tile_eg.errors import TileError, TileWarning
+from tile_eg.frontend.text import load_text
 from tile_eg.ir.kernel import Kernel
 from tile_eg.ir.reference import written_elements
 from tile_eg.jit.arrays import by_name
@@ -288,18 +289,18 @@ def test_windows_beyond_the_end_of_a_tensor_are_cut_off() -> None:
 
 
 def test_conditions_and_loops_decide_what_is_written() -> None:
-    @T.prim_func
-    def some(Y: T.Tensor((4, 8), "float32")):
-        with T.Kernel(4) as b:
-            for k in range(4):
-                if k < 2:
-                    T.fill(Y[b : b + 1, k * 2 : k * 2 + 2], 1.0)
-                elif b == 3:
-                    T.fill(Y[b : b + 1, k * 2 : k * 2 + 2], 2.0)
-
+    text = """
+    kernel some() -> Y: f32[4, 8] {
+      grid b = 4
+      shared y: f32[1, 2] = 1
+      for k in serial(4) {
+        if k < 2 { Y[b, k*2] = y } else { if b == 3 { Y[b, k*2] = y } }
+      }
+    }
+    """
     expected = np.zeros((4, 8), bool)
     expected[:, :4] = expected[3, 4:] = True
-    np.testing.assert_array_equal(written(tile_eg.jit(some).kernel, "Y"), expected)
+    np.testing.assert_array_equal(written(load_text(text).instantiate(), "Y"), expected)
 
 
 def test_element_loops_write_their_elements() -> None:

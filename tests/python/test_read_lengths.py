@@ -183,3 +183,20 @@ def test_a_position_is_compared_with_a_number_that_is_read_as_an_index():
 @pytest.mark.parametrize(("name", "neutral"), [("max", -np.inf), ("min", np.inf), ("sum", 0)])
 def test_a_reduction_of_no_elements_is_what_takes_no_part(name: str, neutral: float):
     np.testing.assert_array_equal(arithmetic.reduce(name, np.zeros((3, 0), np.float32), 1), np.full(3, neutral))
+
+
+def test_one_more_trip_than_is_read() -> None:
+    @tile_eg.jit(out_idx=[-1])
+    @T.prim_func
+    def main(X: T.Tensor((16, 64), "float32"), last: T.Tensor((1,), "int32"), Y: T.Tensor((1, 64), "float32")):
+        with T.Kernel(1) as _:
+            x = T.alloc_shared((1, 64), "float32")
+            s = T.alloc_shared((1, 64), "float32")
+            T.clear(s)
+            for i in T.serial(last[0] + 1):
+                T.copy(X[i, 0], x)
+                T.tile.add(s, s, x)
+            T.copy(s, Y)
+
+    x = np.arange(16 * 64, dtype=np.float32).reshape(16, 64)
+    assert (main(x, np.array([4], np.int32)) == x[:5].sum(0)).all()

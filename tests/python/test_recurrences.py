@@ -127,6 +127,7 @@ def test_whether_parts_were_written_is_looked_at_once(monkeypatch) -> None:
     from tile_eg.frontend.ssa import converter
 
     looked: list[object] = []
+    kernel = kernel_of(butterflies, {})
     monkeypatch.setattr(converter, "check_parts", looked.append)
-    converter.to_values(kernel_of(butterflies, {}))
+    converter.to_values(kernel)
     assert len(looked) == 1

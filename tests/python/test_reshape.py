@@ -65,8 +65,6 @@ def test_in_python_it_is_a_value() -> None:
     [
         ({"written": True}, "which may have changed since"),
         ({"shape": (15, 64)}, "1024 elements have no shape 15 x 64"),
-        ({"dtype": "int32"}, "the same bits as another dtype"),
-        ({"shape": (4, 4, 64)}, "reshaped to one or two dimensions"),
     ],
 )
 def test_what_is_no_such_value_is_refused(options: dict, said: str) -> None:

@@ -90,3 +90,19 @@ def test_a_buffer_that_each_tile_fills_anew_does_not_go_on() -> None:
 
     a = np.random.default_rng(1).uniform(-1, 1, (10, 16)).astype(np.float32)
     assert (tile_eg.compile(main, out_idx=[-1])(a) == -a * a).all()
+
+
+def test_tiles_in_turn_may_be_in_another_order() -> None:
+    @T.prim_func
+    def main(A: T.Tensor((80, 64), "float32"), C: T.Tensor((80, 64), "float32")):
+        with T.Kernel(3) as cid:
+            a = T.alloc_shared((16, 32), "float32")
+            for i in T.serial(T.ceildiv(10, 3)):
+                tile = i * 3 + cid
+                if tile < 10:
+                    at = T.use_swizzle(tile, 80, 64, 64, 16, 32, off=3, in_loop=True)
+                    T.copy(A[at // 2 * 16, at % 2 * 32], a)
+                    a[:, :] = a * 2.0
+                    T.copy(a, C[at // 2 * 16, at % 2 * 32])
+
+    assert tile_eg.compile(main, out_idx=[-1]).kernel.body == doubled(3).kernel.body

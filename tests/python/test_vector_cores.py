@@ -197,3 +197,20 @@ def test_one_vector_core_may_do_all() -> None:
 
     a = np.random.default_rng(0).uniform(-1, 1, (4, 64)).astype(np.float32)
     assert (tile_eg.compile(main, out_idx=[1])(a) == 8 * a).all()
+
+
+@pytest.mark.parametrize("rows", [40, 33, 1])
+def test_the_half_of_a_tile_at_the_end_may_have_nothing_to_do(rows: int) -> None:
+    """The tile's own place is a quotient of the block's index."""
+
+    @T.prim_func
+    def main(A: T.Tensor((rows, 100), "float32"), B: T.Tensor((rows, 100), "float32")):
+        with T.Kernel(T.ceildiv(rows, 16) * 2) as (cid, vid):
+            a = T.alloc_ub((8, 64), "float32")
+            at = cid // 2 * 16 + vid * 8
+            T.copy(A[at, cid % 2 * 64], a)
+            T.tile.abs(a, a)
+            T.copy(a, B[at, cid % 2 * 64])
+
+    a = np.random.default_rng(0).uniform(-1, 1, (rows, 100)).astype(np.float32)
+    assert np.array_equal(tile_eg.compile(main, out_idx=[1])(a), np.abs(a))

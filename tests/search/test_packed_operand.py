@@ -54,12 +54,12 @@ def large(**options) -> Lowered:
 @pytest.mark.parametrize(
     ("text", "sizes"),
     [
-        (GEMM, {}),
+        pytest.param(GEMM, {}, marks=pytest.mark.long),
         (GEMM, {"M": 3000, "N": 384, "K": 130}),
         (TRANSPOSED, {"N": 390, "K": 384}),
         (BOTH_DOWN, {"K": 130}),
         (ADDED, {}),
-        (BYTES, {}),
+        pytest.param(BYTES, {}, marks=pytest.mark.long),
         (BYTES, {"M": 3000, "N": 390, "K": 512}),
     ],
     ids=["even", "tails", "transposed", "both operands", "vector work", "bytes", "tails of bytes"],

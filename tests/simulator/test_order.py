@@ -23,7 +23,7 @@ from tests.simulator.mutants import (
 from tile_eg import simulator
 from tile_eg.simulator.run import Simulation, simulate
 
-pytestmark = pytest.mark.slow(but=7)
+pytestmark = pytest.mark.slow(but=4)
 
 FEW = range(8)
 

@@ -47,6 +47,7 @@ def test_macros_reach_the_file(tmp_path: Path) -> None:
                defines={"NAME": '"m"'}).printed == "m 254\n"  # fmt: skip
 
 
+@pytest.mark.slow
 def test_a_file_that_loops_for_ever_is_stopped(tmp_path: Path) -> None:
     with pytest.raises(SimulatorError, match="did not end within 1 seconds"):
         ran(tmp_path, MAIN.replace("    aclInit(nullptr);", "    for (volatile int i = 0;; ++i) {}"), limits=Limits(seconds=1))

@@ -57,6 +57,7 @@ ORDER(V_MTE3); DataCopy(gmB, b, {N});
     return run_vector(kernel("A B", "AIV_ONLY", body), x, np.zeros_like(x))
 
 
+@pytest.mark.slow(but=2)
 @pytest.mark.parametrize(("name", "dtype"), LEAST)
 def test_a_function_in_the_least_temporary_buffer_computes_what_it_means(name: str, dtype: str) -> None:
     run = applied(f"{name}(b, a, tmp, {N});", dtype, LEAST[name, dtype])
@@ -138,6 +139,7 @@ ORDER(V_MTE3); DataCopyExtParams all(1, {result * bytes_}, 0, 0, 0); DataCopyPad
     return run, np.broadcast_to(x[:source].reshape(given), wanted)
 
 
+@pytest.mark.slow(but=2)
 @pytest.mark.parametrize(
     ("dtype", "given", "wanted", "tmp", "axis"),
     [

@@ -42,6 +42,7 @@ def binary(instruction: str, a: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.
     return run_vector(source, a, b, np.zeros_like(a)).outputs[0], a, b
 
 
+@pytest.mark.slow(but=2)
 @pytest.mark.parametrize("instruction", ["Add", "Sub", "Mul", "Div"])
 @pytest.mark.parametrize("numbers", [halves, floats])
 def test_a_result_is_the_exact_one_rounded(instruction: str, numbers: object) -> None:

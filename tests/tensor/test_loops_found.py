@@ -42,6 +42,7 @@ def test_attention_is_one_loop_with_a_running_maximum() -> None:
     assert products(kernel) == 2
 
 
+@pytest.mark.slow
 def test_a_softmax_that_is_written_out_is_the_same() -> None:
     apart = "s = Q @ K.T / sqrt(D)\n e = exp(s - max(s, axis=-1, keepdims=1))\n O = (e / sum(e, axis=-1, keepdims=1)) @ V"
     behind = "s = Q @ K.T / sqrt(D)\n e = exp(s - max(s, axis=-1, keepdims=1))\n O = e @ V / sum(e, axis=-1, keepdims=1)"

@@ -32,7 +32,7 @@ MISTAKES = {
     STRIDED: ("whose rows or columns do not lie side by side", "A: f16[M, N]", "before the call"),
     "A.H": ("there is no `.H`", "H", "x.T and x.mT"),
     "P.T": ("`.T` of f16[2, 64, 32] would turn all its 3 axes round", "P.T", ".mT"),
-    "sum(C, axis=0)": ("i32[64, 32]: whole numbers are not reduced", "sum(C, axis=0)", "cast them first"),
+    "mean(C, axis=0)": ("i32[64, 32]: the mean of whole numbers is none", "mean(C, axis=0)", "cast them first"),
     "A // 2": ("`//` works on sizes, not on tensors", "A // 2", ""),
     "B": ("`O` is f16[64, 32], the value is f16[48, 32]", "B: f16[48, N]", ""),
     "exp(A > 0)": ("`exp` takes numbers, not a condition", "exp(A > 0)", "where(c, 1, 0)"),

@@ -227,6 +227,7 @@ def must_cross(rows: list[TraceRow]) -> int:
     return 32 * sum(count)
 
 
+@pytest.mark.slow
 def test_a_core_that_lost_less_in_step_takes_what_is_left() -> None:
     rows = lambda blocks: [load("x", at=k * PAGE, block=b) for b in range(blocks) for k in range(64)]  # noqa: E731
     cores = CHIP.vector_cores
@@ -241,8 +242,21 @@ def test_beside_what_l2_holds_a_load_has_more_of_hbm() -> None:
     assert took.hbm_cycles <= took.cycles < 1.1 * took.hbm_cycles
 
 
+@pytest.mark.slow
 def test_what_blocks_wait_for_one_another_is_in_the_interval_too() -> None:
     many = lambda b, n: [load("x", at=(b * 500 + k) * PAGE, block=b) for k in range(n)]  # noqa: E731
     late, early = [*many(0, 400), MEET], [*many(1, 1), replace(MEET, block=1), *many(1, 300)]
     took = launch(*late, *early, blocks=2)
     assert took.range_us is not None and 0.95 * took.timeline.microseconds < took.range_us[0]
+
+
+def test_what_the_first_core_loses_in_step_is_in_the_interval_of_a_text() -> None:
+    cores = CHIP.vector_cores
+    rows = [load("x", at=k * PAGE, block=b) for b in range(cores + cores // 2) for k in range(64)]
+    nothing, all_of_it = (
+        launch(*rows, blocks=cores + cores // 2, chip=replace(CHIP, shared=replace(CHIP.shared, first_lost=lost))).timeline
+        for lost in (0.0, 1.0)
+    )
+    low, high = launch(*rows, blocks=cores + cores // 2).range_us or (0.0, 0.0)
+    assert nothing.cycles < 0.95 * all_of_it.cycles
+    assert low <= nothing.microseconds and high >= all_of_it.microseconds

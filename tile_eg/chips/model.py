@@ -199,7 +199,8 @@ class Shared:
     """What all cores draw from together, in bytes per second. `hbm_mixed` counts reads and writes of a kernel that does both.
 
     `hbm_bypass` is the same for a kernel whose copies leave L2 out. `l2_kept` is the part of L2's bytes in which data that the
-    cores share is found again.
+    cores share is found again. `reads_least` is the part of HBM that reads have however much is written. `first_lost` is what the
+    first core to end a block loses by reading the same lines as others, of what the last one does.
     """
 
     l2_read: float
@@ -208,6 +209,8 @@ class Shared:
     hbm_mixed: float
     hbm_bypass: float
     l2_kept: float
+    reads_least: float
+    first_lost: float
     source: str
 
 

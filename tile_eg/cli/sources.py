@@ -6,7 +6,7 @@ import inspect
 import runpy
 import sys
 import traceback
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
@@ -178,7 +178,7 @@ def _texts_of_python(
     from tile_eg.jit.any_size import AnySizeKernel
     from tile_eg.jit.one_text_cache import CachedOneText
 
-    name, kernel = _one_kernel(path)
+    name, kernel = _one_kernel(path, sizes)
     kernel = kernel.searched() if searched else kernel
     if isinstance(kernel, Factory):
         kernel = _with_parameters(name, kernel, sizes)[0]
@@ -202,23 +202,36 @@ def _from_program(text: str, path: Path, sizes: Mapping[str, int | str]) -> Prog
     return parse_program(text, str(path))
 
 
-def _one_kernel(path: Path) -> tuple[str, CompiledKernel | AnySizeKernel | Factory]:
-    """The only kernel of a module, with its name there."""
+def _one_kernel(path: Path, sizes: Iterable[str] = ()) -> tuple[str, CompiledKernel | AnySizeKernel | Factory]:
+    """The only kernel of a module, with its name there. Of a function that gives kernels and one that it gave it is that one, or
+    the function where `sizes` has a parameter of it."""
     from tile_eg.jit import CompiledKernel, Factory
     from tile_eg.jit.any_size import AnySizeKernel
 
     found = {n: v for n, v in _module(path).items() if isinstance(v, CompiledKernel | AnySizeKernel | Factory)}
-    kernels = dict(zip(map(id, found.values()), found.items(), strict=True)).values()
+    kernels = [*dict(zip(map(id, found.values()), found.items(), strict=True)).values()]
+    if (made := _factory_and_its_own([v for _, v in kernels])) and len(kernels) > 1:
+        chosen = [(n, v) for n, v in kernels if (v is made) == bool({*sizes} & {*inspect.signature(made.function).parameters})]
+        kernels = chosen if len(chosen) == 1 else kernels
     if len(kernels) != 1:
         what = "no kernel" if not kernels else "several kernels (" + ", ".join(n for n, _ in kernels) + ")"
         raise TileError(f"'{path}' holds {what}", help="one function of the module stands under @tile_eg.jit")
-    return next(iter(kernels))
+    return kernels[0]
+
+
+def _factory_and_its_own(kernels: Sequence[CompiledKernel | AnySizeKernel | Factory]) -> Factory | None:
+    """The only function among them that gives kernels, where it gave all the others."""
+    from tile_eg.jit import Factory
+
+    factories = [k for k in kernels if isinstance(k, Factory)]
+    own = len(factories) == 1 and all(k in factories[0].made for k in kernels if k is not factories[0])
+    return factories[0] if own else None
 
 
 def _from_python(path: Path, sizes: Mapping[str, int | str], searched: bool = False) -> Kernel | KeptKernel:
     from tile_eg.jit import CompiledKernel, Factory
 
-    name, kernel = _one_kernel(path)
+    name, kernel = _one_kernel(path, sizes)
     kernel = kernel.searched() if searched else kernel
     if isinstance(kernel, CompiledKernel):
         return _with_tiles(name, kernel.compiled if searched else kernel.kernel, sizes)

@@ -14,9 +14,6 @@ from tile_eg.transforms.contained import parts_of_loads
 from tile_eg.transforms.k_tiling import Tiling, loads_in, longer_loads
 from tile_eg.transforms.packed_operand import offsets, place, strides
 
-LONG = 256  # the depth from which a product may be had in two halves: each has rows of 256 bytes and more
-
-
 OFFERED = 3
 """Buffers that the rules offer of any tile, at most."""
 
@@ -183,11 +180,11 @@ class Encoder:
         return f"(MatMul {self.term(a)} {self.term(b)} {int(ta)} {int(tb)})"
 
     def _half_way(self, t: Term) -> None:
-        """Where the second half of a long product's depth begins in each of its operands that is loaded."""
+        """Where the second half of a product's depth begins in each of its operands that is loaded."""
         a, b, ta, tb = t.args
         depth = a.rows if ta else a.cols
         for x, down in ((a, ta), (b, not tb)):
-            if x.op == "load" and depth >= LONG and depth % 32 == 0:
+            if x.op == "load" and depth % 2 == 0:
                 step = depth // 2 * (x.args[2] if down else 1)
                 self.lines.append(f"(HalfWay {self.expr(x.args[1])} {step} {self.expr(x.args[1] + step)})")
 

@@ -224,6 +224,7 @@ def commands_of(values: Values, chip: Chip) -> tuple[Encoder, list[str]]:
     commands = encoder.encode()
     commands.append(f"(set (l0a) {chip.level_bytes(Level.L0A)})")
     commands.append(f"(set (l0b) {chip.level_bytes(Level.L0B)})")
+    commands.append(f"(set (long-row) {chip.rows.long})")
     commands += [f"(Cores {n})" for n in _cores(encoder, chip)]
     if not values.sizes and not values.shared and values.blocks < 2 * chip.cube_cores and (trips := divisible(values)):
         commands.append(f"(Divisible {trips} {least_trips(values)})")
@@ -249,9 +250,7 @@ def with_values(
     values: Values, held: tuple[Theory, ...], read: Callable[[Any, Encoder], Read], budget: Budget | None = None
 ) -> tuple[Read, list[Phase]]:
     """What `read` finds in the e-graph after the phases of values, before anything is placed, and how they went."""
-    values, tilings = with_k_tilings(values)
-    encoder = Encoder(values, tilings)
-    commands = encoder.encode()
+    encoder, commands = _value_commands(values)
     try:
         with _lock, _scratch(held) as egraph:
             _run(egraph, "\n".join(commands))
@@ -261,6 +260,12 @@ def with_values(
         raise _explained(e, commands, held) from e
 
 
+def _value_commands(values: Values) -> tuple[Encoder, list[str]]:
+    """The values as egglog commands, on no chip: a row of any length counts as long, so that all equalities are there."""
+    encoder = Encoder(*with_k_tilings(values))
+    return encoder, [*encoder.encode(), "(set (long-row) 0)"]
+
+
 def value_members(values: Values, held: tuple[Theory, ...], budget: Budget | None = None) -> tuple[Members, list[Phase]]:
     """The classes of values that the rules of `held` find, and how the phases went."""
     return with_values(values, held, read_members, budget)
@@ -268,8 +273,7 @@ def value_members(values: Values, held: tuple[Theory, ...], budget: Budget | Non
 
 def proves(values: Values, held: tuple[Theory, ...], first: str, second: str) -> bool:
     """Whether the rules of `held` find two terms of the kernel equal."""
-    values, tilings = with_k_tilings(values)
-    commands = Encoder(values, tilings).encode()
+    _, commands = _value_commands(values)
     with _lock, _scratch(held) as egraph:
         _run(egraph, "\n".join([*commands, f"(let $first {first})", f"(let $second {second})"]))
         _run_phases(egraph, VALUE_PHASES, Budget())

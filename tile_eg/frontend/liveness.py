@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from tile_eg.ir import index as ix
 from tile_eg.ir import kernel as kn
@@ -72,9 +72,11 @@ def mentioned(body: tuple[kn.Stmt, ...]) -> Names:
 @dataclass(frozen=True)
 class Liveness:
     """`shapes` gives every buffer's shape: an assignment that covers it ends the life of what was there before. Tensors are
-    left out: whatever a store does not touch lives on."""
+    left out: whatever a store does not touch lives on. `needed` keeps what assignments read, by their ids.
+    """
 
     shapes: Mapping[str, tuple[int, ...]]
+    needed: dict[int, tuple[kn.Assign, Names]] = field(default_factory=dict, compare=False, repr=False)
 
     def before(self, body: tuple[kn.Stmt, ...], after: Names, extents: Mapping[str, int] | None = None) -> Names:
         """The names whose value matters before `body`, where those in `after` matter behind it. `extents`: the loops around."""
@@ -85,8 +87,7 @@ class Liveness:
     def _step(self, s: kn.Stmt, live: Names, extents: Mapping[str, int]) -> Names:
         match s:
             case kn.Assign():
-                needed = reads(s.value) | indexed_by(s.target)
-                return (live - {s.target.name} if self.covers(s.target, extents) else live) | needed
+                return (live - {s.target.name} if self.covers(s.target, extents) else live) | self._read_by(s)
             case kn.If():
                 return self.before(s.then, live, extents) | self.before(s.otherwise, live, extents)
             case kn.Parallel():
@@ -96,6 +97,11 @@ class Liveness:
                 needed = self.before(s.body, live | self.before(s.body, live, inner), inner)
                 return needed if s.count is None else needed | live
         return live
+
+    def _read_by(self, s: kn.Assign) -> Names:
+        if id(s) not in self.needed:
+            self.needed[id(s)] = s, reads(s.value) | indexed_by(s.target)
+        return self.needed[id(s)][1]
 
     def covers(self, target: kn.Region, extents: Mapping[str, int]) -> bool:
         """Whether an assignment, over all trips of the loops around it, writes the whole buffer."""

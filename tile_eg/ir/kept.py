@@ -18,6 +18,7 @@ class KeptKernel:
     the room behind all other buffers that they share. `barriers` says who places what is missing between instructions:
     "vendor": between vector instructions, and to the scalar unit, as CANN's compiler does; "all": between any two of one core.
     `in_order`: its author wrote no flags, so that buffers which are not used at a time may share memory.
+    `views` has, for each buffer that is another name for a memory, the one that it is of.
     `planned`: buffers that hold nothing at the same time share memory where there is not enough of it.
     """
 
@@ -37,6 +38,7 @@ class KeptKernel:
     in_order: bool = False
     shared: tuple[tuple[str, int], ...] = ()
     planned: bool = False
+    views: tuple[tuple[str, str], ...] = ()
 
     def meets(self) -> bool:
         """Whether a flag, or a meeting of all, orders its two kinds of cores."""

@@ -7,6 +7,7 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
+from weakref import WeakSet
 
 from tile_eg.chips import DEFAULT_CHIP
 from tile_eg.errors import InOrder, TileError, searchable
@@ -16,7 +17,7 @@ from tile_eg.ir.open_kernel import FIRST, Build, open_kernel
 from tile_eg.jit.any_size import NOTHING, AnySizeKernel, left_to_search, open_names
 from tile_eg.jit.arrays import knows_torch
 from tile_eg.jit.kept import SEARCH, kept_at, searched_at
-from tile_eg.jit.switches import check_searched, two_streams
+from tile_eg.jit.switches import check_searched, switched_by, two_streams
 from tile_eg.jit.tensors import tensor_kernel
 from tile_eg.jit.told import told
 from tile_eg.language.kernels import PrimFunc
@@ -57,7 +58,7 @@ class Options:
         if kept and self.schedule == SEARCH:
             make = functools.partial(searched_at, function, self.passes)
         elif kept:
-            make = functools.partial(kept_at, function, self.passes)
+            make = functools.partial(kept_at, function, switched_by(self.target, self.passes))
         else:
             check_searched(self.passes)
         arguments = arguments_of(function)
@@ -81,11 +82,12 @@ class Factory:
     """A function that gives a prim_func; calling it with sizes gives a `CompiledKernel`, or an `AnySizeKernel` where it leaves
     sizes to each call.
 
-    The search finds the sizes of blocks that are given as `T.auto`, or as "auto".
+    The search finds the sizes of blocks that are given as `T.auto`, or as "auto". `made` are its kernels that are still used.
     """
 
     def __init__(self, function: Callable[..., Any], options: Options) -> None:
         self.function, self.options = function, options
+        self.made = WeakSet[Any]()
         functools.update_wrapper(self, function)
 
     @property
@@ -99,6 +101,11 @@ class Factory:
 
     @told
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        made = self._kernel(args, kwargs)
+        self.made.add(made)
+        return made
+
+    def _kernel(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         from tile_eg.frontend.python import read
 
         left, streams = left_to_search(self.function, args, kwargs), two_streams(self.options.passes)

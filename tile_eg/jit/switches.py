@@ -142,6 +142,13 @@ def kept_barriers(configs: Mapping[Any, Any] | None) -> str:
     return "all" if _switched(configs).get(PassConfigKey.TL_ASCEND_AUTO_SYNC.value) is True else "vendor"
 
 
+def switched_by(target: Any, configs: Mapping[Any, Any] | None) -> Mapping[Any, Any] | None:
+    """The switches of a kernel for a target: AscendNPU-IR's compiler orders the instructions of a core by itself,
+    unless it is told not to."""
+    auto = PassConfigKey.TL_ASCEND_AUTO_SYNC.value
+    return {auto: True, **_switched(configs)} if target == "npuir" else configs
+
+
 def kept_planning(configs: Mapping[Any, Any] | None) -> bool:
     """Whether buffers of a kernel that is kept as written may share memory (`ir.kept.KeptKernel.planned`)."""
     return _switched(configs).get(PassConfigKey.TL_ASCEND_MEMORY_PLANNING.value) is True

@@ -142,10 +142,10 @@ def subject(schedule: Schedule, node: Node) -> str:
 
 def distinct_subject(schedule: Schedule, node: Node) -> str:
     """What a choice is about; where there are several of one name, with its line: `o in UB/rows, line 46`; and where these are of
-    one line, with the name that the schedule's tree has for it: `f32[1, 16] of line 16 in UB (r5)`."""
+    one line, with the name that the schedule's tree has for it, `f32[1, 16] of line 16 in UB (r5)`, or with a number."""
     others = [n for n, _ in open_choices(schedule) if n is not node]
     told = ""
-    for tell in (subject, _with_line, _with_label):
+    for tell in (subject, _with_line, _with_label, _numbered):
         told = tell(schedule, node)
         if all(tell(schedule, n) != told for n in others):
             break
@@ -160,9 +160,28 @@ def _with_line(schedule: Schedule, node: Node) -> str:
 
 
 def _with_label(schedule: Schedule, node: Node) -> str:
-    about = _with_line(schedule, node)
+    about, label = _with_line(schedule, node), _label(schedule, node)
+    return f"{about} ({label})" if label else about
+
+
+def _label(schedule: Schedule, node: Node) -> str:
+    """The name that the schedule's tree has for what a choice is about; of a store, for what it stores."""
+    if node.op == "Buffers":
+        held = schedule.holding(node)
+        return next((schedule.labels[sid] for sid, s in schedule.storages.items() if s is held), "")
     step = next((s for s, _ in schedule.walk() if s.node.cls == node.cls), None)
-    return f"{about} ({schedule.labels[step.dst]})" if step and not isinstance(step.dst, str) else about
+    if step is None:
+        return ""
+    if not isinstance(step.dst, str):
+        return schedule.labels[step.dst]
+    return next((f"from {schedule.labels[s]}" for s in step.srcs if not isinstance(s, str)), "")
+
+
+def _numbered(schedule: Schedule, node: Node) -> str:
+    """For what has no name in the tree: which one it is of those that read alike."""
+    about = _with_label(schedule, node)
+    alike = [n for n, _ in open_choices(schedule) if _with_label(schedule, n) == about]
+    return f"{about}, {alike.index(node) + 1} of {len(alike)}" if node in alike else about
 
 
 def _state(graph: Graph, node: Node) -> str:
@@ -246,7 +265,7 @@ def _changed(schedule: Schedule, best: Schedule) -> Iterator[str]:
         if other is not None and n.op not in ("Skew", *RESULTS):
             mine, was = option(n, schedule.graph), option(other, best.graph)
             if mine != was:
-                lines[f"{subject(schedule, n)}: {mine} instead of {was}"] = None
+                lines[f"{distinct_subject(best, other)}: {mine} instead of {was}"] = None
     by_name = _by_name(best, schedule)
     for about, mine in _by_name(schedule, best).items():
         if by_name.get(about, mine) != mine:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import count, permutations, product
-from math import isqrt, prod
+from math import inf, isqrt, prod
 from types import MappingProxyType
+from typing import TypeVar
 
-from tile_eg.errors import TileError
+from tile_eg.errors import TileError, attempted
 from tile_eg.frontend.checks import check
 from tile_eg.frontend.ssa import to_values
 from tile_eg.ir.kernel import Kernel
@@ -17,9 +19,12 @@ from tile_eg.ir.values import Values, reachable
 from tile_eg.transforms.any_size import NotAlike, at, of_any_size
 
 Build = Callable[[Mapping[str, int]], Kernel]
+Made = TypeVar("Made")
 
 ANY_NUMBER: Mapping[str, int] = MappingProxyType({})
 SETS, GROWTH = 10, 1.3
+FEW_SETS = 2
+"""Sets of one size that are looked at before all others: a kernel that is another one already there is none at all sizes."""
 LEAST_PRIME = 3
 Order = tuple[str, str] | None
 """A size, and one that is never smaller."""
@@ -44,18 +49,13 @@ CLOSE = 1e-2
 
 def which_are_open(build: Build, names: Sequence[str]) -> tuple[tuple[str, ...], dict[str, str]]:
     """The sizes of which one kernel serves all, and of each other one what differs with it: all, or those that may vary alone."""
-    try:
-        _joined(build, tuple(names), {})
+    if isinstance(_joined(build, tuple(names), {}), Values):
         return tuple(names), {}
-    except NotAlike:
-        pass
     why: dict[str, str] = {}
     for name in names:
         others = {n: _prime(FIRST_PRIMES[1]) for n in names if n != name}
-        try:
-            _joined(build, (name,), others)
-        except NotAlike as fault:
-            why[name] = str(fault)
+        if isinstance(found := _joined(build, (name,), others), NotAlike):
+            why[name] = found.why
     return _together(build, [n for n in names if n not in why], names, why), why
 
 
@@ -63,76 +63,120 @@ def _together(build: Build, found: list[str], names: Sequence[str], why: dict[st
     """As many of the sizes that vary alone as vary together, the first ones first."""
     while found:
         others = {n: _prime(FIRST_PRIMES[1]) for n in names if n not in found}
-        try:
-            _joined(build, tuple(found), others)
+        joined = _joined(build, tuple(found), others)
+        if isinstance(joined, Values):
             break
-        except NotAlike as fault:
-            why[found.pop()] = str(fault)
+        why[found.pop()] = joined.why
     return tuple(found)
 
 
-def _joined(build: Build, names: tuple[str, ...], others: Mapping[str, int]) -> Values:
+def _joined(build: Build, names: tuple[str, ...], others: Mapping[str, int]) -> Values | NotAlike:
     return _at_scale(lambda sizes: build({**others, **sizes}), dict.fromkeys(names, 4096))
 
 
-def values_of_any_size(build: Build, usual: Mapping[str, int], multiples: Mapping[str, int] = ANY_NUMBER) -> Values:
+def values_of_any_size(build: Build, usual: Mapping[str, int], multiples: Mapping[str, int] = ANY_NUMBER) -> Values | NotAlike:
     """What a kernel means at any sizes, with the `usual` ones for numbers. NotAlike where it is not one kernel at all sizes.
 
     `multiples`: at sizes that are multiples of these numbers, and no others.
     """
+    return _first_alike(_meant(build, usual, up, multiples) for up in (True, False))
+
+
+def _first_alike(found: Iterable[Values | NotAlike]) -> Values | NotAlike:
+    """The first values; where there are none, why the first were not alike."""
     why: NotAlike | None = None
-    for up in (True, False):
-        values = _at_scale(build, usual, up, multiples)
-        try:
-            _compare_small(build, values, tuple(usual), multiples)
-        except NotAlike as fault:
-            why = why or fault
-        else:
-            assert values.sizes is not None
-            return replace(values, sizes=replace(values.sizes, multiples=tuple(multiples.items())))
+    for values in found:
+        if isinstance(values, Values):
+            return values
+        why = why or values
     assert why is not None
-    raise why
+    return why
 
 
-def _at_scale(build: Build, usual: Mapping[str, int], up: bool = True, multiples: Mapping[str, int] = ANY_NUMBER) -> Values:
+def _meant(build: Build, usual: Mapping[str, int], up: bool, multiples: Mapping[str, int]) -> Values | NotAlike:
+    """The values with quotients rounded `up` or down, if they mean at small sizes what the kernel does."""
+    values = _at_scale(build, usual, up, multiples)
+    if isinstance(values, NotAlike):
+        return values
+    assert values.sizes is not None
+    other = _differing(build, values, tuple(usual), multiples)
+    return other or replace(values, sizes=replace(values.sizes, multiples=tuple(multiples.items())))
+
+
+def _at_scale(
+    build: Build, usual: Mapping[str, int], up: bool = True, multiples: Mapping[str, int] = ANY_NUMBER
+) -> Values | NotAlike:
     """The values at sizes of which any may be the larger one of two. Where the kernel has a fault at such, as its windows have to
     lie inside of a tensor: at those where one size is no larger than another one, which `order` then says of the sizes."""
-    why: NotAlike | None = None
+    return _first_alike(_by_order(build, usual, up, multiples))
+
+
+def _by_order(build: Build, usual: Mapping[str, int], up: bool, multiples: Mapping[str, int]) -> Iterator[Values | NotAlike]:
     for order in (None, *permutations(usual, 2)):
-        try:
-            values = _in_order(build, usual, up, multiples, order)
-        except NotAlike as fault:
-            why = why or fault
-            if not isinstance(fault, Faulty):
-                break
-        else:
+        values = _in_order(build, usual, up, multiples, order)
+        if isinstance(values, Values):
             assert values.sizes is not None
-            return replace(values, sizes=replace(values.sizes, order=order))
-    assert why is not None
-    raise why
+            values = replace(values, sizes=replace(values.sizes, order=order))
+        yield values
+        if not isinstance(values, Faulty):
+            return
 
 
-def _in_order(build: Build, usual: Mapping[str, int], up: bool, multiples: Mapping[str, int], order: Order) -> Values:
+def _in_order(
+    build: Build, usual: Mapping[str, int], up: bool, multiples: Mapping[str, int], order: Order
+) -> Values | NotAlike:
     """The values by the first scale of primes at which they are alike; the last one is beyond the largest tile."""
-    why: NotAlike | None = None
+    return _first_alike(_by_scale(build, usual, up, multiples, order))
+
+
+def _by_scale(
+    build: Build, usual: Mapping[str, int], up: bool, multiples: Mapping[str, int], order: Order
+) -> Iterator[Values | NotAlike]:
     largest, crowded = 1, False
     for scale in (*_scales(len(usual)), None):
         if scale and len(set(scale)) > 1 and not crowded:
             continue
         sets = list(_sets(tuple(usual), scale or (TILES * largest,) * len(usual), multiples, order))
-        try:
-            found = [_values(build, s) for s in sets]
-            largest = max(largest, _largest_tile(found[0]))
-            sets += _with_one_large(sets, found[0], multiples, order)
-            found += [_values(build, s) for s in sets[SETS:]]
-            return of_any_size(found, sets, usual, up)
-        except NotAlike as fault:
-            why = why or fault
-            crowded |= isinstance(fault, TooManyBlocks)
-            if fault.everywhere:
-                break
-    assert why is not None
-    raise why
+        looked = _Looked(build, sets)
+        found = looked.join(usual, up, multiples, order)
+        yield found
+        if isinstance(found, NotAlike) and found.everywhere:
+            return
+        largest, crowded = max(largest, looked.largest), crowded or isinstance(found, TooManyBlocks)
+
+
+class _Looked:
+    """A kernel at sets of sizes. `largest` is the extent of its largest tile; 1 where it has a fault at some of them."""
+
+    def __init__(self, build: Build, sets: list[dict[str, int]]) -> None:
+        self.build, self.sets, self.found, self.largest = build, sets, list[Values](), 1
+
+    def join(self, usual: Mapping[str, int], up: bool, multiples: Mapping[str, int], order: Order) -> Values | NotAlike:
+        """What the values are at any sizes."""
+        if len(usual) == 1 and (other := self._parted(usual, up)):
+            return other
+        if other := self._look(SETS):
+            return other
+        self.largest = _largest_tile(self.found[0])
+        self.sets += _with_one_large(self.sets, self.found[0], multiples, order)
+        return self._look(len(self.sets)) or of_any_size(self.found, self.sets, usual, up)
+
+    def _parted(self, usual: Mapping[str, int], up: bool) -> NotAlike | None:
+        """What differs already between a few sets, which tells it sooner than all of them."""
+        if other := self._look(FEW_SETS):
+            return other
+        self.largest = _largest_tile(self.found[0])
+        joined = of_any_size(self.found, self.sets[:FEW_SETS], usual, up)
+        return joined if isinstance(joined, NotAlike) else None
+
+    def _look(self, sets: int) -> NotAlike | None:
+        """Looks at the kernel with so many of the sets."""
+        for sizes in self.sets[len(self.found) : sets]:
+            values = _values(self.build, sizes)
+            if isinstance(values, NotAlike):
+                return values
+            self.found.append(values)
+        return None
 
 
 class Faulty(NotAlike):
@@ -143,19 +187,29 @@ class TooManyBlocks(NotAlike):
     """A kernel has more blocks at some sizes than are looked at."""
 
 
-def _values(build: Build, sizes: Mapping[str, int]) -> Values:
-    """The values at some sizes. NotAlike where the kernel cannot be built there, or has too many blocks to look at."""
+def at_sizes(way: Callable[[], Made]) -> Made | TileError | None:
+    """What `way` gives of a kernel at some sizes; the mistake that it has there, or None where it has no blocks."""
     try:
-        kernel = build(sizes)
-        if not isinstance(kernel, Kernel):
-            raise NotAlike("it is kept as it is written")
-        if prod(extent for _, extent in kernel.grid) > MOST_BLOCKS:
-            raise TooManyBlocks("it has too many blocks at the sizes that it is looked at with")
-        check(kernel)
-        return to_values(kernel)
-    except (TileError, NoBlocks) as fault:
-        said = fault.message if isinstance(fault, TileError) else "it has no blocks"
-        raise Faulty(f"it has a fault at {_shown(sizes)}: {said}") from None
+        return attempted(way)
+    except NoBlocks:
+        return None
+
+
+def _values(build: Build, sizes: Mapping[str, int]) -> Values | NotAlike:
+    """The values at some sizes. NotAlike where the kernel cannot be built there, or has too many blocks to look at."""
+    found = at_sizes(lambda: _values_of(build(sizes)))
+    if found is None or isinstance(found, TileError):
+        return Faulty(f"it has a fault at {_shown(sizes)}: {found.message if found else 'it has no blocks'}")
+    return found
+
+
+def _values_of(kernel: Kernel) -> Values | NotAlike:
+    if not isinstance(kernel, Kernel):
+        return NotAlike("it is kept as it is written")
+    if prod(extent for _, extent in kernel.grid) > MOST_BLOCKS:
+        return TooManyBlocks("it has too many blocks at the sizes that it is looked at with")
+    check(kernel)
+    return to_values(kernel)
 
 
 def _shown(sizes: Mapping[str, int]) -> str:
@@ -214,8 +268,8 @@ def _with_one_large(
         yield out
 
 
-def _compare_small(build: Build, values: Values, names: Sequence[str], multiples: Mapping[str, int]) -> None:
-    """NotAlike where the values that were found mean something else at small sizes than the kernel does there.
+def _differing(build: Build, values: Values, names: Sequence[str], multiples: Mapping[str, int]) -> NotAlike | None:
+    """Where the values that were found mean something else at small sizes than the kernel does there; None where nowhere.
 
     Sizes at which the kernel has a fault of its own, or no blocks, are none that it is launched at.
     """
@@ -230,16 +284,19 @@ def _compare_small(build: Build, values: Values, names: Sequence[str], multiples
     for sizes in (*few, *(sizes for sizes in more if sizes not in few)):
         if order and sizes[order[0]] > sizes[order[1]]:
             continue
-        try:
-            kernel = build(sizes)
-            if sizes not in few and _copied(kernel) > MOST_COPIED:
-                continue
-            check(kernel)
-            own = to_values(kernel)
-        except (TileError, NoBlocks):
-            continue
-        if not _mean_the_same(kernel, own, at(values, sizes)):
-            raise NotAlike(f"at {_shown(sizes)} it computes something else than at large sizes")
+        own = at_sizes(partial(_to_compare, build, sizes, MOST_COPIED if sizes not in few else inf))
+        if isinstance(own, tuple) and not _mean_the_same(*own, at(values, sizes)):
+            return NotAlike(f"at {_shown(sizes)} it computes something else than at large sizes")
+    return None
+
+
+def _to_compare(build: Build, sizes: Mapping[str, int], most: float) -> tuple[Kernel, Values] | None:
+    """The kernel and its values at these sizes; None where its outputs' versions have more elements than this."""
+    kernel = build(sizes)
+    if _copied(kernel) > most:
+        return None
+    check(kernel)
+    return kernel, to_values(kernel)
 
 
 def _copied(kernel: Kernel) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tile_eg.chips import Chip
-from tile_eg.errors import PlanError, TileError
+from tile_eg.errors import PlanError, TileError, attempted, plannable
 from tile_eg.search.candidates import Candidate
 
 if TYPE_CHECKING:
@@ -50,8 +50,7 @@ def unhindered(schedule: Schedule, chip: Chip, like: Candidate) -> float:
     from tile_eg.emit import lower
     from tile_eg.timeline.engine import least
 
-    try:
-        program = lower.plan(schedule, chip)
-    except (TileError, PlanError):
+    program = plannable(lambda: attempted(lambda: lower.plan(schedule, chip)))
+    if isinstance(program, TileError | PlanError):
         return 0.0
     return least(program, chip) * like.microseconds / timing(like).microseconds

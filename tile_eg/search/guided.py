@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from tile_eg.cost_models.context import PIPES, Context, context
-from tile_eg.errors import PlanError, TileError
+from tile_eg.errors import PlanError, TileError, attempted, plannable
 from tile_eg.search.candidates import Candidate
 
 if TYPE_CHECKING:
@@ -37,10 +38,11 @@ class Guide:
         found: list[tuple[Schedule, Context]] = []
         without = []
         for schedule in schedules:
-            try:
-                found.append((schedule, context(lower.plan(schedule, self.chip), self.chip)))
-            except (TileError, PlanError):
+            program = plannable(partial(attempted, partial(lower.plan, schedule, self.chip)))
+            if isinstance(program, TileError | PlanError):
                 without.append(schedule)
+            else:
+                found.append((schedule, context(program, self.chip)))
         scores = self._scored([c for _, c in found])
         order = sorted(range(len(found)), key=lambda i: scores[i])
         return [*(found[i][0] for i in order), *without][:count]

@@ -192,7 +192,7 @@ def _in_workspace(kernel: KeptKernel) -> tuple[int, list[Buffer]]:
 
 def _overlapping(kernel: KeptKernel, buffers: Sequence[Buffer]) -> frozenset[str]:
     """The buffers that share memory though the author gave them no address."""
-    given = {b.name for b in kernel.buffers if b.addresses} | {*dict(kernel.shared)} | kernel.beside
+    given = {b.name for b in kernel.buffers if b.addresses} | {*dict(kernel.shared), *dict(kernel.views)} | kernel.beside
     found = [b for b in buffers if b.name not in given]
     return frozenset(
         b.name for b in found for o in found

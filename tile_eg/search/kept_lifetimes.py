@@ -97,11 +97,15 @@ def _tiles(n: Node) -> list[Tile]:
     return [o for o in (*n.reads(), *n.writes()) if isinstance(o, Tile)] if isinstance(n, Instr) else []
 
 
-def placed(buffers: Sequence[Buffer], nodes: Sequence[Node], grain: int) -> list[Buffer]:
-    """The buffers with addresses, the largest ones first, each as low as those that live meanwhile leave room."""
+def placed(
+    buffers: Sequence[Buffer], nodes: Sequence[Node], grain: int, throughout: frozenset[str] = frozenset()
+) -> list[Buffer]:
+    """The buffers with addresses, the largest ones first, each as low as those that live meanwhile leave room. Those of
+    `throughout` live all the time."""
     uses = _Uses({b.name: b for b in buffers})
     uses.walk(nodes)
-    lives = {b.name: uses.lives.get(b.name, (0, uses.at)) for b in buffers}
+    always = (0, uses.at)
+    lives = {b.name: always if b.name in throughout else uses.lives.get(b.name, always) for b in buffers}
     done: dict[str, Buffer] = {}
     for b in sorted(buffers, key=lambda b: (-b.slot_bytes * b.slots, lives[b.name], b.name)):
         step = -(-b.slot_bytes // grain) * grain

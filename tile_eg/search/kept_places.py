@@ -29,8 +29,11 @@ class Places:
         """The buffers one behind the other, those with an address where they are; what gemm_v0 takes comes last, or first where
         there is no room behind the others. Where that is too long, and the author asked for planned memory, buffers that hold
         nothing at the same time share it. TileError where they do not fit."""
-        if not self.own and not self.results:
-            return []
+        found = self._found() if self.own or self.results else []
+        at = {b.name: b.addresses for b in found}
+        return [*found, *(replace(b, addresses=at[self.views[b.name]]) for b in self.kernel.buffers if self._is_view(b))]
+
+    def _found(self) -> list[Buffer]:
         for b in self.given:
             self._check_given(b)
         found = self._in_a_row()
@@ -44,7 +47,15 @@ class Places:
 
     @cached_property
     def own(self) -> list[Buffer]:
-        return [b for b in self.kernel.buffers if b.level is self.level and b.name not in self.begins]
+        return [b for b in self.kernel.buffers if b.level is self.level and b.name not in self.begins and not self._is_view(b)]
+
+    @cached_property
+    def views(self) -> dict[str, str]:
+        """The buffer of each view."""
+        return dict(self.kernel.views)
+
+    def _is_view(self, b: Buffer) -> bool:
+        return b.level is self.level and b.name in self.views
 
     @cached_property
     def results(self) -> list[Buffer]:
@@ -88,7 +99,8 @@ class Places:
     def _shared(self) -> list[Buffer]:
         first = end_of(self.given)
         if self.kernel.in_order:
-            rest = lifetimes.placed(self.free, (*self.kernel.cube, *self.kernel.vector), self.grain)
+            nodes = (*self.kernel.cube, *self.kernel.vector)
+            rest = lifetimes.placed(self.free, nodes, self.grain, frozenset(self.views.values()))
         else:
             rest = packed(self.free, self._lives(), first, self.grain)
         return [*self.given, *rest, *self._results_behind(max(first, end_of(rest)))]
@@ -105,9 +117,10 @@ class Places:
         return [*kept, *packed([replace(b, addresses=()) for b in own], self._lives(), end_of(kept), self.grain)]
 
     def _lives(self) -> dict[str, Life]:
-        """When each buffer holds something, in the stream of its own core."""
+        """When each buffer holds something, in the stream of its own core; one that has views does so throughout."""
         buffers = {b.name: b for b in self.kernel.buffers}
-        return {**lives(self.kernel.cube, buffers), **lives(self.kernel.vector, buffers)}
+        found = {**lives(self.kernel.cube, buffers), **lives(self.kernel.vector, buffers)}
+        return {name: life for name, life in found.items() if name not in self.views.values()}
 
     def _check_given(self, b: Buffer) -> None:
         at, place = b.addresses[0], dict(self.kernel.places).get(b.name)

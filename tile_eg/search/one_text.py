@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import product
 from math import prod
@@ -22,13 +22,13 @@ from typing import Any
 
 from tile_eg.chips import Chip
 from tile_eg.emit.any_size_host import Picked, Range, exactly, multiples_of
-from tile_eg.errors import PlanError, TileError, TileWarning
+from tile_eg.errors import PlanError, TileError, TileWarning, attempted, plannable
 from tile_eg.ir.kernel import Kernel
-from tile_eg.ir.open_kernel import NoBlocks, OpenKernel
+from tile_eg.ir.open_kernel import OpenKernel
 from tile_eg.ir.sharing import once, sharing
 from tile_eg.ir.values import Values
 from tile_eg.search import deeper_trips, persistent, smaller_tiles
-from tile_eg.search.alike import ANY_NUMBER, Build, values_of_any_size, which_are_open
+from tile_eg.search.alike import ANY_NUMBER, Build, Made, at_sizes, values_of_any_size, which_are_open
 from tile_eg.search.any_order import refuse_any_order
 from tile_eg.search.any_size import AnySize, AtSizes, Variant, named
 from tile_eg.search.candidates import Candidate
@@ -61,6 +61,13 @@ class NoText(str):
 
     fault: InternalError | None = None
     told = False
+
+    @classmethod
+    def of(cls, why: str, fault: InternalError | None = None) -> NoText:
+        """A reason that authors have to know."""
+        found = cls(why)
+        found.fault, found.told = fault, True
+        return found
 
 
 class OneText:
@@ -134,25 +141,27 @@ class OneText:
         build = lambda sizes: self.build({**fixed, **sizes})  # noqa: E731
         try:
             with sharing():
-                return self._priced(build, names)
-        except NotAlike as why:
-            return NoText(why)
-        except (TileError, PlanError) as fault:
-            found = NoText(f"it cannot be compiled for all sizes: {fault.message}")
+                found = _none_or(lambda: self._priced(build, names))
         except InternalError as fault:
             if os.environ.get(FAULTS_VARIABLE):
                 raise
-            found = NoText(f"it could not be compiled for all sizes, which is a fault of tile_eg: {str(fault).splitlines()[0]}")
-            found.fault = fault
-        found.told = True
-        return found
+            why = f"it could not be compiled for all sizes, which is a fault of tile_eg: {str(fault).splitlines()[0]}"
+            return NoText.of(why, fault)
+        if isinstance(found, NotAlike):
+            return NoText(found.why)
+        return found if isinstance(found, AnySize) else NoText.of(f"it cannot be compiled for all sizes: {found.message}")
 
-    def _priced(self, build: Build, names: tuple[str, ...]) -> AnySize:
+    def _priced(self, build: Build, names: tuple[str, ...]) -> AnySize | NotAlike:
         """The kernel compiled at each choice of the sizes that were named, and of these as many as are worth it."""
         usual = usual_sizes(build, names, self.priced)
         points = {n: tuple(sorted(set(self.priced.get(n, ())))) or (usual[n],) for n in names}
         choices = [dict(zip(points, numbers, strict=True)) for numbers in product(*points.values())]
-        found = [lower_for_any_size(build, choice, self.chip, self.options) for choice in choices]
+        found = list[Lowered]()
+        for choice in choices:
+            made = lower_for_any_size(build, choice, self.chip, self.options)
+            if isinstance(made, NotAlike):
+                return made
+            found.append(made)
         kept, picks = family(found, choices)
         kernels = _Kernels(kept, self.chip, self.options)
         kernels.add_whole(build, choices)
@@ -175,9 +184,8 @@ class _Kernels:
         whole = [c for c in choices if by and all(c[n] % m == 0 for n, m in by.items())]
         if not whole:
             return
-        try:
-            made = lower_for_any_size(build, whole[-1], self.chip, self.options, by)
-        except (NotAlike, TileError, PlanError):
+        made = _none_or(lambda: lower_for_any_size(build, whole[-1], self.chip, self.options, by))
+        if not isinstance(made, Lowered):
             return
         times = [(self._time(made, c), min(self._time(p, c) for p in self.found)) for c in whole]
         if times[-1][0] < CLEARLY * times[-1][1] and all(own <= before for own, before in times):
@@ -211,9 +219,8 @@ def usual_sizes(build: Build, names: tuple[str, ...], priced: Points) -> dict[st
     """The sizes at which a kernel is priced where none are named: the largest that are usual."""
     for number in USUAL:
         sizes = {n: max(priced.get(n, (number,))) for n in names}
-        try:
-            kernel = build(sizes)
-        except (TileError, NoBlocks):
+        kernel = at_sizes(partial(build, sizes))
+        if kernel is None or isinstance(kernel, TileError):
             continue
         if number == USUAL[-1] or sum(prod(t.shape) * t.dtype.bytes for t in kernel.tensors) <= ROOM:
             break
@@ -242,15 +249,18 @@ def _with_sizes_given(kernel: Kernel, chip: str, options: SearchOptions) -> Lowe
     """The kernel compiled at its sizes; None where that cannot be."""
     from tile_eg.search.compiler import lower
 
-    try:
-        return lower(kernel, chip, search=options)
-    except TileError:
-        return None
+    made = attempted(lambda: lower(kernel, chip, search=options))
+    return made if isinstance(made, Lowered) else None
+
+
+def _none_or(way: Callable[[], Made]) -> Made | TileError | PlanError:
+    """What `way` gives; where it ends because there is no schedule, that."""
+    return plannable(lambda: attempted(way))
 
 
 def lower_for_any_size(
     build: Build, sizes: Mapping[str, int], chip: str, options: SearchOptions, multiples: Mapping[str, int] = ANY_NUMBER
-) -> Lowered:
+) -> Lowered | NotAlike:
     """The kernel that `build` gives at sizes, compiled for all of them that are multiples of these, and priced at `sizes`.
 
     Block sizes that are left open are the best there of those that fit. NotAlike where it is another kernel at other sizes;
@@ -259,17 +269,17 @@ def lower_for_any_size(
     target = compiled_for(chip)
     fault: TileError | None = None
     for build_at in _with_block_sizes(build, sizes, target, options):
-        try:
-            return _lowered(build_at, sizes, target, options, multiples)
-        except TileError as error:
-            fault = fault or error
+        made = attempted(partial(_lowered, build_at, sizes, target, options, multiples))
+        if not isinstance(made, TileError):
+            return made
+        fault = fault or made
     assert fault is not None
     raise fault
 
 
 def _lowered(
     build: Build, sizes: Mapping[str, int], chip: Chip, options: SearchOptions, multiples: Mapping[str, int]
-) -> Lowered:
+) -> Lowered | NotAlike:
     from tile_eg.cost_models import rank_model, roles
 
     kernel = build(sizes)
@@ -279,7 +289,8 @@ def _lowered(
         check_room(kernel, chip)
         if options.deterministic:
             refuse_any_order(kernel)
-        return _searched(kernel, values_of_any_size(build, sizes, multiples), setting)
+        values = values_of_any_size(build, sizes, multiples)
+        return values if isinstance(values, NotAlike) else _searched(kernel, values, setting)
 
 
 def _with_block_sizes(build: Build, sizes: Mapping[str, int], chip: Chip, options: SearchOptions) -> Iterator[Build]:

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 from functools import partial
 from math import prod
-from typing import TYPE_CHECKING
 
 from tile_eg.chips import Chip
-from tile_eg.errors import PlanError
+from tile_eg.errors import PlanError, plannable
 from tile_eg.extract.schedule import Schedule
 from tile_eg.ir.program import AIC, AIV, Instr, Loop, Program, walk
 from tile_eg.ir.sharing import once
 from tile_eg.search.planned import Planned
-
-if TYPE_CHECKING:
-    from tile_eg.emit.sync import SyncError
 
 
 def plan_schedule(schedule: Schedule, chip: Chip) -> Planned:
@@ -47,7 +43,7 @@ def synchronised(schedule: Schedule, chip: Chip) -> Planned:
 def _plan_phase(schedule: Schedule, chip: Chip) -> Planned:
     """A phase with its flags; its rings are made shallower where flag ids would run out."""
     from tile_eg.emit import lower as lowering
-    from tile_eg.emit.sync.trace import FlagsRunOut
+    from tile_eg.emit.sync.trace import FlagsRunOut, SyncError
     from tile_eg.extract.flags import shallower
     from tile_eg.extract.memory import assign
 
@@ -56,19 +52,17 @@ def _plan_phase(schedule: Schedule, chip: Chip) -> Planned:
         planned = once("plan", (program, chip, _spans(program)), partial(_with_flags, program, chip))
         if isinstance(planned, Planned):
             return planned
-        if not shallower(schedule, planned.at if isinstance(planned, FlagsRunOut) else None):
+        crowded = planned.at if isinstance(planned, FlagsRunOut) else None
+        if not isinstance(planned, SyncError) or not shallower(schedule, crowded):
             raise planned.with_traceback(None)
         assign(schedule, chip)
 
 
-def _with_flags(program: Program, chip: Chip) -> Planned | SyncError:
-    """The program with its flags; or why there are none."""
-    from tile_eg.emit.sync import SyncError, synchronise
+def _with_flags(program: Program, chip: Chip) -> Planned | PlanError:
+    """The program with its flags; or why there is none."""
+    from tile_eg.emit.sync import synchronise
 
-    try:
-        return _roomy(synchronise(program), chip)
-    except SyncError as none:
-        return none.with_traceback(None)
+    return plannable(lambda: _roomy(synchronise(program), chip))
 
 
 def _spans(program: Program) -> tuple[object, ...]:

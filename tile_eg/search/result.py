@@ -127,11 +127,15 @@ class Lowered(Planned):
 
     @property
     def _moves(self) -> list[tuple[str, str, str]]:
-        """The moves that were made; and together those of one kind that were not, for one reason."""
-        rows = [(t.offer.move.name, t.offer.what, _outcome(t)) for t in self.tried if t.made]
+        """The moves of one kind that gave the same, together; then those that were not made for one reason."""
+        made: dict[tuple[str, str], list[str]] = {}
         left: dict[tuple[str, str], list[Tried]] = {}
-        for t in (t for t in self.tried if not t.made):
-            left.setdefault((t.offer.move.name, t.why), []).append(t)
+        for t in self.tried:
+            if t.made:
+                made.setdefault((t.offer.move.name, _outcome(t)), []).append(t.offer.what)
+            else:
+                left.setdefault((t.offer.move.name, t.why), []).append(t)
+        rows = [(name, _few(of), gives) for (name, gives), of in made.items()]
         return rows + [(name, _few([t.offer.what for t in found]), _dropped(found)) for (name, _), found in left.items()]
 
     @property

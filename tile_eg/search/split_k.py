@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from tile_eg.errors import TileError, attempted
+from tile_eg.errors import PlanError, TileError, attempted, plannable
 from tile_eg.extract.parts import least_cycles
 from tile_eg.search.bounds import timing
 from tile_eg.search.candidates import Candidate, Dropped, plan_each, ranked, written
@@ -48,7 +48,7 @@ def made_of(node: Node, form: Form) -> Made:
 
 
 def _in_two_phases(node: Node, form: Form) -> Made:
-    from tile_eg.emit.phases import CannotMeet, one_launch
+    from tile_eg.emit.phases import one_launch
     from tile_eg.sizing.phases import best_parts
 
     setting = form.setting
@@ -60,11 +60,10 @@ def _in_two_phases(node: Node, form: Form) -> Made:
     first, second = (found[0] for found, _ in phases)
     first.schedule.graph.grids = form.grids  # what could be decided of the kernel, not of the phase
     schedule = replace(first.schedule, parts=node, second=second.schedule)
-    try:
-        planned = Planned(one_launch(first.planned.program, second.planned.program, setting.chip), setting.chip)
-    except CannotMeet as error:
-        return Made((), (*dropped, (schedule, error)))
-    return Made(ranked([(schedule, planned)], setting.model), dropped)
+    program = plannable(lambda: one_launch(first.planned.program, second.planned.program, setting.chip))
+    if isinstance(program, PlanError):
+        return Made((), (*dropped, (schedule, program)))
+    return Made(ranked([(schedule, Planned(program, setting.chip))], setting.model), dropped)
 
 
 def _added_up(node: Node, form: Form) -> Made:

@@ -61,7 +61,8 @@ def _run(program: Program, chip: Chip, exact: bool, record: bool) -> Timeline:
     if waves > 1:
         later = apart() if met.shared else block
         last = _slowest_block(program, met.pricer(rest), work, exact) if rest and waves <= FEW_WAVES else later
-        total = in_waves(program.blocks, at_once, block.cycles, later.cycles * work.share, last.cycles * work.share)
+        lengths = block.cycles, later.cycles * work.share, last.cycles * work.share
+        total = in_waves(program.blocks, at_once, lengths, chip.shared.first_lost)
     launch = chip.launch_us(started(program, at_once), program.kernel_type.startswith("MIX"))
     return Timeline(
         program=program.name,
@@ -136,7 +137,8 @@ def least(program: Program, chip: Chip, without: Collection[str] = ()) -> float:
         cycles = later + (cycles - later) / met.results
     if waves > 1:
         last = busiest(rest) if rest and waves <= FEW_WAVES else later
-        cycles = in_waves(program.blocks, at_once, cycles, min(cycles, later) * work.share, min(cycles, last) * work.share)
+        lengths = cycles, min(cycles, later) * work.share, min(cycles, last) * work.share
+        cycles = in_waves(program.blocks, at_once, lengths, chip.shared.first_lost)
     launch = chip.launch_us(started(program, at_once), program.kernel_type.startswith("MIX"))
     return launch + chip.microseconds(cycles)
 

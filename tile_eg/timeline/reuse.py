@@ -16,8 +16,6 @@ from tile_eg.ir.sharing import once
 from tile_eg.timeline.accesses import Access, at_start
 from tile_eg.timeline.l2 import L2
 
-EVEN = 0.5  # of HBM is there for reads however much is written: assumed, all published kernels read at least half
-
 
 def misses(program: Program, found: list[Access], l2_bytes: int, at_once: int) -> dict[int, float]:
     """The share of its bytes that each load brings from HBM, by `id` of its Instr; `at_once` blocks run side by side."""
@@ -88,8 +86,8 @@ def mixed_rate(chip: Chip, past: float) -> float:
 def with_reads(chip: Chip, share: float, past: float = 0.0) -> Chip:
     """The chip as a kernel meets it whose reads are this share of what HBM moves, and where the part `past` leaves L2 out.
 
-    HBM serves reads and writes in turn: reads that ask for less than half of it get what they ask for, and what is written waits
-    in L2. What both need together bounds the launch as a whole (`engine._hbm_cycles`).
+    HBM serves reads and writes in turn: reads have `reads_least` of it at the least, and what is written waits in L2. What both
+    need together bounds the launch as a whole (`engine._hbm_cycles`).
     """
-    shared, rate = chip.shared, mixed_rate(chip, past) * max(share, EVEN)
+    shared, rate = chip.shared, mixed_rate(chip, past) * max(share, chip.shared.reads_least)
     return replace(chip, shared=replace(shared, hbm_read=min(shared.hbm_read, rate))) if 0 < share < 1 else chip

@@ -5,25 +5,34 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
 
 from tile_eg.ir.index import Expr, variables
 from tile_eg.ir.program import Instr, Loop, Node, When
+from tile_eg.timeline.arrays import values
 from tile_eg.timeline.expressions import compiled
 
 Env = Mapping[str, int]
 WORTH_A_SKIP = 24  # trips
+ONE_BY_ONE = 8
+"""Trips that are looked at one by one before all that follow are looked at as an array: most differences come soon."""
 _BENDS = ("min", "max", "lt")
 _WAVES = ("mod", "div", "and")
 
 
 @dataclass(frozen=True)
 class Shape:
-    """A guard or size as a function of the variables' values. `bends` says how often it may change its course over the trips.
+    """A guard or size as a function of the variables' values, which may stand for arrays in `over`. `bends` says how often it may
+    change its course over the trips.
 
     Where it depends on a loop further inside, too, it is looked at in the first and in the last trip of that one.
     """
 
     value: Callable[[Env], tuple[int, ...]]
+    over: Callable[[Mapping[str, Any]], tuple[Any, ...]]
     bends: int
 
 
@@ -31,7 +40,10 @@ def shapes_of(loop: Loop, settle: Callable[[Expr], Expr]) -> list[Shape]:
     """Those of all instructions and guards in a loop that depend on its variable, simplified by `settle`; each once."""
     each = ((settle(e), inner) for e, inner in _expressions(loop.body, {}))
     found = {e: inner for e, inner in each if e.op != "const" and loop.var in variables(e)}
-    return [Shape(_at_ends(e, inner), _bends(e, loop.var)) for e, inner in found.items()]
+    return [
+        Shape(_at_ends(compiled(e), e, inner), _at_ends(partial(values, e), e, inner), _bends(e, loop.var))
+        for e, inner in found.items()
+    ]
 
 
 def _expressions(nodes: Sequence[Node], inner: Mapping[str, int]) -> Iterator[tuple[Expr, Mapping[str, int]]]:
@@ -47,8 +59,9 @@ def _expressions(nodes: Sequence[Node], inner: Mapping[str, int]) -> Iterator[tu
             yield from _expressions(node.body, inner)
 
 
-def _at_ends(e: Expr, inner: Mapping[str, int]) -> Callable[[Env], tuple[int, ...]]:
-    value, trips = compiled(e), {var: n for var, n in inner.items() if var in variables(e)}
+def _at_ends(value: Callable[[Any], Any], e: Expr, inner: Mapping[str, int]) -> Callable[[Any], tuple[Any, ...]]:
+    """The value of an expression, as `value` finds it, at the ends of the loops inside that it depends on."""
+    trips = {var: n for var, n in inner.items() if var in variables(e)}
     if not trips:
         return lambda env: (value(env),)
     first, last = dict.fromkeys(trips, 0), {var: n - 1 for var, n in trips.items()}
@@ -87,4 +100,16 @@ def _alike_until(shape: Shape, var: str, env: Env, trips: range, period: int) ->
     if shape.bends <= 1:  # what stays the same over a period changes once at most
         before = {at(trips.start - period), at(trips.start - 1)}
         return trips.start + bisect_left(trips, True, key=lambda trip: {at(trip)} != before)
-    return next((trip for trip in trips if at(trip) != at(trip - period)), trips.stop)
+    soon, later = trips[:ONE_BY_ONE], trips[ONE_BY_ONE:]
+    first = next((trip for trip in soon if at(trip) != at(trip - period)), None)
+    return first if first is not None else _first_other(shape, var, env, later, period)
+
+
+def _first_other(shape: Shape, var: str, env: Env, trips: range, period: int) -> int:
+    """`_alike_until`, with all trips looked at together."""
+    if not trips:
+        return trips.stop
+    numbers = np.arange(trips.start - period, trips.stop)
+    found = [np.broadcast_to(x, len(numbers)) for x in shape.over({**env, var: numbers})]
+    first = [differ[0] for x in found if len(differ := (x[period:] != x[:-period]).nonzero()[0])]
+    return trips.start + int(min(first)) if first else trips.stop

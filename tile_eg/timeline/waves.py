@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from heapq import heapify, heapreplace
 
-FIRST = 0.5  # of what the last core loses in step the first one loses: assumed (0: it loses nothing, 1: all end together)
 
-
-def spread(first: float, alone: float, cores: int) -> list[float]:
+def spread(first: float, alone: float, cores: int, first_lost: float) -> list[float]:
     """When the cores end their first blocks, which they began together.
 
     Cores that read the same lines get them one after the other (machine, clause 32). The last one takes `first`, where it would
-    take `alone` without the others; whoever comes before loses less.
+    take `alone` without the others; whoever comes before loses less, the first one `first_lost` of it.
     """
-    return [alone + (first - alone) * (FIRST + (1 - FIRST) * (i + 1) / cores) for i in range(cores)]
+    return [alone + (first - alone) * (first_lost + (1 - first_lost) * (i + 1) / cores) for i in range(cores)]
 
 
 def ended(ends: Sequence[float], lengths: Sequence[float]) -> float:
@@ -26,12 +24,13 @@ def ended(ends: Sequence[float], lengths: Sequence[float]) -> float:
     return max(free)
 
 
-def in_waves(blocks: int, cores: int, first: float, later: float, last: float) -> float:
-    """When the last of `blocks` has ended. Those beyond the first `cores` take `later`, those of the last wave `last`.
+def in_waves(blocks: int, cores: int, lengths: tuple[float, float, float], first_lost: float) -> float:
+    """When the last of `blocks` has ended. `lengths` are those of a block of the first wave, of a later one, and of the last.
 
     Whole rounds of all cores need not be gone through: they shift every end alike.
     """
-    ends = spread(first, min(first, later), cores)
+    first, later, last = lengths
+    ends = spread(first, min(first, later), cores, first_lost)
     more = blocks - cores
     tail = (more - 1) % cores + 1
     rounds, shift = (more - tail) // cores, 0.0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import prod
 from typing import Any
 
@@ -19,27 +19,38 @@ STRIDE_AT = {"load": 2, "store": 2, "accumulate": 2}
 """Where in the arguments of a term its row stride stands."""
 
 
-class NotAlike(Exception):
-    """A kernel's values are not the same ones at different sizes; the message says what differs, in an author's words.
+@dataclass(frozen=True)
+class NotAlike:
+    """That a kernel's values are not the same ones at different sizes, and `why`: what differs, in an author's words.
 
     `everywhere`: they are not at any other sizes either.
     """
 
-    def __init__(self, message: str, everywhere: bool = False) -> None:
-        super().__init__(message)
-        self.everywhere = everywhere
+    why: str
+    everywhere: bool = False
+
+
+class _Differs(Exception):
+    """What differs was found somewhere in the terms. It goes no further than `of_any_size`."""
+
+    def __init__(self, why: str, everywhere: bool = False) -> None:
+        super().__init__(why)
+        self.found = NotAlike(why, everywhere)
 
 
 def of_any_size(
     found: Sequence[Values], sets: Sequence[Mapping[str, int]], sizes: Mapping[str, int], up: bool = True
-) -> Values:
+) -> Values | NotAlike:
     """The values that these are at their `sets` of sizes, with `sizes` as the numbers for those that are known at run time.
 
     `up`: quotients by tiles are taken to be rounded up.
 
     NotAlike where the kernel is another one at other sizes, or a number in it has no expression.
     """
-    return _Joined(found, Numbers(sets, _edges(found), sizes, up), sizes).values()
+    try:
+        return _Joined(found, Numbers(sets, _edges(found), sizes, up), sizes).values()
+    except _Differs as differs:
+        return differs.found
 
 
 def _loops(v: Values) -> tuple[Any, ...]:
@@ -52,7 +63,7 @@ class _Joined:
     def __init__(self, found: Sequence[Values], numbers: Numbers, sizes: Mapping[str, int]) -> None:
         self.found, self.sizes, self.numbers = found, sizes, numbers
         if any(_loops(v) != _loops(found[0]) for v in found):
-            raise NotAlike("it has other loops at other sizes")
+            raise _Differs("it has other loops at other sizes")
         self.builder = Builder()
         self.made: dict[tuple[int, ...], Term] = {}
         self.strides: dict[tuple[str, int], Expr] = {}
@@ -84,7 +95,7 @@ class _Joined:
     def _number(self, alike: Sequence[int], what: str) -> Expr:
         found = self.numbers.expr(alike)
         if found is None:
-            raise NotAlike(f"{what} follows from the sizes in no way that is known: {', '.join(map(str, alike))}")
+            raise _Differs(f"{what} follows from the sizes in no way that is known: {', '.join(map(str, alike))}")
         return found
 
     def _tensor(self, alike: Sequence[Tensor]) -> tuple[Tensor, tuple[Expr, ...]]:
@@ -115,11 +126,11 @@ class _Joined:
         if all(e == first for e in alike):
             return first
         if any(e.op != first.op or len(e.args) != len(first.args) for e in alike):
-            raise NotAlike(f"{what} is another expression at other sizes: {', '.join(map(str, dict.fromkeys(alike)))}")
+            raise _Differs(f"{what} is another expression at other sizes: {', '.join(map(str, dict.fromkeys(alike)))}")
         if first.op == "const":
             return self._number([e.args[0] for e in alike], what)
         if first.op == "var":
-            raise NotAlike(f"{what} depends on other loops at other sizes")
+            raise _Differs(f"{what} depends on other loops at other sizes")
         if first.op == "read":
             return self._read(alike, what)
         args = [self._expr(parts, what) for parts in zip(*(e.args for e in alike), strict=True)]
@@ -131,7 +142,7 @@ class _Joined:
         """An element of a tensor; how large it may be is not known where that depends on sizes."""
         name, most = alike[0].args[0], {e.args[2] for e in alike}
         if len({e.args[0] for e in alike}) > 1:
-            raise NotAlike(f"{what} is read from other tensors at other sizes")
+            raise _Differs(f"{what} is read from other tensors at other sizes")
         place = self._expr([e.args[1] for e in alike], what)
         return ix.read(name, place, most.pop() if len(most) == 1 else ix.ANY - 1)
 
@@ -149,8 +160,8 @@ class _Joined:
                for t in alike):  # fmt: skip
             if tile := next((t for t in alike if (t.rows, t.cols) != (first.rows, first.cols)), None):
                 shapes = f"{first.rows} x {first.cols} and {tile.rows} x {tile.cols}"
-                raise NotAlike(f"a tile has another shape at other sizes: {shapes}", everywhere=True)
-            raise NotAlike("it computes other things at other sizes")
+                raise _Differs(f"a tile has another shape at other sizes: {shapes}", everywhere=True)
+            raise _Differs("it computes other things at other sizes")
         if first.op == "given":
             return self.builder.make("given", self.by_name[first.args[0].name])
         args = [self._argument(first, n, [t.args[n] for t in alike]) for n in range(len(first.args))]
@@ -174,10 +185,10 @@ class _Joined:
             return self._expr(alike, "where a tile begins")
         if isinstance(first, tuple):
             if len({len(a) for a in alike}) > 1:
-                raise NotAlike("its loops carry other things at other sizes")
+                raise _Differs("its loops carry other things at other sizes")
             return tuple(self._argument(term, -1, list(parts)) for parts in zip(*alike, strict=True))
         if any(a != first and not (a != a and first != first) for a in alike):
-            raise NotAlike(f"it computes with a number that follows from the sizes: {', '.join(map(str, alike))}")
+            raise _Differs(f"it computes with a number that follows from the sizes: {', '.join(map(str, alike))}")
         return first
 
     def _stride(self, term: Term, alike: Sequence[int]) -> int:
@@ -185,7 +196,7 @@ class _Joined:
         found = self._number(alike, "how far the rows of a window lie apart")
         key = tensor_of(term, self.found[0]), usual(found)
         if self.strides.setdefault(key, found) != found:
-            raise NotAlike("rows of one tensor lie apart in several ways that are the same at the usual sizes")
+            raise _Differs("rows of one tensor lie apart in several ways that are the same at the usual sizes")
         return key[1]
 
 

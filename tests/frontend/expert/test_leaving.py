@@ -42,6 +42,34 @@ def test_a_kept_loop_is_left(stops: np.ndarray) -> None:
     np.testing.assert_array_equal(main(A, stops), before_the_first(stops))
 
 
+def test_a_macro_leaves_the_loop_around_it_and_the_rest_of_itself() -> None:
+    def stop(test, y):
+        if test:
+            T.loop_break()
+        T.tile.add(y, y, 1.0)
+
+    @T.macro
+    def added(S, i, y):
+        stop(S[i] < 0, y)
+        T.tile.add(y, y, 1.0)
+
+    @tile_eg.jit(out_idx=[-1])
+    @T.prim_func
+    def main(S: T.Tensor((8,), "int32"), Y: T.Tensor((1, 16), "float32")):
+        with T.Kernel(1, is_npu=True) as (cid, vid):
+            y = T.alloc_ub((1, 16), "float32")
+            with T.Scope("V"):
+                T.tile.fill(y, 0.0)
+                for i in T.serial(8):
+                    added(S, i, y)
+                    T.tile.add(y, y, 1.0)
+                T.barrier_all()
+                if vid == 0:
+                    T.copy(y, Y)
+
+    assert (main(STOPS[0]) == 3 * 3).all()
+
+
 @pytest.mark.parametrize("stops", STOPS)
 def test_a_loop_without_flags_is_left_and_goes_on(stops: np.ndarray) -> None:
     @tile_eg.jit(out_idx=[-2, -1])

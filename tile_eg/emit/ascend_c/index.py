@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from itertools import chain, count
 
 from tile_eg.chips import load_chip
-from tile_eg.emit.ascend_c.cpp import BESIDE_COMPARISONS, Cpp, Part
+from tile_eg.emit.ascend_c.cpp import BESIDE_COMPARISONS, Cpp, Part, fits
 from tile_eg.emit.names import RESERVED, argument_names, kernel_symbol, size_names, spelled
 from tile_eg.errors import LimitError, PlanError
 from tile_eg.ir import index as ix
@@ -92,6 +92,8 @@ class Scope:
         loops |= {let.name: (0, let.most) for let in p.lets}
         most = MAX_BLOCKS if p.sizes else p.blocks
         self.ranges = {**loops, BLOCK: (0, max(0, most - 1)), SUB: (0, 1), EACH: (0, 0)}
+        counts = {name: (low, high + 1) for name, (low, high) in loops.items()}
+        self.ranges |= {name: values for name, values in counts.items() if not fits(values)}  # int64_t, as the count is
         self.cpp, sizes = Cpp(self.ranges), size_names(p)
         scalars = Counter(n.name for n in walk(p.core(self.core)) if isinstance(n, Scalar))
         variables = spelled([*loops, *scalars], {*RESERVED, *arguments.values(), *sizes.values()})

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 
 from tile_eg.emit.sync.order import Op, Order, Verdict
 from tile_eg.emit.sync.steps import parted, steps
-from tile_eg.emit.sync.trace import Access, Counts, Env, Layout, SyncError
+from tile_eg.emit.sync.trace import Access, Counts, Env, Layout
+from tile_eg.errors import PlanError, plannable
 from tile_eg.ir import index as ix
 from tile_eg.ir.machine import CROSS_IDS, USABLE_EVENT_IDS, needs_barrier
 from tile_eg.ir.program import (
@@ -121,10 +122,9 @@ def races(program: Program, counts: Counts | None = None) -> list[str]:
     Conflicting accesses that nothing orders, reads of workspace that nobody filled, flags that are doubled, unmatched or left
     over, ids out of range, deadlocks.
     """
-    try:
-        u = _Unrolled(program, counts or {let.name: (let.most,) for let in counted_by(program)})
-    except SyncError as error:
-        return [str(error)]
+    u = plannable(lambda: _Unrolled(program, counts or {let.name: (let.most,) for let in counted_by(program)}))
+    if isinstance(u, PlanError):
+        return [str(u)]
     order = Order(u.streams)
     verdict = order.replay()
     return list(dict.fromkeys([*u.faults, *verdict.faults, *_unordered(u, order, verdict)]))

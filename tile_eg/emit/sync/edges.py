@@ -225,7 +225,11 @@ def reverse(s: Stream, e: Edge) -> Edge | None:
 
 @dataclass(frozen=True)
 class Flag:
-    """One flag in the text. `rank` orders what stands at one site: ahead, outer waits, sets, waits, outer sets, drains."""
+    """One flag in the text. `rank` orders what stands at one site: ahead, outer waits, sets, waits, outer sets, drains.
+
+    An outer edge that is not set ahead itself waits before what is, and one that is not drained is set behind the drains: it may
+    stand between the drains of one edge and what is set ahead of another one that has the same ids.
+    """
 
     site: Site
     rank: int
@@ -241,7 +245,15 @@ def placed(s: Stream, edges: Mapping[int, Edge]) -> Iterator[Flag]:
         for k in e.before:
             yield Flag(s.ahead_of(e), 0, "set", n, e, ix.const(k))
         for t in e.places:
-            yield Flag(t.set_at, 4 if e.outer else 2, "set", n, e, t.set_id)
-            yield Flag(t.wait_at, 1 if e.outer else 3, "wait", n, e, t.wait_id)
+            yield Flag(t.set_at, _outer_set(e) if e.outer else 2, "set", n, e, t.set_id)
+            yield Flag(t.wait_at, _outer_wait(e) if e.outer else 3, "wait", n, e, t.wait_id)
         for k in e.drain:
             yield Flag(s.behind(e), 5, "wait", n, e, ix.const(k))
+
+
+def _outer_wait(e: Edge) -> int:
+    return 1 if e.before else -1
+
+
+def _outer_set(e: Edge) -> int:
+    return 4 if e.drain else 6

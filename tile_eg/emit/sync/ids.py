@@ -40,27 +40,28 @@ def allocate(
         for n, e in enumerate(edges):
             if event(e) in crowded:
                 edges[n] = replace(e, local=True)
-        try:
-            back = _share(streams, edges, crowded, *replayed())
-        except _Crowd as crowd:
-            stream = streams[crowd.at[0]]
-            if not _merge(stream, edges, crowd.at) and not _in_turns(stream, edges, crowd.at, replayed):
-                raise
-            continue
-        if isinstance(back, list):
-            return edges, back
-        edges.append(back)
+        shared = _share(streams, edges, crowded, *replayed())
+        if isinstance(shared, list):
+            return edges, shared
+        if isinstance(shared, Edge):
+            edges.append(shared)
+        elif not _merge(stream := streams[shared.at[0]], edges, shared.at) and not _in_turns(stream, edges, shared.at, replayed):
+            raise shared.error()
     raise FlagsRunOut("flag ids run out: no sharing was found")
 
 
-class _Crowd(FlagsRunOut):
+@dataclass(frozen=True)
+class _Crowd:
     """More edges of one event than there are ids hold one at a time."""
 
     at: Event
+    span: Span | None
 
-    def __init__(self, at: Event, span: Span | None) -> None:
-        super().__init__(f"{at[0]} needs more than {EVENT_IDS} ids for {at[1]}_{at[2]} at a time", span)
-        self.at = at
+    def error(self) -> FlagsRunOut:
+        core, source, waiting = self.at
+        found = FlagsRunOut(f"{core} needs more than {EVENT_IDS} ids for {source}_{waiting} at a time", self.span)
+        found.at = self.at
+        return found
 
 
 def _merge(s: Stream, edges: list[Edge], crowded: Event) -> bool:
@@ -153,8 +154,8 @@ def _life(streams: Mapping[str, Stream], n: int, e: Edge, order: Order, verdict:
 
 def _share(
     streams: Mapping[str, Stream], edges: Sequence[Edge], crowded: set[Event], order: Order, verdict: Verdict
-) -> list[int] | Edge:
-    """First ids, or an edge that would make sharing safe where it is not yet."""
+) -> list[int] | Edge | _Crowd:
+    """First ids, an edge that would make sharing safe where it is not yet, or what too many edges want at a time."""
     out = _separate(edges, lambda e: event(e) not in crowded)
     for at in sorted(crowded):
         lives = [_life(streams, n, e, order, verdict) for n, e in enumerate(edges) if event(e) == at]
@@ -163,7 +164,7 @@ def _share(
             e = edges[life.number]
             free = [base for base in range(EVENT_IDS - e.ids + 1) if _over(holders[base : base + e.ids], life)]
             if not free:
-                raise _Crowd(at, _span(streams, e))
+                return _Crowd(at, _span(streams, e))
             safe = [base for base in free if _known(holders[base : base + e.ids], life)]
             base = min(safe or free, key=lambda b: max((h[-1].last for h in holders[b : b + e.ids] if h), default=-1))
             if not safe:

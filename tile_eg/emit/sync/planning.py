@@ -22,6 +22,7 @@ from tile_eg.emit.sync.placed import Placed, decided_by, outlined, with_flags
 from tile_eg.emit.sync.tasks import lengths, with_tiles
 from tile_eg.emit.sync.trace import Counts, Dependence, Env, Instance, Layout, Path, Site, SyncError, Trace
 from tile_eg.emit.sync.walk import Walks
+from tile_eg.errors import PlanError, plannable
 from tile_eg.ir.machine import needs_barrier
 from tile_eg.ir.program import AIC, AIV, CrossSet, CrossWait, Instr, Node, PipeBarrier, Program, SetFlag, WaitFlag
 from tile_eg.ir.sharing import once
@@ -170,15 +171,14 @@ def _plan(walks: Walks, case: Case, edges: list[Edge] | None = None, whole: bool
     (tiles, counts), program = case, walks.program
     layout = Layout(with_tiles(program, tiles), counts)
     streams = {c: Stream(layout, c, walks.trace(c, tiles, counts, whole)) for c in (AIC, AIV) if program.core(c)}
-    try:
-        cross, cross_pairs = cross_edges(streams)
-    except SyncError:
+    crossing = plannable(lambda: cross_edges(streams))
+    if isinstance(crossing, PlanError):
         if whole or not any(walks.skips.values()):
-            raise
+            raise crossing
         return _plan(walks, case, edges, whole=True)
     if edges is None:
         edges = [e for s in streams.values() for e in candidates(s)]
-    return _Plan(layout, streams, edges, cross, cross_pairs)
+    return _Plan(layout, streams, edges, *crossing)
 
 
 def _site_ops(plan: _Plan, core: str) -> dict[Site, list[tuple[int, Flag | Op]]]:

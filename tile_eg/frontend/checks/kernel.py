@@ -234,10 +234,11 @@ class Checker:
                 raise self.outside(r, d, start, low if low < 0 else high, tensor)
 
     def of_parts(self, start: Expr, extent: int, room: int, ranges: Ranges) -> bool:
-        """Whether blocks take parts of a tile side by side, bx * 32 + half * 16, and each tile begins inside: the last parts of
-        a tile at the edge may have nothing to do."""
-        steps = {a.args[0]: k for a, k in ix.terms_of(start).items() if a.op == "var"}
-        parts = [v for v, k in steps.items() if v in self.of_blocks and k == extent and k * (ranges[v][1] + 1) in steps.values()]
+        """Whether blocks take parts of a tile side by side, bx * 32 + half * 16 or b // n * 32 + half * 16, and each tile begins
+        inside: the last parts of a tile at the edge may have nothing to do."""
+        steps = ix.terms_of(start)
+        own = [(a.args[0], k) for a, k in steps.items() if a.op == "var" and a.args[0] in self.of_blocks]
+        parts = [v for v, k in own if k == extent and k * (ranges[v][1] + 1) in steps.values()]
         return bool(parts) and ix.bounds(ix.substitute(start, dict.fromkeys(parts, ix.ZERO)), ranges)[1] <= room
 
     def index_tensor(self, read: Expr, span: kn.Span | None) -> None:

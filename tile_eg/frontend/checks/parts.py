@@ -41,8 +41,9 @@ class _Parts:
                 case kn.Assign() if self.seen < MOST:
                     self.seen += 1
                     self.reads(s.value, at, np.True_)
-                    if s.target.name in self.written and (where := self.elements(s.target, at, np.True_)) is not None:
-                        self.written[s.target.name][where] = True
+                    if s.target.name in self.written:
+                        where = self.elements(s.target, at, np.True_)
+                        self.written[s.target.name][... if where is None else where] = True
                 case kn.For():
                     known = s.count is not None and not elements_in(s.count)
                     trips = int(values_at(s.count, at)) if known and s.count is not None else s.extent
@@ -52,7 +53,9 @@ class _Parts:
                 case kn.Parallel():
                     axes = np.ogrid[tuple(slice(n) for n in s.extents)]
                     self.run(s.body, {**at, **dict(zip(s.vars, axes, strict=True))})
-                case kn.If() if not elements_in(s.condition):
+                case kn.If() if elements_in(s.condition):
+                    self.run((*s.then, *s.otherwise), at)
+                case kn.If():
                     self.branch(s, at)
 
     def branch(self, s: kn.If, at: Mapping[str, Any]) -> None:

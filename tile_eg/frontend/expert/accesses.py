@@ -8,7 +8,7 @@ from itertools import product
 from math import gcd, prod
 
 from tile_eg.errors import Span, TileError
-from tile_eg.frontend.expert.places import Place
+from tile_eg.frontend.expert.places import Place, same_memory
 from tile_eg.frontend.expert.reader import ExpertReader
 from tile_eg.frontend.index_text import index_text
 from tile_eg.frontend.python.values import nodes
@@ -178,6 +178,7 @@ def varies(e: TileExpr, name: str) -> bool:
 def check_order(r: ExpertReader, body: tuple[Assign, ...], axes: Axes) -> None:
     """TileError where the result would depend on the order of the iterations: what one writes, another one reads or writes."""
     written = {s.target.name for s in body}
+    _check_names(r, body, written)
     for s in body:
         _check_once(r, s, body, axes)
         indices = [i for x in (s.target, *accesses(s.value)) for i in x.starts]
@@ -189,6 +190,15 @@ def check_order(r: ExpertReader, body: tuple[Assign, ...], axes: Axes) -> None:
                 _check_pair(r, s.target, read, axes, "and read ")
             if other is not s and other.target.name == s.target.name:
                 _check_pair(r, s.target, other.target, axes, "")
+
+
+def _check_names(r: ExpertReader, body: tuple[Assign, ...], written: set[str]) -> None:
+    """TileError where what is written has another name, under which the loop uses it too."""
+    used = written | {x.name for s in body for x in accesses(s.value)}
+    for name in sorted(written):
+        for other in sorted((same_memory(r.views, [name]) & used) - {name}):
+            what = f"{other} is the same memory as {name}, which is written in this loop"
+            raise TileError(what, body[0].span, help="use one name in a T.Parallel, or two loops")
 
 
 def idle(s: Assign, axes: Axes) -> set[str]:

@@ -55,7 +55,7 @@ def _if(r: ExpertReader, node: ast.If) -> None:
 def repeated(r: ExpertReader, node: ast.While) -> None:
     """The condition is looked at before each trip, and kept under a name."""
     test, span = evaluate(r, node.test), r.span(node.test)
-    if isinstance(test, int) and test and "break" in leaving.leaving(node.body):
+    if isinstance(test, int) and test and "break" in leaving.leaving(r, node.body):
         return _until_left(r, node, span, Formula("number", (1.0,), True), None)
     if not is_condition(test) or not variables.changes(r, test):
         if is_condition(test) or test:
@@ -75,11 +75,11 @@ def _until_left(r: ExpertReader, node: ast.While, span: Span, first: Formula, ag
         if again is not None:
             with r.block(repeats=False) as end:
                 variables.set_to(r, name, formula(r, evaluate(r, again), span), span)
-            leaves = "break" in leaving.leaving(node.body)
+            leaves = "break" in leaving.leaving(r, node.body)
             whole = [On(None, pr.When(ix.scalar(name, 1), tuple(end)))] if leaves else end  # type: ignore[arg-type]
             r.statements.extend(whole)  # type: ignore[arg-type]
     if r.ends and before:
-        r.ends.left("", before)
+        r.ends.left(r, "", before)
     r.place_node(None, pr.While(ix.scalar(name, 1), tuple(body)))  # type: ignore[arg-type]
 
 
@@ -98,5 +98,5 @@ SCALAR_UNIT = ScalarUnit(
         ast.Break: lambda r, node: leaving.left(r, r.span(node), False),
         ast.Continue: lambda r, node: leaving.left(r, r.span(node), True),
     },
-    leaving.exits, leaving.trip,
+    leaving.exits, leaving.trip, leaving.run,
 )  # fmt: skip

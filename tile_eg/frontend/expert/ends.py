@@ -6,15 +6,17 @@ A kernel that its author keeps has zeros there, or his padding, and sees them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Protocol, TypeVar
 
 from tile_eg.errors import Span, TileError
-from tile_eg.frontend.expert.places import Held, Place
+from tile_eg.frontend.expert.places import Held, Place, same_memory
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import Expr, Interval
+from tile_eg.ir.index_elements import elements_in
 from tile_eg.ir.program import Buffer, Instr, Tile
+from tile_eg.ops.elementwise import BINARY, UNARY
 
 Extent = Expr | None
 """How many rows or columns exist; None where that is not followed."""
@@ -24,6 +26,8 @@ Shape = tuple[int, int]
 Arm = TypeVar("Arm")
 ADDED = ("vaxpy", "vmuladd")
 """Instructions that add to what their result was."""
+ALIKE = {"vcopy", "vcast", "vdup", *(f"v{op}{s}" for op in (*UNARY, *BINARY) for s in ("", "s"))}
+"""Instructions whose results lie as their operands do, element by element."""
 PADDED = "say what stands there: T.copy(A[i, j], a, pad_value=0.0), for a maximum -T.infinity()"
 MOVED = ("vgather", "vevery", "vsort", "vsort32", "vmerge", "vtranspose", "vbrcb", "store_element")
 """Instructions whose results do not lie as their operands do."""
@@ -34,9 +38,25 @@ class Buffers(Protocol):
 
     held: dict[str, Held]
     own: dict[str, Buffer]
+    views: dict[str, str]
 
     @property
     def ranges(self) -> dict[str, Interval]: ...
+
+
+@dataclass(frozen=True)
+class Part:
+    """The window of a buffer that was written last, one of several: where it begins, its size, and how much of it exists."""
+
+    row: Expr
+    col: Expr
+    rows: int
+    cols: int
+    extents: Extents
+
+    def is_at(self, t: Tile, count: int) -> bool:
+        """Whether it is the window of so many elements that begins here."""
+        return (self.row, self.col) == (t.row, t.col) and self.rows * self.cols == count
 
 
 @dataclass(frozen=True)
@@ -51,17 +71,25 @@ class Trips:
 @dataclass
 class Ends:
     """Of each buffer of which not all is there: how many rows and columns are. `filled` are all that something was put into,
-    `fresh` those for which that was in this trip of a loop, `looked` those that were reduced in it before."""
+    `fresh` those for which that was in this trip of a loop, `looked` those that were reduced in it before. `parts` has the window
+    of a buffer that was written last, where it was not the whole buffer."""
 
     known: dict[str, Extents] = field(default_factory=dict)
     filled: set[str] = field(default_factory=set)
     fresh: set[str] = field(default_factory=set)
     looked: dict[str, Span] = field(default_factory=dict)
+    parts: dict[str, Part] = field(default_factory=dict)
 
     def loaded(self, r: Buffers, target: Place, source: Place, padded: bool) -> None:
         """A window of a tensor was loaded."""
+        self._loaded(r, target, source, padded)
+        self._part_loaded(r, target, source, padded)
+        self.shared(r.views, target.tile().buffer)
+
+    def _loaded(self, r: Buffers, target: Place, source: Place, padded: bool) -> None:
         name, (rows, cols) = target.tile().buffer, _shape(r, target.tile())
         whole = (target.rows, target.cols) == (rows, cols) or (target.whole and target.count == rows * cols)
+        new = name not in self.filled
         self._put_into(name)
         if padded or not source.cut:
             if whole:
@@ -69,21 +97,70 @@ class Ends:
             elif name in self.known and not self._exists(r, target.tile(), ix.const(target.rows), ix.const(target.cols)):
                 self.known[name] = NOT_FOLLOWED
             return
-        before = self.known.get(name, (ix.const(rows), ix.const(cols)))
+        full: Extents = ix.const(rows), ix.const(cols)
+        down, along = self.known.get(name, full)
+        down = down if down == full[0] else None
         if whole and (source.rows, source.cols) == (rows, cols):
             self.known[name] = source.valid_rows, source.valid_cols
         elif target.cols == cols == source.cols and source.valid_rows.value == source.rows:
-            alike = before[1] in (None, ix.const(cols), source.valid_cols)
-            self.known[name] = before[0], source.valid_cols if alike else None
+            self.known[name] = down, source.valid_cols if new or along == source.valid_cols else None
         elif target.cols == cols == source.cols and source.valid_cols.value == cols:
-            self.known[name] = None, before[1]
+            self.known[name] = None, along if along == full[1] else None
         else:
             self.known[name] = NOT_FOLLOWED
+
+    def _part_loaded(self, r: Buffers, target: Place, source: Place, padded: bool) -> None:
+        """Notes the window of a buffer that was loaded, where that is a part of it."""
+        t, size = target.tile(), (target.rows, target.cols)
+        self.parts.pop(t.buffer, None)
+        if size != _shape(r, t) and (source.rows, source.cols) == size and _is_fixed(t):
+            full = ix.const(target.rows), ix.const(target.cols)
+            self.parts[t.buffer] = Part(t.row, t.col, *size, full if padded else (source.valid_rows, source.valid_cols))
 
     def after(self, r: Buffers, i: Instr) -> None:
         """An instruction of the vector core was done."""
         if not isinstance(i.dst, Tile) or i.op == "gm_to_ub" or i.core != "AIV":
             return
+        part, name, whole = self._part_of(r, i), i.dst.buffer, _all_of(r, i)
+        self._done(r, i)
+        self.parts.pop(name, None)
+        if part is not None and not whole:
+            self.parts[name] = part
+        elif part is not None and (part.rows, part.cols) == _shape(r, i.dst) and self.known.get(name) == NOT_FOLLOWED:
+            self.known[name] = part.extents
+        self.shared(r.views, i.dst.buffer)
+
+    def _part_of(self, r: Buffers, i: Instr) -> Part | None:
+        """The window that an instruction writes element by element, with what exists of it."""
+        assert isinstance(i.dst, Tile)
+        rows, cols = i.rows.value, i.cols.value
+        if rows is None or cols is None or i.op not in ALIKE or i.when != ix.ONE or not _is_fixed(i.dst):
+            return None
+        for t in i.srcs if rows == 1 else ():
+            if isinstance(t, Tile) and (p := self.parts.get(t.buffer)) is not None and p.is_at(t, cols):
+                rows, cols = p.rows, p.cols
+                break
+        found = [self._exists_of(r, t, rows, cols) for t in i.srcs if isinstance(t, Tile)]
+        down, along = ((ix.const(rows), ix.const(cols)) if not found else found[0])
+        for other in found[1:]:
+            down, along = _lesser(down, other[0], rows), _lesser(along, other[1], cols)
+        return Part(i.dst.row, i.dst.col, rows, cols, (down, along))
+
+    def _exists_of(self, r: Buffers, t: Tile, rows: int, cols: int) -> Extents:
+        """How much exists of an operand that is a window."""
+        full = ix.const(rows), ix.const(cols)
+        if t.buffer not in self.known:
+            return full
+        part, (down, along) = self.parts.get(t.buffer), self.known[t.buffer]
+        if part is not None and part.is_at(t, rows * cols) and part.cols == cols:
+            return part.extents
+        height, width = _shape(r, t)
+        if t.col.value != 0 or cols != width:
+            return NOT_FOLLOWED
+        return full[0] if down == ix.const(height) else None, along
+
+    def _done(self, r: Buffers, i: Instr) -> None:
+        assert isinstance(i.dst, Tile)
         tiles = [t for t in i.srcs if isinstance(t, Tile)]
         tiles += [t for t in (i.value.elements() if i.value else ()) if isinstance(t, Tile) and t.buffer != i.dst.buffer]
         found = [self.known[t.buffer] for t in tiles if t.buffer in self.known]
@@ -97,6 +174,16 @@ class Ends:
             elif not self._exists(r, i.dst, i.rows, i.cols):
                 self.known[name] = NOT_FOLLOWED
 
+    def shared(self, views: Mapping[str, str], name: str) -> None:
+        """What exists of a buffer that was written is not followed where it has another name too."""
+        names = same_memory(views, [name])
+        if len(names) > 1 and self.known.keys() & names:
+            self.known |= dict.fromkeys(names, NOT_FOLLOWED)
+        for other in names if len(names) > 1 else ():
+            self.parts.pop(other, None)
+        for written in (self.filled, self.fresh):
+            written |= names if name in written else set()
+
     def _put_into(self, name: str) -> None:
         self.filled.add(name)
         self.fresh.add(name)
@@ -108,11 +195,14 @@ class Ends:
 
     def one_of(self, arms: Iterable[Arm]) -> Iterator[Arm]:
         """The arms of a branch, of which one is done: behind them is known what is so behind each."""
-        before, filled, found = self.known, self.filled, []
+        before, filled, parts, found = self.known, self.filled, self.parts, []
+        kept = set(parts)
         for arm in arms:
-            self.known, self.filled = dict(before), set(filled)
+            self.known, self.filled, self.parts = dict(before), set(filled), dict(parts)
             yield arm
             found.append((self.known, self.filled))
+            kept -= {name for name in kept if self.parts.get(name) != parts[name]}
+        self.parts = {name: parts[name] for name in kept}
         states = {n: {k.get(n, NOT_FOLLOWED) for k, of in found if n in of} for known, _ in found for n in known}
         self.known = {n: each.pop() if len(each) == 1 else NOT_FOLLOWED for n, each in states.items()}
         self.filled = {n for _, of in found for n in of}
@@ -145,29 +235,34 @@ class Ends:
             what = f"{count} elements of {x.tile().buffer} are sorted, of which a tensor's end may cut off some"
             raise TileError(what, span, help="say what stands there: T.copy(A[i, j], a, pad_value=-T.infinity())")
 
-    def alike(self, to: Place, x: Place) -> None:
+    def alike(self, r: Buffers, to: Place, x: Place) -> None:
         """As much of `to` exists as of `x`."""
         name, own = to.tile().buffer, self.known.get(x.tile().buffer)
         self.known.pop(name, None)
         if own is not None:
             self.known[name] = own
+        self.shared(r.views, name)
 
-    def one_a_line(self, to: Place, x: Place, across: bool) -> None:
+    def one_a_line(self, r: Buffers, to: Place, x: Place, across: bool) -> None:
         """One element of `to` exists for each row of `x` (`across`) or column."""
         name, own = to.tile().buffer, self.known.get(x.tile().buffer)
         self.known.pop(name, None)
         if own is not None:
             self.known[name] = ix.ONE, own[0] if across else own[1]
+        self.shared(r.views, name)
 
     def begun(self) -> Trips:
         """A loop begins: what is known before it."""
         before = Trips(dict(self.known), self.fresh, self.looked)
-        self.fresh, self.looked = set(), {}
+        self.fresh, self.looked, self.parts = set(), {}, {}
         return before
 
-    def left(self, variable: str, before: Trips) -> None:
-        """A loop was left: what depends on its variable is not followed any further. TileError for what was reduced in a trip and
-        of which another part exists in the next one."""
+    def left(self, r: Buffers, variable: str, before: Trips, trips: int = 0) -> None:
+        """A loop was left, which surely had so many `trips` (0: not known): what depends on its variable is not followed any
+        further. TileError for what was reduced in a trip and of which another part exists in the next one."""
+        for name, part in self.parts.items():
+            self._written_by_rows(r, name, part, variable, trips)
+        self.parts = {}
         for name, extents in self.known.items():
             down, along = (None if e is not None and variable in ix.variables(e) else e for e in extents)
             self.known[name] = down, along
@@ -178,6 +273,14 @@ class Ends:
         self.looked = before.looked | {name: span for name, span in self.looked.items() if name not in before.fresh}
         self.fresh |= before.fresh
 
+    def _written_by_rows(self, r: Buffers, name: str, part: Part, variable: str, trips: int) -> None:
+        """What exists of a buffer of which each trip of a loop wrote a row: as much of each along it."""
+        rows, cols = _shape(r, Tile(name))
+        along = part.extents[1]
+        each = (part.row, part.col.value, part.rows, part.cols) == (ix.var(variable), 0, 1, cols)
+        if name in self.known and each and trips == rows and along is not None and variable not in ix.variables(along):
+            self.known[name] = None, along
+
     def of(self, r: Buffers, x: Place, across: bool, span: Span) -> Place:
         """The window with what exists of it along the axis that is reduced. TileError where that is not followed."""
         name = x.tile().buffer
@@ -185,6 +288,8 @@ class Ends:
             self.looked.setdefault(name, span)
         if name not in self.known:
             return x
+        if (part := self.parts.get(name)) is not None and part.is_at(x.tile(), x.count) and part.cols == x.cols:
+            return self._of_part(r, x, part.extents[1 if across else 0], across, span)
         extents, full = self.known[name], _shape(r, x.tile())
         extent, size = (extents[1], full[1]) if across else (extents[0], full[0])
         if extent is not None and extent.value == size:
@@ -192,9 +297,25 @@ class Ends:
         at = x.tile().col if across else x.tile().row
         low = 0 if extent is None else ix.bounds(extent, r.ranges)[0]
         if extent is None or low < 1 or at.value != 0 or (x.cols if across else x.rows) != size:
-            what = f"how much of {name} exists is not followed so far: a tensor's end cuts off what it was made of"
-            raise TileError(what, span, help=PADDED)
+            raise _not_followed(name, span)
         return replace(x, valid_cols=extent) if across else replace(x, valid_rows=extent)
+
+    def _of_part(self, r: Buffers, x: Place, extent: Extent, across: bool, span: Span) -> Place:
+        if extent is not None and extent.value == (x.cols if across else x.rows):
+            return x
+        if extent is None or ix.bounds(extent, r.ranges)[0] < 1:
+            raise _not_followed(x.tile().buffer, span)
+        return replace(x, valid_cols=extent) if across else replace(x, valid_rows=extent)
+
+
+def _is_fixed(t: Tile) -> bool:
+    """Whether a window begins at one place as long as loops do not go on."""
+    return not (elements_in(t.row) or elements_in(t.col))
+
+
+def _not_followed(name: str, span: Span) -> TileError:
+    what = f"how much of {name} exists is not followed so far: a tensor's end cuts off what it was made of"
+    return TileError(what, span, help=PADDED)
 
 
 def _lesser(a: Extent, b: Extent, size: int) -> Extent:

@@ -17,10 +17,11 @@ from tile_eg.frontend.expert.meetings import read_first, with_meetings
 from tile_eg.frontend.expert.modes import with_modes
 from tile_eg.frontend.expert.parallel import branch, parallel
 from tile_eg.frontend.expert.pipelined import prefetched
+from tile_eg.frontend.expert.places import same_memory
 from tile_eg.frontend.expert.printing import launched
 from tile_eg.frontend.expert.reader import ExpertReader, Misplaced, On
-from tile_eg.frontend.expert.scalars import store
 from tile_eg.frontend.expert.streams import numbered, stream
+from tile_eg.frontend.expert.whole_buffers import store
 from tile_eg.frontend.expert.words import EXPERT
 from tile_eg.frontend.nibbles import KEPT, whole_bytes
 from tile_eg.frontend.python.expressions import evaluate
@@ -136,7 +137,7 @@ def _read(r: ExpertReader, found: FunctionSource, barriers: str, meet: bool = Fa
     return KeptKernel(
         found.node.name, tensors, blocks, r.half_used is not None, _buffers(r, (*cube, *vector)), cube, vector, barriers,
         frozenset(r.own), tuple((h.name, h.span) for h in r.held.values()), found.source.text, found.source.file, tuple(r.notes),
-        shared=tuple(r.shared.items()),
+        shared=tuple(r.shared.items()), views=tuple(r.views.items()),
     )  # fmt: skip
 
 
@@ -162,7 +163,7 @@ def _meet(r: ExpertReader, streams: bool) -> None:
     _check_sums(r)
     if streams and (late := read_first(r.statements)):
         r.notes.append(Note(f"{STREAMS}: {late.message}", late.span))
-    r.statements[:] = with_meetings(r.statements, r.half_used is not None, r.ranges, streams)
+    r.statements[:] = with_meetings(r.statements, r.half_used is not None, r.ranges, r.views, streams)
 
 
 def _streams(r: ExpertReader) -> tuple[tuple[Node, ...], tuple[Node, ...]]:
@@ -174,7 +175,7 @@ def _streams(r: ExpertReader) -> tuple[tuple[Node, ...], tuple[Node, ...]]:
 
 def _buffers(r: ExpertReader, nodes: tuple[Node, ...]) -> tuple[Buffer, ...]:
     """The buffers that are used, those with an address where they are."""
-    used, found = _named(nodes), [h.buffer() for h in r.held.values()]
+    used, found = same_memory(r.views, _named(nodes)), [h.buffer() for h in r.held.values()]
     slots = lambda b: tuple(r.addresses[b.name] + n * b.slot_bytes for n in range(b.slots))  # noqa: E731
     placed = (replace(b, addresses=slots(b)) if b.name in r.addresses else b for b in found)
     return tuple(b for b in (*placed, *r.own.values()) if b.name in used)

@@ -6,17 +6,23 @@ A number says whether the loop still runs, another one whether the trip does; wh
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections import ChainMap
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from types import FunctionType
+from typing import TYPE_CHECKING, Any
 
 from tile_eg.errors import Span, TileError
 from tile_eg.frontend.expert.nodes import Exits, On
 from tile_eg.frontend.expert.variables import set_to
+from tile_eg.frontend.python.defined import Defined
+from tile_eg.frontend.python.source import read_function
+from tile_eg.frontend.python.word_users import uses_words
 from tile_eg.ir import index as ix
 from tile_eg.ir import program as pr
 from tile_eg.ir.index import Expr
 from tile_eg.ir.program import Formula
+from tile_eg.language.kernels import Macro
 
 if TYPE_CHECKING:
     from tile_eg.frontend.expert.reader import ExpertReader
@@ -24,15 +30,41 @@ if TYPE_CHECKING:
 LOOPS = (ast.For, ast.While, ast.FunctionDef, ast.Lambda)
 
 
-def leaving(body: Sequence[ast.stmt]) -> set[str]:
-    """Which of "break" and "continue" are the loop's that has this body."""
+def leaving(r: ExpertReader, body: Sequence[ast.stmt]) -> set[str]:
+    """Which of "break" and "continue" are the loop's that has this body; a macro may have T.loop_break() of it."""
+    return _leaving(body, ChainMap(r.local, dict(r.names)), frozenset())
+
+
+def _leaving(body: Sequence[ast.stmt], names: Mapping[str, Any], within: frozenset[FunctionType]) -> set[str]:
     found = set[str]()
     for node in _own(body):
         if isinstance(node, ast.Continue):
             found.add("continue")
         elif isinstance(node, ast.Break) or _is_word(node):
             found.add("break")
+        elif isinstance(node, ast.Call):
+            found |= _in_macro(node.func, names, within)
     return found
+
+
+def _in_macro(called: ast.expr, names: Mapping[str, Any], within: frozenset[FunctionType]) -> set[str]:
+    """The same of what is written out where it is called."""
+    made = _named(called, names)
+    function = made.function if isinstance(made, Macro) else made
+    if isinstance(function, Defined):
+        source = function.found()
+    elif isinstance(function, FunctionType) and function not in within and (made is not function or uses_words(function)):
+        source, within = read_function(function), within | {function}
+    else:
+        return set()
+    return _leaving(source.node.body, source.names, within) if isinstance(source.node, ast.FunctionDef) else set()
+
+
+def _named(e: ast.expr, names: Mapping[str, Any]) -> Any:
+    """What a name stands for, or an attribute of it; None where that is not known before it is read."""
+    if isinstance(e, ast.Attribute):
+        return getattr(_named(e.value, names), e.attr, None)
+    return names.get(e.id) if isinstance(e, ast.Name) else None
 
 
 def _own(body: Sequence[ast.AST]) -> Iterator[ast.AST]:
@@ -49,7 +81,7 @@ def _is_word(node: ast.AST) -> bool:
 @contextmanager
 def exits(r: ExpertReader, body: Sequence[ast.stmt], span: Span, loop: str = "") -> Iterator[Exits]:
     """The numbers of a loop with this body; `loop` is one that its condition has already."""
-    kinds = leaving(body)
+    kinds = leaving(r, body)
     made = Exits(loop or (_number(r, "running") if "break" in kinds else ""), _number(r, "here") if "continue" in kinds else "")
     if made.loop and not loop:
         set_to(r, made.loop, _value(1), span)
@@ -81,8 +113,9 @@ def run(r: ExpertReader, body: Sequence[ast.stmt]) -> None:
     """Statements of which those behind a branch that may leave are done only where it did not."""
     for n, node in enumerate(body):
         r.run([node])
-        if (kinds := leaving([node])) and r.exits:
-            if body[n + 1 :] and not isinstance(node, ast.Break | ast.Continue) and not (isinstance(node, ast.Expr)):
+        if (kinds := leaving(r, [node])) and r.exits:
+            surely = isinstance(node, ast.Break | ast.Continue) or (isinstance(node, ast.Expr) and _is_word(node.value))
+            if body[n + 1 :] and not surely:
                 _rest(r, body[n + 1 :], _runs(r.exits[-1], kinds))
             return
 

@@ -14,6 +14,7 @@ from typing import Any
 
 from tile_eg.errors import ReadFirst, TileError
 from tile_eg.frontend.expert.handovers import with_handovers
+from tile_eg.frontend.expert.places import same_memory
 from tile_eg.frontend.expert.reader import On
 from tile_eg.frontend.hints import TWO_STREAMS
 from tile_eg.ir import index as ix
@@ -49,10 +50,10 @@ class _Use:
 
 
 def with_meetings(
-    statements: Sequence[Any], halves: bool, ranges: Mapping[str, Interval], streams: bool = False
+    statements: Sequence[Any], halves: bool, ranges: Mapping[str, Interval], views: Mapping[str, str], streams: bool = False
 ) -> list[Any]:
     """The statements with meetings of the cores where they need them; `halves`: the vector cores do different things.
-    `ranges` are those of the variables in indices.
+    `ranges` are those of the variables in indices, `views` says of which buffer each view is.
 
     Where one kind of core reads what the other writes only further down, `streams` says that each does its own statements by
     itself: then there are flags for what they hand over. TileError where that is not asked for, and where the vector cores would
@@ -61,7 +62,7 @@ def with_meetings(
     late = read_first(statements)
     if late and not streams:
         raise late
-    differing = _differing(statements) if halves else set()
+    differing = _differing(statements, views) if halves else set()
     done = list(_stored_once(statements, differing)) if halves else list(statements)
     if late:
         return with_handovers(done, lambda node: not _differs(_decides(node), differing))
@@ -219,12 +220,13 @@ def _differs(e: Expr, differing: set[str]) -> bool:
     return SUB in ix.variables(e) or any(r.args[0] in differing for r in all_elements_in(e))
 
 
-def _differing(statements: Sequence[Any]) -> set[str]:
+def _differing(statements: Sequence[Any], views: Mapping[str, str]) -> set[str]:
     """The buffers, tensors and kept numbers that hold something else on each of the two vector cores."""
     found, before = set[str](), -1
     while len(found) != before:
         before = len(found)
         _spread(statements, False, found)
+        found |= same_memory(views, found)
     return found
 
 

@@ -43,7 +43,8 @@ def copy(r: ExpertReader, span: Span, src: Any, dst: Any, size: Any, **options: 
     if path is None:
         raise TileError(f"there is no path from {source.level} to {target.level}", span, help=WAYS)
     unused = [n for n in ("transpose", "enable_relu") if options.get(n) and n not in path[1]]
-    if unused or (options.get("pad_value") is not None and target.level is not Level.UB):
+    pads = options.get("pad_value")
+    if unused or (pads is not None and target.level is not Level.UB and (pads != 0 or target.level is not Level.L1)):
         word = unused[0] if unused else "pad_value"
         raise TileError(f"a copy from {source.level} to {target.level} takes no {word}", span)
     source, target = _fitted(r, span, source, target)
@@ -77,11 +78,11 @@ def _turned(source: Place, target: Place) -> bool:
 
 
 def _part_of(source: Place, target: Place) -> Place:
-    """A window of a tensor that is loaded into a larger one of UB: what it lacks is padding."""
+    """A window of a tensor that is loaded into a larger one of UB or L1: what it lacks is padding."""
     if _turned(source, target) and source.cols <= target.rows and source.level is Level.GM and target.level is Level.UB:
         return replace(source, cols=target.rows)
     smaller = source.rows <= target.rows and source.cols <= target.cols
-    if (source.level, target.level) == (Level.GM, Level.UB) and smaller and source.count < target.count:
+    if source.level is Level.GM and target.level in (Level.UB, Level.L1) and smaller and source.count < target.count:
         return replace(source, rows=target.rows, cols=target.cols, whole=False)
     return source
 

@@ -81,7 +81,7 @@ class ScalarUnit:
     """What the scalar unit does in a kernel, as functions of its reader: `frontend/expert/variables.py` has most of them.
 
     `taken` reads the body of `T.If`, `rules` are those of statements; `exits` are the numbers of a loop that may be left, `trip`
-    reads one of its trips.
+    reads one of its trips, `body` what a macro has in it.
     """
 
     settled: Callable[..., Expr]
@@ -94,3 +94,4 @@ class ScalarUnit:
     rules: Mapping[type, Callable[..., None]]
     exits: Callable[..., AbstractContextManager[Exits]]
     trip: Callable[..., None]
+    body: Callable[..., None]

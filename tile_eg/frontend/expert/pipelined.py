@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from tile_eg.errors import TileError
+from tile_eg.frontend.expert.places import same_memory
 from tile_eg.frontend.expert.reader import ExpertReader, On
 from tile_eg.frontend.expert.streams import mapped
 from tile_eg.ir import index as ix
@@ -67,6 +68,9 @@ def _trips(loop: pr.Loop) -> Expr:
 def _check(r: ExpertReader, body: Sequence[Any], loaded: set[str], loop: pr.Loop) -> None:
     for name in loaded:
         held = r.held[name]
+        if name in same_memory(r.views, r.views):
+            what = f"{name} has another shape or element type too, and gets a buffer for each stage here"
+            raise TileError(what, loop.span, help="leave num_stages out")
         if held.slots > 1 or name in r.addresses:
             why = "is in a pipelined loop already" if held.slots > 1 else "has an address"
             raise TileError(f"{name} {why}, and gets a buffer for each stage here", loop.span, help="leave num_stages out")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 
@@ -47,6 +47,13 @@ class Held:
         layout = {Level.L0A: "zz", Level.L0B: "zn", Level.UB: "nd"}.get(self.level, "nz")
         rows, slots = (prod(self.lead) * self.rows, 1) if self.level is Level.UB else (self.rows, prod(self.lead))
         return Buffer(self.name, self.level, self.dtype, rows, self.cols, self.cols, layout, slots * self.slots)
+
+
+def same_memory(views: Mapping[str, str], names: Iterable[str]) -> set[str]:
+    """These buffers, and all that lie in the same memory under another name; `views` has the buffer of each view."""
+    found = set(names)
+    bases = {views.get(n, n) for n in found}
+    return found | (bases & {*views.values()}) | {view for view, of in views.items() if of in bases}
 
 
 @dataclass(frozen=True)

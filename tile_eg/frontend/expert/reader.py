@@ -11,7 +11,7 @@ from typing import Any
 from tile_eg.errors import Span, TileError
 from tile_eg.frontend.expert.ends import Ends
 from tile_eg.frontend.expert.nodes import Branch, Exits, Misplaced, NewVariable, On, Persistent, ScalarUnit, Scope
-from tile_eg.frontend.expert.places import Held, Place, of_buffer, of_tensor
+from tile_eg.frontend.expert.places import Held, Place, of_buffer, of_tensor, same_memory
 from tile_eg.frontend.python.expressions import evaluate
 from tile_eg.frontend.python.source import Source
 from tile_eg.frontend.python.statements import RULES, Reader
@@ -31,7 +31,8 @@ SHARED = "any"
 
 
 class ExpertReader(Reader):
-    """`statements` holds program nodes, each with its core; `held` the buffers, `levels` where shared ones lie.
+    """`statements` holds program nodes, each with its core; `held` the buffers, `levels` where shared ones lie, `views`
+    the buffer that each view is of.
 
     `scalars` are the numbers that the scalar unit keeps (whether they are whole), `variables` those that the author changes,
     `looked_up` the tensors of which it reads elements.
@@ -62,6 +63,7 @@ class ExpertReader(Reader):
         self.levels = levels
         self.tensors: dict[str, Tensor] = {}
         self.held: dict[str, Held] = {}
+        self.views: dict[str, str] = {}
         self.open: set[str] = set()
         self.addresses: dict[str, int] = {}
         self.own: dict[str, pr.Buffer] = {}
@@ -109,6 +111,9 @@ class ExpertReader(Reader):
         """Adds a node of this core (None: of each)."""
         self.statements.append(On(core, node))  # type: ignore[arg-type]
 
+    def run_macro(self, body: list[ast.stmt]) -> None:
+        self.unit.body(self, body)
+
     def number(self, value: Any, span: Span) -> Any:
         return value if self.in_parallel else self.unit.number(self, value, span)
 
@@ -127,8 +132,9 @@ class ExpertReader(Reader):
         return Slice(start, min(size, high), count if low >= 0 else ix.maximum(0, count))
 
     def wrote(self, name: str) -> None:
-        self.writes.append(name)
-        self._forget({name})
+        names = same_memory(self.views, [name])
+        self.writes += sorted(names)
+        self._forget(names)
 
     def instr(self, op: str, dst: Any, *srcs: Any, **fields: Any) -> None:
         made = pr.Instr(op, dst, tuple(srcs), **fields)
@@ -314,7 +320,7 @@ def _loop(r: ExpertReader, node: ast.For, loop: Loop, names: list[str], axis: in
         else:
             r.unit.trip(r, node.body, exits, r.span(node))
         if r.ends and before:
-            r.ends.left(var, before)
+            r.ends.left(r, var, before, trips if until is None and not (exits.loop or exits.trip) else 0)
     made = pr.Loop(var, trips, tuple(body), r.span(node), until)  # type: ignore[arg-type]
     if loop.kind == "pipelined" and loop.stages > 1:
         r.statements += r.prefetched(r, made, loop.stages)  # type: ignore[arg-type]
@@ -343,7 +349,7 @@ def _persistent(r: ExpertReader, node: ast.For, over: Persistent) -> None:
                 r.local[name] = value
             r.unit.trip(r, node.body, exits, r.span(node))
         if r.ends and before:
-            r.ends.left(var, before)
+            r.ends.left(r, var, before)
     inner = tuple(body) if most < total else (On(None, pr.When(ix.less(tile, total), tuple(body))),)  # type: ignore[arg-type]
     r.statements.append(On(None, pr.Loop(var, waves, inner, r.span(node))))  # type: ignore[arg-type]
 

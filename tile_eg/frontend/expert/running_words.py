@@ -98,7 +98,7 @@ def _running(
 
     loop(r, span, "line", lines, lines, one)
     if r.ends is not None:
-        r.ends.alike(to, x)
+        r.ends.alike(r, to, x)
     _slow(r, word, span)
 
 
@@ -140,7 +140,7 @@ def _place(op: str, word: str, r: ExpertReader, span: Span, buffer: Any, out: An
 
     loop(r, span, "line", lines, lines, one)
     if r.ends is not None:
-        r.ends.one_a_line(to, x, across)
+        r.ends.one_a_line(r, to, x, across)
     _slow(r, word, span)
 
 

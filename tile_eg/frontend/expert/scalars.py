@@ -54,7 +54,7 @@ def formula(r: ExpertReader, value: Any, span: Span | None) -> Formula:
 
 
 def of_index(r: ExpertReader, e: Expr, span: Span | None) -> Formula:
-    """An index; elements that it is made of are read where the formula is computed, and only then."""
+    """An index; elements that it is made of are read where the formula is computed, and only then; their places before it."""
     elements = all_elements_in(e)
     if e.op == "read" and e.args[0] in r.scalars:
         return Formula("scalar", (e.args[0],), True)
@@ -62,9 +62,8 @@ def of_index(r: ExpertReader, e: Expr, span: Span | None) -> Formula:
         return Formula("index", (e,), True)
     if e.op == "read":
         place = of_index(r, e.args[1], span)
-        if place.op != "index":
-            raise TileError("the place of an element is an index here", span, help="give it a name first: i = x[n]")
-        return element_of(r, e.args[0], place.args[0], span)
+        at = place.args[0] if place.op == "index" else r.unit.settled(r, e.args[1], span)
+        return element_of(r, e.args[0], at, span)
     if e.op in ("div", "mod"):
         raise TileError("a quotient of an element is no index here", span, help="give it a name first: i = x[n]")
     parts = [of_index(r, a, span) for a in e.args]
@@ -147,12 +146,7 @@ def reciprocal(f: Formula) -> Formula:
 
 
 def store(r: ExpertReader, target: Region, value: TileExpr, span: Span | None) -> None:
-    """An element of a buffer in UB, written by the scalar unit. TileError for a whole buffer: there are words for that."""
-    if target.shape != ():
-        raise TileError(
-            "a whole buffer is computed by a vector word in a kernel that is kept", span,
-            help="T.tile.add(c, a, b) for c[:, :] = a + b; T.copy for c[:, :] = a",
-        )  # fmt: skip
+    """An element of a buffer in UB, written by the scalar unit."""
     place = r.place(target, span, Level.UB, Level.GM)
     made = _formula(r, value, span)
     if made.op == "element" and r.place(value, span).dtype == place.dtype:  # copied as it is

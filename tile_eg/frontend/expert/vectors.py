@@ -13,7 +13,7 @@ from tile_eg.frontend.expert.places import Place
 from tile_eg.frontend.expert.reader import ExpertReader, on
 from tile_eg.frontend.expert.scalars import drained, formula, is_scalar, negative, reciprocal
 from tile_eg.frontend.expert.unaligned import aligned, back, is_unaligned, room
-from tile_eg.frontend.python.values import Buffer, Window, as_region, describe, is_tile
+from tile_eg.frontend.python.values import Window, as_region, describe, is_tile
 from tile_eg.frontend.python.words import MODES, ODD, known
 from tile_eg.ir import index as ix
 from tile_eg.ir import program as pr
@@ -75,12 +75,6 @@ def filled(r: ExpertReader, span: Span, dst: Place, value: Any) -> None:
         elementwise(r, span, "vdup", dst, value=formula(r, value, span))
 
 
-def _fill(r: ExpertReader, span: Span, buffer: Any, value: Any = 0.0) -> None:
-    if isinstance(buffer, Buffer | Window) and r.level_of(buffer) is Level.L0C:
-        raise TileError("L0C is not filled: its first product overwrites it", span, help="T.mma(..., init=True)")
-    filled(r, span, ub(r, buffer, span), value)
-
-
 def unary(op: str, r: ExpertReader, span: Span, dst: Any, src: Any) -> None:
     """A function with an instruction of its own."""
     elementwise(r, span, f"v{op}", ub(r, dst, span), ub(r, src, span))
@@ -131,6 +125,9 @@ def cast(r: ExpertReader, span: Span, to: Place, x: Place, mode: str = "CAST_NON
         return elementwise(r, span, "vcopy", to, x)
     if (x.dtype, to.dtype) == (I32, F16):
         return elementwise(r, span, "vcast", to, x, scalar=scale_of(r, span))
+    if mode == f"CAST_{ODD}" and (x.dtype, to.dtype) != (F32, F16):
+        help = "CAST_RINT rounds to the nearest number, CAST_ODD is of float32 in float16 alone"
+        raise TileError(f"no instruction casts {x.dtype} to {to.dtype} with {mode}", span, help=help)
     odd = (f"CAST_{ODD}",) if (x.dtype, to.dtype) == (F32, F16) else ()
     if mode not in (modes := ("CAST_NONE", "CAST_RINT", *(f"CAST_{m}" for m in MODES), *odd)):
         help = "there are " + ", ".join(modes)
@@ -235,7 +232,7 @@ def _spread(r: ExpertReader, span: Span, to: Place, x: Place, down: bool) -> Non
 WORDS: dict[str, Callable[..., Any]] = {
     "tile.sub_experiment": partial(_counted, "sub"), "tile.mins_experiment": partial(_counted, "min"),
     "tile.abs_experiment": partial(_counted, "abs"),
-    "fill": _fill, "clear": _fill, "tile.fill": _fill, "tile.clear": _fill, "tile.axpy": _axpy, "tile.mul_add_dst": _mul_add,
+    "tile.axpy": _axpy, "tile.mul_add_dst": _mul_add,
     "tile.cast": _cast, "set_deq_scale": _deq_scale, "tile.broadcast": _broadcast, "tile.clamp_min": partial(_clamp, "l"),
     "tile.clamp_max": partial(_clamp, "h"), "tile.clamp": partial(_clamp, "lh"),
     "tile.round": _round,

@@ -10,6 +10,7 @@ from tile_eg.frontend.conditions import is_condition
 from tile_eg.frontend.expert import (
     by_elements,
     composed_words,
+    fills,
     moves,
     parallel,
     printing,
@@ -18,12 +19,14 @@ from tile_eg.frontend.expert import (
     repeats,
     running_words,
     vectors,
+    views,
     whole_words,
 )
 from tile_eg.frontend.expert.leaving import left
 from tile_eg.frontend.expert.nodes import Branch, NewVariable, Part, Persistent, Scope
 from tile_eg.frontend.expert.reader import SHARED, ExpertReader
 from tile_eg.frontend.expert.variables import number, picked
+from tile_eg.frontend.expert.vector_words import vector_words
 from tile_eg.frontend.nibbles import KEPT, whole_bytes
 from tile_eg.frontend.python.placement_words import HANDLERS
 from tile_eg.frontend.python.values import Buffer, NewBuffer, as_dtype, describe, is_index
@@ -149,6 +152,9 @@ def _address(r: ExpertReader, span: Span, addresses: Any) -> None:
     for buffer, at in addresses.items():
         if not isinstance(buffer, Buffer) or buffer.name not in r.held:
             raise TileError(f"only a buffer has an address, not {describe(buffer)}", span)
+        if buffer.name in r.views:
+            what = f"{buffer.name} is a view, and lies where {r.views[buffer.name]} does"
+            raise TileError(what, span, help=f"give {r.views[buffer.name]} the address")
         r.addresses[buffer.name] = known(int(at) if isinstance(at, float) and at == int(at) else at, "an address", span)
 
 
@@ -236,5 +242,6 @@ EXPERT: dict[str, Callable[..., Any]] = {
     **dict.fromkeys(("if_then_else", "where", "Select"), _chosen),
     **moves.WORDS, **products.WORDS, **vectors.WORDS, **composed_words.WORDS,  # type: ignore[dict-item]
     **whole_words.WORDS, **by_elements.WORDS, **repeats.WORDS, **reductions.WORDS, **running_words.WORDS,
-    **printing.WORDS,
+    **printing.WORDS, **views.WORDS, **fills.WORDS,
 }  # fmt: skip
+EXPERT = {**vector_words(EXPERT), **EXPERT}

@@ -88,6 +88,7 @@ class Builder(ABC):
         self.kept: dict[str, tuple[Any, Window]] = {}
         self.unused: set[str] = set()
         self.told: list[TileError] = []
+        self.most: int | None = None
 
     def renew_grid(self, grid: dict[str, Interval], span: Span, word: str) -> None:
         """Other variables for the blocks; those of before have no use beside them."""

@@ -18,7 +18,8 @@ from tile_eg.frontend.python.row_tiles import rows_of_tensor
 from tile_eg.frontend.python.temporaries import temporaries, uses_of
 from tile_eg.frontend.python.values import nodes
 from tile_eg.frontend.ranges import at_most
-from tile_eg.ir.index import ZERO, Interval, var, variables
+from tile_eg.ir import index as ix
+from tile_eg.ir.index import ZERO, Expr, Interval, var, variables
 from tile_eg.ir.kernel import Alloc, Assign, For, If, Kernel, Parallel, Region, Stmt, Tensor, Whole, exchanged
 
 Ranges = dict[str, Interval]
@@ -71,14 +72,17 @@ def _without_loads(kernel: Kernel, t: Tensor) -> Kernel | NotSearched:
     body, window = _in_one_window(kernel, t)
     if isinstance(window, NotSearched):
         return window
+    of_blocks = {v for x in window.starts for v in variables(x)} <= {name for name, _ in kernel.grid}
+    if _given(kernel, t) and not of_blocks:
+        message = f"the search has no form for a loop that updates `{t.name}`, which the caller gave, in another window each trip"
+        return NotSearched(message, window.span, help="load a window, update it in a buffer, and store it")
     kernel = replace(kernel, notes=(*kernel.notes, *_no_longer_given(kernel.body, body)))
     taken = {*(x.name for x in kernel.tensors), *(s.name for s in nodes(body) if isinstance(s, Alloc))}
     name = next(n for n in (t.name + "_tile", *(f"{t.name}_tile{k}" for k in range(len(taken) + 1))) if n not in taken)
     tile = Region(name, (ZERO,) * len(window.shape), window.shape)
     alloc = Alloc(name, "shared", t.dtype, window.shape, t.span)
-    changed = tuple(_through(body, t.name, tile))
-    of_blocks = {v for x in window.starts for v in variables(x)} <= {name for name, _ in kernel.grid}
-    if _given(kernel, t) and of_blocks:
+    changed = tuple(_through(body, t.name, tile, replace(tile, counts=_there(kernel, t, body, window))))
+    if _given(kernel, t):
         changed = (Assign(tile, window, window.span), *changed)
         given = tuple(replace(x, given=x.given or x.name == t.name) for x in kernel.tensors)
         kernel = replace(kernel, tensors=given)
@@ -121,19 +125,29 @@ def _in_one_window(kernel: Kernel, t: Tensor) -> tuple[tuple[Stmt, ...], Region 
     return body, window
 
 
-def _through(body: Sequence[Stmt], name: str, tile: Region) -> Iterator[Stmt]:
-    """The statements with loads of a tensor from the tile, and stores to it through the tile."""
+def _there(kernel: Kernel, t: Tensor, body: Sequence[Stmt], window: Region) -> tuple[Expr | None, ...]:
+    """How much of each dimension of a window there is, where the tensor may end in it."""
+    ranges = next(ranges for _, _, ranges in _seen(body, t.name, {name: (0, n - 1) for name, n in kernel.grid}, ()))
+    each = [(start, n, size) for start, n, size in zip(window.starts, window.extents, t.shape, strict=True) if n is not None]
+    counts = tuple(None if at_most(start, size - n, ranges) else ix.minimum(n, size - start) for start, n, size in each)
+    return counts if any(counts) else ()
+
+
+def _through(body: Sequence[Stmt], name: str, tile: Region, there: Region) -> Iterator[Stmt]:
+    """The statements with loads of a tensor from the tile, of which as much is `there` as of the tensor, and stores to it through
+    the tile."""
     for s in body:
         match s:
             case Assign() if s.target.name == name:
-                yield replace(s, target=replace(tile, span=s.target.span), value=_loaded(s.value, name, tile))
+                yield replace(s, target=replace(tile, span=s.target.span), value=_loaded(s.value, name, there))
                 yield replace(s, value=replace(tile, span=s.target.span))
             case Assign():
-                yield replace(s, value=_loaded(s.value, name, tile))
+                yield replace(s, value=_loaded(s.value, name, there))
             case For():
-                yield replace(s, body=tuple(_through(s.body, name, tile)))
+                yield replace(s, body=tuple(_through(s.body, name, tile, there)))
             case If():
-                yield replace(s, then=tuple(_through(s.then, name, tile)), otherwise=tuple(_through(s.otherwise, name, tile)))
+                arms = (tuple(_through(arm, name, tile, there)) for arm in (s.then, s.otherwise))
+                yield replace(s, then=next(arms), otherwise=next(arms))
             case _:
                 yield s
 
@@ -163,10 +177,6 @@ def _window(kernel: Kernel, body: tuple[Stmt, ...], t: Tensor) -> Region | NotSe
     loops = {v for x in first.starts for v in variables(x)} - {name for name, _ in kernel.grid}
     if loops and (elsewhere := [r for r, around, _ in rest if around != inside]):
         return _two_windows(t, first, elsewhere[0])
-    for start, extent, size in zip(first.starts, first.extents, t.shape, strict=True):
-        if not at_most(start, size - (extent or 1), ranges):
-            message = f"this window of `{t.name}`, which is written and read, passes its end"
-            raise TileError(message, first.span, help=f"declare `{t.name}` as large as the tiles that it holds")
     return first
 
 

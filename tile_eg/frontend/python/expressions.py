@@ -14,6 +14,7 @@ from typing import Any
 from tile_eg import language
 from tile_eg.errors import Span, TileError
 from tile_eg.frontend import conditions, scalars
+from tile_eg.frontend.python.beside_floats import beside_floats
 from tile_eg.frontend.python.build import Builder, Leave
 from tile_eg.frontend.python.computed_vectors import computed_vector
 from tile_eg.frontend.python.defined import Defined, bound_here, comprehended, defined, joined_text, parts_of
@@ -137,7 +138,7 @@ def arithmetic(b: Builder, op: type[Any], x: Any, y: Any, node: ast.AST) -> Any:
     if op in QUOTIENTS and (is_tile(x) or is_tile(y)):
         x, y = (v if (found := as_whole(v)) is None else found for v in (x, y))
     if is_tile(x) or is_tile(y):
-        return _tile_arithmetic(b, op, as_tile(x, b.span(node)), as_tile(y, b.span(node)), node)
+        return _tile_arithmetic(b, op, *beside_floats(b, op, x, y, b.span(node)), node)
     if isinstance(x, Expr) or isinstance(y, Expr):
         if op is ast.Div or isinstance(x, float) or isinstance(y, float):
             return _tile_arithmetic(b, op, as_tile(x, b.span(node)), as_tile(y, b.span(node)), node)

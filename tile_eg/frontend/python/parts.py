@@ -1,12 +1,12 @@
 """Parts of buffers outside of loops over rows and elements, as element loops: `y[:] = x[0:n] * s[0]`, `y[0] = 2`.
 
 An assignment of values that are computed element by element is the loop over the elements of its target. One to a part of a
-buffer is the loop over all of it in which the other elements keep their values.
+buffer is the loop over all of it in which the other elements keep their values; they are 0 where nothing was written before.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from tile_eg.errors import Span
@@ -39,7 +39,22 @@ from tile_eg.ops.types import WHOLE
 def with_parts(body: Sequence[Stmt], unique: Callable[[str], str]) -> tuple[Stmt, ...]:
     """The statements with such assignments as element loops; `unique` names their variables. Others stay as they are."""
     shapes = {s.name: s for s in nodes(tuple(body)) if isinstance(s, Alloc)}
-    return tuple(_block(body, shapes, frozenset(), unique))
+    made: list[Stmt] = []
+    written: set[str] = set()
+    for s in body:
+        found = _block((s,), shapes, frozenset(), unique)
+        made += (_begun(x, written) for x in found) if isinstance(s, Assign) else found
+        written |= {a.target.name for a in nodes(s) if isinstance(a, Assign)}
+    return tuple(made)
+
+
+def _begun(s: Stmt, written: Collection[str]) -> Stmt:
+    """The first write to a buffer, where it is one to a part of it: the other elements are 0."""
+    if isinstance(s, Parallel) and len(s.body) == 1 and isinstance(s.body[0], Assign):
+        a = s.body[0]
+        if isinstance(a.value, Select) and a.value.y == a.target and a.target.name not in written:
+            return replace(s, body=(replace(a, value=replace(a.value, y=Number(0.0))),))
+    return s
 
 
 def _block(
@@ -79,7 +94,7 @@ def _elements_taken_out(
             continue
         spread = Region(unique(f"{r.name}_spread"), (ZERO,), s.target.shape[-1:], r.span)
         before += _taken_out(r, alloc, spread, unique, s.span)
-        s = replace(s, value=_exchanged(s.value, r, Broadcast(spread, 0, r.span) if len(s.target.shape) == 2 else spread))
+        s = replace(s, value=exchanged_part(s.value, r, Broadcast(spread, 0, r.span) if len(s.target.shape) == 2 else spread))
     return s, before
 
 
@@ -97,7 +112,7 @@ def _elements_of_loop(
         spread = Region(unique(f"{r.name}_spread"), (ZERO,), s.extents[-1:], r.span)
         yield from _taken_out(r, alloc, spread, unique, s.span)
         element = replace(spread, starts=(ix.var(s.vars[-1]),), extents=(None,))
-        s = replace(s, body=tuple(replace(a, value=_exchanged(a.value, r, element)) for a in s.body))
+        s = replace(s, body=tuple(replace(a, value=exchanged_part(a.value, r, element)) for a in s.body))
     yield s
 
 
@@ -118,12 +133,13 @@ def _taken_out(r: Region, alloc: Alloc, spread: Region, unique: Callable[[str], 
     ]
 
 
-def _exchanged(e: TileExpr, old: Region, new: TileExpr) -> TileExpr:
+def exchanged_part(e: TileExpr, old: Region, new: TileExpr) -> TileExpr:
+    """An expression with another one in the place of a window."""
     if e == old:
         return new
     if isinstance(e, Whole):
-        return replace(e, xs=tuple(_exchanged(x, old, new) for x in e.xs))
-    parts = {f: _exchanged(getattr(e, f), old, new) for f in ("a", "b", "x", "y") if hasattr(e, f)}
+        return replace(e, xs=tuple(exchanged_part(x, old, new) for x in e.xs))
+    parts = {f: exchanged_part(getattr(e, f), old, new) for f in ("a", "b", "x", "y") if hasattr(e, f)}
     return replace(e, **parts) if parts else e  # type: ignore[arg-type]
 
 

@@ -55,9 +55,13 @@ def _swizzle(b: Builder, span: Span, at: Any, *sizes_: Any, panel_size: Any, **_
     if not isinstance(at, Expr):
         b.notes.append(Note("the order of blocks is found: T.use_swizzle changes nothing", span))
         return None
+    if _counts_turns(b, at):
+        b.notes.append(Note("the order of blocks is found: T.use_swizzle gives the tile's own index", span))
+        return at
     name = index.text(at)
     if name not in b.grid or len(b.grid) != 1:
-        raise TileError("T.use_swizzle orders the blocks of a grid of one dimension by their index", span, help="give it that")
+        message = "T.use_swizzle orders the blocks of a grid of one dimension by their index"
+        raise TileError(message, span, help="give it that, or i * blocks + cid of tiles that blocks take in turn")
     m, n, _k, block_m, block_n, _off, _dir, _in_loop = sizes_
     rows, columns = (_tiles(*pair, span) for pair in ((m, block_m), (n, block_n)))
     if rows * columns != b.grid[name][1] + 1:
@@ -67,6 +71,16 @@ def _swizzle(b: Builder, span: Span, at: Any, *sizes_: Any, panel_size: Any, **_
     b.renew_grid({new: b.grid[name]}, span, "T.use_swizzle")
     b.notes.append(Note("the order of blocks is found: T.use_swizzle gives the block's own index", span))
     return index.var(new)
+
+
+def _counts_turns(b: Builder, at: Expr) -> bool:
+    """Whether an index counts the tiles that blocks take in turn: `i * blocks + cid`."""
+    if len(b.grid) != 1:
+        return False
+    ((block, (_, last)),) = b.grid.items()
+    turn = at - index.var(block)
+    loops = index.variables(turn)
+    return len(loops) == 1 and block not in loops and turn == index.var(min(loops)) * (last + 1)
 
 
 def _tiles(size: Any, block: Any, span: Span) -> int:

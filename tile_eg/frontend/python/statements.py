@@ -15,6 +15,7 @@ from tile_eg.frontend.python.build import Builder, Leave, ReadAgain
 from tile_eg.frontend.python.defined import Defined, defined
 from tile_eg.frontend.python.expressions import arithmetic, evaluate
 from tile_eg.frontend.python.source import read_function
+from tile_eg.frontend.python.trips_of_indices import most_trips
 from tile_eg.frontend.python.values import (
     OPEN,
     Buffer,
@@ -111,6 +112,10 @@ class Reader(Builder):
         except Exception as e:
             raise self.error(f"this cannot be done: {plainly(e)}", node) from e
 
+    def run_macro(self, body: list[ast.stmt]) -> None:
+        """The statements of a macro."""
+        self.run(body)
+
     def inline(self, function: FunctionType | Defined, args: list[Any], kwargs: dict[str, Any], node: ast.Call) -> Any:
         """Writes out a function's body with its parameters bound; gives what it returns."""
         found = function.found() if isinstance(function, Defined) else read_function(function)
@@ -127,7 +132,7 @@ class Reader(Builder):
             with self.inlined(found.source, found.names, dict(bound.arguments)):
                 if isinstance(found.node, ast.Lambda):
                     return evaluate(self, found.node.body)
-                self.run(found.node.body)
+                self.run_macro(found.node.body)
         except Return as r:
             value = r.value
         finally:
@@ -256,7 +261,8 @@ def _block(r: Reader, body: Sequence[ast.stmt]) -> tuple[Stmt, ...]:
 def _for(r: Reader, node: ast.For) -> None:
     if node.orelse:
         raise r.error("else on a loop is not supported in a kernel", node)
-    over = evaluate(r, node.iter)
+    r.most = most_trips(r.local, node)
+    over, r.most = evaluate(r, node.iter), None
     if isinstance(over, range):
         over = counted(r, r.span(node.iter), over.start, over.stop, over.step)
     if isinstance(over, Loop):

@@ -279,6 +279,10 @@ _NO_TYPE = (
      'floats of 8 bits are on the 950: "float8_e4m3", "float8_e5m2"; whole numbers of 4 bits ("int4") are on all chips'),
     (("float8", "fp8", "e4m3", "e5m2"), "no float of 8 bits has this name",
      'on the 950 there are "float8_e4m3" and "float8_e5m2"'),
+    (("float64", "double"), "the vector cores have no floats of 64 bits", 'take "float32"'),
+    (("int64",), "the vector cores have no whole numbers of 64 bits", 'take "int32"; of an array, x.astype("int32")'),
+    (("bool",), "a mask has no type of its own: T.tile.compare puts its bits into bytes",
+     'take "uint8", an eighth as many; or choose in T.Parallel: T.if_then_else(x[i] > 0, 1.0, 0.0)'),
     (("uint4",), "numbers of 4 bits have a sign here, as the chips' casts take them",
      'take "int4", or load bytes ("uint8"), two numbers in each: x & 15 and x >> 4 in T.Parallel'),
 )  # fmt: skip

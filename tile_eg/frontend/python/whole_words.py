@@ -7,7 +7,7 @@ from functools import partial, reduce
 from math import prod
 from typing import Any
 
-from tile_eg.errors import Span, TileError
+from tile_eg.errors import NotSearched, Span, TileError
 from tile_eg.frontend.python.build import Builder
 from tile_eg.frontend.python.index_words import HANDLERS
 from tile_eg.frontend.python.values import Buffer, Window, as_dtype, as_region, as_tile, describe, value_buffer, with_rank
@@ -54,12 +54,13 @@ def _gather(b: Builder, span: Span, dst: Any, src: Any, offsets: Any, base: Any)
 def _reshape(b: Builder, span: Span, src: Any, shape: Any = None, dtype: Any = None) -> TileExpr:
     """The same elements in order, as a value: what it was made of is not written while it is used."""
     if dtype is not None and as_dtype(dtype, span) != value_buffer(src).dtype:
-        raise TileError("the same bits as another dtype are no value", span, help="T.reinterpretcast(dst, src, dtype)")
+        what = "the search has no form for the same bits as another dtype"
+        raise NotSearched(what, span, help="T.reinterpretcast(dst, src, dtype)")
     if shape is None:
         return as_tile(src, span)
     wanted = sizes(shape, "the size of a tile", span)
     if len(wanted) not in (1, 2):
-        raise TileError(f"a tile is reshaped to one or two dimensions, not {len(wanted)}", span, help="reshape plane by plane")
+        raise NotSearched(f"the search has no form for a tile of {len(wanted)} dimensions", span, help="reshape plane by plane")
     return whole("reshape", (as_tile(src, span),), (wanted[0], wanted[1] if len(wanted) == 2 else 0), span)
 
 

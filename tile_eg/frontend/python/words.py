@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
-from tile_eg.errors import NotSearched, Span, TileError
+from tile_eg.errors import Note, NotSearched, Span, TileError
 from tile_eg.frontend.conditions import both, chosen, either, is_condition, opposite
 from tile_eg.frontend.python.build import Builder
 from tile_eg.frontend.python.extents import are_known, as_slices, extents_of, known, resized, sizes
@@ -24,6 +25,7 @@ from tile_eg.frontend.python.values import (
     as_region,
     as_tile,
     describe,
+    element,
     is_tile,
     region,
     start_point,
@@ -113,6 +115,10 @@ def counted(
     if stop is None:
         start, stop = 0, start
     start, stop = b.number(start, span), b.number(stop, span)
+    if b.most is not None and _read_from(b, stop) and not b.counts_what_is_read:
+        found = element(stop) if isinstance(stop, Window) else stop
+        b.notes.append(Note(f"at most {b.most} trips are done: the loop's variable is an index of so many", span))
+        stop = index.minimum(found, b.most)
     for end in (start, stop):
         if name := _read_from(b, end):
             message = f"the search has no form for a loop whose trips are read from `{name}`, without a size that bounds them"
@@ -198,11 +204,11 @@ def _copy(b: Builder, span: Span, src: Any, dst: Any, size: Any, **options: Any)
     to, value = copied(src, dst, size, span, turned)
     if turned:
         value = Whole("transpose", (value,), (0, 0), span)
+    value = _first_of(src, dst, to, value)
     if (pad := options["pad_value"]) is not None:
         if isinstance(pad, bool) or not isinstance(pad, int | float):
             raise TileError(f"the padding is a number known when the kernel is compiled, not {describe(pad)}", span)
         value = Pad(value, float(pad), span)
-    _check_filled(src, dst, to, value, span)
     value = as_whole(value, src, dst, span)
     b.assign(to, Unary("relu", value, span) if options["enable_relu"] else value, span)
 
@@ -214,15 +220,18 @@ def with_extents(b: Builder, src: Any, dst: Any, size: Any, span: Span) -> tuple
     return *as_slices(b, src, dst, extents, span), None
 
 
-def _check_filled(src: Any, dst: Any, to: Region, value: TileExpr, span: Span) -> None:
-    """NotSearched where fewer elements of a tensor are loaded than the buffer has: the rest becomes padding."""
+def _first_of(src: Any, dst: Any, to: Region, value: TileExpr) -> TileExpr:
+    """What is loaded, where that is fewer elements of a tensor than the buffer has: its first elements, of which the others are
+    not there."""
     loaded = isinstance(src, (Buffer, Window)) and value_buffer(src).scope == "tensor" != value_buffer(dst).scope
-    if not loaded or not isinstance(value, Region) or len(value.shape) != len(to.shape):
-        return
-    if value.shape != to.shape and all(n <= m for n, m in zip(value.shape, to.shape, strict=True)):
-        few, many = (" x ".join(map(str, r.shape)) for r in (value, to))
-        message = f"the search has no form for a load of {few} elements into {many} of `{to.name}`, of which the rest is padding"
-        raise NotSearched(message, span, help=f"load as many as there are: {to.name}[:{', :'.join(map(str, value.shape))}]")
+    if not loaded or not isinstance(value, Region) or len(value.shape) != len(to.shape) or value.counts or value.beside:
+        return value
+    if value.shape == to.shape or any(n > m for n, m in zip(value.shape, to.shape, strict=True)):
+        return value
+    sizes_ = iter(zip(value.shape, to.shape, strict=True))
+    each = [(None, None) if e is None else next(sizes_) for e in value.extents]
+    counts = tuple(None if n is None or n == m else index.wrap(n) for n, m in each)
+    return replace(value, extents=tuple(m for _, m in each), counts=counts)
 
 
 def as_whole(value: TileExpr, src: Any, dst: Any, span: Span) -> TileExpr:

@@ -75,18 +75,6 @@ def _address(r: Placed, span: Span, addresses: Any) -> None:
             r.addresses[buffer.name] = known(int(at) if isinstance(at, float) and at == int(at) else at, "an address", span)
 
 
-def _swizzle(r: Placed, span: Span, at: Any, *rest: Any, **options: Any) -> Any:
-    """The index itself where it counts the tiles that blocks take in turn: which block does which is found."""
-    if isinstance(at, ix.Expr) and len(r.grid) == 1:
-        ((block, (_, last)),) = r.grid.items()
-        turn = at - ix.var(block)
-        if turn != ix.ZERO and len(ix.variables(turn)) == 1 and block not in ix.variables(turn):
-            (loop,) = ix.variables(turn)
-            if turn == ix.var(loop) * (last + 1):
-                return at
-    return HANDLERS["use_swizzle"](r, span, at, *rest, **options)
-
-
 def _printed(r: Placed, span: Span, *_: Any, **__: Any) -> None:
     r.notes.append(Note("this prints only in a kernel that is kept as it is written", span))
 
@@ -118,7 +106,7 @@ WORDS: dict[str, Callable[..., Any]] = {
     **HANDLERS,
     **dict.fromkeys(("set_flag", "wait_flag", "barrier_all", "pipe_barrier", "sync_all"), _nothing),
     "set_cross_flag": _set, "wait_cross_flag": _wait, "Scope": _scope, "annotate_address": _address,
-    "use_swizzle": _swizzle, "copy": _copy, "mma": _mma, "alloc_ub": partial(_alloc, "UB"),
+    "copy": _copy, "mma": _mma, "alloc_ub": partial(_alloc, "UB"),
     **{f"alloc_{level}": partial(_alloc, level) for level in LEVELS if level != "UB"},
     **dict.fromkeys(("printf", "dump_tensor", "device_assert"), _printed),
 }  # fmt: skip

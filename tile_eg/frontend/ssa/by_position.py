@@ -5,7 +5,7 @@ One that is taken out is the sum of the tile with zeros everywhere else, which i
 
 from __future__ import annotations
 
-from tile_eg.errors import Span, TileError
+from tile_eg.errors import NotSearched, Span, TileError
 from tile_eg.frontend.ranges import Ranges, extremes
 from tile_eg.frontend.ssa.parts import Part
 from tile_eg.frontend.ssa.positions import Position
@@ -51,7 +51,7 @@ def _summed(dtype: DType | None, name: str, span: Span | None) -> DType:
     """The type in which one number of this type and zeros have an exact sum."""
     if dtype in (I32, U32, U16):
         help = "keep it as i16 or f32, or take it from a tensor"
-        raise TileError(f"single elements of `{name}`, which holds {dtype}, are not taken out of a tile yet", span, help=help)
+        raise NotSearched(f"single elements of `{name}`, which holds {dtype}, are not taken out of a tile yet", span, help=help)
     return F32 if dtype is None or dtype in WHOLE else dtype
 
 

@@ -11,7 +11,7 @@ from dataclasses import replace
 from math import prod
 from typing import Any
 
-from tile_eg.errors import FollowUp, TileError, attempted, in_source, together
+from tile_eg.errors import FollowUp, TileError, attempted, in_source, no_form, together
 from tile_eg.frontend.checks.parts import check_parts
 from tile_eg.frontend.hints import hint
 from tile_eg.frontend.index_text import index_text
@@ -188,14 +188,15 @@ class Converter(Expressions):
 
     def one_by_one(self, s: kn.For, env: Env, after: Names, why: TileError) -> Env:
         """A loop whose trips are alike, but for choices by their number, on whole tiles: of a loop over rows or elements that are
-        not done together, or one whose first trip is no other. Where that is not supported either, `why` is told."""
+        not done together, or one whose first trip is no other. Where that is not supported either, `why` is told: of a loop of
+        the author's, whose trips have an order, as a reason not to search it."""
         if any(n in self.buffers and n not in env for n in assigned(s.body)):
             self.check_parts()
         once = s.extent == 1 and s.count is None
         one = lambda: self.with_index(s, ix.const(s.start), lambda: self.run(s.body, env, after))  # noqa: E731
         done = self.attempt(one if once else lambda: self.fold(s, env, after, True))
         if isinstance(done, TileError):
-            raise why from None
+            raise (why if any(s is a for a in self.apart) else no_form(why)) from None
         return done
 
     def check_parts(self) -> None:

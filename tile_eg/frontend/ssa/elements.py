@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any
 
-from tile_eg.errors import TileError
+from tile_eg.errors import NotSearched, TileError
 from tile_eg.frontend.hints import hint
 from tile_eg.frontend.index_text import index_text
 from tile_eg.frontend.liveness import Names, regions
@@ -171,8 +171,8 @@ class Statement:
     def runs(self, r: kn.Region, d: int) -> bool:
         return r.extents[d] is not None or bool(ix.variables(r.starts[d]) & set(self.step.extents))
 
-    def unsupported(self, r: kn.Region, what: str) -> TileError:
-        return TileError(
+    def unsupported(self, r: kn.Region, what: str) -> NotSearched:
+        return NotSearched(
             f"{what} of `{r.name}` is not supported in an element loop yet", r.span,
             help="buffers are indexed by the loop variables alone, as in s[i, j], m[i] or s[i, :]",
         )  # fmt: skip

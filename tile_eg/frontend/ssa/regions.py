@@ -7,7 +7,7 @@ from dataclasses import replace
 from math import prod
 from types import MappingProxyType
 
-from tile_eg.errors import TileError, attempted
+from tile_eg.errors import NotSearched, TileError, attempted
 from tile_eg.frontend.hints import hint
 from tile_eg.frontend.index_text import index_text
 from tile_eg.frontend.ranges import decided, extremes
@@ -78,15 +78,16 @@ class Regions:
             return ix.read(name, place, most)
         if held.op != "load" or held.args[0].op != "given" or held.args[0].args[0].output:
             what = "holds what is computed here" if name in self.buffers else "is written here"
-            raise TileError(
+            raise NotSearched(
                 f"an index is read from `{name}`, which {what}: not supported yet", span,
                 help="read it from an input of the kernel, or from a buffer that is loaded from one",
             )  # fmt: skip
         version, offset, stride = held.args
         if EACH in ix.variables(offset):
-            raise TileError(f"an index is read from `{name}`, whose rows were gathered: not supported yet", span)
+            raise NotSearched(f"an index is read from `{name}`, whose rows were gathered: not supported yet", span)
         self.shorten_by(held, place, name, span)
         row, col = (ix.ZERO, place) if held.rows == 1 else (place // held.cols, place % held.cols)
+        self.check_there(held, row, col, name, span)
         return ix.read(version.args[0].name, offset + row * stride + col, most)
 
     def decide(self, condition: Expr, span: kn.Span | None, extents: Mapping[str, int] = MappingProxyType({})) -> bool:
@@ -95,13 +96,13 @@ class Regions:
         truth = decided(self.index(condition), self.tiles.ranges | self.facts | elements)
         inside = sorted(ix.variables(condition) & extents.keys())
         if truth is None and inside:
-            raise TileError(
+            raise NotSearched(
                 f"`{index_text(condition)}` is true for some `{inside[0]}` of this loop and not for others", span,
                 help="a loop over rows or elements does the same for each; choose the value: "
                 + hint("x[i] = select(i > 0, y[i], z[i])", "x[i] = T.if_then_else(i > 0, y[i], z[i])", span),
             )  # fmt: skip
         if truth is None:
-            raise TileError(
+            raise NotSearched(
                 f"`{index_text(condition)}` is neither always true nor true on the first trip alone: not supported yet", span,
                 help="conditions may single out the first trip of a loop, as `if k == 0` does",
             )  # fmt: skip
@@ -126,7 +127,10 @@ class Regions:
         cut = EACH in ix.variables(place) and EACH not in ix.variables(place - ix.var(EACH))
         if cut or elements_in(place):
             return
-        _, high = extremes(place, {**self.tiles.ranges, **self.facts, EACH: (0, self.rows - 1)}, self.tiles.within)
+        ranges = {**self.tiles.ranges, **self.facts, EACH: (0, self.rows - 1)}
+        if ix.variables(place) - ranges.keys():
+            raise NotSearched(f"the search has no form for elements of `{name}` that are read one by one as indices", span)
+        _, high = extremes(place, ranges, self.tiles.within)
         if high >= self.count_of(name):
             raise TileError(f"an index is read beyond the end of `{name}`: element {high} of {self.count_of(name)}", span)
 
@@ -157,6 +161,17 @@ class Regions:
                 help=f"use all of `{name}`, or load it so that it lies inside",
             )  # fmt: skip
         self.there.append(lambda _: cols)
+
+    def check_there(self, held: Term, row: Expr, col: Expr, name: str, span: kn.Span | None) -> None:
+        """NotSearched where the end of an input may have cut off an element of a buffer that is read as an index: a branch
+        that leaves it out is a choice here, so that it would be read."""
+        if EACH in ix.variables(row) | ix.variables(col):
+            return
+        ranges = {**self.tiles.ranges, **self.facts}
+        ends = (row, valid_rows(held), held.rows), (col, valid_cols(held), held.cols)
+        if any(n.value != most and extremes(at - n, ranges, self.tiles.within)[1] >= 0 for at, n, most in ends):
+            message = f"the search has no form for an index that is read from `{name}` where its tensor may have ended"
+            raise NotSearched(message, span, help=f"let the loop end with the tensor, or `{name}` lie inside of it")
 
     def located(self, r: kn.Region) -> kn.Region:
         return replace(r, starts=tuple(self.index(s, r.span) for s in r.starts))

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tile_eg.frontend.tensor.points import Axis, Point, Points
+from tile_eg.ops.types import F32
 
 Factor = tuple[Point, bool]
 """A factor, and whether it divides."""
@@ -32,7 +33,8 @@ class Algebra:
 
     def _sum(self, p: Point) -> Point:
         if p.op == "dot" and not (p.of[0].axes - p.of[1].axes - set(p.args) and p.of[1].axes - p.of[0].axes - set(p.args)):
-            product = self.points.binary("mul", p.of[0], p.of[1], p)
+            x, y = (self._widened(x, p) for x in p.of)
+            product = self.points.binary("mul", x, y, p)
             return self._sum(self.points.fold("sum", p.args, product, p.rounds, p.span))
         axes = axes_of(p)
         outside: list[Factor] = []
@@ -48,13 +50,20 @@ class Algebra:
             found = self.points.binary("div" if divides else "mul", found, factor, p)
         return found
 
+    def _widened(self, x: Point, p: Point) -> Point:
+        """A factor of a product of whole numbers in the type of the product."""
+        whole = p.dtype is not None and p.dtype.whole and x.dtype != p.dtype
+        return self.points.make("cast", (x,), (), p.dtype, p.dtype, x.span) if whole else x
+
     def _parted(self, x: Point, axes: tuple[Axis, ...]) -> tuple[list[Factor], Point]:
         """The factors to stand outside of a sum over the axes, and what is left of x: one that is no larger than it was."""
         found = list(factors(x))
         taken = [f for f in found if not f[0].axes & set(axes) and self._statistic(f[0], axes)]
         left = [f for f in found if f not in taken]
-        if taken and len(left) == 1 and not left[0][1] and (loaded(left[0][0]) or self.maximum_below(left[0][0], axes)):
-            return taken, left[0][0]
+        if taken and len(left) == 1 and not left[0][1] and left[0][0].dtype == x.dtype:
+            (rest, _), *_ = left
+            if loaded(rest) or self.maximum_below(rest, axes):
+                return taken, rest
         return [], x
 
     def _statistic(self, p: Point, axes: tuple[Axis, ...]) -> bool:
@@ -65,7 +74,7 @@ class Algebra:
         if p.op != "unary" or p.args != ("exp",) or p.of[0].op != "binary" or p.of[0].args != ("sub",):
             return None
         x, m = p.of[0].of
-        return m if m.op == "fold" and m.args == ("max", axes) and m.of[0] is x else None
+        return m if m.op == "fold" and m.args == ("max", axes) and m.of[0] is x and m.dtype == F32 else None
 
     def running(self, p: Point) -> Point | None:
         """The maximum with which a sum over the same axes can run along, as one factor below it is exp(x - m)."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from tile_eg.frontend.ssa.whole_reductions import neutral
 from tile_eg.frontend.tensor.layout import Layout
 from tile_eg.frontend.tensor.points import Point
 from tile_eg.frontend.tensor.roles import three_dimensions
 from tile_eg.frontend.tensor.tiles import Tiles
 from tile_eg.frontend.tensor.waits import Waits
 from tile_eg.ir import kernel as kn
-from tile_eg.ops.types import F32, I8, I32
+from tile_eg.ops.types import F32, I8, I32, DType
 
 LOWEST = -3.4028234663852886e38
 """What a running maximum begins with: two infinities have no difference."""
@@ -100,7 +101,7 @@ class Folds:
 
     def _state(self, f: Point, together: list[Point]) -> kn.Region:
         layout = self.b.layouts.of(f)
-        name, start = ("c", 0.0) if f.op == "dot" else ("l" if f.args[0] == "sum" else "m", START[f.args[0]])
+        name, start = ("c", 0.0) if f.op == "dot" else ("l" if f.args[0] == "sum" else "m", _start(f.args[0], f.dtype))
         state = self.b.buffer(name, f.dtype or F32, layout, span=f.span)
         if any(self.algebra.running(g) is f for g in together):
             start = LOWEST
@@ -131,6 +132,11 @@ class Folds:
             times = kn.Broadcast(factor, 1 if own[0] is layout[0] else 0, f.span)
         kept = kn.Binary("mul", state, times, f.span)
         self.b.emit(kn.Assign(state, kn.Binary("add", kept, part, f.span), f.span))
+
+
+def _start(op: str, dtype: DType | None) -> float:
+    """What takes no part in a reduction."""
+    return neutral(op, dtype) if dtype is not None and dtype.whole else START[op]
 
 
 def _repeats(e: kn.TileExpr) -> bool:

@@ -94,7 +94,7 @@ class Points:
         return self.made[key]
 
     def fold(self, op: str, axes: tuple[Axis, ...], x: Point, rounds: DType | None = None, span: Span | None = None) -> Point:
-        return self.make("fold", (x,), (op, axes), F32, rounds, span, x.axes - set(axes))
+        return self.make("fold", (x,), (op, axes), _computed(rounds) or F32, rounds, span, x.axes - set(axes))
 
     def dot(self, axes: tuple[Axis, ...], a: Point, b: Point, like: Point | Value) -> Point:
         rounds = like.rounds if isinstance(like, Point) else like.dtype

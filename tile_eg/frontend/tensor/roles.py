@@ -18,6 +18,9 @@ from tile_eg.ir.kernel import Tensor
 WHOLE = 512
 """The longest axis that tiles of a nested product hold whole: that of the largest size of tiles which the search tries."""
 
+ROW = 4096
+"""The longest row of whole numbers that is reduced in one tile, which is filled up to a power of two and halved: assumed."""
+
 
 @dataclass(frozen=True)
 class Output:
@@ -190,9 +193,14 @@ class Roles:
                 short = a.extent <= WHOLE and a.extent > 1
                 inner = self._inner(a) or (self._beside(a) and a not in self.folded)
                 out |= {a} if short and inner else set()
-            elif a not in self.outer and self._along_rows(a):
+            elif a not in self.outer and self._along_rows(a) and not (a.extent > ROW and a in self._counted):
                 out.add(a)
         return out
+
+    @cached_property
+    def _counted(self) -> set[Axis]:
+        """The axes along which whole numbers are reduced: no column tiles part these later."""
+        return {a for p in self.folds if p.dtype is not None and p.dtype.whole for a in axes_of(p)}
 
     def _inner(self, axis: Axis) -> bool:
         """Whether an axis is summed within a product of another one."""

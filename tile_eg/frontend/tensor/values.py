@@ -121,7 +121,7 @@ def reduce(op: str, x: Value, axes: int | Sequence[int] | None, keepdims: bool =
     if not along:
         raise TileError(f"`{op}`: {x} has nothing to reduce", span)
     if x.dtype is not None and x.dtype.whole:
-        raise TileError(f"{x}: whole numbers are not reduced", span, help="cast them first, to f32")
+        _check_whole(op, x, x.dtype, span)
     n = prod(x.shape[a] for a in along)
     shape = tuple(1 if a in along else d for a, d in enumerate(x.shape) if keepdims or a not in along)
     if n == 0 and x.dtype is not None:
@@ -130,6 +130,15 @@ def reduce(op: str, x: Value, axes: int | Sequence[int] | None, keepdims: bool =
         return binary("mul", reduce("sum", x, along, keepdims, span), number(1 / n, span), span)
     found = Value("reduce", (x,), (op, along), tuple(d for a, d in enumerate(x.shape) if a not in along), x.dtype, span)
     return reshape(found, shape, span) if keepdims else found
+
+
+def _check_whole(op: str, x: Value, dtype: DType, span: Span | None) -> None:
+    """TileError for whole numbers of which the result is wider than they are, as it is in NumPy."""
+    if op == "mean":
+        raise TileError(f"{x}: the mean of whole numbers is none", span, help="cast them first, to f32")
+    least, widths = (32, "32") if op == "sum" else (16, "16 or 32")
+    if dtype.bits < least:
+        raise TileError(f"{x}: `{op}` takes whole numbers of {widths} bits, or floats", span, help="cast them first, to i32")
 
 
 def _of_nothing(op: str, shape: Shape, dtype: DType, span: Span | None) -> Value:

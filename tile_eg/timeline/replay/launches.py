@@ -5,7 +5,7 @@ Blocks that ran the same instructions with the same sizes take the same time: ea
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import gcd
 
@@ -127,20 +127,27 @@ class _Timer:
         block, _ = self._run(slowest, prices, record, rows)
         length = {block: times[n][0].cycles + _waits(times, n) for n, like in kinds.items() for block in like}
         lengths = [length[block] for block in sorted(length)]
-        total = ended([0.0] * max(1, self.at_once), self._one_after_the_other(lengths, kinds)) + self._waits_for_hbm(times)
+        alone = self._alone(kinds)
+        ends_at = lambda chip: self._ended(lengths, alone, chip)  # noqa: E731
+        total = ends_at(self.chip) + self._waits_for_hbm(times)
         timeline = self._timeline(block, total, lengths)
         found = self.first.unknown | self.later.unknown
         unknown = {name: (what, sorted(lines)) for name, (what, lines) in found.items()}
-        ends = self._range(slowest, block, timeline)
+        ends = self._range(slowest, block, timeline, ends_at)
         return RanLaunch(self.part.kernel, self.part.line, slowest, start, timeline, unknown, rows, self.at_once, ends)
 
-    def _one_after_the_other(self, lengths: Sequence[float], kinds: Mapping[int, list[int]]) -> list[float]:
-        """The blocks' lengths: those of the first wave begin together, and do not all lose as much as the last of them."""
+    def _alone(self, kinds: Mapping[int, list[int]]) -> list[float]:
+        """How long each block of the first wave would take without the others; empty where there is one wave."""
         if self.part.blocks <= self.at_once:
-            return list(lengths)
+            return []
         alone = {b: self._run(n, self.later)[0].cycles for n, like in kinds.items() if n < self.at_once for b in like}
-        first = [spread(lengths[i], min(alone[b], lengths[i]), self.at_once)[i] for i, b in enumerate(sorted(alone))]
-        return [*first, *lengths[len(first) :]]
+        return [alone[b] for b in sorted(alone)]
+
+    def _ended(self, lengths: Sequence[float], alone: Sequence[float], chip: Chip) -> float:
+        """When the last block has ended: those of the first wave begin together, and do not all lose as much as the last one."""
+        cores, lost = max(1, self.at_once), chip.shared.first_lost
+        first = [spread(n, min(own, n), cores, lost)[i] for i, (n, own) in enumerate(zip(lengths, alone, strict=False))]
+        return ended([0.0] * cores, [*first, *lengths[len(first) :]])
 
     def _kinds(self) -> dict[int, list[int]]:
         """The first block of each kind, and all that ran the same. Those of the first wave run in step: kinds of their own."""
@@ -202,10 +209,12 @@ class _Timer:
             handovers=block.handovers,
         )  # fmt: skip
 
-    def _range(self, slowest: int, here: Block, timeline: Timeline) -> tuple[float, float] | None:
+    def _range(
+        self, slowest: int, here: Block, timeline: Timeline, ends_at: Callable[[Chip], float]
+    ) -> tuple[float, float] | None:
         """Microseconds with all that is assumed of the chip at both ends of its range: all move as the slowest block, `here`.
 
-        None where somebody changed the chip.
+        `ends_at` says when the last block ends on a chip. None where somebody changed the chip.
         """
         both = ends(self.chip)
         if both is None:
@@ -214,7 +223,8 @@ class _Timer:
         for chip in both:
             there, _ = self._run(slowest, self._prices(chip, in_step=slowest < self.at_once))
             launch = chip.launch_us(self.at_once, self.part.type.startswith("MIX"))
-            out.append(launch + chip.microseconds(timeline.cycles + timeline.waves * (there.cycles - here.cycles)))
+            more = timeline.waves * (there.cycles - here.cycles) + ends_at(chip) - ends_at(self.chip)
+            out.append(launch + chip.microseconds(timeline.cycles + more))
         return min(out), max(out)
 
 

@@ -1,0 +1,50 @@
+"""Kernels in which rows or elements are done one by one, or an index is read: whether the search has a form for them shows only
+once they are values."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from typing import Any
+
+from tile_eg.errors import NotSearched, TileError, attempted
+from tile_eg.frontend.checks import check
+from tile_eg.frontend.python.values import nodes
+from tile_eg.frontend.ssa import to_values
+from tile_eg.ir.index import Expr, variables
+from tile_eg.ir.index_elements import elements_in
+from tile_eg.ir.kernel import For, If, Index, Kernel, Region, Stmt
+from tile_eg.ir.values import Values
+
+
+def searched(kernel: Kernel) -> Kernel | NotSearched:
+    """The kernel; or why the search has no form for it, where that is all that is wrong with it."""
+    if not any(_one_by_one(kernel.body, frozenset(), {t.name for t in kernel.tensors})):
+        return kernel
+    found = attempted(lambda: _values(kernel))
+    told = (found, *found.others) if isinstance(found, TileError) else ()
+    unknown = [e for e in told if isinstance(e, NotSearched)]
+    return unknown[0] if unknown and len(unknown) == len(told) else kernel
+
+
+def _values(kernel: Kernel) -> Values:
+    check(kernel)
+    return to_values(kernel)
+
+
+def _one_by_one(body: tuple[Stmt, ...], loops: frozenset[str], tensors: Collection[str]) -> Iterator[bool]:
+    """Of each window and index in a body, whether it is read, or a window of a buffer that a loop's variable places."""
+    for s in body:
+        match s:
+            case For():
+                yield from _one_by_one(s.body, loops | {s.var}, tensors)
+            case If():
+                yield from _one_by_one((*s.then, *s.otherwise), loops, tensors)
+            case _:
+                for n in nodes(s):
+                    own = isinstance(n, Region) and n.name not in tensors
+                    yield any(elements_in(e) or (own and variables(e) & loops) for e in _places(n))
+
+
+def _places(node: Any) -> tuple[Expr, ...]:
+    """The indices of a node, and those that are values in it."""
+    return node.starts if isinstance(node, Region) else (node.value,) if isinstance(node, Index) else ()
