@@ -331,7 +331,7 @@ def test_sizes_with_another_grid_are_told_once() -> None:
         return small(sizes) if sizes["M"] in (1000, 1001) else build_of(TWICE)(sizes)
 
     texts = OneText(build, ("M",), "910B2", search_options())
-    with pytest.warns(TileWarning, match="does not serve M=1000, .* a grid of 125 there, not of 63") as told:
+    with pytest.warns(TileWarning, match="does not serve M=1000, .* a grid of 125 there, not a grid of 63") as told:
         assert texts.at({"M": 1000}, build({"M": 1000})) is None
         assert texts.at({"M": 1000}, build({"M": 1000})) is None
     assert len(told) == 1

@@ -188,9 +188,9 @@ def _not_of(program: Program, kernel: Kernel, sizes: Mapping[str, int]) -> str:
     shapes = tuple(tuple(evaluate(e, sizes) for e in shape) for shape in held.shapes)
     own = tuple(extent for _, extent in kernel.grid)
     if not isinstance(kernel, OpenKernel) and grid != own:
-        return f"the kernel has a grid of {_by(own)} there, not of {_by(grid)}"
+        return f"the kernel has {_grid(own)} there, not {_grid(grid)}"
     return "" if shapes == tuple(t.shape for t in kernel.tensors) else "its tensors have other shapes there"
 
 
-def _by(extents: Sequence[int]) -> str:
-    return " x ".join(map(str, extents))
+def _grid(extents: Sequence[int]) -> str:
+    return f"a grid of {' x '.join(map(str, extents))}" if extents else "no grid"
