@@ -15,7 +15,7 @@ from tile_eg.extract.exact import Exact
 from tile_eg.extract.pricing import Pricer
 from tile_eg.frontend.ssa import to_values
 from tile_eg.ir.values import Values, reachable
-from tile_eg.search.compiler import lower, meaning, plan_schedule
+from tile_eg.search.compiler import meaning, plan_schedule
 from tile_eg.transforms.column_parts import in_column_parts
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -60,10 +60,3 @@ def test_parts_are_whole_fractals():
 
 def test_a_product_that_goes_on_as_it_is_stays_whole():
     assert in_column_parts(example("gemm", M=64, N=64, K=64, BM=32, BN=64, BK=32), 2) is None
-
-
-def test_attention_with_256_keys_a_trip_goes_through_l0c_in_parts():
-    k = kernel((EXAMPLES / "flash_attention.tile").read_text("utf-8"), S=4096, H=16, D=128, BM=128, BN=256)
-    low = lower(k, "910B2")
-    assert low.form.moves == ("column-parts 2",)
-    assert low.timeline.microseconds < 0.8 * min(t.microseconds for t in low.tried if t.offer.move.name == "tile-order" and t.microseconds)

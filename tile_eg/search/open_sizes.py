@@ -93,7 +93,7 @@ class OpenSizes:
 
 
 def _wider(found: Sequence[Candidate], chip: Chip) -> list[Candidate]:
-    """Tiles of products that L0C alone cannot hold side by side: in parts they may go through it. None where others are faster."""
+    """Tiles of products that L0C alone cannot hold side by side: in parts they may go through it. None where others do better."""
     enough = min((c.estimate.cycles for c in found if c.excess <= 1), default=inf)
     able = [c for c in found if 1 < c.excess <= PARTLY and c.estimate.cube and c.estimate.cycles < enough]
     able = [c for c in able if all(b <= chip.level_bytes(x) for x, b in c.estimate.bytes.items() if x is not Level.L0C)]
