@@ -26,6 +26,7 @@ from tile_eg.frontend.python.source import FunctionSource, read_function
 from tile_eg.frontend.python.statements import Reader
 from tile_eg.frontend.python.tensors import kernel_of_tensors, output_names, returns_tensors
 from tile_eg.frontend.python.tile_loops import tiles_as_grid
+from tile_eg.frontend.python.tile_order import in_some_order
 from tile_eg.frontend.python.two_streams import in_one_order
 from tile_eg.frontend.python.updated import with_updates
 from tile_eg.frontend.python.values import Buffer, Launch, as_dtype, describe, nodes
@@ -171,6 +172,7 @@ def _kernel(r: Reader, found: FunctionSource, streams: bool) -> Kernel | TileErr
         raise NoBlocks(tensors)
     r.last = launch.body[-1]
     r.run(launch.body)
+    _in_some_order(r)
     statements = r.finished()
     if r.told:
         return together((*r.told, together(by_line((*r.told, *type_faults(tensors, statements))))))
@@ -185,6 +187,13 @@ def _kernel(r: Reader, found: FunctionSource, streams: bool) -> Kernel | TileErr
         if isinstance(whole, Kernel):
             return whole
     return _whole(r, made)
+
+
+def _in_some_order(r: Reader) -> None:
+    """Gives the names that stand for tiles in another order what they mean."""
+    blocks = {name: last + 1 for name, (_, last) in r.grid.items()}
+    body, told = in_some_order(r.statements, r.orders, blocks, r.plain())
+    r.statements, r.notes = [*body], [*r.notes, *told]
 
 
 def _whole(r: Reader, made: Kernel) -> Kernel | TileError:

@@ -130,7 +130,7 @@ def counted(
         return Loop(kind, (first,), (len(range(first.value, last.value, by)),), by, stages)
     if by <= 0:
         raise TileError("a loop that counts down has a range that is known when the kernel is compiled", span)
-    extent, count = trips(first, last, by, b.grid, span)
+    extent, count = trips(first, last, by, b.blocks, span)
     return Loop(kind, (first if first.value is None else first.value,), (extent,), by, stages, count)
 
 
@@ -139,7 +139,7 @@ def _read_from(b: Builder, end: Any) -> str:
     bounds it, or it is known."""
     if isinstance(end, Window):
         return end.buffer.name if end.is_point else ""
-    if not isinstance(end, Expr) or b.counts_what_is_read or is_bounded(end, b.grid):
+    if not isinstance(end, Expr) or b.counts_what_is_read or is_bounded(end, b.blocks):
         return ""
     elements = all_elements_in(end)
     return min((str(e.args[0]) for e in elements), default="")
