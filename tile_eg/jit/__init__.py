@@ -97,7 +97,7 @@ class CompiledKernel(Locating, HostSide):
     def _searched_or_in_order(self, way: Callable[[], Any]) -> Any:
         """What a search gives; where it has no form for the kernel, the same of the kernel in the order of its statements."""
         found = attempted(way)
-        if isinstance(found, NotSearched) and self.in_order is not None:
+        if isinstance(found, NotSearched) and self.in_order is not None and not self.search.get("without"):
             self.kernel = self.compiled = self.in_order(found)
             return way()
         if isinstance(found, TileError):

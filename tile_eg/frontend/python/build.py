@@ -14,7 +14,7 @@ from tile_eg.frontend.liveness import Liveness
 from tile_eg.frontend.python.columns import spread
 from tile_eg.frontend.python.source import Source
 from tile_eg.frontend.python.tile_order import Order
-from tile_eg.frontend.python.values import Buffer, NewBuffer, Slice, Window, nodes, reads, region
+from tile_eg.frontend.python.values import Buffer, FirstValue, NewBuffer, Slice, Window, nodes, reads, region
 from tile_eg.ir.index import ZERO, Expr, Interval, text
 from tile_eg.ir.kernel import Alloc, Assign, MatMul, Pack, Region, Stmt, TileExpr
 from tile_eg.language.symbols import at_sizes
@@ -76,6 +76,7 @@ class Builder(ABC):
         self.grid: dict[str, Interval] = {}
         self.left: list[tuple[str, Span, str]] = []
         self.orders: list[Order] = []
+        self.variables: set[str] = set()
         self.half: Expr | None = None
         self.half_used: Span | None = None
         self.has_product = False
@@ -243,16 +244,16 @@ class Builder(ABC):
         """A Python assignment: later uses of the name mean the value."""
         if isinstance(value, NewBuffer):
             return self.allocate(name, value, span)
+        if isinstance(value, FirstValue):
+            self.variables.add(name)
+            value = value.value
         if isinstance(value, list | tuple) and any(isinstance(v, NewBuffer) for v in value):
             value = [self._named(f"{name}_{n}", v, span) for n, v in enumerate(value)]
         if isinstance(self.outer.get(name), Failed):
             raise FollowUp(span)
         if name in self.outer and self.outer[name] != value:
-            raise TileError(
-                f"{name} changes inside a loop or branch",
-                span,
-                help="keep what changes in a buffer, or use a new name",
-            )
+            kind = NotSearched if name in self.variables else TileError
+            raise kind(f"{name} changes inside a loop or branch", span, help="keep what changes in a buffer, or use a new name")
         if isinstance(self.local.get(name), Buffer) and not isinstance(value, Buffer):
             raise TileError(f"{name} is a buffer; this would only rebind its name", span, help=f"write {name}[...] = to fill it")
         self.local[name] = value

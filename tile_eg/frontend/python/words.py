@@ -17,6 +17,7 @@ from tile_eg.frontend.python.extents import are_known, as_slices, extents_of, kn
 from tile_eg.frontend.python.refused import check_attributes
 from tile_eg.frontend.python.values import (
     Buffer,
+    FirstValue,
     Launch,
     Loop,
     NewBuffer,
@@ -94,9 +95,9 @@ def _alloc_var(b: Builder, span: Span, dtype: Any, *rest: Any, init: Any, scope:
         raise TileError("T.alloc_var has one init", span)
     start = given[0] if given else 0
     if isinstance(start, bool | int | float):
-        return bool(start) if name == "bool" else float(start) if "float" in name else int(start)
+        return FirstValue(bool(start) if name == "bool" else float(start) if "float" in name else int(start))
     if isinstance(start, Expr):
-        return start
+        return FirstValue(start)
     raise TileError(f"a variable holds a number that is known when the kernel is compiled, not {describe(start)}", span)
 
 
