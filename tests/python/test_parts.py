@@ -211,3 +211,19 @@ def test_an_element_may_be_the_first_that_a_branch_writes() -> None:
 
     a = np.arange(32, dtype=np.float32).reshape(2, 16)
     assert (tile_eg.compile(main, out_idx=[-1])(a) == a.cumsum(1)).all()
+
+
+@pytest.mark.slow(but=1)
+@pytest.mark.parametrize("heads", [3, 2])
+def test_rows_that_lie_side_by_side_in_a_tensor_are_each_their_own(heads: int) -> None:
+    @T.prim_func
+    def main(X: T.Tensor((2, heads * 32), "float32"), Y: T.Tensor((2, heads * 32), "float32")):
+        with T.Kernel(2) as r:
+            x = T.alloc_ub((heads, 32), "float32")
+            for h in T.serial(heads):
+                T.copy(X[r, h * 32 : (h + 1) * 32], x[h, :])
+            for h in T.serial(heads):
+                T.copy(x[h, :], Y[r, h * 32 : (h + 1) * 32])
+
+    x = np.arange(2 * heads * 32, dtype=np.float32).reshape(2, -1)
+    assert (tile_eg.compile(main, out_idx=[-1])(x) == x).all()
