@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from tests.extract.checked import check_numbers
+from tests.extract.checked import CHIP, check_numbers
 from tests.extract.kernels import graph_of, kernel
 from tests.rules.test_implements import Using
+from tile_eg.cost_models import search_model
+from tile_eg.egraph import Node
 from tile_eg.extract.chaos import Random, Worst
+from tile_eg.extract.grid import with_grid
+from tile_eg.extract.pricing import Pricer
+from tile_eg.search.compiler import plan_schedule
 
 TWICE = """
 kernel twice[M=7, N=256, BM=1, BN=64](X: f32[M, N]) -> Y: f32[M, N] {
@@ -68,3 +73,31 @@ def test_a_later_loop_finds_what_an_earlier_one_loaded(name: str) -> None:
 @pytest.mark.parametrize("name", TEXTS)
 def test_every_choice_beside_it_computes_the_same(name: str, extractor) -> None:
     check_numbers(kernel(TEXTS[name]), extractor)
+
+
+@pytest.mark.slow(but=1)
+@pytest.mark.parametrize("name", TEXTS)
+def test_the_next_row_comes_into_a_buffer_that_was_read(name: str) -> None:
+    check_numbers(kernel(TEXTS[name]), Using("row-stays"), order=(2, 0, 0))
+
+
+def test_a_buffer_is_given_back_in_the_trip_that_read_it() -> None:
+    graph = graph_of(TWICE)
+    found = Using("row-stays").extract(graph, CHIP, Pricer(graph, CHIP, search_model("analytic", CHIP)), 1).best
+    schedule = with_grid(found, Node(0, "Persistent", -1, (), (2, 0, 0), 0, ()), CHIP)
+    text = str(plan_schedule(schedule, CHIP).program)
+    assert text.count("set V -> MTE2 id (k % 4)") == text.count("wait V -> MTE2 id (j % 4)") == 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        TWICE.replace("j in pipelined(ceildiv(N, BN))", "j in pipelined(ceildiv(N, BN), stages=2)"),  # two are given
+        TWICE.replace("BN=64", "BN=32"),  # more trips than flags
+        TWICE.replace("X[bx*BM, k*BN]", "X[bx*BM, N - BN - k*BN]"),  # in another order
+        TWICE.replace("x - l[:, None]", "x + 1"),  # nothing says which loop comes first
+    ],
+    ids=["given", "long", "turned", "apart"],
+)
+def test_what_is_not_there_again_is_loaded(text: str) -> None:
+    assert stays_in(TWICE) and not stays_in(text)
