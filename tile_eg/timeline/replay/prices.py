@@ -53,10 +53,7 @@ class RanPrices:
 
     def __init__(self, chip: Chip, cores: Mapping[str, float], traffic: Traffic, *, in_step: bool) -> None:
         self.chip, self.cores, self.traffic, self.in_step = chip, cores, traffic, in_step
-        self.chips = [
-            with_reads(chip, read / (read + written) if read and written else 1.0, past)
-            for (read, written), past in zip(traffic.hbm, traffic.past, strict=True)
-        ]
+        self.chips = [with_reads(chip, read, written) for read, written in traffic.hbm]
         self.known: dict[int, Price] = {}
         self.kept: list[Instr] = []
         self.unknown: dict[str, tuple[str, set[int]]] = {}
