@@ -54,28 +54,33 @@ def add(size: int, tile: int, cores: int, slots: int = 1, conflict: bool = True,
 
 def through(
     rows: int, cols: int, tile: tuple[int, int], parts: tuple[int, int], dtype: str = "f16", ops: tuple[str, ...] = ("vcopy",),
-    nz: bool = False,
+    nz: int | None = None,
 ) -> Program:  # fmt: skip
     """z = f(x), tile by tile through UB with two buffers of each; the vector instructions are `ops`, one behind the other.
 
-    The matrix is cut into `parts` among the cores, by rows and columns. As `nz` the result lies in columns of 32 bytes, each of them
-    in all rows.
+    The matrix is cut into `parts` among the cores, by rows and columns. With `nz` the result lies in columns of 32 bytes, each of
+    them in all rows; in UB with so many blocks of 32 bytes between one column and the next.
     """
     t, (tm, tn), (high, wide) = DTYPES[dtype], tile, parts
     size, strip = (-(-rows // (tm * high)) * tm, cols // wide), 32 // t.bytes
     row = (var(BLOCK) // wide) * size[0] + var("i") * tm
     col = (var(BLOCK) % wide) * size[1] + var("j") * tn
     s, n = (var("i") * (size[1] // tn) + var("j")) % 2, minimum(tm, rows - row)
-    work = v_ops(*(Instr(op, Tile("z", s), (Tile("x" if k == 0 else "z", s),), n, expr(tn)) for k, op in enumerate(ops)))
-    there = Gm("z", col * rows + row * strip, rows * strip) if nz else Gm("z", row * cols + col, cols)
-    out = (expr(tn // strip), n * strip) if nz else (n, expr(tn))
+    x, z = Tile("x", s), Tile("z", s)
+    work = v_ops(*(Instr(op, z, (z if k else x,), n, expr(tn), form="rows") for k, op in enumerate(ops)))
+    there = Gm("z", col * rows + row * strip, rows * strip) if nz is not None else Gm("z", row * cols + col, cols)
+    out = (expr(tn // strip), n * strip) if nz is not None else (n, expr(tn))
     body: tuple[Node, ...] = (
-        take("V", "MTE2", s), Instr("gm_to_ub", Tile("x", s), (Gm("x", row * cols + col, cols),), n, expr(tn)), put("MTE2", "V", s),
+        take("V", "MTE2", s), Instr("gm_to_ub", x, (Gm("x", row * cols + col, cols),), n, expr(tn)), put("MTE2", "V", s),
         take("MTE2", "V", s), take("MTE3", "V", s), *work, put("V", "MTE2", s), put("V", "MTE3", s),
-        take("V", "MTE3", s), Instr("ub_to_gm", there, (Tile("z", s),), *out), put("MTE3", "V", s),
+        take("V", "MTE3", s), Instr("ub_to_gm", there, (z,), *out), put("MTE3", "V", s),
     )  # fmt: skip
     rings = [both_ways("V", "MTE2", range(2)), both_ways("MTE3", "V", range(2))]
     tiles = Loop("i", size[0] // tm, (Loop("j", size[1] // tn, (When(less(row, expr(rows)), body),)),))
     nodes = (*(v for r in rings for v in r[0]), tiles, *(v for r in rings for v in r[1]))
-    buffers = tuple(buffer(b, Level.UB, t, tm, tn, 2) for b in "xz")
-    return program("through", "AIV_ONLY", tuple(matrix(b, t, rows, cols, b == "z") for b in "xz"), high * wide, buffers, vector=nodes)
+    held = buffer("z", Level.UB, t, tm, tn, 2)
+    if nz is not None:
+        held = replace(buffer("z", Level.UB, t, tn // strip, (tm + nz) * strip, 2), cols=tm * strip)
+    buffers = buffer("x", Level.UB, t, tm, tn, 2), held
+    tensors = tuple(matrix(b, t, rows, cols, b == "z") for b in "xz")
+    return program("through", "AIV_ONLY", tensors, high * wide, buffers, vector=nodes)

@@ -11,6 +11,10 @@ import pytest
 from benchmarks.validate.vector import add
 from tile_eg.chips import load_chip
 from tile_eg.emit.ascend_c import kernel_text
+from tile_eg.emit.packed_operand import copy_in_strips
+from tile_eg.ir.kernel import Tensor
+from tile_eg.ir.machine import write_cycles
+from tile_eg.ops.types import F16
 from tile_eg.simulator.run import Simulation, simulate
 from tile_eg.timeline.engine import run
 from tile_eg.timeline.replay.launches import timed_launches
@@ -81,6 +85,49 @@ def test_a_program_s_addresses_ask_for_the_same() -> None:
     )
     busy = [run(q, CHIP).busy["AIV", "V"] for q in (apart, in_the_way)]
     assert busy[1] == pytest.approx(1.8 * busy[0], rel=0.01)
+
+
+@pytest.mark.parametrize(("apart", "cycles"), [(1, 1), (16, 8), (144, 8), (145, 1), (8, 4), (4, 2), (2, 1)])
+def test_blocks_in_one_group_are_written_one_after_the_other(apart: int, cycles: int) -> None:
+    assert write_cycles(apart, CHIP.vector.bank_groups_bytes) == cycles
+
+
+STRIPS = """#include "kernel_operator.h"
+using namespace AscendC;
+extern "C" __global__ __aicore__ void strips(GM_ADDR whichAddress, GM_ADDR yAddress, GM_ADDR workspace) {
+    KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_AIV_ONLY);
+    GlobalTensor<int32_t> which;
+    which.SetGlobalBuffer((__gm__ int32_t*)whichAddress);
+    GlobalTensor<half> y;
+    y.SetGlobalBuffer((__gm__ half*)yAddress);
+    TPipe pipe;
+    TBuf<TPosition::VECCALC> memory;
+    pipe.InitBuffer(memory, 170000);
+    LocalTensor<half> wide = memory.GetWithOffset<half>(18432, 0);
+    LocalTensor<half> taken = memory.GetWithOffset<half>(40000, 65536);
+    Duplicate(wide, (half)1.0f, 18432);
+    PipeBarrier<PIPE_V>();
+    Copy(taken, wide, 128, 144, CopyRepeatParams(which.GetValue(0), 1, 1, 8));
+    SetFlag<HardEvent::V_MTE3>(0);
+    WaitFlag<HardEvent::V_MTE3>(0);
+    DataCopy(y, taken, 16);
+}
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("apart", "cycles"), [(144, 8), (145, 1)])
+def test_a_copy_takes_what_its_blocks_ask_for(apart: int, cycles: int) -> None:
+    inputs = [np.array([apart] + [0] * 7, np.int32), np.zeros(16, np.float16)]
+    done = simulate(STRIPS, "strips", inputs, kernel_type="AIV_ONLY", launch=1, workspace=0, outputs=[1], trace=True)
+    spans = timed_launches(done.trace, CHIP)[0].timeline.spans
+    assert next(s.end - s.start for s in spans if s.instr.op == "Copy") == pytest.approx(144 * cycles)
+
+
+def test_a_packed_operand_s_strips_lie_in_different_groups() -> None:
+    packed = copy_in_strips(Tensor("B", F16, (512, 512), False), Tensor("strips", F16, (32, 8192), True), 24, CHIP)
+    strips = packed.buffers[1]
+    assert write_cycles(strips.pitch * 2 // 32, CHIP.vector.bank_groups_bytes) == 1
 
 
 @pytest.mark.slow

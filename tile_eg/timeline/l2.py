@@ -123,8 +123,9 @@ class L2:
     """Follows one launch, wave after wave."""
 
     def __init__(
-        self, program: Program, found: Sequence[Access], tensors: Mapping[str, int], room: Room, at_once: int, handed: Collection[str]
-    ) -> None:
+        self, program: Program, found: Sequence[Access], tensors: Mapping[str, int], room: Room, at_once: int,
+        handed: Collection[str],
+    ) -> None:  # fmt: skip
         """Of the `handed` tensors nobody asks what stays."""
         self.found, self.tensors, self.l2_bytes, self.handed = found, tensors, room.found, handed
         self.kept = _Cache(room.written)
