@@ -8,8 +8,9 @@ from functools import cached_property
 from pathlib import Path
 
 from tile_eg.errors import TileError
-from tile_eg.simulator.build import INCLUDE, CompileError, compile_library
+from tile_eg.simulator.build import INCLUDE, CompileError, compile_library, compile_objects
 from tile_eg.simulator.compile_errors import explained
+from tile_eg.simulator.devkit import ROOTS, Devkit
 from tile_eg.simulator.dialect import as_cpp, global_macros, working_cores
 from tile_eg.simulator.launches import KernelText, has_main, included_files, kernels, rewrite
 
@@ -19,11 +20,13 @@ UNIT = "program.asc"
 
 @dataclass(frozen=True)
 class AscFile:
-    """The text of a file, the path that it was read from, and the folders in which more of what it includes lies (`-I`)."""
+    """The text of a file, the path that it was read from, the folders in which more of what it includes lies (`-I`), and the
+    checkout of the vendor's headers that it is compiled with (`--devkit`)."""
 
     path: Path
     source: str
     folders: Sequence[Path] = ()
+    devkit: Devkit | None = None
 
     @cached_property
     def included(self) -> dict[str, str]:
@@ -57,8 +60,15 @@ class AscFile:
         types = {k.name: k.type for k in self.kernels}
         texts = {name: rewrite(as_cpp(text), types, self.place(name)) for name, text in self.included.items()}
         texts |= {UNIT: rewrite(as_cpp(self.source), types, str(self.path)), "launch.cpp": f'#include "{UNIT}"\n{launcher}'}
+        objects, roots = [], ["-I."]
+        if self.devkit:
+            sources = (self.source, *self.included.values())
+            texts = {name: as_cpp(text) for name, text in self.devkit.texts(sources).items()} | texts
+            roots = ["-DTILE_SIM_DEVKIT", *(f"-I./{root}" for root in ROOTS)]
+            objects = compile_objects(self.devkit.host_sources(sources), [*roots, f"-DTILE_SIM_ARCHITECTURE={defines['__NPU_ARCH__']}"])
         folders = (folder.resolve() for folder in (self.path.parent, *self.folders))
-        flags = [*(f"-D{name}={value}" for name, value in defines.items()), "-I.", *(f"-I{folder}" for folder in folders)]
+        flags = [*(f"-D{name}={value}" for name, value in defines.items()), *roots, *(f"-I{folder}" for folder in folders)]
+        flags += map(str, objects)
         try:
             return compile_library(texts, flags)
         except CompileError as error:

@@ -11,8 +11,42 @@ struct TBuffAddr {
     TPosition logicPos = TPosition::VECCALC;
 };
 
+enum class DataFormat : uint8_t { ND, NZ, NCHW, NC1HWC0, NHWC };
+
+// The shape of a tensor, beside it: no instruction looks at it.
+struct ShapeInfo {
+    ShapeInfo() = default;
+    ShapeInfo(uint8_t dims, const uint32_t* sizes, uint8_t original_dims, const uint32_t* original_sizes, DataFormat format)
+        : shapeDim(dims), originalShapeDim(original_dims), dataFormat(format)
+    {
+        for (int i = 0; i < dims; ++i) shape[i] = sizes[i];
+        for (int i = 0; i < original_dims; ++i) originalShape[i] = original_sizes[i];
+    }
+    ShapeInfo(uint8_t dims, const uint32_t* sizes, DataFormat format = DataFormat::ND) : ShapeInfo(dims, sizes, dims, sizes, format) {}
+    uint8_t shapeDim = 0, originalShapeDim = 0;
+    uint32_t shape[K_MAX_SHAPE_DIM] = {}, originalShape[K_MAX_SHAPE_DIM] = {};
+    DataFormat dataFormat = DataFormat::ND;
+};
+
+class Shaped
+{
+public:
+    void SetShapeInfo(const ShapeInfo& info) { shape_ = info; }
+    ShapeInfo GetShapeInfo() const { return shape_; }
+
+private:
+    ShapeInfo shape_;
+};
+
+#ifdef TILE_SIM_DEVKIT
+using ShapedAsToldTo = Shaped;
+#else
+struct ShapedAsToldTo {  // tensors are passed by value all the time
+};
+#endif
+
 template <class T>
-class LocalTensor
+class LocalTensor : public ShapedAsToldTo
 {
 public:
     using PrimType = T;
@@ -61,6 +95,7 @@ public:
     }
     uint32_t GetSize() const { return uint32_t((address_.at.end - address_.at.address) / int64_t(sizeof(T))); }
     void SetSize(uint32_t size) { address_.at.end = address_.at.address + tile_sim::bytes_of<T>(size); }
+    void SetBufferLen(uint32_t bytes) { address_.at.end = address_.at.address + bytes; }
     uint64_t GetPhyAddr(uint32_t offset = 0) const { return uint64_t(address_.at.address + tile_sim::bytes_of<T>(offset)); }
     uint32_t GetLength() const { return uint32_t(address_.at.end - address_.at.address); }
     void SetUserTag(int32_t) {}
@@ -69,7 +104,7 @@ public:
 };
 
 template <class T>
-class GlobalTensor
+class GlobalTensor : public ShapedAsToldTo
 {
 public:
     using PrimType = T;
