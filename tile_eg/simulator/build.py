@@ -25,6 +25,7 @@ FOUND = ("c++", "g++", "clang++")
 LIBRARY, OBJECT, RUNTIME, PRECOMPILED = "kernel.so", "host.o", "simulator", "precompiled.h"
 """The files of the cache's entries."""
 HEADER = "kernel_operator.h"
+HOST_HEADER = "ascend_c/devkit_host.h"
 _BEGINS_WITH_HEADER = re.compile(rf'(?:\s|//.*\n|/\*[\s\S]*?\*/)*#include "{re.escape(HEADER)}"')
 """A text in which nothing but comments comes before the header, which then means the same wherever it was parsed."""
 ONE_ROUNDING_EACH = "-ffp-contract=off"
@@ -70,7 +71,7 @@ def compile_library(texts: Mapping[str, str], flags: Sequence[str], key: Sequenc
 def compile_objects(sources: Mapping[str, Mapping[str, str]], flags: Sequence[str]) -> list[Path]:
     """An object of each of `sources`: path of the source -> the texts that it is made of, itself among them."""
     compiler = require_compiler()
-    command = [compiler, *PROGRAM_FLAGS, "-c", f"-I{_headers(compiler)}", *flags]
+    command = [compiler, *PROGRAM_FLAGS, "-c", f"-I{_headers(compiler)}", *flags, "-include", HOST_HEADER]
 
     def compiled(path: str, texts: Mapping[str, str], folder: Path) -> None:
         with tempfile.TemporaryDirectory(dir=folder.parent) as directory:

@@ -31,14 +31,26 @@ _TAKEN = ("include/adv_api/", "impl/adv_api/", "include/utils/std/", "impl/utils
 """What is taken from the checkout. All else of it that is included is the simulator's part."""
 _OWN = ("include/adv_api/utils/types.h", "impl/adv_api/detail/host_log.h", "impl/adv_api/detail/hccl/", "include/adv_api/hccl/")
 """What of these is the simulator's part nevertheless."""
+_SERVER = "impl/adv_api/detail/kfc/kernel_kfc.h"
+"""Which would serve Matmul objects of vector cores by messages in GM."""
+_CUBE_ALONE = """#ifndef ASCENDC_CUBE_ONLY
+#error "Matmul objects of vector cores are not simulated: those of the cube core are (ASCENDC_CUBE_ONLY)"
+#endif
+#define SPLIT_CORE_CUBE
+"""
 _HOST = "#pragma once\n#include <ascend_c/devkit_host.h>\n"
 ROOTS = ("", "include", "include/adv_api", "include/basic_api", "impl")
 """Where in the checkout its headers look for one another."""
-_FUNCTION = re.compile(r"^(?:__aicore__ )?inline (?:__aicore__ )?(?:constexpr )?[\w:<>]+ (\w+)\(", re.M)
+_FUNCTION = re.compile(r"^(?:__aicore__ )?inline (?:__\w+__(?:\(\w+\))? )?(?:constexpr )?[\w:<>]+ (\w+)\(", re.M)
 _NUMBER = re.compile(r"(?:static )?const(?:expr)? \w+ (\w+)\s*=[^;]*;")
 _OWN_NUMBER = re.compile(r"\b(\w+) = \d+[;,]")
 _KEPT = re.compile(rf"#(?!pragma|include)|namespace \w+ {{|}}\s*// namespace|{_NUMBER.pattern}|\s+\(*(?:defined|__NPU_ARCH__)")
-_POINTER = re.compile(r"(,\s*)((?:Add|Sub|Mul|Div|Max|Min|Exp)<\w+>\s*\))")
+_REWRITTEN = (
+    (re.compile(r"(,\s*)((?:Add|Sub|Mul|Div|Max|Min|Exp)<\w+>\s*\))"), r"\1by_pointer::\2"),  # an instruction as an argument
+    (re.compile(r"\b(gm|\w*[gG]lobal\w*(?:<\w+>\(\))?)\.address_\b"), r"\1.GetPhyAddr()"),
+    (re.compile(r"\? (\w+) : (params\.\w+);"), r"? int64_t(\1) : int64_t(\2);"),  # a number or a field
+)
+"""What the checkout says of the inside of the basic API's classes, in the words of the simulator's."""
 _DEFINED = re.compile(r"^(?!return|else|using|static)\w[\w:<>&*, ]*[ &*](?:(\w+)::)?(\w+)\(", re.M)
 _FIELD = re.compile(r"TILING_DATA_FIELD_DEF(_ARR|_STRUCT)?\(\s*([^,()]+?)\s*,\s*([^,()]+?)\s*(?:,\s*(\w+)\s*)?\)")
 
@@ -73,7 +85,8 @@ class Devkit:
         found = {
             FUNCTIONS: _including(f"<{FUNCTIONS}>", f"<{OWN}>", *(f'"{header}"' for header in named)),
             _KERNEL_TILING: self._kernel_tiling(),
-            "lib/matmul_intf.h": _including(f'"{FUNCTIONS}"', '"include/adv_api/matmul/matmul_intf.h"'),
+            "lib/matmul_intf.h": _CUBE_ALONE + _including(f'"{FUNCTIONS}"', '"include/adv_api/matmul/matmul_intf.h"'),
+            _SERVER: _including('"include/adv_api/matmul/matmul.h"'),
             "tiling/tiling_api.h": _HOST + _including(*self._host_headers(words)),
         }
         found |= {path: self._text(path) for path in _DATA}
@@ -86,6 +99,8 @@ class Devkit:
         while more := {path for path, names in self.tiling.items() if names & words} - wanted:
             wanted |= more
             words |= _words([self._text(path) for path in more])
+        folders = {posixpath.dirname(path) for path in wanted if any(class_ for class_, _ in _DEFINED.findall(self._text(path)))}
+        wanted |= {path for path in self.tiling if posixpath.dirname(path) in folders}  # classes are spread over files
         beside = {_KERNEL_TILING: self._kernel_tiling(), "securec.h": _HOST}
         return {path: self._with_included({path: self._text(path), **beside}) for path in sorted(wanted)}
 
@@ -119,7 +134,9 @@ class Devkit:
 
     def _text(self, path: str) -> str:
         text = (self.root / path).read_text(encoding="utf-8", errors="replace")
-        return _POINTER.sub(r"\1by_pointer::\2", text) if "detail/" in path else text
+        for pattern, new in _REWRITTEN if "detail/" in path else ():
+            text = pattern.sub(new, text)
+        return text
 
     def _kernel_tiling(self) -> str:
         """The structures of numbers that hosts give kernels, as kernels see them."""

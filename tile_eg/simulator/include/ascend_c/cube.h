@@ -91,6 +91,10 @@ inline void Load3DSetFMatrixCal(Field l1H, Field l1W, const uint8_t padList[4], 
 {
     SetFmatrix(l1H, l1W, padList, FmatrixMode::FMATRIX_LEFT, line);
 }
+inline void Load3DSetFMatrixBCal(Field l1H, Field l1W, const uint8_t padList[4], Line line = Line(__builtin_LINE()))
+{
+    SetFmatrix(l1H, l1W, padList, FmatrixMode::FMATRIX_RIGHT, line);
+}
 template <class T>
 void SetLoadDataPaddingValue(T value)
 {

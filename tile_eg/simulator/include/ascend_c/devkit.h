@@ -4,6 +4,7 @@
 #include "steps.h"
 
 #define __ASC_USE_RESERVED_UBUF__(...)
+#define __BLOCK_LOCAL__ thread_local
 #define __in_pipe__(x)
 #define __out_pipe__(x)
 #define ASCENDC_ASSERT_WARNING(...)
@@ -20,8 +21,76 @@
 #include "impl/basic_api/utils/kernel_utils_struct_norm_sort.h"
 #include "impl/basic_api/utils/kernel_utils_struct_confusion_pad.h"
 
+#if __NPU_ARCH__ == 2201
+using fp8_e8m0_t = uint8_t;
+#endif
+enum class pad_t : uint8_t { PAD_NONE, PAD_MODE1, PAD_MODE2, PAD_MODE3, PAD_MODE4, PAD_MODE5, PAD_MODE6, PAD_MODE7, PAD_MODE8 };
+enum addr_cal_mode_t { inc, dec };
+inline uint64_t get_imm(uint64_t number) { return number; }
+
 namespace AscendC
 {
+
+template <class T>
+using TensorTrait = T;
+template <class...>
+struct Tuple {
+};
+class KfcCommClient;
+constexpr int32_t MIX_NUM = 2;
+enum class DeqScale : uint8_t { DEQ_NONE, DEQ, VDEQ, DEQ8, VDEQ8, DEQ16, VDEQ16 };
+enum class DeQuantMode : uint8_t { DEQUANT_WITH_SINGLE_ROW, DEQUANT_WITH_MULTI_ROW };
+enum class CLAMPMODE { CLAMP_MAX, CLAMP_MIN };
+enum class BlockMode : uint8_t {
+    BLOCK_MODE_NORMAL,
+    BLOCK_MODE_MATRIX,
+    BLOCK_MODE_VECTOR,
+    BLOCK_MODE_SMALL_CHANNEL,
+    BLOCK_MODE_DEPTHWISE
+};
+struct DataCopyEnhancedParams {  // of copies that 2201 does not have
+    BlockMode blockMode = BlockMode::BLOCK_MODE_NORMAL;
+    DeqScale deqScale = DeqScale::DEQ_NONE;
+    uint64_t deqValue = 0;
+    uint8_t sidStoreMode = 0;
+    bool isRelu = false;
+    pad_t padMode = pad_t::PAD_NONE;
+    uint64_t padValue = 0, deqTensorAddr = 0;
+};
+
+template <bool first, bool second, class A, class B, class C, class D>
+struct ConditionalMulti {
+    using type = std::conditional_t<first, std::conditional_t<second, A, B>, std::conditional_t<second, C, D>>;
+};
+
+// The system's workspace, which only Matmul objects of vector cores need: nothing may be read or written there.
+inline uint8_t* GetSysWorkSpacePtr() { return reinterpret_cast<uint8_t*>(uintptr_t(1)); }
+
+// Several Matmul objects, one after the other, take the same L0 and table of biases.
+inline void InitShareBufStart(TPipe*, uint32_t, const uint32_t*, uint32_t, uint8_t)
+{
+    using tile_sim::Space;
+    for (const Space space : {Space::L0A, Space::L0B, Space::BT}) tile_sim::restart_allocation(space, 0);
+}
+inline void InitShareBufEnd(TPipe*) {}
+
+class AscendCUtils
+{
+public:
+    static int32_t GetC0Count(int32_t bytes) { return DEFAULT_C0_SIZE / bytes; }
+};
+
+inline uint32_t Ceil(uint32_t a, uint32_t b) { return (a + b - 1) / b; }
+constexpr uint32_t ConstCeil(uint32_t a, uint32_t b) { return (a + b - 1) / b; }
+
+inline void Barrier() {}  // for the compiler: the simulator keeps the order of a core's scalar unit
+inline int64_t GetSubBlockIdxImpl() { return tile_sim::sub_block_index(); }
+template <pipe_t pipe>
+void NotifyEvent(uint16_t id, Line line = Line(__builtin_LINE()))
+{
+    CrossCoreSetFlag<2, pipe>(id, line);
+}
+inline void WaitEvent(uint16_t id, Line line = Line(__builtin_LINE())) { CrossCoreWaitFlag(id, line); }
 
 template <class T, class... Others>
 constexpr bool SupportType()
@@ -63,3 +132,5 @@ bool PopStackBuffer(LocalTensor<T>& unused, Line line = Line(__builtin_LINE()))
 }
 
 }  // namespace AscendC
+
+using AscendC::GetSysWorkSpacePtr;

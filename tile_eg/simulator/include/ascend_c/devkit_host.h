@@ -2,10 +2,36 @@
 #pragma once
 #include <cstdio>
 #include <cstring>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
 
 #include "../register/tilingdata_base.h"
 #include "../tiling/platform/platform_ascendc.h"
 #include "../tiling/tensor_shape.h"
+
+namespace ge
+{
+enum DataType {
+    DT_FLOAT = 0,
+    DT_FLOAT16 = 1,
+    DT_INT8 = 2,
+    DT_INT32 = 3,
+    DT_UINT8 = 4,
+    DT_INT16 = 6,
+    DT_UINT16 = 7,
+    DT_UINT32 = 8,
+    DT_INT64 = 9,
+    DT_UINT64 = 10,
+    DT_BF16 = 27
+};
+using Shape = AscendC::TensorShape;
+}  // namespace ge
+namespace AscendC
+{
+using TensorDataType = ge::DataType;
+}
 
 #define TILING_LOG_ERROR(...) (std::printf("tiling: " __VA_ARGS__), std::printf("\n"))
 #define TILING_LOG_WARNING(...)
@@ -19,14 +45,15 @@
         }                                              \
     } while (0)
 
-constexpr int EOK = 0;
-inline int memcpy_s(void* to, size_t most, const void* from, size_t bytes)
+using errno_t = int;
+constexpr errno_t EOK = 0;
+inline errno_t memcpy_s(void* to, size_t most, const void* from, size_t bytes)
 {
     if (bytes > most) return 1;
     std::memcpy(to, from, bytes);
     return EOK;
 }
-inline int memset_s(void* to, size_t most, int value, size_t bytes)
+inline errno_t memset_s(void* to, size_t most, int value, size_t bytes)
 {
     if (bytes > most) return 1;
     std::memset(to, value, bytes);

@@ -8,8 +8,7 @@ namespace AscendC
 {
 
 using TEventID = int8_t;
-using TBufHandle = uint8_t*;
-using TBufState = uint8_t;
+enum class TBufState : uint8_t { FREE, OCCUPIED, ENQUE, DEQUE };
 
 struct TQueConfig {
     bool nd2nz = false, nz2nd = false, scmBlockGroup = false;
@@ -91,6 +90,7 @@ public:
         buffers_.put(filled.operand().address, detail::pipes_between(from, to), line);
         return true;
     }
+    TBufHandle DeQue(Line line = Line(__builtin_LINE())) { return handle_of(buffers_.take(pipes, line)); }
     template <class T>
     LocalTensor<T> DeQue(Line line = Line(__builtin_LINE()))
     {
@@ -111,6 +111,13 @@ public:
     int32_t GetTensorCountInQue() const { return int32_t(buffers_.filled()); }
     bool HasIdleBuffer() const { return buffers_.idle() > 0; }
     void FreeAllEvent() {}
+    // Where the buffer lies that a tensor's GetBufferHandle names.
+    TBuffAddr GetBufferAddr(TBufHandle handle) const { return tensor<uint8_t>(address_of(handle)).address_; }
+    template <class T>
+    TBufState GetState(const LocalTensor<T>& tensor) const
+    {
+        return buffers_.is_free(tensor.operand().address) ? TBufState::FREE : TBufState::OCCUPIED;
+    }
 
     void InitStartBufHandle(TBufHandle, uint8_t num, uint32_t len, Line line = Line(__builtin_LINE())) { buffers_.open(num, len, depth, line); }
     template <class Pool>

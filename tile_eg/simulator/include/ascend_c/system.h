@@ -14,7 +14,8 @@ struct Conditional {
 template <class A, class B>
 constexpr auto DivCeil(A a, B b)
 {
-    return b == 0 ? a : (a + b - 1) / b;
+    using N = decltype((a + b - 1) / b);
+    return b == 0 ? N(a) : (a + b - 1) / b;
 }
 template <class A, class B>
 constexpr auto CeilAlign(A a, B b)

@@ -211,7 +211,7 @@ struct int4b_t {  // half a byte in tensors: two elements share the byte that st
 // Kinds of core. A text is compiled once for both, so `g_coreType` is neither: simulator/dialect.py makes run-time choices of it.
 constexpr int32_t MIX = 0, AIC = 1, AIV = 2;
 
-enum class TPosition : uint8_t { GM, A1, A2, B1, B2, C1, C2, C2PIPE2GM, CO1, CO2, VECIN, VECOUT, VECCALC, LCM, TSCM };
+enum class TPosition : uint8_t { GM, A1, A2, B1, B2, C1, C2, C2PIPE2GM, CO1, CO2, VECIN, VECOUT, VECCALC, LCM, TSCM, MAX, SHM = TSCM };
 using QuePosition = TPosition;
 enum class RoundMode { CAST_NONE, CAST_RINT, CAST_FLOOR, CAST_CEIL, CAST_ROUND, CAST_TRUNC, CAST_ODD };
 enum class ReduceOrder { ORDER_VALUE_INDEX, ORDER_INDEX_VALUE, ORDER_ONLY_VALUE, ORDER_ONLY_INDEX };
