@@ -82,8 +82,9 @@ class Devkit:
         """The headers with which files of these texts are compiled: path -> text. The simulator's stand for those below them."""
         words = _words(sources)
         named = sorted({header for name, header in self.functions.items() if name in words})
+        matmul = "#define TILE_SIM_MATMUL\n" if any("lib/matmul_intf.h" in text for text in sources) else ""
         found = {
-            FUNCTIONS: _including(f"<{FUNCTIONS}>", f"<{OWN}>", *(f'"{header}"' for header in named)),
+            FUNCTIONS: matmul + _including(f"<{FUNCTIONS}>", f"<{OWN}>", *(f'"{header}"' for header in named)),
             _KERNEL_TILING: self._kernel_tiling(),
             "lib/matmul_intf.h": _CUBE_ALONE + _including(f'"{FUNCTIONS}"', '"include/adv_api/matmul/matmul_intf.h"'),
             _SERVER: _including('"include/adv_api/matmul/matmul.h"'),

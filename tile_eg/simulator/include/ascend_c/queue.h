@@ -290,6 +290,7 @@ public:
     ~TPipe()
     {
         if (current_ != this) return;
+        give_l0(false);
         current_ = nullptr;
         tile_sim::reset_allocation(false);
     }
@@ -297,6 +298,7 @@ public:
     {
         tile_sim::reset_allocation(true);
         current_ = this;
+        give_l0(true);
     }
     template <class Queue>
     bool InitBuffer(Queue& queue, uint8_t num, uint32_t len, Line line = Line(__builtin_LINE()))
@@ -332,6 +334,7 @@ public:
     }
     void Destroy()
     {
+        give_l0(false);
         tile_sim::pipe_barrier(tile_sim::Pipe::ALL, 0);
         tile_sim::reset_allocation(false);
     }
@@ -363,6 +366,20 @@ public:
     static TPipe* current() { return current_; }
 
 private:
+    // Matmul objects find L0 and the table of biases given to them (M_MTE1, 0 to 2), and leave them so.
+    void give_l0([[maybe_unused]] bool begins, [[maybe_unused]] int line = 0)
+    {
+#ifdef TILE_SIM_MATMUL
+        if (!tile_sim::is_aic() || begins == given_) return;
+        for (const TEventID id : {0, 1, 2})
+            begins ? tile_sim::set_flag(tile_sim::Pipe::M, tile_sim::Pipe::MTE1, id, line)
+                   : tile_sim::wait_flag(tile_sim::Pipe::M, tile_sim::Pipe::MTE1, id, line);
+        given_ = begins;
+        taken_[int(HardEvent::M_MTE1)] = begins ? 7 : 0;
+#endif
+    }
+
+    bool given_ = false;
     uint8_t taken_[64] = {};
     inline static thread_local TPipe* current_ = nullptr;
 };
