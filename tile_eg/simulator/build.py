@@ -80,7 +80,8 @@ def compile_objects(sources: Mapping[str, Mapping[str, str]], flags: Sequence[st
 
     made = []
     for path, texts in sources.items():
-        name = f"kernel-{_digest(_headers_key(compiler), *flags, path, *(part for item in sorted(texts.items()) for part in item))}"
+        parts = (part for item in sorted(texts.items()) for part in item)
+        name = f"kernel-{_digest(_headers_key(compiler), *flags, path, *parts)}"
         made.append(_cache().entry(name, partial(compiled, path, texts)) / OBJECT)
     return made
 

@@ -45,13 +45,14 @@ _FUNCTION = re.compile(r"^(?:__aicore__ )?inline (?:__\w+__(?:\(\w+\))? )?(?:con
 _NUMBER = re.compile(r"(?:static )?const(?:expr)? \w+ (\w+)\s*=[^;]*;")
 _OWN_NUMBER = re.compile(r"\b(\w+) = \d+[;,]")
 _KEPT = re.compile(rf"#(?!pragma|include)|namespace \w+ {{|}}\s*// namespace|{_NUMBER.pattern}|\s+\(*(?:defined|__NPU_ARCH__)")
-_REWRITTEN = (
-    (re.compile(r"(,\s*)((?:Add|Sub|Mul|Div|Max|Min|Exp)<\w+>\s*\))"), r"\1by_pointer::\2"),  # an instruction as an argument
+_REWRITTEN = (  # an instruction as an argument; where a tensor begins; a number or a field
+    (re.compile(r"(,\s*)((?:Add|Sub|Mul|Div|Max|Min|And|Or|Exp)<\w+(?:, \w+)?>\s*[)>])"), r"\1by_pointer::\2"),
     (re.compile(r"\b(gm|\w*[gG]lobal\w*(?:<\w+>\(\))?)\.address_\b"), r"\1.GetPhyAddr()"),
-    (re.compile(r"\? (\w+) : (params\.\w+);"), r"? int64_t(\1) : int64_t(\2);"),  # a number or a field
+    (re.compile(r"\? (\w+) : (params\.\w+);"), r"? int64_t(\1) : int64_t(\2);"),
 )
 """What the checkout says of the inside of the basic API's classes, in the words of the simulator's."""
 _DEFINED = re.compile(r"^(?!return|else|using|static)\w[\w:<>&*, ]*[ &*](?:(\w+)::)?(\w+)\(", re.M)
+_STRUCTURE = re.compile(r"BEGIN_TILING_DATA_DEF\((\w+)\)(.*?)END_TILING_DATA_DEF", re.S)
 _FIELD = re.compile(r"TILING_DATA_FIELD_DEF(_ARR|_STRUCT)?\(\s*([^,()]+?)\s*,\s*([^,()]+?)\s*(?:,\s*(\w+)\s*)?\)")
 
 
@@ -105,6 +106,10 @@ class Devkit:
         beside = {_KERNEL_TILING: self._kernel_tiling(), "securec.h": _HOST}
         return {path: self._with_included({path: self._text(path), **beside}) for path in sorted(wanted)}
 
+    def text(self, path: str) -> str:
+        """The text of a header of the checkout; empty where it has none of that path."""
+        return self._text(path) if path and _is_taken(path) and (self.root / path).is_file() else ""
+
     def _with_included(self, found: dict[str, str]) -> dict[str, str]:
         """The texts, and what they include of the checkout: path -> text. What is the simulator's part is empty there."""
         open_ = list(found)
@@ -143,9 +148,10 @@ class Devkit:
         """The structures of numbers that hosts give kernels, as kernels see them."""
         folder = self.root / "include/adv_api"
         texts = [file.read_text(encoding="utf-8") for file in sorted(folder.rglob("*_tilingdata.h"))]
-        parts = [part for text in texts for part in re.findall(r"BEGIN_TILING_DATA_DEF\((\w+)\)(.*?)END_TILING_DATA_DEF", text, re.S)]
+        parts = [part for text in texts for part in _STRUCTURE.findall(text)]
         structs = "\n".join(f"struct {name} {{ {' '.join(_fields(body))} }};" for name, body in _in_order(parts))
-        return f"#pragma once\n#include <cstdint>\nnamespace AscendC::tiling {{\n{structs}\n}}\nusing namespace AscendC::tiling;\n"
+        space = "AscendC::tiling"
+        return f"#pragma once\n#include <cstdint>\nnamespace {space} {{\n{structs}\n}}\nusing namespace {space};\n"
 
 
 def _words(sources: Sequence[str]) -> set[str]:
@@ -168,7 +174,8 @@ def _fields(body: str) -> Iterator[str]:
 
 def _constants(text: str) -> str:
     """The numbers of a header that the simulator's headers do not define, with the conditions that they stand under."""
-    own = {name for header in (INCLUDE / "ascend_c").glob("*.h") for name in _OWN_NUMBER.findall(header.read_text(encoding="utf-8"))}
+    headers = "".join(header.read_text(encoding="utf-8") for header in (INCLUDE / "ascend_c").glob("*.h"))
+    own = set(_OWN_NUMBER.findall(headers))
     kept = (line for line in text.splitlines() if _KEPT.match(line) and not ((found := _NUMBER.match(line)) and found[1] in own))
     return "#pragma once\n" + "\n".join(kept) + "\n"
 

@@ -16,6 +16,7 @@
 #include "ascend_c/scalar.h"
 #include "ascend_c/select.h"
 #include "ascend_c/sort.h"
+#include "ascend_c/sort_lists.h"
 #include "ascend_c/sync.h"
 #include "ascend_c/system.h"
 #include "ascend_c/tensor.h"
@@ -26,5 +27,4 @@
 #include "ascend_c/activation.h"
 #include "ascend_c/broadcast.h"
 #include "ascend_c/elementwise.h"
-#include "ascend_c/sort_lists.h"
 #endif

@@ -102,11 +102,17 @@ constexpr bool SupportType()
 namespace by_pointer
 {
 #define TILE_SIM_POINTER(NAME)                                                                                             \
-    template <class T>                                                                                                     \
+    template <class T, bool isSetMask = true>                                                                              \
     void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& a, const LocalTensor<T>& b, uint64_t* mask, uint8_t repeat, \
               const BinaryRepeatParams& p)                                                                                 \
     {                                                                                                                      \
-        AscendC::NAME(dst, a, b, mask, repeat, p);                                                                         \
+        AscendC::NAME<T, isSetMask>(dst, a, b, mask, repeat, p);                                                           \
+    }                                                                                                                      \
+    template <class T, bool isSetMask = true>                                                                              \
+    void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& a, const LocalTensor<T>& b, uint64_t mask, uint8_t repeat,  \
+              const BinaryRepeatParams& p)                                                                                 \
+    {                                                                                                                      \
+        AscendC::NAME<T, isSetMask>(dst, a, b, mask, repeat, p);                                                           \
     }
 TILE_SIM_POINTER(Add)
 TILE_SIM_POINTER(Sub)
@@ -114,6 +120,8 @@ TILE_SIM_POINTER(Mul)
 TILE_SIM_POINTER(Div)
 TILE_SIM_POINTER(Max)
 TILE_SIM_POINTER(Min)
+TILE_SIM_POINTER(And)
+TILE_SIM_POINTER(Or)
 #undef TILE_SIM_POINTER
 template <class T>
 void Exp(const LocalTensor<T>& dst, const LocalTensor<T>& src, uint64_t* mask, uint8_t repeat, const UnaryRepeatParams& p)

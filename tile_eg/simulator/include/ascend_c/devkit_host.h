@@ -24,7 +24,14 @@ enum DataType {
     DT_UINT32 = 8,
     DT_INT64 = 9,
     DT_UINT64 = 10,
-    DT_BF16 = 27
+    DT_BF16 = 27,
+    DT_INT4 = 29,
+    DT_HIFLOAT8 = 34,
+    DT_FLOAT8_E5M2 = 35,
+    DT_FLOAT8_E4M3FN = 36,
+    DT_FLOAT8_E8M0 = 37,
+    DT_FLOAT4_E2M1 = 40,
+    DT_FLOAT4_E1M2 = 41
 };
 using Shape = AscendC::TensorShape;
 }  // namespace ge
