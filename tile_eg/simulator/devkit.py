@@ -45,6 +45,14 @@ _FUNCTION = re.compile(r"^(?:__aicore__ )?inline (?:__\w+__(?:\(\w+\))? )?(?:con
 _NUMBER = re.compile(r"(?:static )?const(?:expr)? \w+ (\w+)\s*=[^;]*;")
 _OWN_NUMBER = re.compile(r"\b(\w+) = \d+[;,]")
 _KEPT = re.compile(rf"#(?!pragma|include)|namespace \w+ {{|}}\s*// namespace|{_NUMBER.pattern}|\s+\(*(?:defined|__NPU_ARCH__)")
+_EMPTY = re.compile(
+    r"\{(?=\n#if defined\(__NPU_ARCH__\) && (\(?(?:__NPU_ARCH__ == \d+(?: \|\| )?)+\)?)\n(?:(?!#)[^\n]*\n)+#endif[^\n]*\n\})"
+)
+"""A function whose body is there for some architectures alone: on the others it does nothing."""
+_TOLD = (
+    r'{ if (!(\1)) ::tile_sim::misuse("unsupported", ::tile_sim::placed(__LINE__, __FILE__), '
+    r'"the vendor\'s header leaves %s empty on this architecture", __func__);'
+)
 _REWRITTEN = (  # an instruction as an argument; where a tensor begins; a number or a field
     (re.compile(r"(,\s*)((?:Add|Sub|Mul|Div|Max|Min|And|Or|Exp)<\w+(?:, \w+)?>\s*[)>])"), r"\1by_pointer::\2"),
     (re.compile(r"\b(gm|\w*[gG]lobal\w*(?:<\w+>\(\))?)\.address_\b"), r"\1.GetPhyAddr()"),
@@ -140,6 +148,7 @@ class Devkit:
 
     def _text(self, path: str) -> str:
         text = (self.root / path).read_text(encoding="utf-8", errors="replace")
+        text = _EMPTY.sub(_TOLD, text)
         for pattern, new in _REWRITTEN if "detail/" in path else ():
             text = pattern.sub(new, text)
         return text

@@ -5,8 +5,8 @@
 
 #define __ASC_USE_RESERVED_UBUF__(...)
 #define __BLOCK_LOCAL__ thread_local
-#define __in_pipe__(x)
-#define __out_pipe__(x)
+#define __in_pipe__(...)
+#define __out_pipe__(...)
 #define ASCENDC_ASSERT_WARNING(...)
 #define ASCENDC_REPORT_NOT_SUPPORT(...)
 #define ASCENDC_REPORT_CHECK_ERROR(...)
@@ -78,6 +78,10 @@ class AscendCUtils
 {
 public:
     static int32_t GetC0Count(int32_t bytes) { return DEFAULT_C0_SIZE / bytes; }
+    static void SetOverflow(uint64_t kept, Line line = Line(__builtin_LINE()))
+    {
+        if (!kept) tile_sim::misuse("unsupported", line, "the simulator keeps infinities and NaN: SetOverflow(0) would saturate them");
+    }
 };
 
 inline uint32_t Ceil(uint32_t a, uint32_t b) { return (a + b - 1) / b; }

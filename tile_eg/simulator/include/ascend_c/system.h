@@ -35,6 +35,8 @@ inline int64_t GetSystemCycle()
     return cycle += 1;
 }
 
+constexpr uint32_t GetDataBlockSizeInBytes() { return ONE_BLK_SIZE; }
+
 inline void ICachePreLoad(int64_t) {}
 
 inline int64_t GetTaskRation() { return tile_sim::sub_block_count(); }
