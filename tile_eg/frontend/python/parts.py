@@ -39,11 +39,21 @@ from tile_eg.ops.types import WHOLE
 def with_parts(body: Sequence[Stmt], unique: Callable[[str], str]) -> tuple[Stmt, ...]:
     """The statements with such assignments as element loops; `unique` names their variables. Others stay as they are."""
     shapes = {s.name: s for s in nodes(tuple(body)) if isinstance(s, Alloc)}
+    return _outside(body, shapes, unique, set())
+
+
+def _outside(
+    body: Sequence[Stmt], shapes: Mapping[str, Alloc], unique: Callable[[str], str], written: set[str]
+) -> tuple[Stmt, ...]:
+    """The statements outside of loops; `written` are the buffers that may have been written before."""
     made: list[Stmt] = []
-    written: set[str] = set()
     for s in body:
-        found = _block((s,), shapes, frozenset(), unique)
-        made += (_begun(x, written) for x in found) if isinstance(s, Assign) else found
+        if isinstance(s, If):
+            then, otherwise = (_outside(arm, shapes, unique, set(written)) for arm in (s.then, s.otherwise))
+            made.append(replace(s, then=then, otherwise=otherwise))
+        else:
+            found = _block((s,), shapes, frozenset(), unique)
+            made += (_begun(x, written) for x in found) if isinstance(s, Assign) else found
         written |= {a.target.name for a in nodes(s) if isinstance(a, Assign)}
     return tuple(made)
 
