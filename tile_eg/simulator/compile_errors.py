@@ -73,7 +73,7 @@ def _distance(unknown: str) -> int:
 
 def _told(message: str, unknown: str) -> str:
     if not unknown:
-        return message
+        return re.sub(r'^#error "(.*)"$', r"\1", message)
     if function := function_of(unknown):
         of = "" if unknown == function else f" (here: '{unknown}')"
         return f"{function} of the high-level API is not simulated{of}"

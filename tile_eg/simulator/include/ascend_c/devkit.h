@@ -66,13 +66,44 @@ struct ConditionalMulti {
 // The system's workspace, which only Matmul objects of vector cores need: nothing may be read or written there.
 inline uint8_t* GetSysWorkSpacePtr() { return reinterpret_cast<uint8_t*>(uintptr_t(1)); }
 
-// Several Matmul objects, one after the other, take the same L0 and table of biases.
-inline void InitShareBufStart(TPipe*, uint32_t, const uint32_t*, uint32_t, uint8_t)
+// Several Matmul objects, one after the other, take the same L0 and table of biases, and begin at the same place of L1 and L0C. As in
+// the vendor's, the first one's share of these is what its tiling says.
+namespace detail
+{
+struct Share {
+    tile_sim::Space space;
+    int64_t start = 0, end = 0;
+};
+struct Shares {
+    const TPipe* of = nullptr;
+    Share each[2] = {{tile_sim::Space::L1}, {tile_sim::Space::L0C}};
+};
+inline Shares& shares()
+{
+    static thread_local Shares those;
+    return those;
+}
+}  // namespace detail
+
+inline void InitShareBufStart(TPipe* pipe, uint32_t mode, const uint32_t* lengths, uint32_t, uint8_t sub_block)
 {
     using tile_sim::Space;
+    const bool first = detail::shares().of != pipe;
+    for (detail::Share& share : detail::shares().each) {
+        const int64_t now = tile_sim::allocate(share.space, 0, 0), length = *lengths++;
+        if (first)
+            share.start = now, share.end = now + length;
+        else
+            share.end = now;
+        tile_sim::restart_allocation(share.space, share.start + (mode == 1 && sub_block == 1 ? length / 2 : 0));
+    }
+    detail::shares().of = pipe;
     for (const Space space : {Space::L0A, Space::L0B, Space::BT}) tile_sim::restart_allocation(space, 0);
 }
-inline void InitShareBufEnd(TPipe*) {}
+inline void InitShareBufEnd(TPipe*)
+{
+    for (const detail::Share& share : detail::shares().each) tile_sim::restart_allocation(share.space, share.end);
+}
 
 class AscendCUtils
 {

@@ -19,6 +19,7 @@
 #define __cube__
 #define __vector__
 #define __mix__(...)
+#define __kfc_workspace__
 #define __inout_pipe__(x)
 #define __forceinline__ inline
 #ifndef __NPU_ARCH__
@@ -129,6 +130,10 @@ struct TypeOf<int8_t> {
 };
 template <>
 struct TypeOf<uint8_t> {
+    static constexpr DType value = DType::u8;
+};
+template <>
+struct TypeOf<bool> {
     static constexpr DType value = DType::u8;
 };
 template <>
