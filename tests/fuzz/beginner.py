@@ -23,6 +23,11 @@ SIGNS: dict[str, Callable[..., Any]] = {"<": np.less, "<=": np.less_equal, ">": 
 FOLDS: dict[str, Callable[..., Any]] = {"sum": np.sum, "amax": np.max, "amin": np.min}
 
 
+LIMITS = (
+    "tiles of three dimensions", "transpose a tile that is computed", "do not lie side by side", "no block runs at these sizes",
+)  # fmt: skip
+
+
 class BeginnerProgram(Program):
     """A function of tensors that returns values."""
 
@@ -174,8 +179,7 @@ class Maker:
         if bound > MOST["float32"]:
             return None
         self.arguments.append((name, (x.shape[-1], str(n)), "float16"))
-        self.say(f'{a}.astype("float16").astype("float16") @ {name}'.replace('.astype("float16")' * 2, '.astype("float16")')
-                 + "", (*x.shape[:-1], str(n)), bound, lambda e: e[a] @ e[name].astype(np.float64))  # fmt: skip
+        self.say(f'{a}.astype("float16") @ {name}', (*x.shape[:-1], str(n)), bound, lambda e: e[a] @ e[name].astype(np.float64))
         return None
 
     # the whole
@@ -192,6 +196,7 @@ class Maker:
         return BeginnerProgram(
             [f"M = {m}"], [(n, written(shape), dtype) for n, shape, dtype in self.arguments], outputs, "", [], self.lines,
             lambda sizes, arrays: self.meaning(arrays, outputs), self.inputs, {"M": self.size},
+            limits=LIMITS,
         )  # fmt: skip
 
     def inputs(self, sizes: dict[str, int], rng: np.random.Generator) -> dict[str, np.ndarray]:

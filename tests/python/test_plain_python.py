@@ -53,7 +53,7 @@ REFUSED = {
     "try": ("try:\n    T.clear(y)\nfinally:\n    pass", "`try` has no meaning in a kernel", "T.device_assert"),
     "a return": ("return", "`return` stands at the end of a function", "under `if`"),
     "what the author raises": ("raise ValueError('too wide')", "the kernel raises ValueError: too wide", ""),
-    "raise in a branch of the block": ("if b > 0:\n    raise ValueError", "nothing is raised while a kernel runs", "T.device_assert"),
+    "raise in a branch": ("if b > 0:\n    raise ValueError", "nothing is raised while a kernel runs", "device_assert"),
     "a slice with a step": ("y[:, 0:16] = x[:, ::2]", "a slice in a kernel has no step", "y[i, j] = x[i, 2 * j]"),
     "an unknown name": ("y[:, :] = zz", "unknown name zz", "above its first use"),
     "a function of tiles": ("y[:, :] = float(x)", "float is not a word", 'T.cast(x, "float32")'),
