@@ -48,13 +48,17 @@ def made_of(node: Node, form: Form, best: float = float("inf")) -> Made:
     """
     from tile_eg.egraph.view import packed
     from tile_eg.emit.packed_operand import tiles_beside
+    from tile_eg.ops.physical import AIC, CROSSING
 
     first, setting = best_persistent(form), form.setting
     if first is None or first.schedule.grid is None:
         return Made(why="no kernel goes through the tiles core by core")
     if form.graph is None or form.graph.unpacked is None:
         return Made(why="no rule loads from strips")
-    graph = packed(form.graph, node.payload[0])
+    alone = first.planned.program.kernel_type == "AIC_ONLY"
+    graph = packed(form.graph, node.payload[0], CROSSING[AIC] if alone else ())
+    if not graph.nodes:
+        return Made(why="no rule loads all of it from strips")
     values = graph.values
     beside = tiles_beside(first.planned.program, values, setting.chip)
     if not beside:

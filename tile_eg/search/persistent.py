@@ -150,13 +150,14 @@ def _in_halves(form: Form, halved: Callable[[], Schedule | None]) -> Made:
 
 
 def _in_order(form: Form, grid: Node) -> float:
-    """What the best persistent candidate takes at the least with its tiles in another order."""
+    """What the best persistent candidate takes with its tiles in another order, if it waits as much."""
     from tile_eg.emit.lower.tasks import reordered
 
     best = best_persistent(form, grid.payload[0])
     if best is None:
         return 0.0
-    return bound_of(reordered(best.planned.program, replace(best.schedule, grid=grid)), form.setting.chip, best)
+    program = reordered(best.planned.program, replace(best.schedule, grid=grid))
+    return bound_of(program, form.setting.chip, best) * (1 + waits(best))
 
 
 def _reordered(form: Form, grid: Node) -> Made:
