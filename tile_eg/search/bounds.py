@@ -59,8 +59,3 @@ def bound_of(program: Program, chip: Chip, like: Candidate) -> float:
     from tile_eg.timeline.engine import least
 
     return least(program, chip) * like.microseconds / timing(like).microseconds
-
-
-def waits(candidate: Candidate) -> float:
-    """How much longer a candidate takes than it would at the least, as a part of that: what its pipes wait for each other."""
-    return candidate.microseconds / bound_of(candidate.planned.program, candidate.planned.chip, candidate) - 1

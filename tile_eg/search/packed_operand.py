@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from tile_eg.egraph import Graph, Node
     from tile_eg.extract.schedule import Schedule
 
+ALIKE = 1.001
+"""Times the least bound: what one is less than that by, plans were seen to differ by the other way round."""
+
 
 def offers(form: Form, candidate: Candidate) -> Iterator[Offer]:
     """The operands that a rule offers to pack, together and each alone, once a form has a persistent candidate whose loads bound
@@ -87,10 +90,16 @@ def _from_strips(
     grid, alone = first.schedule.grid, first.planned.program.kernel_type == "AIC_ONLY"
     assert grid is not None
     found = extraction_of(graph, setting).schedules
-    whole = sorted([with_grid(s, grid, setting.chip) for s in found], key=lambda s: unhindered(s, setting.chip, first))
-    made, dropped = _best_first(whole[:1] if alone else whole, (), first, setting, best)
+    whole = [with_grid(s, grid, setting.chip) for s in found]
+    made, dropped = _best_first(_least_bound(whole, first, setting) if alone else whole, (), first, setting, best)
     halved = [s for c in made if c.schedule.persistent and (s := in_halves(c.schedule))]
     return _best_first(halved, made, first, setting, best)[0], dropped
+
+
+def _least_bound(schedules: list[Schedule], like: Candidate, setting: Setting) -> list[Schedule]:
+    """The one with the least bound; among bounds that are `ALIKE` the order of the search holds."""
+    bounds = [unhindered(s, setting.chip, like) for s in schedules]
+    return [s for s, bound in zip(schedules, bounds, strict=True) if bound <= ALIKE * min(bounds)][:1]
 
 
 def _best_first(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from tile_eg.report.decisions import grid_option
 from tile_eg.report.text import duration
-from tile_eg.search.bounds import bound_of, floor, unhindered, waits
+from tile_eg.search.bounds import bound_of, floor, unhindered
 from tile_eg.search.candidates import Candidate, plan_each, ranked
 from tile_eg.search.form import Form
 from tile_eg.search.moves import MOVES
@@ -48,9 +48,9 @@ def _persistent_offer(form: Form, candidate: Candidate) -> Offer:
     made = cache(partial(_persistent, form, candidate))
     least = cache(partial(_unhindered, form, candidate, made))
     return Offer(
-        MOVES["persistent-grid"], _timed(candidate), floor(candidate, form.setting.chip), partial(_turns, form, candidate, made),
+        MOVES["persistent-grid"], _timed(candidate), floor(candidate, form.setting.chip), partial(_planned, form, made),
         form, f"persistent on {cores}", weight=weight, closer=partial(_least, form, cores, least),
-        near=partial(_expected, form, candidate, least), rival=partial(_taken, form, cores),
+        near=least, rival=partial(_taken, form, cores),
     )  # fmt: skip
 
 
@@ -60,14 +60,14 @@ def _split_offer(form: Form, candidate: Candidate) -> Offer:
     halved, chip = cache(partial(in_halves, candidate.schedule)), form.setting.chip
     return Offer(
         MOVES["split-result"], _timed(candidate), floor(candidate, chip), partial(_in_halves, form, halved), form,
-        near=cache(lambda: unhindered(made, chip, candidate) if (made := halved()) else 0.0),
+        near=lambda: unhindered(made, chip, candidate) if (made := halved()) else float("inf"),
         rival=partial(_taken, form, candidate.planned.program.blocks),
     )  # fmt: skip
 
 
 def _order_offer(form: Form, candidate: Candidate, grid: Node) -> Offer:
     bound, taken = floor(candidate, form.setting.chip), partial(_taken, form, grid.payload[0])
-    near = cache(partial(_in_order, form, grid))
+    near = partial(_in_order, form, grid)
     return Offer(MOVES["tile-order"], grid_option(grid), bound, partial(_reordered, form, grid), form, near=near, rival=taken)
 
 
@@ -116,24 +116,10 @@ def _least(form: Form, cores: int, least: Callable[[], float]) -> float:
     return least() if least() >= _taken(form, cores) else 0.0
 
 
-def _expected(form: Form, candidate: Candidate, least: Callable[[], float]) -> float:
-    """What the persistent kernels will take: they wait less than with a block a tile, by as much as the first that was made."""
-    cores = _cores(form, candidate)
-    return least() * (1 + max(0.0, waits(candidate) - form.saved[cores])) if cores in form.saved else least()
-
-
 def _taken(form: Form, blocks: int) -> float:
     """The microseconds of the best persistent candidate of so many blocks."""
     best = best_persistent(form, blocks)
     return best.microseconds if best else float("inf")
-
-
-def _turns(form: Form, candidate: Candidate, made: Callable[[], list[Schedule]]) -> Made:
-    """The persistent kernels; the first ones tell how much of the waiting is gone with blocks that begin anew."""
-    found = _planned(form, made)
-    if found.candidates:
-        form.saved.setdefault(_cores(form, candidate), waits(candidate) - waits(found.candidates[0]))
-    return found
 
 
 def _planned(form: Form, made: Callable[[], list[Schedule]]) -> Made:
@@ -150,14 +136,13 @@ def _in_halves(form: Form, halved: Callable[[], Schedule | None]) -> Made:
 
 
 def _in_order(form: Form, grid: Node) -> float:
-    """What the best persistent candidate takes with its tiles in another order, if it waits as much."""
+    """What the best persistent candidate takes at the least with its tiles in another order."""
     from tile_eg.emit.lower.tasks import reordered
 
     best = best_persistent(form, grid.payload[0])
     if best is None:
         return 0.0
-    program = reordered(best.planned.program, replace(best.schedule, grid=grid))
-    return bound_of(program, form.setting.chip, best) * (1 + waits(best))
+    return bound_of(reordered(best.planned.program, replace(best.schedule, grid=grid)), form.setting.chip, best)
 
 
 def _reordered(form: Form, grid: Node) -> Made:

@@ -17,10 +17,8 @@ from tile_eg.search.planned import stage
 
 FULL = 2
 """The effort that makes whatever could win."""
-WORTH = 0.99
-"""Times the time of what it would beat: below full effort, a plan is made of what is expected to be quicker than that."""
 
-IN_VAIN = "it is not expected to be faster than what it would take the place of"
+IN_VAIN = "it cannot be faster than what it would take the place of"
 SPENT = "the budget of the effort was spent on better bounds"
 
 
@@ -51,8 +49,8 @@ class Offer:
     `bound` are microseconds that what it makes will take at the least: from the timeline's busy pipes, or from the quick estimate
     less what that may be wrong by. `closer` gives a bound that costs more to know: it is asked when the offer's turn has come.
 
-    `near` are microseconds that it is expected to take, as far as is known by then, and `rival` those of what it would take the
-    place of: the least goes first, and below full effort what is not expected to be `WORTH` a plan is left.
+    `near` is such a bound for what it makes itself, and `rival` the microseconds of what that would take the place of. The least
+    goes first. What others may make of it could be faster yet, but below full effort it is left where it cannot beat its rival.
     """
 
     move: Move
@@ -96,7 +94,7 @@ class Queue:
         self.forms: list[Form] = []
         self.tried: list[Tried] = []
         self.waiting: list[Offer] = []
-        self.expected: dict[Offer, float] = {}
+        self.least: dict[Offer, float] = {}
         self.spent: Counter[tuple[Hashable, ...]] = Counter()
         self.count = 0
 
@@ -118,7 +116,7 @@ class Queue:
             self.count += 1
             if candidate and self.setting.guide:
                 self.of[id(offer)] = candidate
-            heappush(self.heap, (offer.move.when, self.expected.get(offer, offer.bound), self.count, offer))
+            heappush(self.heap, (offer.move.when, self.least.get(offer, offer.bound), self.count, offer))
 
     def run(self, effort: int) -> None:
         """Takes up every offer: makes it, or drops it because it cannot win or because the effort's budget is spent."""
@@ -135,7 +133,7 @@ class Queue:
                 self.tried.append(Tried(offer, False, why="its bound is no better than the best"))
             elif self.spent[offer.key] + offer.weight > max(offer.move.tries[effort], offer.least):
                 self.waiting.append(offer)
-            elif offer.near and offer not in self.expected:
+            elif offer.near and offer not in self.least:
                 self._look(offer)
             elif effort < FULL and self._in_vain(offer):
                 self.waiting.append(offer)
@@ -145,15 +143,15 @@ class Queue:
                 yield
 
     def _look(self, offer: Offer) -> None:
-        """What an offer is expected to take: it goes back to its place among the others."""
+        """Looks at what an offer takes at the least: it goes back to its place among the others."""
         assert offer.near is not None
         with self.setting.step(offer.move.name):
-            self.expected[offer] = offer.near()
+            self.least[offer] = offer.near()
         self.put([offer], self.of.get(id(offer)))
 
     def _in_vain(self, offer: Offer) -> bool:
-        """Whether an offer is not expected to be worth a plan."""
-        return offer.near is not None and offer in self.expected and offer.near() >= WORTH * offer.rival()
+        """Whether what an offer makes itself is known to be no faster than what is there."""
+        return offer in self.least and self.least[offer] >= offer.rival()
 
     def _next(self) -> Offer:
         """The best bound of what comes first; where a model orders candidates, the offer of the one that it now likes best."""
