@@ -10,6 +10,7 @@ import inspect
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
+from functools import partial
 from itertools import combinations
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -96,6 +97,7 @@ class AnySizeKernel(LocatingAtSizes):
         sizes = tuple(n for n in self.open if n not in {a.name for a in arguments if a.shape is None and not _whole(a)})
         self.sizes, self.chip, self.search = sizes, chip, search
         self.points: Mapping[str, Sequence[int]] = {}
+        self.in_order: Callable[[Mapping[str, Any], TileError], KeptKernel] | None = None
         self.texts: dict[Layouts, OneText] = {}
 
     def text_of(self, layouts: Layouts = ()) -> OneText:
@@ -235,6 +237,7 @@ class AnySizeKernel(LocatingAtSizes):
             found = self.made[key] = self.compiled(self.build(sizes), *self.places)
             if isinstance(found.compiled, Kernel):
                 found.for_all_sizes = lambda layouts: self.text_of(layouts).at(sizes, laid_out(found.compiled, layouts))
+                found.in_order = partial(self.in_order, sizes) if self.in_order else None
         return found
 
     def _sizes_of(self, arrays: Mapping[str, Any]) -> dict[str, int]:

@@ -49,11 +49,22 @@ def with_parts(
         id(a) for a in nodes(tuple(body))
         if isinstance(a, Assign) and a.target.name in shapes and _lies_outside(a.target, shapes[a.target.name].shape, blocks)
     }  # fmt: skip
+    return _outside(body, shapes, unique, set(), outside)
+
+
+def _outside(
+    body: Sequence[Stmt], shapes: Mapping[str, Alloc], unique: Callable[[str], str], written: set[str], kept: Collection[int]
+) -> tuple[Stmt, ...]:
+    """The statements outside of loops; `written` are the buffers that may have been written before, `kept` the ids of statements
+    that stay as they are."""
     made: list[Stmt] = []
-    written: set[str] = set()
     for s in body:
-        found = [s] if id(s) in outside else _block((s,), shapes, frozenset(), unique)
-        made += (_begun(x, written) for x in found) if isinstance(s, Assign) else found
+        if isinstance(s, If):
+            then, otherwise = (_outside(arm, shapes, unique, set(written), kept) for arm in (s.then, s.otherwise))
+            made.append(replace(s, then=then, otherwise=otherwise))
+        else:
+            found = [s] if id(s) in kept else _block((s,), shapes, frozenset(), unique)
+            made += (_begun(x, written) for x in found) if isinstance(s, Assign) else found
         written |= {a.target.name for a in nodes(s) if isinstance(a, Assign)}
     return tuple(made)
 

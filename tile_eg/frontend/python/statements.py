@@ -9,7 +9,7 @@ from types import FunctionType
 from typing import Any
 
 from tile_eg.errors import FollowUp, NotSearched, Span, TileError
-from tile_eg.frontend.conditions import Compared, guarded, is_condition, of_elements
+from tile_eg.frontend.conditions import compared_in, guarded, is_condition, of_elements
 from tile_eg.frontend.python.build import Builder, Leave, ReadAgain
 from tile_eg.frontend.python.defined import Defined
 from tile_eg.frontend.python.expressions import arithmetic, evaluate
@@ -233,7 +233,7 @@ def _if(r: Reader, node: ast.If) -> None:
     test = as_condition(evaluate(r, node.test), r.span(node.test))
     if is_tile(test) or (of_elements(test) and not r.in_parallel):
         help = "choose element by element: T.if_then_else(x > y, x, y)"
-        if isinstance(test, Compared) and known_shape(test.a) == known_shape(test.b) == ():
+        if of_elements(test) and all(known_shape(v) == () for c in compared_in(test) for v in (c.a, c.b)):
             raise NotSearched("the search has no form for a branch by an element that is read", r.span(node.test))
         raise r.error("a branch cannot depend on the elements of a tile", node.test, help)
     if not is_condition(test):
