@@ -65,6 +65,9 @@ class Builder:
             self.lag |= lags(self.chosen, loop, self.orders[loop], self.needs.edges[loop], core)
             self.orders[loop].sort(key=lambda x: self.lag[x])
         top = self._body(0)
+        for n in self.chosen.nodes:
+            if n.op == "Stays":
+                self.storages[self.storage(n.cls)].stays = self.graph.trips[n.payload[1]]  # type: ignore[index]
         able = rings(top, self.storages)
         self._keep_given(top)
         schedule = Schedule(self.graph, self.chosen.nodes, top, self.storages)
@@ -303,6 +306,10 @@ def _ring(storage: Storage, writer: Step, around: tuple[LoopStep, ...], reads: l
         return False
     loop = around[-1]
     inside = [s for s, path in reads if path and path[-1] is loop]
+    if storage.stays:
+        wanted = max((depth_of(d) for d in storage.decisions), default=1)
+        storage.least, storage.slots, storage.ring = storage.stays, max(storage.stays, wanted), loop.loop
+        return True
     if any(loop not in path for _, path in reads):
         return False
     position = {id(s): i for i, s in enumerate(loop.body)}
