@@ -68,6 +68,9 @@ class Builder:
             if self.steady and any(self.lag[x] for x in self.orders[loop]):
                 self.orders[loop] = by_lag(self.orders[loop], self.lag, self.needs.edges[loop], self.price)
         top = self._body(0)
+        for n in self.chosen.nodes:
+            if n.op == "Stays":
+                self.storages[self.storage(n.cls)].stays = self.graph.trips[n.payload[1]]  # type: ignore[index]
         able = rings(top, self.storages)
         self._keep_given(top)
         schedule = Schedule(self.graph, self.chosen.nodes, top, self.storages, steady=self.steady)
@@ -306,6 +309,10 @@ def _ring(storage: Storage, writer: Step, around: tuple[LoopStep, ...], reads: l
         return False
     loop = around[-1]
     inside = [s for s, path in reads if path and path[-1] is loop]
+    if storage.stays:
+        wanted = max((depth_of(d) for d in storage.decisions), default=1)
+        storage.least, storage.slots, storage.ring = storage.stays, max(storage.stays, wanted), loop.loop
+        return True
     if any(loop not in path for _, path in reads):
         return False
     position = {id(s): i for i, s in enumerate(loop.body)}

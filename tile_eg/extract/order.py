@@ -27,10 +27,12 @@ class Dependences:
         self._tensors()
 
     def _before(self, producer: tuple[int, int] | None, item: int, region: int, why: Iterable[Node]) -> None:
-        if producer and producer[1] in self.graph.ancestors(region):
-            later = self.chosen.lift(item, region, producer[1])
-            if later != producer[0]:
-                self._edge(producer[1], producer[0], later, why)
+        if producer is None:
+            return
+        shared = next(r for r in self.graph.ancestors(producer[1]) if r in self.graph.ancestors(region))
+        first, later = self.chosen.lift(*producer, shared), self.chosen.lift(item, region, shared)
+        if later != first:
+            self._edge(shared, first, later, why)
 
     def _edge(self, region: int, a: int, b: int, why: Iterable[Node]) -> None:
         self.edges[region].add((a, b))

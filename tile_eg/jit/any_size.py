@@ -378,6 +378,9 @@ def _whole(a: Argument) -> bool:
 def _number(a: Argument, value: Any) -> Any:
     """A number that a call passes, whole where its type is."""
     whole = _whole(a)
-    if isinstance(value, bool) or not hasattr(value, "__index__" if whole else "__float__"):
-        raise TileError(f"{a.name} is a {'whole ' if whole else ''}number, not {value!r}", a.span)
+    if isinstance(value, bool) or getattr(value, "shape", ()) != () or not hasattr(value, "__index__" if whole else "__float__"):
+        array = bool(getattr(value, "shape", ()))
+        help = f'an array is declared with its shape: {a.name}: T.Tensor((m, n), "{a.dtype.numpy}")' if array else ""
+        shown = "an array" if array else repr(value)
+        raise TileError(f"{a.name} is a {'whole ' if whole else ''}number, not {shown}", a.span, help=help)
     return int(value.__index__()) if whole else float(value)

@@ -131,6 +131,7 @@ class Factory:
         return self.options.kernel(at(dict.fromkeys(left, FIRST[0])), build)
 
     def _function(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> PrimFunc:
+        check_arguments(self.function, args, kwargs)
         made = self.function(*args, **kwargs)
         if not isinstance(made, PrimFunc):
             name = getattr(self.function, "__name__", "the function")
@@ -139,3 +140,15 @@ class Factory:
                 help="let it return the function under @T.prim_func",
             )
         return made
+
+
+def check_arguments(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+    """TileError where a function that gives a kernel is called with other arguments than it has."""
+    from tile_eg.frontend.python.ways_out import of_arguments
+
+    signature = inspect.signature(function)
+    try:
+        signature.bind(*args, **kwargs)
+    except TypeError as e:
+        name = getattr(function, "__name__", "the function")
+        raise TileError(f"{name}: {e}", help=of_arguments(name, signature, kwargs)) from None

@@ -171,13 +171,17 @@ class Stream:
 
 
 def forward(s: Stream, before: Instance, after: Instance, buffers: tuple[str, str]) -> Edge | None:
-    """The tightest edge for a dependence: one id a slot where both ends know the slot, else a single id."""
+    """The tightest edge for a dependence: one id a slot where both ends know the slot, else a single id.
+
+    The slots that one loop fills and another one empties, trip by trip, are handed over in these trips, not behind the loop.
+    """
     p, c = s.lift(before.path, after.path), s.lift(after.path, before.path)
     plain = Edge(s.core, before.pipe, after.pipe, ("post", p), ("pre", c))
     ids = s.layout.shared_slots(*buffers)
-    if ids > 1:
-        set_id, wait_id = s.slot(before.path, buffers[0], p), s.slot(after.path, buffers[1], c)
-        if set_id and wait_id and (ring := s.completed(replace(plain, ids=ids, set_id=set_id, wait_id=wait_id))):
+    for here, there in dict.fromkeys(((p, c), (before.path, after.path))) if ids > 1 else ():
+        set_id, wait_id = s.slot(before.path, buffers[0], here), s.slot(after.path, buffers[1], there)
+        made = replace(plain, set_at=("post", here), wait_at=("pre", there), ids=ids)
+        if set_id and wait_id and (ring := s.completed(replace(made, set_id=set_id, wait_id=wait_id))):
             return ring
     return s.completed(plain) or _around_guards(s, plain)
 

@@ -21,10 +21,10 @@ from tile_eg.frontend.python.carried import carried
 from tile_eg.frontend.python.expressions import evaluate
 from tile_eg.frontend.python.one_by_one import searched
 from tile_eg.frontend.python.parts import with_parts
+from tile_eg.frontend.python.returned import output_names, returns_tensors
 from tile_eg.frontend.python.slots import without_slots
-from tile_eg.frontend.python.source import FunctionSource, read_function
+from tile_eg.frontend.python.source import FunctionSource, one_by_one, read_function
 from tile_eg.frontend.python.statements import Reader
-from tile_eg.frontend.python.tensors import kernel_of_tensors, output_names, returns_tensors
 from tile_eg.frontend.python.tile_loops import tiles_as_grid
 from tile_eg.frontend.python.tile_order import in_some_order
 from tile_eg.frontend.python.two_streams import in_one_order
@@ -103,6 +103,8 @@ def read(
 
 def _of_tensors(r: Reader, function: PrimFunc, found: FunctionSource) -> Kernel:
     """The kernel of a function that returns expressions of its tensors."""
+    from tile_eg.frontend.python.tensors import kernel_of_tensors
+
     arguments = [_argument(r, a) for a in found.node.args.args]
     tensors = [_tensor(r, a) for a in arguments if a.shape is not None]
     numbers = {a.name: _number(r, a) for a in arguments if a.shape is None}
@@ -154,7 +156,7 @@ def _kernel(r: Reader, found: FunctionSource, streams: bool) -> Kernel | TileErr
     _check_left(r)
     grid = tuple((name, last + 1) for name, (_, last) in r.grid.items())
     outputs = tuple(Tensor(t.name, t.dtype, t.shape, t.name in r.writes, t.span) for t in tensors)
-    body = with_parts(r.settled(without_slots(without(statements, r.unused))), r.unique)
+    body = with_parts(r.settled(without_slots(without(statements, r.unused))), r.unique, r.grid)
     made = with_bytes(Kernel(found.node.name, outputs, grid, body, found.source.text, found.source.file, tuple(r.notes)))
     if streams and r.half_used is None and (ordered := in_one_order(made)):
         told = Note(AS_STREAMS, r.span(launch.items[0].context_expr))
@@ -264,16 +266,14 @@ def _prologue(r: Reader, node: ast.FunctionDef) -> ast.With:
     r.run(node.body[:-1])
     if r.statements:
         raise r.error("tiles can be used only inside `with T.Kernel(...)`", node.body[0])
-    return launches[0]
+    return one_by_one(launches[0])
 
 
 def _grid(r: Reader, node: ast.With) -> None:
     """Binds the grid's names and extents. With one extent and two names, the second is the half of the vector cores."""
-    if len(node.items) != 1:
-        raise r.error("only `with T.Kernel(...)` is supported here", node)
     launch = evaluate(r, node.items[0].context_expr)
     if not isinstance(launch, Launch):
-        raise r.error("a kernel's body is `with T.Kernel(...)`", node.items[0].context_expr)
+        raise r.error("a kernel's body is `with T.Kernel(...)`", node.items[0].context_expr, "with T.Kernel(blocks) as b:")
     names, half = _grid_names(r, node.items[0].optional_vars, len(launch.extents))
     unique = [r.unique("cid" if n == "_" else n) for n in names]
     r.local.update({n: index.var(u) for n, u in zip(names, unique, strict=True)})

@@ -16,13 +16,15 @@ from tile_eg.frontend.python.words import handles, known, sizes
 from tile_eg.ir import index
 from tile_eg.ir.index import Expr
 from tile_eg.language.placement import Layout
+from tile_eg.ops.types import U8
 
 LEVELS = {"L1": "shared", "UB": "shared", "L0A": "fragment", "L0B": "fragment", "L0C": "fragment"}
 """The scope of a buffer that is searched, by where its author puts it."""
 
 
 def _alloc(level: str, b: Builder, span: Span, shape: Any, dtype: Any) -> NewBuffer:
-    return NewBuffer(LEVELS[level], as_dtype(dtype, span), sizes(shape, "the size of a buffer", span), level=level)
+    held = U8 if str(dtype) == "bool" and level == "UB" else as_dtype(dtype, span)  # a mask
+    return NewBuffer(LEVELS[level], held, sizes(shape, "the size of a buffer", span), level=level)
 
 
 HANDLERS.update({f"alloc_{'ub' if level == 'UB' else level}": partial(_alloc, level) for level in LEVELS})
