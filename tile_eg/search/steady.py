@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import partial
 
 from tile_eg.extract.schedule import LoopStep, Schedule
+from tile_eg.report.text import duration
 from tile_eg.search.bounds import floor
 from tile_eg.search.candidates import Candidate, plan_each, ranked
 from tile_eg.search.form import Form
@@ -17,11 +18,12 @@ FULLEST = 0.94
 
 
 def offers(form: Form) -> Iterator[Offer]:
-    """The steady schedules of a form, where it has any with a skewed loop."""
-    found = [c for c in form.candidates if _able(c.schedule)]
-    if found:
-        bound = min(floor(c, form.setting.chip) for c in found) / FULLEST
-        yield Offer(MOVES["steady-trips"], f"{len(found)} schedules", bound, partial(_made, form, found), form)
+    """The steady forms of a form's schedules with skewed loops."""
+    for c in form.candidates:
+        if _able(c.schedule):
+            bound = floor(c, form.setting.chip) / FULLEST
+            what = f"the schedule of {duration(c.microseconds * 1e-6)}"
+            yield Offer(MOVES["steady-trips"], what, bound, partial(_made, form, c.schedule), form)
 
 
 def _able(s: Schedule) -> bool:
@@ -33,9 +35,9 @@ def _skewed(item: object) -> bool:
     return isinstance(item, LoopStep) and (item.skew > 0 or any(map(_skewed, item.body)))
 
 
-def _made(form: Form, found: Sequence[Candidate]) -> Made:
-    """The steady form of each schedule, and the persistent one of the fastest."""
-    planned, dropped = plan_each(_built(form, [c.schedule for c in found]), form.setting.chip)
+def _made(form: Form, schedule: Schedule) -> Made:
+    """The steady form of a schedule, as blocks and persistent."""
+    planned, dropped = plan_each(_built(form, schedule), form.setting.chip)
     made = ranked(planned, form.setting.model) if planned else ()
     if not made or not any(g.op == "Persistent" for g in form.grids):
         return Made(made, dropped)
@@ -52,20 +54,16 @@ def _persistent(form: Form, candidate: Candidate) -> list[Schedule]:
     return [s for g in grids[:1] for s in with_grids(candidate.schedule, g, chip)]
 
 
-def _built(form: Form, schedules: Sequence[Schedule]) -> list[Schedule]:
-    """The same choices built anew; without those for which there is no room then."""
+def _built(form: Form, schedule: Schedule) -> list[Schedule]:
+    """The same choice built anew; nothing where there is no room for it then."""
     from tile_eg.cost_models import roles, search_model
     from tile_eg.extract.base import Refused
     from tile_eg.extract.build_schedule import build_schedule
     from tile_eg.extract.pricing import Pricer
 
-    chip, graph = form.setting.chip, schedules[0].graph
+    chip, graph = form.setting.chip, schedule.graph
     pricer = Pricer(graph, chip, search_model(roles(form.setting.options.cost_model, chip).search, chip))
-    prices = [pricer.price(n) for n in graph.nodes]
-    out = []
-    for s in schedules:
-        try:
-            out.append(build_schedule(graph, s.nodes, prices, chip, steady=True))
-        except Refused:
-            continue
-    return out
+    try:
+        return [build_schedule(graph, schedule.nodes, [pricer.price(n) for n in graph.nodes], chip, steady=True)]
+    except Refused:
+        return []
