@@ -90,7 +90,8 @@ class Builder:
             if given and storage.slots != given:
                 name = self.graph.values.variables[loop.loop]
                 what = f"{storage.name} needs {storage.slots} slots in loop {name}, and the source gives it {given}"
-                raise Refused("stages", what, self._cell_nodes(sid))
+                skew = [n for n in self.chosen.nodes if n.op == "Skew" and n.payload[0] == loop.loop]
+                raise Refused("stages", what, [*self._cell_nodes(sid), *skew])
             storage.given = given or storage.given
 
     def _pipe(self, cls: int) -> str:

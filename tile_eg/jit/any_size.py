@@ -10,6 +10,7 @@ import inspect
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
+from functools import partial
 from itertools import combinations
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -96,6 +97,7 @@ class AnySizeKernel(LocatingAtSizes):
         sizes = tuple(n for n in self.open if n not in {a.name for a in arguments if a.shape is None and not _whole(a)})
         self.sizes, self.chip, self.search = sizes, chip, search
         self.points: Mapping[str, Sequence[int]] = {}
+        self.in_order: Callable[[Mapping[str, Any], TileError], KeptKernel] | None = None
         self.texts: dict[Layouts, OneText] = {}
 
     def text_of(self, layouts: Layouts = ()) -> OneText:
@@ -235,6 +237,7 @@ class AnySizeKernel(LocatingAtSizes):
             found = self.made[key] = self.compiled(self.build(sizes), *self.places)
             if isinstance(found.compiled, Kernel):
                 found.for_all_sizes = lambda layouts: self.text_of(layouts).at(sizes, laid_out(found.compiled, layouts))
+                found.in_order = partial(self.in_order, sizes) if self.in_order else None
         return found
 
     def _sizes_of(self, arrays: Mapping[str, Any]) -> dict[str, int]:
@@ -375,6 +378,9 @@ def _whole(a: Argument) -> bool:
 def _number(a: Argument, value: Any) -> Any:
     """A number that a call passes, whole where its type is."""
     whole = _whole(a)
-    if isinstance(value, bool) or not hasattr(value, "__index__" if whole else "__float__"):
-        raise TileError(f"{a.name} is a {'whole ' if whole else ''}number, not {value!r}", a.span)
+    if isinstance(value, bool) or getattr(value, "shape", ()) != () or not hasattr(value, "__index__" if whole else "__float__"):
+        array = bool(getattr(value, "shape", ()))
+        help = f'an array is declared with its shape: {a.name}: T.Tensor((m, n), "{a.dtype.numpy}")' if array else ""
+        shown = "an array" if array else repr(value)
+        raise TileError(f"{a.name} is a {'whole ' if whole else ''}number, not {shown}", a.span, help=help)
     return int(value.__index__()) if whole else float(value)
