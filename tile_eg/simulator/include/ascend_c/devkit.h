@@ -1,5 +1,6 @@
 // What the vendor's public headers of the high-level API need beside the instructions (simulator/devkit.py).
 #pragma once
+#include "copy.h"
 #include "queue.h"
 #include "steps.h"
 
@@ -48,7 +49,7 @@ enum class BlockMode : uint8_t {
     BLOCK_MODE_SMALL_CHANNEL,
     BLOCK_MODE_DEPTHWISE
 };
-struct DataCopyEnhancedParams {  // of copies that 2201 does not have
+struct DataCopyEnhancedParams {
     BlockMode blockMode = BlockMode::BLOCK_MODE_NORMAL;
     DeqScale deqScale = DeqScale::DEQ_NONE;
     uint64_t deqValue = 0;
@@ -57,6 +58,20 @@ struct DataCopyEnhancedParams {  // of copies that 2201 does not have
     pad_t padMode = pad_t::PAD_NONE;
     uint64_t padValue = 0, deqTensorAddr = 0;
 };
+
+// Between GM and UB or L1 they change nothing on 2201.
+template <class T>
+void DataCopy(const LocalTensor<T>& dst, const GlobalTensor<T>& src, const DataCopyParams& p, const DataCopyEnhancedParams&,
+              Line line = Line(__builtin_LINE()))
+{
+    DataCopy(dst, src, p, line);
+}
+template <class T>
+void DataCopy(const GlobalTensor<T>& dst, const LocalTensor<T>& src, const DataCopyParams& p, const DataCopyEnhancedParams&,
+              Line line = Line(__builtin_LINE()))
+{
+    DataCopy(dst, src, p, line);
+}
 
 template <bool first, bool second, class A, class B, class C, class D>
 struct ConditionalMulti {
