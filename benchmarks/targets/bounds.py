@@ -1,7 +1,8 @@
 """What no schedule can be faster than on a chip: the largest of the times of its cube cores, of HBM, of L2, and of the moves.
 
-Only what cannot be avoided is counted, at the rates of the chip's tables: each tensor once in HBM, each fractal once, and what
-has to pass between GM and the cores when all of them share it evenly. The launch is not part of a bound.
+Only what cannot be avoided is counted, at the rates of the chip's tables: what is read once in HBM, and what is written as far as
+L2 has no room for it, each fractal once, and what has to pass between GM and the cores when all of them share it evenly. The
+launch is not part of a bound.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ import pytest
 
 from tile_eg.errors import FollowUp, TileError, together
 from tile_eg.frontend.checks import check
-from tile_eg.frontend.expert import kept_kernel
+from tile_eg.frontend.expert.kernel import kept_kernel
 from tile_eg.frontend.python import kernel_of
 from tile_eg.frontend.ssa import to_values
 from tile_eg.frontend.text import load_text

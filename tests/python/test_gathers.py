@@ -431,3 +431,21 @@ def test_rows_that_each_half_gathers_are_those_of_one_tile(whole: bool) -> None:
     got = gathered_by_halves(whole)(q, kv, idx)
     want = np.stack([q.astype(np.float32) @ kv[i].astype(np.float32).T for i in idx])
     assert np.allclose(got, want, atol=1e-2)
+
+
+@pytest.mark.slow
+def test_rows_that_are_stored_to_one_place_are_a_mistake_of_the_indices() -> None:
+    @jit
+    @T.prim_func
+    def scattered(X: T.Tensor((16, 64), "float32"), Idx: T.Tensor((16,), "int32"), Y: T.Tensor((16, 64), "float32")):
+        with T.Kernel(2) as b:
+            x = T.alloc_shared((8, 64), "float32")
+            T.copy(X[b * 8, 0], x)
+            for i, j in T.Parallel(8, 64):
+                Y[Idx[b * 8 + i], j] = x[i, j]
+
+    x, at = np.arange(1024, dtype=np.float32).reshape(16, 64), np.arange(16, dtype=np.int32)[::-1].copy()
+    np.testing.assert_array_equal(scattered(x, at), x[::-1])
+    at[3] = at[9]
+    with pytest.raises(TileError, match="`Y` is stored to twice in one place: an index that is read is 6 more than once"):
+        scattered(x, at)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -13,7 +13,7 @@ from tile_eg.egraph.not_implementable import not_implementable
 from tile_eg.egraph.placed import as_placed, misplaced
 from tile_eg.ir.index import EACH, const, variables
 from tile_eg.ir.values import Place, Term, Values
-from tile_eg.ops.physical import TERMS
+from tile_eg.ops.physical import LOADS, MOVES, TERMS
 from tile_eg.ops.types import DTYPES, Level
 from tile_eg.rules import Rule, native
 from tile_eg.transforms.packed_operand import with_strips
@@ -235,16 +235,23 @@ def view(egraph: Any, encoder: Encoder, values: Values, rules: Mapping[str, Rule
     return numbered(kept, root, where, graph)
 
 
-def packed(graph: Graph, tensors: str) -> Graph:
-    """The view of the same e-graph in which a set of operands that a rule offers may be loaded from their strips, too."""
+def packed(graph: Graph, tensors: str, without: Collection[str] = ()) -> Graph:
+    """The view of the same e-graph in which operands that a rule offers are loaded from their strips, `without` some nodes."""
     one = graph.unpacked
     assert one is not None
     values = with_strips(graph.values, one.values, tensors)
-    mine = [replace(n) for n in one.nodes if n.op != FROM_STRIPS or n.payload[0] in values.strips.values()]
+    mine = [replace(n) for n in one.nodes if n.op not in without and _from_strips(n, values.strips)]
     nodes = [n for n in mine if as_placed(n, one.where, values)] if values.places else mine
     grids = tuple(g for g in graph.grids if g.op in ("Blocks", "Persistent"))
     out = replace(graph, values=values, grids=grids, unpacked=None)
     return numbered(pruned(nodes, one.root), one.root, one.where, out)
+
+
+def _from_strips(n: Node, strips: Mapping[str, str]) -> bool:
+    """Whether a node, if it loads one of these tensors as an operand of a product, does so from its strips."""
+    if n.op == FROM_STRIPS:
+        return n.payload[0] in strips.values()
+    return n.op not in LOADS or MOVES[n.op].target != "L1" or n.payload[-5] not in strips
 
 
 def _grids(reader: _Reader) -> tuple[Node, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Set
+from collections.abc import Iterable, Mapping, Set
 
 from tile_eg.egraph import Node
 from tile_eg.extract.base import Refused
@@ -187,6 +187,17 @@ def order_regions(chosen: Selection, needs: Dependences, prices: dict[int, Price
 
     visit(0)
     return orders
+
+
+def by_lag(order: list[int], lag: Mapping[int, int], edges: set[Edge], prices: Mapping[int, Price]) -> list[int]:
+    """The items of a skewed loop, those of the latest trip first. Each trip's are ordered as if what others made were there."""
+    out: list[int] = []
+    for own in sorted({lag[x] for x in order}):
+        items = [x for x in order if lag[x] == own]
+        inside = {(a, b) for a, b in edges if a in items and b in items}
+        duration, pipe = {x: prices[x].total for x in items}, {x: prices[x].pipe or "none" for x in items}
+        out += _Region(items, inside, duration, dict(pipe)).order() or items
+    return out
 
 
 def as_late(order: list[int], moved: Set[int], edges: Set[Edge]) -> list[int]:

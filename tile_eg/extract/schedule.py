@@ -104,7 +104,8 @@ class Schedule:
     A product in `parts` has a `second` phase, which begins when all cores have met; `grid` is then that of its parts. Of `tiles`
     (the first in their order, and how many) alone is done what a phase of a launch does that shares the tiles with another one.
     Where no schedule has flags enough, one that is `yielding` gives up slots that its author asked for. Where it is
-    `shuffled`, each core begins its sums over depth at another trip. `refill` is the chip's.
+    `shuffled`, each core begins its sums over depth at another trip. A `steady` one has the trips of its skewed loops in the
+    order in which they run once the loop is full. `refill` is the chip's.
     """
 
     graph: Graph
@@ -124,6 +125,7 @@ class Schedule:
     tiles: tuple[int, int] | None = None
     yielding: bool = False
     shuffled: bool = False
+    steady: bool = False
     refill: Sequence[int] = (0,)
 
     @property

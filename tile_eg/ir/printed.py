@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from html import escape
 from typing import Any
 
 
@@ -16,4 +15,6 @@ class Printed:
         printer.text(str(self))
 
     def _repr_html_(self) -> str:
+        from html import escape
+
         return f"<pre>{escape(str(self))}</pre>"

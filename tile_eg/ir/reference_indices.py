@@ -8,6 +8,7 @@ from math import prod
 
 import numpy as np
 
+from tile_eg.errors import TileError
 from tile_eg.ir import index as ix
 from tile_eg.ir import kernel as kn
 from tile_eg.ir.arrays import numpy_dtype
@@ -27,6 +28,15 @@ def check_indices(kernel: kn.Kernel, inputs: Mapping[str, Array]) -> None:
     tensors = {t.name: inputs[t.name] if t.name in inputs else _nothing(t) for t in kernel.tensors}
     for point in blocks(kernel.grid):
         _Indices(tensors).run(body, point)
+
+
+def check_stored_once(kernel: kn.Kernel, inputs: Mapping[str, Array]) -> None:
+    """TileError at a store whose place is read from these inputs and is one that was stored to before: there is no order."""
+    tensors = {t.name: inputs[t.name] if t.name in inputs else _nothing(t) for t in kernel.tensors}
+    stored = {t.name: np.zeros(t.shape, bool) for t in kernel.tensors if t.output}
+    body = _kept(kernel.body, {s.name for s in kn.statements(kernel.body) if isinstance(s, kn.Alloc) and s.dtype is I32})
+    for point in blocks(kernel.grid):
+        _Stores(tensors, stored).run(body, point)
 
 
 def most_of_indices(kernel: kn.Kernel) -> dict[str, int]:
@@ -63,6 +73,35 @@ class _Indices(Block):
                 self.tensor_places(r, self.tensors[r.name], env)
         if s.target.name in self.buffers:
             super().assign(s, env)
+
+
+class _Stores(_Indices):
+    """Notes which elements are stored to; the first ones that are stored to again are an error."""
+
+    def __init__(self, tensors: Mapping[str, Array], stored: Mapping[str, Array]) -> None:
+        super().__init__(dict(tensors))
+        self.stored = stored
+
+    def assign(self, s: kn.Assign, env: Env) -> None:
+        super().assign(s, env)
+        if s.target.name in self.stored and not s.atomic and any(map(elements_in, s.target.starts)):
+            places, inside = self.tensor_places(s.target, self.tensors[s.target.name], env)
+            self.once(s.target, [p[inside] for p in np.broadcast_arrays(*places, inside)[:-1]])
+
+    def once(self, r: kn.Region, places: list[Array]) -> None:
+        stored = self.stored[r.name]
+        flat = np.ravel_multi_index(tuple(places), stored.shape)
+        again = stored.reshape(-1)[flat]
+        again[np.setdiff1d(np.arange(len(flat)), np.unique(flat, return_index=True)[1])] = True
+        if again.any():
+            d = next(d for d, start in enumerate(r.starts) if elements_in(start))
+            row = places[d][np.argmax(again)]
+            what = f"`{r.name}` is stored to twice in one place: an index that is read is {row} more than once"
+            help = "rows and blocks have no order: let each index be there once, or add: " + (
+                f"T.atomic_add({r.name}[...], x)" if r.span and r.span.file.endswith(".py") else f"atomic {r.name}[...] += x"
+            )
+            raise TileError(what, r.span, help=help)
+        stored.reshape(-1)[flat] = True
 
 
 def _nothing(t: kn.Tensor) -> Array:

@@ -35,7 +35,7 @@ def searched_at(function: PrimFunc, configs: Mapping[Any, Any] | None, sizes: Ma
 def kept_at(function: PrimFunc, configs: Mapping[Any, Any] | None, sizes: Mapping[str, Any]) -> KeptKernel:
     """The kernel of a prim_func as its author wrote it, at sizes, and what the switches ask for: barriers, shared memory, flags
     between cores where it has none."""
-    from tile_eg.frontend.expert import kept_kernel
+    from tile_eg.frontend.expert.kernel import kept_kernel
 
     barriers = kept_barriers(configs)
     kernel = kept_kernel(function, barriers, sizes)

@@ -109,6 +109,7 @@ class NpuCalls:
 
         device = device_of(values.items())
         assert device is not None
+        _check_plain(values)
         self._check_shapes(values)
         layouts = tuple(one for one in _layouts(self.kernel.kernel.tensors, values) if self._readable(one))
         other = self._other(layouts) if layouts else None
@@ -189,10 +190,14 @@ def _key(values: Mapping[str, Any]) -> tuple[Any, ...]:
         return tuple([(name, v.shape, v.dtype, v.device, v.is_contiguous() or v.stride()) for name, v in values.items()])
     except (AttributeError, RuntimeError):
         device_of(values.items())
-        for name, value in values.items():
-            if is_torch(value):
-                check_plain(value, name)
+        _check_plain(values)
         raise
+
+
+def _check_plain(values: Mapping[str, Any]) -> None:
+    for name, value in values.items():
+        if is_torch(value):
+            check_plain(value, name)
 
 
 def _values(kernel: Kernel) -> Values:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import warnings
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
@@ -181,6 +180,8 @@ def _check(what: str, value: Any, allowed: tuple[Any, ...], why: str) -> None:
 
 def set_log_level(level: Any) -> None:
     """How much the logger `tile_eg` tells: a name such as "INFO", or a number of `logging`. TileError for another name."""
+    import logging
+
     names = logging.getLevelNamesMapping()
     found = names.get(level.upper()) if isinstance(level, str) else level
     if not isinstance(found, int):

@@ -77,8 +77,9 @@ def use_swizzle(
     order: str = "row",
     enable: bool = True,
 ) -> Any:
-    """Another order of a kernel's tiles, which is found here: of `T.use_swizzle(cid, M, N, K, block_M, block_N)` the result is
-    the block's index, and the first argument has no other use; `T.use_swizzle(panel_size)` changes nothing."""
+    """Another order of a kernel's tiles, which is found here: where nothing else goes by the index, the result of
+    `T.use_swizzle(cid, M, N, K, block_M, block_N)` is it, else the tile at that place in bands of `off` rows (`dir` 0) or columns
+    (1), each other band backwards; `T.use_swizzle(panel_size)` changes nothing."""
 
 
 @word

@@ -147,10 +147,11 @@ def search_options(
 
 
 def _check_model_options(faults: object, seconds: object) -> None:
-    from tile_eg.cost_models import FAULTS
+    if faults != "stop":
+        from tile_eg.cost_models import FAULTS
 
-    if faults not in FAULTS:
-        raise TileError(f"model_faults is {' or '.join(FAULTS)}, not {faults!r}")
+        if faults not in FAULTS:
+            raise TileError(f"model_faults is {' or '.join(FAULTS)}, not {faults!r}")
     if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 < seconds < float("inf"):
         raise TileError(f"model_seconds is a number above 0, not {seconds!r}")
 

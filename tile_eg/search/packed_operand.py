@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from tile_eg.egraph import Graph, Node
     from tile_eg.extract.schedule import Schedule
 
+ALIKE = 1.001
+"""Times the least bound: what one is less than that by, plans were seen to differ by the other way round."""
+
 
 def offers(form: Form, candidate: Candidate) -> Iterator[Offer]:
     """The operands that a rule offers to pack, together and each alone, once a form has a persistent candidate whose loads bound
@@ -48,13 +51,17 @@ def made_of(node: Node, form: Form, best: float = float("inf")) -> Made:
     """
     from tile_eg.egraph.view import packed
     from tile_eg.emit.packed_operand import tiles_beside
+    from tile_eg.ops.physical import AIC, CROSSING
 
     first, setting = best_persistent(form), form.setting
     if first is None or first.schedule.grid is None:
         return Made(why="no kernel goes through the tiles core by core")
     if form.graph is None or form.graph.unpacked is None:
         return Made(why="no rule loads from strips")
-    graph = packed(form.graph, node.payload[0])
+    alone = first.planned.program.kernel_type == "AIC_ONLY"
+    graph = packed(form.graph, node.payload[0], CROSSING[AIC] if alone else ())
+    if not graph.nodes:
+        return Made(why="no rule loads all of it from strips")
     values = graph.values
     beside = tiles_beside(first.planned.program, values, setting.chip)
     if not beside:
@@ -83,10 +90,16 @@ def _from_strips(
     grid, alone = first.schedule.grid, first.planned.program.kernel_type == "AIC_ONLY"
     assert grid is not None
     found = extraction_of(graph, setting).schedules
-    whole = sorted([with_grid(s, grid, setting.chip) for s in found], key=lambda s: unhindered(s, setting.chip, first))
-    made, dropped = _best_first(whole[:1] if alone else whole, (), first, setting, best)
+    whole = [with_grid(s, grid, setting.chip) for s in found]
+    made, dropped = _best_first(_least_bound(whole, first, setting) if alone else whole, (), first, setting, best)
     halved = [s for c in made if c.schedule.persistent and (s := in_halves(c.schedule))]
     return _best_first(halved, made, first, setting, best)[0], dropped
+
+
+def _least_bound(schedules: list[Schedule], like: Candidate, setting: Setting) -> list[Schedule]:
+    """The one with the least bound; among bounds that are `ALIKE` the order of the search holds."""
+    bounds = [unhindered(s, setting.chip, like) for s in schedules]
+    return [s for s, bound in zip(schedules, bounds, strict=True) if bound <= ALIKE * min(bounds)][:1]
 
 
 def _best_first(

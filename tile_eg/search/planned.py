@@ -14,8 +14,6 @@ from tile_eg.errors import PlanError, TileError
 from tile_eg.ir.arrays import begun, check_arguments
 from tile_eg.ir.kernel import Kernel, Tensor
 from tile_eg.ir.program import Program
-from tile_eg.report.cost import Cost
-from tile_eg.report.memory import MemoryMap
 from tile_eg.report.text import Text
 from tile_eg.simulator.findings import LimitError
 from tile_eg.simulator.limits import USUAL, Limits
@@ -24,6 +22,8 @@ from tile_eg.simulator.sample import check_sample
 if TYPE_CHECKING:
     import numpy as np
 
+    from tile_eg.report.cost import Cost
+    from tile_eg.report.memory import MemoryMap
     from tile_eg.simulator.findings import Counts, Finding
     from tile_eg.simulator.watch import Watch
     from tile_eg.timeline.result import Timeline
@@ -195,6 +195,7 @@ class Planned:
     @cached_property
     def cost(self) -> Cost:
         """The predicted time, and how it divides over pipes and memory levels."""
+        from tile_eg.report.cost import Cost
         from tile_eg.timeline.summary import intervals
 
         timeline = self.timeline
@@ -212,6 +213,8 @@ class Planned:
     @cached_property
     def memory(self) -> MemoryMap:
         """Where every buffer lies, and how full each memory is."""
+        from tile_eg.report.memory import MemoryMap
+
         return MemoryMap(self.program, self.chip)
 
     def run(

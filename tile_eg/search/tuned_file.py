@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import MISSING, dataclass, fields
@@ -162,9 +161,11 @@ def keep(path: Path, entry: Entry) -> None:
 
 def write_whole(path: Path, text: str) -> None:
     """Writes a file in one step: a reader finds the one before, or all of this one. TileError where it cannot be written."""
+    from tempfile import NamedTemporaryFile
+
     made = None
     try:
-        with tempfile.NamedTemporaryFile("w", encoding="utf-8", dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
+        with NamedTemporaryFile("w", encoding="utf-8", dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
             made = file.name
             file.write(text)
             file.flush()

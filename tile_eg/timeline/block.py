@@ -45,14 +45,27 @@ def run_block(program: Program, pricer: Pricer, block: int, *, exact: bool = Fal
     return summed(cores, {AIC: 1, AIV: twice}, kept)
 
 
-def least_busy(program: Program, pricer: Pricer) -> dict[tuple[str, str], float]:
-    """Cycles by (core, pipe) of the first block, in instructions that surely run, at their smallest sizes."""
-    out: dict[tuple[str, str], float] = {}
+Sure = Mapping[tuple[str, int, int, int, int], tuple[Instr, int]]
+"""By kind of core, `id` of an instruction, and its rows, columns and depth: the instruction, and how often it runs so."""
+
+
+def surely_run(program: Program) -> Sure:
+    """The instructions of the first block that surely run, at their smallest sizes."""
+    out: dict[tuple[str, int, int, int, int], tuple[Instr, int]] = {}
     for core, nodes in ((AIC, program.cube), (AIV, program.vector)):
         for i, times, ranges in _surely_run(nodes, 1, Settler(nodes, {BLOCK: 0, SUB: 0}).ranges):
             rows, cols, depth = (_smallest(e, ranges) for e in (i.rows, i.cols, i.depth))
             if min(rows, cols, depth) > 0:
-                out[core, i.pipe] = out.get((core, i.pipe), 0.0) + times * pricer.price(i, rows, cols, depth).busy
+                key = core, id(i), rows, cols, depth
+                out[key] = i, out[key][1] + times if key in out else times
+    return out
+
+
+def least_busy(sure: Sure, pricer: Pricer) -> dict[tuple[str, str], float]:
+    """Cycles by (core, pipe) of the instructions that surely run."""
+    out: dict[tuple[str, str], float] = {}
+    for (core, _, *sizes), (i, times) in sure.items():
+        out[core, i.pipe] = out.get((core, i.pipe), 0.0) + times * pricer.price(i, *sizes).busy
     return out
 
 
@@ -79,6 +92,8 @@ def _holds(condition: Expr, ranges: Ranges) -> bool:
 
 def _smallest(e: Expr, ranges: Ranges) -> int:
     """0 where an expression is of what is not known here."""
+    if e.value is not None:
+        return e.value
     return bounds(e, ranges)[0] if variables(e) <= ranges.keys() else 0
 
 

@@ -19,7 +19,7 @@ from tile_eg.ir.program.any_size import at_sizes
 from tile_eg.ir.program.tasks import inlined
 from tile_eg.ir.sharing import once
 from tile_eg.timeline.accesses import Access, accesses, sharing
-from tile_eg.timeline.block import Block, least_busy, run_block
+from tile_eg.timeline.block import Block, least_busy, run_block, surely_run
 from tile_eg.timeline.cores import Span, StreamError
 from tile_eg.timeline.guards import Loads, loads
 from tile_eg.timeline.l2 import Room
@@ -125,13 +125,18 @@ def least(program: Program, chip: Chip, without: Collection[str] = ()) -> float:
 
     Without some pipes it holds for programs that do not differ in what the others do.
     """
+    return once("least", (program, chip, frozenset(without)), lambda: _least(program, chip, without))
+
+
+def _least(program: Program, chip: Chip, without: Collection[str]) -> float:
     program = inlined(at_sizes(program))
     at_once = blocks_at_once(program, chip)
     met = _met(program, chip, at_once, handed_over(program, chip.l2_reach))
     work, waves, rest = loads(program, at_once), wave_count(program, chip), program.blocks % at_once
+    sure = surely_run(program)
 
     def busiest(cores: float, *, in_step: bool = False) -> float:
-        busy = least_busy(program, met.pricer(cores, in_step=in_step))
+        busy = least_busy(sure, met.pricer(cores, in_step=in_step))
         return max((n for (_, pipe), n in busy.items() if pipe not in without), default=0.0)
 
     cycles = busiest(work.mean, in_step=True)

@@ -232,18 +232,22 @@ class Checker:
             if elements_in(start):  # what is read is looked at when the kernel runs
                 continue
             low, high = self.range_of(start, room, ranges, ix.both(where, self.within), tensor)
-            if tensor and high > room and low >= 0 and self.of_parts(start, r.extents[d] or 1, room, ranges):
+            if tensor and high > room and low >= 0 and self.of_parts(start, r.extents[d], room, ranges):
                 continue
             if low < 0 or high > room:
                 raise self.outside(r, d, start, low if low < 0 else high, tensor)
 
-    def of_parts(self, start: Expr, extent: int, room: int, ranges: Ranges) -> bool:
+    def of_parts(self, start: Expr, extent: int | None, room: int, ranges: Ranges) -> bool:
         """Whether blocks take parts of a tile side by side, bx * 32 + half * 16 or b // n * 32 + half * 16, and each tile begins
         inside: the last parts of a tile at the edge may have nothing to do."""
-        steps = ix.terms_of(start)
+        over = [v for v in self.elements if v in ix.variables(start)]
+        if extent is None:  # an element loop runs over the window
+            once = len(over) == 1 and ix.terms_of(start).get(ix.var(over[0])) == 1
+            extent = ranges[over[0]][1] + 1 if once else 1
+        steps = ix.terms_of(ix.substitute(start, dict.fromkeys(over, ix.ZERO)))
         own = [(a.args[0], k) for a, k in steps.items() if a.op == "var" and a.args[0] in self.of_blocks]
         parts = [v for v, k in own if k == extent and k * (ranges[v][1] + 1) in steps.values()]
-        return bool(parts) and ix.bounds(ix.substitute(start, dict.fromkeys(parts, ix.ZERO)), ranges)[1] <= room
+        return bool(parts) and ix.bounds(ix.substitute(start, dict.fromkeys((*parts, *over), ix.ZERO)), ranges)[1] <= room
 
     def index_tensor(self, read: Expr, span: kn.Span | None) -> None:
         """What an index is read from holds i32."""

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from types import FunctionType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tile_eg import language
-from tile_eg.errors import TileError, attempted
+from tile_eg.errors import InOrder, TileError, attempted
 from tile_eg.frontend.python.source import read_function
 from tile_eg.language.kernels import Macro, PrimFunc
 from tile_eg.language.words import Word
+
+if TYPE_CHECKING:
+    from tile_eg.ir.kept import KeptKernel
+    from tile_eg.ir.kernel import Kernel
 
 KEEPING = frozenset(
     (
@@ -25,6 +29,28 @@ KEEPING = frozenset(
 def is_kept(function: PrimFunc) -> bool:
     """Whether the kernel, or a macro or function that it calls, uses one of the words that keep it."""
     return any(_keeps(value) for value in _used(function.function, function.names, set()))
+
+
+def searched_or_in_order(
+    function: PrimFunc, build: Callable[[Mapping[str, Any]], Kernel | InOrder], streams: bool = False
+) -> Callable[[Mapping[str, Any]], Kernel | KeptKernel]:
+    """What gives the kernel of a prim_func at sizes: as `build` does, or done in order where that says so.
+
+    `streams`: where a core reads what the other one writes further down, each of them does its own statements in order.
+    """
+
+    def make(sizes: Mapping[str, Any]) -> Kernel | KeptKernel:
+        found = build(sizes)
+        return in_order(function, sizes, found.why, streams) if isinstance(found, InOrder) else found
+
+    return make
+
+
+def in_order(function: PrimFunc, sizes: Mapping[str, Any] | None, why: TileError, streams: bool) -> KeptKernel:
+    """A kernel without flags of its own, done in the order of its statements, since the search cannot, as `why` tells."""
+    from tile_eg.frontend.expert import kernel
+
+    return kernel.in_order(function, sizes, why, streams)
 
 
 def _keeps(value: Any) -> bool:

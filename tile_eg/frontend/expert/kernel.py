@@ -8,7 +8,7 @@ from dataclasses import replace
 from math import prod
 from typing import Any
 
-from tile_eg.errors import InOrder, Note, ReadFirst, TileError, together
+from tile_eg.errors import Note, ReadFirst, TileError, together
 from tile_eg.frontend.expert.between_cores import with_free_numbers
 from tile_eg.frontend.expert.branches import SCALAR_UNIT
 from tile_eg.frontend.expert.cross_numbers import cross_numbered
@@ -31,7 +31,7 @@ from tile_eg.frontend.python.values import Launch
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import BLOCK, SUB
 from tile_eg.ir.kept import KeptKernel
-from tile_eg.ir.kernel import Kernel, Tensor
+from tile_eg.ir.kernel import Tensor
 from tile_eg.ir.open_kernel import NoBlocks
 from tile_eg.ir.program import AIC, AIV, Buffer, Instr, Loop, Node, Scalar, Tile, walk
 from tile_eg.language.kernels import PrimFunc
@@ -59,21 +59,6 @@ def kept_kernel(
     except TileError as e:
         with_texts(e, found)
         raise
-
-
-def searched_or_in_order(
-    function: PrimFunc, build: Callable[[Mapping[str, Any]], Kernel | InOrder], streams: bool = False
-) -> Callable[[Mapping[str, Any]], Kernel | KeptKernel]:
-    """What gives the kernel of a prim_func at sizes: as `build` does, or done in order where that says so.
-
-    `streams`: where a core reads what the other one writes further down, each of them does its own statements in order.
-    """
-
-    def make(sizes: Mapping[str, Any]) -> Kernel | KeptKernel:
-        found = build(sizes)
-        return in_order(function, sizes, found.why, streams) if isinstance(found, InOrder) else found
-
-    return make
 
 
 def in_order(function: PrimFunc, sizes: Mapping[str, Any] | None, why: TileError, streams: bool) -> KeptKernel:

@@ -4,6 +4,6 @@ A function that returns expressions of whole tensors is run, on values that note
 """
 
 from tile_eg.frontend.python.function import Argument, arguments_of, kernel_of, read
-from tile_eg.frontend.python.tensors import output_names, returns_tensors, takes_tensors
+from tile_eg.frontend.python.returned import output_names, returns_tensors, takes_tensors
 
 __all__ = ["Argument", "arguments_of", "kernel_of", "output_names", "read", "returns_tensors", "takes_tensors"]

@@ -21,10 +21,10 @@ from tile_eg.frontend.python.carried import carried
 from tile_eg.frontend.python.expressions import evaluate
 from tile_eg.frontend.python.one_by_one import searched
 from tile_eg.frontend.python.parts import with_parts
+from tile_eg.frontend.python.returned import output_names, returns_tensors
 from tile_eg.frontend.python.slots import without_slots
 from tile_eg.frontend.python.source import FunctionSource, one_by_one, read_function
 from tile_eg.frontend.python.statements import Reader
-from tile_eg.frontend.python.tensors import kernel_of_tensors, output_names, returns_tensors
 from tile_eg.frontend.python.tile_loops import tiles_as_grid
 from tile_eg.frontend.python.tile_order import in_some_order
 from tile_eg.frontend.python.two_streams import in_one_order
@@ -103,6 +103,8 @@ def read(
 
 def _of_tensors(r: Reader, function: PrimFunc, found: FunctionSource) -> Kernel:
     """The kernel of a function that returns expressions of its tensors."""
+    from tile_eg.frontend.python.tensors import kernel_of_tensors
+
     arguments = [_argument(r, a) for a in found.node.args.args]
     tensors = [_tensor(r, a) for a in arguments if a.shape is not None]
     numbers = {a.name: _number(r, a) for a in arguments if a.shape is None}

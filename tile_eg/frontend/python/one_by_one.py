@@ -4,17 +4,18 @@ once they are values."""
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tile_eg.errors import NotSearched, TileError, attempted
 from tile_eg.frontend.checks import check
 from tile_eg.frontend.python.guards import with_guards_as_loops
 from tile_eg.frontend.python.values import nodes
-from tile_eg.frontend.ssa import to_values
 from tile_eg.ir.index import Expr, variables
 from tile_eg.ir.index_elements import elements_in
 from tile_eg.ir.kernel import For, If, Index, Kernel, Region, Stmt
-from tile_eg.ir.values import Values
+
+if TYPE_CHECKING:
+    from tile_eg.ir.values import Values
 
 
 def searched(kernel: Kernel, unique: Callable[[str], str]) -> Kernel | NotSearched:
@@ -33,6 +34,8 @@ def searched(kernel: Kernel, unique: Callable[[str], str]) -> Kernel | NotSearch
 
 
 def _values(kernel: Kernel) -> Values:
+    from tile_eg.frontend.ssa import to_values
+
     check(kernel)
     return to_values(kernel)
 

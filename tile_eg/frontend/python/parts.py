@@ -53,17 +53,17 @@ def with_parts(
 
 
 def _outside(
-    body: Sequence[Stmt], shapes: Mapping[str, Alloc], unique: Callable[[str], str], written: set[str], beyond: set[int]
+    body: Sequence[Stmt], shapes: Mapping[str, Alloc], unique: Callable[[str], str], written: set[str], kept: Collection[int]
 ) -> tuple[Stmt, ...]:
-    """The statements outside of loops; `written` are the buffers that may have been written before, and `beyond` the assignments
-    to parts outside of their buffers, which stay."""
+    """The statements outside of loops; `written` are the buffers that may have been written before, `kept` the ids of statements
+    that stay as they are."""
     made: list[Stmt] = []
     for s in body:
         if isinstance(s, If):
-            then, otherwise = (_outside(arm, shapes, unique, set(written), beyond) for arm in (s.then, s.otherwise))
+            then, otherwise = (_outside(arm, shapes, unique, set(written), kept) for arm in (s.then, s.otherwise))
             made.append(replace(s, then=then, otherwise=otherwise))
         else:
-            found = [s] if id(s) in beyond else _block((s,), shapes, frozenset(), unique)
+            found = [s] if id(s) in kept else _block((s,), shapes, frozenset(), unique)
             made += (_begun(x, written) for x in found) if isinstance(s, Assign) else found
         written |= {a.target.name for a in nodes(s) if isinstance(a, Assign)}
     return tuple(made)

@@ -6,7 +6,6 @@ Such a function is run, at the sizes of one kernel, on values that note what is 
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -16,7 +15,8 @@ from types import CellType, FrameType, FunctionType
 from typing import Any
 
 from tile_eg import language
-from tile_eg.errors import Span, TileError, attempted, did_you_mean
+from tile_eg.errors import Span, TileError, did_you_mean
+from tile_eg.frontend.python.returned import evaluated, output_names
 from tile_eg.frontend.python.source import FunctionSource, read_function
 from tile_eg.frontend.python.values import as_dtype
 from tile_eg.frontend.tensor import TensorKernel
@@ -241,48 +241,6 @@ def told(error: TileError) -> TileError:
 # ---- functions ----
 
 
-def returns_tensors(function: FunctionType, names: Mapping[str, Any] | None = None) -> bool:
-    """Whether a function returns values, and launches nothing."""
-    found = attempted(lambda: read_function(function, names))
-    if isinstance(found, TileError):
-        return False
-    body = found.node.body
-    returns = any(isinstance(s, ast.Return) and s.value is not None for s in body)
-    return returns and not any(isinstance(s, ast.With) for s in body)
-
-
-def takes_tensors(function: Any, names: Mapping[str, Any]) -> bool:
-    """Whether a function has T.Tensor arguments and returns what it computes of them."""
-    if not isinstance(function, FunctionType):
-        return False
-    given = [a for n, a in function.__annotations__.items() if n != "return"]
-    known = {**function.__globals__, **names}
-    return any(isinstance(_evaluated(a, known), TensorType) for a in given) and returns_tensors(function, names)
-
-
-def _evaluated(annotation: Any, names: Mapping[str, Any]) -> Any:
-    """What an annotation stands for; itself where its names are not known yet."""
-    try:
-        return eval(annotation, dict(names)) if isinstance(annotation, str) else annotation  # noqa: S307  # as Python would
-    except Exception:  # the annotation of another kind of function, and its author's affair
-        return annotation
-
-
-def output_names(function: PrimFunc) -> list[str]:
-    """The names of what a function returns: those of its variables, else `out`."""
-    found = read_function(function.function, function.names)
-    value = next(s.value for s in reversed(found.node.body) if isinstance(s, ast.Return) and s.value is not None)
-    values = value.elts if isinstance(value, ast.Tuple) else [value]
-    taken = {a.arg for a in found.node.args.args}
-    out: list[str] = []
-    for x in values:
-        base = x.id if isinstance(x, ast.Name) and x.id not in taken else "out"
-        name = base if base not in taken else f"{base}_{sum(n.startswith(base) for n in taken)}"
-        taken.add(name)
-        out.append(name)
-    return out
-
-
 def kernel_of_tensors(
     function: PrimFunc, tensors: Sequence[Tensor], numbers: Mapping[str, Any], sizes: Mapping[str, Any]
 ) -> Kernel:
@@ -336,7 +294,7 @@ def _output(name: str, x: Value, declared: TensorType | None, span: Span) -> Ten
 
 def _declared(function: PrimFunc, found: FunctionSource, count: int, sizes: Mapping[str, Any]) -> list[TensorType | None]:
     """What the function says that it returns."""
-    given = _evaluated(function.function.__annotations__.get("return"), found.names)
+    given = evaluated(function.function.__annotations__.get("return"), found.names)
     each = list(given) if isinstance(given, list | tuple) else [given]
     if not any(isinstance(t, TensorType) for t in each):
         return [None] * count

@@ -98,6 +98,11 @@ def _reshape(x: Value, *shape: Any, span: Span | None = None) -> Value:
     return v.reshape(x, sizes, span)
 
 
+def _broadcast_to(x: Value, *shape: Any, span: Span | None = None) -> Value:
+    sizes = shape[0] if len(shape) == 1 and isinstance(shape[0], list | tuple) else shape
+    return v.repeated(x, sizes, span)
+
+
 def _clamp(x: Value, low: Value, high: Value, span: Span | None = None) -> Value:
     return v.binary("min", v.binary("max", x, low, span), high, span)
 
@@ -131,11 +136,12 @@ FUNCTIONS: dict[str, Function] = {
     "maximum": partial(_pair, "max"), "minimum": partial(_pair, "min"),
     "where": v.where, "select": v.where, "isnan": _isnan, "matmul": v.matmul, "clamp": _clamp, "tril": _tril, "triu": _triu,
     "transpose": _transpose, "swapaxes": _swapaxes, "reshape": _reshape,
+    "broadcast_to": _broadcast_to,
 }  # fmt: skip
 
 OF_AXES = (
     "softmax", "log_softmax", "logsumexp", "var", "sum", "mean", "amax", "amin", "argmax", "argmin",
-    "transpose", "swapaxes", "reshape", "tril", "triu",
+    "transpose", "swapaxes", "reshape", "broadcast_to", "tril", "triu",
 )  # fmt: skip
 """The functions whose arguments behind the first one are axes or sizes."""
 OF_TILES = (

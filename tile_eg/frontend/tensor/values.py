@@ -297,5 +297,13 @@ def stored(x: Value, shape: Shape, dtype: DType) -> Value:
     return Value("stored", (x,), (), shape, dtype, x.span)
 
 
+def repeated(x: Value, shape: Sequence[int], span: Span | None = None) -> Value:
+    """x in a shape to which its own broadcasts."""
+    if joined_shape(x.shape, tuple(shape)) != tuple(shape):
+        help = "sizes agree from the right, or are 1: a vector of rows is v[:, None]"
+        raise TileError(f"{x} does not broadcast to {list(shape)}", span, help=help)
+    return Value("stored", (x,), (), tuple(shape), x.dtype, span, truth=x.truth)
+
+
 def sign(op: str) -> str:
     return BINARY[op].sign or op if op in BINARY else op

@@ -1,0 +1,54 @@
+"""Functions that return expressions of whole tensors: which ones those are, and what their results are called."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from types import FunctionType
+from typing import Any
+
+from tile_eg.errors import TileError, attempted
+from tile_eg.frontend.python.source import read_function
+from tile_eg.language.kernels import PrimFunc, TensorType
+
+
+def returns_tensors(function: FunctionType, names: Mapping[str, Any] | None = None) -> bool:
+    """Whether a function returns values, and launches nothing."""
+    found = attempted(lambda: read_function(function, names))
+    if isinstance(found, TileError):
+        return False
+    body = found.node.body
+    returns = any(isinstance(s, ast.Return) and s.value is not None for s in body)
+    return returns and not any(isinstance(s, ast.With) for s in body)
+
+
+def takes_tensors(function: Any, names: Mapping[str, Any]) -> bool:
+    """Whether a function has T.Tensor arguments and returns what it computes of them."""
+    if not isinstance(function, FunctionType):
+        return False
+    given = [a for n, a in function.__annotations__.items() if n != "return"]
+    known = {**function.__globals__, **names}
+    return any(isinstance(evaluated(a, known), TensorType) for a in given) and returns_tensors(function, names)
+
+
+def evaluated(annotation: Any, names: Mapping[str, Any]) -> Any:
+    """What an annotation stands for; itself where its names are not known yet."""
+    try:
+        return eval(annotation, dict(names)) if isinstance(annotation, str) else annotation  # noqa: S307  # as Python would
+    except Exception:  # the annotation of another kind of function, and its author's affair
+        return annotation
+
+
+def output_names(function: PrimFunc) -> list[str]:
+    """The names of what a function returns: those of its variables, else `out`."""
+    found = read_function(function.function, function.names)
+    value = next(s.value for s in reversed(found.node.body) if isinstance(s, ast.Return) and s.value is not None)
+    values = value.elts if isinstance(value, ast.Tuple) else [value]
+    taken = {a.arg for a in found.node.args.args}
+    out: list[str] = []
+    for x in values:
+        base = x.id if isinstance(x, ast.Name) and x.id not in taken else "out"
+        name = base if base not in taken else f"{base}_{sum(n.startswith(base) for n in taken)}"
+        taken.add(name)
+        out.append(name)
+    return out
