@@ -74,6 +74,10 @@ public:
     {
         result = AllocTensor<T>(line);
     }
+    void FreeBuffer(TBufHandle handle, Line line = Line(__builtin_LINE()))
+    {
+        buffers_.release(address_of(handle), detail::back(pipes), line);
+    }
     template <class T>
     void FreeTensor(const LocalTensor<T>& used, Line line = Line(__builtin_LINE()))
     {
