@@ -9,7 +9,7 @@ window, named by where it starts; where windows overlap, as those of a sliding w
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from math import prod
@@ -20,6 +20,7 @@ import numpy as np
 from tile_eg.ir.index import BLOCK, EACH, SUB, ZERO, Expr, var, variables, with_operands
 from tile_eg.ir.index_elements import all_elements_in, with_elements
 from tile_eg.ir.program import Loop, Program
+from tile_eg.ir.sharing import once
 from tile_eg.ir.sizes import usual
 from tile_eg.timeline.accesses import Access, at_start, sharing
 from tile_eg.timeline.arrays import values
@@ -63,6 +64,13 @@ class _Window:
         mine, other = self.outer[depth], first.outer[depth]
         apart = self.access.instr.core != first.access.instr.core
         return mine is other or (apart and (mine.var, mine.trips) == (other.var, other.trips))
+
+    @property
+    def touches(self) -> tuple[Hashable, ...]:
+        """What is touched when, but for the loops around it."""
+        a = self.access
+        shape = at_start(a.instr.rows), at_start(a.instr.cols), usual(a.window.stride)
+        return a.window.tensor, a.reads, a.instr.core, self.size, self.inside, *shape, *self.pieces, *map(tuple, self.starts)
 
     @property
     def share(self) -> float:
@@ -112,9 +120,20 @@ class L2:
         if not self.read and not self._reads_back():
             return {id(a.instr): 1.0 for a in self.found if a.reads}
         windows = [self._window(a) for a in self.found]
+        found = once("touched in L2", self._decided_by(windows), lambda: self._played(windows))
+        return {id(w.access.instr): share for w, share in zip(windows, found, strict=True) if w.access.reads}
+
+    def _played(self, windows: Sequence[_Window]) -> list[float]:
+        """The share of each window's reads that comes from HBM."""
         self.writers = [w for w in windows if not w.access.reads]
         self._play(windows, 0, 0, _Cache(self.l2_bytes))
-        return {id(w.access.instr): w.share for w in windows if w.access.reads}
+        return [w.share for w in windows]
+
+    def _decided_by(self, windows: Sequence[_Window]) -> Hashable:
+        """All that these shares depend on: programs that differ in what is further inside of their loops have it in common."""
+        loops: dict[int, int] = {}
+        around = [tuple((loops.setdefault(id(v), len(loops)), v.var, v.trips) for v in w.outer) for w in windows]
+        return self.l2_bytes, frozenset(self.read), tuple((outer, *w.touches) for outer, w in zip(around, windows, strict=True))
 
     def _reads_back(self) -> bool:
         """Whether something is read that the launch wrote."""
