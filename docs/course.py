@@ -29,8 +29,8 @@ TAUGHT = ("gemm", "gemm_exp", "softmax", "flash_attention")
 JUDGED = ("layer_norm", "flash_attention_causal")
 ALSO_DECIDED = ("rms_norm", "gelu_mul")
 SMALL_TAUGHT, SMALL_JUDGED = ("softmax",), ("rms_norm",)
-CONSTANTS = "launch.prologue_us,launch.core_us,shared.hbm_mixed,path.gm_to_ub.issue"
-TRUE = {"launch.prologue_us": 3.5, "launch.core_us": 0.25, "shared.hbm_mixed": 1.2e12}
+CONSTANTS = "launch.prologue_us,launch.core_us,shared.hbm_write,path.gm_to_ub.issue"
+TRUE = {"launch.prologue_us": 3.5, "launch.core_us": 0.25, "shared.hbm_write": 0.6e12}
 """What the chip has on which the rows of the step `calibrate` were "measured"."""
 
 
@@ -139,7 +139,7 @@ def _measure(kernels: tuple[str, ...]) -> None:
         table, _, key = name.partition(".")
         tables[table][key] = value
     chip, out = chip_of(tables), [("file", "shape", "chip", "value", "unit")]
-    for name, size in ((k, s) for k in kernels for s in (128, 512, 2048)):
+    for name, size in (*((k, s) for k in kernels for s in (128, 512, 2048)), ("vector_add", 1 << 18)):
         which = "N" if name == "vector_add" else "M"
         program = lower(tile_eg.load(ROOT / "examples" / f"{name}.tile").with_sizes(**{which: size}).kernel).program
         us = engine.run(program, chip).microseconds

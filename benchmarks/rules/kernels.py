@@ -22,6 +22,7 @@ LARGE: dict[str, tuple[str, dict[str, int]]] = {
     "flash_attention of three trips": ("flash_attention", {"S": 192}),
     "flash_attention_causal 2048": ("flash_attention_causal", {"S": 2048, "H": 8, "BM": 128, "BN": 128, "D": 128}),
     "layer_norm 16384x1024": ("layer_norm", {"M": 16384, "N": 1024}),
+    "online_softmax 4096x32768": ("online_softmax", {"M": 4096, "N": 32768, "BM": 1, "BN": 8192}),
     "softmax 8192x1024": ("softmax", {"M": 8192, "N": 1024}),
 }
 ON_950 = {
@@ -42,6 +43,8 @@ SHOWN_BY = {
     "row-operand": "twelve times x - v[:, None]", "row-operand-left": "twelve times v[:, None] - x",
     "index-const": "places", "flat-ramp": "twelve times x + bx in a nest",
     "add-index": "twelve times x + bx", "index-add": "twelve times bx + x", "skew": "flash_attention of three trips",
+    "row-stays": "online_softmax 4096x32768", "row-stays-first": "online_softmax 4096x32768",
+    "gm-ub-stays": "online_softmax 4096x32768", "lasting-depth": "online_softmax 4096x32768",
     "handed-alone": "stores with one buffer", "workspace-panel": "gelu of a wide product",
     "workspace-ub-panel": "gelu of a wide product",
     "short-positions": "flash_attention_causal 2048", "v-short-ramp": "flash_attention_causal 2048",

@@ -231,6 +231,21 @@ kernel parts[M=1536, N=128, K=2048](A: f16[M, K], B: f16[N, K]) -> (S: f16[M, N]
   O[bx*64, 0] = o
 }
 """,
+    "rows that two loops go through": """
+kernel twice[M=50, N=256, BN=64](X: f32[M, N]) -> Y: f32[M, N] {
+  grid bx = M
+  shared   x: f32[1, BN]
+  fragment l: f32[1] = 0
+  for j in pipelined(ceildiv(N, BN)) {
+    x = X[bx, j*BN]
+    l = l + rowsum(x)
+  }
+  for k in pipelined(ceildiv(N, BN)) {
+    x = X[bx, k*BN]
+    Y[bx, k*BN] = x * l[:, None]
+  }
+}
+""",
     "product and the sums of its operand": """
 kernel sums[M=128, N=128, K=1024](A: f16[M, K], B: f16[K, N]) -> C: f32[M, N] {
   grid bx = 1

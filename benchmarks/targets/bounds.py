@@ -11,6 +11,7 @@ from itertools import product
 
 from tile_eg.chips import Chip
 from tile_eg.ops.types import F16, F32, Level
+from tile_eg.timeline.reuse import hbm_seconds
 
 HALF, FLOAT = F16.bytes, F32.bytes
 SIDES = range(16, 513, 16)
@@ -38,9 +39,8 @@ def cube(chip: Chip, m: int, n: int, k: int, count: int = 1) -> float:
 
 
 def hbm(chip: Chip, read: float, written: float) -> float:
-    """Microseconds for bytes that each cross once."""
-    rate = chip.shared.hbm_mixed if written else chip.shared.hbm_read
-    return (read + written) / rate * 1e6
+    """Microseconds for bytes that each cross once; what is written stays in L2 as far as it has room."""
+    return hbm_seconds(chip, read, max(0.0, written - chip.l2_written)) * 1e6
 
 
 def moved(chip: Chip, path: str, size: float) -> float:

@@ -11,7 +11,7 @@ from typing import Any
 
 from benchmarks.experts.attention import Attention, attention
 from benchmarks.experts.gemm import Gemm, gemm
-from benchmarks.validate.vector import add, copy
+from benchmarks.validate.vector import add, copy, through
 from tile_eg.chips import Chip, load_chip
 from tile_eg.chips.loader import with_numbers
 from tile_eg.ir.program import Program
@@ -24,6 +24,7 @@ BUILD: dict[str, Callable[..., Program]] = {
     "attention": lambda **a: attention(Attention(**a)),
     "copy": copy,
     "add": add,
+    "through": through,
 }
 
 

@@ -11,6 +11,7 @@ from tile_eg.chips import Chip
 from tile_eg.cost_models import search_model
 from tile_eg.egraph import Graph, Node, saturate
 from tile_eg.extract.base import Extractor
+from tile_eg.extract.build_schedule import build_schedule
 from tile_eg.extract.grid import with_grid
 from tile_eg.extract.pricing import Pricer
 from tile_eg.frontend.ssa import to_values
@@ -46,18 +47,22 @@ def _wanted(k: Kernel) -> dict[str, np.ndarray]:
 
 
 def check_numbers(
-    k: Kernel, extractor: Extractor, order: tuple[int, int, int] | None = None, chip: Chip = CHIP, panels: int = 1
-) -> None:
+    k: Kernel, extractor: Extractor, order: tuple[int, int, int] | None = None, chip: Chip = CHIP, panels: int = 1,
+    steady: bool = False,
+) -> None:  # fmt: skip
     """Fails where the extractor finds nothing, the simulator minds something, or a number is off by more than 0.4 %.
 
     `order` is that of a persistent kernel: its blocks, the width of its bands and the dimension that they cut. What follows
-    its products is done in so many `panels`.
+    its products is done in so many `panels`. `steady`: skewed loops are ordered for trips that run while they are full.
     """
     graph = _graph(k, chip, panels)
-    found = extractor.extract(graph, chip, Pricer(graph, chip, search_model("analytic", chip)), 1)
+    pricer = Pricer(graph, chip, search_model("analytic", chip))
+    found = extractor.extract(graph, chip, pricer, 1)
     assert found.schedules, [str(r) for _, r in found.refused]
-    arrays = arrays_for(k)
-    best = with_grid(found.best, Node(0, "Persistent", -1, (), order, 0, ()), chip) if order else found.best
+    arrays, best = arrays_for(k), found.best
+    if steady:
+        best = build_schedule(graph, best.nodes, [pricer.price(n) for n in graph.nodes], chip, steady=True)
+    best = with_grid(best, Node(0, "Persistent", -1, (), order, 0, ()), chip) if order else best
     planned = plan_schedule(best, chip)
     for seed in (None, 1) if order else (None,):  # a seed: pipes in an unfavourable order
         run = planned.run(arrays, strict=False, order=seed).as_meant(k, arrays)

@@ -126,6 +126,6 @@ def test_a_reductions_scratch_lives_for_its_step_alone():
 
 def test_what_a_trip_stores_shares_its_place_before_anything_that_it_loads():
     best = extract(graph_of((SOFTMAX.parent / "flash_attention.tile").read_text()), CHIP).best
-    nothing, first, *_ = _closer(best, Level.UB, set())
+    (nothing, _), (first, _), *_ = _closer(best, Level.UB, set())
     pipes = {step.pipe for step, _ in best.walk() if first & {step.dst, *step.srcs}}
     assert not nothing and first and pipes == {"AIV.V", "AIV.MTE3"}

@@ -81,6 +81,8 @@ kernel twice[M=256, N=2048, BM=32, BN=256](X: f32[M, N]) -> Y: f32[M, N] {
   }
 }
 """
+KEYS_AS_VALUES = ATTENTION.replace("    v = V[j*BN, 0]\n", "").replace("p @ v", "p @ k").replace(", V: f16[S, D]", "")
+"""One tile is an operand of both products of a trip, between which the vector cores work."""
 LOADED = {GEMM: {"a", "b"}, IN_PLACE: {"x", "w"}, ATTENTION: {"k", "v"}}
 NAMES = {GEMM: "gemm", IN_PLACE: "in place", ATTENTION: "attention"}
 
@@ -215,3 +217,8 @@ def test_where_no_flags_are_left_the_way_out_is_two_launches(monkeypatch: pytest
     with pytest.raises(TileError, match="no schedule of this kernel can be carried out: flag ids run out") as error:
         lower(load_text(GEMM.replace("STAGES", ""), "k.tile").instantiate())
     assert "part the kernel into two launches" in error.value.help
+
+
+@pytest.mark.slow
+def test_a_skew_that_needs_more_slots_than_are_written_leaves_the_others() -> None:
+    assert slots(made(KEYS_AS_VALUES, 2).candidates[0].schedule) == {"k": {2}}

@@ -41,3 +41,20 @@ def test_a_tail_that_is_cut_at_the_edge_meets_nobody():
 def test_one_block_may_write_a_place_again():
     again = KERNEL.replace("Y[ROW, COL] = x", "Y[0, 0] = x\n  Y[0, 0] = x").replace("M=64, N=64", "M=16, N=16")
     check(load_text(again, "t.tile").instantiate({}))
+
+
+def check_stores(*stores: str) -> None:
+    last = "\n  ".join(f"Y[{s}] = x" if "=" not in s else s for s in stores)
+    check(load_text(KERNEL.replace("Y[ROW, COL] = x", last), "t.tile").instantiate({}))
+
+
+@pytest.mark.parametrize("other", ["Y[0:64, :] = 0", "by*BM, bx*BN", "Y[bx*BM + 15:bx*BM + 17, by*BN:by*BN + 1] = 0"])
+def test_two_statements_whose_windows_meet_in_two_blocks_are_refused(other):
+    with pytest.raises(TileError, match="two blocks write the same elements of `Y`") as caught:
+        check_stores("bx*BM, by*BN", other)
+    assert [span.line for span in (caught.value.span, caught.value.notes[0][1])] == [7, 6]
+
+
+@pytest.mark.parametrize("other", ["Y[bx*BM:bx*BM + 1, by*BN:by*BN + 16] = 0", "bx*BM, by*BN"])
+def test_a_block_may_store_again_where_it_has_stored(other):
+    check_stores("bx*BM, by*BN", other)

@@ -14,9 +14,11 @@ WORD = re.compile(rf"\bT\.(?:tile\.)?({WORDS})\b")
 BODY = "    with T.Kernel"
 
 
-def _one(pattern: str | re.Pattern[str], text: str, new: Callable[[re.Match[str]], str], rng: Random) -> str | None:
+def _one(
+    pattern: str | re.Pattern[str], text: str, new: Callable[[re.Match[str]], str], rng: Random, body: str = BODY
+) -> str | None:
     """The text with one match in the kernel's body changed."""
-    found = list(re.compile(pattern).finditer(text, text.index(BODY)))
+    found = list(re.compile(pattern).finditer(text, text.index(body)))
     if not found:
         return None
     at = rng.choice(found)
@@ -119,6 +121,53 @@ def too_large(p: Program, text: str, rng: Random) -> str | None:
     return _one(r"alloc_(ub|L1|L0C)\(\((\d+), ", text, lambda m: f"alloc_{m[1]}((65536, ", rng)
 
 
+HEAD = "def made("
+
+
+def wrong_axis(p: Program, text: str, rng: Random) -> str | None:
+    return _one(r"axis=-?\d", text, lambda m: "axis=7", rng, HEAD)
+
+
+def option(p: Program, text: str, rng: Random) -> str | None:
+    return _one(r"keepdims=", text, lambda m: "keepdim=", rng, HEAD)
+
+
+def function(p: Program, text: str, rng: Random) -> str | None:
+    return _one(r"\bT\.(sum|amax|amin|where|maximum|minimum|arange)\b", text, lambda m: m[0] + "q", rng, HEAD)
+
+
+def method(p: Program, text: str, rng: Random) -> str | None:
+    return _one(r"\.astype\(", text, lambda m: ".as_type(", rng, HEAD)
+
+
+def type_name(p: Program, text: str, rng: Random) -> str | None:
+    return _one(r'astype\("float(16|32)"', text, lambda m: m[0].replace("float", "flot"), rng, HEAD)
+
+
+def stepped(p: Program, text: str, rng: Random) -> str | None:
+    return _one(r"\[\.\.\., \d:\]", text, lambda m: m[0].replace(":]", "::2]"), rng, HEAD)
+
+
+def branch_on_tensor(p: Program, text: str, rng: Random) -> str | None:
+    return _one(r"(?m)^    (v\d+) = .*$", text, lambda m: f"{m[0]}\n    if {m[1]} > 0: {m[1]} = -{m[1]}", rng, HEAD)
+
+
+def condition_of_two(p: Program, text: str, rng: Random) -> str | None:
+    return _one(r"T\.where\(v\d+ \S+ 1", text, lambda m: m[0].replace("T.where(", "T.where(0 < "), rng, HEAD)
+
+
+def gathered(p: Program, text: str, rng: Random) -> str | None:
+    return _one(r"(?m)^    (v\d+) = .*$", text, lambda m: f"{m[0]}\n    {m[1]} = {m[1]}[{m[1]}]", rng, HEAD)
+
+
+def another_tensor(p: Program, text: str, rng: Random) -> str | None:
+    more = "T.arange(997) * T.arange(991)"
+    return _one(r"(?m)^    (v\d+) = .*$", text, lambda m: f"{m[0]}\n    {m[1]} = {m[1]} + {more}", rng, HEAD)
+
+
+BEGINNER: tuple[Break, ...] = (
+    wrong_axis, option, function, method, type_name, stepped, branch_on_tensor, condition_of_two, gathered, another_tensor,
+)  # fmt: skip
 BOTH: tuple[Break, ...] = (unknown_name, unknown_word, index_too_few, index_too_many, dtype)
 DEVELOPER: tuple[Break, ...] = (
     *BOTH, axis, stages, float_index, bound_anew, another_shape, blocks_outside, branch_on_tile, output_left, read_first,

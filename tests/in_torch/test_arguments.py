@@ -10,7 +10,7 @@ import pytest
 import tile_eg
 from tile_eg import language as T
 from tile_eg.errors import TileError
-from tile_eg.jit.on_npu import _dense
+from tile_eg.jit.on_npu import _check_torch
 
 torch = pytest.importorskip("torch")
 
@@ -40,7 +40,7 @@ KINDS: dict[str, tuple[Callable[[], Any], str, Callable[[Any], Any]]] = {
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_tensor_that_is_not_plain_is_refused_with_what_makes_it_so(kind: str) -> None:
     make, way, plain = KINDS[kind]
-    for call in (doubled, lambda x: _dense(x, "X", False)):
+    for call in (doubled, lambda x: _check_torch(x, "X")):
         with pytest.raises(TileError) as caught:
             call(make())
         assert way in caught.value.help

@@ -103,6 +103,45 @@ def test_a_batch_of_any_size_is_one_compilation(told: Any) -> None:
     assert len(told()) == 1
 
 
+class Grouped(nn.Module):
+    """Causal attention of 4 heads that share 2 of keys and values, with a mask of its own."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.q, self.kv = nn.Linear(WIDTH, 4 * 16), nn.Linear(WIDTH, 2 * 2 * 16)
+
+    def forward(self, x: Any) -> Any:
+        batch, length, _ = x.shape
+        q = self.q(x).view(batch, length, 4, 16).transpose(1, 2)
+        k, v = self.kv(x).view(batch, length, 2, 2, 16).permute(2, 0, 3, 1, 4).repeat_interleave(2, 2)
+        s = q @ k.transpose(-1, -2) / 4
+        s = s.masked_fill(torch.ones(length, length, dtype=torch.bool).triu(1), float("-inf"))
+        return s.softmax(-1) @ v
+
+
+@pytest.mark.slow
+def test_heads_that_share_keys_are_one_kernel_with_their_mask_at_all_sizes(told: Any) -> None:
+    function = compiled(Grouped)
+    for shape in ((2, 20, WIDTH), (3, 33, WIDTH)):
+        close(function, [drawn(*shape)])
+    assert [k for k in told() if "bmm" in k] == [["bmm", "div", "where", "_softmax", "bmm"]] * 2
+
+
+def test_backward_operators_are_kernels_in_torch_s_own_words(told: Any, caplog: pytest.LogCaptureFixture) -> None:
+    function = compiled(lambda x: nn.functional.gelu(nn.functional.layer_norm(x, (24,))).sum(-1))
+    x, y = (drawn(8, 24).requires_grad_() for _ in range(2))
+    function(x).sum().backward()
+    nn.functional.gelu(nn.functional.layer_norm(y, (24,))).sum().backward()
+    torch.testing.assert_close(x.grad, y.grad, rtol=1e-4, atol=1e-5)
+    assert caplog.text.count("left to torch: nothing") == 2 and len(told()) >= 2
+
+
+def test_the_norm_of_an_evaluated_batch_is_part_of_a_kernel(told: Any) -> None:
+    norm = nn.BatchNorm2d(3).eval()
+    close(compiled(lambda x: torch.relu(norm(x))), [drawn(2, 3, 8, 16)])
+    assert told() == [["_native_batch_norm_legit_no_training", "relu"]]
+
+
 def test_a_gradient_goes_through_kernels() -> None:
     function = compiled(lambda x, w: torch.softmax(x @ w, -1).square().sum())
     x, w = drawn(8, 16), drawn(16, 24).requires_grad_()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 from tile_eg.npu.cann import machine
@@ -47,6 +48,12 @@ class StandIn:
 
     def calls(self, function: str) -> int:
         return int(self.library.standin_calls(function.encode()))
+
+    def loads(self, done: Callable[[], object]) -> int:
+        """How many objects something loads."""
+        before = self.calls("aclrtBinaryLoadFromData")
+        done()
+        return self.calls("aclrtBinaryLoadFromData") - before
 
     def soc(self, name: str) -> None:
         self.library.standin_soc(name.encode())

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from numpy.lib.stride_tricks import as_strided
 
 import tile_eg
 from tests.npu.cann import StandIn
 from tests.npu.kernels import any_rows, doubled, doubled_by, matrix, scaled_product
 from tile_eg.errors import TileError, TileWarning
+from tile_eg.ir.strided import dense
 from tile_eg.npu.arrays import NpuArray, array
 
 pytestmark = pytest.mark.slow(but=4)
@@ -98,23 +101,83 @@ def test_a_wrong_shape_or_dtype_is_refused_as_it_is_in_the_simulator(npu: StandI
         assert on_npu.value.message == on_host.value.message
 
 
-class Strided(NpuArray):
-    """An array whose elements do not lie one behind the other."""
+class View(NpuArray):
+    """A view of an array: its first elements, that lie so far from one another."""
+
+    def __init__(self, held: NpuArray, shape: tuple[int, ...], strides: tuple[int, ...]) -> None:
+        self.held, self.shape, self.strides, self.dtype, self.device = held, shape, strides, held.dtype, held.device
+        self.launcher = held.launcher
+
+    def __del__(self) -> None:
+        """The memory is the other array's."""
+
+    def data_ptr(self) -> int:
+        return self.held.data_ptr()
+
+    def stride(self) -> tuple[int, ...]:
+        return self.strides
 
     def is_contiguous(self) -> bool:
-        return False
+        return self.strides == dense(self.shape)
+
+    def numpy(self) -> np.ndarray:
+        whole = self.held.synchronize().numpy()
+        return as_strided(whole, self.shape, [n * whole.itemsize for n in self.strides])
 
     def contiguous(self) -> NpuArray:
         return self.new_empty(self.shape).copy_from(self.numpy())
 
 
-def test_an_input_that_is_not_contiguous_is_copied_and_that_is_said(npu: StandIn) -> None:
-    x = matrix(64, 96)
-    strided = Strided(x.shape, x.dtype, 0, array(x).launcher).copy_from(x)
+def columns(rows: int, cols: int, of: int) -> View:
+    """The first columns of a matrix with so many."""
+    return View(array(matrix(rows, of)), (rows, cols), (of, 1))
+
+
+def test_the_columns_of_a_larger_matrix_are_read_where_they_lie(npu: StandIn) -> None:
+    x = columns(64, 96, of=130)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        y = doubled()(x)
+    assert np.array_equal(y.synchronize().numpy(), x.numpy() * 2)
+
+
+def test_views_of_one_shape_in_several_layouts_are_not_taken_for_one_another(npu: StandIn) -> None:
+    for x in (columns(64, 96, of=130), columns(64, 96, of=100), array(matrix(64, 96))):
+        assert np.array_equal(doubled()(x).synchronize().numpy(), x.numpy() * 2)
+
+
+def test_one_object_serves_all_numbers_of_rows_with_a_gap(npu: StandIn) -> None:
+    assert npu.loads(lambda: [any_rows()(columns(rows, 64, of=192)) for rows in (16, 50, 130)]) == 1
+
+
+def test_rows_with_a_gap_are_right_at_any_number_of_rows(npu: StandIn) -> None:
+    for rows in (16, 50):
+        x = columns(rows, 64, of=192)
+        assert np.array_equal(any_rows()(x).synchronize().numpy(), x.numpy() * 3)
+
+
+def test_a_transposed_operand_of_a_product_is_read_where_it_lies(npu: StandIn) -> None:
+    a, b = matrix(64, 64, dtype="float16"), View(array(matrix(64, 64, dtype="float16", seed=1)), (64, 64), (1, 64))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        d = scaled_product()(array(a), b)
+    assert np.array_equal(d.synchronize().numpy(), scaled_product()(a, np.ascontiguousarray(b.numpy())))
+
+
+def test_an_input_that_is_transposed_is_copied_and_that_is_said(npu: StandIn) -> None:
+    x = View(array(matrix(96, 64)), (64, 96), (1, 64))
     with pytest.warns(TileWarning, match="X is not contiguous, and is copied") as told:
-        y = doubled()(strided)
+        y = doubled()(x)
     assert told[0].filename == __file__
-    assert np.array_equal(y.synchronize().numpy(), x + x)
+    assert np.array_equal(y.synchronize().numpy(), x.numpy() * 2)
+
+
+def test_beyond_some_layouts_inputs_are_copied(npu: StandIn, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.modules["tile_eg.jit.on_npu"], "MOST_LAYOUTS", 0)
+    x = columns(64, 96, of=110)
+    with pytest.warns(TileWarning, match="X is not contiguous, and is copied"):
+        y = doubled()(x)
+    assert np.array_equal(y.synchronize().numpy(), x.numpy() * 2)
 
 
 def test_an_output_that_is_not_contiguous_is_refused(npu: StandIn) -> None:
@@ -122,7 +185,7 @@ def test_an_output_that_is_not_contiguous_is_refused(npu: StandIn) -> None:
 
     kernel, x = CompiledKernel(doubled().kernel), array(matrix(64, 96))
     with pytest.raises(TileError, match="Y is not contiguous, and the kernel writes it"):
-        kernel(x, Strided(x.shape, x.dtype, 0, x.launcher))
+        kernel(x, columns(64, 96, of=130))
 
 
 def test_a_number_among_the_arguments_is_taken_from_each_call() -> None:

@@ -340,3 +340,53 @@ def test_an_element_whose_place_is_read_is_counted_up() -> None:
 
     places = RNG.integers(0, 16, 64).astype(np.int32)
     assert (main(places) == np.bincount(places, minlength=16)).all()
+
+
+def test_what_the_search_has_no_instructions_for_is_done_in_order() -> None:
+    @T.prim_func
+    def main(X: T.Tensor((2, 64), "float32"), Y: T.Tensor((2, 64), "float32")):
+        with T.Kernel(2) as cid:
+            x = T.alloc_ub((1, 64), "float32")
+            y = T.alloc_ub((1, 64), "float32")
+            at = T.alloc_ub((1, 64), "uint32")
+            for j in T.serial(32):
+                at[0, 2 * j] = 4 * (2 * j + 1)
+                at[0, 2 * j + 1] = 4 * (2 * j)
+            T.copy(X[cid, :], x[0, :])
+            T.tile.gather(y, x, at, 0)
+            T.copy(y[0, :], Y[cid, :])
+
+    x = RNG.uniform(-1, 1, (2, 64)).astype(np.float32)
+    assert (tile_eg.compile(main, out_idx=[-1])(x) == x.reshape(2, 32, 2)[:, :, ::-1].reshape(2, 64)).all()
+
+
+def test_a_branch_may_join_comparisons_of_elements() -> None:
+    @T.prim_func
+    def main(L: T.Tensor((16,), "int32"), Y: T.Tensor((16,), "float32")):
+        with T.Kernel(1):
+            at = T.alloc_ub((16,), "int32")
+            y = T.alloc_ub((16,), "float32")
+            T.copy(L, at)
+            T.tile.fill(y, 0.0)
+            for i in T.serial(16):
+                if at[i] >= 3 and not at[i] > 9:
+                    y[i] = 1.0
+            T.copy(y, Y)
+
+    at = np.arange(16, dtype=np.int32)[::-1].copy()
+    assert (tile_eg.compile(main, out_idx=[-1])(at) == ((at >= 3) & (at <= 9))).all()
+
+
+def test_a_variable_that_a_branch_of_some_blocks_changes() -> None:
+    @T.prim_func
+    def main(Y: T.Tensor((4, 16), "float32")):
+        with T.Kernel(4) as cid:
+            y = T.alloc_ub((16,), "float32")
+            n = T.alloc_var("int32", init=1)
+            if cid % 2 == 0:
+                for _i in T.serial(3):
+                    n = n * 2
+            T.tile.fill(y, 1.0 * n)
+            T.copy(y, Y[cid, :])
+
+    assert (tile_eg.compile(main, out_idx=[-1])()[:, 0] == [8, 1, 8, 1]).all()

@@ -193,3 +193,37 @@ def test_a_part_is_zero_behind_the_end_of_its_tensor() -> None:
     a, b = (rng.integers(-3, 4, (n, 48)).astype(np.float16) for n in (16, 32))
     expected = a.astype(np.float32) @ np.concatenate([b, b]).T
     np.testing.assert_array_equal(tile_eg.compile(main, out_idx=[-1])(a, b), expected)
+
+
+@pytest.mark.slow
+def test_an_element_may_be_the_first_that_a_branch_writes() -> None:
+    @T.prim_func
+    def main(A: T.Tensor((2, 16), "float32"), S: T.Tensor((2, 16), "float32")):
+        with T.Kernel(2) as (cid, vid):
+            a = T.alloc_ub((16,), "float32")
+            s = T.alloc_ub((16,), "float32")
+            if vid == 0:
+                T.copy(A[cid, :], a)
+                s[0] = a[0]
+                for i in T.serial(1, 16):
+                    s[i] = s[i - 1] + a[i]
+                T.copy(s, S[cid, :])
+
+    a = np.arange(32, dtype=np.float32).reshape(2, 16)
+    assert (tile_eg.compile(main, out_idx=[-1])(a) == a.cumsum(1)).all()
+
+
+@pytest.mark.slow(but=1)
+@pytest.mark.parametrize("heads", [3, 2])
+def test_rows_that_lie_side_by_side_in_a_tensor_are_each_their_own(heads: int) -> None:
+    @T.prim_func
+    def main(X: T.Tensor((2, heads * 32), "float32"), Y: T.Tensor((2, heads * 32), "float32")):
+        with T.Kernel(2) as r:
+            x = T.alloc_ub((heads, 32), "float32")
+            for h in T.serial(heads):
+                T.copy(X[r, h * 32 : (h + 1) * 32], x[h, :])
+            for h in T.serial(heads):
+                T.copy(x[h, :], Y[r, h * 32 : (h + 1) * 32])
+
+    x = np.arange(2 * heads * 32, dtype=np.float32).reshape(2, -1)
+    assert (tile_eg.compile(main, out_idx=[-1])(x) == x).all()

@@ -25,7 +25,7 @@ FAULTS = {
     "an index that is a float": ("T.copy(A[c * 0.5, 0], x)", "c * 0.5", "an index is a whole number, not c * 0.5"),
     "an index from a buffer": ("T.copy(A[v[3], 0], x)", "v[3]", "an index is a whole number, and `v` holds f32"),
     "a slice of varying size": ("T.copy(A[c : c * 16, :], x)", "c : c * 16", "the size of a slice has to be known"),
-    "a slice with a step": ("T.copy(A[0:32:2, :], x)", "0:32:2", "slices with a step"),
+    "a slice with a step": ("T.copy(A[0:32:2, :], x)", "0:32:2", "a slice in a kernel has no step"),
     "a loop of varying length": (
         "for i in range(999):\n    for j in range(i):\n        pass", "range(i)", "when the block starts",
     ),
@@ -81,7 +81,7 @@ FAULTS = {
     "Python that fails": ("n = 1 // 0", "1 // 0", "this cannot be computed: integer division or modulo by zero"),
     "an assertion that fails": ("assert SIZE == 32, 'size'", "assert", "assertion failed: size"),
     "a macro's arguments": ("double(x)", "double(x)", "missing a required argument: 'src'"),
-    "a function that is no word": ("T.copy(abs(x), y)", "abs(x)", "abs is not a word of the language"),
+    "a function that is no word": ("T.copy(sorted(x), y)", "sorted(x)", "sorted is not a word of the language"),
     "a second launch": ("with T.Kernel(2) as d:\n    T.clear(x)", "with", "only one `with T.Kernel"),
     "a slice of a slice": ("T.copy(x[0:4, :][0:2, :], y)", "x[0:4, :]", "a slice of a slice"),
     "the second column of a column": ("for i in T.Parallel(16):\n    w[i, 1] = 0.0", "w[i, 1]", "w has one column"),

@@ -13,6 +13,7 @@ from tile_eg import TileError
 from tile_eg.frontend.text import load_text
 from tile_eg.frontend.text.printer import print_kernel
 from tile_eg.ir import arithmetic
+from tile_eg.ir.kernel import For
 from tile_eg.search.compiler import Lowered, lower, meaning
 
 SEGMENTS = """
@@ -200,3 +201,31 @@ def test_one_more_trip_than_is_read() -> None:
 
     x = np.arange(16 * 64, dtype=np.float32).reshape(16, 64)
     assert (main(x, np.array([4], np.int32)) == x[:5].sum(0)).all()
+
+
+@cache
+def rows_of_sequences():
+    @T.prim_func
+    def main(X: T.Tensor((100, 32), "float32"), starts: T.Tensor((4,), "int32"), Y: T.Tensor((100, 32), "float32")):
+        with T.Kernel(3 * 4) as cid:
+            first = starts[cid // 4]
+            n = starts[cid // 4 + 1] - first
+            at = cid % 4 * 16
+            x = T.alloc_shared((16, 32), "float32")
+            if at < n:
+                rows = T.min(16, n - at)
+                T.copy(X[first + at : first + at + rows, :], x)
+                x[:, :] = x * 2.0
+                T.copy(x, Y[first + at : first + at + rows, :])
+
+    return tile_eg.compile(main, out_idx=[-1])
+
+
+def test_a_branch_around_a_tile_that_may_not_be_there_is_a_loop_of_one_trip() -> None:
+    assert [s.extent for s in rows_of_sequences().kernel.body if isinstance(s, For)] == [1]
+
+
+@pytest.mark.slow
+def test_only_tiles_that_are_there_are_done() -> None:
+    x = np.random.default_rng(0).uniform(-1, 1, (100, 32)).astype(np.float32)
+    assert (rows_of_sequences()(x, np.array([0, 33, 36, 100], np.int32)) == x * 2).all()

@@ -214,3 +214,23 @@ def test_the_half_of_a_tile_at_the_end_may_have_nothing_to_do(rows: int) -> None
 
     a = np.random.default_rng(0).uniform(-1, 1, (rows, 100)).astype(np.float32)
     assert np.array_equal(tile_eg.compile(main, out_idx=[1])(a), np.abs(a))
+
+
+@pytest.mark.slow(but=1)
+@pytest.mark.parametrize("loads", [True, False])
+def test_an_element_loop_of_a_vector_core_may_have_nothing_to_do(loads: bool) -> None:
+    @T.prim_func
+    def main(A: T.Tensor((9, 32), "float32"), C: T.Tensor((9, 32), "float32")):
+        with T.Kernel(2) as (cid, vid):
+            x = T.alloc_ub((4, 32), "float32")
+            if loads:
+                for i, j in T.Parallel(4, 32):
+                    x[i, j] = A[cid * 8 + vid * 4 + i, j] * 2.0
+                T.copy(x, C[cid * 8 + vid * 4, 0])
+            else:
+                T.copy(A[cid * 8 + vid * 4, 0], x)
+                for i, j in T.Parallel(4, 32):
+                    C[cid * 8 + vid * 4 + i, j] = x[i, j] * 2.0
+
+    a = np.arange(9 * 32, dtype=np.float32).reshape(9, 32)
+    assert (tile_eg.compile(main, out_idx=[-1])(a) == a * 2).all()

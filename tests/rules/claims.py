@@ -186,6 +186,18 @@ def is_part(w: World, n: Numbers, part: Class, whole: Class, row: int, col: int,
     return np.array_equal(found, valid(w, n, whole)[row : row + found.shape[0], col : col + found.shape[1]])
 
 
+def again(w: World, v: Class, first: Class, loop: int, earlier: int, _: None) -> bool:
+    """Whether each trip of a loop has what the earlier one's trip of that number has."""
+    names = w.members.encoder.values.variables
+    held = [n for n in w.places if names[loop] in n.indices]
+    return bool(held) and all(_again(w, n, v, first, names[loop], names[earlier]) for n in held)
+
+
+def _again(w: World, n: Numbers, v: Class, first: Class, later: str, earlier: str) -> bool:
+    trip = {earlier if k == later else k: i for k, i in n.indices.items()}
+    return np.array_equal(valid(w, n, v), valid(w, Numbers(n.members, n.arrays, trip), first))
+
+
 def flat_or_rows(w: World, v: Class, form: str, _: None) -> bool:
     """Whether the valid elements lie without gaps: rows of whole 32-byte blocks, or one row."""
     shape = w.members.shapes[v]
@@ -263,7 +275,7 @@ CLAIMS: dict[str, Callable[..., bool]] = {
     "Form": flat_or_rows, "ShOK": can_be_split,
     "Factor": lambda w, loop, deep, factor, _: (w.tiling(deep).loop, w.tiling(deep).factor) == (loop, factor),
     "Beside": side_by_side(1), "Below": side_by_side(0), "Summed": summed, "DeepStates": deep_states, "PartOf": half_of,
-    "IsPart": everywhere(is_part),
+    "IsPart": everywhere(is_part), "Again": again,
     "Source": lambda w, v, n, _: w.members.encoder.numbered[n].dtype.name == w.of("dt")[v],
 }  # fmt: skip
 """What a row of a table says, by the table's name."""

@@ -48,6 +48,7 @@ KERNELS = {
     "relu of a product in f16": ["fixpipe-store-relu-cast", "fixpipe-workspace-cast"],
     "product of a relu": ["fixpipe-store", "ub-store-cube", "fixpipe-l1-relu"],
     "products with a tile and a part of it": ["l1-part"],
+    "rows that two loops go through": ["row-stays", "row-stays-first", "gm-ub-stays", "lasting-depth"],
     "sums of rows whose length is read": ["v-put-halves"],
     "gated": ["mmad-accumulate", "cell-zero", "cell-fill"],
     "chain": ["fixpipe-l1", "workspace-l1", "ub-workspace"],

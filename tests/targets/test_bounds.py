@@ -22,8 +22,10 @@ def test_dimensions_are_padded_to_fractals() -> None:
     assert bounds.cube(CHIP, 1, 17, 16) == bounds.cube(CHIP, 16, 32, 16)
 
 
-def test_hbm_gives_a_copy_1_62_bytes_a_picosecond() -> None:
-    assert bounds.hbm(CHIP, 1.62e9, 1.62e9) == pytest.approx(2000)
+def test_hbm_takes_of_what_is_written_what_l2_has_no_room_for() -> None:
+    reading = bounds.hbm(CHIP, 1.49e9, 0)
+    assert reading == pytest.approx(1000) and bounds.hbm(CHIP, 1.49e9, CHIP.l2_written) == reading
+    assert bounds.hbm(CHIP, 1.49e9, CHIP.l2_written + 1e9) == pytest.approx(2000)
 
 
 def test_a_kernel_that_reads_only_gets_1_49() -> None:

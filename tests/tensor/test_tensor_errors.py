@@ -22,7 +22,6 @@ MISTAKES = {
     "softmax(A, axis=3)": ("f16[64, 32] has no axis 3", "softmax(A, axis=3)", ""),
     "D + 1": ("unknown name `D`", "D", ""),
     "sum(A, axis=0, 1)": ("`sum` does not take these arguments", "sum(A, axis=0, 1)", "sum(x, axis=-1, keepdims=1)"),
-    "A > 0": ("`O` holds numbers, not conditions", "A > 0", "where(c, 1, 0)"),
     "where(A, 1, 0)": ("`where` chooses by a condition, not by f16[64, 32]", "where(A, 1, 0)", "where(x > 0, x, y)"),
     "A[:, 3:3]": ("this slice of an axis of 32 is empty", "A[:, 3:3]", ""),
     "A[99]": ("the index 99 lies outside of an axis of 64", "A[99]", ""),
@@ -38,7 +37,11 @@ MISTAKES = {
     "exp(A > 0)": ("`exp` takes numbers, not a condition", "exp(A > 0)", "where(c, 1, 0)"),
     "A * (2 & 3)": ("`&` is not an operator of numbers", "2 & 3", ""),
     "reshape(A, A)": ("`reshape` takes whole numbers behind its first argument, not f16[64, 32]", "reshape(A, A)", ""),
-    "(A > 0) + 1": ("`+` takes numbers, not a condition", "(A > 0) + 1", "where(c, 1, 0)"),
+    "(A > 0) + (A < 1)": ("`+` takes numbers, not a condition", "(A > 0) + (A < 1)", "where(c, 1, 0)"),
+    "cumsum(A)": ("`cumsum` is there for tiles", "cumsum(A)", "with its tiles"),
+    "einsum(A, B)": ("unknown function `einsum`", "einsum(A, B)", "a @ b"),
+    "A[C]": ("an index of a tensor is a whole number", "C", "W[idx[b*BM + i], j]"),
+    "~A": ("`~` turns conditions and the bits of whole numbers", "~A", "~(x > 0)"),
 }
 
 

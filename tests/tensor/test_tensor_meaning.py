@@ -117,6 +117,10 @@ FORMS: dict[str, tuple[Callable[..., Any], list[tuple[int, ...]]]] = {
         [(2, *K), (2, *K), (2, *V), (2,)],
     ),
     "attention with shared keys": (shared_keys, [(6, 40, 32), (2, 50, 32), (2, 50, 32)]),
+    "attention with keys that are repeated": (
+        lambda q, k, v: softmax(q @ np.reshape(np.broadcast_to(k[:, None], (2, 3, 50, 32)), (6, 50, 32)).mT * 0.125) @ v,
+        [(6, 40, 32), (2, 50, 32), (50, 32)],
+    ),
     "heads behind tokens": (heads_behind_tokens, [(2, 40, 3, 32)] * 3),
 }
 CASES = [pytest.param(*form, id=name) for name, form in FORMS.items()]

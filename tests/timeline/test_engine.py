@@ -295,12 +295,12 @@ def test_streaming_on_all_cores_is_bound_by_hbm() -> None:
     program = vector_program(*stream_loop(100, 2), blocks=48, size=48 * 100 * 4096)
     timeline = run(program, CHIP)
     assert timeline.bound == "HBM"
-    assert timeline.core_us == pytest.approx(2 * 48 * 100 * 16384 / CHIP.shared.hbm_mixed * 1e6, rel=0.03)
+    assert timeline.core_us == pytest.approx(48 * 100 * 16384 / CHIP.shared.hbm_read * 1e6, rel=0.1)
 
 
 def test_a_tensor_is_brought_from_hbm_once() -> None:
     timeline = run(vector_program(*stream_loop(100, 2), blocks=48, size=4096), CHIP)
-    assert timeline.hbm_cycles == pytest.approx(2 * 16384 / CHIP.shared.hbm_mixed * 1.8e9)
+    assert timeline.hbm_cycles == pytest.approx(16384 / CHIP.shared.hbm_read * 1.8e9)
 
 
 def test_bytes_are_those_of_the_whole_launch() -> None:

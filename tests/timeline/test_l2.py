@@ -16,7 +16,8 @@ from tile_eg.ir.program.tasks import tasks
 from tile_eg.ops.types import F32, I32
 from tile_eg.timeline.accesses import accesses, sharing
 from tile_eg.timeline.engine import run
-from tile_eg.timeline.reuse import misses, with_reads
+from tile_eg.timeline.l2 import Room
+from tile_eg.timeline.reuse import hbm_seconds, misses, traffic, with_reads
 
 CHIP = load_chip("910B2")
 PAGE = 64 * 64  # elements of a load
@@ -177,13 +178,42 @@ def test_what_the_launch_wrote_last_is_found_in_l2(rows_apart: int, share: float
     assert missed(_stored_and_read(rows_apart), 8) == share
 
 
-@pytest.mark.parametrize(("share", "of_hbm"), [(0.6, 0.6), (0.5, 0.5), (0.03, 0.5)])
-def test_reads_have_half_of_hbm_however_much_is_written(share: float, of_hbm: float) -> None:
-    assert with_reads(CHIP, share).shared.hbm_read == pytest.approx(of_hbm * CHIP.shared.hbm_mixed)
+def test_reads_have_of_hbm_what_writes_leave() -> None:
+    assert with_reads(CHIP, 2e9, 1e9).shared.hbm_read == pytest.approx(2e9 / hbm_seconds(CHIP, 2e9, 1e9))
+
+
+def test_reads_have_half_of_hbm_however_much_is_written() -> None:
+    assert with_reads(CHIP, 1e6, 1e9).shared.hbm_read == CHIP.shared.reads_least * CHIP.shared.hbm_read
 
 
 def test_reads_alone_have_all_of_hbm() -> None:
-    assert with_reads(CHIP, 1.0) is CHIP
+    assert with_reads(CHIP, 1.0, 0.0) is CHIP
+
+
+def stored(tasks: int, *after: Node) -> Program:
+    """One core stores so many pages, one after the other."""
+    store = Instr("ub_to_gm", Gm("x", var("task") * PAGE, 64), (Tile("a"),), *TILE)
+    p = vector_program(Loop("task", tasks, (store,)), *after)
+    return replace(p, tensors=(Tensor("x", F32, (tasks * PAGE,), True), p.tensors[1]))
+
+
+def pushed(p: Program, l2_pages: int) -> float:
+    return traffic(p, accesses(p), Room(l2_pages * PAGE * 4, l2_pages * PAGE * 4), 48).pushed
+
+
+def test_what_is_written_stays_in_l2_as_far_as_it_has_room() -> None:
+    assert pushed(stored(8), 9) == 0
+    assert pushed(stored(8), 6) == pytest.approx(2 / 8)
+
+
+def test_what_is_read_later_pushes_out_what_is_written() -> None:
+    load = Instr("gm_to_ub", Tile("a"), (Gm("y", var("j") * PAGE, 64),), *TILE)
+    p = stored(8, Loop("j", 4, (load,)))
+    assert pushed(replace(p, tensors=(p.tensors[0], Tensor("y", F32, (4 * PAGE,), False))), 8) == pytest.approx(4 / 8)
+
+
+def test_loops_that_are_not_followed_to_their_end_push_out_alike() -> None:
+    assert pushed(stored(5000), 1000) == pytest.approx(0.8, abs=0.01)
 
 
 def turns(tiles: int, page: Expr) -> Program:

@@ -14,7 +14,7 @@ KEYS = ("fitted", "assumed")
 """Keys of a table that say what its numbers rest on."""
 RATES = frozenset(
     ("peak", "shared", "miss_peak", "same_rate", "hbm")
-    + ("hbm_read", "hbm_mixed", "hbm_bypass", "reads_least", "l2_read", "l2_write", "queue_depth")
+    + ("hbm_read", "hbm_write", "l2_written", "reads_least", "l2_read", "l2_write", "queue_depth")
 )
 """What makes a kernel quicker the larger it is; everything else is a cost."""
 FIXED = ("memory", "rows")

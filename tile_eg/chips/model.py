@@ -196,19 +196,19 @@ class Launch:
 
 @dataclass(frozen=True)
 class Shared:
-    """What all cores draw from together, in bytes per second. `hbm_mixed` counts reads and writes of a kernel that does both.
+    """What all cores draw from together, in bytes per second. `hbm_write` is the rate at which HBM takes what L2 pushes out.
 
-    `hbm_bypass` is the same for a kernel whose copies leave L2 out. `l2_kept` is the part of L2's bytes in which data that the
-    cores share is found again. `reads_least` is the part of HBM that reads have however much is written. `first_lost` is what the
-    first core to end a block loses by reading the same lines as others, of what the last one does.
+    `l2_kept` is the part of L2's bytes in which data that the cores share is found again, `l2_written` that in which written
+    lines stay until others push them out. `reads_least` is the part of HBM that reads have however much is written.
+    `first_lost` is what the first core to end a block loses by reading the same lines as others, of what the last one does.
     """
 
     l2_read: float
     l2_write: float
     hbm_read: float
-    hbm_mixed: float
-    hbm_bypass: float
+    hbm_write: float
     l2_kept: float
+    l2_written: float
     reads_least: float
     first_lost: float
     source: str
@@ -272,6 +272,11 @@ class Chip:
     def l2_reach(self) -> int:
         """How many bytes the cores may touch until what they touched first is no longer in L2."""
         return int(self.l2_bytes * self.shared.l2_kept)
+
+    @property
+    def l2_written(self) -> int:
+        """How many bytes the cores may touch until what they wrote first is pushed out of L2."""
+        return int(self.l2_bytes * self.shared.l2_written)
 
     def microseconds(self, cycles: float) -> float:
         return cycles / self.clock_mhz

@@ -50,6 +50,9 @@ def simulate_file(
     seed: Annotated[int | None, typer.Option(min=0, metavar="NUMBER", help="From which it follows.")] = None,
     define: Define = None,
     include: Include = None,
+    devkit: Annotated[
+        Path | None, typer.Option(**FOLDER, help="A checkout of asc-devkit: its high-level API is what the file calls.")
+    ] = None,
     trace: Annotated[Path | None, typer.Option(metavar="OUT", help="Write the timeline as a Chrome trace.")] = None,
     time: Annotated[bool, typer.Option(help="Say how long it would take (needs memory for every instruction).")] = True,
     seconds: options.Seconds = options.SECONDS,
@@ -71,9 +74,10 @@ def simulate_file(
     from tile_eg.report.simulated import SimulatedReport
     from tile_eg.simulator.asc_file import AscFile
     from tile_eg.simulator.confinement import Confinement
+    from tile_eg.simulator.devkit import Devkit
     from tile_eg.simulator.spec import read_spec
 
-    text = AscFile(file, sources.read_text(file, ASCEND_C), tuple(include or ()))
+    text = AscFile(file, sources.read_text(file, ASCEND_C), tuple(include or ()), Devkit(devkit) if devkit else None)
     confinement = Confinement(not unconfined, reads or (), writes or ())
     how = replace(_options(chip, seconds, memory, time or trace is not None), defines=_defines(define or []), auto_sync=auto_sync)
     how = replace(how, confinement=confinement)

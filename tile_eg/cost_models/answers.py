@@ -133,5 +133,6 @@ def _number(value: Any) -> float:
 
 def _fault(model: Model, asked: str, what: str, help: str = "") -> ModelFault:
     name = getattr(model, "name", type(model).__name__)
-    help = help or "a cost is a finite number, at least 0"
+    way_out = "--model-faults default goes on without the model"
+    help = help or f"a cost is a finite number, at least 0, one for each asked for; {way_out}"
     return ModelFault(f"the cost model '{name}', asked for {asked}, {what}", help=help)

@@ -8,10 +8,12 @@ from tile_eg.egraph.meeting import accesses, meetings
 from tile_eg.egraph.quotients import reciprocals
 from tile_eg.ir.index import BLOCK, EACH, SUB, Expr, variables
 from tile_eg.ir.left_padding import LEFT
+from tile_eg.ir.machine import USABLE_EVENT_IDS
 from tile_eg.ir.values import VERSIONS, WRITES, Term, Values
 from tile_eg.ops.types import I32, DType
 from tile_eg.transforms.contained import parts_of_loads
 from tile_eg.transforms.k_tiling import Tiling, loads_in, longer_loads
+from tile_eg.transforms.loaded_again import loads_again
 from tile_eg.transforms.packed_operand import offsets, place, strides
 
 OFFERED = 3
@@ -56,6 +58,7 @@ class Encoder:
             outs = f"(OCons (gm {name}) {outs})"
         for part, whole, row, col in parts_of_loads(self.names):
             self.lines.append(f"(IsPart {self.names[part]} {self.names[whole]} {row} {col})")
+        self._staying()
         self.lines.append(f"(let $root {outs})")
         return self.lines
 
@@ -65,6 +68,16 @@ class Encoder:
         self.lines.append(f"(DepthGiven {loop} {given})" if given else f"(DepthFree {loop})")
         if given != 1:
             self.lines.append(f"(MayOverlap {loop})")
+
+    def _staying(self) -> None:
+        """Which loads bring again what an earlier loop loaded, and how many buffers for its trips there are flags for."""
+        earlier = set[int]()
+        for load, first, loop, before in loads_again(self.values, self.names):
+            self.lines.append(f"(Again {self.names[load]} {self.names[first]} {loop} {before})")
+            earlier.add(before)
+        for loop in sorted(earlier):
+            trips = self.values.trips[loop]
+            self.lines += [f"(Lasting {loop} {n})" for n in (trips, trips + 1) if n <= len(USABLE_EVENT_IDS)]
 
     def _slots(self) -> None:
         """Numbers of buffers that the author gives, and that are not offered anyway."""

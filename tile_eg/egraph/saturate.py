@@ -16,7 +16,7 @@ from tile_eg.egraph.graph import Graph
 from tile_eg.egraph.members import Members, read_members
 from tile_eg.egraph.not_implementable import described
 from tile_eg.egraph.view import view
-from tile_eg.errors import TileError
+from tile_eg.errors import NotSearched, TileError
 from tile_eg.ir.values import Values
 from tile_eg.ops.types import Level
 from tile_eg.rules import Theory, native, registry, theories
@@ -312,9 +312,9 @@ def _nothing(graph: Graph) -> TileError:
     if stopped:
         fuel = [p for p in stopped if "rows" in p.stopped_by]
         help = f"let the phases add more rows: a larger --fuel, or none; {_busiest(fuel[0])}" if fuel else ""
-        return TileError("no instruction sequence was found that computes this kernel", help=help, notes=notes)
+        return NotSearched("no instruction sequence was found that computes this kernel", help=help, notes=notes)
     stuck = list(dict.fromkeys(described(t, graph.values) for t in graph.not_implementable))
     help = f"no rule gives instructions for {stuck[0]}" if stuck else "no rule answers the kernel's outputs"
     help += f" (and {len(stuck) - 1} more)" if len(stuck) > 1 else ""
     span = graph.values.spans.get(graph.not_implementable[0]) if stuck else None
-    return TileError("no instruction sequence computes this kernel", span, help=help)
+    return NotSearched("no instruction sequence computes this kernel", span, help=help)

@@ -121,7 +121,7 @@ class _Reader:
 
     def demands(self) -> dict[Any, Demand]:
         i64, out = self.egraph.value_to_i64, {}
-        for name, value, memory, region in (("at", 0, 1, 2), ("into", 1, 2, 3), ("nxt", 2, 3, 0)):
+        for name, value, memory, region in (("at", 0, 1, 2), ("into", 1, 2, 3), ("nxt", 2, 3, 0), ("stays", 0, 1, 2)):
             for r in self.of(name):
                 if r.inputs[value] in self.tile:
                     level, share = self.memory[r.inputs[memory]]

@@ -60,8 +60,10 @@ def tiles_beside(program: Program, values: Values, chip: Chip) -> list[int]:
 def _buffers(source: Tensor, width: int) -> tuple[Buffer, ...]:
     size = ROWS * width * source.dtype.bytes
     wide = Buffer("rows", Level.UB, source.dtype, ROWS, width, width, "nd", 2, (0, size), True)
-    count, long = width // strip(source.dtype), ROWS * strip(source.dtype)
-    return wide, Buffer("strips", Level.UB, source.dtype, count, long, long, "nd", 2, (2 * size, 3 * size), True)
+    one = strip(source.dtype)
+    count, long, pitch = width // one, ROWS * one, (ROWS + 1) * one  # strips side by side begin in other groups of banks
+    at = 2 * size, 2 * size + count * pitch * source.dtype.bytes
+    return wide, Buffer("strips", Level.UB, source.dtype, count, long, pitch, "nd", 2, at, True)
 
 
 def _piece(source: Tensor, target: Tensor, row: Expr, col: Expr, width: int) -> tuple[Node, ...]:

@@ -11,7 +11,7 @@ from tile_eg.extract.base import Refused
 from tile_eg.extract.buffers import buffered, decided, depth_of
 from tile_eg.extract.flags import decide
 from tile_eg.extract.model import slot_bytes
-from tile_eg.extract.order import Dependences, as_late, order_regions
+from tile_eg.extract.order import Dependences, as_late, by_lag, order_regions
 from tile_eg.extract.pricing import Price, bit_elements
 from tile_eg.extract.schedule import Item, LoopStep, Schedule, Step, Storage, StorageId, walk
 from tile_eg.extract.selection import Selection, trips_ahead
@@ -40,11 +40,12 @@ def is_fill(node: Node) -> bool:
 class Builder:
     """Builds the schedule of one choice. Refused where it has no order or a cell would need two shapes.
 
-    `late`: constants are made where they are read first, so that they take room no longer than that.
+    `late`: constants are made where they are read first, so that they take room no longer than that. `steady`: the trips of a
+    skewed loop are ordered as they run once the loop is full.
     """
 
-    def __init__(self, graph: Graph, nodes: list[Node], prices: list[Price], late: bool = False) -> None:
-        self.graph = graph
+    def __init__(self, graph: Graph, nodes: list[Node], prices: list[Price], late: bool = False, steady: bool = False) -> None:
+        self.graph, self.steady = graph, steady
         self.chosen = Selection(graph, nodes)
         self.prices = prices
         self.price = {n.cls: step_price(self.chosen, prices, n) for n in self.chosen.instructions}
@@ -64,10 +65,15 @@ class Builder:
             core = {x: self._pipe(x).split(".")[0] for x in self.orders[loop] if x > 0}
             self.lag |= lags(self.chosen, loop, self.orders[loop], self.needs.edges[loop], core)
             self.orders[loop].sort(key=lambda x: self.lag[x])
+            if self.steady and any(self.lag[x] for x in self.orders[loop]):
+                self.orders[loop] = by_lag(self.orders[loop], self.lag, self.needs.edges[loop], self.price)
         top = self._body(0)
+        for n in self.chosen.nodes:
+            if n.op == "Stays":
+                self.storages[self.storage(n.cls)].stays = self.graph.trips[n.payload[1]]  # type: ignore[index]
         able = rings(top, self.storages)
         self._keep_given(top)
-        schedule = Schedule(self.graph, self.chosen.nodes, top, self.storages)
+        schedule = Schedule(self.graph, self.chosen.nodes, top, self.storages, steady=self.steady)
         for sid, storage in self.storages.items():
             decide(schedule, storage)
             if sid not in able:
@@ -87,7 +93,8 @@ class Builder:
             if given and storage.slots != given:
                 name = self.graph.values.variables[loop.loop]
                 what = f"{storage.name} needs {storage.slots} slots in loop {name}, and the source gives it {given}"
-                raise Refused("stages", what, self._cell_nodes(sid))
+                skew = [n for n in self.chosen.nodes if n.op == "Skew" and n.payload[0] == loop.loop]
+                raise Refused("stages", what, [*self._cell_nodes(sid), *skew])
             storage.given = given or storage.given
 
     def _pipe(self, cls: int) -> str:
@@ -302,6 +309,10 @@ def _ring(storage: Storage, writer: Step, around: tuple[LoopStep, ...], reads: l
         return False
     loop = around[-1]
     inside = [s for s, path in reads if path and path[-1] is loop]
+    if storage.stays:
+        wanted = max((depth_of(d) for d in storage.decisions), default=1)
+        storage.least, storage.slots, storage.ring = storage.stays, max(storage.stays, wanted), loop.loop
+        return True
     if any(loop not in path for _, path in reads):
         return False
     position = {id(s): i for i, s in enumerate(loop.body)}

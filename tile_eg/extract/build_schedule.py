@@ -20,26 +20,31 @@ FOREIGN = "graph"
 """The pipe on which the nodes of a graph from a file lie, and the prefix of their names: they have a cost, and no order."""
 
 
-def build_schedule(graph: Graph, nodes: list[Node], prices: list[Price], chip: Chip, asked: Iterable[Node] = ()) -> Schedule:
+def build_schedule(
+    graph: Graph, nodes: list[Node], prices: list[Price], chip: Chip, asked: Iterable[Node] = (), steady: bool = False
+) -> Schedule:
     """A choice in order, legal and with addresses. Refused where it has no order, clobbers a value or overflows a level.
 
     Where there is not room or flags for all its buffers, other decisions are taken on their depth, but not of those `asked` for.
-    Constants are made while V waits for its first operands; where there is no room for that, where they are read first.
+    Constants are made while V waits for its first operands; where there is no room for that, where they are read first. `steady`:
+    skewed loops are ordered, and UB is given out, for trips that run while the loop is full.
     """
     if any(n.op.startswith(f"{FOREIGN}:") for n in nodes):
         return Schedule(graph, nodes, [], {})
     check_constraints(graph, nodes)
     try:
-        return _ordered(graph, nodes, prices, chip, asked, late=False)
+        return _ordered(graph, nodes, prices, chip, asked, late=False, steady=steady)
     except Refused as refused:
         if refused.kind != "capacity" or not any(is_fill(n) for n in nodes):
             raise
-    return _ordered(graph, nodes, prices, chip, asked, late=True)
+    return _ordered(graph, nodes, prices, chip, asked, late=True, steady=steady)
 
 
-def _ordered(graph: Graph, nodes: list[Node], prices: list[Price], chip: Chip, asked: Iterable[Node], late: bool) -> Schedule:
+def _ordered(
+    graph: Graph, nodes: list[Node], prices: list[Price], chip: Chip, asked: Iterable[Node], late: bool, steady: bool
+) -> Schedule:
     """A choice in order; `late`: its constants as late as can be."""
-    builder = Builder(graph, nodes, prices, late)
+    builder = Builder(graph, nodes, prices, late, steady)
     schedule = builder.build()
     schedule.refill = chip.sync.refill
     check(schedule, builder.chosen)

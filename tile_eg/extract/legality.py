@@ -95,11 +95,20 @@ class _Run:
 
     def run(self) -> None:
         for step, trip in self.steps(self.schedule.top, {}):
-            tags = [self._read(step, s, c, trip) for s, c in zip(step.srcs, step.versions, strict=True)]
+            sources = zip(step.srcs, step.versions, self._sources(step), strict=True)
+            tags = [self._read(step, s, c, self._loaded_in(of, trip)) for s, c, of in sources]
             made: Tag = step.node.cls, tuple(sorted(self._visible(step.region, trip).items()))
             copies = step.back_edge or step.node.op == "VCopy"
             self.memory[self.slot(step.dst, trip)] = tags[0] if step.back_edge and copies else made
         self._outputs()
+
+    def _sources(self, step: Step) -> list[int]:
+        return [step.node.children[0]] if step.back_edge else self.chosen.sources(step.node)
+
+    def _loaded_in(self, cls: int, trip: Trip) -> Trip:
+        """The trip of an earlier loop whose tile is read in this one."""
+        stays = self.chosen.stays(cls)
+        return {**trip, stays[1]: trip[stays[0]]} if stays else trip
 
     def _read(self, step: Step, sid: StorageId, cls: int, trip: Trip) -> Tag:
         wanted, found = self.tag(cls, trip), self.memory.get(self.slot(sid, trip))

@@ -105,6 +105,21 @@ class _Line:
         return reads < writes or self.storages[sid].slots > 1 or self.storages[sid].ahead > 1 or len(lags) > 1
 
 
+    def heirs(self, sid: int) -> frozenset[int]:
+        """What V makes of a storage, and of that again, each in the place of what it reads last, in the trip that filled it."""
+        out: list[int] = []
+        while heir := next((h for h in self.reuse if sid in self.reuse[h] and self._inherits(h, sid)), None):
+            out.append(heir)
+            sid = heir
+        return frozenset(out)
+
+    def _inherits(self, heir: int, sid: int) -> bool:
+        """Whether a storage is written by the step that reads another one last, and may have its place until the trip ends."""
+        one, other = self.storages[heir], self.storages[sid]
+        own, held = self.life(heir, False, False), self.life(sid, False, False)
+        alike = (one.slots, one.slot_bytes, one.dtype) == (1, other.slot_bytes, other.dtype) and other.slots == 1
+        return alike and own.at is not None and own.at == held.at and own.first == held.last + 1 and not self.crosses(heir)
+
     def drain(self, sid: int) -> int:
         """The time in the next tile by which a store that ends a tile has left, beside the work of V; -1: it does not end one."""
         last = max(self.events[sid], key=lambda e: e[0])[2]
@@ -119,15 +134,20 @@ class _Line:
 
 
 def lifetimes(
-    schedule: Schedule, roomy: bool = False, apart: bool = False, close: frozenset[int] = frozenset()
+    schedule: Schedule, roomy: bool = False, apart: bool = False, close: frozenset[int] = frozenset(), inherited: bool = False
 ) -> dict[int, Life]:
     """The life of every storage that is used.
 
     `roomy` lets what meets another pipe than V live through its whole loop: nothing then waits for a place that it shares;
-    those in `close` are left out of this. `apart` does the same for the loop of a persistent kernel over its tiles.
+    those in `close` are left out of this, and `inherited` lets its heirs have the place, too. `apart` does the same for the
+    loop of a persistent kernel over its tiles.
     """
     line = _Line(schedule)
-    return {sid: line.life(sid, roomy and sid not in close, apart) for sid in schedule.storages if line.events[sid]}
+    lives = {sid: line.life(sid, roomy and sid not in close, apart) for sid in schedule.storages if line.events[sid]}
+    if inherited:
+        kept = [sid for sid in lives if sid not in close and line.crosses(sid) and schedule.storages[sid].level is Level.UB]
+        lives |= {sid: replace(lives[sid], heirs=line.heirs(sid)) for sid in kept}
+    return lives
 
 
 def _drained(schedule: Schedule) -> dict[int, Life]:
@@ -136,7 +156,7 @@ def _drained(schedule: Schedule) -> dict[int, Life]:
     return {sid: replace(life, drained=line.drain(sid)) for sid, life in lifetimes(schedule, roomy=True).items()}
 
 
-def _closer(schedule: Schedule, level: Level, late: set[StorageId]) -> list[frozenset[int]]:
+def _closer(schedule: Schedule, level: Level, late: set[StorageId]) -> list[tuple[frozenset[int], bool]]:
     """What might share a place although it meets another pipe than V: nothing, what leaves, then one storage more and more.
 
     What V makes and MTE3 stores has left long before the next trip comes to its place. Of the others the first is what stands
@@ -146,8 +166,10 @@ def _closer(schedule: Schedule, level: Level, late: set[StorageId]) -> list[froz
     able = [s for sid, s in schedule.storages.items() if s.level is level and line.events[sid] and line.crosses(sid)]
     able.sort(key=lambda s: (s.id not in late, -max(step.lag for _, _, step, _ in line.events[s.id]), -s.slot_bytes, s.id))
     leaving = frozenset(s.id for s in able if line.leaves(s.id))
-    ways = [frozenset[int](), leaving, *(frozenset(s.id for s in able[:n]) for n in range(len(able) + 1))]
-    return list(dict.fromkeys(ways))
+    one_more = (frozenset(s.id for s in able[:n]) for n in range(len(able) + 1))
+    ways = (False, True) if schedule.steady else (False,)
+    first = ((close, inherited) for close in (frozenset[int](), leaving) for inherited in ways)
+    return list(dict.fromkeys((*first, *((close, False) for close in one_more))))
 
 
 def pack_level(
@@ -268,10 +290,10 @@ def _place(
         raise _overflow(schedule, lifetimes(schedule), level, limit)
     steps = _closer(schedule, level, late)
     for able in (ahead, set[StorageId]()):  # loads that run ahead lose their second buffer last
-        for close in steps:
+        for close, inherited in steps:
             schedule.crowded += 1
             while True:
-                lives = lifetimes(schedule, True, close=close)
+                lives = lifetimes(schedule, True, close=close, inherited=inherited)
                 places, used = _pack_apart(schedule, lives, level, chip, limit)
                 if used <= limit or not enforce:
                     return places, used

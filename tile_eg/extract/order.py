@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Set
+from collections.abc import Iterable, Mapping, Set
 
 from tile_eg.egraph import Node
 from tile_eg.extract.base import Refused
@@ -27,10 +27,12 @@ class Dependences:
         self._tensors()
 
     def _before(self, producer: tuple[int, int] | None, item: int, region: int, why: Iterable[Node]) -> None:
-        if producer and producer[1] in self.graph.ancestors(region):
-            later = self.chosen.lift(item, region, producer[1])
-            if later != producer[0]:
-                self._edge(producer[1], producer[0], later, why)
+        if producer is None:
+            return
+        shared = next(r for r in self.graph.ancestors(producer[1]) if r in self.graph.ancestors(region))
+        first, later = self.chosen.lift(*producer, shared), self.chosen.lift(item, region, shared)
+        if later != first:
+            self._edge(shared, first, later, why)
 
     def _edge(self, region: int, a: int, b: int, why: Iterable[Node]) -> None:
         self.edges[region].add((a, b))
@@ -185,6 +187,17 @@ def order_regions(chosen: Selection, needs: Dependences, prices: dict[int, Price
 
     visit(0)
     return orders
+
+
+def by_lag(order: list[int], lag: Mapping[int, int], edges: set[Edge], prices: Mapping[int, Price]) -> list[int]:
+    """The items of a skewed loop, those of the latest trip first. Each trip's are ordered as if what others made were there."""
+    out: list[int] = []
+    for own in sorted({lag[x] for x in order}):
+        items = [x for x in order if lag[x] == own]
+        inside = {(a, b) for a, b in edges if a in items and b in items}
+        duration, pipe = {x: prices[x].total for x in items}, {x: prices[x].pipe or "none" for x in items}
+        out += _Region(items, inside, duration, dict(pipe)).order() or items
+    return out
 
 
 def as_late(order: list[int], moved: Set[int], edges: Set[Edge]) -> list[int]:

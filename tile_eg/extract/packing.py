@@ -17,7 +17,8 @@ class Life:
 
     `gap` is the time in a loop between the last read of what came round and the write of what goes round; `at` is the loop and
     the lag of all its accesses there. A storage whose whole life is in the gap, at the same loop and lag, may have the place.
-    `drained` is the time in the next tile of a persistent kernel by which what is stored last has left.
+    `drained` is the time in the next tile of a persistent kernel by which what is stored last has left. `heirs` are made of it by
+    instructions that write where they read: they may have its very place, which nothing else has meanwhile.
     """
 
     first: int
@@ -26,6 +27,7 @@ class Life:
     gap: tuple[int, int] | None = None
     at: tuple[tuple[int, ...], int] | None = None
     drained: int = -1
+    heirs: frozenset[int] = frozenset()
 
 
 Placed = tuple[int, Life, Storage]
@@ -51,6 +53,8 @@ def packed(group: Sequence[Placed], align: int, banks: Banks = ANY_BANK, base: i
 def _together(x: Placed, y: Placed) -> str | None:
     """How two storages have to lie; None where they may overlap, since they are not needed at a time."""
     (i, a, s), (j, b, t) = x, y
+    if j in a.heirs or i in b.heirs:
+        return SAME
     if _meet(a, b):
         return APART
     if _in_gap(a, b) or _in_gap(b, a):

@@ -1,7 +1,8 @@
 """Which schedules are asked for beside the shortest: what a search model cannot weigh is asked for both ways.
 
 It cannot weigh how many vector cores a block takes, as fewer blocks then run at once; what takes less room and not less time, as
-it does not know whether a tile more then fits; nor, once a few schedules of one form of a loop are known, the other forms.
+it does not know whether a tile more then fits; what stays in UB for a later loop, as it does not know what L2 has of it and how
+the next row comes in; nor, once a few schedules of one form of a loop are known, the other forms.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from dataclasses import dataclass
 
 from tile_eg.egraph import Graph, Node
 from tile_eg.extract.base import Extraction, decisions
+from tile_eg.extract.buffers import decided, depth_of
 from tile_eg.extract.model import Model
 from tile_eg.extract.selection import is_half, trips_ahead
 from tile_eg.ops.physical import STORES, VECTOR
@@ -26,19 +28,22 @@ Differing = Callable[[Graph, list[Node], int], Iterable[Node]]
 class Round:
     """Schedules that are looked for, the shortest first, until there are `most` in all.
 
-    Every choice has all of `each` and, where that is not empty, one or more of `one_of`; no two of a round have the same
-    `differing`.
+    Every choice has all of `each`, none of `none_of` and, where that is not empty, one or more of `one_of`; no two of a round
+    have the same `differing`.
     """
 
     most: int
     differing: Differing
     each: tuple[Node, ...] = ()
     one_of: tuple[Node, ...] = ()
+    none_of: tuple[Node, ...] = ()
 
     def constrain(self, model: Model) -> None:
         """Leaves the model the choices of this round."""
         if self.one_of:
             model.cp.add_bool_or([model.chosen[n.index] for n in self.one_of])
+        for n in self.none_of:
+            model.cp.add(model.chosen[n.index] == 0)
         if self.each:
             model.cp.add_bool_and([model.chosen[n.index] for n in self.each])
 
@@ -49,6 +54,8 @@ def rounds(graph: Graph, found: Extraction, k: int) -> Iterator[Round]:
     yield Round(min(k, 2) if cores else k, by_cores if cores else by_forms)
     if cores and k > 1:
         yield from _in_less_room(graph, found)
+    if k > 1:
+        yield from _staying_otherwise(graph, found)
     if 1 < len(found.schedules) < k and not found.gave_up:
         yield Round(k, by_decisions)
 
@@ -59,6 +66,20 @@ def _in_less_room(graph: Graph, found: Extraction) -> Iterator[Round]:
     for s in list(found.schedules) if sparing else ():
         if not {*sparing} & {*s.nodes}:
             yield Round(len(found.schedules) + 1, by_decisions, tuple(shared_stores(graph, s.nodes)), sparing)
+
+
+def _staying_otherwise(graph: Graph, found: Extraction) -> Iterator[Round]:
+    """For each schedule in which tiles stay in UB for a later loop two more, on as many cores: one that loads them again, and one
+    with a buffer more than the loop has trips, into which the next row comes meanwhile."""
+    staying = tuple(n for n in graph.nodes if n.op == "Stays")
+    moves = [m for n in staying for m in graph.classes[n.children[0]]]
+    depths = [d for m in moves if (cls := decided(m)) is not None for d in graph.classes[cls]]
+    more = tuple(d for d in dict.fromkeys(depths) if depth_of(d) > min(map(depth_of, graph.classes[d.cls])))
+    for s in [s for s in found.schedules if {*staying} & {*s.nodes}]:
+        stores = tuple(shared_stores(graph, s.nodes))
+        yield Round(len(found.schedules) + 1, by_decisions, stores, none_of=staying)
+        if more and not {*more} & {*s.nodes}:
+            yield Round(len(found.schedules) + 1, by_decisions, stores, more)
 
 
 def may_share(graph: Graph) -> bool:

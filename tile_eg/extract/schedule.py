@@ -21,7 +21,7 @@ class Storage:
 
     `rows` and `cols` are what one core holds; `share` as in `egraph.Where`. A slot holds the tiles of `ahead` trips of loop
     `region`, side by side. The author asked for `given` slots (0: for none). `decisions` are the nodes that say how many it has;
-    `held`: so it is asked for, and none can be missed.
+    `held`: so it is asked for, and none can be missed. `stays`: it holds the tiles of so many trips for a later loop.
     """
 
     id: int
@@ -41,6 +41,7 @@ class Storage:
     given: int = 0
     decisions: tuple[Node, ...] = ()
     held: bool = False
+    stays: int = 0
 
     @property
     def spare(self) -> int:
@@ -103,7 +104,8 @@ class Schedule:
     A product in `parts` has a `second` phase, which begins when all cores have met; `grid` is then that of its parts. Of `tiles`
     (the first in their order, and how many) alone is done what a phase of a launch does that shares the tiles with another one.
     Where no schedule has flags enough, one that is `yielding` gives up slots that its author asked for. Where it is
-    `shuffled`, each core begins its sums over depth at another trip. `refill` is the chip's.
+    `shuffled`, each core begins its sums over depth at another trip. A `steady` one has the trips of its skewed loops in the
+    order in which they run once the loop is full. `refill` is the chip's.
     """
 
     graph: Graph
@@ -123,6 +125,7 @@ class Schedule:
     tiles: tuple[int, int] | None = None
     yielding: bool = False
     shuffled: bool = False
+    steady: bool = False
     refill: Sequence[int] = (0,)
 
     @property

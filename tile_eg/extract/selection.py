@@ -61,6 +61,10 @@ class Selection:
             out.append(self.pick[out[-1].children[0]])
         return out
 
+    def stays(self, cls: int) -> tuple[int, int] | None:
+        """Of a tile that stays from an earlier loop to this one: both loops, this one first."""
+        return next((n.payload for n in self.chain(cls) if n.op == "Stays" and n.payload[0] != n.payload[1]), None)
+
     def sources(self, node: Node) -> list[int]:
         """The classes of data that a node reads: its decisions left out."""
         return [c for c in node.children if self.pick[c].op not in ("L0", "Buffers", "Alone")]

@@ -49,6 +49,11 @@ def of_elements(x: Any) -> bool:
     return isinstance(x, Compared | Logic)
 
 
+def compared_in(c: Condition) -> list[Compared]:
+    """The comparisons of elements that a condition is made of."""
+    return [c] if isinstance(c, Compared) else [x for p in c.parts for x in compared_in(p)] if isinstance(c, Logic) else []
+
+
 def both(a: Condition, b: Condition, span: Span | None) -> Condition:
     return ix.both(a, b) if isinstance(a, Expr) and isinstance(b, Expr) else Logic("and", (a, b), span)
 

@@ -28,6 +28,7 @@ from tile_eg.ir.kernel import (
     Unary,
     Whole,
 )
+from tile_eg.ir.strided import strides_of
 from tile_eg.ops.whole_tiles import WHOLE_TILES
 
 Shape = tuple[int, ...]
@@ -104,7 +105,13 @@ def check_written(
 def lies_across(r: Region, tensor: Tensor) -> bool:
     """Whether the elements of a window's rows do not lie side by side in its tensor."""
     dims = [d for d, e in enumerate(r.extents) if e is not None]
-    return bool(dims) and r.extents[dims[-1]] != 1 and any(n != 1 for n in tensor.shape[dims[-1] + 1 :])
+    return bool(dims) and r.extents[dims[-1]] != 1 and strides_of(tensor)[dims[-1]] != 1 and not lies_down(r, tensor)
+
+
+def lies_down(r: Region, tensor: Tensor) -> bool:
+    """Whether the columns of a window lie in runs in its tensor, and not its rows."""
+    dims = [d for d, e in enumerate(r.extents) if e is not None]
+    return bool(tensor.strides) and len(dims) == 2 and tensor.strides[dims[1]] != 1 and tensor.strides[dims[0]] == 1
 
 
 def length(low: Expr, high: Expr) -> Expr:

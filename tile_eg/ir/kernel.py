@@ -25,7 +25,8 @@ def _span() -> Span | None:
 class Tensor:
     """A GM tensor argument. `output` tensors are returned to the caller; one that is `given` begins with what he put there.
 
-    Copies of one that is `past_l2` leave L2 out (SetL2CacheHint with CACHE_MODE_DISABLE).
+    Copies of one that is `past_l2` leave L2 out (SetL2CacheHint with CACHE_MODE_DISABLE). `strides` are elements from one to the
+    next of each dimension; without them its elements lie one behind the other.
     """
 
     name: str
@@ -35,6 +36,7 @@ class Tensor:
     span: Span | None = _span()
     given: bool = False
     past_l2: bool = False
+    strides: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,8 @@ are named in docs/machine.md, clause by clause; the numbers of a single chip are
 
 from __future__ import annotations
 
+from math import gcd
+
 from tile_eg.ops.physical import AIC, AIV
 from tile_eg.ops.types import DType, Level
 
@@ -59,6 +61,15 @@ def writes_in_the_way(results: int, source: int) -> bool:
     Where the first blocks of both lie in one bank, the hardware writes a round later, to the banks that nobody reads.
     """
     return results // BANK_BYTES == source // BANK_BYTES and (results - source) % BANK_ROW // BLOCK_BYTES % 8 != 0
+
+
+def write_cycles(apart: int, row_bytes: int) -> int:
+    """Cycles in which the 8 blocks of a repeat are written that start so many blocks of 32 bytes apart.
+
+    A group of banks holds 32 bytes of every `row_bytes`, and takes one block a cycle (clause 30).
+    """
+    groups = row_bytes // BLOCK_BYTES
+    return -(-8 // min(8, groups // gcd(apart, groups)))
 
 
 def needs_barrier(pipe: str, m: int = 0, n: int = 0) -> bool:

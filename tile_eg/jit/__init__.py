@@ -10,15 +10,17 @@ import functools
 import inspect
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import copy
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from tile_eg.chips import DEFAULT_CHIP
-from tile_eg.errors import TileError, in_source
+from tile_eg.errors import NotSearched, TileError, attempted, in_source
 from tile_eg.ir.kept import KeptKernel
 from tile_eg.ir.kernel import Kernel
 from tile_eg.ir.open_kernel import AUTO, NoBlocks
+from tile_eg.ir.strided import Layouts, laid_out
 from tile_eg.jit.any_size import NOTHING, AnySizeKernel, TemplateTexts, nothing_done, told_by_call
 from tile_eg.jit.arrays import by_name, fitted, give_back, is_torch, made_last, to_numpy
 from tile_eg.jit.factory import Factory, Options
@@ -71,7 +73,9 @@ class CompiledKernel(Locating, HostSide):
         with in_source(kernel.source, kernel.file):
             self.out_idx = [made_by_call(i, kernel, "out_idx") for i in out_idx]
             self.workspace_idx = [made_by_call(i, kernel, "workspace_idx") for i in workspace_idx]
-        self.for_all_sizes: Callable[[], AtSizes | None] = lambda: None
+        self.for_all_sizes: Callable[[Layouts], AtSizes | None] = lambda layouts: None
+        self.in_order: Callable[[TileError], KeptKernel] | None = None
+        self.layouts: Layouts = ()
         self.npu = NpuCalls(self)
         unseen = [kernel.tensors[i].name for i in self.workspace_idx]
         self.compiled = kernel if isinstance(kernel, KeptKernel) else without_stores(kernel, unseen)
@@ -91,14 +95,37 @@ class CompiledKernel(Locating, HostSide):
         if sizes:
             raise TileError(f"{', '.join(sizes)}: the sizes of {self.kernel.name} are fixed by the arguments of its function")
         with in_source(self.kernel.source, self.kernel.file):
-            return cache.lowered(*asked(self.compiled, chip or self.chip, self.search))
+            return self._searched_or_in_order(lambda: cache.lowered(*asked(self.compiled, chip or self.chip, self.search)))
+
+    def _searched_or_in_order(self, way: Callable[[], Any]) -> Any:
+        """What a search gives; where it has no form for the kernel, the same of the kernel in the order of its statements."""
+        found = attempted(way)
+        if isinstance(found, NotSearched) and self.in_order is not None and not self.search.get("without"):
+            self.kernel = self.compiled = self.in_order(found)
+            return way()
+        if isinstance(found, TileError):
+            raise found
+        return found
 
     def planned(self) -> Lowered | Restored | AtSizes:
         """The program with its texts and its predicted time, from the caches where it is there; of a kernel of any size the text
         that serves all."""
         with in_source(self.kernel.source, self.kernel.file):
-            wanted = asked(self.compiled, self.chip, self.search)
-            return (None if wanted[2].tuned else self.for_all_sizes()) or cache.planned(*wanted)
+            return self._searched_or_in_order(self._planned)
+
+    def _planned(self) -> Lowered | Restored | AtSizes:
+        wanted = asked(self.compiled, self.chip, self.search)
+        return (None if wanted[2].tuned else self.for_all_sizes(self.layouts)) or cache.planned(*wanted)
+
+    def laid_out(self, layouts: Layouts) -> CompiledKernel:
+        """The same kernel for inputs that lie so in larger arrays. TileError where one cannot be read so."""
+        if isinstance(self.kernel, KeptKernel):
+            raise TileError(f"{self.kernel.name} is kept as it is written, for tensors without gaps")
+        assert isinstance(self.compiled, Kernel)
+        made = copy(self)
+        made.kernel, made.compiled = laid_out(self.kernel, layouts), laid_out(self.compiled, layouts)
+        made.layouts, made.npu, made.in_order = layouts, NpuCalls(made), None
+        return made
 
     @told
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -143,7 +170,7 @@ class TileKernel(LocatingAtSizes):
         kernel = self.template.instantiate(sizes)
         outputs = [i for i, t in enumerate(kernel.tensors) if t.output]
         made = CompiledKernel(kernel, outputs, (), self.chip, self.search, self.limits)
-        made.for_all_sizes = lambda: self.texts.of(sizes).at(sizes, kernel)
+        made.for_all_sizes = lambda layouts: self.texts.of(sizes, layouts).at(sizes, laid_out(kernel, layouts))
         return made
 
     def for_all_sizes(self, **sizes: int | str) -> AnySize:

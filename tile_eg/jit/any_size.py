@@ -10,7 +10,7 @@ import inspect
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
-from functools import cached_property
+from functools import partial
 from itertools import combinations
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -21,6 +21,7 @@ from tile_eg.ir.arrays import check_argument, numpy_dtype
 from tile_eg.ir.kept import KeptKernel
 from tile_eg.ir.kernel import Kernel, Tensor
 from tile_eg.ir.open_kernel import AUTO, NoBlocks
+from tile_eg.ir.strided import Layouts, laid_out
 from tile_eg.jit.arrays import by_name, give_back, is_torch, to_numpy
 from tile_eg.jit.located import LocatingAtSizes
 from tile_eg.jit.on_npu import MOST_SHAPES, new_empty, on_npu, shape_of
@@ -96,13 +97,17 @@ class AnySizeKernel(LocatingAtSizes):
         sizes = tuple(n for n in self.open if n not in {a.name for a in arguments if a.shape is None and not _whole(a)})
         self.sizes, self.chip, self.search = sizes, chip, search
         self.points: Mapping[str, Sequence[int]] = {}
+        self.in_order: Callable[[Mapping[str, Any], TileError], KeptKernel] | None = None
+        self.texts: dict[Layouts, OneText] = {}
 
-    @cached_property
-    def one_text(self) -> OneText:
-        """What compiles the kernel for all of its sizes."""
+    def text_of(self, layouts: Layouts = ()) -> OneText:
+        """What compiles the kernel for all of its sizes, for inputs that lie so in larger arrays."""
         from tile_eg.jit.one_text_cache import CachedOneText
 
-        return CachedOneText(self.tree, self.sizes, self.chip, search_options(**self.search), self.points)
+        if layouts not in self.texts:
+            tree = lambda sizes: laid_out(self.tree(sizes), layouts)  # noqa: E731
+            self.texts[layouts] = CachedOneText(tree, self.sizes, self.chip, search_options(**self.search), self.points)
+        return self.texts[layouts]
 
     def priced_at(self, **sizes: int | Sequence[int]) -> AnySizeKernel:
         """The kernel, whose cost model is asked at these sizes: `priced_at(M=(1, 128, 4096))`.
@@ -113,8 +118,7 @@ class AnySizeKernel(LocatingAtSizes):
         self._check_names(sizes)
         points = {n: (v,) if isinstance(v, int) else tuple(v) for n, v in sizes.items()}
         made = copy(self)
-        made.__dict__.pop("one_text", None)
-        made.by_shapes = {}
+        made.by_shapes, made.texts = {}, {}
         made.made, made.points = {}, {n: tuple(_size(n, v) for v in numbers) for n, numbers in points.items()}
         return made
 
@@ -185,7 +189,7 @@ class AnySizeKernel(LocatingAtSizes):
         needed = set(self.open) - set(self.sizes)
         if missing := sorted(needed - given.keys()):
             raise missing_sizes(self.name, missing)
-        return text_for_all(self.name, self.one_text, given)
+        return text_for_all(self.name, self.text_of(), given)
 
     def arrays_and_sizes(self, args: Any, kwargs: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
         """The arrays of a call by name, and the sizes and numbers that they, or the call, tell."""
@@ -232,7 +236,8 @@ class AnySizeKernel(LocatingAtSizes):
         if found is None:
             found = self.made[key] = self.compiled(self.build(sizes), *self.places)
             if isinstance(found.compiled, Kernel):
-                found.for_all_sizes = lambda: self.one_text.at(sizes, found.compiled)
+                found.for_all_sizes = lambda layouts: self.text_of(layouts).at(sizes, laid_out(found.compiled, layouts))
+                found.in_order = partial(self.in_order, sizes) if self.in_order else None
         return found
 
     def _sizes_of(self, arrays: Mapping[str, Any]) -> dict[str, int]:
@@ -285,16 +290,16 @@ class TemplateTexts:
         """`points` are sizes at which the kernel is priced, by name."""
         self.template, self.chip, self.search, self.points = template, chip, search, points
         self.names = tuple(n for n, v in template.sizes.items() if v is None and n not in template.searched)
-        self.made: dict[tuple[tuple[str, Any], ...], OneText] = {}
+        self.made: dict[tuple[Any, ...], OneText] = {}
 
-    def of(self, sizes: Mapping[str, Any]) -> OneText:
-        """What compiles the kernel with these sizes for those that have a default."""
+    def of(self, sizes: Mapping[str, Any], layouts: Layouts = ()) -> OneText:
+        """What compiles the kernel with these sizes for those that have a default, for inputs that lie so in larger arrays."""
         from tile_eg.jit.one_text_cache import CachedOneText
 
         others = {n: v for n, v in sizes.items() if n not in self.names}
-        key = tuple(sorted(others.items()))
+        key = *sorted(others.items()), layouts
         if key not in self.made:
-            build = lambda at: self.template.instantiate({**others, **at})  # noqa: E731
+            build = lambda at: laid_out(self.template.instantiate({**others, **at}), layouts)  # noqa: E731
             options, text = search_options(**self.search), (self.template.exact, key)
             self.made[key] = CachedOneText(build, self.names, self.chip, options, self.points, text)
         return self.made[key]
@@ -373,6 +378,9 @@ def _whole(a: Argument) -> bool:
 def _number(a: Argument, value: Any) -> Any:
     """A number that a call passes, whole where its type is."""
     whole = _whole(a)
-    if isinstance(value, bool) or not hasattr(value, "__index__" if whole else "__float__"):
-        raise TileError(f"{a.name} is a {'whole ' if whole else ''}number, not {value!r}", a.span)
+    if isinstance(value, bool) or getattr(value, "shape", ()) != () or not hasattr(value, "__index__" if whole else "__float__"):
+        array = bool(getattr(value, "shape", ()))
+        help = f'an array is declared with its shape: {a.name}: T.Tensor((m, n), "{a.dtype.numpy}")' if array else ""
+        shown = "an array" if array else repr(value)
+        raise TileError(f"{a.name} is a {'whole ' if whole else ''}number, not {shown}", a.span, help=help)
     return int(value.__index__()) if whole else float(value)

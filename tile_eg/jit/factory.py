@@ -13,7 +13,7 @@ from tile_eg.chips import DEFAULT_CHIP
 from tile_eg.errors import InOrder, TileError, searchable
 from tile_eg.ir.kept import KeptKernel
 from tile_eg.ir.kernel import Kernel
-from tile_eg.ir.open_kernel import FIRST, Build, open_kernel
+from tile_eg.ir.open_kernel import FIRST, Build, OpenKernel, open_kernel
 from tile_eg.jit.any_size import NOTHING, AnySizeKernel, left_to_search, open_names
 from tile_eg.jit.arrays import knows_torch
 from tile_eg.jit.kept import SEARCH, kept_at, searched_at
@@ -46,7 +46,7 @@ class Options:
     def kernel(self, function: PrimFunc, build: Build) -> Any:
         """The kernel of a prim_func: kept as it is written where it has flags, barriers or scopes, which the switches have to
         suit; one that has its sizes from each call where the shapes of its tensors leave some open."""
-        from tile_eg.frontend.expert import is_kept, searched_or_in_order
+        from tile_eg.frontend.expert import in_order, is_kept, searched_or_in_order
         from tile_eg.frontend.python import arguments_of, returns_tensors
 
         own = replace(self, as_torch=knows_torch(function.function.__globals__))
@@ -54,7 +54,9 @@ class Options:
             check_searched(self.passes)
             given = [*self.out_idx, *self.workspace_idx]
             return tensor_kernel(function, lambda sizes: searchable(build(sizes)), given, own._placed)
-        make, kept = searched_or_in_order(function, build, two_streams(self.passes)), is_kept(function)
+        streams, kept = two_streams(self.passes), is_kept(function)
+        make = searched_or_in_order(function, build, streams)
+        ordered: Any = None if kept else lambda sizes, why: in_order(function, sizes, why, streams)
         if kept and self.schedule == SEARCH:
             make = functools.partial(searched_at, function, self.passes)
         elif kept:
@@ -64,10 +66,13 @@ class Options:
         arguments = arguments_of(function)
         made: Any
         if not open_names(arguments):
-            made = own.compiled(make(NOTHING))
+            made = own.compiled(tree := make(NOTHING))
+            if ordered and not isinstance(tree, OpenKernel):
+                made.in_order = functools.partial(ordered, NOTHING)
         else:
             name, positions = function.function.__name__, (self.out_idx, self.workspace_idx)
             made = AnySizeKernel(name, arguments, make, positions, own._placed, self.chip, self.search)
+            made.in_order = ordered
         made.searched = lambda: self.searched().kernel(function, build)  # type: ignore[method-assign]
         return made
 
@@ -126,6 +131,7 @@ class Factory:
         return self.options.kernel(at(dict.fromkeys(left, FIRST[0])), build)
 
     def _function(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> PrimFunc:
+        check_arguments(self.function, args, kwargs)
         made = self.function(*args, **kwargs)
         if not isinstance(made, PrimFunc):
             name = getattr(self.function, "__name__", "the function")
@@ -134,3 +140,15 @@ class Factory:
                 help="let it return the function under @T.prim_func",
             )
         return made
+
+
+def check_arguments(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+    """TileError where a function that gives a kernel is called with other arguments than it has."""
+    from tile_eg.frontend.python.ways_out import of_arguments
+
+    signature = inspect.signature(function)
+    try:
+        signature.bind(*args, **kwargs)
+    except TypeError as e:
+        name = getattr(function, "__name__", "the function")
+        raise TileError(f"{name}: {e}", help=of_arguments(name, signature, kwargs)) from None

@@ -1,26 +1,35 @@
-"""Calls on arrays that lie on an NPU: compiled by CANN once, and launched on torch's current stream, without a copy or a wait."""
+"""Calls on arrays that lie on an NPU: compiled by CANN once, and launched on torch's current stream, without a copy or a wait.
+
+An input that does not lie in one run, as a slice of columns or a transposed view, is read where it is, by a text of its own;
+where there is none it is copied.
+"""
 
 from __future__ import annotations
 
+import os
 import sys
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from tile_eg.errors import TileError, TileWarning
+from tile_eg.errors import TileError, TileWarning, attempted
 from tile_eg.ir.arrays import numpy_dtype
 from tile_eg.ir.kept import KeptKernel
-from tile_eg.ir.kernel import Tensor, added_to
+from tile_eg.ir.kernel import Kernel, Tensor, added_to
+from tile_eg.ir.strided import Layout, Layouts, laid_out, layout_of
 from tile_eg.jit.arrays import check_no_gradient, check_plain, fitted, is_torch, to_numpy
 from tile_eg.jit.launches import launched
 from tile_eg.jit.told import levels
 
 if TYPE_CHECKING:
+    from tile_eg.ir.values import Values
     from tile_eg.npu.device import Ready
 
 MOST_SHAPES = 1000
 """Shapes of calls for which a kernel remembers what serves them."""
+MOST_LAYOUTS = 8
+"""Layouts of inputs for which a kernel has texts of their own; in others they are copied."""
 PLAIN_FORMATS = (-1, 0, 2)
 """The formats of torch_npu in which an element lies where its indices say: undefined, NCHW and ND."""
 
@@ -46,14 +55,15 @@ def new_empty(like: Any, shape: Sequence[int], t: Tensor) -> Any:
 
 @dataclass(frozen=True)
 class Prepared:
-    """A kernel that is loaded on a device: its tensors in the order of a launch, those that it writes, and those that begin with
-    zeros where the call makes them."""
+    """A kernel that is loaded on a device: its tensors in the order of a launch, those that it writes, those that begin with
+    zeros where the call makes them, and those that it reads where they lie, in rows with gaps."""
 
     ready: Ready
     tensors: Sequence[Tensor]
     written: frozenset[str]
     zeroed: frozenset[str]
     planned: Any
+    laid_out: frozenset[str] = frozenset()
 
 
 class NpuCalls:
@@ -63,15 +73,16 @@ class NpuCalls:
         self.kernel = kernel
         self.prepared: dict[int, Prepared] = {}
         self.seen: dict[tuple[Any, ...], Prepared] = {}
+        self.others: dict[Layouts, Any] = {}
 
     def __call__(self, values: Mapping[str, Any]) -> Any:
         """Launches the kernel on arrays by tensor name, and gives the tensors of `out_idx` as `CompiledKernel` does.
 
         TileError where they do not fit or lie on several devices, and for each step of build, load and launch that fails.
         """
-        key = tuple([(name, v.shape, v.dtype, v.device) for name, v in values.items()])
-        prepared = self.seen.get(key) or self.seen.setdefault(key, self._prepared(values))
-        arrays = {name: _dense(v, name, name in prepared.written) for name, v in values.items()}
+        key = _key(values)
+        prepared = self.seen.get(key) or self.seen.setdefault(key, self._prepared_for(values))
+        arrays = {name: _as_taken(v, name, prepared) for name, v in values.items()}
         like = next(iter(values.values()))
         for t in prepared.tensors:
             if t.name not in arrays:
@@ -91,13 +102,56 @@ class NpuCalls:
         ready.launch([arrays[t.name].data_ptr() for t in prepared.tensors], address, current_stream(ready.device))
         launched(prepared.planned, ready)
 
-    def _prepared(self, values: Mapping[str, Any]) -> Prepared:
-        """The kernel on the device of these arrays. TileError where their shapes or dtypes are not those of the tensors."""
-        from tile_eg.npu.device import device_of, ready
+    def _prepared_for(self, values: Mapping[str, Any]) -> Prepared:
+        """The kernel on the device of these arrays, for the layouts that they have. TileError where their shapes or dtypes are
+        not those of the tensors."""
+        from tile_eg.npu.device import device_of
 
         device = device_of(values.items())
         assert device is not None
+        _check_plain(values)
         self._check_shapes(values)
+        layouts = tuple(one for one in _layouts(self.kernel.kernel.tensors, values) if self._readable(one))
+        other = self._other(layouts) if layouts else None
+        if other is None:
+            return self._prepared(device)
+        return replace(other.npu._prepared(device), laid_out=frozenset(name for name, _ in layouts))
+
+    def _other(self, layouts: Layouts) -> Any:
+        """The `CompiledKernel` that reads inputs in these layouts; None where there is none."""
+        if layouts not in self.others and len(self.others) < MOST_LAYOUTS:
+            self.others[layouts] = self._made(layouts)
+        return self.others.get(layouts)
+
+    def _made(self, layouts: Layouts) -> Any:
+        """The same, compiled now. A fault of tile_eg is told."""
+        from tile_eg.search.one_text import FAULTS_VARIABLE
+        from tile_eg.search.planned import InternalError
+
+        try:
+            found = attempted(lambda: self._compiled(layouts))
+        except InternalError as fault:
+            if os.environ.get(FAULTS_VARIABLE):
+                raise
+            text = f"note: {self.kernel.kernel.name} has no text for these strides: {str(fault).splitlines()[0]}"
+            warnings.warn(text, TileWarning, stacklevel=levels())
+            return None
+        return None if isinstance(found, TileError) else found
+
+    def _readable(self, layout: tuple[str, Layout]) -> bool:
+        """Whether the kernel can read an input in a layout."""
+        kernel = self.kernel.compiled
+        return isinstance(kernel, Kernel) and not isinstance(attempted(lambda: _values(laid_out(kernel, (layout,)))), TileError)
+
+    def _compiled(self, layouts: Layouts) -> Any:
+        made = self.kernel.laid_out(layouts)
+        made.planned()
+        return made
+
+    def _prepared(self, device: int) -> Prepared:
+        """The kernel on a device."""
+        from tile_eg.npu.device import ready
+
         if device not in self.prepared:
             planned, own = self.kernel.planned(), self.kernel.compiled
             zeroed = frozenset() if isinstance(own, KeptKernel) else frozenset(added_to(own))
@@ -128,22 +182,64 @@ def _numpy_dtype(dtype: Any, name: str) -> Any:
     return np.dtype(found)
 
 
-def _dense(value: Any, name: str, written: bool) -> Any:
-    """The array with its elements one behind the other; an input is copied where they are not, which is said.
+def _key(values: Mapping[str, Any]) -> tuple[Any, ...]:
+    """What calls have in common that one text serves. TileError where arrays lie on several devices, or are not dense."""
+    from tile_eg.npu.device import device_of
 
-    TileError for an output that has them otherwise, for a format of the NPU's own, and where a gradient is asked for.
+    try:
+        return tuple([(name, v.shape, v.dtype, v.device, v.is_contiguous() or v.stride()) for name, v in values.items()])
+    except (AttributeError, RuntimeError):
+        device_of(values.items())
+        _check_plain(values)
+        raise
+
+
+def _check_plain(values: Mapping[str, Any]) -> None:
+    for name, value in values.items():
+        if is_torch(value):
+            check_plain(value, name)
+
+
+def _values(kernel: Kernel) -> Values:
+    from tile_eg.frontend.checks import check
+    from tile_eg.frontend.ssa import to_values
+
+    check(kernel)
+    return to_values(kernel)
+
+
+def _layouts(tensors: Iterable[Tensor], values: Mapping[str, Any]) -> Layouts:
+    """The layouts of the inputs that do not lie in one run, as far as they have one."""
+    found = []
+    for t in tensors:
+        value = None if t.output else values.get(t.name)
+        if value is not None and not value.is_contiguous() and tuple(value.shape) == t.shape:
+            layout = layout_of(t.shape, tuple(value.stride()))
+            found += [(t.name, layout)] if layout is not None else []
+    return tuple(found)
+
+
+def _as_taken(value: Any, name: str, prepared: Prepared) -> Any:
+    """The array as the kernel takes it: an input that it does not read where it lies is copied into one run, which is said.
+
+    TileError for an output with gaps, for a format of the NPU's own, and where a gradient is asked for.
     """
     if is_torch(value):
-        check_no_gradient(value, name)
-        check_plain(value, name)
-        torch_npu = sys.modules.get("torch_npu")
-        if torch_npu and torch_npu.get_npu_format(value) not in PLAIN_FORMATS:
-            help = f"torch_npu.npu_format_cast({name}, 2) gives it rows and columns"
-            raise TileError(f"argument {name} is in a format of the NPU's own ({torch_npu.get_npu_format(value)})", help=help)
-    if value.is_contiguous():
+        _check_torch(value, name)
+    if value.is_contiguous() or name in prepared.laid_out:
         return value
-    if written:
+    if name in prepared.written:
         help = f"pass {name}.contiguous(), and copy back"
         raise TileError(f"argument {name} is not contiguous, and the kernel writes it", help=help)
-    warnings.warn(f"note: {name} is not contiguous, and is copied for the call", TileWarning, stacklevel=levels())
+    text = f"note: {name} is not contiguous, and is copied for the call: its strides are {tuple(value.stride())}"
+    warnings.warn(text, TileWarning, stacklevel=levels())
     return value.contiguous()
+
+
+def _check_torch(value: Any, name: str) -> None:
+    check_no_gradient(value, name)
+    check_plain(value, name)
+    torch_npu = sys.modules.get("torch_npu")
+    if torch_npu and torch_npu.get_npu_format(value) not in PLAIN_FORMATS:
+        help = f"torch_npu.npu_format_cast({name}, 2) gives it rows and columns"
+        raise TileError(f"argument {name} is in a format of the NPU's own ({torch_npu.get_npu_format(value)})", help=help)

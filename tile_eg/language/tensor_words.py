@@ -79,12 +79,16 @@ def swapaxes(x: Any, a: int, b: int) -> Any:
     """Two axes in each other's place."""
 
 
+def broadcast_to(x: Any, *shape: Any) -> Any:
+    """x in a shape to which its own broadcasts: its elements, repeated."""
+
+
 def _word(function: Callable[..., Any]) -> Word:
     return Word(function.__name__, inspect.signature(function), "beginner", __doc__=function.__doc__)
 
 
 FUNCTIONS: tuple[Callable[..., Any], ...] = (
     softmax, log_softmax, logsumexp, sum, mean, var, amax, amin, maximum, minimum, matmul, arange, tril, triu, transpose,
-    swapaxes,
+    swapaxes, broadcast_to,
 )  # fmt: skip
 WORDS: dict[str, Word] = {f.__name__: _word(f) for f in FUNCTIONS}

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING, Any
 
+from tile_eg.ir.strided import dense
+
 if TYPE_CHECKING:
     import numpy as np
 
@@ -48,6 +50,10 @@ class NpuArray:
 
     def is_contiguous(self) -> bool:
         return True
+
+    def stride(self) -> tuple[int, ...]:
+        """Elements from one to the next of each dimension."""
+        return dense(self.shape)
 
     def numel(self) -> int:
         return prod(self.shape)

@@ -130,7 +130,7 @@ class Directory:
         first = names[taken[0].name] if taken else ""
         new = [self._new(t, names[t.name], first) for t in made]
         checks = [f'    const at::Tensor {names[t.name]}_ = taken({names[t.name]}, "{t.name}", {TORCH[str(t.dtype)]}, '
-                  f"{{{', '.join(self._shape(t))}}});" for t in taken]  # fmt: skip
+                  f"{{{', '.join(self._shape(t))}}}, {first}.device());" for t in taken]  # fmt: skip
         pointers = ", ".join(f"{names[t.name]}{'_' if t in taken else ''}.data_ptr()" for t in self.program.tensors)
         sizes = ", ".join(self.sizes)
         more = f", {sizes}" if sizes else ""

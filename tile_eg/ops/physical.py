@@ -218,6 +218,7 @@ TERMS: dict[str, Term] = {
         Alias("Keep", decision=True, word="resident", held=True),
         Alias("PanelOf", word="rows of another tile", held=True),
         Alias("Part", decision=True, word="a part of another tile", held=True),
+        Alias("Stays", decision=True, word="what an earlier loop loaded", held=True),
         Alias("Bits", word="read as another type"),
         Alias("NextIn", word="made in place"),
         Vector(

@@ -214,6 +214,8 @@ def option(node: Node, graph: Graph) -> str:
     if node.op in RESULTS:
         loop = node.payload[0]
         return f"loop {graph.values.variables[loop]} of {graph.trips[loop]}"
+    if node.op == "Stays" and node.payload[0] == node.payload[1]:
+        return "stays for a later loop"
     move = MOVES.get(node.op)
     if move and move.several_trips:
         return f"{node.op} of {node.payload[0]} trips"

@@ -15,6 +15,7 @@ from tile_eg.frontend.checks import check
 from tile_eg.frontend.ssa import to_values
 from tile_eg.ir.kernel import Kernel
 from tile_eg.ir.open_kernel import NoBlocks
+from tile_eg.ir.strided import memory_of
 from tile_eg.ir.values import Values, reachable
 from tile_eg.transforms.any_size import NotAlike, at, of_any_size
 
@@ -313,6 +314,7 @@ def _mean_the_same(kernel: Kernel, own: Values, found: Values) -> bool:
 
     inputs = draw([t for t in kernel.tensors if not t.output], "uniform", seed=0)
     inputs |= {n: inputs[n] % (most + 1) for n, most in most_of_indices(kernel).items() if n in inputs}
+    inputs = {t.name: memory_of(t, inputs[t.name]) for t in kernel.tensors if t.name in inputs}
     theirs = run_values(own, inputs)
     try:
         ours = run_values(found, inputs)

@@ -15,6 +15,7 @@ from tile_eg.ir.open_kernel import OpenKernel
 from tile_eg.ir.program import Program
 from tile_eg.ir.program.any_size import resized
 from tile_eg.ir.sizes import MOST_GAP
+from tile_eg.ir.strided import in_memory
 from tile_eg.ir.values import Values
 from tile_eg.report.text import Text
 from tile_eg.search.planned import Planned, Run, stage
@@ -189,7 +190,7 @@ def _not_of(program: Program, kernel: Kernel, sizes: Mapping[str, int]) -> str:
     own = tuple(extent for _, extent in kernel.grid)
     if not isinstance(kernel, OpenKernel) and grid != own:
         return f"the kernel has {_grid(own)} there, not {_grid(grid)}"
-    return "" if shapes == tuple(t.shape for t in kernel.tensors) else "its tensors have other shapes there"
+    return "" if shapes == tuple(in_memory(t).shape for t in kernel.tensors) else "its tensors have other shapes there"
 
 
 def _grid(extents: Sequence[int]) -> str:

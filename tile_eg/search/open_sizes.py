@@ -6,10 +6,12 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property, partial
 from math import inf
 
+from tile_eg.chips import Chip
 from tile_eg.errors import TileError
 from tile_eg.frontend.ssa import to_values
 from tile_eg.ir.kernel import Kernel
 from tile_eg.ir.open_kernel import OpenKernel
+from tile_eg.ops.types import Level
 from tile_eg.search.form import Form, Setting
 from tile_eg.search.moves import MOVES
 from tile_eg.search.queue import Made, Offer, Tried
@@ -17,6 +19,7 @@ from tile_eg.sizing.candidates import Candidate, Climb, Trial, named, shortlist,
 
 RESORTS = 3  # sizes that are tried where none of the best can be compiled: those that fit and need least room
 SURE = 0.7  # the least part of its estimate that a kernel of vector cores was seen to take (softmax of 333 x 12345)
+PARTLY = 1.5  # times as much as L0C has, of which the most is under way at a time where products are in parts
 LARGER = 3  # sizes that do not fit as they are which are tried where all that do fill UB
 
 
@@ -37,7 +40,8 @@ class OpenSizes:
     @cached_property
     def best(self) -> list[Candidate]:
         tries = MOVES["open-sizes"].tries[self.setting.options.level]
-        return list(dict.fromkeys([*shortlist(self.found, max(1, tries - LARGER)), *_larger(self.found)]))
+        likely = [*shortlist(self.found, max(1, tries - LARGER)), *_larger(self.found), *_wider(self.found, self.setting.chip)]
+        return list(dict.fromkeys(likely))
 
     def offers(self) -> Iterator[Offer]:
         """The sizes that look best."""
@@ -86,6 +90,14 @@ class OpenSizes:
         error = TileError(told[0], first.span, help=first.help, notes=(*first.notes, *notes))
         error.source = first.source
         return error
+
+
+def _wider(found: Sequence[Candidate], chip: Chip) -> list[Candidate]:
+    """Tiles of products that L0C alone cannot hold side by side: in parts they may go through it. None where others do better."""
+    enough = min((c.estimate.cycles for c in found if c.excess <= 1), default=inf)
+    able = [c for c in found if 1 < c.excess <= PARTLY and c.estimate.cube and c.estimate.cycles < enough]
+    able = [c for c in able if all(b <= chip.level_bytes(x) for x, b in c.estimate.bytes.items() if x is not Level.L0C)]
+    return sorted(able, key=lambda c: (c.estimate.cycles, c.sizes))[:1]
 
 
 def _message(error: Exception | None) -> str:

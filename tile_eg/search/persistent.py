@@ -35,7 +35,8 @@ def offers(form: Form, candidate: Candidate) -> Iterator[Offer]:
     if not schedule.persistent:
         if any(g.op == "Persistent" for g in form.grids):
             bound, weight = floor(candidate, form.setting.chip), 2 if schedule.loops else 1
-            group, made = f"persistent on {_cores(form, candidate)}", cache(partial(_persistent, form, candidate))
+            group = "persistent", _cores(form, candidate), any(n.op == "Stays" for n in schedule.nodes)
+            made = cache(partial(_persistent, form, candidate))
             closer = partial(_least, form, candidate, made)
             make = partial(_planned, form, made)
             yield Offer(MOVES["persistent-grid"], _timed(candidate), bound, make, form, group, weight=weight, closer=closer)

@@ -103,7 +103,7 @@ class Lowered(Planned):
         """How `tile-eg simulate` launches the kernel's text, with the kernel's meaning, so that it can compare."""
         from tile_eg.frontend.text.meaning import meaning_text
 
-        return self.spec_with(meaning_text(self.kernel))
+        return self.spec_with("" if any(t.strides for t in self.kernel.tensors) else meaning_text(self.kernel))
 
     @cached_property
     def source(self) -> Text:

@@ -13,6 +13,7 @@ from tile_eg.search.form import Form, searched
 from tile_eg.search.moves import MOVES, WITHOUT_ROOM
 from tile_eg.search.queue import Made, Offer
 from tile_eg.sizing.estimate import Estimate, estimate
+from tile_eg.transforms.column_parts import in_column_parts
 from tile_eg.transforms.column_tiles import NARROWEST, in_columns, sums_in_columns
 from tile_eg.transforms.epilogue_panels import epilogue_in_panels
 from tile_eg.transforms.row_panels import in_panels
@@ -20,6 +21,7 @@ from tile_eg.transforms.row_panels import in_panels
 SURE = 0.9
 """The least part of its estimate that a form may take, as a part of what the kernel takes of its own (assumed)."""
 PANELS = (2, 4, 8, 16, 32, 64)
+PARTS = (2, 4)
 WIDEST = 16384  # columns beyond which no tile fits
 ROOMY = 2  # times what an epilogue needs of UB: as much again for what is loaded and stored meanwhile
 FEW = 4  # equal parts below which unequal ones are tried as well
@@ -40,7 +42,10 @@ def offers(form: Form) -> Iterator[Offer]:
     keeps tiles in slots, which hold what he says."""
     if any(p.slots for p in form.values.places.values()):
         return
-    if form.moves or (form.candidates and not _crowded(form)):
+    if form.moves:
+        return
+    if form.candidates and not _crowded(form):
+        yield from _beside(form)
         return
     least = 0 if form.candidates else WITHOUT_ROOM
     known = form.microseconds / form.estimate.cycles if form.candidates else 1 / form.setting.chip.clock_mhz
@@ -69,6 +74,8 @@ def in_smaller_tiles(form: Form) -> list[Smaller]:
     fitting = [f for f in found if f.estimate.excess(chip) <= 1]
     if "epilogue-panels" in allowed:
         fitting += _of_the_epilogue(form)
+    if form.full is Level.L0C:
+        fitting += _of_products(form)
     return sorted(fitting, key=lambda f: f.estimate.cycles)
 
 
@@ -85,6 +92,26 @@ def _of_the_epilogue(form: Form) -> list[Smaller]:
             found.append(Smaller("epilogue-panels", n, values, one))
     roomy = [f for f in found if ROOMY * f.estimate.bytes[Level.UB] <= chip.level_bytes(Level.UB)]
     return roomy[:2] or found[-1:]
+
+
+def _of_products(form: Form) -> list[Smaller]:
+    """Products in loops in the fewest parts: L0C holds those that are under way, which the planner finds; the rest has to fit."""
+    chip = form.setting.chip
+    for n in PARTS if "column-parts" in form.setting.options.moves else ():
+        values = in_column_parts(form.values, n)
+        one = values and estimate(values, chip)
+        if values and one and all(b <= chip.level_bytes(x) for x, b in one.bytes.items() if x is not Level.L0C):
+            return [Smaller("column-parts", n, values, one)]
+    return []
+
+
+def _beside(form: Form) -> Iterator[Offer]:
+    """Products in parts where L0C cannot hold all of them side by side, so that they wait for each other to leave."""
+    chip = form.setting.chip
+    if form.estimate.bytes[Level.L0C] > chip.level_bytes(Level.L0C):
+        for found in _of_products(form):
+            bound = SURE * form.estimate.cycles / chip.clock_mhz
+            yield Offer(MOVES[found.move], str(found.size), bound, partial(_made, form, found), form, "smaller tiles")
 
 
 def _columns(values: Values) -> Iterator[tuple[str, int, Values | None]]:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import posixpath
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
 from tile_eg.errors import TileError
-from tile_eg.simulator.build import INCLUDE, CompileError, compile_library
+from tile_eg.simulator.build import INCLUDE, CompileError, compile_library, compile_objects
 from tile_eg.simulator.compile_errors import explained
+from tile_eg.simulator.devkit import ROOTS, Devkit
 from tile_eg.simulator.dialect import as_cpp, global_macros, working_cores
+from tile_eg.simulator.findings import Simulation
 from tile_eg.simulator.launches import KernelText, has_main, included_files, kernels, rewrite
 
 UNIT = "program.asc"
@@ -19,11 +22,13 @@ UNIT = "program.asc"
 
 @dataclass(frozen=True)
 class AscFile:
-    """The text of a file, the path that it was read from, and the folders in which more of what it includes lies (`-I`)."""
+    """The text of a file, the path that it was read from, the folders in which more of what it includes lies (`-I`), and the
+    checkout of the vendor's headers that it is compiled with (`--devkit`)."""
 
     path: Path
     source: str
     folders: Sequence[Path] = ()
+    devkit: Devkit | None = None
 
     @cached_property
     def included(self) -> dict[str, str]:
@@ -47,6 +52,14 @@ class AscFile:
         """The path of a file of `included`."""
         return str(next((folder / name for folder in (self.path.parent, *self.folders) if (folder / name).is_file()), name))
 
+    def told(self, done: Simulation) -> Simulation:
+        """The run, with the texts of the files that its findings may name."""
+        if self.devkit is None:
+            return replace(done, files=self.included)
+        findings = [replace(f, file=_plain(f.file), other_file=_plain(f.other_file)) for f in done.findings]
+        named = {name: text for f in findings for name in (f.file, f.other_file) if (text := self.devkit.text(name))}
+        return replace(done, findings=findings, files={**self.included, **named})
+
     def compile(self, launcher: str, defines: Mapping[str, str]) -> tuple[Path, Path]:
         """The simulator's executable and a library of the file; `launcher` is C++ that follows the file's text.
 
@@ -57,10 +70,27 @@ class AscFile:
         types = {k.name: k.type for k in self.kernels}
         texts = {name: rewrite(as_cpp(text), types, self.place(name)) for name, text in self.included.items()}
         texts |= {UNIT: rewrite(as_cpp(self.source), types, str(self.path)), "launch.cpp": f'#include "{UNIT}"\n{launcher}'}
+        beside, objects, roots = self._of_the_devkit(defines)
+        texts = beside | texts
         folders = (folder.resolve() for folder in (self.path.parent, *self.folders))
-        flags = [*(f"-D{name}={value}" for name, value in defines.items()), "-I.", *(f"-I{folder}" for folder in folders)]
+        flags = [*(f"-D{name}={value}" for name, value in defines.items()), *roots, *(f"-I{folder}" for folder in folders)]
+        flags += map(str, objects)
         try:
             return compile_library(texts, flags)
         except CompileError as error:
             included = {name: (self.place(name), text) for name, text in self.included.items()}
             raise explained(error.output, self.path, self.source, UNIT, included) from None
+
+    def _of_the_devkit(self, defines: Mapping[str, str]) -> tuple[dict[str, str], list[Path], list[str]]:
+        """What the checkout adds to the compilation: texts, objects of the host's side, and flags."""
+        if self.devkit is None:
+            return {}, [], ["-I."]
+        sources = (self.source, *self.included.values())
+        texts = {name: as_cpp(text) for name, text in self.devkit.texts(sources).items()}
+        flags = ["-DTILE_SIM_DEVKIT", *(f"-I./{root}" for root in ROOTS)]
+        host = [*flags, f"-DTILE_SIM_ARCHITECTURE={defines['__NPU_ARCH__']}"]
+        return texts, compile_objects(self.devkit.host_sources(sources), host), flags
+
+
+def _plain(name: str) -> str:
+    return posixpath.normpath(name) if name else ""

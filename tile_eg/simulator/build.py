@@ -12,7 +12,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import cache
+from functools import cache, partial
 from itertools import takewhile
 from pathlib import Path
 
@@ -22,9 +22,10 @@ from tile_eg.simulator.findings import SimulatorError
 
 INCLUDE = Path(__file__).parent / "include"
 FOUND = ("c++", "g++", "clang++")
-LIBRARY, RUNTIME, PRECOMPILED = "kernel.so", "simulator", "precompiled.h"
+LIBRARY, OBJECT, RUNTIME, PRECOMPILED = "kernel.so", "host.o", "simulator", "precompiled.h"
 """The files of the cache's entries."""
 HEADER = "kernel_operator.h"
+HOST_HEADER = "ascend_c/devkit_host.h"
 _BEGINS_WITH_HEADER = re.compile(rf'(?:\s|//.*\n|/\*[\s\S]*?\*/)*#include "{re.escape(HEADER)}"')
 """A text in which nothing but comments comes before the header, which then means the same wherever it was parsed."""
 ONE_ROUNDING_EACH = "-ffp-contract=off"
@@ -63,8 +64,26 @@ def compile_library(texts: Mapping[str, str], flags: Sequence[str], key: Sequenc
     compiler = require_compiler()
     runtime = _runtime(compiler)
     parts = (part for item in sorted(texts.items()) for part in item)
-    name = f"kernel-{_digest(_runtime_key(compiler), *flags, *key, *parts)}"
+    name = f"kernel-{_digest(_headers_key(compiler), *flags, *key, *parts)}"
     return runtime, _library(name, lambda folder: _compile([compiler, *PROGRAM_FLAGS], flags, texts, folder))
+
+
+def compile_objects(sources: Mapping[str, Mapping[str, str]], flags: Sequence[str]) -> list[Path]:
+    """An object of each of `sources`: path of the source -> the texts that it is made of, itself among them."""
+    compiler = require_compiler()
+    command = [compiler, *PROGRAM_FLAGS, "-c", f"-I{_headers(compiler)}", *flags, "-include", HOST_HEADER]
+
+    def compiled(path: str, texts: Mapping[str, str], folder: Path) -> None:
+        with tempfile.TemporaryDirectory(dir=folder.parent) as directory:
+            _write_texts(texts, Path(directory))
+            _run([*command, path, "-o", str(folder / OBJECT)], Path(directory))
+
+    made = []
+    for path, texts in sources.items():
+        parts = (part for item in sorted(texts.items()) for part in item)
+        name = f"kernel-{_digest(_headers_key(compiler), *flags, path, *parts)}"
+        made.append(_cache().entry(name, partial(compiled, path, texts)) / OBJECT)
+    return made
 
 
 def runtime() -> Path:
@@ -81,7 +100,7 @@ def build(source: str, kernel: str, architecture: int = 2201) -> tuple[Path, Pat
     parameters_of(source, kernel)
     runtime = _runtime(compiler)
     flags = KERNEL_FLAGS if architecture == 2201 else (*KERNEL_FLAGS, f"-D__NPU_ARCH__={architecture}")
-    name = f"kernel-{_digest(_runtime_key(compiler), ' '.join(flags), kernel, source)}"
+    name = f"kernel-{_digest(_headers_key(compiler), ' '.join(flags), kernel, source)}"
     texts = {"kernel.asc": source, "launch.cpp": _launcher(kernel, source)}
     command = [compiler, *flags]
     return runtime, _library(name, lambda folder: _compile([*command, *_parsed(compiler, flags, source)], (), texts, folder))
@@ -202,7 +221,7 @@ def _parsed(compiler: str, flags: Sequence[str], source: str) -> list[str]:
     if not _BEGINS_WITH_HEADER.match(source) or not _is_gcc(compiler):
         return []
     command = [compiler, *flags, f"-I{_headers(compiler)}"]
-    name = f"precompiled-{_digest(_runtime_key(compiler), *flags)}"
+    name = f"precompiled-{_digest(_headers_key(compiler), *flags)}"
     return _included(_cache().entry(name, lambda folder: _precompile(command, HEADER, folder)))
 
 
@@ -222,12 +241,17 @@ def _included(folder: Path) -> list[str]:
 def _headers(compiler: str) -> Path:
     """The headers and the runtime as they were when this process read them: a kernel is never compiled against other headers
     than the executable that loads it, whatever is installed in the meantime."""
-    return _cache().entry(f"headers-{_runtime_key(compiler)}", lambda folder: _write_texts(_texts(), folder))
+    return _cache().entry(f"headers-{_headers_key(compiler)}", lambda folder: _write_texts(_texts(), folder))
+
+
+@cache
+def _headers_key(compiler: str) -> str:
+    return _digest(_runtime_key(compiler), *(part for item in _texts().items() for part in item))
 
 
 @cache
 def _runtime_key(compiler: str) -> str:
-    parts = (part for item in _texts().items() for part in item)
+    parts = (part for item in _texts().items() if item[0].startswith("runtime/") for part in item)
     return _digest(_version(compiler), " ".join(RUNTIME_FLAGS), _own_machine(compiler)[1], *parts)
 
 

@@ -73,7 +73,7 @@ def _distance(unknown: str) -> int:
 
 def _told(message: str, unknown: str) -> str:
     if not unknown:
-        return message
+        return re.sub(r'^#error "(.*)"$', r"\1", message)
     if function := function_of(unknown):
         of = "" if unknown == function else f" (here: '{unknown}')"
         return f"{function} of the high-level API is not simulated{of}"
@@ -81,13 +81,14 @@ def _told(message: str, unknown: str) -> str:
     if unknown in _QUALIFIERS:
         return f"nothing says what '{unknown}' is"
     if api:
-        return f"{api} is not simulated ('{unknown}'): the basic API is, down from DataCopy, Mmad and Add"
+        of_the_devkit = "; --devkit DIR takes it from a checkout of asc-devkit" if api == API else ""
+        return f"{api} is not simulated ('{unknown}'): the basic API is, down from DataCopy, Mmad and Add{of_the_devkit}"
     return f"'{unknown}' is not simulated" + ("" if unknown.endswith(".h") else f" ({message})")
 
 
 def _help(unknown: str) -> str:
     if function := function_of(unknown):
-        return f"what does its work: {INSTEAD[function]}; docs/simulator.md lists the functions that are there"
+        return f"--devkit DIR takes it from a checkout of asc-devkit; what does its work: {INSTEAD[function]}"
     if not unknown or unknown.endswith(".h"):
         return "docs/simulator.md lists what the simulator knows" if unknown else ""
     if unknown in known_names():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from math import isfinite
 from typing import Any
 
@@ -78,7 +78,7 @@ def run_kernel(file: AscFile, spec: Spec, options: Options) -> Simulation:
         output, printed, _ = execute([*command, f"image={image.fd}", "--", *regions], options.limits, image)
         arrays = {i: image.get(i, a.array) for i, a in enumerate(tensors) if a.output and a.array is not None}
     done = blamed(parse(output, printed, arrays), [tensors[i].name for i in arrays], kernel.line)
-    return replace(done, files=file.included)
+    return file.told(done)
 
 
 def _size(argument: Argument) -> int:

@@ -54,4 +54,4 @@ def run_program(file: AscFile, options: Options) -> Simulation:
     command += [*(["auto_sync"] if options.auto_sync else []), "--", *options.arguments]
     output, printed, code = execute(command, options.limits)
     done = parse(output, printed)
-    return replace(done, returned=done.returned or code, files=file.included)
+    return file.told(replace(done, returned=done.returned or code))

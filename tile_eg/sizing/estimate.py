@@ -72,7 +72,9 @@ class _Estimator:
 
     def __init__(self, anatomy: Anatomy, chip: Chip, at_once: float, shares: int) -> None:
         self.values, self.a, self.shares = anatomy.values, anatomy, shares
-        self.chip = chip if anatomy.cube else with_reads(chip, self._read_share())
+        self.chip = chip
+        if not anatomy.cube:
+            self.chip = with_reads(chip, *self._hbm_bytes())
         self.tilings = with_k_tilings(self.values)[1]
         self.busy: dict[int, dict[str, float]] = defaultdict(lambda: defaultdict(float))
         self.priced: dict[Work, float] = {}
@@ -151,11 +153,12 @@ class _Estimator:
         rows, cols = self.a.valid(t)
         return min(1.0, whole / (rows * cols * self.a.trips(self.a.region(t)) * self.values.blocks))
 
-    def _read_share(self) -> float:
-        """Which part of what HBM moves is read."""
-        read = sum(_moved(t, self.a) * self._miss(t) for t in self.a.terms if t.op == "load")
-        written = sum(_moved(t.args[3], self.a) for t in self.a.terms if t.op in WRITES)
-        return read / (read + written) if written else 1.0
+    def _hbm_bytes(self) -> tuple[float, float]:
+        """Bytes that HBM reads and writes for all blocks: what is written stays in L2 beside what is read."""
+        read = sum(_moved(t, self.a) * self._miss(t) for t in self.a.terms if t.op == "load") * self.values.blocks
+        written = sum(_moved(t.args[3], self.a) for t in self.a.terms if t.op in WRITES) * self.values.blocks
+        stays = self.chip.l2_written / (read + written) if written else 1.0
+        return read, written * max(0.0, 1 - stays)
 
     def _product(self, t: Term) -> None:
         a, _, ta, _ = t.args

@@ -22,9 +22,10 @@ from tile_eg.timeline.accesses import Access, accesses, sharing
 from tile_eg.timeline.block import Block, least_busy, run_block, surely_run
 from tile_eg.timeline.cores import Span, StreamError
 from tile_eg.timeline.guards import Loads, loads
+from tile_eg.timeline.l2 import Room
 from tile_eg.timeline.meetings import joined, phases
 from tile_eg.timeline.result import Timeline
-from tile_eg.timeline.reuse import handed_over, misses, mixed_rate, shares, with_reads
+from tile_eg.timeline.reuse import crossing, handed_over, hbm_seconds, traffic, with_reads
 from tile_eg.timeline.turns import turns
 from tile_eg.timeline.waves import in_waves
 from tile_eg.timeline.works import Pricer, blocks_at_once, started
@@ -49,7 +50,7 @@ def run(program: Program, chip: Chip, *, exact: bool = False, record: bool = Tru
 def _run(program: Program, chip: Chip, exact: bool, record: bool) -> Timeline:
     at_once, handed = blocks_at_once(program, chip), handed_over(program, chip.l2_reach)
     met = _met(program, chip, at_once, handed)
-    chip, work = met.chip, loads(program, at_once)
+    work = loads(program, at_once)
     block = _slowest_block(program, met.pricer(work.mean, in_step=True), work, exact, record)
     apart = lambda record=False: _slowest_block(program, met.pricer(work.mean), work, exact, record)  # noqa: E731
     if met.results > 1 and met.shared:
@@ -57,7 +58,7 @@ def _run(program: Program, chip: Chip, exact: bool, record: bool) -> Timeline:
         block = replace(block, cycles=block.cycles + max(0.0, first.cycles - block.cycles) / met.results)
     waves, rest = wave_count(program, chip), program.blocks % at_once
     share = _shares(program, at_once) if waves == 1 else dict.fromkeys((AIC, AIV), work.share)
-    total, hbm = block.cycles, _hbm_cycles(program, chip, block, share, handed)
+    total, hbm = block.cycles, _hbm_cycles(program, chip, block, share, met, handed)
     if waves > 1:
         later = apart() if met.shared else block
         last = _slowest_block(program, met.pricer(rest), work, exact) if rest and waves <= FEW_WAVES else later
@@ -87,13 +88,14 @@ def _run(program: Program, chip: Chip, exact: bool, record: bool) -> Timeline:
 
 @dataclass(frozen=True)
 class _Met:
-    """The chip as a program meets it: by `id` of a load which share of it comes from HBM and how many cores read it in step, and
-    how many results each block stores one after the other."""
+    """The chip as a program meets it: by `id` of a load which share of it comes from HBM and how many cores read it in step,
+    the part of what is written that L2 has to push out (`pushed`), and how many results each block stores one after the other."""
 
     program: Program
     chip: Chip
     found: Sequence[Access]
     missed: Mapping[int, float]
+    pushed: float
     in_step: Mapping[int, float]
     results: float
 
@@ -110,10 +112,11 @@ class _Met:
 
 def _met(program: Program, chip: Chip, at_once: int, handed: Collection[str]) -> _Met:
     found = accesses(program)
-    missed = misses(program, found, chip.l2_reach, at_once) | {id(a.instr): 0.0 for a in found if a.window.tensor in handed}
+    seen = traffic(program, found, Room.of(chip), at_once, handed)
     results = max((a.times(a.loops) for a in found if not a.reads and a.window.tensor not in handed), default=1.0)
     in_step = sharing(found, min(program.blocks, at_once))
-    return _Met(program, with_reads(chip, *shares(found, missed, handed)), found, missed, in_step, results)
+    met = with_reads(chip, *crossing(program, found, seen, handed))
+    return _Met(program, met, found, seen.missed, seen.pushed, in_step, results)
 
 
 def least(program: Program, chip: Chip, without: Collection[str] = ()) -> float:
@@ -167,15 +170,18 @@ def _shares(program: Program, at_once: int) -> dict[str, float]:
     return {core: loads(p, at_once).mean / min(p.blocks, at_once) for core, p in alone.items()}
 
 
-def _hbm_cycles(program: Program, chip: Chip, block: Block, share: Mapping[str, float], handed: Collection[str]) -> float:
+def _hbm_cycles(
+    program: Program, chip: Chip, block: Block, share: Mapping[str, float], met: _Met, handed: Collection[str]
+) -> float:
     """Cycles that HBM needs: for what loads did not find in L2, and for each written byte once that does not stay there."""
     sizes = {t.name: t.dtype.bytes * prod(t.shape) for t in program.in_gm}
     moved = {key: n * program.blocks * share[key[0]] for key, n in block.tensors.items() if key[1] not in handed}
-    crossed = [(tensor, min(n, sizes[tensor]) if written else n) for (_, tensor, written), n in moved.items()]
-    total, leave_out = sum(n for _, n in crossed), {t.name for t in program.tensors if t.past_l2}
-    past = sum(n for tensor, n in crossed if tensor in leave_out) / total if total else 0.0
-    rate = mixed_rate(chip, past) if any(written for *_, written in moved) else chip.shared.hbm_read
-    return total / rate * chip.clock_mhz * 1e6
+    past = {t.name for t in program.tensors if t.past_l2}
+    read = sum(n for (*_, writes), n in moved.items() if not writes)
+    written = sum(
+        min(n, sizes[tensor]) * (1.0 if tensor in past else met.pushed) for (_, tensor, writes), n in moved.items() if writes
+    )
+    return hbm_seconds(chip, read, written) * chip.clock_mhz * 1e6
 
 
 def bound_of(block: Block) -> str:

@@ -9,7 +9,7 @@ window, named by where it starts; where windows overlap, as those of a sliding w
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from math import prod
@@ -17,10 +17,10 @@ from typing import Any
 
 import numpy as np
 
+from tile_eg.chips import Chip
 from tile_eg.ir.index import BLOCK, EACH, SUB, ZERO, Expr, var, variables, with_operands
 from tile_eg.ir.index_elements import all_elements_in, with_elements
 from tile_eg.ir.program import Loop, Program
-from tile_eg.ir.sharing import once
 from tile_eg.ir.sizes import usual
 from tile_eg.timeline.accesses import Access, at_start, sharing
 from tile_eg.timeline.arrays import values
@@ -29,6 +29,18 @@ MOST_STEPS = 512
 MOST_PIECES = 64  # of a window
 ONE_PASS = 1.05  # times the size of a tensor: tails may be counted as whole tiles
 WAVE = "launch wave"
+
+
+@dataclass(frozen=True)
+class Room:
+    """Bytes of L2 within which what is read is found again, and within which what is written stays (0: nobody asks)."""
+
+    found: int
+    written: int = 0
+
+    @classmethod
+    def of(cls, chip: Chip) -> Room:
+        return cls(chip.l2_reach, chip.l2_written)
 
 
 @dataclass
@@ -66,27 +78,23 @@ class _Window:
         return mine is other or (apart and (mine.var, mine.trips) == (other.var, other.trips))
 
     @property
-    def touches(self) -> tuple[Hashable, ...]:
-        """What is touched when, but for the loops around it."""
-        a = self.access
-        shape = at_start(a.instr.rows), at_start(a.instr.cols), usual(a.window.stride)
-        return a.window.tensor, a.reads, a.instr.core, self.size, self.inside, *shape, *self.pieces, *map(tuple, self.starts)
-
-    @property
     def share(self) -> float:
         return min(1.0, self.missed / self.read * self.inside) if self.read else 1.0
 
 
 @dataclass
 class _Cache:
-    """Windows by (tensor, start), the one that was touched last at the end."""
+    """Windows by (tensor, start), the one that was touched last at the end; `dirty` are those that HBM does not have yet."""
 
     capacity: int
     held: OrderedDict[tuple[str, int], int] = field(default_factory=OrderedDict)
     bytes: int = 0
+    dirty: set[tuple[str, int]] = field(default_factory=set)
 
-    def touch(self, key: tuple[str, int], size: int) -> bool:
+    def touch(self, key: tuple[str, int], size: int, *, writes: bool = False) -> bool:
         """Whether it was there."""
+        if writes:
+            self.dirty.add(key)
         before = self.held.get(key)
         if before is not None and before >= size:
             self.held.move_to_end(key)
@@ -95,8 +103,15 @@ class _Cache:
         self.held[key] = size
         self.bytes += size - (before or 0)
         while self.bytes > self.capacity:
-            self.bytes -= self.held.popitem(last=False)[1]
+            oldest, n = self.held.popitem(last=False)
+            self.bytes -= n
+            self.dirty.discard(oldest)
         return before is not None
+
+    @property
+    def unwritten(self) -> int:
+        """Bytes that HBM does not have yet."""
+        return sum(self.held[key] for key in self.dirty)
 
 
 def _apart(a: Access) -> int:
@@ -107,8 +122,13 @@ def _apart(a: Access) -> int:
 class L2:
     """Follows one launch, wave after wave."""
 
-    def __init__(self, program: Program, found: list[Access], tensors: Mapping[str, int], l2_bytes: int, at_once: int) -> None:
-        self.found, self.tensors, self.l2_bytes = found, tensors, l2_bytes
+    def __init__(
+        self, program: Program, found: Sequence[Access], tensors: Mapping[str, int], room: Room, at_once: int,
+        handed: Collection[str],
+    ) -> None:  # fmt: skip
+        """Of the `handed` tensors nobody asks what stays."""
+        self.found, self.tensors, self.l2_bytes, self.handed = found, tensors, room.found, handed
+        self.kept = _Cache(room.written)
         self.blocks, self.at_once = program.blocks, at_once
         self.waves = Loop(WAVE, -(-program.blocks // at_once), ())
         self.held: dict[int, bool] = {}
@@ -117,23 +137,24 @@ class L2:
 
     def shares(self) -> dict[int, float]:
         """The share of each load's bytes that comes from HBM, by id of its Instr."""
-        if not self.read and not self._reads_back():
+        if not self.read and not self._reads_back() and not self.kept.capacity:
             return {id(a.instr): 1.0 for a in self.found if a.reads}
         windows = [self._window(a) for a in self.found]
-        found = once("touched in L2", self._decided_by(windows), lambda: self._played(windows))
-        return {id(w.access.instr): share for w, share in zip(windows, found, strict=True) if w.access.reads}
-
-    def _played(self, windows: Sequence[_Window]) -> list[float]:
-        """The share of each window's reads that comes from HBM."""
         self.writers = [w for w in windows if not w.access.reads]
         self._play(windows, 0, 0, _Cache(self.l2_bytes))
-        return [w.share for w in windows]
+        return {id(w.access.instr): w.share for w in windows if w.access.reads}
 
-    def _decided_by(self, windows: Sequence[_Window]) -> Hashable:
-        """All that these shares depend on: programs that differ in what is further inside of their loops have it in common."""
-        loops: dict[int, int] = {}
-        around = [tuple((loops.setdefault(id(v), len(loops)), v.var, v.trips) for v in w.outer) for w in windows]
-        return self.l2_bytes, frozenset(self.read), tuple((outer, *w.touches) for outer, w in zip(around, windows, strict=True))
+    def unwritten(self) -> float:
+        """Bytes that were written and are still in L2 when the launch ends, after `shares`.
+
+        Where loops were not followed to their end, the rest of them goes on alike.
+        """
+        total = sum(a.bytes * a.runs for a in self.found if not a.reads and a.window.tensor not in self.handed)
+        followed = sum(w.read for w in self.writers if w.access.window.tensor not in self.handed)
+        if not followed:
+            return 0.0
+        ahead = max(1.0, min(total / followed, self.kept.capacity / max(1, self.kept.bytes)))
+        return self.kept.unwritten * ahead
 
     def _reads_back(self) -> bool:
         """Whether something is read that the launch wrote."""
@@ -259,12 +280,21 @@ class L2:
             just_written = [s for s in starts if any(w.wrote(s) for w in writers)]
             window.read += size * len(just_written)
             starts = [s for s in starts if s not in just_written]
+        writes = not window.access.reads and tensor not in self.handed
         if tensor not in self.read:  # nobody looks for what is written, or read once: it takes its room
-            cache.touch((tensor, -1 - step), size * len(starts))
+            self._touch_one((tensor, -1 - step), size * len(starts), cache, writes=writes)
             window.missed += size * len(starts)
         else:
-            window.missed += size * sum([not cache.touch((tensor, start), size) for start in dict.fromkeys(starts)])
+            each = dict.fromkeys(starts)
+            window.missed += size * sum([not self._touch_one((tensor, at), size, cache, writes=writes) for at in each])
         window.read += size * len(starts)
+
+    def _touch_one(self, key: tuple[str, int], size: int, cache: _Cache, *, writes: bool) -> bool:
+        """Whether it was there: among what was touched last, or written and not pushed out yet."""
+        there = key in self.kept.dirty
+        if self.kept.capacity:
+            self.kept.touch(key, size, writes=writes)
+        return cache.touch(key, size) or there
 
 
 def _mixed(places: Any, table: int) -> np.ndarray:

@@ -6,7 +6,7 @@ What fits into L2 as a whole comes from HBM once; otherwise `timeline.l2` follow
 from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import prod
 
 from tile_eg.chips import Chip
@@ -14,28 +14,63 @@ from tile_eg.ir.index import BLOCK
 from tile_eg.ir.program import Program
 from tile_eg.ir.sharing import once
 from tile_eg.timeline.accesses import Access, at_start
-from tile_eg.timeline.l2 import L2
+from tile_eg.timeline.l2 import L2, Room
 
 
-def misses(program: Program, found: list[Access], l2_bytes: int, at_once: int) -> dict[int, float]:
+def misses(program: Program, found: Sequence[Access], l2_bytes: int, at_once: int) -> Mapping[int, float]:
     """The share of its bytes that each load brings from HBM, by `id` of its Instr; `at_once` blocks run side by side."""
+    return traffic(program, found, Room(l2_bytes), at_once).missed
+
+
+@dataclass(frozen=True)
+class Traffic:
+    """What a launch has of HBM: by `id` of a load the share of its bytes that comes from there, and the part of what is written
+    through L2 that is pushed out of it before the launch ends."""
+
+    missed: Mapping[int, float]
+    pushed: float
+
+
+def traffic(
+    program: Program, found: Sequence[Access], room: Room, at_once: int, handed: Collection[str] = frozenset()
+) -> Traffic:
+    """The traffic of a program's accesses, of which `at_once` blocks run side by side; `handed` tensors are not pushed out."""
     past = {id(a.instr): 1.0 for a in found if a.past_l2 and a.reads}
-    return past | _through_l2(program, [a for a in found if not a.past_l2], l2_bytes, at_once)
+    seen = [a for a in found if not a.past_l2]
+    missed, pushed = _through_l2(program, seen, room, at_once, frozenset(handed))
+    return Traffic(past | missed | {id(a.instr): 0.0 for a in found if a.window.tensor in handed}, pushed)
 
 
-def _through_l2(program: Program, found: list[Access], l2_bytes: int, at_once: int) -> dict[int, float]:
+def _through_l2(
+    program: Program, found: Sequence[Access], room: Room, at_once: int, handed: frozenset[str]
+) -> tuple[dict[int, float], float]:
     """The same of accesses that L2 sees."""
     tensors = {t.name: t.dtype.bytes * prod(t.shape) for t in program.in_gm}
     loads = [a for a in found if a.reads]
-    if sum(tensors[name] for name in {a.window.tensor for a in found}) <= l2_bytes:
-        return _once(loads, tensors)
+    touched = sum(tensors[name] for name in {a.window.tensor for a in found})
+    if touched <= room.found:
+        return _once(loads, tensors), 0.0
+    written = written_bytes(found, tensors, handed)
 
-    def followed() -> list[float | None]:
-        shares = L2(program, found, tensors, l2_bytes, min(program.blocks, at_once)).shares()
-        return [shares.get(id(a.instr)) for a in found]
+    def followed() -> tuple[list[float | None], float]:
+        pushes = written and touched > room.written
+        l2 = L2(program, found, tensors, room if pushes else Room(room.found), min(program.blocks, at_once), handed)
+        shares = l2.shares()
+        pushed = max(0.0, 1 - l2.unwritten() / written) if pushes else 0.0
+        return [shares.get(id(a.instr)) for a in found], pushed
 
-    key = program.blocks, tuple(tensors.items()), l2_bytes, at_once, _alike(found)
-    return {id(a.instr): n for a, n in zip(found, once("misses", key, followed), strict=True) if n is not None}
+    key = program.blocks, tuple(tensors.items()), room, at_once, handed, _alike(found)
+    shares, pushed = once("misses", key, followed)
+    return {id(a.instr): n for a, n in zip(found, shares, strict=True) if n is not None}, pushed
+
+
+def written_bytes(found: Sequence[Access], tensors: Mapping[str, int], handed: Collection[str] = ()) -> float:
+    """Bytes that are written, each once, but to the `handed` tensors."""
+    written: dict[str, float] = {}
+    for a in found:
+        if not a.reads and a.window.tensor not in handed:
+            written[a.window.tensor] = written.get(a.window.tensor, 0.0) + a.bytes * a.runs
+    return sum(min(n, tensors[name]) for name, n in written.items())
 
 
 def _alike(found: Sequence[Access]) -> Hashable:
@@ -64,30 +99,26 @@ def handed_over(program: Program, l2_bytes: int) -> frozenset[str]:
     return frozenset(shared) if sum(shared.values()) <= l2_bytes else frozenset()
 
 
-def shares(found: Sequence[Access], missed: Mapping[int, float], handed: Collection[str] = ()) -> tuple[float, float]:
-    """Of what HBM moves, the part that is read (1 where nothing is written but what stays in L2, `handed`), and the part that
-    leaves L2 out."""
-    moved, past = {True: 0.0, False: 0.0}, 0.0
-    for a in found:
-        if a.window.tensor in handed:
-            continue
-        n = a.bytes * a.runs * (missed.get(id(a.instr), 1.0) if a.reads else 1.0)
-        moved[a.reads] += n
-        past += n if a.past_l2 else 0.0
-    total = sum(moved.values())
-    return (moved[True] / total if moved[False] else 1.0), (past / total if total else 0.0)
+def crossing(program: Program, found: Sequence[Access], seen: Traffic, handed: Collection[str] = ()) -> tuple[float, float]:
+    """Bytes that HBM reads and writes before the launch ends."""
+    tensors = {t.name: t.dtype.bytes * prod(t.shape) for t in program.in_gm}
+    read = sum(a.bytes * a.runs * seen.missed.get(id(a.instr), 1.0) for a in found if a.reads and a.window.tensor not in handed)
+    through, past = (written_bytes([a for a in found if a.past_l2 is past], tensors, handed) for past in (False, True))
+    return read, seen.pushed * through + past
 
 
-def mixed_rate(chip: Chip, past: float) -> float:
-    """Bytes per second of a kernel that reads and writes, where this part of them leaves L2 out."""
-    return 1 / ((1 - past) / chip.shared.hbm_mixed + past / chip.shared.hbm_bypass)
+def hbm_seconds(chip: Chip, read: float, written: float) -> float:
+    """What HBM needs to read and to write so many bytes: one after the other, each at its own rate."""
+    return read / chip.shared.hbm_read + written / chip.shared.hbm_write
 
 
-def with_reads(chip: Chip, share: float, past: float = 0.0) -> Chip:
-    """The chip as a kernel meets it whose reads are this share of what HBM moves, and where the part `past` leaves L2 out.
+def with_reads(chip: Chip, read: float, written: float) -> Chip:
+    """The chip as a kernel meets it of which HBM reads and writes so many bytes.
 
     HBM serves reads and writes in turn: reads have `reads_least` of it at the least, and what is written waits in L2. What both
     need together bounds the launch as a whole (`engine._hbm_cycles`).
     """
-    shared, rate = chip.shared, mixed_rate(chip, past) * max(share, chip.shared.reads_least)
-    return replace(chip, shared=replace(shared, hbm_read=min(shared.hbm_read, rate))) if 0 < share < 1 else chip
+    if not read or not written:
+        return chip
+    rate = max(read / hbm_seconds(chip, read, written), chip.shared.reads_least * chip.shared.hbm_read)
+    return replace(chip, shared=replace(chip.shared, hbm_read=rate))

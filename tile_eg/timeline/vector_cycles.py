@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from tile_eg.chips.model import Chip, VectorCost
-from tile_eg.ir.machine import BLOCK_ELEMENTS, DOT_PARTS, block_steps, halves
+from tile_eg.ir.machine import BLOCK_BYTES, BLOCK_ELEMENTS, DOT_PARTS, block_steps, halves, write_cycles
 from tile_eg.ir.program import COMPARE
 from tile_eg.ops.repeats import REPEATED
 from tile_eg.ops.types import F32
@@ -51,6 +51,9 @@ def plain_cycles(chip: Chip, work: Work, cold: bool) -> float:
         total = calls * repeat_cycles(chip, cost, repeats, work.conflict)
     else:
         total = _flat(chip, cost, work, lanes)
+    if base == "strips":
+        apart = work.pitch * work.dtype.bytes // BLOCK_BYTES
+        total = max(total, work.rows * chunks * write_cycles(apart, chip.vector.bank_groups_bytes))
     if work.in_the_way:
         total = max(total, work.rows * chunks * (cost.free + chip.vector.read_write))
     return total + (cost.fixed if cold else 0.0)

@@ -15,8 +15,8 @@ from tile_eg.errors import TileError
 from tile_eg.frontend.text import load_text
 from tile_eg.jit import TileKernel
 from tile_eg.torch.regions import Region, copied_for_each_user, regions_of
-from tile_eg.torch.text import Text, text_of
-from tile_eg.torch.words import is_free, is_size, name_of
+from tile_eg.torch.text import Text, UnknownSize, text_of
+from tile_eg.torch.words import VIEWS, decompositions, is_free, is_size, name_of
 
 log = logging.getLogger("tile_eg.torch")
 OPTIONS = ("chip", "compare")
@@ -67,7 +67,7 @@ def backend(graph: Any, inputs: Sequence[Any], *, options: Mapping[str, Any] | N
     def compiled(module: Any, _: Sequence[Any]) -> Any:
         return _boxed(compiled_graph(module, **chosen))
 
-    run: Callable[..., Any] = aot_autograd(fw_compiler=compiled)(graph, inputs)
+    run: Callable[..., Any] = aot_autograd(fw_compiler=compiled, decompositions=decompositions())(graph, inputs)
     return run
 
 
@@ -133,10 +133,23 @@ def _listed(region: Region) -> str:
 
 def _kernel(region: Region, chip: str, number: int) -> Fused:
     """TileError where there is none."""
-    text = text_of(region, f"kernel{number}")
+    region, text = _said(region, f"kernel{number}")
     kernel = TileKernel(load_text(text.text, f"<{text.name} of torch.compile>"), chip)
     planned = kernel.with_sizes(**text.sizes).compile()
     return Fused(region, text, kernel, planned.timeline.microseconds, _in_torch(region, text.outputs))
+
+
+def _said(region: Region, name: str) -> tuple[Region, Text]:
+    """A region as a text. Where its inputs do not tell all sizes, views of these are left to torch, one after the other, as their
+    results may: a batch of rows that becomes one of heads."""
+    try:
+        return region, text_of(region, name)
+    except UnknownSize:
+        inside = set(region.nodes)
+        first = [n for n in region.nodes if name_of(n) in VIEWS and not inside & set(n.all_input_nodes)]
+        if not first:
+            raise
+        return _said(Region(region.kind, region.space, [n for n in region.nodes if n not in first]), name)
 
 
 def _in_torch(region: Region, outputs: Sequence[Any]) -> Any:

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
+from math import prod
 from typing import Any
 
+from tile_eg.errors import TileError
 from tile_eg.ops.types import DTYPES
 from tile_eg.torch.regions import Region
 from tile_eg.torch.words import CONDITIONS, CONSTANTS, WORDS, is_size, name_of, number, refuse
 
 OURS = {d.numpy: name for name, d in DTYPES.items()}
 FLOATS = ("float16", "bfloat16", "float32")
+MOST_FACTORS = 3
+"""Sizes whose product a dimension is known as."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,6 +43,10 @@ def _several(node: Any) -> bool:
     return isinstance(node.meta.get("val"), tuple | list)
 
 
+class UnknownSize(TileError):
+    """A dimension of a value follows from no size of the inputs."""
+
+
 class _Writer:
     def __init__(self, name: str, inputs: Sequence[Any], outputs: Sequence[Any], nodes: Sequence[Any]) -> None:
         self.name, self.inputs, self.outputs, self.nodes = name, inputs, outputs, nodes
@@ -47,6 +56,8 @@ class _Writer:
         self.lines: list[str] = []
 
     def written(self) -> Text:
+        for n in self.inputs:
+            self._take_symbols(n)
         heads = [f"{self.texts[n]}: {self._declared(n, new=True)}" for n in self.inputs]
         if not heads or not self.outputs:
             raise refuse("it has no inputs, or gives nothing")
@@ -93,9 +104,18 @@ class _Writer:
             raise refuse("it takes or gives a number")
         if new:
             for d in value.shape:
-                if not isinstance(d, int):
-                    self.symbols.setdefault(str(d), (f"n{len(self.symbols)}", d))
+                if not isinstance(d, int) and self._known(d) is None:
+                    self._take(d)
         return f"{self.dtype(node)}[{', '.join(self.shape(node))}]"
+
+    def _take_symbols(self, node: Any) -> None:
+        """Makes sizes of an input's dimensions that are sizes of torch's, and not products of them."""
+        for d in getattr(node.meta.get("val"), "shape", ()):
+            if not isinstance(d, int) and d.node.expr.is_Symbol:
+                self._take(d)
+
+    def _take(self, dim: Any) -> None:
+        self.symbols.setdefault(str(dim), (f"n{len(self.symbols)}", dim))
 
     # what an operator's word asks for
 
@@ -117,16 +137,27 @@ class _Writer:
         return OURS[name]
 
     def _size(self, dim: Any) -> str:
-        """A dimension as a number, a size, or a size times or by a number."""
+        """A dimension as a number, or by the sizes. UnknownSize where these do not tell it."""
+        found = self._known(dim)
+        if found is None:
+            raise UnknownSize(f"a dimension of {dim} follows from no input's")
+        return found
+
+    def _known(self, dim: Any) -> str | None:
+        """A dimension as a number, a size, or a product of sizes times or by a number."""
         if isinstance(dim, int):
             return str(dim)
         if str(dim) in self.symbols:
             return self.symbols[str(dim)][0]
-        for name, known in self.symbols.values():
-            for form, ratio in (("{} * {}", dim.node.expr / known.node.expr), ("{} // {}", known.node.expr / dim.node.expr)):
-                if ratio.is_Integer:
-                    return form.format(name, ratio)
-        raise refuse(f"a dimension of {dim} follows from no input's")
+        for count in range(1, MOST_FACTORS + 1):
+            for some in combinations(self.symbols.values(), count):
+                all_of_them = prod(known.node.expr for _, known in some)
+                names = " * ".join(name for name, _ in some)
+                if (ratio := dim.node.expr / all_of_them).is_Integer:
+                    return names if ratio == 1 else f"{names} * {ratio}"
+                if (ratio := all_of_them / dim.node.expr).is_Integer:
+                    return f"{names} // {ratio}"
+        return None
 
 
 def _hint(dim: Any) -> int:

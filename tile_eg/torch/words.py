@@ -132,6 +132,16 @@ def _softmax(function: str) -> Word:
     return word
 
 
+def _batch_norm(w: Writer, n: Any) -> tuple[str, str, str]:
+    """That of a model which is evaluated: each channel has its mean and variance."""
+    x, scale, shift, mean, variance, _, epsilon = n.args
+    over = ", ".join([":", *["None"] * (len(w.shape(x)) - 2)])
+    of = lambda v: f"{w.text(v)}[{over}]"  # noqa: E731
+    text = f"({w.text(x)} - {of(mean)}) / sqrt({of(variance)} + {number(epsilon)})"
+    scaled = text + (f" * {of(scale)}" if scale is not None else "")
+    return scaled + (f" + {of(shift)}" if shift is not None else ""), "0", "0"
+
+
 def _layer_norm(w: Writer, n: Any) -> tuple[str, str, str]:
     x, normalized, scale, shift, epsilon = n.args
     if len(normalized) != 1:
@@ -195,10 +205,8 @@ def _reshaped(w: Writer, n: Any) -> str:
 
 
 def _expanded(w: Writer, n: Any) -> str:
-    """Shapes broadcast by themselves; but a value that a kernel gives has the shape it has."""
     before, after = w.shape(n.args[0]), w.shape(n)
-    missing = len(after) - len(before)
-    return f"{w.text(n.args[0])}[{', '.join(['None'] * missing + [':'] * len(before))}]" if missing else w.text(n.args[0])
+    return w.text(n.args[0]) if before == after else f"broadcast_to({w.text(n.args[0])}, {', '.join(after)})"
 
 
 def _sliced(w: Writer, n: Any) -> str:
@@ -239,7 +247,8 @@ def _positions(w: Writer, n: Any) -> str:
 
 
 def _constant(w: Writer, n: Any) -> str:
-    return number(arguments(n)["s" if name_of(n) == "scalar_tensor" else "fill_value"])
+    value = arguments(n)["s" if name_of(n) == "scalar_tensor" else "fill_value"]
+    return {True: "(0 < 1)", False: "(1 < 0)"}[value] if isinstance(value, bool) else number(value)
 
 
 def _one_of(w: Writer, n: Any) -> str:
@@ -257,6 +266,7 @@ POINTS: dict[str, Word] = {
     "clamp_max": _of_two("minimum({x}, {y})"), "where": _where,
     **{name: _of_two(f"({{x}} {sign} {{y}})") for name, sign in (COMPARED | JOINED).items()}, "logical_not": _of_one("(~{x})"),
     "bitwise_not": _of_one("(~{x})"), "_to_copy": _cast, "convert_element_type": _cast,
+    "_native_batch_norm_legit_no_training": _batch_norm,
 }  # fmt: skip
 OVER_AXES: dict[str, Word] = {
     "sum": _over("sum"), "mean": _over("mean"), "amax": _over("amax"), "amin": _over("amin"), "logsumexp": _over("logsumexp"),
@@ -271,17 +281,43 @@ AXES: dict[str, Word] = {
     "t": _turned, "expand": _expanded, "slice": _sliced, "select": _selected, "unsqueeze": _with_axis, "squeeze": _reshaped,
     "clone": _same, "alias": _same, "detach": _same, "contiguous": _same,
 }  # fmt: skip
+VIEWS = frozenset(AXES) - {"clone", "contiguous"}
+"""What torch does without a copy."""
 CONSTANTS: dict[str, Word] = {
     "arange": _positions, "full": _constant, "full_like": _constant, "scalar_tensor": _constant,
 }  # fmt: skip
+DECOMPOSED = (
+    "gelu_backward", "silu_backward", "tanh_backward", "sigmoid_backward", "threshold_backward", "_softmax_backward_data",
+    "_log_softmax_backward_data", "native_layer_norm_backward", "_fused_rms_norm", "_fused_rms_norm_backward", "masked_fill",
+    "triu", "tril", "leaky_relu", "leaky_relu_backward", "hardtanh", "hardtanh_backward", "hardswish", "hardswish_backward",
+    "hardsigmoid", "hardsigmoid_backward", "elu", "elu_backward", "mish", "softplus", "softplus_backward", "glu", "glu_backward",
+    "addcmul", "addcdiv", "lerp", "mse_loss", "mse_loss_backward", "ones", "zeros", "ones_like", "zeros_like", "new_ones",
+    "new_zeros", "new_full",
+)  # fmt: skip
+"""Operators that torch itself says in others, which have words."""
 CONDITIONS = {*COMPARED, *JOINED, "logical_not", "bitwise_not"}
 """What gives conditions: no tensor that a kernel gives holds them, so that they are computed where they are used."""
 WORDS: dict[str, Word] = {**POINTS, **OVER_AXES, **PRODUCTS, **AXES, **CONSTANTS, "getitem": _one_of}
 
 
+def decompositions() -> dict[Any, Any]:
+    """Torch's own decompositions of the operators in `DECOMPOSED`, as far as this torch has them."""
+    from torch import ops
+    from torch._decomp import get_decompositions
+
+    found: dict[Any, Any] = get_decompositions([getattr(ops.aten, n) for n in DECOMPOSED if hasattr(ops.aten, n)])
+    return found
+
+
 def is_free(node: Any) -> bool:
-    """Whether a value is nothing to store: another view of one, a condition, a constant, one of several values."""
-    return (name := name_of(node)) in AXES or name in CONDITIONS or name in CONSTANTS or name == "getitem"
+    """Whether a value is nothing to store: another view of one, a condition, a constant, one of several values, a position."""
+    name = name_of(node)
+    return name in AXES or name in CONDITIONS or name in CONSTANTS or name == "getitem" or _is_position(node, name)
+
+
+def _is_position(node: Any, name: str) -> bool:
+    """Whether a value is a whole number, computed of others: masks by position are."""
+    return name in ("add", "sub", "mul", "rsub") and not getattr(node.meta.get("val"), "is_floating_point", lambda: True)()
 
 
 def is_size(node: Any) -> bool:

@@ -35,6 +35,7 @@ class Lowering:
         self.schedule, self.chip, self.values = schedule, chip, schedule.graph.values
         self.storages = Storages(schedule, chip)
         self.products = Products(self.storages)
+        self.alone = False
 
     def program(self) -> Program:
         cube, vector = self._stream(AIC), self._stream(AIV)
@@ -88,7 +89,8 @@ class Lowering:
         )
 
     def _append(self, out: list[Node], step: Step, around: tuple[LoopStep, ...]) -> None:
-        """Adds a step's instructions, under the guard of its lag where the loop is skewed."""
+        """Adds a step's instructions, under the guard of its lag where the loop is skewed. A product of a steady schedule has a
+        guard of its own, around which flags can stand: what comes to its slots in L0 next may have another one."""
         nodes = self.step(step, around)
         if not nodes:
             return
@@ -101,10 +103,12 @@ class Lowering:
             less(step.lag - 1, trip) if step.lag else ONE,
             less(trip, self.storages.trips(loop) + step.lag) if step.lag < loop.skew else ONE,
         )
-        if out and isinstance(out[-1], When) and out[-1].condition == guard:
+        alone = self.schedule.steady and isinstance(TERMS[step.node.op], Cube)
+        if out and isinstance(out[-1], When) and out[-1].condition == guard and not (alone or self.alone):
             out[-1] = When(guard, (*out[-1].body, *nodes))
         else:
             out.append(When(guard, tuple(nodes)))
+        self.alone = alone
 
     # ---- one step ----
 

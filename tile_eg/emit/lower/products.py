@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+
 from tile_eg.egraph.graph import Tile as GraphTile
 from tile_eg.emit.lower.cuts import Cut, part
 from tile_eg.emit.lower.storages import Storages
@@ -19,13 +21,12 @@ class Products:
     def __init__(self, storages: Storages) -> None:
         self.storages = storages
         self.pick = {n.cls: n for n in storages.schedule.nodes}
-        steps = [s for s, _ in storages.schedule.walk() if s.node.op in ("Mmad", "MmadAcc")]
+        found = [(s, around) for s, around in storages.schedule.walk() if s.node.op in ("Mmad", "MmadAcc")]
+        steps = [s for s, _ in found]
         self.cuts = {s.node.cls: self._cut(s) for s in steps}
-        self.l0: dict[int, tuple[Buffer, Buffer]] = {}
-        in_turn = len(steps) == 2 and all(c.steps == 1 for c in self.cuts.values())
+        self.turns = self._turns(found)
         self.names = self._unique_names(steps)
-        for i, s in enumerate(steps):
-            self.l0[s.node.cls] = self._buffers(s, i, in_turn)
+        self.l0 = {s.node.cls: self._buffers(s) for s in steps}
         self.buffers = tuple(b for pair in self.l0.values() for b in pair)
         found = handovers(storages.schedule, storages.chip.architecture)
         self.handovers = {s: h for s, h in found.items() if self.whole(h.product)}
@@ -47,15 +48,29 @@ class Products:
             out[s.node.cls] = name
         return out
 
-    def _buffers(self, step: Step, i: int, in_turn: bool) -> tuple[Buffer, Buffer]:
-        """Two slots for each operand; two single-step products that alternate have one slot each instead."""
-        cut = self.cuts[step.node.cls]
+    def _turns(self, products: list[tuple[Step, tuple[LoopStep, ...]]]) -> dict[int, tuple[int, int]]:
+        """For each product the steps of a trip that are issued before its own, and all that are counted.
+
+        Those of all products of its loop in a steady schedule; else its own, or those of two products of one step.
+        """
+        in_turn = len(products) == 2 and all(c.steps == 1 for c in self.cuts.values())
+        passed: dict[int, int] = defaultdict(int)
+        places: dict[int, tuple[int, int]] = {}
+        for n, (s, around) in enumerate(products):
+            group = 0 if in_turn else (around[-1].loop if around else 0) if self.storages.schedule.steady else -n
+            places[s.node.cls] = group, passed[group]
+            passed[group] += self.cuts[s.node.cls].steps
+        return {cls: (before, passed[group]) for cls, (group, before) in places.items()}
+
+    def _buffers(self, step: Step) -> tuple[Buffer, Buffer]:
+        """Two slots for each operand; a product of one step that comes to the same one in each trip has that alone."""
+        cut, (before, total) = self.cuts[step.node.cls], self.turns[step.node.cls]
         left, right = (self.storages.buffers[s].dtype for s in step.srcs[-2:])  # type: ignore[index]
         name = self.names[step.node.cls]
         halves = {level: self.storages.chip.level_bytes(level) // 2 for level in (Level.L0A, Level.L0B)}
 
         def buffer(level: Level, dtype: DType, rows: int, cols: int, layout: str) -> Buffer:
-            slots = (i * halves[level],) if in_turn else (0, halves[level])
+            slots = (before % 2 * halves[level],) if cut.steps == 1 and not total % 2 else (0, halves[level])
             return Buffer(f"{name}_{level.lower()}", level, dtype, rows, cols, cols, layout, len(slots), slots)
 
         return buffer(Level.L0A, left, cut.m, cut.k, "zz"), buffer(Level.L0B, right, cut.k, cut.n, "zn")
@@ -65,7 +80,7 @@ class Products:
         m, n, k = (self._index(step, d, count) for d, count in (("m", cut.steps_m), ("n", cut.steps_n), ("k", cut.steps_k)))
         rows, cols = part(tile.vrows, m, cut.m, tile.rows), part(tile.vcols, n, cut.n, tile.cols)
         depth = part(self._depth(step), k, cut.k, tile.depth)
-        slot = self._turn(cut, m, n, k, around, len(self.l0[step.node.cls][0].addresses))
+        slot = self._turn(step, m, n, k, around)
         flags = self._init(step, k), flag_of(self.storages, self.handovers.get(step.dst), cut, k)  # type: ignore[arg-type]
         body = self._one(step, (m * cut.m, n * cut.n, k * cut.k), (rows, cols, depth), slot, flags)
         for index, count in ((k, cut.steps_k), (n, cut.steps_n), (m, cut.steps_m)):
@@ -110,15 +125,20 @@ class Products:
     def _index(self, step: Step, dimension: str, count: int) -> Expr:
         return var(f"{self.names[step.node.cls]}_{dimension}") if count > 1 else ZERO
 
-    def _turn(self, cut: Cut, m: Expr, n: Expr, k: Expr, around: tuple[LoopStep, ...], slots: int) -> Expr:
-        """Which slot: the steps of all trips, counted on from tile to tile where all tiles have as many."""
+    def _turn(self, step: Step, m: Expr, n: Expr, k: Expr, around: tuple[LoopStep, ...]) -> Expr:
+        """Which slot: steps in their order of issue, those of all products of all trips, counted on from tile to tile where all
+        tiles have as many."""
+        cut, slots = self.cuts[step.node.cls], len(self.l0[step.node.cls][0].addresses)
         if slots == 1:
             return ZERO
-        trip, count = ZERO, 0 if any(loop.loop in self.storages.values.counts for loop in around) else cut.steps
+        before, total = self.turns[step.node.cls]
+        trip, count = ZERO, 0 if any(loop.loop in self.storages.values.counts for loop in around) else total
         for loop in around:
             trip = trip * loop.trips + var(self.storages.values.variables[loop.loop])
             count *= loop.trips
-        return (self.storages.turns(count, slots) + trip * cut.steps + (m * cut.steps_n + n) * cut.steps_k + k) % slots
+        own = (m * cut.steps_n + n) * cut.steps_k + k
+        lag = step.lag if total > cut.steps else 0
+        return (self.storages.turns(count, slots) + (trip + lag) * total + before + own) % slots
 
     def _depth(self, step: Step) -> Expr:
         """How much of k is valid: what both operands have."""

@@ -25,7 +25,7 @@ class Storages:
         self.tasks = TaskLoop.of(schedule)
         self.counts = counts(schedule)
         self.names = self._names()
-        self.parts = self._parts()
+        self.parts, self.stays = self._parts(), self._stays()
         self.dtypes = {t.name: t.dtype for t in self.values.in_gm}
         self.buffers = {
             sid: buffer_of(s, schedule.addresses[sid], self.names[sid])
@@ -48,16 +48,18 @@ class Storages:
             out[sid] = name
         return out
 
-    def tile(self, sid: StorageId) -> Tile:
-        """The whole current slot of a storage; of one that holds several trips' tiles, where this trip's begins."""
+    def tile(self, sid: StorageId, loop: int | None = None) -> Tile:
+        """The whole current slot of a storage, or that of a later loop's trip; of one that holds several trips' tiles, where this
+        trip's begins."""
         s = self.schedule.storages[sid]  # type: ignore[index]
         at = self.panels(s.region)[1] * (s.cols // s.ahead) if s.ahead > 1 else ZERO
-        return Tile(self.names[sid], self._turn(s), col=at)  # type: ignore[index]
+        return Tile(self.names[sid], self._turn(s, loop or s.ring), col=at)  # type: ignore[index]
 
     def source(self, step: Step, i: int) -> Tile:
         """What a step reads as its i-th source: the whole current slot of a storage, or from where a part of that begins; as the
         element type that it reads."""
-        whole, cls = self.tile(step.srcs[i]), step.node.children[i]
+        cls = step.node.children[i]
+        whole = self.tile(step.srcs[i], self.stays.get(cls))
         row, col = self.parts.get(cls, (0, 0))
         return replace(whole, buffer=self._read_as(step.srcs[i], cls), row=whole.row + row, col=whole.col + col)
 
@@ -91,7 +93,19 @@ class Storages:
                 below = pick[below.children[0]]
         return out
 
-    def _turn(self, s: Storage) -> Expr:
+    def _stays(self) -> dict[int, int]:
+        """By class of what an earlier loop loaded: the loop whose trip it is read in."""
+        chosen = {n.cls: n for n in self.schedule.nodes}
+        out: dict[int, int] = {}
+        for n in self.schedule.nodes:
+            below = n
+            while below.op in ALIASES and n.cls not in out:
+                if below.op == "Stays":
+                    out[n.cls] = below.payload[0]
+                below = chosen[below.children[0]]
+        return out
+
+    def _turn(self, s: Storage, loop: int | None) -> Expr:
         """Which slot of a ring: its loop's trips, counted on from tile to tile where all tiles have as many."""
         if s.level is Level.UB and self.schedule.copies > 1 and s.id not in self.schedule.once:
             return self.turns(1, self.schedule.copies) % self.schedule.copies
@@ -99,8 +113,8 @@ class Storages:
             return ZERO
         if s.ring == 0:
             return self.turns(1, s.slots) % s.slots
-        name, trips = self.values.variables[s.ring], self.values.trips[s.ring] // s.ahead
-        trip = self.panels(s.ring)[0] if s.ahead > 1 else var(name)
+        trips = self.values.trips[s.ring] // s.ahead
+        trip = self.panels(s.ring)[0] if s.ahead > 1 else var(self.values.variables[loop or s.ring])
         alone = self.values.parents[s.ring] != 0 or s.ring in self.values.counts
         return (trip if alone else trip + self.turns(trips, s.slots)) % s.slots
 

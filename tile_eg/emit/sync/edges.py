@@ -15,7 +15,7 @@ from typing import NamedTuple
 from tile_eg.emit.sync.trace import Env, Instance, Layout, Path, Site, Trace, opaque
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import ZERO, Expr
-from tile_eg.ir.program import Instr, Loop, Node, Tile, When
+from tile_eg.ir.program import Instr, Loop, Node, Tile, When, walk
 
 
 class Turn(NamedTuple):
@@ -171,15 +171,39 @@ class Stream:
 
 
 def forward(s: Stream, before: Instance, after: Instance, buffers: tuple[str, str]) -> Edge | None:
-    """The tightest edge for a dependence: one id a slot where both ends know the slot, else a single id."""
+    """The tightest edge for a dependence: one id a slot where both ends know the slot, else a single id.
+
+    The slots that one loop fills and another one empties, trip by trip, are handed over in these trips, not behind the loop.
+    """
     p, c = s.lift(before.path, after.path), s.lift(after.path, before.path)
     plain = Edge(s.core, before.pipe, after.pipe, ("post", p), ("pre", c))
     ids = s.layout.shared_slots(*buffers)
-    if ids > 1:
-        set_id, wait_id = s.slot(before.path, buffers[0], p), s.slot(after.path, buffers[1], c)
-        if set_id and wait_id and (ring := s.completed(replace(plain, ids=ids, set_id=set_id, wait_id=wait_id))):
+    for here, there in dict.fromkeys(((p, c), (before.path, after.path))) if ids > 1 else ():
+        set_id, wait_id = s.slot(before.path, buffers[0], here), s.slot(after.path, buffers[1], there)
+        made = replace(plain, set_at=("post", here), wait_at=("pre", there), ids=ids)
+        if set_id and wait_id and (ring := s.completed(replace(made, set_id=set_id, wait_id=wait_id))):
             return ring
-    return s.completed(plain)
+    return s.completed(plain) or _around_guards(s, plain)
+
+
+def _around_guards(s: Stream, e: Edge) -> Edge | None:
+    """The edge to or from a product that has a guard of its own, with both ends outside of their guards, as one may pass where
+    the other one does not: so it is set and waited for in each trip of a skewed loop, its first and last ones included."""
+    (_, p), (_, c) = e.set_at, e.wait_at
+    common = next((i for i, (a, b) in enumerate(zip(p, c, strict=False)) if a != b), None)
+    if common is None:
+        return None
+    ends = p[: common + 1], c[: common + 1]
+    guards = [at for end in ends if isinstance(at := s.along(end)[-1], When)]
+    if len(guards) < 2 or not any(map(_one_product, guards)):
+        return None
+    return s.completed(replace(e, set_at=("post", ends[0]), wait_at=("pre", ends[1])))
+
+
+def _one_product(guard: When) -> bool:
+    """Whether nothing else stands under a guard."""
+    found = [n.op for n in walk(guard.body) if isinstance(n, Instr)]
+    return found.count("mmad") == 1 and {*found} == {"l1_to_l0a", "l1_to_l0b", "mmad"}
 
 
 def join(s: Stream, before: Instance, after: Instance) -> Edge:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Set
-from math import prod
+from collections.abc import Mapping, Sequence, Set
+from math import gcd, prod
 
 from tile_eg.errors import TileError
 from tile_eg.frontend.checks.alike import parts_of_block
@@ -14,6 +14,7 @@ from tile_eg.ir.index import Expr
 from tile_eg.ir.index_elements import elements_in
 
 MAX_WINDOWS = 1 << 18
+Ranges = Mapping[str, ix.Interval]
 
 
 def refuse_meeting(
@@ -50,6 +51,96 @@ def refuse_meeting(
             raise _error(target, grid, pair)
         meet |= met
     return meet
+
+
+def refuse_others(kernel: kn.Kernel, stores: Sequence[tuple[kn.Assign, Mapping[str, ix.Interval]]]) -> None:
+    """TileError where a window that one statement stores in a block overlaps one that another stores in another block.
+
+    What is read from a tensor, and more than 2**18 cells, is left to the simulator.
+    """
+    grid = [name for name, extent in kernel.grid if extent > 1]
+    shapes = {t.name: t.shape for t in kernel.tensors}
+    for n, (one, around) in enumerate(stores if grid else ()):
+        for other, inside in stores[:n]:
+            if one.target.name == other.target.name and not _same_number(one.value, other.value):
+                _refuse_two((other.target, inside), (one.target, around), shapes[one.target.name], grid)
+
+
+def _same_number(a: kn.TileExpr, b: kn.TileExpr) -> bool:
+    return isinstance(a, kn.Number) and isinstance(b, kn.Number) and a.value == b.value
+
+
+def _refuse_two(one: tuple[kn.Region, Ranges], other: tuple[kn.Region, Ranges], shape: Sequence[int], grid: list[str]) -> None:
+    import numpy as np
+
+    found = [_windows(r, around, grid) for r, around in (one, other)]
+    if found[0] is None or found[1] is None:
+        return
+    sizes = [_sizes(r) for r, _ in (one, other)]
+    begins = [[int(np.gcd.reduce(s)) for s in starts] for starts, _ in found]
+    edges = [gcd(*of_dimension) for of_dimension in zip(*begins, *sizes, strict=True)]
+    counts = [prod(n // e for n, e in zip(size, edges, strict=True)) * len(f[1]) for size, f in zip(sizes, found, strict=True)]
+    if sum(counts) > MAX_WINDOWS:
+        return
+    parts = [_cells(f, size, edges, shape) for f, size in zip(found, sizes, strict=True)]
+    _, cells = np.unique(np.concatenate([cells for cells, _ in parts]), axis=0, return_inverse=True)
+    blocks, ids = np.unique(np.concatenate([own for _, own in parts]), axis=0, return_inverse=True)
+    first = len(parts[0][0])
+    pair = _of_two_blocks(*((cells.ravel()[part], ids.ravel()[part]) for part in (slice(first), slice(first, None))))
+    if pair is not None:
+        raise _two_statements(one[0], other[0], grid, [blocks[n] for n in pair])
+
+
+def _of_two_blocks(one, other):  # noqa: ANN001, ANN202
+    """Two blocks that differ, of which the first is in a cell of one statement and the second in the same cell of another."""
+    import numpy as np
+
+    count = 1 + max(int(cells.max(initial=0)) for cells, _ in (one, other))
+    most = int(max(ids.max(initial=0) for _, ids in (one, other))) + 1
+    low, high = (np.full((2, count), value) for value in (most, -1))
+    for n, (cells, ids) in enumerate((one, other)):
+        np.minimum.at(low[n], cells, ids)
+        np.maximum.at(high[n], cells, ids)
+    meet = (high >= 0).all(axis=0) & (low.min(axis=0) != high.max(axis=0))
+    if not meet.any():
+        return None
+    at = int(np.argmax(meet))
+    pairs = ((low[0, at], high[1, at]), (high[0, at], low[1, at]))
+    return pairs[0] if pairs[0][0] != pairs[0][1] else pairs[1]
+
+
+def _windows(r: kn.Region, around: Ranges, grid: list[str]):  # noqa: ANN202
+    """Where a store's windows start in each dimension, and the blocks' indices; None where too many, or read from a tensor."""
+    import numpy as np
+
+    names = sorted({*grid, *(v for s in r.starts for v in ix.variables(s))})
+    read = any(r.counts) or r.step != 1 or any(map(elements_in, r.starts))
+    if read or prod(around[n][1] - around[n][0] + 1 for n in names) > MAX_WINDOWS:
+        return None
+    columns = np.broadcast_arrays(*(all_values(e, around, names) for e in (*r.starts, *map(ix.var, grid))))
+    count = len(r.starts)
+    return [c.ravel() for c in columns[:count]], np.stack([c.ravel() for c in columns[count:]], axis=1)
+
+
+def _cells(found, size: list[int], edges: list[int], shape: Sequence[int]):  # noqa: ANN001, ANN202
+    """The cells of a raster that windows cover inside of their tensor, each with its block."""
+    import numpy as np
+
+    starts, blocks = found
+    each = np.stack([a.ravel() for a in np.indices([n // e for n, e in zip(size, edges, strict=True)])], axis=1)
+    cells = np.stack([s // e for s, e in zip(starts, edges, strict=True)], axis=1)[:, None, :] + each[None]
+    inside = (cells * edges < shape).all(axis=2).ravel()
+    return cells.reshape(-1, len(edges))[inside], np.repeat(blocks, len(each), axis=0)[inside]
+
+
+def _two_statements(one: kn.Region, other: kn.Region, grid: list[str], pair) -> TileError:  # noqa: ANN001
+    first, second = (", ".join(f"{g}={int(v)}" for g, v in zip(grid, block, strict=True)) for block in pair)
+    return TileError(
+        f"two blocks write the same elements of `{one.name}`: that with {first} by one statement, that with {second} by another",
+        other.span,
+        notes=(("the other one is here", one.span),),
+        help="blocks run in no promised order: let each block store to windows of its own",
+    )
 
 
 def _sizes(target: kn.Region) -> list[int]:

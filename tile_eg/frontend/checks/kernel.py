@@ -7,7 +7,7 @@ from typing import Any
 
 from tile_eg.errors import FollowUp, TileError, did_you_mean, in_source, together
 from tile_eg.frontend.checks.alike import made_of
-from tile_eg.frontend.checks.blocks import refuse_meeting
+from tile_eg.frontend.checks.blocks import refuse_meeting, refuse_others
 from tile_eg.frontend.checks.definite import Definite
 from tile_eg.frontend.checks.types import Typing
 from tile_eg.frontend.hints import hint
@@ -32,6 +32,7 @@ def check(kernel: kn.Kernel) -> None:
         checker.check_sums()
         for store, around in checker.stores:
             checker.attempt(refuse_meeting, kernel, store.target, around, made_of(kernel, store))
+        checker.attempt(refuse_others, kernel, checker.alone)
         checker.attempt(check_reads, kernel)
         if checker.told:
             raise together(checker.told)
@@ -80,7 +81,8 @@ Ranges = dict[str, ix.Interval]
 class Checker:
     """Walks the statements with the ranges of the variables around them and the condition under which they run.
 
-    `told` are the faults so far, at most one of a statement; a buffer whose declaration is one is in `failed`.
+    `told` are the faults so far, at most one of a statement; a buffer whose declaration is one is in `failed`. `stores` are done
+    in every block, and those of them that are `alone` in every trip of their loops.
     """
 
     def __init__(self, kernel: kn.Kernel) -> None:
@@ -91,6 +93,7 @@ class Checker:
         self.arrays: dict[str, kn.Tensor | kn.Alloc] = {}
         self.written: set[str] = set()
         self.stores: list[tuple[kn.Assign, Ranges]] = []
+        self.alone: list[tuple[kn.Assign, Ranges]] = []
         self.added: dict[str, kn.Span | None] = {}
         self.plain: dict[str, kn.Span | None] = {}
         self.elements: frozenset[str] = frozenset()
@@ -208,6 +211,7 @@ class Checker:
         self.touched(s)
         if tensor is not None and not s.atomic and not self.elements and where == ix.ONE:
             self.stores.append((s, ranges))
+            self.alone += [(s, ranges)] if self.within == ix.ONE else []
         beyond = [r for r in padded(s.value) if r.name in self.tensors and not lies_across(r, self.tensors[r.name])]
         for r in (s.target, *regions(s.value)):
             if not any(r is other for other in beyond):
@@ -228,18 +232,22 @@ class Checker:
             if elements_in(start):  # what is read is looked at when the kernel runs
                 continue
             low, high = self.range_of(start, room, ranges, ix.both(where, self.within), tensor)
-            if tensor and high > room and low >= 0 and self.of_parts(start, r.extents[d] or 1, room, ranges):
+            if tensor and high > room and low >= 0 and self.of_parts(start, r.extents[d], room, ranges):
                 continue
             if low < 0 or high > room:
                 raise self.outside(r, d, start, low if low < 0 else high, tensor)
 
-    def of_parts(self, start: Expr, extent: int, room: int, ranges: Ranges) -> bool:
+    def of_parts(self, start: Expr, extent: int | None, room: int, ranges: Ranges) -> bool:
         """Whether blocks take parts of a tile side by side, bx * 32 + half * 16 or b // n * 32 + half * 16, and each tile begins
         inside: the last parts of a tile at the edge may have nothing to do."""
-        steps = ix.terms_of(start)
+        over = [v for v in self.elements if v in ix.variables(start)]
+        if extent is None:  # an element loop runs over the window
+            once = len(over) == 1 and ix.terms_of(start).get(ix.var(over[0])) == 1
+            extent = ranges[over[0]][1] + 1 if once else 1
+        steps = ix.terms_of(ix.substitute(start, dict.fromkeys(over, ix.ZERO)))
         own = [(a.args[0], k) for a, k in steps.items() if a.op == "var" and a.args[0] in self.of_blocks]
         parts = [v for v, k in own if k == extent and k * (ranges[v][1] + 1) in steps.values()]
-        return bool(parts) and ix.bounds(ix.substitute(start, dict.fromkeys(parts, ix.ZERO)), ranges)[1] <= room
+        return bool(parts) and ix.bounds(ix.substitute(start, dict.fromkeys((*parts, *over), ix.ZERO)), ranges)[1] <= room
 
     def index_tensor(self, read: Expr, span: kn.Span | None) -> None:
         """What an index is read from holds i32."""
@@ -264,8 +272,14 @@ class Checker:
             message = f"this part of `{r.name}` lies outside: {what}{f' with {extent} elements' if extent else ''}, it has {size}"
         pad = hint("x = pad(X[i - 1, j], 0)", "T.copy(X[i - 1, j], x, pad_value=0)", r.span)
         help = f"tails are cut at the edge, but a window has to begin inside, unless a number stands for what is not there: {pad}"
-        return TileError(message, r.span, help=help if tensor else "")
+        return TileError(message, r.span, help=help if tensor else _inside(start, size))
 
     def variables(self, e: Expr, ranges: Ranges, span: kn.Span | None) -> None:
         for name in sorted(ix.variables(e) - ranges.keys()):
             raise TileError(f"unknown name `{name}`", span, help=did_you_mean(name, ranges))
+
+
+def _inside(start: Expr, size: int) -> str:
+    """A help line: which indices a dimension of a buffer has."""
+    last = size + start.value if start.value is not None else -1
+    return f"indices do not count from the end: write {last}" if 0 <= last < size else f"its indices are 0 to {size - 1}"

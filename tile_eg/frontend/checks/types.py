@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from tile_eg.errors import TileError, did_you_mean
 from tile_eg.frontend.hints import cast, hint
+from tile_eg.frontend.liveness import regions
 from tile_eg.frontend.windows import lies_across, shape_text
 from tile_eg.ir import index as ix
 from tile_eg.ir import kernel as kn
@@ -203,9 +204,19 @@ class Typing:
         if not fits and not fills:
             raise TileError(
                 f"`{s.target.name}` takes {shape_text(target.shape)} here, the value is {value}", s.span,
-                help=_vector_help(target.shape, value.shape) or self._shape_help(s, target, value),
+                help=self._tensor_help(s) or _vector_help(target.shape, value.shape) or self._shape_help(s, target, value),
             )  # fmt: skip
 
+    def _tensor_help(self, s: kn.Assign) -> str:
+        """What to do where a tensor stands in a value, or a load has an index beside a slice."""
+        of = s.value
+        read = [r for r in regions(of) if isinstance(self.arrays[r.name], kn.Tensor)]
+        if isinstance(of, kn.Region) and read and None in of.extents and any(of.extents):
+            return "an index takes one row: write slices, X[i : i + 64, 0:n], or where the tile begins, X[i, 0]"
+        for r in read if not isinstance(of, kn.Region) else ():
+            if r.extents == self.arrays[r.name].shape:
+                return "load the part that is meant first: " + hint(f"x = {r.name}[i, j]", f"T.copy({r.name}[i, j], x)", s.span)
+        return ""
 
     def _shape_help(self, s: kn.Assign, target: Type, value: Type) -> str:
         """What to do where a tensor is larger than the tile it is loaded into, or where a buffer has another shape."""

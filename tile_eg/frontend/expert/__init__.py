@@ -3,6 +3,6 @@
 `kernel.py` reads them; it is imported where one is read, since most kernels are searched.
 """
 
-from tile_eg.frontend.expert.decision import is_kept, searched_or_in_order
+from tile_eg.frontend.expert.decision import in_order, is_kept, searched_or_in_order
 
-__all__ = ["is_kept", "searched_or_in_order"]
+__all__ = ["in_order", "is_kept", "searched_or_in_order"]

@@ -41,13 +41,16 @@ def searched_or_in_order(
 
     def make(sizes: Mapping[str, Any]) -> Kernel | KeptKernel:
         found = build(sizes)
-        if not isinstance(found, InOrder):
-            return found
-        from tile_eg.frontend.expert.kernel import in_order
-
-        return in_order(function, sizes, found.why, streams)
+        return in_order(function, sizes, found.why, streams) if isinstance(found, InOrder) else found
 
     return make
+
+
+def in_order(function: PrimFunc, sizes: Mapping[str, Any] | None, why: TileError, streams: bool) -> KeptKernel:
+    """A kernel without flags of its own, done in the order of its statements, since the search cannot, as `why` tells."""
+    from tile_eg.frontend.expert import kernel
+
+    return kernel.in_order(function, sizes, why, streams)
 
 
 def _keeps(value: Any) -> bool:

@@ -11,6 +11,7 @@ from tile_eg.errors import Span, TileError
 from tile_eg.frontend.conditions import is_condition
 from tile_eg.frontend.expert.reader import ExpertReader, On
 from tile_eg.frontend.expert.scalars import formula, is_scalar
+from tile_eg.frontend.python.source import one_by_one
 from tile_eg.frontend.python.values import Buffer, Window, as_region, describe
 from tile_eg.frontend.python.words import known
 from tile_eg.ir import program as pr
@@ -71,7 +72,9 @@ def _check(r: ExpertReader, span: Span, condition: Any, msg: Any = "") -> None:
         if not condition:
             raise TileError(f"the assertion does not hold{f': {msg}' if msg else ''}", span)
         return
-    assert isinstance(condition, Expr)
+    if not isinstance(condition, Expr):
+        help = 'print what it is: T.printf("%f\\n", x[i, j]); whole numbers that are read may be compared as indices'
+        raise TileError("an assertion is a condition on indices, not on elements of floats or tiles", span, help=help)
     r.emit(pr.Print(str(msg), holds=condition, span=span))
 
 
@@ -90,7 +93,7 @@ def launched(r: ExpertReader, node: ast.FunctionDef) -> tuple[ast.With, list[ast
             raise r.error("behind `with T.Kernel(...)` a kernel can print, and nothing else", s)
     launch = node.body[at]
     assert isinstance(launch, ast.With)
-    return launch, node.body[at + 1 :]
+    return one_by_one(launch), node.body[at + 1 :]
 
 
 WORDS: dict[str, Callable[..., Any]] = {"printf": _printf, "dump_tensor": _dump_tensor, "device_assert": _check}

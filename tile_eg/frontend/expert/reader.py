@@ -13,7 +13,7 @@ from tile_eg.frontend.expert.ends import Ends
 from tile_eg.frontend.expert.nodes import Branch, Exits, Misplaced, NewVariable, On, Persistent, ScalarUnit, Scope
 from tile_eg.frontend.expert.places import Held, Place, of_buffer, of_tensor, same_memory
 from tile_eg.frontend.python.expressions import evaluate
-from tile_eg.frontend.python.source import Source
+from tile_eg.frontend.python.source import Source, one_by_one
 from tile_eg.frontend.python.statements import RULES, Reader
 from tile_eg.frontend.python.values import Buffer, Loop, NewBuffer, Slice, Window, as_region, describe, is_tile
 from tile_eg.frontend.python.words import counted
@@ -240,7 +240,7 @@ def _name(core: str | None) -> str:
 
 def _with(r: ExpertReader, node: ast.With) -> None:
     if len(node.items) > 1:
-        node = _one_by_one(node)
+        node = one_by_one(node)
     scopes = [evaluate(r, item.context_expr) for item in node.items]
     if len(scopes) == 1 and isinstance(scopes[0], Branch):
         return r.unit.taken(r, node, scopes[0])
@@ -255,12 +255,6 @@ def _with(r: ExpertReader, node: ast.With) -> None:
         r.local = {n: v for n, v in r.local.items() if n in local} | {n: local[n] for n in local if n not in r.local}
     finally:
         r.core = None
-
-
-def _one_by_one(node: ast.With) -> ast.With:
-    """`with a, b:` as `with a:` around `with b:`."""
-    inner = ast.copy_location(ast.With(node.items[1:], node.body), node)
-    return ast.copy_location(ast.With(node.items[:1], [inner]), node)
 
 
 def _for(r: ExpertReader, node: ast.For) -> None:

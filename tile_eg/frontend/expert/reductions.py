@@ -13,6 +13,7 @@ from tile_eg.frontend.expert.places import Place
 from tile_eg.frontend.expert.reader import ExpertReader, on
 from tile_eg.frontend.expert.unaligned import aligned, room
 from tile_eg.frontend.expert.vectors import elementwise, first, scratch, ub
+from tile_eg.frontend.python.tile_words import HANDLERS
 from tile_eg.frontend.python.values import as_region
 from tile_eg.frontend.python.words import known
 from tile_eg.frontend.ssa.whole_reductions import JOINED, neutral, power_of_two
@@ -175,5 +176,6 @@ def _sums(r: ExpertReader, span: Span, dst: Any, src: Any, numbers: Any) -> None
 
 WORDS: dict[str, Callable[..., Any]] = {
     **{f"reduce_{op}": partial(_reduce, op) for op in ops.REDUCE},
+    **{name: HANDLERS[name] for name in ("reduce", "npuir_reduce")},
     "tile.reduce_sum_experiment": _sum, "tile.sum_experiment": _sums,
 }  # fmt: skip

@@ -28,7 +28,7 @@ from tile_eg.frontend.expert.reader import SHARED, ExpertReader
 from tile_eg.frontend.expert.variables import number, picked
 from tile_eg.frontend.expert.vector_words import vector_words
 from tile_eg.frontend.nibbles import KEPT, whole_bytes
-from tile_eg.frontend.python.placement_words import HANDLERS
+from tile_eg.frontend.python.placement_words import HANDLERS, bands_of
 from tile_eg.frontend.python.values import Buffer, NewBuffer, as_dtype, describe, is_index
 from tile_eg.frontend.python.words import known, sizes
 from tile_eg.ir import index as ix
@@ -175,20 +175,7 @@ def _persistent(r: ExpertReader, span: Span, domain: Any, wave: Any, index: Any,
 def _swizzle(r: ExpertReader, span: Span, index: Any, *window: Any, **_: Any) -> Expr | None:
     if index is None or window[0] is None:
         return None
-    numbers = (known(v, "an argument of T.use_swizzle", span) for v in window[:7])
-    m, n, _k, block_m, block_n, offset, along = numbers
-    rows, cols = -(-m // block_m), -(-n // block_n)
-    return ix.simplified(swizzled(ix.wrap(index), rows, cols, offset, along), r.ranges)
-
-
-def swizzled(i: Expr, rows: int, cols: int, offset: int, along: int) -> Expr:
-    """The i-th of rows x cols tiles in bands of `offset` rows (`along` 0) or columns (1), each other band backwards."""
-    extent, other = (rows, cols) if along == 0 else (cols, rows)
-    band, inside = i // (offset * other), i % (offset * other)
-    width = ix.minimum(offset, extent - band * offset)
-    down, there = band * offset + ix.mod(inside, width), ix.div(inside, width)
-    across = there + (band % 2) * (other - 1 - there * 2)
-    return down * cols + across if along == 0 else across * cols + down
+    return bands_of(window, span).within(ix.wrap(index), r.ranges)
 
 
 def _alloc_var(r: ExpertReader, span: Span, dtype: Any, *rest: Any, init: Any, scope: Any) -> NewVariable:

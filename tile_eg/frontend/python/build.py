@@ -13,8 +13,9 @@ from tile_eg.errors import FollowUp, Note, NotSearched, Span, TileError
 from tile_eg.frontend.liveness import Liveness
 from tile_eg.frontend.python.columns import spread
 from tile_eg.frontend.python.source import Source
-from tile_eg.frontend.python.values import Buffer, NewBuffer, Slice, Window, nodes, reads, region
-from tile_eg.ir.index import ZERO, Expr, Interval
+from tile_eg.frontend.python.tile_order import Order
+from tile_eg.frontend.python.values import Buffer, FirstValue, NewBuffer, Slice, Window, nodes, reads, region
+from tile_eg.ir.index import ZERO, Expr, Interval, text
 from tile_eg.ir.kernel import Alloc, Assign, MatMul, Pack, Region, Stmt, TileExpr
 from tile_eg.language.symbols import at_sizes
 from tile_eg.ops.types import DType
@@ -74,6 +75,8 @@ class Builder(ABC):
         self.in_index = False
         self.grid: dict[str, Interval] = {}
         self.left: list[tuple[str, Span, str]] = []
+        self.orders: list[Order] = []
+        self.variables: set[str] = set()
         self.half: Expr | None = None
         self.half_used: Span | None = None
         self.has_product = False
@@ -94,6 +97,15 @@ class Builder(ABC):
         """Other variables for the blocks; those of before have no use beside them."""
         self.left += [(name, span, word) for name in self.grid]
         self.grid = grid
+
+    @property
+    def blocks(self) -> dict[str, Interval]:
+        """What is known of a block when it starts: its index, and the tile that another order gives it."""
+        return {**self.grid, **{o.name: (0, o.bands.tiles - 1) for o in self.orders if text(o.at) in self.grid}}
+
+    def plain(self) -> list[Stmt]:
+        """The statements without what only orders them."""
+        return self.statements
 
     def span(self, node: ast.AST) -> Span:
         return self.source.span(node)
@@ -232,16 +244,16 @@ class Builder(ABC):
         """A Python assignment: later uses of the name mean the value."""
         if isinstance(value, NewBuffer):
             return self.allocate(name, value, span)
+        if isinstance(value, FirstValue):
+            self.variables.add(name)
+            value = value.value
         if isinstance(value, list | tuple) and any(isinstance(v, NewBuffer) for v in value):
             value = [self._named(f"{name}_{n}", v, span) for n, v in enumerate(value)]
         if isinstance(self.outer.get(name), Failed):
             raise FollowUp(span)
         if name in self.outer and self.outer[name] != value:
-            raise TileError(
-                f"{name} changes inside a loop or branch",
-                span,
-                help="keep what changes in a buffer, or use a new name",
-            )
+            kind = NotSearched if name in self.variables else TileError
+            raise kind(f"{name} changes inside a loop or branch", span, help="keep what changes in a buffer, or use a new name")
         if isinstance(self.local.get(name), Buffer) and not isinstance(value, Buffer):
             raise TileError(f"{name} is a buffer; this would only rebind its name", span, help=f"write {name}[...] = to fill it")
         self.local[name] = value

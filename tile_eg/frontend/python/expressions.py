@@ -13,12 +13,13 @@ from typing import Any
 
 from tile_eg import language
 from tile_eg.errors import Span, TileError
-from tile_eg.frontend import conditions, scalars
+from tile_eg.frontend import conditions
+from tile_eg.frontend.python import logic, ways_out
 from tile_eg.frontend.python.beside_floats import beside_floats
 from tile_eg.frontend.python.build import Builder, Leave
 from tile_eg.frontend.python.computed_vectors import computed_vector
 from tile_eg.frontend.python.defined import Defined, bound_here, comprehended, defined, joined_text, parts_of
-from tile_eg.frontend.python.instead import near_name, near_word, of_arrays
+from tile_eg.frontend.python.instead import near_name, near_word
 from tile_eg.frontend.python.values import (
     OPEN,
     TILE_NODES,
@@ -29,7 +30,6 @@ from tile_eg.frontend.python.values import (
     Window,
     as_dtype,
     as_tile,
-    beside_an_index,
     describe,
     element,
     is_index,
@@ -57,21 +57,16 @@ ARITHMETIC: dict[type[Any], tuple[str, Callable[..., Any]]] = {
     ast.RShift: ("shr", operator.rshift), ast.BitAnd: ("and", operator.and_), ast.BitOr: ("or", operator.or_),
     ast.BitXor: ("xor", operator.xor),
 }  # fmt: skip
-COMPARE: dict[type[Any], Callable[[Any, Any], Any]] = {
-    ast.Eq: operator.eq, ast.NotEq: operator.ne, ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt,
-    ast.GtE: operator.ge, ast.Is: operator.is_, ast.IsNot: operator.is_not, ast.In: lambda a, b: a in b,
-    ast.NotIn: lambda a, b: a not in b,
-}  # fmt: skip
 QUOTIENTS: dict[type[Any], str] = {ast.FloorDiv: "//", ast.Mod: "%"}
 INDEX_OPS = (ast.Add, ast.Sub, ast.Mult, ast.FloorDiv, ast.Mod)
-SIGNS: dict[type[Any], str] = {ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!="}
 
 
 def evaluate(b: Builder, node: ast.expr) -> Any:
     """The value of an expression; whatever goes wrong in plain Python is a TileError at its place."""
     rule = RULES.get(type(node))
     if rule is None:
-        raise b.error(f"{type(node).__name__} expressions are not supported in a kernel", node)
+        word, help = ways_out.EXPRESSIONS.get(type(node), (ast.unparse(node), ways_out.OUTSIDE))
+        raise b.error(f"`{word}` has no meaning in a kernel", node, help)
     try:
         return rule(b, node)
     except TileError as e:
@@ -80,14 +75,14 @@ def evaluate(b: Builder, node: ast.expr) -> Any:
     except Leave:
         raise
     except Exception as e:
-        raise b.error(f"this cannot be computed: {plainly(e)}", node) from e
+        raise b.error(f"this cannot be computed: {plainly(e)}", node, ways_out.of_fault(e)) from e
 
 
 def _name(b: Builder, node: ast.Name) -> Any:
     for scope in (b.local, b.names, vars(builtins)):
         if node.id in scope:
             return b.use(node.id, b.at_call(_plain(scope[node.id])), node)
-    raise b.error(f"unknown name {node.id}", node, near_name(node.id, [*b.local, *b.names]))
+    raise b.error(f"unknown name {node.id}", node, near_name(node.id, [*b.local, *b.names]) or ways_out.BOUND)
 
 
 def _plain(value: Any) -> Any:
@@ -108,7 +103,8 @@ def _attribute(b: Builder, node: ast.Attribute) -> Any:
     if value is language or value is language.tile:
         prefix = ast.unparse(node.value)
         raise b.error(f"{prefix} has no word {node.attr}", node, near_word(prefix, value, node.attr))
-    raise b.error(f"{describe(value)} has no attribute {node.attr}", node)
+    help = ways_out.of_attribute(ast.unparse(node.value), node.attr) if is_tile(value) else ""
+    raise b.error(f"{describe(value)} has no attribute {node.attr}", node, help)
 
 
 def _tuple(b: Builder, node: ast.Tuple | ast.List) -> Any:
@@ -117,7 +113,10 @@ def _tuple(b: Builder, node: ast.Tuple | ast.List) -> Any:
 
 
 def _dict(b: Builder, node: ast.Dict) -> Any:
-    return {evaluate(b, k): evaluate(b, v) for k, v in zip(node.keys, node.values, strict=True) if k is not None}
+    found: dict[Any, Any] = {}
+    for k, v in zip(node.keys, node.values, strict=True):
+        found |= evaluate(b, v) if k is None else {evaluate(b, k): evaluate(b, v)}
+    return found
 
 
 # Arithmetic
@@ -167,7 +166,7 @@ def _tile_arithmetic(b: Builder, op: type[Any], x: Any, y: Any, node: ast.AST) -
 def _unary(b: Builder, node: ast.UnaryOp) -> Any:
     x = evaluate(b, node.operand)
     if isinstance(node.op, ast.Not):
-        return _not(x)
+        return logic.opposite(b, x, node.operand)
     if is_tile(x):
         if isinstance(node.op, ast.UAdd):
             return x
@@ -179,75 +178,6 @@ def _unary(b: Builder, node: ast.UnaryOp) -> Any:
     if isinstance(node.op, ast.USub):
         return -x
     return +x if isinstance(node.op, ast.UAdd) else ~x
-
-
-# Conditions: index expressions that are 0 or 1
-
-
-def _compare(b: Builder, node: ast.Compare) -> Any:
-    values = [evaluate(b, e) for e in (node.left, *node.comparators)]
-    found: Any = True
-    for op, x, y in zip(node.ops, values, values[1:], strict=False):
-        found = _and(found, _compare_two(b, type(op), x, y, node))
-    return found
-
-
-def _compare_two(b: Builder, op: type[Any], x: Any, y: Any, node: ast.AST) -> Any:
-    x, y = (beside_an_index(this, other, b.along, b.writes) for this, other in ((x, y), (y, x)))
-    if is_tile(x) or is_tile(y):
-        if op not in SIGNS:
-            raise b.error("elements have <, <=, >, >=, == and !=", node)
-        span = b.span(node)
-        return conditions.Compared(conditions.NAMES[SIGNS[op]], as_tile(x, span), as_tile(y, span), span)
-    if isinstance(x, Expr) or isinstance(y, Expr):
-        if not (is_index(x) and is_index(y)):
-            raise b.error("an index can be compared with integers only", node)
-        if op not in SIGNS:
-            raise b.error("indices have <, <=, >, >=, == and !=", node)
-        return plain(scalars.COMPARE[SIGNS[op]](index.wrap(x), index.wrap(y)))
-    return COMPARE[op](x, y)
-
-
-def plain(e: Expr) -> Any:
-    """A condition that does not vary as True or False."""
-    return e if e.value is None else bool(e.value)
-
-
-def _and(x: Any, y: Any) -> Any:
-    if not conditions.is_condition(x):
-        return y if x else x
-    return conditions.both(x, y, None) if conditions.is_condition(y) else x if y else y
-
-
-def _not(x: Any) -> Any:
-    return conditions.opposite(x, None) if conditions.is_condition(x) else not x
-
-
-def _boolean(b: Builder, node: ast.BoolOp) -> Any:
-    found = evaluate(b, node.values[0])
-    for e in node.values[1:]:
-        if isinstance(node.op, ast.And):
-            found = found if not conditions.is_condition(found) and not found else _and(found, evaluate(b, e))
-        elif conditions.is_condition(found):
-            found = _or(found, evaluate(b, e), b.span(node))
-        else:
-            found = found or evaluate(b, e)
-    return found
-
-
-def _or(x: Any, y: Any, span: Span) -> Any:
-    if not conditions.is_condition(y):
-        return y if y else x
-    found = conditions.either(x, y, span)
-    return plain(found) if isinstance(found, Expr) else found
-
-
-def _choice(b: Builder, node: ast.IfExp) -> Any:
-    test = evaluate(b, node.test)
-    if not conditions.is_condition(test):
-        return evaluate(b, node.body if test else node.orelse)
-    x, y = as_tile(evaluate(b, node.body), b.span(node)), as_tile(evaluate(b, node.orelse), b.span(node))
-    return conditions.chosen(test, x, y, b.span(node))
 
 
 # Windows
@@ -274,17 +204,22 @@ def _key(b: Builder, node: ast.expr) -> Any:
 
 
 def _window(b: Builder, buffer: Buffer, parts: list[ast.expr], node: ast.Subscript) -> Window:
-    axes = [p for p in parts if not (isinstance(p, ast.Constant) and p.value is None)]
+    axes = [p for p in parts if not _is_new_axis(p)]
     shape = buffer.written if len(axes) == len(buffer.written) else buffer.shape
     if len(axes) != len(shape):
         many, each = f"{len(axes)} {'index' if len(axes) == 1 else 'indices'}", ", ".join("ijklmn"[: len(shape)])
-        help = f"an index or a slice for each: {buffer.name}[{each}]"
+        help = f"an index or a slice for each: {buffer.name}[{'None, ' * (len(parts) - len(axes))}{each}]"
         raise b.error(f"{buffer.name} has {len(buffer.shape)} dimensions, got {many}", node, help)
     sizes = iter(shape)
     items = [_axis(b, p, next(sizes), buffer) if p in axes else None for p in parts]
     if shape != buffer.shape:
         _check_column(b, items.pop(), buffer, node)
     return Window(buffer, tuple(items), b.span(node))
+
+
+def _is_new_axis(p: ast.expr) -> bool:
+    """None, or the name that NumPy has for it."""
+    return (isinstance(p, ast.Constant) and p.value is None) or (isinstance(p, ast.Attribute) and p.attr == "newaxis")
 
 
 def _axis(b: Builder, node: ast.expr, size: int, buffer: Buffer) -> Item:
@@ -303,7 +238,7 @@ def _item(b: Builder, node: ast.expr, size: int) -> Item:
     if not isinstance(node, ast.Slice):
         return _index(b, node)
     if node.step is not None and evaluate(b, node.step) != 1:
-        raise b.error("slices with a step are not supported yet", node)
+        raise b.error("a slice in a kernel has no step", node, ways_out.STEPS)
     start = _bound(b, node.lower, 0)
     extent = length(start, _bound(b, node.upper, size))
     if extent.value is None or extent.value <= 0:
@@ -346,7 +281,12 @@ def _call(b: Builder, node: ast.Call) -> Any:
     args: list[Any] = []
     for a in node.args:
         args += evaluate(b, a.value) if isinstance(a, ast.Starred) else [evaluate(b, a)]
-    kwargs = {k.arg: evaluate(b, k.value) for k in node.keywords if k.arg is not None}
+    kwargs: dict[str, Any] = {}
+    for k in node.keywords:
+        value = evaluate(b, k.value)
+        if k.arg is None and not isinstance(value, dict):
+            raise b.error(f"** takes a dictionary, not {describe(value)}", k.value)
+        kwargs |= value if k.arg is None else {k.arg: value}
     return apply(b, function, args, kwargs, node)
 
 
@@ -375,7 +315,18 @@ def apply(b: Builder, function: Any, args: list[Any], kwargs: dict[str, Any], no
         return counted(b, b.span(node), *args, **kwargs)
     if function is max or function is min:
         return call_word(b, getattr(language, function.__name__), args, kwargs, node)
-    raise b.error(f"{ast.unparse(node.func)} is not a word of the language", node, of_arrays(function))
+    if function in OF_NUMBERS and len(args) == OF_NUMBERS[function][0] and not kwargs:
+        return OF_NUMBERS[function][1](b, args, node)
+    raise b.error(f"{ast.unparse(node.func)} is not a word of the language", node, ways_out.of_function(function))
+
+
+OF_NUMBERS: dict[Any, tuple[int, Callable[[Builder, list[Any], ast.Call], Any]]] = {
+    abs: (1, lambda b, args, node: call_word(b, language.abs, args, {}, node)),
+    round: (1, lambda b, args, node: call_word(b, language.round, args, {}, node)),
+    pow: (2, lambda b, args, node: arithmetic(b, ast.Pow, args[0], args[1], node)),
+    len: (1, lambda b, args, node: value_buffer(args[0]).written[0] if isinstance(args[0], Buffer) else None),
+}
+"""Functions of Python's that have a meaning for tiles, with the number of their arguments."""
 
 
 OF_LISTS: tuple[Any, ...] = (zip, enumerate, reversed, list, tuple, len)
@@ -392,7 +343,9 @@ def _cast(b: Builder, dtype: Any, x: Any, node: ast.AST) -> Any:
 
 RULES: dict[type, Callable[..., Any]] = {
     ast.Constant: lambda b, node: node.value, ast.Name: _name, ast.Attribute: _attribute, ast.Tuple: _tuple, ast.List: _tuple,
-    ast.Dict: _dict, ast.BinOp: _binary, ast.UnaryOp: _unary, ast.Compare: _compare, ast.BoolOp: _boolean, ast.IfExp: _choice,
+    ast.Dict: _dict, ast.BinOp: _binary, ast.UnaryOp: _unary,
+    ast.Compare: lambda b, node: logic.compared(b, node, evaluate), ast.BoolOp: lambda b, node: logic.joined(b, node, evaluate),
+    ast.IfExp: lambda b, node: logic.choice(b, node, evaluate),
     ast.Subscript: _subscript, ast.Call: _call, ast.JoinedStr: lambda b, node: joined_text(b, node, evaluate),
     ast.NamedExpr: lambda b, node: bound_here(b, node, evaluate),
     ast.Lambda: lambda b, node: defined(b, node, evaluate),

@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
 
-from tile_eg.errors import InOrder, Note, NotSearched, ReadFirst, Span, TileError, attempted, by_line, searchable, together
-from tile_eg.frontend.checks import check, type_faults
+from tile_eg.errors import InOrder, Note, NotSearched, ReadFirst, Span, TileError, by_line, searchable, together
+from tile_eg.frontend.checks import type_faults
 from tile_eg.frontend.guarded_stores import with_counted_stores
 from tile_eg.frontend.nibbles import with_bytes
 from tile_eg.frontend.python.carried import carried
@@ -23,17 +23,17 @@ from tile_eg.frontend.python.one_by_one import searched
 from tile_eg.frontend.python.parts import with_parts
 from tile_eg.frontend.python.returned import output_names, returns_tensors
 from tile_eg.frontend.python.slots import without_slots
-from tile_eg.frontend.python.source import FunctionSource, read_function
+from tile_eg.frontend.python.source import FunctionSource, one_by_one, read_function
 from tile_eg.frontend.python.statements import Reader
 from tile_eg.frontend.python.tile_loops import tiles_as_grid
+from tile_eg.frontend.python.tile_order import in_some_order
 from tile_eg.frontend.python.two_streams import in_one_order
 from tile_eg.frontend.python.updated import with_updates
 from tile_eg.frontend.python.values import Buffer, Launch, as_dtype, describe, nodes
 from tile_eg.frontend.python.vector_cores import alike, apart, mentioned, merged
 from tile_eg.frontend.python.words import known, sizes
 from tile_eg.ir import index
-from tile_eg.ir.index_elements import elements_in
-from tile_eg.ir.kernel import Alloc, Assign, For, If, Kernel, Region, Stmt, Tensor, exchanged
+from tile_eg.ir.kernel import Alloc, Assign, Kernel, Stmt, Tensor, exchanged
 from tile_eg.ir.open_kernel import NoBlocks
 from tile_eg.language.kernels import ElementType, PrimFunc, TensorType
 from tile_eg.language.symbols import Dyn, Size, Symbol
@@ -94,35 +94,11 @@ def read(
         except TileError as e:
             raise together((*reader.told, e)) from e.__cause__
         if isinstance(made, Kernel):
-            why = _without_form(made) if _depends_on_trips(made) else None
-            if why is None:
-                return made
-            made = why
+            return made
         if not isinstance(made, NotSearched) and not (streams and isinstance(made, ReadFirst)):
             raise made
     with_texts(made, found)
     return InOrder(made)
-
-
-def _depends_on_trips(k: Kernel) -> bool:
-    """Whether a branch stands in a loop, or the place of an element of a buffer is read: of these some have no values."""
-    every = list(nodes(k.body))
-    buffers = {s.name for s in every if isinstance(s, Alloc)}
-    looked_up = any(isinstance(e, Region) and e.name in buffers and any(map(elements_in, e.starts)) for e in every)
-    return looked_up or any(isinstance(s, If) for loop in every if isinstance(loop, For) for s in nodes(loop.body))
-
-
-def _without_form(k: Kernel) -> NotSearched | None:
-    """Why the search has no form for a kernel, where it has none."""
-
-    def values() -> None:
-        from tile_eg.frontend.ssa import to_values
-
-        check(k)
-        to_values(k)
-
-    found = attempted(values)
-    return found if isinstance(found, NotSearched) else None
 
 
 def _of_tensors(r: Reader, function: PrimFunc, found: FunctionSource) -> Kernel:
@@ -173,13 +149,14 @@ def _kernel(r: Reader, found: FunctionSource, streams: bool) -> Kernel | TileErr
         raise NoBlocks(tensors)
     r.last = launch.body[-1]
     r.run(launch.body)
+    _in_some_order(r)
     statements = r.finished()
     if r.told:
         return together((*r.told, together(by_line((*r.told, *type_faults(tensors, statements))))))
     _check_left(r)
     grid = tuple((name, last + 1) for name, (_, last) in r.grid.items())
     outputs = tuple(Tensor(t.name, t.dtype, t.shape, t.name in r.writes, t.span) for t in tensors)
-    body = with_parts(r.settled(without_slots(without(statements, r.unused))), r.unique)
+    body = with_parts(r.settled(without_slots(without(statements, r.unused))), r.unique, r.grid)
     made = with_bytes(Kernel(found.node.name, outputs, grid, body, found.source.text, found.source.file, tuple(r.notes)))
     if streams and r.half_used is None and (ordered := in_one_order(made)):
         told = Note(AS_STREAMS, r.span(launch.items[0].context_expr))
@@ -189,12 +166,19 @@ def _kernel(r: Reader, found: FunctionSource, streams: bool) -> Kernel | TileErr
     return _whole(r, made)
 
 
+def _in_some_order(r: Reader) -> None:
+    """Gives the names that stand for tiles in another order what they mean."""
+    blocks = {name: last + 1 for name, (_, last) in r.grid.items()}
+    body, told = in_some_order(r.statements, r.orders, blocks, r.plain())
+    r.statements, r.notes = [*body], [*r.notes, *told]
+
+
 def _whole(r: Reader, made: Kernel) -> Kernel | TileError:
     """What the kernel means on whole tiles, and without what only carries a value from one core to another; or why there is no
     such kernel."""
     both = _on_both_cores(r, tiles_as_grid(made))
     whole = carried(with_updates(with_counted_stores(both))) if isinstance(both, Kernel) else both
-    return searched(whole) if isinstance(whole, Kernel) else whole
+    return searched(whole, r.unique) if isinstance(whole, Kernel) else whole
 
 
 def without(body: Sequence[Stmt], names: Collection[str]) -> tuple[Stmt, ...]:
@@ -282,16 +266,14 @@ def _prologue(r: Reader, node: ast.FunctionDef) -> ast.With:
     r.run(node.body[:-1])
     if r.statements:
         raise r.error("tiles can be used only inside `with T.Kernel(...)`", node.body[0])
-    return launches[0]
+    return one_by_one(launches[0])
 
 
 def _grid(r: Reader, node: ast.With) -> None:
     """Binds the grid's names and extents. With one extent and two names, the second is the half of the vector cores."""
-    if len(node.items) != 1:
-        raise r.error("only `with T.Kernel(...)` is supported here", node)
     launch = evaluate(r, node.items[0].context_expr)
     if not isinstance(launch, Launch):
-        raise r.error("a kernel's body is `with T.Kernel(...)`", node.items[0].context_expr)
+        raise r.error("a kernel's body is `with T.Kernel(...)`", node.items[0].context_expr, "with T.Kernel(blocks) as b:")
     names, half = _grid_names(r, node.items[0].optional_vars, len(launch.extents))
     unique = [r.unique("cid" if n == "_" else n) for n in names]
     r.local.update({n: index.var(u) for n, u in zip(names, unique, strict=True)})

@@ -76,13 +76,6 @@ def instead(error: TileError, name: str) -> TileError:
     return error
 
 
-def of_arrays(function: Any) -> str:
-    """A help line for a function of NumPy, torch or math that is called on a tile: the word of that name."""
-    name = getattr(function, "__name__", "")
-    words = developer_words(language)
-    return f"write T.{name}(...)" if name in words else f"write {INSTEAD[name]}" if name in INSTEAD else ""
-
-
 def near_word(prefix: str, words: Any, name: str) -> str:
     """A help line: the word of that name in the other half of the language, what says the same, or the nearest word."""
     if words is language and name in developer_words(language.tile):
@@ -91,5 +84,7 @@ def near_word(prefix: str, words: Any, name: str) -> str:
         return f"did you mean {prefix.removesuffix('.tile')}.{name}?"
     if name in INSTEAD:
         return f"write {INSTEAD[name]}"
-    close = get_close_matches(name, developer_words(words), 1)
+    close = get_close_matches(name, [*developer_words(words), *INSTEAD], 1)
+    if close and close[0] in INSTEAD:
+        return f"{close[0]} has no meaning here either: write {INSTEAD[close[0]]}"
     return f"did you mean {prefix}.{close[0]}?" if close else ""

@@ -3,11 +3,12 @@ once they are values."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from typing import TYPE_CHECKING, Any
 
 from tile_eg.errors import NotSearched, TileError, attempted
 from tile_eg.frontend.checks import check
+from tile_eg.frontend.python.guards import with_guards_as_loops
 from tile_eg.frontend.python.values import nodes
 from tile_eg.ir.index import Expr, variables
 from tile_eg.ir.index_elements import elements_in
@@ -17,14 +18,19 @@ if TYPE_CHECKING:
     from tile_eg.ir.values import Values
 
 
-def searched(kernel: Kernel) -> Kernel | NotSearched:
-    """The kernel; or why the search has no form for it, where that is all that is wrong with it."""
-    if not any(_one_by_one(kernel.body, frozenset(), {t.name for t in kernel.tensors})):
+def searched(kernel: Kernel, unique: Callable[[str], str]) -> Kernel | NotSearched:
+    """The kernel, or one that is equal to it; or why the search has no form for it, where that is all that is wrong with it.
+    `unique` gives names to variables."""
+    branches = any(isinstance(s, If) for s in nodes(kernel.body))
+    if not branches and not any(_one_by_one(kernel.body, frozenset(), {t.name for t in kernel.tensors})):
         return kernel
     found = attempted(lambda: _values(kernel))
     told = (found, *found.others) if isinstance(found, TileError) else ()
     unknown = [e for e in told if isinstance(e, NotSearched)]
-    return unknown[0] if unknown and len(unknown) == len(told) else kernel
+    if not unknown or len(unknown) < len(told):
+        return kernel
+    guarded = with_guards_as_loops(kernel, unique)
+    return unknown[0] if guarded == kernel or isinstance(attempted(lambda: _values(guarded)), TileError) else guarded
 
 
 def _values(kernel: Kernel) -> Values:

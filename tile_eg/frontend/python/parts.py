@@ -8,11 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 
 from tile_eg.errors import Span
 from tile_eg.frontend.python.values import nodes
+from tile_eg.frontend.ranges import extremes
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import ZERO, Expr, variables
+from tile_eg.ir.index_elements import elements_in
 from tile_eg.ir.kernel import (
     Alloc,
     Assign,
@@ -36,16 +39,41 @@ from tile_eg.ir.kernel import (
 from tile_eg.ops.types import WHOLE
 
 
-def with_parts(body: Sequence[Stmt], unique: Callable[[str], str]) -> tuple[Stmt, ...]:
-    """The statements with such assignments as element loops; `unique` names their variables. Others stay as they are."""
+def with_parts(
+    body: Sequence[Stmt], unique: Callable[[str], str], blocks: Mapping[str, ix.Interval] = MappingProxyType({})
+) -> tuple[Stmt, ...]:
+    """The statements with such assignments as element loops; `unique` names their variables. Others stay as they are, and so do
+    those to parts that lie outside of their buffer in some of the `blocks`, as the ranges of the grid's variables tell."""
     shapes = {s.name: s for s in nodes(tuple(body)) if isinstance(s, Alloc)}
+    outside = {
+        id(a) for a in nodes(tuple(body))
+        if isinstance(a, Assign) and a.target.name in shapes and _lies_outside(a.target, shapes[a.target.name].shape, blocks)
+    }  # fmt: skip
+    return _outside(body, shapes, unique, set(), outside)
+
+
+def _outside(
+    body: Sequence[Stmt], shapes: Mapping[str, Alloc], unique: Callable[[str], str], written: set[str], kept: Collection[int]
+) -> tuple[Stmt, ...]:
+    """The statements outside of loops; `written` are the buffers that may have been written before, `kept` the ids of statements
+    that stay as they are."""
     made: list[Stmt] = []
-    written: set[str] = set()
     for s in body:
-        found = _block((s,), shapes, frozenset(), unique)
-        made += (_begun(x, written) for x in found) if isinstance(s, Assign) else found
+        if isinstance(s, If):
+            then, otherwise = (_outside(arm, shapes, unique, set(written), kept) for arm in (s.then, s.otherwise))
+            made.append(replace(s, then=then, otherwise=otherwise))
+        else:
+            found = [s] if id(s) in kept else _block((s,), shapes, frozenset(), unique)
+            made += (_begun(x, written) for x in found) if isinstance(s, Assign) else found
         written |= {a.target.name for a in nodes(s) if isinstance(a, Assign)}
     return tuple(made)
+
+
+def _lies_outside(r: Region, shape: Sequence[int], ranges: Mapping[str, ix.Interval]) -> bool:
+    known = [(start, extent or 1, n) for start, extent, n in zip(r.starts, r.extents, shape, strict=True)
+             if variables(start) <= ranges.keys() and not elements_in(start)]  # fmt: skip
+    bounds = [(*extremes(start, ranges), extent, n) for start, extent, n in known]
+    return any(low < 0 or high + extent > n for low, high, extent, n in bounds)
 
 
 def _begun(s: Stmt, written: Collection[str]) -> Stmt:

@@ -3,25 +3,28 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
 from tile_eg.errors import Note, Span, TileError
 from tile_eg.frontend.python.build import Builder
 from tile_eg.frontend.python.in_order_words import HANDLERS
+from tile_eg.frontend.python.tile_order import Bands, Order
 from tile_eg.frontend.python.values import Buffer, Loop, NewBuffer, as_dtype, describe
 from tile_eg.frontend.python.words import handles, known, sizes
 from tile_eg.ir import index
 from tile_eg.ir.index import Expr
 from tile_eg.language.placement import Layout
+from tile_eg.ops.types import U8
 
 LEVELS = {"L1": "shared", "UB": "shared", "L0A": "fragment", "L0B": "fragment", "L0C": "fragment"}
 """The scope of a buffer that is searched, by where its author puts it."""
 
 
 def _alloc(level: str, b: Builder, span: Span, shape: Any, dtype: Any) -> NewBuffer:
-    return NewBuffer(LEVELS[level], as_dtype(dtype, span), sizes(shape, "the size of a buffer", span), level=level)
+    held = U8 if str(dtype) == "bool" and level == "UB" else as_dtype(dtype, span)  # a mask
+    return NewBuffer(LEVELS[level], held, sizes(shape, "the size of a buffer", span), level=level)
 
 
 HANDLERS.update({f"alloc_{'ub' if level == 'UB' else level}": partial(_alloc, level) for level in LEVELS})
@@ -51,36 +54,27 @@ def _annotate_layout(b: Builder, span: Span, layouts: Any) -> None:
 
 @handles("use_swizzle")
 def _swizzle(b: Builder, span: Span, at: Any, *sizes_: Any, panel_size: Any, **_: Any) -> Any:
-    """The block's index by a new name, which takes the place of the old one in the grid: a permutation of it."""
+    """The tile at a place of the order, by a name of its own until all is known that goes by the place (`in_some_order`)."""
     if not isinstance(at, Expr):
         b.notes.append(Note("the order of blocks is found: T.use_swizzle changes nothing", span))
         return None
-    if _counts_turns(b, at):
-        b.notes.append(Note("the order of blocks is found: T.use_swizzle gives the tile's own index", span))
-        return at
+    bands = bands_of(sizes_, span)
     name = index.text(at)
-    if name not in b.grid or len(b.grid) != 1:
-        message = "T.use_swizzle orders the blocks of a grid of one dimension by their index"
-        raise TileError(message, span, help="give it that, or i * blocks + cid of tiles that blocks take in turn")
-    m, n, _k, block_m, block_n, _off, _dir, _in_loop = sizes_
-    rows, columns = (_tiles(*pair, span) for pair in ((m, block_m), (n, block_n)))
-    if rows * columns != b.grid[name][1] + 1:
+    if name in b.grid and len(b.grid) == 1 and bands.tiles != b.grid[name][1] + 1:
         blocks = b.grid[name][1] + 1
-        raise TileError(f"T.use_swizzle orders {rows} x {columns} tiles, and there are {blocks} blocks", span)
-    new = b.unique(name)
-    b.renew_grid({new: b.grid[name]}, span, "T.use_swizzle")
-    b.notes.append(Note("the order of blocks is found: T.use_swizzle gives the block's own index", span))
-    return index.var(new)
+        raise TileError(f"T.use_swizzle orders {bands.rows} x {bands.cols} tiles, and there are {blocks} blocks", span)
+    for order in b.orders:
+        if (order.at, order.bands) == (at, bands):
+            return index.var(order.name)
+    b.orders.append(Order(b.unique("tile"), at, bands, span))
+    return index.var(b.orders[-1].name)
 
 
-def _counts_turns(b: Builder, at: Expr) -> bool:
-    """Whether an index counts the tiles that blocks take in turn: `i * blocks + cid`."""
-    if len(b.grid) != 1:
-        return False
-    ((block, (_, last)),) = b.grid.items()
-    turn = at - index.var(block)
-    loops = index.variables(turn)
-    return len(loops) == 1 and block not in loops and turn == index.var(min(loops)) * (last + 1)
+def bands_of(sizes_: Sequence[Any], span: Span) -> Bands:
+    """The order of M, N, K, block_M, block_N, off, dir."""
+    m, n, _k, block_m, block_n, offset, along, *_ = sizes_
+    rows, columns = (_tiles(*pair, span) for pair in ((m, block_m), (n, block_n)))
+    return Bands(rows, columns, known(offset, "the width of a band", span), known(along, "the direction of bands", span))
 
 
 def _tiles(size: Any, block: Any, span: Span) -> int:

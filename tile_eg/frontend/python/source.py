@@ -92,3 +92,11 @@ def _closure(function: FunctionType) -> dict[str, Any]:
         except ValueError:  # not bound yet where the kernel was defined
             continue
     return found
+
+
+def one_by_one(node: ast.With) -> ast.With:
+    """`with a, b:` as `with a:` around `with b:`."""
+    if len(node.items) == 1:
+        return node
+    inner = ast.copy_location(ast.With(node.items[1:], node.body), node)
+    return ast.copy_location(ast.With(node.items[:1], [inner]), node)

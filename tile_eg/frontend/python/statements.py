@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterable, Sequence
 from types import FunctionType
 from typing import Any
 
-from tile_eg import language
 from tile_eg.errors import FollowUp, NotSearched, Span, TileError
-from tile_eg.frontend.conditions import Compared, guarded, is_condition, of_elements
+from tile_eg.frontend.conditions import compared_in, guarded, is_condition, of_elements
 from tile_eg.frontend.python.build import Builder, Leave, ReadAgain
-from tile_eg.frontend.python.defined import Defined, defined
+from tile_eg.frontend.python.defined import Defined
 from tile_eg.frontend.python.expressions import arithmetic, evaluate
+from tile_eg.frontend.python.plain_statements import asserted, function_defined, imported, imported_from, raised
 from tile_eg.frontend.python.source import read_function
 from tile_eg.frontend.python.trips_of_indices import most_trips
 from tile_eg.frontend.python.values import (
@@ -31,6 +31,7 @@ from tile_eg.frontend.python.values import (
     plainly,
     start_point,
 )
+from tile_eg.frontend.python.ways_out import ENDS, OUTSIDE, STATEMENTS, of_arguments
 from tile_eg.frontend.python.words import counted
 from tile_eg.frontend.python.written_out import MOST, has_own_trips, trips_of
 from tile_eg.frontend.windows import known_shape, may_vary
@@ -104,7 +105,8 @@ class Reader(Builder):
     def statement(self, node: ast.stmt) -> None:
         rule = self.rules().get(type(node))
         if rule is None:
-            raise self.error(f"{type(node).__name__.lower()} statements are not supported in a kernel", node)
+            word, help = STATEMENTS.get(type(node), (type(node).__name__.lower(), OUTSIDE))
+            raise self.error(f"`{word}` has no meaning in a kernel", node, help)
         try:
             rule(self, node)
         except (TileError, Return, Leave):
@@ -119,10 +121,12 @@ class Reader(Builder):
     def inline(self, function: FunctionType | Defined, args: list[Any], kwargs: dict[str, Any], node: ast.Call) -> Any:
         """Writes out a function's body with its parameters bound; gives what it returns."""
         found = function.found() if isinstance(function, Defined) else read_function(function)
+        signature = function.signature() if isinstance(function, Defined) else inspect.signature(function)
         try:
-            bound = (function.signature() if isinstance(function, Defined) else inspect.signature(function)).bind(*args, **kwargs)
+            bound = signature.bind(*args, **kwargs)
         except TypeError as e:
-            raise self.error(f"{function.__name__}: {e}", node) from e
+            name = function.__name__ if function.__name__ != "<lambda>" else ast.unparse(node.func)
+            raise self.error(f"{name}: {e}", node, of_arguments(name, signature, kwargs)) from e
         bound.apply_defaults()
         if self.calls >= MACRO_DEPTH:
             raise self.error(f"{function.__name__} calls itself without end", node)
@@ -151,18 +155,9 @@ def _expression(r: Reader, node: ast.Expr) -> None:
 
 def _return(r: Reader, node: ast.Return) -> None:
     if r.outer or not r.calls:
-        raise r.error("return inside a loop or branch, or from a kernel, is not supported", node)
+        inside = "assign to a name there, and return that at the end" if r.calls else ENDS
+        raise r.error("`return` stands at the end of a function, not in a loop, a branch or a kernel", node, inside)
     raise Return(None if node.value is None else evaluate(r, node.value))
-
-
-def _assert(r: Reader, node: ast.Assert) -> None:
-    test = evaluate(r, node.test)
-    if isinstance(test, Expr) or is_tile(test) or of_elements(test):
-        r.asserted(test, None if node.msg is None else evaluate(r, node.msg), node)
-        return
-    if not test:
-        why = f": {evaluate(r, node.msg)}" if node.msg else ""
-        raise r.error(f"assertion failed{why}", node)
 
 
 # Assignments
@@ -238,7 +233,7 @@ def _if(r: Reader, node: ast.If) -> None:
     test = as_condition(evaluate(r, node.test), r.span(node.test))
     if is_tile(test) or (of_elements(test) and not r.in_parallel):
         help = "choose element by element: T.if_then_else(x > y, x, y)"
-        if isinstance(test, Compared) and known_shape(test.a) == known_shape(test.b) == ():
+        if of_elements(test) and all(known_shape(v) == () for c in compared_in(test) for v in (c.a, c.b)):
             raise NotSearched("the search has no form for a branch by an element that is read", r.span(node.test))
         raise r.error("a branch cannot depend on the elements of a tile", node.test, help)
     if not is_condition(test):
@@ -306,14 +301,6 @@ def _while(r: Reader, node: ast.While) -> None:
         if not test or not _trip(r, node.body):
             return
     raise r.error(f"this loop runs more than {MOST} times", node, "write `for i in T.serial(n)`")
-
-
-def _function(r: Reader, node: ast.FunctionDef) -> None:
-    """A function, or a macro, that stands in a kernel."""
-    marks = [evaluate(r, d) for d in node.decorator_list]
-    if any(m is not language.macro for m in marks):
-        raise r.error("in a kernel a function has no decorator but T.macro", node)
-    r.bind(node.name, defined(r, node, evaluate), r.span(node))
 
 
 def _names(r: Reader, node: ast.For, count: int) -> list[str]:
@@ -393,8 +380,9 @@ def _nested_kernel(r: Reader, node: ast.With) -> None:
 
 RULES: dict[type, Callable[..., None]] = {
     ast.Expr: _expression, ast.Assign: _assign, ast.AnnAssign: _annotated, ast.AugAssign: _augmented, ast.If: _if,
-    ast.For: _for, ast.Assert: _assert, ast.Return: _return, ast.Pass: lambda r, node: None, ast.With: _nested_kernel,
+    ast.For: _for, ast.Assert: asserted, ast.Return: _return, ast.Pass: lambda r, node: None, ast.With: _nested_kernel,
     ast.While: _while, ast.Break: lambda r, node: r.leave(r.span(node), False),
     ast.Continue: lambda r, node: r.leave(r.span(node), True),
-    ast.FunctionDef: _function, ast.Delete: lambda r, node: None,
+    ast.FunctionDef: function_defined, ast.Delete: lambda r, node: None, ast.Import: imported, ast.ImportFrom: imported_from,
+    ast.Raise: raised,
 }  # fmt: skip

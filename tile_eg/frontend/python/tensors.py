@@ -7,12 +7,15 @@ Such a function is run, at the sizes of one kernel, on values that note what is 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
 from operator import index
-from types import CellType, FunctionType
+from traceback import walk_tb
+from types import CellType, FrameType, FunctionType
 from typing import Any
 
-from tile_eg.errors import Span, TileError
+from tile_eg import language
+from tile_eg.errors import Span, TileError, did_you_mean
 from tile_eg.frontend.python.returned import evaluated, output_names
 from tile_eg.frontend.python.source import FunctionSource, read_function
 from tile_eg.frontend.python.values import as_dtype
@@ -23,7 +26,7 @@ from tile_eg.frontend.tensor.values import Value
 from tile_eg.ir.kernel import Kernel, Tensor
 from tile_eg.language.kernels import PrimFunc, TensorType
 from tile_eg.language.symbols import at_sizes
-from tile_eg.language.words import tensors_read, user_place
+from tile_eg.language.words import PACKAGE, place_of, tensors_read, user_place
 from tile_eg.ops.elementwise import BINARY, COMPARE
 from tile_eg.ops.types import F32, DType
 
@@ -37,6 +40,19 @@ SAME = {
 }  # fmt: skip
 """NumPy's and TileLang's other names of operations."""
 OPERATORS = tuple(b.name for b in BINARY.values() if b.sign)
+
+
+_PLAIN = "tensors are computed with operators and the words of T, or NumPy's of the same names: T.exp(x)"
+
+
+class NoAttribute(TileError, AttributeError):
+    """A tensor has not what is asked for."""
+
+
+def _of_attribute(name: str) -> str:
+    if name in ("item", "tolist", "numpy", "cpu", "npu", "detach"):
+        return "elements are not known when the kernel is read: they are what a call of it gives"
+    return f"write T.{name}(x)" if name in {**fn.FUNCTIONS, "arange": None} else "a tensor has shape, ndim, dtype, T and mT"
 
 
 class TensorValue:
@@ -94,6 +110,28 @@ class TensorValue:
         help = "choose element by element: T.where(x > 0, x, y); conditions are joined by & and |"
         raise told(TileError("a branch cannot depend on the elements of a tensor", help=help))
 
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise told(NoAttribute(f"a tensor has no attribute {name}", help=_of_attribute(name)))
+
+    def __floordiv__(self, other: Any) -> Any:
+        raise told(TileError("`//` is not there for tensors", help="of floats T.floor(x / y) is x // y"))
+
+    def __mod__(self, other: Any) -> Any:
+        raise told(TileError("`%` is not there for tensors", help="of floats x - T.floor(x / y) * y is x % y"))
+
+    __rfloordiv__, __rmod__ = __floordiv__, __mod__
+
+    def __float__(self) -> float:
+        raise told(TileError("the elements of a tensor are not known when the kernel is read", help=_PLAIN))
+
+    def __int__(self) -> int:
+        return int(float(self))
+
+    def __round__(self, digits: int | None = None) -> Any:
+        return word("round", (self,), {})
+
     def __tile_word__(self, name: str, args: Sequence[Any], options: Mapping[str, Any]) -> Any:
         return word(name, args, options)
 
@@ -126,6 +164,7 @@ for _name in ("sum", "mean", "var", "reshape", "transpose", "swapaxes"):
     setattr(TensorValue, _name, _method(_name))
 for _name in ("max", "min"):
     setattr(TensorValue, _name, _method(f"a{_name}"))
+    setattr(TensorValue, f"arg{_name}", _method(f"arg{_name}"))
 
 
 def word(name: str, args: Sequence[Any], options: Mapping[str, Any]) -> TensorValue:
@@ -137,6 +176,8 @@ def word(name: str, args: Sequence[Any], options: Mapping[str, Any]) -> TensorVa
     if called == "cast" or called == "Cast":
         x, dtype = args if isinstance(args[0], TensorValue) else reversed(args)
         return TensorValue(v.cast(as_dtype(dtype, span), _value(x, span), span))
+    if called == "einsum":
+        raise TileError("`einsum` is not there", span, help=fn.INSTEAD["einsum"])
     whole = 1 if called in fn.OF_AXES else len(args)
     given = [_value(a, span) if n < whole else _axes(called, a, span) for n, a in enumerate(args)]
     kept |= {k: _axes(called, o, span) for k, o in kept.items() if k == "axis"}
@@ -183,7 +224,12 @@ def _whole(x: Any, what: str, span: Span | None) -> int:
     try:
         return index(x)
     except TypeError:
-        raise TileError(what, span) from None
+        help = "" if not isinstance(x, TensorValue) else _CHOSEN if x.value.truth else _GATHERED
+        raise TileError(what, span, help=help) from None
+
+
+_CHOSEN = "choose elements by a condition: T.where(x > 0, x, 0)"
+_GATHERED = "rows at indices that are read are gathered in tiles: for i, j in T.Parallel(BM, N): y[i, j] = W[idx[i], j]"
 
 
 def told(error: TileError) -> TileError:
@@ -202,7 +248,7 @@ def kernel_of_tensors(
     found = read_function(function.function, function.names)
     values = {t.name: TensorValue(v.tensor(t.name, t.shape, t.dtype, t.span)) for t in tensors}
     run = _at_sizes(function.function, sizes)
-    with tensors_read(word):
+    with tensors_read(word), _at_their_line():
         result = run(**values, **numbers)
     results = result if isinstance(result, tuple) else (result,)
     names = output_names(function)
@@ -215,6 +261,27 @@ def kernel_of_tensors(
     returned = [_output(n, x, d, last) for (n, x), d in zip(outputs.items(), declared, strict=True)]
     made = TensorKernel(found.node.name, (*tensors, *returned), outputs, found.source.text, found.source.file)
     return made.kernel({})
+
+
+@contextmanager
+def _at_their_line() -> Iterator[None]:
+    """What Python says of an expression that it cannot compute, as a TileError at the author's line."""
+    try:
+        yield
+    except (TypeError, AttributeError) as e:
+        if isinstance(e, TileError):
+            raise
+        place = next((place_of(f) for f in _frames(e) if not f.f_code.co_filename.startswith(PACKAGE)), None)
+        if isinstance(e, AttributeError) and e.obj is language:
+            words = [w for w in fn.FUNCTIONS if hasattr(language, w)]
+            raise TileError(f"T has no word {e.name}", place, help=did_you_mean(str(e.name), words)) from e
+        said = str(e).replace("'TensorValue' object", "a tensor").replace("TensorValue", "a tensor")
+        raise TileError(f"this cannot be computed: {said}", place, help=_PLAIN) from e
+
+
+def _frames(fault: Exception) -> list[FrameType]:
+    """Where a fault arose, innermost first."""
+    return [frame for frame, _ in walk_tb(fault.__traceback__)][::-1]
 
 
 def _output(name: str, x: Value, declared: TensorType | None, span: Span) -> Tensor:

@@ -286,3 +286,27 @@ def _divided(word: str, up: bool, b: Builder, span: Span, x: Any, y: Any) -> ind
 
 HANDLERS["ceildiv"] = partial(_divided, "ceildiv", True)
 HANDLERS["floordiv"] = partial(_divided, "floordiv", False)
+
+
+MODES = ("sum", "max", "min", "abssum", "absmax")
+
+
+def _by_mode(b: Builder, span: Span, buffer: Any, out: Any, dims: Any, mode: Any, size: Any, clear: Any, **others: Any) -> Any:
+    """`T.reduce(x, m, dims=[1], reduce_mode="max")`, and TileLang's `T.reduce(x, m, "max", 1, True)`."""
+    if isinstance(dims, str):
+        dims, mode, clear = mode, dims, clear if size is None else size
+        size = None
+    mode, dims = others["reduce_type"] or mode, others["dim"] if dims is None else dims
+    if mode not in MODES:
+        raise TileError(f"T.reduce has no mode {describe(mode)}", span, help=f"reduce_mode is one of {', '.join(MODES)}")
+    axes = [-1] if dims is None else list(dims) if isinstance(dims, list | tuple) else [dims]
+    if len(axes) != 1:
+        raise TileError(f"T.reduce takes one axis here, not {len(axes)}", span, help="reduce one axis, then the result: dims=[1]")
+    word, shape = f"reduce_{mode}", others["real_shape"] or size or None
+    handlers = b.handlers or HANDLERS
+    if word not in handlers:
+        raise TileError(f"T.{word} is not there in a kernel that is kept as it is written", span, help="take T.abs first")
+    return handlers[word](b, span, buffer, out, axes[0], clear, shape)
+
+
+HANDLERS["reduce"] = HANDLERS["npuir_reduce"] = _by_mode

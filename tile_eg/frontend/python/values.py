@@ -109,6 +109,13 @@ class Transposed:
 
 
 @dataclass(frozen=True)
+class FirstValue:
+    """What a variable begins with that may get other values when the kernel runs."""
+
+    value: Any
+
+
+@dataclass(frozen=True)
 class NewBuffer:
     """What `T.alloc_*` gives: a buffer that gets its name from the assignment. `column`: the author wrote it as (n, 1). `level`:
     he says in which memory it lies."""

@@ -12,6 +12,7 @@ from tile_eg.frontend.python.instead import instead
 from tile_eg.frontend.python.placement_words import HANDLERS
 from tile_eg.frontend.python.refused import refuse
 from tile_eg.frontend.python.values import NewBuffer, is_tile
+from tile_eg.frontend.python.ways_out import of_arguments
 from tile_eg.language.words import Word, missing
 
 
@@ -29,7 +30,7 @@ def call_word(b: Builder, word: Word, args: list[Any], kwargs: dict[str, Any], n
     try:
         bound = word.signature.bind(*args, **kwargs)
     except TypeError as e:
-        raise b.error(f"T.{word.name}: {e}", node, f"T.{word.name}{word.signature}") from e
+        raise b.error(f"T.{word.name}: {e}", node, of_arguments(f"T.{word.name}", word.signature, kwargs)) from e
     refuse(word.name, bound.arguments, b.span(node))
     if word.number and not any(is_of_kernel(v) for v in (*args, *kwargs.values())):
         return b.at_call(word.number(*args, **kwargs))

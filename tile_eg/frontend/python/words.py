@@ -17,6 +17,7 @@ from tile_eg.frontend.python.extents import are_known, as_slices, extents_of, kn
 from tile_eg.frontend.python.refused import check_attributes
 from tile_eg.frontend.python.values import (
     Buffer,
+    FirstValue,
     Launch,
     Loop,
     NewBuffer,
@@ -94,9 +95,9 @@ def _alloc_var(b: Builder, span: Span, dtype: Any, *rest: Any, init: Any, scope:
         raise TileError("T.alloc_var has one init", span)
     start = given[0] if given else 0
     if isinstance(start, bool | int | float):
-        return bool(start) if name == "bool" else float(start) if "float" in name else int(start)
+        return FirstValue(bool(start) if name == "bool" else float(start) if "float" in name else int(start))
     if isinstance(start, Expr):
-        return start
+        return FirstValue(start)
     raise TileError(f"a variable holds a number that is known when the kernel is compiled, not {describe(start)}", span)
 
 
@@ -130,7 +131,7 @@ def counted(
         return Loop(kind, (first,), (len(range(first.value, last.value, by)),), by, stages)
     if by <= 0:
         raise TileError("a loop that counts down has a range that is known when the kernel is compiled", span)
-    extent, count = trips(first, last, by, b.grid, span)
+    extent, count = trips(first, last, by, b.blocks, span)
     return Loop(kind, (first if first.value is None else first.value,), (extent,), by, stages, count)
 
 
@@ -139,7 +140,7 @@ def _read_from(b: Builder, end: Any) -> str:
     bounds it, or it is known."""
     if isinstance(end, Window):
         return end.buffer.name if end.is_point else ""
-    if not isinstance(end, Expr) or b.counts_what_is_read or is_bounded(end, b.grid):
+    if not isinstance(end, Expr) or b.counts_what_is_read or is_bounded(end, b.blocks):
         return ""
     elements = all_elements_in(end)
     return min((str(e.args[0]) for e in elements), default="")

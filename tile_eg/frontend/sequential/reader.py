@@ -97,6 +97,9 @@ class SequentialReader(Placed):
         if isinstance(node, ast.For) and isinstance(node.iter, ast.Call) and ast.unparse(node.iter.func).endswith("Persistent"):
             self.tiles = node
 
+    def plain(self) -> list[Stmt]:
+        return [*plain(self.statements)]
+
     def finished(self) -> list[Stmt]:
         """The statements in one order, without flags."""
         body, scoped = self.statements, any(isinstance(n, Scoped) for n in _all(self.statements))

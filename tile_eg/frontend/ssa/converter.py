@@ -32,6 +32,7 @@ from tile_eg.frontend.ssa.turned import turned
 from tile_eg.ir import index as ix
 from tile_eg.ir import kernel as kn
 from tile_eg.ir.index import BLOCK, Expr
+from tile_eg.ir.strided import in_memory
 from tile_eg.ir.values import VERSIONS, Place, Term, Values, loops_in
 
 MOST_ELEMENTS = 1 << 13
@@ -66,7 +67,7 @@ class Converter(Expressions):
         self.tiles.narrowed_result = NarrowedLoops(self.tiles, self.another_loop).result
 
     def values(self) -> Values:
-        env: Env = {t.name: self.tiles.make(t.span, "given", t) for t in self.kernel.tensors}
+        env: Env = {t.name: self.tiles.make(t.span, "given", in_memory(t)) for t in self.kernel.tensors}
         outputs = frozenset(t.name for t in self.kernel.tensors if t.output)
         env = self.run(self.kernel.body, env, outputs)
         if self.told:
@@ -75,8 +76,9 @@ class Converter(Expressions):
         results = tuple(env[t.name] for t in k.tensors if t.output)
         used = loops_in(results)
         keep = lambda d: {i: d[i] for i in sorted(used & d.keys())}  # noqa: E731
+        tensors = tuple(map(in_memory, k.tensors))
         return Values(
-            k.name, k.tensors, self.blocks, results, keep(self.parents), keep(self.trips), keep(self.variables),
+            k.name, tensors, self.blocks, results, keep(self.parents), keep(self.trips), keep(self.variables),
             self.tiles.spans, self.named, tuple(e for _, e in k.grid), counts=keep(self.counts), fewest=keep(self.fewest),
             places=self.places(),
         )  # fmt: skip

@@ -131,9 +131,11 @@ class Statement:
 
     def coordinate(self, r: kn.Region, d: int) -> tuple[str, int] | None:
         start, extent = r.starts[d], r.extents[d]
+        inside = [v for v in self.step.extents if v in ix.variables(start)]
+        if extent is not None and inside:
+            raise self.unsupported(r, f"a window that begins at {index_text(start)}")
         if extent is not None:
             return (ROW, extent)
-        inside = [v for v in self.step.extents if v in ix.variables(start)]
         if not inside:
             return None
         if inside and (rows := self.gathered(r)) and rows[0] in inside:

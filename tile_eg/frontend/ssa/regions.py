@@ -17,12 +17,14 @@ from tile_eg.frontend.ssa.extents import inside, smaller
 from tile_eg.frontend.ssa.parts import Part, part
 from tile_eg.frontend.ssa.row_windows import shared_columns
 from tile_eg.frontend.ssa.tiles import Tiles, Window, tile_shape, valid_cols, valid_rows
-from tile_eg.frontend.windows import lies_across
+from tile_eg.frontend.ssa.whole_tiles import transposed
+from tile_eg.frontend.windows import lies_across, lies_down
 from tile_eg.ir import index as ix
 from tile_eg.ir import kernel as kn
 from tile_eg.ir.index import BLOCK, EACH, Expr
 from tile_eg.ir.index_elements import elements_in, inside_of, with_elements
 from tile_eg.ir.values import Term, made_of
+from tile_eg.ops.types import BF16, F16, F32
 
 Env = dict[str, Term]
 STORED_IN_PART = ("put", "piece", "whole", "cast", "unary", "binary", "choose", "choose_at", "reduce", "proj")
@@ -74,6 +76,8 @@ class Regions:
         place = inside_of(self.index(place, span), self.count_of(name) - 1)
         self.check_place(name, place, span)
         if held.op == "given" and not held.args[0].output:
+            if self.tensors[name].strides:
+                raise TileError(f"indices are read one by one from `{name}`, whose elements do not lie in one run", span)
             self.shorten(place, self.tensors[name].shape)
             return ix.read(name, place, most)
         if held.op != "load" or held.args[0].op != "given" or held.args[0].args[0].output:
@@ -204,11 +208,15 @@ class Regions:
         value = pieces.copied(t, value, span) if product else value
         return t.make(span, value.op, *value.args, like=value, vrows=rows, vcols=cols)
 
-    def window(self, r: kn.Region) -> Window:
+    def window(self, r: kn.Region, tensor: kn.Tensor | None = None) -> Window:
+        """Where a region lies in its tensor, or in that tensor's transposed form."""
+        tensor = tensor or self.tensors[r.name]
         self.there, self.rows = [], max((e or 1 for e in r.extents), default=1)
-        if lies_across(r, self.tensors[r.name]):  # a column: rows of one element
+        if lies_across(r, tensor):  # a column: rows of one element
+            if r.extents[-1] is not None:
+                raise TileError(f"the elements of a vector of `{r.name}` lie apart, with others between: not supported", r.span)
             r = replace(r, extents=(*r.extents[:-1], 1))
-        found = self.tiles.window(self.tensors[r.name], self.located(r), self.tiles.ranges)
+        found = self.tiles.window(tensor, self.located(r), self.tiles.ranges)
         for there in self.there:
             found.vrows = self.tiles.extent(smaller(found.vrows, there(found.rows), self.tiles.ranges))
         if r.counts:
@@ -233,6 +241,8 @@ class Regions:
 
     def region(self, r: kn.Region, env: Env) -> Term:
         if r.name in self.tensors:
+            if lies_down(r, self.tensors[r.name]):
+                return self.turned(r, env)
             loaded = self.tiles.load(env[r.name], self.window(r), self.tensors[r.name].dtype, r.span)
             return self.tiles.reduce("sum", loaded, 1, r.span) if lies_across(r, self.tensors[r.name]) else loaded
         held = self.held(r.name, env, r.span)
@@ -241,9 +251,29 @@ class Regions:
             return self.tiles.narrowed(found, *self.counted(r, valid_rows(found), valid_cols(found)), r.span)
         return found
 
+    def turned(self, r: kn.Region, env: Env) -> Term:
+        """A window whose columns lie in runs: an operand of a product, which takes them as rows. TileError for anything else."""
+        tensor = self.tensors[r.name]
+        i, j = (d for d, e in enumerate(r.extents) if e is not None)
+        order = [{i: j, j: i}.get(d, d) for d in range(len(r.extents))]
+        turned = lambda each: tuple(each[d] for d in order)  # noqa: E731
+        if tensor.dtype not in (F16, BF16, F32) or r.step != 1 or any(EACH in ix.variables(self.index(s)) for s in r.starts):
+            raise TileError(f"the columns of `{r.name}` lie in runs: not supported for {tensor.dtype}, or rows apart", r.span)
+        region = replace(r, starts=turned(r.starts), extents=turned(r.extents), counts=turned(r.counts) if r.counts else ())
+        window = self.window(region, replace(tensor, shape=turned(tensor.shape), strides=turned(tensor.strides)))
+        loaded = self.tiles.load(env[r.name], window, tensor.dtype, r.span)
+        made = transposed(self.tiles, loaded, kn.Whole("transpose", (r,), (0, 0), r.span))
+        self.tiles.laid[made] = lambda: self.not_turned(r)
+        return made
+
+    @staticmethod
+    def not_turned(r: kn.Region) -> Term:
+        raise TileError(f"the columns of `{r.name}` lie in runs, and it is no operand of a product: not supported", r.span)
+
     def is_window(self, r: kn.Region) -> bool:
         """Whether a region is a window of a tensor whose rows are runs of it."""
-        return r.name in self.tensors and not lies_across(r, self.tensors[r.name])
+        tensor = self.tensors.get(r.name)
+        return tensor is not None and not lies_across(r, tensor) and not lies_down(r, tensor)
 
     def padded(self, r: kn.Region, value: float, env: Env) -> Term:
         """A window of a tensor with a number for what it does not have."""

@@ -18,6 +18,7 @@ from tile_eg.ir import index as ix
 from tile_eg.ir.index import Expr
 from tile_eg.ir.index_elements import elements_in, inside_of
 from tile_eg.ir.kernel import Region, Tensor, Whole
+from tile_eg.ir.strided import strides_of
 from tile_eg.ir.values import Builder, Term
 from tile_eg.ops.elementwise import REDUCE
 from tile_eg.ops.types import F16, F32, I8, I32, U8, DType
@@ -26,14 +27,6 @@ from tile_eg.ops.types import F16, F32, I8, I32, U8, DType
 def tile_shape(shape: tuple[int, ...]) -> tuple[int, int]:
     """Rows and columns of a buffer or window; a vector is one row."""
     return (1, 1) if not shape else (1, shape[0]) if len(shape) == 1 else (shape[0], shape[1])
-
-
-def strides(shape: tuple[int, ...]) -> tuple[int, ...]:
-    """Row-major strides in elements."""
-    out = [1]
-    for n in reversed(shape[1:]):
-        out.append(out[-1] * n)
-    return tuple(reversed(out))
 
 
 @dataclass
@@ -108,7 +101,7 @@ class Tiles:
         rows = max((e or 1 for e in region.extents), default=1)
         ranges = {**ranges, ix.EACH: (0, rows - 1)}
         within = [inside_of(s, n - 1) for s, n in zip(region.starts, tensor.shape, strict=True)]
-        pitch, starts = strides(tensor.shape), [ix.simplified(s, ranges) for s in within]
+        pitch, starts = strides_of(tensor), [ix.simplified(s, ranges) for s in within]
         offset = ix.ZERO
         for start, step in zip(starts, pitch, strict=True):
             offset = offset + start * step
@@ -120,6 +113,8 @@ class Tiles:
         valid = [ix.ONE] * (2 - len(valid)) + valid
         if len(dims) == 1 and ix.EACH in ix.variables(offset):
             return Window(offset, 1, cols, 1, valid[1], ix.ONE)
+        if tensor.strides and len(dims) == 2 and (pitch[dims[0]] < min(cols, tensor.shape[dims[1]]) or pitch[dims[1]] != 1):
+            raise TileError(f"rows of `{tensor.name}` lie one over the other, or elements apart: not supported", region.span)
         return Window(offset, pitch[dims[0]] * region.step if len(dims) == 2 else cols, rows, cols, valid[0], valid[1])
 
     def valid(self, start: Expr, extent: int, size: int, ranges: Ranges, step: int) -> Expr:

@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 from tile_eg.errors import Span, TileError, did_you_mean
+from tile_eg.frontend.hints import hint
 from tile_eg.frontend.tensor import values as v
 from tile_eg.frontend.tensor.values import Value
 from tile_eg.ops import elementwise
@@ -43,6 +44,14 @@ def _logsumexp(x: Value, axis: int = -1, keepdims: bool = False, span: Span | No
 def _variance(x: Value, axis: Axis = None, keepdims: bool = False, span: Span | None = None) -> Value:
     less = v.binary("sub", x, v.reduce("mean", x, axis, True, span), span)
     return v.reduce("mean", v.binary("mul", less, less, span), axis, keepdims, span)
+
+
+def _place(op: str, x: Value, axis: int = -1, keepdims: bool = False, span: Span | None = None) -> Value:
+    """The first place of the largest (smallest) element along an axis: the least one whose element is that."""
+    n, of_rows = x.shape[v.axis_of(axis, x, span)], [v.NEW_AXIS] * (len(x.shape) - 1 - v.axis_of(axis, x, span))
+    places = v.window(v.arange(n, span), [v.Slice(), *of_rows], span)
+    best = v.compare("eq", x, v.reduce(op, x, axis, True, span), span)
+    return v.reduce("min", v.where(best, places, v.number(n), span), axis, keepdims, span)
 
 
 def _silu(x: Value, span: Span | None = None) -> Value:
@@ -89,6 +98,11 @@ def _reshape(x: Value, *shape: Any, span: Span | None = None) -> Value:
     return v.reshape(x, sizes, span)
 
 
+def _broadcast_to(x: Value, *shape: Any, span: Span | None = None) -> Value:
+    sizes = shape[0] if len(shape) == 1 and isinstance(shape[0], list | tuple) else shape
+    return v.repeated(x, sizes, span)
+
+
 def _clamp(x: Value, low: Value, high: Value, span: Span | None = None) -> Value:
     return v.binary("min", v.binary("max", x, low, span), high, span)
 
@@ -118,23 +132,42 @@ FUNCTIONS: dict[str, Function] = {
     "sum": partial(_reduction, "sum"), "mean": partial(_reduction, "mean"),
     "max": partial(_max_or_min, "max"), "min": partial(_max_or_min, "min"),
     "amax": partial(_reduction, "max"), "amin": partial(_reduction, "min"),
+    "argmax": partial(_place, "max"), "argmin": partial(_place, "min"),
     "maximum": partial(_pair, "max"), "minimum": partial(_pair, "min"),
     "where": v.where, "select": v.where, "isnan": _isnan, "matmul": v.matmul, "clamp": _clamp, "tril": _tril, "triu": _triu,
     "transpose": _transpose, "swapaxes": _swapaxes, "reshape": _reshape,
+    "broadcast_to": _broadcast_to,
 }  # fmt: skip
 
 OF_AXES = (
-    "softmax", "log_softmax", "logsumexp", "var", "sum", "mean", "amax", "amin",
-    "transpose", "swapaxes", "reshape", "tril", "triu",
+    "softmax", "log_softmax", "logsumexp", "var", "sum", "mean", "amax", "amin", "argmax", "argmin",
+    "transpose", "swapaxes", "reshape", "broadcast_to", "tril", "triu",
 )  # fmt: skip
 """The functions whose arguments behind the first one are axes or sizes."""
+OF_TILES = (
+    "cumsum", "cumprod", "sort", "topk", "merge", "gather", "every", "swap_pairs", "pad", "nibbles", "pack", "bits",
+)  # fmt: skip
+"""What .tile has for tiles alone."""
+INSTEAD = {
+    "einsum": "write a @ b, of axes that transpose(x, 0, 2, 1) brings where they belong, or sum(x * y, axis=-1)",
+    **dict.fromkeys(("concat", "concatenate", "stack"), "make an output of each part"),
+    "dot": "write a @ b", "std": "write sqrt(var(x, axis=-1))", "norm": "write sqrt(sum(x * x, axis=-1))",
+    "square": "write x ** 2",
+    "clip": "write clamp(x, low, high)", "any": "write max(where(c, 1, 0), axis=-1)",
+    "all": "write min(where(c, 1, 0), axis=-1)",
+}  # fmt: skip
+"""What to do in place of functions of other libraries."""
 
 
 def call(name: str, args: Sequence[Any], options: dict[str, Any], span: Span | None) -> Value:
     """A function of values. TileError where there is none of this name, or it takes no such arguments."""
     function = FUNCTIONS.get(name)
+    if name in OF_TILES:
+        help = f"write the kernel with its tiles: {hint(f'a grid, buffers, and y = {name}(x)', 'with T.Kernel(...)', span)}"
+        raise TileError(f"`{name}` is there for tiles, not for whole tensors", span, help=help)
     if function is None:
-        raise TileError(f"unknown function `{name}`", span, help=did_you_mean(name, [*FUNCTIONS, *DTYPES, "arange"]))
+        help = INSTEAD.get(name) or did_you_mean(name, [*FUNCTIONS, *DTYPES, "arange"])
+        raise TileError(f"unknown function `{name}`", span, help=help)
     try:
         inspect.signature(function).bind(*args, **options, span=span)
     except TypeError:

@@ -13,7 +13,7 @@ from tile_eg.frontend.tensor.axes import Axes, one
 from tile_eg.frontend.tensor.build import Build
 from tile_eg.frontend.tensor.points import Point, Points, Puller
 from tile_eg.frontend.tensor.roles import Output, Roles
-from tile_eg.frontend.tensor.values import Value, joined_shape, stored
+from tile_eg.frontend.tensor.values import Value, joined_shape, ones, stored
 from tile_eg.ir.kernel import Kernel, Tensor
 from tile_eg.ir.open_kernel import FIRST, NoBlocks, OpenKernel
 
@@ -34,6 +34,7 @@ class TensorKernel:
         self.roles.__dict__["open"] = self.open
 
     def _read(self, tensors: Sequence[Tensor], outputs: Mapping[str, Value]) -> tuple[Roles, Algebra]:
+        outputs = {name: ones(v, None, v.span) if v.truth else v for name, v in outputs.items()}
         for t in tensors:
             check_output(t, outputs[t.name])
         outputs = {t.name: stored(outputs[t.name], t.shape, t.dtype) for t in tensors}
@@ -83,9 +84,6 @@ def fresh(name: str, taken: set[str]) -> str:
 
 
 def check_output(t: Tensor, value: Value) -> None:
-    if value.truth:
-        help = "choose numbers by it: where(c, 1, 0)"
-        raise TileError(f"`{t.name}` holds numbers, not conditions", value.span or t.span, help=help)
     if joined_shape(value.shape, t.shape) != t.shape or len(value.shape) > len(t.shape):
         raise TileError(f"`{t.name}` is {t.dtype}{list(t.shape)}, the value is {value}", value.span or t.span)
 

@@ -14,7 +14,7 @@ from math import prod
 from tile_eg.errors import Span, TileError
 from tile_eg.frontend.nibbles import TENSORS, whole_bytes
 from tile_eg.ops.elementwise import BINARY, UNARY
-from tile_eg.ops.types import BF16, F16, F32, FLOATS, I8, I32, DType
+from tile_eg.ops.types import BF16, F16, F32, FLOATS, I8, I32, WHOLE, DType
 
 Shape = tuple[int, ...]
 LOGICAL = ("and", "or")
@@ -67,12 +67,16 @@ def unary(op: str, x: Value, span: Span | None = None) -> Value:
         if op != "not":
             raise TileError(f"`{op}` takes numbers, not a condition", span, help="choose numbers by it: where(c, 1, 0)")
         return Value("logic", (x,), ("not",), x.shape, None, span, truth=True)
+    if op == "not" and x.dtype not in WHOLE:
+        raise TileError(f"`~` turns conditions and the bits of whole numbers, not {x}", span, help="compare first: ~(x > 0)")
     dtype = x.dtype if x.dtype in FLOATS or x.dtype in UNARY[op].takes else F32
     return Value("unary", (x,), (op,), x.shape, dtype, span)
 
 
 def binary(op: str, x: Value, y: Value, span: Span | None = None) -> Value:
     """An operation on elements, also of conditions: `and`, `or`."""
+    if x.truth is not y.truth and op not in LOGICAL:
+        x, y = (ones(v, other.dtype, span) if v.truth else v for v, other in ((x, y), (y, x)))
     if x.truth or y.truth:
         if op not in LOGICAL or not (x.truth and y.truth):
             help = "choose numbers by it: where(c, 1, 0); conditions are joined by & and |"
@@ -85,6 +89,11 @@ def binary(op: str, x: Value, y: Value, span: Span | None = None) -> Value:
     if dtype is not None and dtype.whole and (op == "div" or broken):
         dtype = F32
     return Value("binary", (x, y), (op,), shape, dtype, span)
+
+
+def ones(condition: Value, dtype: DType | None, span: Span | None = None) -> Value:
+    """1 where a condition holds, else 0: in this type, or in f32."""
+    return Value("where", (condition, number(1.0), number(0.0)), (), condition.shape, dtype or F32, span)
 
 
 def compare(op: str, x: Value, y: Value, span: Span | None = None) -> Value:
@@ -104,16 +113,14 @@ def where(condition: Value, x: Value, y: Value, span: Span | None = None) -> Val
 
 
 def cast(dtype: DType, x: Value, span: Span | None = None) -> Value:
-    if x.truth:
-        raise TileError(f"a condition is no {dtype}", span, help="choose numbers by it: where(c, 1, 0)")
     whole_bytes(dtype, TENSORS, span)
+    x = ones(x, None, span) if x.truth else x
     return Value("cast", (x,), (), x.shape, dtype, span)
 
 
 def reduce(op: str, x: Value, axes: int | Sequence[int] | None, keepdims: bool = False, span: Span | None = None) -> Value:
     """op: max, min, sum, mean, over the axes (None: all)."""
-    if x.truth:
-        raise TileError(f"`{op}` takes numbers, not a condition", span, help="choose numbers by it: where(c, 1, 0)")
+    x = ones(x, None, span) if x.truth else x
     given = range(len(x.shape)) if axes is None else (axes,) if isinstance(axes, int) else axes
     along = tuple(sorted(axis_of(a, x, span) for a in given))
     if len(set(along)) < len(along):
@@ -240,7 +247,7 @@ def _cut(item: Item, size: int, span: Span | None) -> tuple[int, int | None]:
         return item % size, None
     assert isinstance(item, Slice)
     start, stop, _ = slice(item.start, item.stop).indices(size)
-    if stop <= start:
+    if stop <= start and size:
         raise TileError(f"this slice of an axis of {size} is empty", span)
     return start, stop - start
 
@@ -288,6 +295,14 @@ def common(x: Value, y: Value, span: Span | None) -> DType | None:
 def stored(x: Value, shape: Shape, dtype: DType) -> Value:
     """x as an output holds it: repeated to its shape."""
     return Value("stored", (x,), (), shape, dtype, x.span)
+
+
+def repeated(x: Value, shape: Sequence[int], span: Span | None = None) -> Value:
+    """x in a shape to which its own broadcasts."""
+    if joined_shape(x.shape, tuple(shape)) != tuple(shape):
+        help = "sizes agree from the right, or are 1: a vector of rows is v[:, None]"
+        raise TileError(f"{x} does not broadcast to {list(shape)}", span, help=help)
+    return Value("stored", (x,), (), tuple(shape), x.dtype, span, truth=x.truth)
 
 
 def sign(op: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from difflib import get_close_matches
 from typing import Any
 
 from tile_eg.errors import TileError, by_line, did_you_mean, together
@@ -48,6 +49,14 @@ def size_nodes(tree: Node) -> list[Node]:
     return [s for s in tree.children[0].children[1].children if s is not None]
 
 
+NO_TYPE = {
+    "f64": "the vector cores have no floats of 64 bits: take f32",
+    "i64": "the vector cores have no whole numbers of 64 bits: take i32",
+    "u64": "the vector cores have no whole numbers of 64 bits: take u32", "bool": "masks are bytes, u8: 1 where they hold",
+    "int": "take i32", "float": "take f32", "half": "take f16",
+}  # fmt: skip
+
+
 class Builder:
     """Builds statements in a scope; one object serves one kernel."""
 
@@ -85,7 +94,8 @@ class Builder:
     def dtype(self, token: Node) -> DType:
         found = dtype_of(str(token))
         if found is None:
-            raise TileError(f"unknown element type `{token}`", self.span(token), help=did_you_mean(str(token), DTYPES))
+            help = NO_TYPE.get(str(token)) or did_you_mean(str(token), DTYPES)
+            raise TileError(f"unknown element type `{token}`", self.span(token), help=help)
         return found
 
     def shape(self, nodes: list[Node]) -> tuple[int, ...]:
@@ -169,6 +179,10 @@ class Builder:
         name, items = node.children
         if items is not None:
             return self.expressions.window(name, [i for i in items.children if i is not None], self.span(node))
+        known = [*self.scope.arrays, *self.scope.scalars, *self.scope.failed]
+        if str(name) not in known and not get_close_matches(str(name), known, 1):
+            help = f"declare a buffer above its first use: shared {name}: f32[m, n]"
+            raise TileError(f"unknown name `{name}`", self.span(name), help=help)
         array = self.scope.array(str(name), self.span(name))
         if self.scope.elements:
             raise TileError(f"inside an element loop `{name}` needs an index for each dimension", self.span(node))

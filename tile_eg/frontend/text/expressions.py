@@ -26,6 +26,8 @@ from tile_eg.ops.whole_tiles import WHOLE_TILES
 UNARY = {word: op.name for op in elementwise.UNARY.values() for word in op.tile}
 REDUCTIONS = {f"{side}{op}": (op, axis) for side, axis in (("row", 1), ("col", 0)) for op in elementwise.REDUCE}
 BINARY = {op.sign: op.name for op in elementwise.BINARY.values() if op.sign}
+JOINED = {"&": both, "|": either}
+"""How conditions of elements are joined, as NumPy has it."""
 PAIRS = {op.name for op in elementwise.BINARY.values() if not op.sign}
 FUNCTIONS = sorted({*UNARY, *PAIRS, *REDUCTIONS, *sc.FUNCTIONS, "sum", "select", "isnan", "bits", "pack", "pad", "nibbles"}
                    | {"topk", *WHOLE_TILES, *DTYPES})  # fmt: skip
@@ -36,6 +38,8 @@ INSTEAD = {
     "load": "X[i, j], where the tile begins", "square": "x * x", "pow": "x ** y", "power": "x ** y", "dot": "a @ b",
     "matmul": "a @ b", "float": "f32(x)", "int": "i32(x)", "range": "for k in serial(n) { ... }", "maximum": "max(x, y)",
     "minimum": "min(x, y)", "cast": "f32(x), f16(x), ...", "zeros": "0, which fills a buffer",
+    "clamp": "min(max(x, low), high)", "silu": "x * sigmoid(x)", "amax": "rowmax(x)", "amin": "rowmin(x)",
+    "var": "rowsum(x * x) / n, where x is less its mean", "concat": "two stores, or two parts of a buffer: y[:, 0:n] = x",
     "log2": "log(x) * 1.4426950408889634", "len": "its size, which the kernel's sizes tell",
 }  # fmt: skip
 """What to write in place of functions of other languages."""
@@ -138,8 +142,10 @@ class Expressions:
             return sc.arithmetic("-", 0, x, self.span(node)) if x != 0 or isinstance(x, int) else -x
         return kn.Unary("neg", x, self.span(node))
 
-    def _inverted(self, node: Node) -> kn.TileExpr:
-        if is_scalar(self.value(node.children[-1])):
+    def _inverted(self, node: Node) -> kn.TileExpr | Condition:
+        if of_elements(x := self.value(node.children[-1])):
+            return opposite(x, self.span(node))
+        if is_scalar(x):
             raise TileError("`~` turns the bits of tiles, not of numbers", self.span(node))
         return kn.Unary("not", self.tile(node.children[-1]), self.span(node))
 
@@ -150,6 +156,8 @@ class Expressions:
         x, y = self.value(left), self.value(right)
         if not self.numbers and op in sc.OF_INDICES:
             x, y = self.read(x), self.read(y)
+        if op in JOINED and of_elements(x) and of_elements(y):
+            return JOINED[op](x, y, self.span(node))
         if is_scalar(x) and is_scalar(y) and not (self.numbers and sc.leaves_integers(str(op), x, y)):
             return sc.arithmetic(str(op), x, y, self.span(node))
         if op not in BINARY:
@@ -217,7 +225,8 @@ class Expressions:
         name, args, span = str(node.children[0]), [a for a in node.children[1:] if a is not None], self.span(node)
         for a in args:
             if a.data == "keyword":
-                raise TileError(f"`{name}` has no argument called `{a.children[0]}`", self.span(a))
+                help = f"row{name}(x) is a number a row, col{name}(x) a number a column" if f"row{name}" in REDUCTIONS else ""
+                raise TileError(f"`{name}` has no argument called `{a.children[0]}`", self.span(a), help=help)
         if name == "select":
             return self._select(args, span)
         if name == "pack":
@@ -273,6 +282,8 @@ class Expressions:
             if len(args) != 2:
                 raise TileError(f"`{name}` takes two arguments, not {len(args)}", span)
             return kn.Binary(name, self.tile(args[0]), self.tile(args[1]), span)
+        if name in ("max", "min") and len(args) > 2:
+            raise TileError(f"`{name}` takes two values, not {len(args)}", span, help=f"{name}({name}(x, y), z)")
         if name in ("max", "min", "sum"):
             return kn.Reduce(name, self.tile(_one(name, args, span)), 1, span)
         if name in sc.FUNCTIONS:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from contextlib import suppress
 from functools import cache
@@ -11,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tile_eg.disk_cache import recall, remember
-from tile_eg.errors import Span
+from tile_eg.errors import Span, TileError
 
 if TYPE_CHECKING:
     from lark import Lark
@@ -58,6 +59,9 @@ def parse(text: str, file: str) -> Node:
     """The tree of a `.tile` text; TileError where the text is not one."""
     from lark.exceptions import UnexpectedInput
 
+    if found := re.search(r"^[ \t]*(//|/\*)", text, re.MULTILINE):
+        line, column = text.count("\n", 0, found.start(1)) + 1, found.start(1) - text.rfind("\n", 0, found.start(1))
+        raise TileError(f"`{found[1]}` begins no comment", Span(file, line, column, line, column + 2), help="# begins one")
     try:
         return parser().parse(text)
     except UnexpectedInput as e:

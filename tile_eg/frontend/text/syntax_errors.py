@@ -6,6 +6,7 @@ the same token if there is one. (Lark's `match_examples` wants the same depth of
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -30,11 +31,21 @@ NAME_A_TYPE = "name, type and shape belong together: A: f32[M, N]"
 
 UNFINISHED = tuple(
     f"@ a = {value}{then} = d"
-    for value in ("b + ", "exp(b) + ", "b - ", "b * ", "b / ", "b @ ", "b and ", "b < ", "b & ", "b | ", "b ** ", "-", "max(b, ")
+    for value in (
+        "", "b + ", "exp(b) + ", "b - ", "b * ", "b / ", "b @ ", "b and ", "b < ", "b & ", "b | ", "b ** ", "-", "max(b, ",
+    )
     for then in ("c", "c[0]", "c[0, i]")
 )
 """A value that lacks its end, and the next statement."""
 FAULTS = (
+    Fault(
+        "a slice has no step", "take the elements one by one: parallel (i, j) in (m, n) { y[i, j] = x[i, 2*j] }",
+        ("@ a = b[0:4:2]", "@ a = b[::2]", "@ a = b[:, ::2]", "@ a = b[:, 0:n:2]", "@ a = b[0::2]", "@ a = b[:4:2]"),
+    ),
+    Fault("this `)` closes nothing", "", ("@ a = b)", "@ a = b + 1)", "@ a = b[0])", "@ a = f(b))")),
+    Fault(
+        "a loop has one variable", "for i in serial(m) { for j in serial(n) { ... } }", ("@ for (i", "@ for i, j in serial(4)"),
+    ),
     Fault(
         "a text begins with `kernel`, or with what its kernel uses", "kernel name[sizes](inputs) -> results { ... }",
         ("gemm", "{", "shared a: f32[4]", "", "let x = 4 gemm", "import common {"),
@@ -119,7 +130,7 @@ FAULTS = (
     Fault(
         "this element loop is not complete", "parallel (i, j) in (BM, BN) { ... }",
         ("@ parallel {", "@ parallel i {", "@ parallel i = 4", "@ parallel (i, j) {", "@ parallel (i j)",
-         "@ parallel (4", "@ parallel i j"),
+         "@ parallel (4", "@ parallel i j", "@ parallel i, j in n"),
     ),
     Fault(
         "the body of an element loop stands in braces", "parallel (i, j) in (BM, BN) { ... }",
@@ -184,11 +195,36 @@ FAULTS = (
 
 CHARACTERS = {
     ";": ("statements need no `;`", "leave it out: a statement ends where the next one begins"),
-    "!": ("`!` is not an operator", "write !=, or compare with 0"),
+    "!": ("`!` is not an operator", "a condition is turned round by `not`; two values differ by !="),
     '"': ("there are no strings here", "an import is a file's name alone, without its ending: import common"),
     "'": ("there are no strings here", "a transposed operand is a.T"),
     "?": ("`?` is not an operator", "select(k == 0, x, y)"),
 }
+
+
+WORDS = {
+    "while": ("there is no `while`", "a loop runs a number of times: for k in serial(n) { ... }"),
+    "return": ("there is no `return`", "results are named behind ->, and stored to: Y[i, j] = x"),
+    "elif": ("there is no `elif`", "else { if ... { } }"), "def": ("there is no `def`", "function f(x) = x + 1"),
+    "const": ("there is no `const`", "let EPS = 1e-5"),
+    "var": ("there is no `var`", "let n = 4; shared n: f32[1] where it changes"),
+    "print": ("nothing is printed in `.tile`", "tile-eg run FILE shows outputs, --where the first value that differs"),
+    "gemm": ("a product is an expression", "c += a @ b, c = a @ b.T"),
+    "copy": ("a copy is an assignment", "x = X[i, j], Y[i, j] = x"),
+    "fill": ("a fill is an assignment", "x = 0"), "clear": ("a fill is an assignment", "x = 0"),
+    "T": ("`T` is a name of Python's language", "functions stand alone here, y = exp(x); a copy is an assignment, x = X[i, j]"),
+    ":=": ("a value is assigned with =", "y = x"), "import": ("an import stands before the kernel", "import common"),
+    "kernel": ("a text has one kernel", "write each into a file of its own; what they share, into one that both import"),
+    "++": ("there is no `++`", "x += 1"), "--": ("there is no `--`", "x -= 1"),
+}  # fmt: skip
+"""Words of other languages: what is said where a text fails at or behind one."""
+
+
+def _of_other_languages(error: UnexpectedToken, text: str) -> tuple[str, str] | None:
+    at = error.token.start_pos if error.token.start_pos is not None else len(text)
+    before = re.search(r"(\w+)\s*$", text[:at])
+    found = [text[at : at + 2], str(error.token), before[1] if before else ""]
+    return next((WORDS[w] for w in found if w in WORDS), None)
 
 
 def explain(error: UnexpectedInput, text: str, file: str, parser: Lark) -> TileError:
@@ -199,6 +235,8 @@ def explain(error: UnexpectedInput, text: str, file: str, parser: Lark) -> TileE
         return TileError(message, Span(file, error.line, error.column, error.line, error.column + 1), help=help)
     assert isinstance(error, UnexpectedToken)
     known, span = known_faults(parser), _place(error, text, file)
+    if foreign := _of_other_languages(error, text):
+        return TileError(foreign[0], span, help=foreign[1])
     fault = next((known[k] for k in _keys(error) if k in known), None)
     if fault is None:
         return TileError(f"`{error.token}` is not expected here", span)

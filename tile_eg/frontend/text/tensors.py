@@ -26,6 +26,9 @@ SIGNS = {op.sign: op.name for op in COMPARE.values()}
 ROWS = {f"row{op}": (op, -1) for op in ("max", "min", "sum")} | {f"col{op}": (op, -2) for op in ("max", "min", "sum")}
 
 
+GATHERED = "rows at indices that are read are gathered in tiles: parallel (i, j) in (BM, N) { y[i, j] = W[idx[b*BM + i], j] }"
+
+
 def of_tensors(tree: Node) -> bool:
     """Whether a kernel says what whole tensors are: it has assignments to names alone."""
     statements = tree.children[0].children[4].children
@@ -105,7 +108,7 @@ class Reader:
     def integer(self, node: Node, what: str) -> int:
         found = self.read(node)
         if isinstance(found, Value):
-            raise TileError(f"{what} is a whole number, not {found}", self.span(node))
+            raise TileError(f"{what} is a whole number, not {found}", self.span(node), help=GATHERED if found.shape else "")
         if isinstance(found, int):
             return found
         return sc.as_size(found, what, self.span(node))

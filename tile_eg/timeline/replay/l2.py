@@ -1,8 +1,8 @@
 """What of a text's reads and writes crosses HBM, as it ran: L2 with its room, byte by byte, in the order of the cores.
 
 All blocks of a wave go in step: the first copy of each from GM, then the second one of each. What was touched last is kept, up to
-`Chip.l2_reach`. A byte that is read comes from HBM where L2 does not have it. A byte that is written goes to HBM once, when L2
-drops it or when the launch ends; but what the launch itself read back since then was handed from core to core, and stays in L2.
+`Chip.l2_reach`. A byte that is read comes from HBM where L2 does not have it. What is written stays, up to `Chip.l2_written`,
+until other lines push it out: this is what HBM writes. What is left when a launch ends stays for the next one.
 """
 
 from __future__ import annotations
@@ -50,8 +50,7 @@ class Turns:
 
 @dataclass(frozen=True)
 class Traffic:
-    """What one launch moves: the share of each place's reads that comes from HBM, HBM's bytes (read, written) by phase, and which
-    part of them leaves L2 out (`past`).
+    """What one launch moves: the share of each place's reads that comes from HBM, and HBM's bytes (read, written) by phase.
 
     A phase lies between two meetings of all cores. `sharing` says how many of the cores that start together read one place at the
     same turn, where they are several, as long as they have stored no result; `working` how many of the blocks side by side copy
@@ -60,7 +59,6 @@ class Traffic:
 
     missed: Mapping[Where, float]
     hbm: Sequence[tuple[float, float]]
-    past: Sequence[float]
     sharing: Mapping[Read, int]
     working: Sequence[float]
 
@@ -113,10 +111,9 @@ def _counts(numbers: np.ndarray) -> Iterable[tuple[int, int]]:
 
 
 class _Tensor:
-    """The grains of a tensor: when each was touched last (0: never), and which of them HBM does not have yet.
+    """The grains of a tensor: when each was touched last (0: never), and which HBM does not have yet (`phase`: since when).
 
-    A grain is the largest piece that no copy cuts, where the tensor is not too large for that. `alone` are grains that were
-    written and not read back, `phase` says when.
+    A grain is the largest piece that no copy cuts, where the tensor is not too large for that.
     """
 
     def __init__(self, rows: Sequence[Row]) -> None:
@@ -128,7 +125,7 @@ class _Tensor:
         size = end // self.grain + 2
         self.last = np.zeros(size, np.int32)
         writes = any(row.path.endswith("->GM") for row in rows)
-        self.dirty, self.alone = (np.zeros(size, bool) if writes else None for _ in range(2))
+        self.dirty = np.zeros(size, bool) if writes else None
         self.phase = np.zeros(size, np.int16) if writes else None
         self.shapes: dict[tuple[int, int, int], np.ndarray] = {}
 
@@ -200,13 +197,14 @@ def _mean(turns: Mapping[tuple[int, int], int], at_once: int, phase: int) -> flo
 class L2:
     """Follows the launches of a run, one after the other: what one wrote the next one may find."""
 
-    def __init__(self, rows: Sequence[Row], capacity: int) -> None:
+    def __init__(self, rows: Sequence[Row], capacity: int, written: int) -> None:
+        """What is read is found again within `capacity` bytes, what is written stays within `written`."""
         by_tensor: dict[str, list[Row]] = {}
         for row in rows:
             if in_gm(row) and row.bytes > 0:
                 by_tensor.setdefault(row.tensor, []).append(row)
         self.tensors = {name: _Tensor(found) for name, found in by_tensor.items()}
-        self.held = _Held(capacity)
+        self.held, self.kept = _Held(capacity), _Held(written)
 
     def launch(self, rows: Sequence[Row], at_once: int) -> Traffic:
         """The rows of one launch, of which so many blocks run side by side."""
@@ -214,12 +212,10 @@ class L2:
         moved: list[list[float]] = [[0.0, 0.0] for _ in order.working]
         read: defaultdict[Where, float] = defaultdict(float)
         missed: defaultdict[Where, float] = defaultdict(float)
-        past = [0.0] * len(moved)
         for phase, row in order.copies:
             if row.past_l2:
                 writes = row.path.endswith("->GM")
                 moved[phase][writes] += row.bytes
-                past[phase] += row.bytes
                 place = row.tensor, row.line, phase
                 read[place], missed[place] = read[place] + row.bytes, missed[place] + row.bytes
                 continue
@@ -233,42 +229,41 @@ class L2:
             missed[place] += new
         self._end(moved)
         shares = {place: min(1.0, missed[place] / n) for place, n in read.items()}
-        parts = [n / (r + w) if n else 0.0 for n, (r, w) in zip(past, moved, strict=True)]
-        return Traffic(shares, [(r, w) for r, w in moved], parts, order.sharing, order.working)
+        return Traffic(shares, [(r, w) for r, w in moved], order.sharing, order.working)
 
     def _read(self, row: Row, moved: list[list[float]]) -> float:
         """The bytes of it that come from HBM."""
         t = self.tensors[row.tensor]
         at = t.at(row)
-        there = self.held.touch(t.last[at], t.grain)
-        if t.dirty is not None and t.alone is not None:
-            self._dropped(t, at, there, moved)
-            t.dirty[at] &= there
-            t.alone[at] = False
+        there, kept = (held.touch(t.last[at], t.grain) for held in (self.held, self.kept))
+        if t.dirty is not None:
+            self._pushed(t, at, kept, moved)
+            t.dirty[at] &= kept
+            there |= t.dirty[at]
         t.last[at] = self.held.now
         return float(there.size - np.count_nonzero(there)) * max(t.grain, row.bytes / there.size)
 
     def _write(self, row: Row, phase: int, moved: list[list[float]]) -> None:
         t = self.tensors[row.tensor]
         at = t.at(row)
-        there = self.held.touch(t.last[at], t.grain)
-        assert t.dirty is not None and t.alone is not None and t.phase is not None
-        self._dropped(t, at, there, moved)
-        t.dirty[at] = t.alone[at] = True
+        self.held.touch(t.last[at], t.grain)
+        assert t.dirty is not None and t.phase is not None
+        self._pushed(t, at, self.kept.touch(t.last[at], t.grain), moved)
+        t.dirty[at] = True
         t.phase[at] = phase
         t.last[at] = self.held.now
 
     @staticmethod
-    def _dropped(t: _Tensor, at: np.ndarray | slice, there: np.ndarray, moved: list[list[float]]) -> None:
-        """What L2 has written back to make room, of what is touched now."""
+    def _pushed(t: _Tensor, at: np.ndarray | slice, kept: np.ndarray, moved: list[list[float]]) -> None:
+        """What L2 has pushed out to make room, of what is touched now."""
         assert t.dirty is not None and t.phase is not None
-        gone = t.dirty[at] & ~there
+        gone = t.dirty[at] & ~kept
         if gone.any():
             for phase, times in _counts(t.phase[at][gone]):
                 moved[phase][1] += times * t.grain
 
     def _end(self, moved: list[list[float]]) -> None:
-        """Writes back what nobody read, and forgets what was only read."""
+        """Counts what was pushed out and not touched again, and forgets what was only read."""
         for t in self.tensors.values():
             for begin in range(0, t.last.size, STRETCH):
                 self._end_stretch(t, slice(begin, begin + STRETCH), moved)
@@ -277,11 +272,13 @@ class L2:
         last = t.last[at]
         if not last.any():
             return
-        if t.dirty is None or t.alone is None or t.phase is None:
+        if t.dirty is None or t.phase is None:
             last[:] = 0
             return
         dirty = t.dirty[at]
-        for phase, times in _counts(t.phase[at][dirty & (t.alone[at] | (last < self.held.oldest))]):
+        gone = last < self.kept.oldest
+        for phase, times in _counts(t.phase[at][dirty & gone]):
             moved[phase][1] += times * t.grain
+        dirty[gone] = False
         last[~dirty] = 0
-        dirty[:] = False
+        t.phase[at] = 0

@@ -20,7 +20,7 @@ from tile_eg.timeline.replay.prices import RanPrices
 from tile_eg.timeline.replay.row import Row
 from tile_eg.timeline.replay.steps import add_rows
 from tile_eg.timeline.result import Timeline
-from tile_eg.timeline.reuse import mixed_rate
+from tile_eg.timeline.reuse import hbm_seconds
 from tile_eg.timeline.waves import ended, spread
 
 LAUNCH = "launch"
@@ -71,7 +71,7 @@ def timed_launches(
 
     StreamError where a core's rows cannot run to their end.
     """
-    l2, out, start = L2(rows, chip.l2_reach), [], 0.0
+    l2, out, start = L2(rows, chip.l2_reach, chip.l2_written), [], 0.0
     for part in _parts(rows, kernel, kernel_type):
         timer = _Timer(part, chip, l2, auto_sync)
         out.append(timer.launch(start))
@@ -177,9 +177,8 @@ class _Timer:
 
     def _hbm(self) -> list[float]:
         """Cycles that HBM needs in each phase."""
-        read, clock = self.chip.shared.hbm_read, self.chip.clock_mhz * 1e6
-        moved = zip(self.traffic.hbm, self.traffic.past, strict=True)
-        return [(r + w) / (mixed_rate(self.chip, past) if w else read) * clock for (r, w), past in moved]
+        clock = self.chip.clock_mhz * 1e6
+        return [hbm_seconds(self.chip, read, written) * clock for read, written in self.traffic.hbm]
 
     def _waits_for_hbm(self, times: Mapping[int, tuple[Block, dict[str, list[float]]]]) -> float:
         """Cycles by which all cores come late to their meetings because HBM brings less than they ask for."""

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from tile_eg.chips import Chip
 from tile_eg.chips.model import VectorCost
+from tile_eg.ir.machine import write_cycles
 from tile_eg.ir.program import Instr
 from tile_eg.ops.types import F16, F32, I8, DType
 from tile_eg.timeline.cores import Core, StreamError
@@ -53,10 +54,7 @@ class RanPrices:
 
     def __init__(self, chip: Chip, cores: Mapping[str, float], traffic: Traffic, *, in_step: bool) -> None:
         self.chip, self.cores, self.traffic, self.in_step = chip, cores, traffic, in_step
-        self.chips = [
-            with_reads(chip, read / (read + written) if read and written else 1.0, past)
-            for (read, written), past in zip(traffic.hbm, traffic.past, strict=True)
-        ]
+        self.chips = [with_reads(chip, read, written) for read, written in traffic.hbm]
         self.known: dict[int, Price] = {}
         self.kept: list[Instr] = []
         self.unknown: dict[str, tuple[str, set[int]]] = {}
@@ -132,9 +130,10 @@ class RanPrices:
             sixteenths, element = -(-row.bytes // 16), element or 4
         cost = self._cost(row, element)
         whole = -(-sixteenths // 16)
-        in_the_way, conflict = divmod(conflict, 256)
+        (apart, in_the_way), conflict = divmod(conflict // 256, 256), conflict % 256
         slope = cost.free + (cost.slope - cost.free) * conflict / 16
-        slope = max(slope, cost.free + self.chip.vector.read_write * in_the_way / 16)
+        vector = self.chip.vector
+        slope = max(slope, cost.free + vector.read_write * in_the_way / 16, write_cycles(apart + 1, vector.bank_groups_bytes))
         if counted:
             tail = self.chip.vector.counter_tail if sixteenths % 16 and whole > 1 else 0.0
             busy = max(cost.floor, slope * whole) + tail

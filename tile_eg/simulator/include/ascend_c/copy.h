@@ -223,8 +223,6 @@ void DataCopyPad(const GlobalTensor<T>& dst, const LocalTensor<T>& src, const Da
                 line);
 }
 
-constexpr uint32_t K_MAX_DIM = 8;
-
 struct SliceInfo {
     uint32_t startIndex = 0, endIndex = ONE_BLK_SIZE - 1, stride = 0, burstLen = ONE_BLK_SIZE, shapeValue = 0;
     SliceInfo() = default;

@@ -79,17 +79,49 @@ void LoadDataWithTranspose(const LocalTensor<T>& dst, const LocalTensor<T>& src,
                           line);
 }
 
+namespace detail
+{
+
+// What SetFmatrix says of images for L0B; the core's own register holds those for L0A. Loads with fMatrixCtrl take this one.
+inline tile_sim::ImageRegister& right_image()
+{
+    static thread_local tile_sim::ImageRegister image;
+    return image;
+}
+
+class ImageChoice
+{
+public:
+    explicit ImageChoice(bool right) : right_(right) { change(); }
+    ~ImageChoice() { change(); }
+
+private:
+    void change() const
+    {
+        tile_sim::ImageRegister &left = tile_sim::image_register(), &right = right_image();
+        if (!right_) return;
+        std::swap(left.height, right.height), std::swap(left.width, right.width), std::swap(left.left, right.left);
+        std::swap(left.right, right.right), std::swap(left.top, right.top), std::swap(left.bottom, right.bottom);
+    }
+    bool right_;
+};
+
+}  // namespace detail
+
 inline void SetFmatrix(Field l1H, Field l1W, const uint8_t padList[4], FmatrixMode mode, Line line = Line(__builtin_LINE()))
 {
     using tile_sim::checked;
-    if (mode != FmatrixMode::FMATRIX_LEFT) tile_sim::misuse("field", line, "SetFmatrix knows FMATRIX_LEFT only");
-    tile_sim::ImageRegister& image = tile_sim::image_register();
+    tile_sim::ImageRegister& image = mode == FmatrixMode::FMATRIX_LEFT ? tile_sim::image_register() : detail::right_image();
     image.height = checked(l1H, 0, 32767, "l1H", line), image.width = checked(l1W, 0, 32767, "l1W", line);
     image.left = padList[0], image.right = padList[1], image.top = padList[2], image.bottom = padList[3];
 }
 inline void Load3DSetFMatrixCal(Field l1H, Field l1W, const uint8_t padList[4], Line line = Line(__builtin_LINE()))
 {
     SetFmatrix(l1H, l1W, padList, FmatrixMode::FMATRIX_LEFT, line);
+}
+inline void Load3DSetFMatrixBCal(Field l1H, Field l1W, const uint8_t padList[4], Line line = Line(__builtin_LINE()))
+{
+    SetFmatrix(l1H, l1W, padList, FmatrixMode::FMATRIX_RIGHT, line);
 }
 template <class T>
 void SetLoadDataPaddingValue(T value)
@@ -122,8 +154,8 @@ template <class P>
 void load_image(const tile_sim::Operand& dst, const tile_sim::Operand& src, const P& p, const ImageFields& f, int line)
 {
     using tile_sim::checked;
-    if (p.enSmallK || p.fMatrixCtrl)
-        tile_sim::misuse("field", line, "enSmallK and fMatrixCtrl of LoadData3DParamsV2 must be false on this architecture");
+    if (p.enSmallK) tile_sim::misuse("field", line, "enSmallK of LoadData3DParamsV2 must be false on this architecture");
+    const ImageChoice image(p.fMatrixCtrl);
     const int64_t wide = p.filterSizeW ? 256 : 0, high = p.filterSizeH ? 256 : 0;
     tile_sim::load_3d(dst, src,
                       {checked(p.channelSize, 0, 65535, "LoadData3DParamsV2.channelSize", line),
@@ -149,7 +181,8 @@ void LoadData(const LocalTensor<T>& dst, const LocalTensor<T>& src, const LoadDa
     using tile_sim::checked;
     if constexpr (config.isSetFMatrix)
         SetFmatrix(checked(p.l1H, 0, 32767, "LoadData3DParamsV2.l1H", line),
-                   checked(p.l1W, 0, 32767, "LoadData3DParamsV2.l1W", line), p.padList, FmatrixMode::FMATRIX_LEFT, line);
+                   checked(p.l1W, 0, 32767, "LoadData3DParamsV2.l1W", line), p.padList,
+                   p.fMatrixCtrl ? FmatrixMode::FMATRIX_RIGHT : FmatrixMode::FMATRIX_LEFT, line);
     if constexpr (config.isSetPadding) SetLoadDataPaddingValue(p.padValue);
     detail::load_image(dst.operand(), src.operand(), p,
                        {p.strideW, p.strideH, p.filterW, p.filterH, p.dilationFilterW, p.dilationFilterH, p.kExtension,

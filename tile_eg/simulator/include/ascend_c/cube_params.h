@@ -138,8 +138,8 @@ struct FixpipeConfig {
 };
 constexpr FixpipeConfig CFG_NZ = {CO2Layout::NZ};
 constexpr FixpipeConfig CFG_ROW_MAJOR = {CO2Layout::ROW_MAJOR};
-#if __NPU_ARCH__ == 3510
 constexpr FixpipeConfig CFG_COLUMN_MAJOR = {CO2Layout::COLUMN_MAJOR};
+#if __NPU_ARCH__ == 3510
 
 struct Nz2NdParams {
     Field ndNum = 1, srcNdStride, dstNdStride;

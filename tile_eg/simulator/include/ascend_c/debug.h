@@ -80,4 +80,5 @@ inline void watch(int64_t id, std::initializer_list<int64_t> values)
         if (!(condition))                                                                                                    \
             ::tile_sim::misuse("assert", ::tile_sim::placed(__LINE__, __FILE__), "the assertion %s does not hold", #condition); \
     } while (0)
+#define ASSERT(condition) ASCENDC_ASSERT(condition)
 #define KERNEL_LOG(level, ...)

@@ -1,6 +1,7 @@
 // The queue style: a TPipe hands out UB, L1 and L0 to queues and buffers, and queues order those who use them.
 #pragma once
 #include "../runtime/queue.h"
+#include "pool.h"
 #include "sync.h"
 #include "tensor.h"
 
@@ -8,8 +9,7 @@ namespace AscendC
 {
 
 using TEventID = int8_t;
-using TBufHandle = uint8_t*;
-using TBufState = uint8_t;
+enum class TBufState : uint8_t { FREE, OCCUPIED, ENQUE, DEQUE };
 
 struct TQueConfig {
     bool nd2nz = false, nz2nd = false, scmBlockGroup = false;
@@ -91,6 +91,7 @@ public:
         buffers_.put(filled.operand().address, detail::pipes_between(from, to), line);
         return true;
     }
+    TBufHandle DeQue(Line line = Line(__builtin_LINE())) { return handle_of(buffers_.take(pipes, line)); }
     template <class T>
     LocalTensor<T> DeQue(Line line = Line(__builtin_LINE()))
     {
@@ -111,6 +112,13 @@ public:
     int32_t GetTensorCountInQue() const { return int32_t(buffers_.filled()); }
     bool HasIdleBuffer() const { return buffers_.idle() > 0; }
     void FreeAllEvent() {}
+    // Where the buffer lies that a tensor's GetBufferHandle names.
+    TBuffAddr GetBufferAddr(TBufHandle handle) const { return tensor<uint8_t>(address_of(handle)).address_; }
+    template <class T>
+    TBufState GetState(const LocalTensor<T>& tensor) const
+    {
+        return buffers_.is_free(tensor.operand().address) ? TBufState::FREE : TBufState::OCCUPIED;
+    }
 
     void InitStartBufHandle(TBufHandle, uint8_t num, uint32_t len, Line line = Line(__builtin_LINE())) { buffers_.open(num, len, depth, line); }
     template <class Pool>
@@ -185,97 +193,6 @@ private:
     int64_t start_ = 0, bytes_ = 0;
 };
 
-namespace detail
-{
-
-inline int64_t whole_blocks(int64_t bytes) { return (bytes + 31) / 32 * 32; }
-
-// A piece of a memory that is handed out from its start.
-class Piece
-{
-public:
-    void open(int64_t start, int64_t bytes) { start_ = next_ = start, end_ = start + bytes; }
-    int64_t hand_out(int64_t bytes, int line)
-    {
-        const int64_t start = next_;
-        next_ += whole_blocks(bytes);
-        if (next_ > end_)
-            tile_sim::misuse("capacity", line, "the pool has %lld bytes, and %lld are asked for", (long long)(end_ - start_),
-                             (long long)(next_ - start_));
-        return start;
-    }
-    void reset() { next_ = start_; }
-    int64_t start() const { return start_; }
-    int64_t bytes() const { return end_ - start_; }
-
-private:
-    int64_t start_ = 0, next_ = 0, end_ = 0;
-};
-
-}  // namespace detail
-
-template <TPosition position, uint32_t most = 4>
-class TBufPool
-{
-public:
-    static constexpr TPosition poolPos = position;
-
-    template <class Queue>
-    bool InitBuffer(Queue& queue, uint8_t num, uint32_t len, Line line = Line(__builtin_LINE()))
-    {
-        const int64_t each = detail::whole_blocks(len), start = piece.hand_out(num * each, line);
-        queue.InitStartBufHandle(nullptr, num, uint32_t(each));
-        for (uint32_t i = 0; i < num; ++i) queue.InitBufHandle(this, i, nullptr, uint32_t(start + i * each), uint32_t(each));
-        return true;
-    }
-    template <TPosition home>
-    bool InitBuffer(TBuf<home>& buffer, uint32_t len, Line line = Line(__builtin_LINE()))
-    {
-        buffer.place(piece.hand_out(len, line), detail::whole_blocks(len));
-        return true;
-    }
-    template <class Pool>
-    bool InitBufPool(Pool& pool, uint32_t len, Line line = Line(__builtin_LINE()))
-    {
-        pool.piece.open(piece.hand_out(len, line), detail::whole_blocks(len));
-        return true;
-    }
-    template <class Pool, class Shared>
-    bool InitBufPool(Pool& pool, uint32_t len, Shared& shared)
-    {
-        pool.piece.open(shared.piece.start(), len);
-        return true;
-    }
-    void Reset()
-    {
-        tile_sim::pipe_barrier(tile_sim::Pipe::ALL, 0);
-        piece.reset();
-    }
-
-    detail::Piece piece;
-};
-
-// The body of a pool that a kernel defines for itself.
-#define EXTERN_IMPL_BUFPOOL(NAME, POSITION, MOST)                                                                        \
-public:                                                                                                                  \
-    static constexpr AscendC::TPosition poolPos = POSITION;                                                              \
-    void Init() { count_ = 0; }                                                                                          \
-    void Reset()                                                                                                         \
-    {                                                                                                                    \
-        ::tile_sim::pipe_barrier(::tile_sim::Pipe::ALL, 0);                                                              \
-        count_ = 0, next_ = piece.start();                                                                               \
-    }                                                                                                                    \
-    AscendC::TBufHandle GetBufHandle(uint8_t) { return nullptr; }                                                        \
-    uint32_t GetCurAddr() { return uint32_t(next_ < piece.start() ? piece.start() : next_); }                            \
-    void SetCurAddr(uint32_t address) { next_ = address; }                                                               \
-    uint8_t GetCurBufSize() { return count_; }                                                                           \
-    void SetCurBufSize(uint8_t count) { count_ = count; }                                                                \
-    AscendC::detail::Piece piece;                                                                                        \
-                                                                                                                         \
-private:                                                                                                                 \
-    uint8_t count_ = 0;                                                                                                  \
-    int64_t next_ = 0
-
 class TPipe
 {
 public:
@@ -283,6 +200,7 @@ public:
     ~TPipe()
     {
         if (current_ != this) return;
+        give_l0(false);
         current_ = nullptr;
         tile_sim::reset_allocation(false);
     }
@@ -290,6 +208,7 @@ public:
     {
         tile_sim::reset_allocation(true);
         current_ = this;
+        give_l0(true);
     }
     template <class Queue>
     bool InitBuffer(Queue& queue, uint8_t num, uint32_t len, Line line = Line(__builtin_LINE()))
@@ -325,6 +244,7 @@ public:
     }
     void Destroy()
     {
+        give_l0(false);
         tile_sim::pipe_barrier(tile_sim::Pipe::ALL, 0);
         tile_sim::reset_allocation(false);
     }
@@ -356,6 +276,20 @@ public:
     static TPipe* current() { return current_; }
 
 private:
+    // Matmul objects find L0 and the table of biases given to them (M_MTE1, 0 to 2), and leave them so.
+    void give_l0([[maybe_unused]] bool begins, [[maybe_unused]] int line = 0)
+    {
+#ifdef TILE_SIM_MATMUL
+        if (!tile_sim::is_aic() || begins == given_) return;
+        for (const TEventID id : {0, 1, 2})
+            begins ? tile_sim::set_flag(tile_sim::Pipe::M, tile_sim::Pipe::MTE1, id, line)
+                   : tile_sim::wait_flag(tile_sim::Pipe::M, tile_sim::Pipe::MTE1, id, line);
+        given_ = begins;
+        taken_[int(HardEvent::M_MTE1)] = begins ? 7 : 0;
+#endif
+    }
+
+    bool given_ = false;
     uint8_t taken_[64] = {};
     inline static thread_local TPipe* current_ = nullptr;
 };

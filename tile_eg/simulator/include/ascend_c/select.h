@@ -150,4 +150,15 @@ void Select(const LocalTensor<T>& dst, const LocalTensor<T>& a, const LocalTenso
                             detail::Mask(0).lanes<false>(repeat, sizeof(T), line), line);
 }
 
+// By the bits of a tensor, one after the other; where a bit is 0, the first element of the compare register. The mask of the
+// instruction before holds.
+template <class T, class U>
+void Select(const LocalTensor<T>& dst, const LocalTensor<U>& bits, const LocalTensor<T>& a, int64_t repeat,
+            const BinaryRepeatParams& p, Line line = Line(__builtin_LINE()))
+{
+    detail::check_select<T, U>(SELMODE::VSEL_TENSOR_SCALAR_MODE, true, line);
+    const auto s = detail::sides(dst, a, a, p, line);
+    tile_sim::vector_select_register_scalar(s.dst, bits.operand(), s.a, detail::Mask(0).lanes<false>(repeat, sizeof(T), line), line);
+}
+
 }  // namespace AscendC

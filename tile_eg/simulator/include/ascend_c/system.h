@@ -14,7 +14,8 @@ struct Conditional {
 template <class A, class B>
 constexpr auto DivCeil(A a, B b)
 {
-    return b == 0 ? a : (a + b - 1) / b;
+    using N = decltype((a + b - 1) / b);
+    return b == 0 ? N(a) : (a + b - 1) / b;
 }
 template <class A, class B>
 constexpr auto CeilAlign(A a, B b)
@@ -33,6 +34,8 @@ inline int64_t GetSystemCycle()
     static thread_local int64_t cycle = 0;
     return cycle += 1;
 }
+
+constexpr uint32_t GetDataBlockSizeInBytes() { return ONE_BLK_SIZE; }
 
 inline void ICachePreLoad(int64_t) {}
 

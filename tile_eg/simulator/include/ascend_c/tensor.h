@@ -5,14 +5,71 @@
 namespace AscendC
 {
 
+using TBufHandle = uint8_t*;
+
+inline TBufHandle handle_of(int64_t address) { return reinterpret_cast<TBufHandle>(address + 1); }  // that at 0 is not null
+inline int64_t address_of(TBufHandle handle) { return reinterpret_cast<int64_t>(handle) - 1; }
+
 // Where a tensor lies: what LocalTensor::SetAddr takes from another tensor's address_.
+class AnyPosition
+{
+public:
+    AnyPosition(TPosition position = TPosition::VECCALC) : position_(position) {}
+    AnyPosition(uint8_t position) : position_(TPosition(position)) {}
+    operator TPosition() const { return position_; }
+
+private:
+    TPosition position_;
+};
+struct AddressOfItsOwn {
+    template <class N>
+    void operator=(N)
+    {
+        tile_sim::misuse("unsupported", 0, "the simulator knows TBuffAddr of a tensor or queue; not one of a number (bufferAddr)");
+    }
+};
 struct TBuffAddr {
     tile_sim::Operand at;
-    TPosition logicPos = TPosition::VECCALC;
+    AnyPosition logicPos;
+    AddressOfItsOwn bufferAddr;
 };
 
+enum class DataFormat : uint8_t { ND, NZ, NCHW, NC1HWC0, NHWC };
+
+// The shape of a tensor, beside it: no instruction looks at it.
+struct ShapeInfo {
+    ShapeInfo() = default;
+    ShapeInfo(uint8_t dims, const uint32_t* sizes, uint8_t original_dims, const uint32_t* original_sizes, DataFormat format)
+        : shapeDim(dims), originalShapeDim(original_dims), dataFormat(format)
+    {
+        for (int i = 0; i < dims; ++i) shape[i] = sizes[i];
+        for (int i = 0; i < original_dims; ++i) originalShape[i] = original_sizes[i];
+    }
+    ShapeInfo(uint8_t dims, const uint32_t* sizes, DataFormat format = DataFormat::ND) : ShapeInfo(dims, sizes, dims, sizes, format) {}
+    uint8_t shapeDim = 0, originalShapeDim = 0;
+    uint32_t shape[K_MAX_SHAPE_DIM] = {}, originalShape[K_MAX_SHAPE_DIM] = {};
+    DataFormat dataFormat = DataFormat::ND;
+};
+
+class Shaped
+{
+public:
+    void SetShapeInfo(const ShapeInfo& info) { shape_ = info; }
+    ShapeInfo GetShapeInfo() const { return shape_; }
+
+private:
+    ShapeInfo shape_;
+};
+
+#ifdef TILE_SIM_DEVKIT
+using ShapedAsToldTo = Shaped;
+#else
+struct ShapedAsToldTo {  // tensors are passed by value all the time
+};
+#endif
+
 template <class T>
-class LocalTensor
+class LocalTensor : public ShapedAsToldTo
 {
 public:
     using PrimType = T;
@@ -61,6 +118,8 @@ public:
     }
     uint32_t GetSize() const { return uint32_t((address_.at.end - address_.at.address) / int64_t(sizeof(T))); }
     void SetSize(uint32_t size) { address_.at.end = address_.at.address + tile_sim::bytes_of<T>(size); }
+    TBufHandle GetBufferHandle() const { return handle_of(address_.at.address); }
+    void SetBufferLen(uint32_t bytes) { address_.at.end = address_.at.address + bytes; }
     uint64_t GetPhyAddr(uint32_t offset = 0) const { return uint64_t(address_.at.address + tile_sim::bytes_of<T>(offset)); }
     uint32_t GetLength() const { return uint32_t(address_.at.end - address_.at.address); }
     void SetUserTag(int32_t) {}
@@ -69,7 +128,7 @@ public:
 };
 
 template <class T>
-class GlobalTensor
+class GlobalTensor : public ShapedAsToldTo
 {
 public:
     using PrimType = T;

@@ -19,6 +19,7 @@
 #define __cube__
 #define __vector__
 #define __mix__(...)
+#define __kfc_workspace__
 #define __inout_pipe__(x)
 #define __forceinline__ inline
 #ifndef __NPU_ARCH__
@@ -132,6 +133,10 @@ struct TypeOf<uint8_t> {
     static constexpr DType value = DType::u8;
 };
 template <>
+struct TypeOf<bool> {
+    static constexpr DType value = DType::u8;
+};
+template <>
 struct TypeOf<int16_t> {
     static constexpr DType value = DType::i16;
 };
@@ -211,7 +216,7 @@ struct int4b_t {  // half a byte in tensors: two elements share the byte that st
 // Kinds of core. A text is compiled once for both, so `g_coreType` is neither: simulator/dialect.py makes run-time choices of it.
 constexpr int32_t MIX = 0, AIC = 1, AIV = 2;
 
-enum class TPosition : uint8_t { GM, A1, A2, B1, B2, C1, C2, C2PIPE2GM, CO1, CO2, VECIN, VECOUT, VECCALC, LCM, TSCM };
+enum class TPosition : uint8_t { GM, A1, A2, B1, B2, C1, C2, C2PIPE2GM, CO1, CO2, VECIN, VECOUT, VECCALC, LCM, TSCM, MAX, SHM = TSCM };
 using QuePosition = TPosition;
 enum class RoundMode { CAST_NONE, CAST_RINT, CAST_FLOOR, CAST_CEIL, CAST_ROUND, CAST_TRUNC, CAST_ODD };
 enum class ReduceOrder { ORDER_VALUE_INDEX, ORDER_INDEX_VALUE, ORDER_ONLY_VALUE, ORDER_ONLY_INDEX };
@@ -225,6 +230,7 @@ enum class CO2Layout : uint8_t { NZ, ROW_MAJOR, COLUMN_MAJOR };
 constexpr int32_t ONE_BLK_SIZE = 32;
 constexpr int32_t DEFAULT_C0_SIZE = 32;
 constexpr int32_t BLOCK_CUBE = 16;
+constexpr uint32_t K_MAX_DIM = 8, K_MAX_SHAPE_DIM = 8;
 
 template <class A, class B>
 struct IsSameType {

@@ -120,6 +120,8 @@ void get_compare_mask(Operand dst, int line);
 void set_compare_mask(Operand src, int line);
 enum class SelectMode : uint8_t { from_register, tensor_scalar, tensor_tensor };
 void vector_select(VectorSide dst, Operand mask, VectorSide a, VectorSide b, SelectMode mode, Lanes lanes, int line);
+// As vector_select_scalar, with the element that lies at the start of the compare register.
+void vector_select_register_scalar(VectorSide dst, Operand mask, VectorSide a, Lanes lanes, int line);
 void vector_select_scalar(VectorSide dst, Operand mask, VectorSide a, double scalar, Lanes lanes, int line);
 void vector_gather(VectorSide dst, Operand src, Operand offsets, int64_t base, Lanes lanes, int line);
 void vector_gather_blocks(Operand dst, Operand src, Operand offsets, int64_t repeat, Stride stride, int line);
@@ -190,6 +192,7 @@ void set_pad_value(uint64_t bits);
 int64_t capacity(Space space);
 int64_t allocate(Space space, int64_t bytes, int line);  // the address of the piece
 void reset_allocation(bool managed);  // whether a TPipe hands out memory and event ids from now on
+void restart_allocation(Space space, int64_t at);
 int64_t gm_address(const void* pointer, int line);
 int64_t gm_end(int64_t address);
 uint8_t* gm_pointer(int64_t address);

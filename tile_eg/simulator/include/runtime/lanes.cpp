@@ -136,6 +136,12 @@ int64_t writes_in_the_way(const Lanes& lanes, const VectorSide* sides, int opera
     return meeting * 16 / rounds;
 }
 
+// How far apart the blocks of a round lie that is written, in blocks of 32 bytes less one, as far as banks can tell: 0 is in a row.
+int64_t blocks_apart(const Lanes& lanes, const VectorSide* sides)
+{
+    return lanes.count >= 0 ? 0 : (sides[0].stride.block + 15) % 16;
+}
+
 }  // namespace
 
 VectorInstruction::VectorInstruction(const char* name, int line, const Lanes& lanes, const VectorSide* sides, int operands,
@@ -159,7 +165,8 @@ VectorInstruction::VectorInstruction(const char* name, int line, const Lanes& la
     unwritten_ = unwritten_results(operands, reads_dst);
     instruction_.check();
     instruction_.sized(repeats_of(lanes, sides, operands), widest(sides, operands),
-                       conflicts(lanes, sides, operands, reads_dst) + 256 * writes_in_the_way(lanes, sides, operands),
+                       conflicts(lanes, sides, operands, reads_dst) + 256 * writes_in_the_way(lanes, sides, operands) +
+                           65536 * blocks_apart(lanes, sides),
                        lanes.count >= 0);
     instruction_.counts("vector", bytes);
 }

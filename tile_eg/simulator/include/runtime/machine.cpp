@@ -114,6 +114,8 @@ void reset_allocation(bool managed)
     for (int64_t& bytes : machine.core->allocated) bytes = 0;
 }
 
+void restart_allocation(Space space, int64_t at) { machine.core->allocated[int(space)] = at; }
+
 int64_t gm_address(const void* pointer, int line)
 {
     if (!pointer) return 0;  // a tensor that is not there: no access to it is within bounds

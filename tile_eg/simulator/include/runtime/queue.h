@@ -26,6 +26,12 @@ public:
     int64_t filled() const;
     int64_t idle() const;
     bool full() const { return filled() >= depth_; }
+    bool is_free(int64_t address) const
+    {
+        for (int64_t i = 0; i < count_; ++i)
+            if (buffers_[i].address == address) return buffers_[i].stage == Stage::idle;
+        return false;
+    }
 
 private:
     enum class Stage : uint8_t { idle, allocated, filled, taken };

@@ -125,13 +125,15 @@ void check_reserve(int line)
                (long long)reserved, (long long)most);
 }
 
+const uint8_t* in_register() { return reinterpret_cast<const uint8_t*>(machine.core->compare_mask); }
+
 // The bits that select: of the register or of a tensor, from the start for each round or one after the other.
 struct Selector {
     const Operand* bits;
     bool same_each_round;
     const uint8_t* data(const Instruction& pick) const
     {
-        return bits ? pick.data(*bits) : reinterpret_cast<const uint8_t*>(machine.core->compare_mask);
+        return bits ? pick.data(*bits) : in_register();
     }
 };
 
@@ -165,6 +167,7 @@ void select(const VectorSide& dst, const Selector& selector, const VectorSide& a
     }
     else
         pick.reads_compare_mask();
+    if (scalar == in_register()) pick.reads_compare_mask();
     const bool known = !selector.bits || !Stretch{0, last_bit / 8 + 1}.unwritten(*selector.bits);
     std::vector<Place> unwritten;
     if (!known || of_a.unwritten(a.at) || (b && of_b.unwritten(b->at)))
@@ -252,6 +255,11 @@ void vector_select_scalar(VectorSide dst, Operand mask, VectorSide a, double sca
     const uint8_t* bytes =
         a.at.type == DType::f16 ? reinterpret_cast<const uint8_t*>(&half) : reinterpret_cast<const uint8_t*>(&single);
     select(dst, {&mask, false}, a, nullptr, bytes, lanes, line);
+}
+
+void vector_select_register_scalar(VectorSide dst, Operand mask, VectorSide a, Lanes lanes, int line)
+{
+    select(dst, {&mask, false}, a, nullptr, in_register(), lanes, line);
 }
 
 }  // namespace tile_sim

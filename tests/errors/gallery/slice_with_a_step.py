@@ -1,0 +1,14 @@
+import tile_eg
+import tile_eg.language as T
+
+
+@tile_eg.jit(out_idx=[-1])
+@T.prim_func
+def rows(X: T.Tensor((256, 128), "float32"), Y: T.Tensor((256, 128), "float32")):
+    with T.Kernel(4) as b:
+        x = T.alloc_shared((64, 128), "float32")
+        y = T.alloc_shared((64, 64), "float32")
+        T.copy(X[b * 64, 0], x)
+        y[:, :] = x[:, ::2]
+        T.copy(y, x[:, 0:64])
+        T.copy(x, Y[b * 64, 0])

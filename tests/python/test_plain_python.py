@@ -1,0 +1,84 @@
+"""Plain Python in a kernel: what is done when it is read, and what is refused with something to write in its place."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.python.written import defined
+from tile_eg.errors import TileError
+
+TEXT = """
+OPTIONS = {{"pad_value": 7.0}}
+BIAS = None
+@tile_eg.jit(out_idx=[-1], effort="none")
+@T.prim_func
+def f(X: T.Tensor((30, 32), "float32"), Y: T.Tensor((32, 32), "float32")):
+    with T.Kernel(2) as b:
+        x = T.alloc_ub((16, 32), "float32")
+        y = T.alloc_ub((16, 32), "float32")
+        m = T.alloc_ub((16,), "float32")
+        T.copy(X[b * 16, 0], x, pad_value=0)
+        T.tile.fill(y, 0.0)
+        T.tile.fill(m, 0.0)
+{}
+        T.copy(y, Y[b * 16, 0])
+"""
+X = np.random.default_rng(0).uniform(-1, 1, (30, 32)).astype(np.float32)
+P = np.concatenate([X, np.zeros((2, 32), np.float32)])
+FIRST = np.arange(32)[:, None] < 16
+DONE = {
+    "an import": ("import math\ny[:, :] = x * math.pi", P * np.float32(np.pi)),
+    "a name of another module": ("from math import pi as p\ny[:, :] = x * p", P * np.float32(np.pi)),
+    "abs": ("y[:, :] = abs(x)", np.abs(P)),
+    "round": ("y[:, :] = round(x * 4)", np.rint(P * 4)),
+    "pow": ("y[:, :] = pow(x, 2)", P * P),
+    "len": ("y[:, :] = x * len(m)", P * 16),
+    "an index among others": ("if b in (0, 5):\n    T.copy(x, y)", np.where(FIRST, P, 0)),
+    "an index that is none of some": ("if b not in (0, 5):\n    T.copy(x, y)", np.where(FIRST, 0, P)),
+    "a buffer that is there": ("if x is not None and BIAS is None:\n    T.copy(x, y)", P),
+    "arguments in a dictionary": ("T.copy(X[b * 16, 0], y, **OPTIONS)", np.concatenate([X, np.full((2, 32), 7.0)])),
+    "a dictionary in another": ("d = {**OPTIONS, 'k': 2}\ny[:, :] = x * d['pad_value'] * d['k']", P * 14),
+    "a new axis by NumPy's name": ("import numpy as np\ny[:, :] = x + m[:, np.newaxis]", P),
+}
+REFUSED = {
+    "not of a tile": ("y[:, :] = not x", "x is a tile, and no condition", "T.if_then_else(x > 0, x, y)"),
+    "a choice by a tile": ("y[:, :] = 1 if x else 0", "x is a tile, and no condition", "T.if_then_else"),
+    "a tile behind and": ("y[:, :] = T.if_then_else((x > 0) and y, x, 0)", "y is a tile", "T.if_then_else"),
+    "an element outside": ("y[16, 0] = 1", "this part of `y` lies outside: 16, it has 16", "its indices are 0 to 15"),
+    "an element from the end": ("y[-1, 0] = 1", "this part of `y` lies outside: -1", "write 15"),
+    "rows that lie outside in one block": ("y[b * 15 : b * 15 + 2, :] = 1", "this part of `y` lies outside", "0 to 15"),
+    "a keyword that is none": ("T.copy(x, y, padvalue=0)", "unexpected keyword argument 'padvalue'", "did you mean pad_value?"),
+    "a method of arrays": ("m[:] = x.sum(1)", "a buffer has no attribute sum", "T.reduce_sum(x, dim=1)"),
+    "try": ("try:\n    T.clear(y)\nfinally:\n    pass", "`try` has no meaning in a kernel", "T.device_assert"),
+    "a return": ("return", "`return` stands at the end of a function", "under `if`"),
+    "what the author raises": ("raise ValueError('too wide')", "the kernel raises ValueError: too wide", ""),
+    "raise in a branch": ("if b > 0:\n    raise ValueError", "nothing is raised while a kernel runs", "device_assert"),
+    "a slice with a step": ("y[:, 0:16] = x[:, ::2]", "a slice in a kernel has no step", "y[i, j] = x[i, 2 * j]"),
+    "an unknown name": ("y[:, :] = zz", "unknown name zz", "above its first use"),
+    "a function of tiles": ("y[:, :] = float(x)", "float is not a word", 'T.cast(x, "float32")'),
+    "a list in place of keywords": ("T.copy(x, y, **[1])", "** takes a dictionary", ""),
+    "a whole tensor in a value": ("y[:, :] = X + 1", "`y` takes 16 x 32 here", "load the part that is meant first"),
+}
+
+
+@pytest.mark.parametrize("name", DONE)
+@pytest.mark.slow(but=2)
+def test_what_is_plain_python_is_done_when_the_kernel_is_read(name: str) -> None:
+    line, want = DONE[name]
+    np.testing.assert_allclose(kernel(line)(X), want, rtol=1e-6)
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_has_no_meaning_says_what_has_one(name: str) -> None:
+    line, message, help = REFUSED[name]
+    with pytest.raises(TileError) as caught:
+        kernel(line).compile()
+    assert message in caught.value.message
+    assert help in caught.value.help
+    assert caught.value.span is not None
+
+
+def kernel(line: str):
+    text = TEXT.format("\n".join("        " + part for part in line.split("\n")))
+    return defined(text)["f"]
