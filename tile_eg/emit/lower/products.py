@@ -21,10 +21,10 @@ class Products:
     def __init__(self, storages: Storages) -> None:
         self.storages = storages
         self.pick = {n.cls: n for n in storages.schedule.nodes}
-        found = [(s, around) for s, around in storages.schedule.walk() if s.node.op in ("Mmad", "MmadAcc")]
-        steps = [s for s, _ in found]
+        products = [(s, around) for s, around in storages.schedule.walk() if s.node.op in ("Mmad", "MmadAcc")]
+        steps = [s for s, _ in products]
         self.cuts = {s.node.cls: self._cut(s) for s in steps}
-        self.turns = self._turns(found)
+        self.turns = self._turns(products)
         self.names = self._unique_names(steps)
         self.l0 = {s.node.cls: self._buffers(s) for s in steps}
         self.buffers = tuple(b for pair in self.l0.values() for b in pair)
