@@ -40,7 +40,7 @@ class Search:
 
     def offer(
         self, name: str, bound: float, gives: float = 10.0, tries: tuple[int, int, int] = USUAL, when: int = FIRST,
-        closer: float | None = None, near: float | None = None, rival: float = float("inf"),
+        closer: float | None = None,
     ) -> None:  # fmt: skip
         def make() -> Made:
             self.made.append(name)
@@ -49,9 +49,7 @@ class Search:
             return Made((Timed(gives),))  # type: ignore[arg-type]
 
         look = (lambda: closer) if closer is not None else None
-        expected = (lambda: near) if near is not None else None
-        move = Move("move", "equal", when, tries, "")
-        self.queue.put([Offer(move, name, bound, make, self.form, closer=look, near=expected, rival=lambda: rival)])
+        self.queue.put([Offer(Move("move", "equal", when, tries, ""), name, bound, make, self.form, closer=look)])
 
 
 def test_the_best_bound_comes_first() -> None:
@@ -93,33 +91,6 @@ def test_nobody_looks_closer_at_what_its_bound_rules_out() -> None:
     search.offer("cannot", 12, closer=0)
     search.queue.run(1)
     assert not search.made
-
-
-def test_among_equal_bounds_the_least_that_is_made_itself_comes_first() -> None:
-    search = Search()
-    for near in (7, 5, 6):
-        search.offer(f"{near}", 1, tries=(0, 9, 9), near=near)
-    search.queue.run(1)
-    assert search.made == ["5", "6", "7"]
-
-
-def test_what_cannot_beat_its_rival_itself_is_left_to_full_effort() -> None:
-    search = Search()
-    search.offer("in vain", 1, near=8, rival=8)
-    search.offer("worth it", 2, near=7.9, rival=8)
-    search.queue.run(1)
-    assert search.made == ["worth it"] and "cannot be faster" in next(t.why for t in search.queue.close() if not t.made)
-    search.queue.run(2)
-    assert search.made == ["worth it", "in vain"]
-
-
-def test_what_is_left_in_vain_spends_no_budget() -> None:
-    search = Search()
-    for n in range(2):
-        search.offer("in vain", n, tries=(0, 1, 9), near=8, rival=8)
-    search.offer("worth it", 3, tries=(0, 1, 9), near=4, rival=8)
-    search.queue.run(1)
-    assert search.made == ["worth it"]
 
 
 @pytest.mark.parametrize(("effort", "made"), [(0, 0), (1, 2), (2, 3)])

@@ -10,7 +10,6 @@ from tile_eg.search.candidates import Candidate
 
 if TYPE_CHECKING:
     from tile_eg.extract.schedule import Schedule
-    from tile_eg.ir.program import Program
     from tile_eg.timeline.result import Timeline
 
 LOADS = "MTE2"
@@ -49,13 +48,9 @@ def unhindered(schedule: Schedule, chip: Chip, like: Candidate) -> float:
     the timeline's for `like`. 0 where there is no program: what plans it says why.
     """
     from tile_eg.emit import lower
-
-    program = plannable(lambda: attempted(lambda: lower.plan(schedule, chip)))
-    return 0.0 if isinstance(program, TileError | PlanError) else bound_of(program, chip, like)
-
-
-def bound_of(program: Program, chip: Chip, like: Candidate) -> float:
-    """What a program takes at the least, with its flags or without them, in the measure that `unhindered` has."""
     from tile_eg.timeline.engine import least
 
+    program = plannable(lambda: attempted(lambda: lower.plan(schedule, chip)))
+    if isinstance(program, TileError | PlanError):
+        return 0.0
     return least(program, chip) * like.microseconds / timing(like).microseconds

@@ -17,7 +17,7 @@ from tile_eg.search.driver import as_written, lowered_of, moves_from
 from tile_eg.search.form import Form, Setting
 from tile_eg.search.options import SearchOptions
 from tile_eg.search.planned import InternalError
-from tile_eg.search.queue import Offer, Queue
+from tile_eg.search.queue import Queue
 from tile_eg.search.result import Lowered
 
 
@@ -48,9 +48,6 @@ class Everything(Queue):
     @property
     def best(self) -> float:
         return float("inf")
-
-    def _in_vain(self, offer: Offer) -> bool:
-        return False
 
 
 class Every:

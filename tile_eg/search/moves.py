@@ -42,7 +42,7 @@ MOVES = {
     for move in (
         Move("persistent-grid", "equal", FIRST, (0, 6, 64),
              "a block for each tile = a block for each core, which goes through tiles", ON_GRIDS),
-        Move("split-result", "equal", FIRST, (0, 3, 32),
+        Move("split-result", "equal", FIRST, (0, 2, 32),
              "a product = its halves of columns, one behind the other: L0C empties one while the other fills"),
         Move("tile-order", "equal", REFINING, (0, 2, 16),
              "the tiles of a persistent grid in another order", ON_GRIDS),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from tile_eg.report.decisions import grid_option
 from tile_eg.report.text import duration
-from tile_eg.search.bounds import bound_of, floor, unhindered
+from tile_eg.search.bounds import floor, unhindered
 from tile_eg.search.candidates import Candidate, plan_each, ranked
 from tile_eg.search.form import Form
 from tile_eg.search.moves import MOVES
@@ -34,42 +34,19 @@ def offers(form: Form, candidate: Candidate) -> Iterator[Offer]:
         return
     if not schedule.persistent:
         if any(g.op == "Persistent" for g in form.grids):
-            yield _persistent_offer(form, candidate)
+            bound, weight = floor(candidate, form.setting.chip), 2 if schedule.loops else 1
+            group = "persistent", _cores(form, candidate), any(n.op == "Stays" for n in schedule.nodes)
+            made = cache(partial(_persistent, form, candidate))
+            closer = partial(_least, form, candidate, made)
+            make = partial(_planned, form, made)
+            yield Offer(MOVES["persistent-grid"], _timed(candidate), bound, make, form, group, weight=weight, closer=closer)
         return
-    yield _split_offer(form, candidate)
+    bound = floor(candidate, form.setting.chip)
+    yield Offer(MOVES["split-result"], _timed(candidate), bound, partial(_in_halves, form, candidate), form)
     fresh = candidate.planned.program.blocks not in form.offered
     form.offered.add(candidate.planned.program.blocks)
     for grid in _orders(form, candidate)[1:] if fresh else ():
-        yield _order_offer(form, candidate, grid)
-
-
-def _persistent_offer(form: Form, candidate: Candidate) -> Offer:
-    cores, weight = _cores(form, candidate), 2 if candidate.schedule.loops else 1
-    group = "persistent", cores, any(n.op == "Stays" for n in candidate.schedule.nodes)
-    made = cache(partial(_persistent, form, candidate))
-    least = cache(partial(_unhindered, form, candidate, made))
-    return Offer(
-        MOVES["persistent-grid"], _timed(candidate), floor(candidate, form.setting.chip), partial(_planned, form, made),
-        form, group, weight=weight, closer=partial(_least, form, cores, least),
-        near=least, rival=partial(_taken, form, cores),
-    )  # fmt: skip
-
-
-def _split_offer(form: Form, candidate: Candidate) -> Offer:
-    from tile_eg.extract.grid import in_halves
-
-    halved, chip = cache(partial(in_halves, candidate.schedule)), form.setting.chip
-    return Offer(
-        MOVES["split-result"], _timed(candidate), floor(candidate, chip), partial(_in_halves, form, halved), form,
-        near=lambda: unhindered(made, chip, candidate) if (made := halved()) else float("inf"),
-        rival=partial(_taken, form, candidate.planned.program.blocks),
-    )  # fmt: skip
-
-
-def _order_offer(form: Form, candidate: Candidate, grid: Node) -> Offer:
-    bound, taken = floor(candidate, form.setting.chip), partial(_taken, form, grid.payload[0])
-    near = partial(_in_order, form, grid)
-    return Offer(MOVES["tile-order"], grid_option(grid), bound, partial(_reordered, form, grid), form, near=near, rival=taken)
+        yield Offer(MOVES["tile-order"], grid_option(grid), bound, partial(_reordered, form, grid), form)
 
 
 def _timed(candidate: Candidate) -> str:
@@ -101,26 +78,14 @@ def _persistent(form: Form, candidate: Candidate) -> list[Schedule]:
     return [s for g in _orders(form, candidate)[:1] for s in with_grids(candidate.schedule, g, form.setting.chip)]
 
 
-def _unhindered(form: Form, candidate: Candidate, made: Callable[[], list[Schedule]]) -> float:
-    """What the persistent kernels take at the least, or would with their results in halves."""
-    from tile_eg.extract.grid import in_halves
-
-    halved = (s for one in made() if (s := in_halves(one)))
-    return min((unhindered(s, form.setting.chip, candidate) for s in (*made(), *halved)), default=0.0)
-
-
-def _least(form: Form, cores: int, least: Callable[[], float]) -> float:
+def _least(form: Form, candidate: Candidate, made: Callable[[], list[Schedule]]) -> float:
     """What the persistent kernels take at the least where that is more than another one of the form takes; 0 where it is not.
 
     Of other forms' times it says nothing: other orders of tiles and packed operands, made of a form's best, have other loads.
     """
-    return least() if least() >= _taken(form, cores) else 0.0
-
-
-def _taken(form: Form, blocks: int) -> float:
-    """The microseconds of the best persistent candidate of so many blocks."""
-    best = best_persistent(form, blocks)
-    return best.microseconds if best else float("inf")
+    best = best_persistent(form, _cores(form, candidate))
+    least = min((unhindered(s, form.setting.chip, candidate) for s in made()), default=0.0) if best else 0.0
+    return least if best and least >= best.microseconds else 0.0
 
 
 def _planned(form: Form, made: Callable[[], list[Schedule]]) -> Made:
@@ -128,22 +93,14 @@ def _planned(form: Form, made: Callable[[], list[Schedule]]) -> Made:
     return Made(ranked(planned, form.setting.model), dropped)
 
 
-def _in_halves(form: Form, halved: Callable[[], Schedule | None]) -> Made:
+def _in_halves(form: Form, candidate: Candidate) -> Made:
     """With results that leave L0C in halves, where L0C holds one of them."""
-    made = halved()
-    if made is None:
+    from tile_eg.extract.grid import in_halves
+
+    halved = in_halves(candidate.schedule)
+    if halved is None:
         return Made(why="there is no one product whose result could leave L0C in halves, or it does already")
-    return _planned(form, lambda: [made])
-
-
-def _in_order(form: Form, grid: Node) -> float:
-    """What the best persistent candidate takes at the least with its tiles in another order."""
-    from tile_eg.emit.lower.tasks import reordered
-
-    best = best_persistent(form, grid.payload[0])
-    if best is None:
-        return 0.0
-    return bound_of(reordered(best.planned.program, replace(best.schedule, grid=grid)), form.setting.chip, best)
+    return _planned(form, lambda: [halved])
 
 
 def _reordered(form: Form, grid: Node) -> Made:

@@ -15,12 +15,6 @@ from tile_eg.search.form import Form, Setting
 from tile_eg.search.moves import Move
 from tile_eg.search.planned import stage
 
-FULL = 2
-"""The effort that makes whatever could win."""
-
-IN_VAIN = "it cannot be faster than what it would take the place of"
-SPENT = "the budget of the effort was spent on better bounds"
-
 
 @dataclass(frozen=True)
 class Made:
@@ -48,9 +42,6 @@ class Offer:
 
     `bound` are microseconds that what it makes will take at the least: from the timeline's busy pipes, or from the quick estimate
     less what that may be wrong by. `closer` gives a bound that costs more to know: it is asked when the offer's turn has come.
-
-    `near` is such a bound for what it makes itself, and `rival` the microseconds of what that would take the place of. The least
-    goes first. What others may make of it could be faster yet, but below full effort it is left where it cannot beat its rival.
     """
 
     move: Move
@@ -62,8 +53,6 @@ class Offer:
     least: int = 0
     weight: int = 1
     closer: Callable[[], float] | None = None
-    near: Callable[[], float] | None = None
-    rival: Callable[[], float] = lambda: float("inf")
 
     @property
     def key(self) -> tuple[Hashable, ...]:
@@ -94,7 +83,6 @@ class Queue:
         self.forms: list[Form] = []
         self.tried: list[Tried] = []
         self.waiting: list[Offer] = []
-        self.least: dict[Offer, float] = {}
         self.spent: Counter[tuple[Hashable, ...]] = Counter()
         self.count = 0
 
@@ -116,7 +104,7 @@ class Queue:
             self.count += 1
             if candidate and self.setting.guide:
                 self.of[id(offer)] = candidate
-            heappush(self.heap, (offer.move.when, self.least.get(offer, offer.bound), self.count, offer))
+            heappush(self.heap, (offer.move.when, offer.bound, self.count, offer))
 
     def run(self, effort: int) -> None:
         """Takes up every offer: makes it, or drops it because it cannot win or because the effort's budget is spent."""
@@ -133,25 +121,10 @@ class Queue:
                 self.tried.append(Tried(offer, False, why="its bound is no better than the best"))
             elif self.spent[offer.key] + offer.weight > max(offer.move.tries[effort], offer.least):
                 self.waiting.append(offer)
-            elif offer.near and offer not in self.least:
-                self._look(offer)
-            elif effort < FULL and self._in_vain(offer):
-                self.waiting.append(offer)
             else:
                 self.spent[offer.key] += offer.weight
                 self._take_up(offer)
                 yield
-
-    def _look(self, offer: Offer) -> None:
-        """Looks at what an offer takes at the least: it goes back to its place among the others."""
-        assert offer.near is not None
-        with self.setting.step(offer.move.name):
-            self.least[offer] = offer.near()
-        self.put([offer], self.of.get(id(offer)))
-
-    def _in_vain(self, offer: Offer) -> bool:
-        """Whether what an offer makes itself is known to be no faster than what is there."""
-        return offer in self.least and self.least[offer] >= offer.rival()
 
     def _next(self) -> Offer:
         """The best bound of what comes first; where a model orders candidates, the offer of the one that it now likes best."""
@@ -179,7 +152,8 @@ class Queue:
 
     def close(self) -> tuple[Tried, ...]:
         """All that was tried; what still waits was left to the budget."""
-        return (*self.tried, *(Tried(offer, False, why=IN_VAIN if self._in_vain(offer) else SPENT) for offer in self.waiting))
+        left = (Tried(offer, False, why="the budget of the effort was spent on better bounds") for offer in self.waiting)
+        return (*self.tried, *left)
 
     def _make(self, offer: Offer) -> None:
         """Makes a move. A form that cannot be computed or planned is told, and the search goes on without it."""

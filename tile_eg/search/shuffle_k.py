@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
-from operator import itemgetter
 from typing import TYPE_CHECKING
 
-from tile_eg.search.bounds import bound_of, floor
-from tile_eg.search.candidates import Candidate, fastest_first, ranked
+from tile_eg.search.bounds import floor
+from tile_eg.search.candidates import ranked
 from tile_eg.search.form import Form
 from tile_eg.search.moves import MOVES
 from tile_eg.search.planned import Planned
@@ -33,19 +32,13 @@ def _least(form: Form) -> float:
 
 
 def _made(form: Form) -> Made:
-    """The plans are shared: flags and buffers are those of the trips as they come. What cannot be the best is not timed."""
+    """The plans are shared: flags and buffers are those of the trips as they come."""
     best = form.best.microseconds if form.best else 0.0
-    near = [c for c in form.launchable if c.microseconds <= NEAR * best]
-    changed = [(c, made) for c in near if (made := with_shuffled_sums(c.schedule, c.planned))]
-    if not changed:
+    near = (c for c in form.launchable if c.microseconds <= NEAR * best)
+    found = [made for c in near if (made := with_shuffled_sums(c.schedule, c.planned))]
+    if not found:
         return Made(why="no loop of products loads what it adds in whole tiles from trip to trip")
-    bounds = [bound_of(planned.program, planned.chip, c) for c, (_, planned) in changed]
-    found: tuple[Candidate, ...] = ()
-    for bound, (_, made) in sorted(zip(bounds, changed, strict=True), key=itemgetter(0)):
-        if bound < best:
-            found = (*found, *ranked([made], form.setting.model))
-            best = min(best, found[-1].microseconds)
-    return Made(fastest_first(found))
+    return Made(ranked(found, form.setting.model))
 
 
 def with_shuffled_sums(schedule: Schedule, planned: Planned) -> tuple[Schedule, Planned] | None:
