@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,9 @@ import pytest
 from tests.simulator.asc import QUEUES, SPEC
 from tile_eg.errors import TileError
 from tile_eg.simulator.asc_file import AscFile
+from tile_eg.simulator.build import require_compiler
 from tile_eg.simulator.devkit import Devkit
+from tile_eg.simulator.empty_bodies import refusing
 from tile_eg.simulator.findings import Simulation
 from tile_eg.simulator.kernel_run import run_kernel
 from tile_eg.simulator.program import Options, run_program
@@ -38,7 +41,7 @@ __aicore__ inline void Grow(const LocalTensor<T>& dst, const LocalTensor<T>& src
 {
     GrowImpl(dst, src, float(tiling.by), count);
 }
-}
+MORE}
 """,
     "impl/adv_api/detail/math/grow_impl.h": """#include "../../../../include/basic_api/kernel_tensor.h"
 namespace AscendC {
@@ -61,18 +64,26 @@ struct Unused {};
 GROWN = QUEUES.replace("AscendC::Muls(c, a, t.scale, tile)", "GrowTiling by{3}; AscendC::Grow(c, a, by, tile)")
 
 
-def checkout(tmp_path: Path) -> Devkit:
+CALLED = QUEUES.replace("AscendC::Muls(c, a, t.scale, tile)", "AscendC::Adds(c, a, 1.0f, tile); AscendC::Shrink(c, 1)")
+EMPTY = "the vendor's header leaves Shrink empty on this architecture"
+
+
+def shrink(body: str, head: str = "inline void Shrink(const LocalTensor<T>& dst, int n)") -> str:
+    return f"template <typename T>\n__aicore__ {head}\n{{\n{body}\n}}\n"
+
+
+def checkout(tmp_path: Path, more: str = "") -> Devkit:
     for name, text in PARTS.items():
         path = tmp_path / "kit" / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text.replace("LIMIT", "4"))
+        path.write_text(text.replace("LIMIT", "4").replace("MORE", more))
     return Devkit(tmp_path / "kit")
 
 
-def launched(tmp_path: Path, source: str) -> Simulation:
+def launched(tmp_path: Path, source: str, more: str = "") -> Simulation:
     (tmp_path / "k.asc").write_text(source)
     (tmp_path / "spec.toml").write_text(SPEC)
-    file = AscFile(tmp_path / "k.asc", source, devkit=checkout(tmp_path))
+    file = AscFile(tmp_path / "k.asc", source, devkit=checkout(tmp_path, more))
     return run_kernel(file, read_spec(tmp_path / "spec.toml"), Options())
 
 
@@ -107,3 +118,59 @@ def test_a_folder_that_is_no_checkout_is_refused(tmp_path: Path) -> None:
 def test_matmul_objects_of_vector_cores_are_refused_with_the_word_that_helps(tmp_path: Path) -> None:
     with pytest.raises(TileError, match="Matmul objects of vector cores are not simulated: .*ASCENDC_CUBE_ONLY"):
         launched(tmp_path, '#include "lib/matmul_intf.h"\n' + QUEUES)
+
+
+def test_a_function_that_the_checkout_leaves_empty_on_the_architecture_ends_the_run_at_its_line(tmp_path: Path) -> None:
+    done = launched(
+        tmp_path, CALLED, shrink("#if defined(__NPU_ARCH__) && (__NPU_ARCH__ == 3510)\n    Adds(dst, dst, T(n), n);\n#endif")
+    )
+    found = [(f.kind, f.message, f.file, f.line) for f in done.findings if f.kind == "unsupported"]
+    assert found == [("unsupported", EMPTY, "include/adv_api/math/grow.h", 12)]
+
+
+def test_a_function_that_works_on_the_architecture_runs_and_its_lines_keep_their_numbers(tmp_path: Path) -> None:
+    body = "#if __NPU_ARCH__ == 2201\n    Adds(dst, dst, T(1), n);\n    Adds(dst, dst, T(1), n + 4096);\n#endif"
+    done = launched(tmp_path, CALLED, shrink(body))
+    assert {f.line for f in done.findings if f.kind == "out_of_bounds"} == {15}
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "#if __NPU_ARCH__ == 3510\n    Adds(dst, n);\n#endif",
+        "#if defined(__NPU_ARCH__) && \\\n    (__NPU_ARCH__ == 3510)\n    Adds(dst, n);\n#endif",
+        "#if __NPU_ARCH__ == 3510\n    Adds(dst, n);\n#else\n    return;\n#endif",
+        '#if __NPU_ARCH__ == 3510\n    Adds(dst, n);\n#else\n    ASCENDC_ASSERT(false, { KERNEL_LOG("no"); });\n#endif',
+        "#if __NPU_ARCH__ == 2002\n    Adds(dst, n);\n#elif __NPU_ARCH__ == 3510\n    Muls(dst, n);\n#endif",
+        "#if __NPU_ARCH__ != 1001\n#if __NPU_ARCH__ == 3510\n    Adds(dst, n);\n#endif\n#endif",
+        "static_assert(sizeof(T) > 1);\nif ASCEND_IS_AIC { return; }\n#if __NPU_ARCH__ == 3510\n    Adds(dst, n);\n#endif",
+        "#ifdef DEBUG\n    Print(n);\n#endif\n#if __NPU_ARCH__ == 3510\n    Adds(dst, n);\n#endif",
+    ],
+)
+def test_a_body_that_the_preprocessor_leaves_without_effect_is_refused(body: str) -> None:
+    assert refused(shrink(body), 2201) and not refused(shrink(body), 3510)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        shrink("#ifdef DEBUG\n    Print(n);\n#endif"),
+        shrink("#if DEBUG && __NPU_ARCH__ == 2201\n    Print(n);\n#endif"),
+        shrink("#if __NPU_ARCH__ == 3510\n    Adds(dst, n);\n#else\n    Muls(dst, n);\n#endif"),
+        shrink("#if __NPU_ARCH__ == 3510\n    Adds(dst, n);\n#endif\n    Muls(dst, n);"),
+        shrink("#if __NPU_ARCH__ == 3510\n    ASCENDC_ASSERT(n > 0);\n#endif"),
+        shrink("#if __NPU_ARCH__ == 3510\n    Adds(dst, n);\n#endif", "inline void CheckShrink(const LocalTensor<T>& dst)"),
+        shrink("#if __NPU_ARCH__ == 3510\n    fixpipe.flag = 0;\n#endif", "inline void Step(Adaptor& fixpipe)"),
+        shrink("    if (n) {\n#if __NPU_ARCH__ == 3510\n    Adds(dst, n);\n#endif\n    }\n    Muls(dst, n);"),
+        "namespace AscendC {\n#if __NPU_ARCH__ == 3510\nvoid Adds(LocalTensor<T> dst);\n#endif\n}\n",
+    ],
+)
+def test_what_has_another_effect_or_only_checks_is_not_refused(text: str) -> None:
+    assert not refused(text, 2201)
+
+
+def refused(text: str, architecture: int) -> bool:
+    """Whether a function of a header inside of the checkout ends the run on an architecture."""
+    command = [require_compiler(), "-E", "-P", "-x", "c++", f"-D__NPU_ARCH__={architecture}", "-"]
+    done = subprocess.run(command, input=refusing(text, inside=True), capture_output=True, text=True, check=True)
+    return "unsupported" in done.stdout

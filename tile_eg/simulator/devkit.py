@@ -17,6 +17,7 @@ from pathlib import Path
 
 from tile_eg.errors import TileError
 from tile_eg.simulator.build import INCLUDE
+from tile_eg.simulator.empty_bodies import refusing
 from tile_eg.simulator.launches import blanked
 
 ENTRY = "include/adv_api/kernel_api.h"
@@ -31,6 +32,8 @@ _TAKEN = ("include/adv_api/", "impl/adv_api/", "include/utils/std/", "impl/utils
 """What is taken from the checkout. All else of it that is included is the simulator's part."""
 _OWN = ("include/adv_api/utils/types.h", "impl/adv_api/detail/host_log.h", "impl/adv_api/detail/hccl/", "include/adv_api/hccl/")
 """What of these is the simulator's part nevertheless."""
+_HOSTS = "impl/adv_api/tiling/"
+"""What the host compiles: it has no instructions."""
 _SERVER = "impl/adv_api/detail/kfc/kernel_kfc.h"
 """Which would serve Matmul objects of vector cores by messages in GM."""
 _CUBE_ALONE = """#ifndef ASCENDC_CUBE_ONLY
@@ -45,14 +48,6 @@ _FUNCTION = re.compile(r"^(?:__aicore__ )?inline (?:__\w+__(?:\(\w+\))? )?(?:con
 _NUMBER = re.compile(r"(?:static )?const(?:expr)? \w+ (\w+)\s*=[^;]*;")
 _OWN_NUMBER = re.compile(r"\b(\w+) = \d+[;,]")
 _KEPT = re.compile(rf"#(?!pragma|include)|namespace \w+ {{|}}\s*// namespace|{_NUMBER.pattern}|\s+\(*(?:defined|__NPU_ARCH__)")
-_EMPTY = re.compile(
-    r"\{(?=\n#if defined\(__NPU_ARCH__\) && (\(?(?:__NPU_ARCH__ == \d+(?: \|\| )?)+\)?)\n(?:(?!#)[^\n]*\n)+#endif[^\n]*\n\})"
-)
-"""A function whose body is there for some architectures alone: on the others it does nothing."""
-_TOLD = (
-    r'{ if (!(\1)) ::tile_sim::misuse("unsupported", ::tile_sim::placed(__LINE__, __FILE__), '
-    r'"the vendor\'s header leaves %s empty on this architecture", __func__);'
-)
 _REWRITTEN = (  # an instruction as an argument; where a tensor begins; a number or a field
     (re.compile(r"(,\s*)((?:Add|Sub|Mul|Div|Max|Min|And|Or|Exp)<\w+(?:, \w+)?>\s*[)>])"), r"\1by_pointer::\2"),
     (re.compile(r"\b(gm|\w*[gG]lobal\w*(?:<\w+>\(\))?)\.address_\b"), r"\1.GetPhyAddr()"),
@@ -78,14 +73,14 @@ class Devkit:
     @cached_property
     def functions(self) -> dict[str, str]:
         """The header of each function of the high-level API: name -> path in the checkout."""
-        return {name: header for header in self._listed(ENTRY) for name in _FUNCTION.findall(self._text(header))}
+        return {name: header for header in self._listed(ENTRY) for name in _FUNCTION.findall(self._read(header))}
 
     @cached_property
     def tiling(self) -> dict[str, frozenset[str]]:
         """The functions, and the classes of the methods, that each source of the host's side defines: path -> names."""
         sources = sorted((self.root / "impl/adv_api/tiling").rglob("*.cpp"))
         paths = [file.relative_to(self.root).as_posix() for file in sources]
-        return {path: frozenset(class_ or name for class_, name in _DEFINED.findall(self._text(path))) for path in paths}
+        return {path: frozenset(class_ or name for class_, name in _DEFINED.findall(self._read(path))) for path in paths}
 
     def texts(self, sources: Sequence[str]) -> dict[str, str]:
         """The headers with which files of these texts are compiled: path -> text. The simulator's stand for those below them."""
@@ -108,15 +103,15 @@ class Devkit:
         words, wanted = _words(sources), set[str]()
         while more := {path for path, names in self.tiling.items() if names & words} - wanted:
             wanted |= more
-            words |= _words([self._text(path) for path in more])
-        folders = {posixpath.dirname(path) for path in wanted if any(class_ for class_, _ in _DEFINED.findall(self._text(path)))}
+            words |= _words([self._read(path) for path in more])
+        folders = {posixpath.dirname(path) for path in wanted if any(class_ for class_, _ in _DEFINED.findall(self._read(path)))}
         wanted |= {path for path in self.tiling if posixpath.dirname(path) in folders}  # classes are spread over files
         beside = {_KERNEL_TILING: self._kernel_tiling(), "securec.h": _HOST}
         return {path: self._with_included({path: self._text(path), **beside}) for path in sorted(wanted)}
 
     def text(self, path: str) -> str:
-        """The text of a header of the checkout; empty where it has none of that path."""
-        return self._text(path) if path and _is_taken(path) and (self.root / path).is_file() else ""
+        """The text of a header of the checkout, as it is there; empty where it has none of that path."""
+        return self._read(path) if path and _is_taken(path) and (self.root / path).is_file() else ""
 
     def _with_included(self, found: dict[str, str]) -> dict[str, str]:
         """The texts, and what they include of the checkout: path -> text. What is the simulator's part is empty there."""
@@ -132,13 +127,13 @@ class Devkit:
 
     def _host_headers(self, words: set[str]) -> Iterator[str]:
         for header in self._listed(TILING):
-            text = self._text(header)
+            text = self._read(header)
             if any(word in words for word in re.findall(r"\b(?:Get\w+|\w+Tiling\w*)\b", text)):
                 yield f'"{header}"'
 
     def _listed(self, header: str) -> list[str]:
         """The headers that a header of the checkout includes, where they are taken from it."""
-        places = (self._place(header, name) for name in _INCLUDED.findall(self._text(header)))
+        places = (self._place(header, name) for name in _INCLUDED.findall(self._read(header)))
         return [place for place in places if place and _is_taken(place)]
 
     def _place(self, at: str, name: str) -> str:
@@ -146,9 +141,12 @@ class Devkit:
         tried = (posixpath.normpath(posixpath.join(root, name)) for root in (posixpath.dirname(at), *ROOTS))
         return next((path for path in tried if not path.startswith("..") and (self.root / path).is_file()), "")
 
+    def _read(self, path: str) -> str:
+        return (self.root / path).read_text(encoding="utf-8", errors="replace")
+
     def _text(self, path: str) -> str:
-        text = (self.root / path).read_text(encoding="utf-8", errors="replace")
-        text = _EMPTY.sub(_TOLD, text)
+        text = self._read(path)
+        text = text if path.startswith(_HOSTS) else refusing(text, inside=path.startswith("impl/"))
         for pattern, new in _REWRITTEN if "detail/" in path else ():
             text = pattern.sub(new, text)
         return text
