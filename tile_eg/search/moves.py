@@ -46,7 +46,7 @@ MOVES = {
              "a product = its halves of columns, one behind the other: L0C empties one while the other fills"),
         Move("tile-order", "equal", REFINING, (0, 2, 16),
              "the tiles of a persistent grid in another order", ON_GRIDS),
-        Move("steady-trips", "equal", REFINING, (0, 2, 64),
+        Move("steady-trips", "equal", REFINING, (0, 1, 64),
              "a skewed loop = the same with each trip in the order, and the places, of one that runs while the loop is full"),
         Move("row-panels", "equal", SEARCHING, (0, 2, 16),
              "a store of a tile = a loop of the stores of its row panels"),

@@ -87,7 +87,7 @@ FAULTS = (
         ("kernel k() -> C: f32[4] a", "kernel k() -> C: f32[4]:"),
     ),
     Fault("a closing brace } is missing", "", ("@", "@ a = b", "@ for k in serial(4) { a = b }", "@ if k == 0 { a = b")),
-    Fault("something stands behind the kernel's last brace", "one text holds one kernel", ("@ } }", "@ } a", "@ } kernel")),
+    Fault("something stands behind the kernel's last brace", "one text holds one kernel", ("@ } }", "@ } a")),
     Fault(
         "this buffer needs a type and a shape", "shared a: f16[BM, BK], b: f16[BK, BN]",
         ("@ shared a }", "@ shared a,", "@ shared a = 0", "@ shared a: f32 }", "@ shared a: f32,", "@ fragment a b",
@@ -122,7 +122,7 @@ FAULTS = (
         ("@ for k = serial(4)", "@ for k serial(4)", "@ for k in 4", "@ for k in n {", "@ for k in (", "@ for k {",
          "@ for k in {"),
     ),
-    Fault("this loop has no variable", "for k in serial(n) { ... }", ("@ for in", "@ for 4", "@ for (", "@ for {")),
+    Fault("this loop has no variable", "for k in serial(n) { ... }", ("@ for in", "@ for 4", "@ for {")),
     Fault(
         "the body of a loop stands in braces", "for k in serial(n) { ... }",
         ("@ for k in serial(4) a", "@ for k in serial(4):"),
@@ -217,14 +217,17 @@ WORDS = {
     "kernel": ("a text has one kernel", "write each into a file of its own; what they share, into one that both import"),
     "++": ("there is no `++`", "x += 1"), "--": ("there is no `--`", "x -= 1"),
 }  # fmt: skip
-"""Words of other languages: what is said where a text fails at or behind one."""
+"""Words of other languages: what is said where a kernel fails at or behind one."""
+BESIDE_KERNELS = ("def", "const", "var")
+"""Those that are said of a text which fails before its kernel, too."""
 
 
 def _of_other_languages(error: UnexpectedToken, text: str) -> tuple[str, str] | None:
     at = error.token.start_pos if error.token.start_pos is not None else len(text)
     before = re.search(r"(\w+)\s*$", text[:at])
     found = [text[at : at + 2], str(error.token), before[1] if before else ""]
-    return next((WORDS[w] for w in found if w in WORDS), None)
+    known = WORDS if "{" in text[:at] else BESIDE_KERNELS
+    return next((WORDS[w] for w in found if w in known), None)
 
 
 def explain(error: UnexpectedInput, text: str, file: str, parser: Lark) -> TileError:
