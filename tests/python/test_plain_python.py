@@ -57,6 +57,7 @@ REFUSED = {
     "a slice with a step": ("y[:, 0:16] = x[:, ::2]", "a slice in a kernel has no step", "y[i, j] = x[i, 2 * j]"),
     "an unknown name": ("y[:, :] = zz", "unknown name zz", "above its first use"),
     "a function of tiles": ("y[:, :] = float(x)", "float is not a word", 'T.cast(x, "float32")'),
+    "the length of a part": ("y[:, :] = x * len(x[0, 0:3])", "not of `x[0, 0:3]`", "write the number itself"),
     "a list in place of keywords": ("T.copy(x, y, **[1])", "** takes a dictionary", ""),
     "a whole tensor in a value": ("y[:, :] = X + 1", "`y` takes 16 x 32 here", "load the part that is meant first"),
 }

@@ -135,10 +135,11 @@ def _cells(found, size: list[int], edges: list[int], shape: Sequence[int]):  # n
 
 def _two_statements(one: kn.Region, other: kn.Region, grid: list[str], pair) -> TileError:  # noqa: ANN001
     first, second = (", ".join(f"{g}={int(v)}" for g, v in zip(grid, block, strict=True)) for block in pair)
+    which = f"the one with {second} here, the one with {first} by another statement"
     return TileError(
-        f"two blocks write the same elements of `{one.name}`: that with {first} by one statement, that with {second} by another",
+        f"two blocks write the same elements of `{one.name}`: {which}",
         other.span,
-        notes=(("the other one is here", one.span),),
+        notes=(("the other statement is here", one.span),),
         help="blocks run in no promised order: let each block store to windows of its own",
     )
 

@@ -320,11 +320,19 @@ def apply(b: Builder, function: Any, args: list[Any], kwargs: dict[str, Any], no
     raise b.error(f"{ast.unparse(node.func)} is not a word of the language", node, ways_out.of_function(function))
 
 
+def _length(b: Builder, of: Any, node: ast.Call) -> int:
+    """The size of a buffer's first dimension. TileError for anything else."""
+    if not isinstance(of, Buffer) or not (shape := value_buffer(of).written):
+        what = f"len is that of a whole buffer or tensor, not of `{ast.unparse(node.args[0])}`"
+        raise b.error(what, node.args[0], "write the number itself")
+    return int(shape[0])
+
+
 OF_NUMBERS: dict[Any, tuple[int, Callable[[Builder, list[Any], ast.Call], Any]]] = {
     abs: (1, lambda b, args, node: call_word(b, language.abs, args, {}, node)),
     round: (1, lambda b, args, node: call_word(b, language.round, args, {}, node)),
     pow: (2, lambda b, args, node: arithmetic(b, ast.Pow, args[0], args[1], node)),
-    len: (1, lambda b, args, node: value_buffer(args[0]).written[0] if isinstance(args[0], Buffer) else None),
+    len: (1, lambda b, args, node: _length(b, args[0], node)),
 }
 """Functions of Python's that have a meaning for tiles, with the number of their arguments."""
 
