@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -155,6 +157,22 @@ def test_a_reader_that_goes_away_is_no_mistake_of_the_users() -> None:
         process.stdout.close()
         said = process.stderr.read()
     assert (process.returncode, said) == (130, "")
+
+
+@pytest.mark.parametrize(("code", "said"), [(errno.ENOSPC, "error: the text cannot be written"), (errno.EPIPE, "")])
+def test_what_is_still_held_back_is_written_before_the_command_ends(
+    code: int, said: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail() -> None:
+        raise OSError(code, os.strerror(code))
+
+    with monkeypatch.context() as patched:
+        patched.setattr(sys.stdout, "flush", fail)
+        patched.setattr("tile_eg.cli.console.leave_unread", lambda: None)
+        patched.setattr("tile_eg.cli.app.leave_unread", lambda: None)
+        assert run(["chips"]) == (1 if said else 130)
+    error = capsys.readouterr().err
+    assert said in error and bool(said) == bool(error)
 
 
 @pytest.mark.parametrize("option", ["--reads", "--writes"])

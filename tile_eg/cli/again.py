@@ -18,6 +18,7 @@ from pathlib import Path
 from tile_eg import kept_texts
 from tile_eg.cli.console import INTERRUPTED, complain, leave_unread, show
 from tile_eg.disk_cache import forget, on, recall, remember
+from tile_eg.errors import TileError
 
 KIND, MOST = "asked", 2000
 """How the names of entries begin, and how many stay."""
@@ -55,13 +56,11 @@ def said_again(arguments: Sequence[str]) -> bool:
         complain(note)
     try:
         show(text.rstrip("\n"))
-        sys.stdout.flush()
     except BrokenPipeError:
         leave_unread()
         sys.exit(INTERRUPTED)
-    except OSError as error:
-        leave_unread()
-        complain(f"error: the text cannot be written: {error.strerror}")
+    except TileError as error:
+        complain(str(error))
         sys.exit(1)
     return True
 

@@ -6,12 +6,28 @@ import os
 import sys
 from typing import TextIO
 
+from tile_eg.errors import TileError
+
 INTERRUPTED = 130
 """The exit code where Ctrl-C ended a command, or nobody reads what it prints."""
 
 
 def show(text: str, language: str = "") -> None:
-    """Prints to standard output, as source code of `language` ("cpp") where it is some."""
+    """Prints to standard output at once, as source code of `language` ("cpp") where it is some.
+
+    BrokenPipeError where nobody reads it any more; TileError where it cannot be written, as on a full disk.
+    """
+    try:
+        _print(text, language)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        leave_unread()
+        raise TileError(f"the text cannot be written: {error.strerror}") from None
+
+
+def _print(text: str, language: str) -> None:
     if not sys.stdout.isatty():
         print(text)
         return
