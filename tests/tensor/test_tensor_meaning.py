@@ -93,6 +93,7 @@ FORMS: dict[str, tuple[Callable[..., Any], list[tuple[int, ...]]]] = {
     "planes as rows": (lambda x: np.reshape(x, (60, 20)) * 2, [(3, 20, 20)]),
     "layer norm": (layer_norm, [S]),
     "a product": (lambda a, b: a @ b, [(50, 64), (64, 40)]),
+    "a product and its transposed operand": (lambda a: a @ a + a.T, [(37, 37)]),
     "a product turned": (lambda a, b: (a @ b).T, [(50, 64), (64, 40)]),
     "a matrix by itself": (lambda a: a @ a.T, [(50, 64)]),
     "a matrix by a vector": (lambda a, v: a @ v, [(50, 64), (64,)]),

@@ -92,6 +92,10 @@ class Build(Tiles):
 
     def _loaded(self, p: Point, layout: Layout) -> kn.Region:
         name, dtype = p.args[0].lower(), p.dtype or F32
+        if len(layout) == 2 and layout != (own := self.layouts.of(p)):
+            loaded, out = self.region(p, own), self.buffer("t", dtype, layout, span=p.span)
+            self.emit(kn.Assign(out, kn.Whole("transpose", (loaded,), (0, 0), p.span), p.span))
+            return out
         window = self.window(p.args[0], p.args[1], layout, p.span)
         if len(layout) == 1 and self.roles.apart(p.args[0], p.args[1], layout[0]):
             return self._column(p, window, layout)
@@ -121,7 +125,7 @@ class Build(Tiles):
             return kn.Broadcast(row, 0, p.span) if len(layout) > 1 else row
         if own != layout:
             return kn.Broadcast(self.expression(p, own), 1 if own[0] is layout[0] else 0, p.span)
-        if self.layouts.of(p) != layout and len(layout) == 2 and self.layouts.fixed(p):
+        if p.op in ("fold", "dot") and len(layout) == 2 and self.layouts.of(p) != layout:
             raise self._transposed(p)
         return self.region(p, layout) if self.kept(p) else self.computed(p, layout)
 

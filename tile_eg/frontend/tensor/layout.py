@@ -48,7 +48,3 @@ class Layouts:
 
     def of_indices(self, at: Indices) -> Layout:
         return tuple(a for d in at for a, _ in d.terms if a in self.tiles)
-
-    def fixed(self, p: Point) -> bool:
-        """Whether a tile of a point lies as a tensor, a product or a fold has it, and in no other order."""
-        return p.op in ("load", "fold", "dot")

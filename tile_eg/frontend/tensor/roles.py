@@ -134,12 +134,13 @@ class Roles:
                     self._tile(a)
 
     def _turned(self) -> None:
-        """What is loaded in the other order than it is used in goes row by row, as vectors."""
+        """What is loaded in the other order than it is used in goes row by row, as vectors; tiles of products stay tiles."""
+        needed = self.folded.union(*(p.axes for p in self.dots))
         for o in self.outputs:
             own = [a for d in o.at for a in d.axes if a in self.tiled]
             inside = self._elementwise(o.value)
             loads = [[a for d in p.args[1] for a in d.axes if a in own] for p in inside if p.op == "load"]
-            single = [a for a in own if a not in self.folded]
+            single = [a for a in own if a not in needed]
             if len(own) == 2 and single and own[::-1] in loads:
                 self.tiled.remove(single[0])
 
