@@ -20,7 +20,7 @@ HOUSE = Path(tile_eg.__file__).parent
 OUTSIDE = [m for m in sorted(HOUSE.rglob("*.py")) if m.parent.name != "ops"]
 NATIVE = [op.name for op in UNARY.values() if op.native]
 PLACES = {"P", "PT", "Cfg", "PStt", "PSt", "PL", "Outs"}
-DEMANDS = {"at", "gm", "into", "nxt", "l0", "cell", "pst", "buffers", "handed", "skew", "grid"}
+DEMANDS = {"at", "gm", "into", "nxt", "l0", "cell", "pst", "stays", "lasting", "buffers", "handed", "skew", "grid"}
 GRIDS = {"Blocks", "Persistent", "Parts", "Added", "Strips"}
 INDEX = {"add", "mul", "div", "max", "min", "lt"}
 """Words of index expressions too, which compute with other rules."""

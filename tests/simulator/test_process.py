@@ -143,7 +143,7 @@ def test_a_text_without_the_header_does_not_compile() -> None:
 def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A cache with the simulator alone, as this process would find it at its start."""
     made = build.runtime().parent
-    for entry in (made, made.with_name(made.name.replace("simulator", "headers"))):
+    for entry in (made, build._headers(build.require_compiler())):
         shutil.copytree(entry, tmp_path / entry.name)
     monkeypatch.setenv(build.CACHE_VARIABLE, str(tmp_path))
     return tmp_path

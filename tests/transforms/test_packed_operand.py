@@ -106,10 +106,12 @@ def test_the_grid_offers_the_copy_where_cores_go_through_many_tiles():
     assert (offered(4608), offered(128)) == ([("B",)], [])
 
 
-def test_one_e_graph_serves_the_kernel_with_strips_and_the_one_without():
+def test_one_e_graph_serves_the_kernel_with_strips_and_loads_no_other_way_then():
     plain = saturate(values(), CHIP)
     assert not [n for n in plain.nodes if n.op == "GmToL1Strips"]
     graph = packed(plain, "B")
     loads = [n for n in graph.nodes if n.op == "GmToL1Strips"]
     assert {n.payload[0] for n in loads} == {"B_strips"}
-    assert {n.op for n in graph.classes[loads[0].cls]} == {"GmToL1", "GmToL1Strips"}
+    assert {n.op for n in graph.classes[loads[0].cls]} == {"GmToL1Strips"}
+    added = {(n.op, n.payload) for n in graph.nodes} - {(n.op, n.payload) for n in plain.nodes}
+    assert {op for op, _ in added} == {"GM0", "GmToL1Strips"}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -216,7 +217,7 @@ def test_a_folder_that_cannot_be_written_is_told_before_the_work(
     def refused(*_: object, **__: object) -> None:
         raise OSError(30, "Read-only file system")
 
-    monkeypatch.setattr(tuned_file.tempfile, "NamedTemporaryFile", refused)
+    monkeypatch.setattr(tempfile, "NamedTemporaryFile", refused)
     monkeypatch.setattr(session, "checked", lambda trial: pytest.fail("work was done"))
     assert run(["tune", str(kernel)]) == 1
     assert "cannot write" in (told := capsys.readouterr().err) and "Read-only file system" in told
