@@ -31,7 +31,8 @@ def row(price: float, judge: str = LIBRARY) -> Row:
 @pytest.fixture(scope="module")
 def stand_in(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a library that takes 10 cycles a line, 1 for nothing, and talks on stdout."""
-    folder = tmp_path_factory.mktemp("lib")
+    folder = tmp_path_factory.mktemp("judges") / "lib"
+    folder.mkdir()
     code = r"""#include <cstdio>
     extern "C" int GetTileOpCycle(const char* text) {
         puts("not support");
