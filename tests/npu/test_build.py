@@ -11,6 +11,7 @@ import pytest
 from tests.npu.cann import STANDIN
 from tests.npu.test_bench import KERNEL
 from tile_eg.cli.app import run
+from tile_eg.errors import TileError
 from tile_eg.npu.syntax import check
 
 ROOT = Path(__file__).parents[2]
@@ -71,10 +72,12 @@ extern "C" __global__ __aicore__ void scaled(GM_ADDR X, GM_ADDR Y, GM_ADDR works
 """
 
 
-def checked(directory: Path, folder: Path, text: str = TEXT, host: tuple[str, str] = ("", "")) -> dict[str, list[str]]:
+def checked(
+    directory: Path, folder: Path, text: str = TEXT, host: tuple[str, str] = ("", ""), header: str = HEADER
+) -> dict[str, list[str]]:
     """What is found wrong, by the text in which it is; the kernel's is one for a header that knows one function."""
     (folder / "include").mkdir(exist_ok=True)
-    (folder / "include" / "kernel_operator.h").write_text(HEADER)
+    (folder / "include" / "kernel_operator.h").write_text(header)
     texts = {p.name: p.read_text().replace(*host) if host[0] else p.read_text() for p in directory.iterdir() if p.is_file()}
     texts["scaled.asc"] = text.replace("KERNEL_TYPE_AIV_ONLY_HERE ", "")
     return {c.what: list(c.wrong) for c in check(texts, "scaled", "dav-2201", [folder, STANDIN]) if not c.why_not}
@@ -94,6 +97,21 @@ def test_texts_that_fit_the_headers_are_good(directory: Path, tmp_path: Path) ->
 def test_a_call_that_the_headers_do_not_know_is_told_with_its_line(call: str, told: str, directory: Path, tmp_path: Path) -> None:
     wrong = checked(directory, tmp_path, TEXT.replace("Touch(X, 3)", call))["kernel, for vec cores"]
     assert any(w.startswith("kernel.asc:4: ") and told in w.replace("‘", "'").replace("’", "'") for w in wrong)
+
+
+@pytest.mark.slow
+def test_headers_of_the_high_level_api_are_not_read(directory: Path, tmp_path: Path) -> None:
+    (tmp_path / "include" / "adv_api").mkdir(parents=True)
+    text = "#ifndef SOFTMAX_H\n#define SOFTMAX_H\n#include <what_only_cann_generates.h>\n#endif\n"
+    (tmp_path / "include" / "adv_api" / "softmax.h").write_text(text)
+    found = checked(directory, tmp_path, header=f'{HEADER}#include "adv_api/softmax.h"\n')
+    assert found["kernel, for vec cores"] == []
+
+
+@pytest.mark.slow
+def test_headers_that_do_not_read_by_themselves_are_not_held_against_a_kernel(directory: Path, tmp_path: Path) -> None:
+    with pytest.raises(TileError, match=r"cannot read these headers.*kernel_operator\.h:4.*Word"):
+        checked(directory, tmp_path, header=f"{HEADER}Word of_one_compiler;\n")
 
 
 @pytest.mark.slow
