@@ -120,6 +120,11 @@ def test_a_launch_whose_byte_count_is_a_pointer_is_found(directory: Path, tmp_pa
     assert found["host part, for .asc files"] and not found["host part, for the macros of 8.3"]
 
 
+def test_simulating_the_folder_says_which_of_its_files_to_run(directory: Path, capsys: Captured) -> None:
+    assert run(["simulate", str(directory)]) == 1
+    assert f"help: cd {directory}; tile-eg simulate simulate.asc" in capsys.readouterr().err
+
+
 def test_without_headers_it_says_which_to_name(directory: Path, tmp_path: Path, capsys: Captured) -> None:
     (tmp_path / "empty").mkdir()
     source = str(directory.parent / "scaled.tile")
