@@ -134,7 +134,7 @@ class Numbers:
     def _nibbles(self, _: ix.Expr, x: Class) -> Array:
         return ar.nibbles(self.of(x))
 
-    def _piece(self, offset: ix.Expr, rows: int, cols: int, x: Class) -> Array:
+    def _piece(self, offset: ix.Expr, rows: int, cols: int, vrows: ix.Expr, vcols: ix.Expr, x: Class) -> Array:
         return ar.piece(self.of(x), self.at(offset), (rows, cols))
 
     def _panel(self, row: ix.Expr, rows: int, valid: ix.Expr, x: Class) -> Array:

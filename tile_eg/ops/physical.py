@@ -239,6 +239,7 @@ TERMS: dict[str, Term] = {
         Structure("PTProj"),
         Structure("ONil"),
         Structure("OCons"),
+        Alias("Ended", word="as much as exists"),
     )
 }  # fmt: skip
 """In the order in which the nodes of an e-graph are numbered."""
