@@ -13,7 +13,7 @@ from tile_eg.frontend.expert.between_cores import with_free_numbers
 from tile_eg.frontend.expert.branches import SCALAR_UNIT
 from tile_eg.frontend.expert.cross_numbers import cross_numbered
 from tile_eg.frontend.expert.ends import Ends
-from tile_eg.frontend.expert.meetings import read_first, with_meetings
+from tile_eg.frontend.expert.meetings import check_given_once, read_first, with_meetings
 from tile_eg.frontend.expert.modes import with_modes
 from tile_eg.frontend.expert.parallel import branch, parallel
 from tile_eg.frontend.expert.pipelined import prefetched
@@ -112,6 +112,8 @@ def _read(r: ExpertReader, found: FunctionSource, barriers: str, meet: bool = Fa
     r.run([*launch.body, *after])
     if r.told:
         raise together(r.told)
+    if r.half_used is not None:
+        check_given_once(r.statements, r.views)
     if meet:
         _meet(r, streams)
     cube, vector = _streams(r)
