@@ -210,6 +210,7 @@ def _check_target(r: ExpertReader, s: Assign) -> None:
             )  # fmt: skip
     elif s.target.name in r.held and r.held[s.target.name].level is not Level.UB:
         level = r.held[s.target.name].level
+        r.used_by_vectors(s.target.name)
         raise TileError(f"{s.target.name} lies in {level}, and T.Parallel computes in UB", s.span,
                         help=f"compute in UB, and T.copy what {level} needs through GM")  # fmt: skip
 

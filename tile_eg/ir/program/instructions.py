@@ -183,7 +183,7 @@ class Instr:
                `other` where there is none
     vcompare_OP  dst (bytes) = the bits of srcs[0] OP srcs[1], or OP scalar; whole rounds of 256 bytes
     store_element  dst (one element of UB) = `value`, by the scalar unit
-    l1_zero    dst nz tile = 0, the whole slot
+    l1_zero    dst nz tile = 0, the whole slot; form window: rows x cols of it
     vgather, vevery, vsort, vmerge   dst <- srcs, over runs of elements, `cols` that they work through (`ops/whole_tiles.py`;
                `steps` are their numbers); vmerge takes two to four sources, its steps are the pairs in each
     vsort32    dst = pairs of srcs[0] and the 32 bits of srcs[1], each 32 of them in order, the largest first
