@@ -129,7 +129,7 @@ def _found(walks: Walks, tiles: int, others: Sequence[int]) -> Placed | str:
         case, wrong = next(((c, text) for c in again if (text := _fault(walks, plans[0], c))), (None, ""))
         if case is None:
             return _placed(plans[0], ids)
-        if case[1] is counts:
+        if case[1] is counts or case in cases:  # looked at already: the same would be found again
             break
         cases.append(case)
     return wrong
