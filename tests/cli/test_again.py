@@ -148,6 +148,15 @@ def test_what_cannot_be_written_is_told_without_a_traceback(file: Path, emitted:
     assert done.returncode == 1 and "error: the text cannot be written: No space left on device" in done.stderr
 
 
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device that is always full")
+def test_help_that_cannot_be_written_is_told_without_a_traceback() -> None:
+    with open("/dev/full", "w") as full:
+        command = [sys.executable, "-m", "tile_eg", "--help"]
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == 1 and "error: what is to be written does not fit: No space left on device" in done.stderr
+
+
 def test_an_import_that_is_edited_while_its_kernel_is_compiled_is_asked_again(
     file: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

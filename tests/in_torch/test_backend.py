@@ -142,6 +142,15 @@ def test_the_norm_of_an_evaluated_batch_is_part_of_a_kernel(told: Any) -> None:
     assert told() == [["_native_batch_norm_legit_no_training", "relu"]]
 
 
+@pytest.mark.parametrize(("shape", "affine"), [((2, 16, 6, 5), True), ((3, 16, 24), False), ((5, 16), True)])
+def test_a_group_norm_is_one_kernel_with_what_follows(shape: tuple[int, ...], affine: bool, told: Any) -> None:
+    norm = nn.GroupNorm(4, 16, affine=affine)
+    for weight in norm.parameters():
+        nn.init.normal_(weight)
+    close(compiled(lambda x: nn.functional.silu(norm(x))), [drawn(*shape)])
+    assert told() == [["native_group_norm", "silu"]]
+
+
 def test_a_gradient_goes_through_kernels() -> None:
     function = compiled(lambda x, w: torch.softmax(x @ w, -1).square().sum())
     x, w = drawn(8, 16), drawn(16, 24).requires_grad_()

@@ -11,6 +11,7 @@ import pytest
 from tests.npu.cann import STANDIN
 from tests.npu.test_bench import KERNEL
 from tile_eg.cli.app import run
+from tile_eg.errors import TileError
 from tile_eg.npu.syntax import check
 
 ROOT = Path(__file__).parents[2]
@@ -71,10 +72,12 @@ extern "C" __global__ __aicore__ void scaled(GM_ADDR X, GM_ADDR Y, GM_ADDR works
 """
 
 
-def checked(directory: Path, folder: Path, text: str = TEXT, host: tuple[str, str] = ("", "")) -> dict[str, list[str]]:
+def checked(
+    directory: Path, folder: Path, text: str = TEXT, host: tuple[str, str] = ("", ""), header: str = HEADER
+) -> dict[str, list[str]]:
     """What is found wrong, by the text in which it is; the kernel's is one for a header that knows one function."""
     (folder / "include").mkdir(exist_ok=True)
-    (folder / "include" / "kernel_operator.h").write_text(HEADER)
+    (folder / "include" / "kernel_operator.h").write_text(header)
     texts = {p.name: p.read_text().replace(*host) if host[0] else p.read_text() for p in directory.iterdir() if p.is_file()}
     texts["scaled.asc"] = text.replace("KERNEL_TYPE_AIV_ONLY_HERE ", "")
     return {c.what: list(c.wrong) for c in check(texts, "scaled", "dav-2201", [folder, STANDIN]) if not c.why_not}
@@ -97,9 +100,29 @@ def test_a_call_that_the_headers_do_not_know_is_told_with_its_line(call: str, to
 
 
 @pytest.mark.slow
+def test_headers_of_the_high_level_api_are_not_read(directory: Path, tmp_path: Path) -> None:
+    (tmp_path / "include" / "adv_api").mkdir(parents=True)
+    text = "#ifndef SOFTMAX_H\n#define SOFTMAX_H\n#include <what_only_cann_generates.h>\n#endif\n"
+    (tmp_path / "include" / "adv_api" / "softmax.h").write_text(text)
+    found = checked(directory, tmp_path, header=f'{HEADER}#include "adv_api/softmax.h"\n')
+    assert found["kernel, for vec cores"] == []
+
+
+@pytest.mark.slow
+def test_headers_that_do_not_read_by_themselves_are_not_held_against_a_kernel(directory: Path, tmp_path: Path) -> None:
+    with pytest.raises(TileError, match=r"cannot read these headers.*kernel_operator\.h:4.*Word"):
+        checked(directory, tmp_path, header=f"{HEADER}Word of_one_compiler;\n")
+
+
+@pytest.mark.slow
 def test_a_launch_whose_byte_count_is_a_pointer_is_found(directory: Path, tmp_path: Path) -> None:
     found = checked(directory, tmp_path, host=("<<<blocks, 0, stream>>>", "<<<blocks, nullptr, stream>>>"))
     assert found["host part, for .asc files"] and not found["host part, for the macros of 8.3"]
+
+
+def test_simulating_the_folder_says_which_of_its_files_to_run(directory: Path, capsys: Captured) -> None:
+    assert run(["simulate", str(directory)]) == 1
+    assert f"help: cd {directory}; tile-eg simulate simulate.asc" in capsys.readouterr().err
 
 
 def test_without_headers_it_says_which_to_name(directory: Path, tmp_path: Path, capsys: Captured) -> None:

@@ -21,7 +21,7 @@ from tile_eg.cli.bench import bench
 from tile_eg.cli.build import build
 from tile_eg.cli.calibrate import calibrate
 from tile_eg.cli.compared import compared_tiles
-from tile_eg.cli.console import INTERRUPTED, complain, leave_unread, show
+from tile_eg.cli.console import INTERRUPTED, complain, leave_unread, show, unwritten
 from tile_eg.cli.dataset import dataset
 from tile_eg.cli.doctor import doctor
 from tile_eg.cli.explore import alternatives, diff, export, extract
@@ -109,6 +109,8 @@ def _invoke(arguments: list[str]) -> int:
         return INTERRUPTED
     except typer.Abort:
         return INTERRUPTED
+    except OSError as error:
+        raise unwritten(error) from None
 
 
 def _unreadable(error: Any) -> TileError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from typing import TextIO
@@ -25,6 +26,14 @@ def show(text: str, language: str = "") -> None:
     except OSError as error:
         leave_unread()
         raise TileError(f"the text cannot be written: {error.strerror}") from None
+
+
+def unwritten(error: OSError) -> OSError | TileError:
+    """What is told where a full disk ended a command; every other error as it is."""
+    if error.errno != errno.ENOSPC:
+        return error
+    leave_unread()
+    return TileError(f"what is to be written does not fit: {error.strerror}", help="make room, and run it again")
 
 
 def _print(text: str, language: str) -> None:

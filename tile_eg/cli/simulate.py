@@ -71,12 +71,16 @@ def simulate_file(
     The file is native code, and runs confined where the machine's kernel can (Linux: Landlock and seccomp): no network, no new
     programs, no reads but of the current folder and its own, no writes but in `./output`.
     """
+    from tile_eg.npu.directory import SIMULATED
     from tile_eg.report.simulated import SimulatedReport
     from tile_eg.simulator.asc_file import AscFile
     from tile_eg.simulator.confinement import Confinement
     from tile_eg.simulator.devkit import Devkit
     from tile_eg.simulator.spec import read_spec
 
+    if (file / SIMULATED).is_file():
+        help = f"cd {file}; tile-eg simulate {SIMULATED} --no-auto-sync"
+        raise TileError(f"'{file}' is a folder that `tile-eg build` wrote: what is simulated is its {SIMULATED}", help=help)
     text = AscFile(file, sources.read_text(file, ASCEND_C), tuple(include or ()), Devkit(devkit) if devkit else None)
     confinement = Confinement(not unconfined, reads or (), writes or ())
     how = replace(_options(chip, seconds, memory, time or trace is not None), defines=_defines(define or []), auto_sync=auto_sync)

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from tile_eg.ir.reference_bounds import Expected
 
 TEMPLATES = Path(__file__).parent / "templates"
+SIMULATED = "simulate.asc"
+"""The file of a directory that holds kernel, host part and example, and runs in the simulator."""
 TORCH = {
     "f16": "at::kHalf", "bf16": "at::kBFloat16", "f32": "at::kFloat", "i8": "at::kChar", "u8": "at::kByte", "i16": "at::kShort",
     "i32": "at::kInt", "i64": "at::kLong",
@@ -57,7 +59,7 @@ class Directory:
         launch = f'#include "{n}.asc"\n#define TILE_EG_ASC\n#include "{n}_launch.cpp"\n'
         title = "The kernel and its launch in one file"
         made[f"{n}_launch.asc"] = f"// {title}, for CANN 8.5 and newer. Written by tile_eg.\n{launch}"
-        made["simulate.asc"] = f'// The example as one file. Written by tile_eg.\n{launch}#include "main.cpp"\n'
+        made[SIMULATED] = f'// The example as one file. Written by tile_eg.\n{launch}#include "main.cpp"\n'
         return {f"{n}.asc": self.source, f"{n}_host.h": self.host, **made}
 
     @property

@@ -2,7 +2,8 @@
 
 The headers are an installed CANN's, or a checkout of the public ones (`asc-devkit`). What CANN's compiler knows by itself stands
 in `templates/compiler_words.h`. Found are unknown names, wrong numbers and types of arguments, missing members; not what needs
-the compiler itself: its intrinsics' arguments, capacities, and code generation.
+the compiler itself: its intrinsics' arguments, capacities, and code generation. The high-level API, SIMT and the printing of
+tensors are left out: kernels here do not use them, and they need what CANN generates or its compiler alone reads.
 """
 
 from __future__ import annotations
@@ -26,8 +27,13 @@ PARTS = ("include", "impl", "include/basic_api", "impl/basic_api", "", "include/
 """Folders of a checkout of the public headers, and of CANN's `asc`, in which their includes are found."""
 ARCHITECTURE = {"dav-2201": ("-D__NPU_ARCH__=2201", "-D__CCE_AICORE__=220", "-D__DAV_C220__"),
                 "dav-3510": ("-D__NPU_ARCH__=3510", "-D__CCE_AICORE__=310", "-D__DAV_C310__")}  # fmt: skip
+_PRINTING = ("*simt*.h", "asc_time.h", "asc_aicore_dump*.h")
+LEFT_OUT = ("adv_api/**/*.h", "simt_api/**/*.h", *(f"utils/debug/{name}" for name in _PRINTING))
+"""Headers that are not read, in the folders of the others: a text that called what they declare would be told so."""
+LEFT, ALONE = "left_out.h", "headers.cpp"
 LAUNCH = "namespace { inline void tile_eg_launch(uint32_t, size_t, aclrtStream) {} }\n"
 _TRIPLE = re.compile(r"(::\w+)<<<(.*?)>>>\(")
+_GUARD = re.compile(r"^#ifndef (\w+)\s*\n#define \1\s*$", re.M)
 _FOUND = re.compile(r"^(?P<file>[^:\n]+):(?P<line>\d+):\d+: (?P<kind>error|warning|fatal error): (?P<text>.*)$", re.M)
 
 
@@ -91,12 +97,25 @@ def _package(name: str) -> Path | None:
 
 def _kernels(work: Path, text: str, wanted: Sequence[Kernel], architecture: str, folders: Sequence[Path]) -> Iterator[Checked]:
     (work / KERNEL).write_text(text, encoding="utf-8")
+    (work / LEFT).write_text("".join(f"#define {guard}\n" for guard in _guards(folders)), encoding="utf-8")
+    (work / ALONE).write_text('#include "kernel_operator.h"\n', encoding="utf-8")
     for core in cores_of(wanted):
         (work / f"{core}.cpp").write_text(entry_text(KERNEL, wanted, core, architecture), encoding="utf-8")
         ratio = ["-D__MIX_CORE_AIC_RATION__=1"] if any(k.type == "MIX_AIC_1_1" for k in wanted) else []
         own = [*ARCHITECTURE[architecture], "-D__DAV_CUBE__" if core == "cube" else "-D__DAV_VEC__", *ratio, "-DTILING_KEY_VAR=0"]
-        flags = ["-fpermissive", *own, "-include", str(WORDS)]
-        yield Checked(f"kernel, for {core} cores", compiled(work, f"{core}.cpp", flags, folders))
+        flags = ["-fpermissive", *own, "-include", LEFT, "-include", str(WORDS)]
+        wrong = compiled(work, f"{core}.cpp", flags, folders)
+        if wrong and (unread := compiled(work, ALONE, flags, folders)):
+            help = "name the headers of CANN 8.3 or newer, or a newer checkout of the public ones"
+            raise TileError(f"the machine's compiler cannot read these headers of Ascend C by themselves: {unread[0]}", help=help)
+        yield Checked(f"kernel, for {core} cores", wrong)
+
+
+def _guards(folders: Sequence[Path]) -> list[str]:
+    """What the headers that are left out define where they are read: defined beforehand, they are not."""
+    files = {file for folder in folders for pattern in LEFT_OUT for file in folder.glob(pattern)}
+    found = (_GUARD.search(file.read_text(encoding="utf-8", errors="replace")) for file in files)
+    return sorted({guard[1] for guard in found if guard})
 
 
 def _host(work: Path, texts: Mapping[str, str], name: str, wanted: Sequence[Kernel], acl: Path | None) -> Iterator[Checked]:

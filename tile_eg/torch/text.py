@@ -78,7 +78,7 @@ class _Writer:
         else:
             value = WORDS[name](self, node)
         if isinstance(value, tuple):
-            self.texts[node] = tuple(self._named(text) if self._taken(node, i) else text for i, text in enumerate(value))
+            self.texts[node] = tuple(self.named(text) if self._taken(node, i) else text for i, text in enumerate(value))
         elif node in self.own:
             if name in CONDITIONS:
                 raise refuse("it gives conditions")
@@ -87,12 +87,7 @@ class _Writer:
         elif name in CONSTANTS or value.isidentifier():
             self.texts[node] = value
         else:
-            self.texts[node] = self._named(value)
-
-    def _named(self, text: str) -> str:
-        name = f"v{len(self.lines)}"
-        self.lines.append(f"{name} = {text}")
-        return name
+            self.texts[node] = self.named(value)
 
     def _taken(self, node: Any, part: int) -> bool:
         return any(name_of(u) == "getitem" and u.args[1] == part for u in node.users)
@@ -129,6 +124,11 @@ class _Writer:
     def shape(self, node: Any) -> list[str]:
         value = node.meta["val"]
         return [self._size(d) for d in (value[0] if isinstance(value, tuple | list) else value).shape]
+
+    def named(self, text: str) -> str:
+        name = f"v{len(self.lines)}"
+        self.lines.append(f"{name} = {text}")
+        return name
 
     def dtype(self, node: Any) -> str:
         name = str(node.meta["val"].dtype).removeprefix("torch.")

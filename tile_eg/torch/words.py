@@ -18,13 +18,15 @@ ATEN = "aten"
 
 
 class Writer(Protocol):
-    """What the operators of a kernel are written with: the text of an argument, and the sizes of a value."""
+    """What the operators of a kernel are written with: the text of an argument, the sizes of a value, a name for a text."""
 
     def text(self, value: Any) -> str: ...
 
     def shape(self, node: Any) -> list[str]: ...
 
     def dtype(self, node: Any) -> str: ...
+
+    def named(self, text: str) -> str: ...
 
 
 Word = Callable[[Writer, Any], "str | tuple[str, ...]"]
@@ -142,16 +144,33 @@ def _batch_norm(w: Writer, n: Any) -> tuple[str, str, str]:
     return scaled + (f" + {of(shift)}" if shift is not None else ""), "0", "0"
 
 
+def _normed(w: Writer, rows: str, epsilon: Any) -> tuple[str, str, str]:
+    """Rows less their means, over their deviations; these means; and one over these deviations."""
+    mean = w.named(f"mean({rows}, axis=-1, keepdims=1)")
+    centred = w.named(f"{rows} - {mean}")
+    inverse = w.named(f"1 / sqrt(mean({centred} * {centred}, axis=-1, keepdims=1) + {number(epsilon)})")
+    return f"{centred} * {inverse}", mean, inverse
+
+
 def _layer_norm(w: Writer, n: Any) -> tuple[str, str, str]:
     x, normalized, scale, shift, epsilon = n.args
     if len(normalized) != 1:
         raise refuse("a norm over several axes")
-    text = w.text(x)
-    mean = f"mean({text}, axis=-1, keepdims=1)"
-    centred = f"({text} - {mean})"
-    inverse = f"1 / sqrt(mean({centred} * {centred}, axis=-1, keepdims=1) + {number(epsilon)})"
-    scaled = f"{centred} * ({inverse})" + (f" * {w.text(scale)}" if scale is not None else "")
+    text, mean, inverse = _normed(w, w.text(x), epsilon)
+    scaled = text + (f" * {w.text(scale)}" if scale is not None else "")
     return scaled + (f" + {w.text(shift)}" if shift is not None else ""), mean, inverse
+
+
+def _group_norm(w: Writer, n: Any) -> tuple[str, str, str]:
+    """The channels of a group, with all that lies under them, are one row."""
+    x, scale, shift, _, channels, _, groups, epsilon = n.args
+    batch, *sizes = w.shape(n)
+    row = " * ".join([str(channels // groups), *sizes[1:]])
+    normed, mean, inverse = _normed(w, w.named(f"reshape({w.text(x)}, {batch}, {groups}, {row})"), epsilon)
+    over = ", ".join([":", *["None"] * len(sizes[1:])])
+    text = f"reshape({normed}, {', '.join([batch, *sizes])})" + (f" * {w.text(scale)}[{over}]" if scale is not None else "")
+    given = text + (f" + {w.text(shift)}[{over}]" if shift is not None else "")
+    return given, f"reshape({mean}, {batch}, {groups})", f"reshape({inverse}, {batch}, {groups})"
 
 
 # ---- products ----------------------------------------------------------------------------------------------------------------
@@ -271,6 +290,7 @@ POINTS: dict[str, Word] = {
 OVER_AXES: dict[str, Word] = {
     "sum": _over("sum"), "mean": _over("mean"), "amax": _over("amax"), "amin": _over("amin"), "logsumexp": _over("logsumexp"),
     "_softmax": _softmax("softmax"), "_log_softmax": _softmax("log_softmax"), "native_layer_norm": _layer_norm,
+    "native_group_norm": _group_norm,
 }  # fmt: skip
 PRODUCTS: dict[str, Word] = {
     "mm": _product, "bmm": _product, "addmm": _product_and, "baddbmm": _product_and,

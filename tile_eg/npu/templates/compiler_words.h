@@ -1,9 +1,11 @@
 // What CANN's compiler knows without a header, so that the machine's own compiler reads CANN's headers: qualifiers, types, and
 // intrinsics, which take anything here. So a call of an intrinsic is not checked; what AscendC's own functions are given, is.
 #pragma once
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <type_traits>
 
 #define __aicore__
@@ -30,6 +32,7 @@
 #define __VEC_SCOPE__
 #define __biasbuf__
 #define __ssbuf__
+#define __SIMT_DEVICE_FUNCTIONS_DECL__
 
 #define __forceinline__ inline
 struct half { _Float16 v; half()=default; template<class T, class=std::enable_if_t<std::is_arithmetic_v<T>>> constexpr half(T
@@ -61,6 +64,9 @@ struct AnyOf {
 };
 #define WORD(name) template <class... A> inline uint64_t name(A&&...) { return 0; }
 #define VALUE(name) template <class... A> inline AnyOf name(A&&...) { return {}; }
+namespace __asc_aicore { // overloads by the space of an address, which the machine's compiler has not
+WORD(asc_dump) WORD(asc_dump_cbuf) WORD(asc_dump_gm) WORD(asc_dump_l1buf) WORD(asc_dump_shape_impl) WORD(asc_dump_ubuf)
+}
 WORD(dci)
 WORD(asc_prof_start) WORD(asc_prof_stop) WORD(clz) WORD(copy_cbuf_to_bt) WORD(copy_cbuf_to_fbuf) WORD(copy_cbuf_to_gm)
 WORD(copy_gm_to_cbuf) WORD(copy_gm_to_cbuf_multi_nd2nz_b16) WORD(copy_gm_to_cbuf_multi_nd2nz_b32s)
