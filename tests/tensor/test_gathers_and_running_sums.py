@@ -5,6 +5,7 @@ from __future__ import annotations
 import linecache
 from collections.abc import Callable, Sequence
 from itertools import count
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ from tile_eg.search.compiler import lower
 Array = Any
 Form = tuple[Callable[..., Any], list[Array]]
 FILES = count()
+EXAMPLES = Path(__file__).parents[2] / "examples"
 RNG = np.random.default_rng(1)
 
 
@@ -125,8 +127,8 @@ def test_the_kernel_tree_means_what_numpy_computes(name: str) -> None:
         assert_near(out[kernel.tensors[-1].name], want, 1e-5)
 
 
-USUAL = ("gather rows", "gather an element of each row", "gather keys and values", "gather indices of indices",
-         "scan columns", "scan a mean of sums", "scan attention with decays")  # fmt: skip
+USUAL = ("gather an element of each row", "gather keys and values", "scan columns", "scan a mean of sums",
+         "scan attention with decays")  # fmt: skip
 
 
 @pytest.mark.slow(but=1)
@@ -155,6 +157,44 @@ def test_text_gathers_and_adds_up_too() -> None:
     w, t = f(50, 24), i(50, 37)
     got = lower(load_text(text).instantiate({"BM": 16, "BK": 16})).run({"W": w, "t": t})["O"]
     assert_near(got, np.cumsum(w[t].astype(np.float64), axis=0), 1e-5)
+
+
+SAME = {
+    "scans/cumsum_rows": "(X: f32[M, N]) -> Y: f32[M, N] { Y = cumsum(X, axis=-1) }",
+    "scans/cumsum_columns": "(X: f32[M, N]) -> Y: f32[M, N] { Y = cumsum(X, axis=0) }",
+    "moe/embedding": "(W: f16[V, N], token: i32[R]) -> Y: f16[R, N] { Y = W[token] }",
+    "sparse/sparse_mla": """(Q: f16[B, S, H, C + R], KV: f16[B, N, C + R], at: i32[B, S, K]) -> O: f16[B, S, H, C] {
+      kv = KV[arange(B)[:, None, None], at]
+      O = softmax(Q @ kv.mT / sqrt(C + R)) @ kv[:, :, :, 0:C]
+    }""",
+}
+"""Examples as whole tensors."""
+LARGE = {
+    "scans/cumsum_rows": {"M": 4096}, "scans/cumsum_columns": {"M": 2048, "N": 4096},
+    "moe/embedding": {"R": 4096, "V": 32000, "N": 4096},
+    "sparse/sparse_mla": {"S": 64, "H": 64, "N": 4096, "K": 512, "C": 512, "R": 64},
+}  # fmt: skip
+
+
+def no_slower(name: str, sizes: dict[str, int]) -> None:
+    source = load_text((EXAMPLES / f"{name}.tile").read_text())
+    tiles: dict[str, Any] = {n: "auto" for n in source.sizes if n in ("BM", "BN")}
+    given = {n: sizes.get(n, default) for n, default in source.sizes.items() if n not in tiles}
+    head = ", ".join(f"{n}={size}" for n, size in given.items())
+    whole = lower(load_text(f"kernel k[{head}]{SAME[name]}").instantiate()).cost.microseconds
+    assert whole <= 1.1 * min(lower(source.instantiate({**sizes, **t})).cost.microseconds for t in ({}, tiles))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["scans/cumsum_columns", "moe/embedding"])
+def test_it_is_no_slower_than_tiles_and_loops(name: str) -> None:
+    no_slower(name, {})
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", SAME)
+def test_nor_is_it_on_large_tensors(name: str) -> None:
+    no_slower(name, LARGE[name])
 
 
 def test_rows_that_are_gathered_for_a_product_are_a_load_of_the_product() -> None:

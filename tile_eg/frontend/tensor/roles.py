@@ -19,6 +19,9 @@ from tile_eg.ir.kernel import Tensor
 WHOLE = 512
 """The longest axis that tiles of a nested product hold whole: that of the largest size of tiles which the search tries."""
 
+DEEP = 576
+"""The longest depth of a nested product that tiles hold whole, as its operands lie in L1: that of a key of latent attention."""
+
 ROW = 4096
 """The longest row of whole numbers that is reduced in one tile, which is filled up to a power of two and halved: assumed."""
 
@@ -212,9 +215,9 @@ class Roles:
         out = set()
         for a in self.tiled:
             if self.dots:
-                short = a.extent <= WHOLE and a.extent > 1
-                inner = self._inner(a) or (self._beside(a) and a not in self.folded)
-                out |= {a} if short and inner else set()
+                inner = self._inner(a) and a.extent <= DEEP
+                beside = self._beside(a) and a not in self.folded and a.extent <= WHOLE
+                out |= {a} if a.extent > 1 and (inner or beside) else set()
             elif a not in self.outer and self._along_rows(a) and not (a.extent > ROW and a in self._counted | self.scanned):
                 out.add(a)
         return out | self._of_one_tile(out)
