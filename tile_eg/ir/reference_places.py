@@ -68,7 +68,7 @@ def evaluate(e: ix.Expr, env: Env) -> int | Array:
     a, b = parts
     if e.op in ("lt", "and"):
         return (a < b) * 1 if e.op == "lt" else (a != 0) & (b != 0)
-    if e.op == "div" and elements_in(e.args[0]):
-        return np.where(_is_nowhere(a), a, np.floor_divide(a, b))
     f = {"mul": np.multiply, "div": np.floor_divide, "mod": np.mod, "min": np.minimum, "max": np.maximum}[e.op]
+    if e.op in ("div", "mod") and elements_in(e.args[0]):
+        return np.where(_is_nowhere(a), a, f(a, b))
     return f(a, b)

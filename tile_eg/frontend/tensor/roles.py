@@ -187,7 +187,7 @@ class Roles:
         """The axes beyond whose end a tensor goes on, or where nothing is loaded that would end."""
         loads = {a for _, i in self._tensors() for d in i for a in d.axes}
         out = {a for a in self.tiled if a not in loads}
-        out |= {a for _, at in self._tensors() for d in divided(at) for a in d.every if a in self.tiled}
+        out |= {a for _, at in self._tensors() for d in divided(at) for a in d.axes if a in self.tiled}
         for shape, indices in self._tensors():
             for n, i in zip(shape, indices, strict=True):
                 alone = len(i.terms) == 1 and i.most + 1 == n
