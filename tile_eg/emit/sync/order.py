@@ -140,13 +140,16 @@ class Spared:
         known = self._numbers(owners)
         self.marks = {n: self.marks[n] for n in known}
 
-    def soon_missed(self, owner: tuple) -> bool:
-        """Whether a few steps show that this owner cannot be left out."""
+    def soon_missed(self, owner: tuple, others: Iterable[tuple] = ()) -> bool:
+        """Whether a few steps show that this owner cannot be left out where these others are, too.
+
+        They begin with what is known while the others are there, so that what is missed then surely is.
+        """
         known = self._numbers([owner])
         if not known:
             return False
-        state = self.marks[known[0]].copy()
-        return _Replay(self.order, state, self._and(known), self.needed, self.faultless).fails_within(SOON)
+        state, left_out = self.marks[known[0]].copy(), self._and([*known, *self._numbers(others)])
+        return _Replay(self.order, state, left_out, self.needed, self.faultless).fails_within(SOON)
 
     def without(self, owners: Iterable[tuple]) -> bool:
         """Whether these owners, too, can be left out together."""
@@ -192,10 +195,30 @@ def spared_of(orders: Sequence[Spared], owners: Sequence[tuple]) -> list[tuple]:
     """
     if not all(of.sound for of in orders):
         return [owner for owner in owners if _spared_of(orders, [owner])]
+    guessed = list[tuple]()
+    for owner in owners:
+        if not any(of.soon_missed(owner, guessed) for of in orders):
+            guessed.append(owner)
+    if _together(orders, guessed):
+        return guessed
     left = [owner for owner in owners if not any(of.soon_missed(owner) for of in orders)]
     for of in orders:
         of.ask(left)
     return _spared_of(orders, left)
+
+
+def _together(orders: Sequence[Spared], owners: Sequence[tuple]) -> bool:
+    """Leaves these owners out of all orders if they can be left out together."""
+    marks = [of.marks for of in orders]
+    for of in orders:
+        of.ask(owners)
+    found = all(of.without(owners) for of in orders)
+    for of, known in zip(orders, marks, strict=True):
+        if found:
+            of.drop(owners)
+        else:
+            of.marks = known
+    return found
 
 
 def _spared_of(orders: Sequence[Spared], owners: Sequence[tuple]) -> list[tuple]:
@@ -230,27 +253,30 @@ class _Replay:
         self.queues, self.taken, self.cross_waits, self.outside = state.queues, state.taken, state.cross_waits, state.outside
 
     def run(self) -> Verdict:
-        walks = {core: self.core(core) for core in self.order.streams}
-        blocked: dict[str, Op] = {}
-        while walks:
-            before = self.progress(len(walks))
-            blocked = {core: op for core, walk in walks.items() if (op := next(walk, None))}
-            if self.stopped():
-                return self.verdict
-            walks = {core: walks[core] for core in blocked}
-            if walks and before == self.progress(len(walks)):
-                self.fault(*(f"deadlock: {o.core} waits for cross-core flag {o.flag} that nobody sets" for o in blocked.values()))
-                break
+        blocked = self.blocked()
+        if self.stopped():
+            return self.verdict
+        self.fault(*(f"deadlock: {o.core} waits for cross-core flag {o.flag} that nobody sets" for o in blocked))
         self.verdict.ended = not blocked
         self.verdict.last_wait = {flag: number for flag, (_, number) in self.last_wait.items()}
         self.fault(*(f"flag {f} is set and never waited for" for f in self.flags))
         self.fault(*(f"cross-core flag {f} is set {len(q)} times too often" for f, q in self.queues.items() if q and not blocked))
         return self.verdict
 
+    def blocked(self, most: int | None = None) -> list[Op]:
+        """Runs all cores, or the most that is to be done of the steps of each, as far as it goes; where they wait then."""
+        walks = {core: self.core(core, most) for core in self.order.streams}
+        while walks:
+            before = self.progress(len(walks))
+            waiting = {core: op for core, walk in walks.items() if (op := next(walk, None))}
+            walks = {core: walks[core] for core in waiting}
+            if self.stopped() or (walks and before == self.progress(len(walks))):
+                return list(waiting.values())
+        return []
+
     def fails_within(self, most: int) -> bool:
         """Whether it has to stop before a core has gone on by so many steps."""
-        for core in self.order.streams:
-            next(self.core(core, most), None)
+        self.blocked(most)
         return self.stopped()
 
     def mark(self, core: str, at: int, owner: int) -> None:
