@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 from tile_eg.emit.sync.clock import BITS, MOST, Clock, count, guards, merged
 
 CROSS_LIMIT = 15
-Needed = Mapping[int, Sequence[tuple[int, int]]]
-"""Instance -> what has to be known when it starts: (place in its clock, least value there)."""
+Needed = Mapping[int, Clock]
+"""Instance -> what has to be known when it starts: the clock that is the least."""
 
 
 class Op(NamedTuple):
@@ -298,7 +298,7 @@ class _Replay:
         """Runs one core, or the most that is to be done of its steps; yields where it is blocked by a cross-core wait."""
         know, done, one, starts = self.know, self.done, self.one, self.verdict.starts
         needed, left_out, others, flags, waits = self.needed, self.left_out, self.others, self.flags, self.last_wait
-        passed, steps, first = self.passed, self.order.streams[core], self.state.at[core]
+        passed, steps, first, guard = self.passed, self.order.streams[core], self.state.at[core], self.guard
         for at, (kind, pipe, owner, what, op) in enumerate(islice(steps, first, most and first + most), first):
             if left_out[owner]:
                 continue
@@ -307,10 +307,9 @@ class _Replay:
             if kind == "run":
                 done[pipe] += one[pipe]
                 clock = starts[what] = know[pipe]
-                for place, least in needed.get(what, ()):
-                    if clock >> BITS * place & MOST < least:
-                        self.verdict.early = what
-                        return
+                if (least := needed.get(what)) and ((clock | guard) - least) & guard != guard:
+                    self.verdict.early = what
+                    return
                 if op.stepped:
                     know[pipe] = self.now(pipe) - one[pipe]
             elif kind == "set":
@@ -327,7 +326,7 @@ class _Replay:
                 if brought is None:
                     self.fault(f"flag {what} is waited for before it is set")
                     continue
-                know[pipe] = merged(know[pipe], brought, self.guard)
+                know[pipe] = merged(know[pipe], brought, guard)
                 done[pipe] += one[pipe + 1]
                 waits[what] = BITS * (pipe + 1), done[pipe] >> BITS * (pipe + 1) & MOST
             elif kind == "barrier":
