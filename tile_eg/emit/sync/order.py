@@ -68,6 +68,7 @@ class Order:
         self.size = 2 * len(pipes) + len(self.cores)
         steps = {n: self._step(o) for n, o in different.items()}
         self.streams = {c: [steps[id(o)] for o in ops] for c, ops in streams.items()}
+        self.found: Verdict | None = None
 
     def _step(self, o: Op) -> tuple[str, int, int, Any, Op]:
         """Its kind, the place of its pipe, its owner's number, what it runs or the flag that it means, and itself."""
@@ -75,13 +76,15 @@ class Order:
         return o.kind, self.index.get((o.core, o.pipe), -1), owner, o.instance if o.kind == "run" else o.flag, o
 
     def replay(self) -> Verdict:
-        """Runs every step."""
-        return _Replay(self, State.begin(self)).run()
+        """Runs every step, once for as long as none is left out."""
+        self.found = self.found or _Replay(self, State.begin(self)).run()
+        return self.found
 
     def drop(self, owners: Iterable[tuple]) -> None:
         """Leaves the steps of these owners out for good."""
         numbers = {self.owners[o] for o in owners if o in self.owners}
         self.streams = {core: [s for s in steps if s[2] not in numbers] for core, steps in self.streams.items()}
+        self.found = None
 
     def knows(self, clock: Clock, pipe: tuple[str, str], number: int) -> bool:
         """Whether at this clock instruction `number` of a pipe is known to have finished."""
