@@ -252,6 +252,17 @@ def _flag_op(flag: Flag, k: int) -> Op:
 
 
 def _repair(plan: _Plan) -> None:
+    """Mends the candidates: without the tight ones, where the others will do."""
+    every, loose = plan.edges, [e for e in plan.edges if not e.tight]
+    if len(loose) < len(every):
+        plan.edges = loose
+        if not isinstance(plannable(lambda: _mend(plan)), PlanError):
+            return
+        plan.edges = every
+    _mend(plan)
+
+
+def _mend(plan: _Plan) -> None:
     """Adds joins and reverse edges until the candidates order everything and no flag can be set twice."""
     for _ in range(6):
         order = _same_order(plan)
