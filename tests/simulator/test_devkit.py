@@ -93,8 +93,10 @@ def test_a_function_of_the_checkout_runs_over_the_simulators_instructions(tmp_pa
 
 
 def test_a_function_that_says_which_pipes_it_is_on_is_found_by_its_name(tmp_path: Path) -> None:
-    more = "template <typename T>\n__aicore__ inline __in_pipe__(S) __out_pipe__(V, S) void Widen(const LocalTensor<T>& dst, int n)\n"
-    done = launched(tmp_path, CALLED.replace("Shrink(c, 1)", "Widen(c, tile)"), more + "{\n    Adds(dst, dst, T(1), n);\n}\n")
+    widen = shrink(
+        "    Adds(dst, dst, T(1), n);", "inline __in_pipe__(S) __out_pipe__(V, S) void Widen(const LocalTensor<T>& dst, int n)"
+    )
+    done = launched(tmp_path, CALLED.replace("Shrink(c, 1)", "Widen(c, tile)"), widen)
     assert done.ok and done.outputs[0].tolist() == [x + 2 for x in range(2048)]
 
 
