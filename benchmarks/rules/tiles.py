@@ -260,4 +260,13 @@ kernel sums[M=128, N=128, K=1024](A: f16[M, K], B: f16[K, N]) -> C: f32[M, N] {
   C[0, 0] = c * s[:, None]
 }
 """,
+    "sums of running sums that end": """
+kernel running[M=12, N=44](X: f32[M, N]) -> Y: f32[M] {
+  grid bx = 1
+  shared x: f32[16, 48], y: f32[16]
+  x = X[0, 0]
+  y = rowsum(cumsum(x))
+  Y[0] = y
+}
+""",
 }  # fmt: skip

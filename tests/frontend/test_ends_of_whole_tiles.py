@@ -86,6 +86,14 @@ def test_what_is_no_number_beyond_the_end_counts_for_nothing() -> None:
         np.testing.assert_array_equal(y[n // 3, down], (x[down, along] - 100)[:, 0])
 
 
+def test_sums_behind_running_sums_take_what_exists() -> None:
+    """The last running sum goes on beyond the end."""
+    forms = {"result": "f32[3, M]", "buffer": "f32[24]"}
+    x, y = run("f32", "y = rowsum(cumsum(x))  Y[by, bx*24] = y", forms)
+    for n, (down, along) in enumerate(blocks()):
+        np.testing.assert_array_equal(y[n // 3, down], np.cumsum(x[down, along], axis=1).sum(1))
+
+
 def test_every_second_element_of_rows_that_end() -> None:
     text = """
     kernel turns[M=21, N=96](X: bf16[M, N]) -> Y: bf16[M, N] {

@@ -48,6 +48,19 @@ def test_idle_cores_are_seen():
     assert (few.blocks, many.blocks) == (12, CHIP.cube_cores) and many.cycles < few.cycles
 
 
+def test_rows_that_lie_anywhere_are_moved_one_by_one():
+    text = (EXAMPLES / "moe/embedding.tile").read_text()
+    texts = text, text.replace("W[t[i], j]", "W[i, j]")
+    gathered, strided = (estimate(to_values(load_text(t).instantiate({})), CHIP) for t in texts)
+    assert gathered.cycles - gathered.launch > 1.2 * (strided.cycles - strided.launch)
+
+
+def test_rows_that_are_gathered_for_products_take_no_room_in_ub():
+    sizes = {"H": 64, "N": 4096, "K": 512, "C": 512, "R": 64}
+    few, many = (estimated("sparse/sparse_mla", **sizes, BN=n).bytes[Level.UB] for n in (16, 32))
+    assert many - few < 16 * (512 + 64) * 2
+
+
 def test_sums_of_products_have_to_fit_l0c():
     assert estimated("gemm", BM=128, BN=256).bytes[Level.L0C] == 128 * 256 * 4
     assert estimated("gemm", BM=256, BN=256).excess(CHIP) == 2.0

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from tile_eg.egraph.meeting import accesses, meetings
 from tile_eg.egraph.quotients import reciprocals
-from tile_eg.ir.index import BLOCK, EACH, SUB, Expr, variables
+from tile_eg.ir.index import BLOCK, EACH, SUB, Expr, const, variables
 from tile_eg.ir.left_padding import LEFT
 from tile_eg.ir.machine import USABLE_EVENT_IDS
 from tile_eg.ir.values import VERSIONS, WRITES, Term, Values
@@ -34,6 +35,7 @@ class Encoder:
         self.names: dict[Term, str] = {}
         self.index: dict[str, Expr] = {}
         self.numbered: list[Term] = []
+        self.wholes: dict[Term, Term] = {}
 
     def encode(self) -> list[str]:
         """The commands, in an order in which each may be run alone."""
@@ -158,7 +160,8 @@ class Encoder:
 
     def term(self, t: Term) -> str:
         if t not in self.names:
-            body = getattr(self, f"_{t.op}")(t)
+            whole = self._whole_of(t)
+            body = getattr(self, f"_{t.op}")(t) if whole is t else self._ended(t, whole)
             name = f"${len(self.names)}{t.op[0]}"  # ends in no digit: see rules/naming.py
             self.lines.append(f"(let {name} {body})")
             self.names[t] = name
@@ -271,7 +274,21 @@ class Encoder:
         return f"(Nibbles {self.expr(t.vcols)} {self.term(t.args[0])})"
 
     def _piece(self, t: Term) -> str:
-        return f"(Piece {self.expr(t.args[0])} {t.rows} {t.cols} {self.term(t.args[1])})"
+        return f"(Piece {self.expr(t.args[0])} {t.rows} {t.cols} {self._valid(t)} {self.term(t.args[1])})"
+
+    def _valid(self, t: Term) -> str:
+        assert t.vrows is not None and t.vcols is not None
+        return f"{self.expr(t.vrows)} {self.expr(t.vcols)}"
+
+    def _whole_of(self, t: Term) -> Term:
+        """A tile of parts, all of which exists where it is made, without the end that is said of it."""
+        full = const(t.rows), const(t.cols)
+        if t.op not in ("put", "whole") or full == (t.vrows, t.vcols):
+            return t
+        return self.wholes.setdefault(t, replace(t, vrows=full[0], vcols=full[1]))
+
+    def _ended(self, t: Term, whole: Term) -> str:
+        return f"(Piece (IC 0) {t.rows} {t.cols} {self._valid(t)} {self.term(whole)})"
 
     def _panel(self, t: Term) -> str:
         row, x = t.args
@@ -304,9 +321,9 @@ class Encoder:
 
     def _store(self, t: Term) -> str:
         version, offset, stride, value = t.args
-        valid = f"{self.expr(value.vrows)} {self.expr(value.vcols)}"  # of a constant, the value alone would not tell
+        valid = self._valid(value)  # of a constant, the value alone would not tell
         write = {"store": "Store", "accumulate": "Accumulate"}[t.op]
-        return f"({write} {self.term(version)} {self.expr(offset)} {stride} {self.term(value)} {valid})"
+        return f"({write} {self.term(version)} {self.expr(offset)} {stride} {self.term(self._whole_of(value))} {valid})"
 
     _accumulate = _store
 

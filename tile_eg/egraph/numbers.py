@@ -119,6 +119,10 @@ class Numbers:
         x = self.of(v)
         return np.repeat(x.T, 32 // x.dtype.itemsize, axis=1)
 
+    def _stripsof(self, v: Class) -> Array:
+        x = self.of(v)
+        return x.reshape(len(x), -1, 32 // x.dtype.itemsize).swapaxes(0, 1).reshape(-1, len(x) * 32 // x.dtype.itemsize)
+
     def _twice(self, v: Class) -> Array:
         return np.tile(self._blk(v), 2)
 
@@ -134,7 +138,7 @@ class Numbers:
     def _nibbles(self, _: ix.Expr, x: Class) -> Array:
         return ar.nibbles(self.of(x))
 
-    def _piece(self, offset: ix.Expr, rows: int, cols: int, x: Class) -> Array:
+    def _piece(self, offset: ix.Expr, rows: int, cols: int, vrows: ix.Expr, vcols: ix.Expr, x: Class) -> Array:
         return ar.piece(self.of(x), self.at(offset), (rows, cols))
 
     def _panel(self, row: ix.Expr, rows: int, valid: ix.Expr, x: Class) -> Array:

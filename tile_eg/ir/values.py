@@ -41,7 +41,7 @@ class Term:
       pack     x                       u8: a bit for each element that is not 0, eight elements a byte
       bytes    x                       the two bytes of each i16, the lower one first, as `dtype`: twice as many columns
       whole    op, i (int), j (int), x, ...   an operation on whole tiles, with two numbers (ops/whole_tiles.py); all valid
-      piece    offset (Expr), x        rows x cols of x from an element on, counted in x's rows one behind the other; all valid
+      piece    offset (Expr), x        rows x cols of x from an element on, counted in x's rows one behind the other
       panel    row (Expr), x           rows of x from a row on
       put      offset (Expr), x, y     x with the valid elements of y in the window that begins at this element
       choose   op, a, b, x, y          x where a op b holds (lt le gt ge eq ne), else y; equal shapes, a and b of one dtype

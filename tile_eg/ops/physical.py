@@ -164,6 +164,7 @@ TERMS: dict[str, Term] = {
         _load("GmToL1Strips", "gm_to_l1", "GM", strips=True),
         _load("GmToUB", "gm_to_ub", "GM"),
         _load("WsToL1", "gm_to_l1", "WS"),
+        _load("WsToL1Strips", "gm_to_l1", "WS", strips=True),
         _load("WsToUB", "gm_to_ub", "WS"),
         _move("FixToGM", "fixpipe", "L0C", "GM", operand=1),
         _move("FixToWS", "fixpipe", "L0C", "WS"),
@@ -183,6 +184,7 @@ TERMS: dict[str, Term] = {
         _elementwise("VBinR", _named(suffix="_rows"), 1, fields=_SWAP, banks=True, says=("binary", 1)),
         _elementwise("VBinC", _named(suffix="_cols"), 1, form=always("rows"), fields=_SWAP, banks=True, says=("binary", 1)),
         _elementwise("VCast", always("vcast"), 0),
+        Vector("VCastStrips", kind="strips", instruction=always("vcast"), form=always("strips")),
         _elementwise("VPack", always("vpack"), 0, form=always("rows")),
         _elementwise("VNibbles", always("vnibbles"), 0),
         _elementwise("VBytes", always("vbytes"), 0),
@@ -239,6 +241,7 @@ TERMS: dict[str, Term] = {
         Structure("PTProj"),
         Structure("ONil"),
         Structure("OCons"),
+        Alias("Ended", word="as much as exists"),
     )
 }  # fmt: skip
 """In the order in which the nodes of an e-graph are numbered."""

@@ -18,12 +18,19 @@ COMPUTED = (
 )  # fmt: skip
 
 
+def source(t: Term) -> Term:
+    """What an element loop copies that does nothing else: a gather; any other term itself."""
+    return source(t.args[0].args[0]) if t.op == "nest" and t.args[0].op == "elem" else t
+
+
 class Anatomy:
-    """Look-ups over a kernel's terms. `cube` are the values that lie in L0C: products, and sums of products."""
+    """Look-ups over a kernel's terms, without element loops that only copy. `cube` are the values that lie in L0C: products, and
+    sums of products.
+    """
 
     def __init__(self, values: Values) -> None:
         self.values = values
-        self.terms = reachable(values)
+        self.terms = [t for t in reachable(values) if source(t) is t]
         self.loops = {t.args[0]: t for t in self.terms if t.op == "loop"}
         self.loop_of = {name: loop for loop, name in values.variables.items()}
         self.known: dict[Term, frozenset[int]] = {}
@@ -40,7 +47,7 @@ class Anatomy:
         return out
 
     def _operands(self, t: Term) -> list[Term]:
-        found = [x for x in t.args if isinstance(x, Term)]
+        found = [source(x) for x in t.args if isinstance(x, Term)]
         return [y for x in found for y in (self._operands(x) if x.op in SCALAR else [x])]
 
     def scalar_operations(self, nest: Term) -> int:

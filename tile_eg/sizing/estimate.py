@@ -11,12 +11,12 @@ from functools import cached_property
 from math import gcd
 
 from tile_eg.chips import Chip
-from tile_eg.ir.index import BLOCK, Expr, terms_of, variables
+from tile_eg.ir.index import BLOCK, EACH, Expr, terms_of, variables
 from tile_eg.ir.machine import REPEAT_ELEMENTS
 from tile_eg.ir.program import AIC, AIV
 from tile_eg.ir.values import VERSIONS, WRITES, Term, Values
 from tile_eg.ops.types import F32, Level
-from tile_eg.sizing.anatomy import COMPUTED, Anatomy
+from tile_eg.sizing.anatomy import COMPUTED, Anatomy, source
 from tile_eg.timeline.instruction import cycles
 from tile_eg.timeline.reuse import with_reads
 from tile_eg.timeline.work import Work
@@ -24,6 +24,7 @@ from tile_eg.transforms.k_tiling import Tiling, with_k_tilings
 
 HALVES = 2
 IN_PLACE = ("unary", "binary", "nest")  # an operand that ends there gives its place
+IN_PARTS = 1.5  # times as much as L0C has of products, the most of which is under way at a time where they go in parts (assumed)
 STEPS = ((128, 256), (256, 128), (128, 128), (64, 256), (256, 64))  # m and n of a step in L0
 
 
@@ -123,14 +124,21 @@ class _Estimator:
             self._crossing(t)
 
     def _load(self, t: Term) -> None:
-        region, users = self.a.region(t), self.a.users[t]
+        users = self.a.users[t]
         if any(u.op == "matmul" for u in users):
             factor, along_rows, offset = self._deeper(t)
             rows, cols = self.a.valid(t)
             rows, cols = (rows, cols * factor) if along_rows else (rows * factor, cols)
-            self._add(region, self._loaded(self._move("gm_to_l1", t, rows, cols, t.args[2]), t, offset), 1 / factor)
+            self._bring("gm_to_l1", t, (rows, cols), offset, 1 / factor)
         if any(u.op != "matmul" for u in users):
-            self._add(region, self._loaded(self._move("gm_to_ub", t, *self._half(t), t.args[2]), t, t.args[1]))
+            self._bring("gm_to_ub", t, self._half(t), t.args[1], 1.0)
+
+    def _bring(self, op: str, t: Term, shape: tuple[int, int], offset: Expr, times: float) -> None:
+        """A load of so many rows and columns; rows that lie anywhere are moved one by one."""
+        rows, cols = shape
+        if EACH in variables(offset):
+            rows, times = 1, times * rows
+        self._add(self.a.region(t), self._loaded(self._move(op, t, rows, cols, t.args[2]), t, offset), times)
 
     def _loaded(self, move: Work, t: Term, offset: Expr) -> Work:
         """A move from GM at an offset: how its rows are aligned, and what has to come from HBM."""
@@ -187,7 +195,7 @@ class _Estimator:
         return max(pipes.values())
 
     def _store(self, t: Term) -> None:
-        value, region = t.args[3], max(self.a.inside(self._around(t)), key=self.a.depth, default=0)
+        value, region = source(t.args[3]), max(self.a.inside(self._around(t)), key=self.a.depth, default=0)
         if value in self.a.cube or self._on_the_way_out(value):
             self._add(region, self._move("fixpipe", value, *self.a.valid(value), t.args[2]))
         else:
@@ -311,7 +319,7 @@ class _Estimator:
         order = [t for t in reversed(self.a.terms) if self._in_ub(t)]
         at = {t: i for i, t in enumerate(order)}
         last = {t: max((at[u] for u in self._readers(t) if u in at), default=-1) for t in order}
-        stored = {t.args[3] for t in self.a.terms if t.op in WRITES} if twice else set()
+        stored = {source(t.args[3]) for t in self.a.terms if t.op in WRITES} if twice else set()
         live = peak = rings = 0
         ends: dict[int, int] = defaultdict(int)
         for i, t in enumerate(order):

@@ -14,12 +14,12 @@ from tile_eg.frontend.expert.reader import ExpertReader, On, on
 from tile_eg.frontend.expert.streams import FREE
 from tile_eg.frontend.expert.unaligned import is_unaligned
 from tile_eg.frontend.expert.vectors import cast, filled, scale_of
-from tile_eg.frontend.python.values import Buffer, Window
+from tile_eg.frontend.python.values import Buffer, Window, as_region, as_tile
 from tile_eg.frontend.python.words import copied, with_extents
 from tile_eg.ir import index as ix
 from tile_eg.ir import program as pr
 from tile_eg.ir.index import ZERO, Expr
-from tile_eg.ir.kernel import Region
+from tile_eg.ir.kernel import Region, TileExpr
 from tile_eg.ir.program import AIC, AIV
 from tile_eg.ops.casts import is_direct
 from tile_eg.ops.types import F16, I32, Level
@@ -300,7 +300,14 @@ PATHS: dict[tuple[Level, Level], Path] = {
 
 def atomic_add(r: ExpertReader, span: Span, dst: Any, src: Any) -> None:
     """dst += src, where dst is a window of a tensor."""
-    to, value = copied(src, dst, None, span)
+    if r.in_parallel:
+        r.assign(as_region(dst, span), as_tile(src, span), span, atomic=True)
+    else:
+        added(r, span, *copied(src, dst, None, span))
+
+
+def added(r: ExpertReader, span: Span, to: Region, value: TileExpr) -> None:
+    """Adds a buffer, or a part of one, to a window of a tensor."""
     source, target = r.place(value, span, Level.UB, Level.L0C), r.place(to, span, Level.GM)
     (_from_ub if source.level is Level.UB else _from_l0c)(r, span, source, target, {}, atomic=True)
 

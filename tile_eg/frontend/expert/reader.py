@@ -150,7 +150,7 @@ class ExpertReader(Reader):
 
     def assign(self, target: Region, value: TileExpr, span: Span | None, atomic: bool = False) -> None:
         if self.in_parallel:
-            return super().assign(target, value, span)
+            return super().assign(target, value, span, atomic)
         self.store(self, target, value, span)
         return None
 

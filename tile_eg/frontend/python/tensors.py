@@ -22,6 +22,7 @@ from tile_eg.frontend.python.values import as_dtype
 from tile_eg.frontend.tensor import TensorKernel
 from tile_eg.frontend.tensor import functions as fn
 from tile_eg.frontend.tensor import values as v
+from tile_eg.frontend.tensor.gathers import part
 from tile_eg.frontend.tensor.values import Value
 from tile_eg.ir.kernel import Kernel, Tensor
 from tile_eg.language.kernels import PrimFunc, TensorType
@@ -37,8 +38,10 @@ SAME = {
     "not_equal": "ne", "permute_dims": "transpose", "if_then_else": "where", "Select": "where", "abs_": "abs",
     "Min": "min", "Max": "max", "bitwise_not": "not", "bitwise_xor": "xor", "bitwise_lshift": "shl", "bitwise_rshift": "shr",
     "And": "and", "Or": "or", "Not": "not", "concat": "concatenate",
+    "floor_divide": "floordiv", "remainder": "mod",
 }  # fmt: skip
 """NumPy's and TileLang's other names of operations."""
+QUOTIENTS = {"floordiv": "//", "mod": "%"}
 OPERATORS = tuple(b.name for b in BINARY.values() if b.sign)
 
 
@@ -93,7 +96,7 @@ class TensorValue:
     def __getitem__(self, items: Any) -> TensorValue:
         span = user_place()
         given = items if isinstance(items, tuple) else (items,)
-        return TensorValue(v.window(self.value, [_item(i, span) for i in given], span))
+        return TensorValue(part(self.value, [_item(i, span) for i in given], span))
 
     def __setitem__(self, items: Any, value: Any) -> None:
         help = "choose elements: x = T.where(condition, y, x)"
@@ -114,14 +117,6 @@ class TensorValue:
         if name.startswith("__"):
             raise AttributeError(name)
         raise told(NoAttribute(f"a tensor has no attribute {name}", help=_of_attribute(name)))
-
-    def __floordiv__(self, other: Any) -> Any:
-        raise told(TileError("`//` is not there for tensors", help="of floats T.floor(x / y) is x // y"))
-
-    def __mod__(self, other: Any) -> Any:
-        raise told(TileError("`%` is not there for tensors", help="of floats x - T.floor(x / y) * y is x % y"))
-
-    __rfloordiv__, __rmod__ = __floordiv__, __mod__
 
     def __float__(self) -> float:
         raise told(TileError("the elements of a tensor are not known when the kernel is read", help=_PLAIN))
@@ -152,7 +147,7 @@ def _swapped(name: str) -> Any:
     return lambda x, y: word(name, (y, x), {})
 
 
-for _op in (*OPERATORS, "matmul"):
+for _op in (*OPERATORS, *QUOTIENTS, "matmul"):
     _name = {"div": "truediv", "shl": "lshift", "shr": "rshift"}.get(_op, _op)
     setattr(TensorValue, f"__{_name}__", _method(_op))
     setattr(TensorValue, f"__r{_name}__", _swapped(_op))
@@ -181,6 +176,8 @@ def word(name: str, args: Sequence[Any], options: Mapping[str, Any]) -> TensorVa
     whole = 1 if called in fn.OF_AXES else len(args)
     given = [_value(a, span) if n < whole else _axes(called, a, span) for n, a in enumerate(args)]
     kept |= {k: _axes(called, o, span) for k, o in kept.items() if k == "axis"}
+    if called in QUOTIENTS and len(given) == 2:
+        return TensorValue(v.quotient(QUOTIENTS[called], given[0], given[1], span))
     if called in OPERATORS and len(given) == 2:
         return TensorValue(v.binary(called, given[0], given[1], span))
     if called in COMPARE and len(given) == 2:
@@ -208,7 +205,9 @@ def _value(x: Any, span: Span | None) -> Value:
         raise TileError(f"a tensor is not computed with {kind}", span, help=help) from None
 
 
-def _item(i: Any, span: Span | None) -> v.Item:
+def _item(i: Any, span: Span | None) -> v.Item | Value:
+    if isinstance(i, TensorValue):
+        return i.value
     if i is None:
         return v.NEW_AXIS
     if i is Ellipsis:
@@ -224,12 +223,7 @@ def _whole(x: Any, what: str, span: Span | None) -> int:
     try:
         return index(x)
     except TypeError:
-        help = "" if not isinstance(x, TensorValue) else _CHOSEN if x.value.truth else _GATHERED
-        raise TileError(what, span, help=help) from None
-
-
-_CHOSEN = "choose elements by a condition: T.where(x > 0, x, 0)"
-_GATHERED = "rows at indices that are read are gathered in tiles: for i, j in T.Parallel(BM, N): y[i, j] = W[idx[i], j]"
+        raise TileError(what, span) from None
 
 
 def told(error: TileError) -> TileError:

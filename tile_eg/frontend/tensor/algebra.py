@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tile_eg.frontend.tensor.points import Axis, Point, Points
+from tile_eg.frontend.tensor.indices import Axis
+from tile_eg.frontend.tensor.points import Point, Points
 from tile_eg.ops.types import F32
 
 Factor = tuple[Point, bool]

@@ -66,6 +66,10 @@ class Axes:
                 return _windowed(v, x[0])
             case "matmul":
                 return _product(v, *x)
+            case "gather":
+                return _gathered(v, *x)
+            case "scan":
+                return x[0]
             case "stored":
                 own: Dims = [[] for _ in v.shape[len(x[0]) :]] + x[0]
                 return [dim or new for dim, new in zip(own, fresh(v.shape), strict=True)]
@@ -100,6 +104,12 @@ def _windowed(v: Value, x: Dims) -> Dims:
         if item[1] is not None:
             out += [dim] if item == (0, size) else fresh((item[1],))
     return out
+
+
+def _gathered(v: Value, x: Dims, *indices: Dims) -> Dims:
+    axes, place, _ = v.args
+    rest = [d for n, d in enumerate(x) if n not in axes]
+    return [*rest[:place], *_together(list(indices), v), *rest[place:]]
 
 
 def _product(v: Value, a: Dims, b: Dims) -> Dims:

@@ -12,9 +12,11 @@ from tile_eg.errors import TileError
 from tile_eg.frontend.tensor.algebra import Algebra
 from tile_eg.frontend.tensor.elements import Elements, takes_elements
 from tile_eg.frontend.tensor.folds import Folds
+from tile_eg.frontend.tensor.indices import Axis, loadable
 from tile_eg.frontend.tensor.layout import Layout
-from tile_eg.frontend.tensor.points import Axis, Point
+from tile_eg.frontend.tensor.points import DIVIDES, Point
 from tile_eg.frontend.tensor.roles import Roles
+from tile_eg.frontend.tensor.scans import Scans
 from tile_eg.frontend.tensor.tiles import Tiles, one_column
 from tile_eg.ir import kernel as kn
 from tile_eg.ops.types import F32
@@ -25,7 +27,7 @@ class Build(Tiles):
 
     def __init__(self, roles: Roles, algebra: Algebra, sizes: Mapping[str, int], names: set[str]) -> None:
         super().__init__(roles, algebra, sizes, names)
-        self.folds = Folds(self)
+        self.folds, self.scans = Folds(self), Scans(self)
 
     def statements(self) -> list[kn.Stmt]:
         inner: dict[tuple[Axis, ...], list[int]] = {}
@@ -80,6 +82,8 @@ class Build(Tiles):
             return self.region(p, layout)
         if p.op == "load":
             return self._loaded(p, layout)
+        if p.op == "scan":
+            return self.scans.make(p, layout)
         if takes_elements(p, self.layouts.tiles):
             out = self.buffer("t", p.dtype or F32, layout, span=p.span)
             self.emit(Elements(self, layout).statement(p, out))
@@ -96,11 +100,23 @@ class Build(Tiles):
             loaded, out = self.region(p, own), self.buffer("t", dtype, layout, span=p.span)
             self.emit(kn.Assign(out, kn.Whole("transpose", (loaded,), (0, 0), p.span), p.span))
             return out
+        if any(d.inside.intersection(layout) for d in p.args[1]):
+            return self._gathered(p, layout)
         window = self.window(p.args[0], p.args[1], layout, p.span)
         if len(layout) == 1 and self.roles.apart(p.args[0], p.args[1], layout[0]):
             return self._column(p, window, layout)
         out = self.buffer(name, dtype, layout, "shared", p.span)
         self.emit(kn.Assign(out, window, p.span))
+        return out
+
+    def _gathered(self, p: Point, layout: Layout) -> kn.Region:
+        """A tile whose rows, or a vector whose elements, lie where an input says."""
+        if not loadable(p.args[1], layout):
+            help = "transpose the array before the call, and take rows of it"
+            message = "columns at indices that are read are taken of one row at a time: this takes tiles of them"
+            raise TileError(message, p.span, help=help)
+        out = self.buffer(p.args[0].lower(), p.dtype or F32, layout, "shared", p.span)
+        self.emit(Elements(self, layout).statement(p, out))
         return out
 
     def _column(self, p: Point, window: kn.Region, layout: Layout) -> kn.Region:
@@ -148,7 +164,7 @@ class Build(Tiles):
 
     def kept(self, p: Point) -> bool:
         """Whether a point gets a buffer: what moves or folds tiles, and what several read."""
-        if p.op in ("load", "fold", "dot") or takes_elements(p, self.layouts.tiles) or not p.axes & set(self.tile):
+        if p.op in ("load", "fold", "dot", "scan") or takes_elements(p, self.layouts.tiles) or not p.axes & set(self.tile):
             return True
         return self.layouts.uses[p] > 1 and p.op != "cast"
 
@@ -159,6 +175,8 @@ class Build(Tiles):
                 return kn.Unary(p.args[0], self._floats(p, x)[0], p.span)
             case "binary":
                 left, right = self._floats(p, x)
+                if p.args[0] in DIVIDES:
+                    return self.quotient(p, left, right)
                 return kn.Binary(p.args[0], left, right, p.span)
             case "cast":
                 assert p.dtype is not None

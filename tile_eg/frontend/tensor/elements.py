@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from tile_eg.frontend.conditions import Compared, Condition, both, chosen, either, opposite
 from tile_eg.frontend.scalars import COMPARE
-from tile_eg.frontend.tensor.points import Affine, Axis, Point
+from tile_eg.frontend.tensor.indices import Affine, Axis, expression
+from tile_eg.frontend.tensor.points import DIVIDES, Point
 from tile_eg.frontend.tensor.tiles import Tiles
 from tile_eg.ir import index as ix
 from tile_eg.ir import kernel as kn
@@ -38,10 +39,15 @@ class Elements:
         names = tuple(self.build.unique(v) for v in ("i", "j")[: max(1, len(self.layout))])
         self.vars = dict(zip(self.layout, map(ix.var, names), strict=False))
         target = kn.Region(out.name, tuple(map(ix.var, names)), (None,) * len(names), p.span)
-        value = self.value(p, top=True)
+        value = self._gathered(p) if p.op == "load" else self.value(p)
         return kn.Parallel(names, out.shape, (kn.Assign(target, value, p.span),), p.span)
 
-    def value(self, p: Point, top: bool = False) -> kn.TileExpr:
+    def _gathered(self, p: Point) -> kn.Region:
+        """An element of a tensor at indices that are read."""
+        name, at = p.args
+        return kn.Region(name, tuple(map(self.position, at)), (None,) * len(at), p.span)
+
+    def value(self, p: Point) -> kn.TileExpr:
         if p.op == "number":
             return kn.Number(float(p.args[0]), p.span)
         if p.op == "position":
@@ -58,7 +64,7 @@ class Elements:
             return kn.Unary(p.args[0], self._float(p, p.of[0], x[0]), p.span)
         if p.op == "binary":
             left, right = (self._float(p, o, e) for o, e in zip(p.of, x, strict=True))
-            return kn.Binary(p.args[0], left, right, p.span)
+            return self.build.quotient(p, left, right) if p.args[0] in DIVIDES else kn.Binary(p.args[0], left, right, p.span)
         assert p.op == "cast" and p.dtype is not None
         return x[0] if p.of[0].dtype in (None, p.dtype) or isinstance(x[0], kn.Index) else kn.Cast(p.dtype, x[0], p.span)
 
@@ -77,8 +83,7 @@ class Elements:
         return kn.Region(r.name, at, (None,) * len(at), p.span)
 
     def position(self, d: Affine) -> ix.Expr:
-        places = (s * (self.build.at[a] + self.vars.get(a, ix.ZERO)) for a, s in d.terms)
-        return sum(places, ix.const(d.offset))
+        return expression(d, lambda a: self.build.at[a] + self.vars.get(a, ix.ZERO), self.build.roles.shapes)
 
     def condition(self, p: Point) -> Condition:
         if p.op == "logic":

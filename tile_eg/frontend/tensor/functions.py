@@ -54,6 +54,13 @@ def _place(op: str, x: Value, axis: int = -1, keepdims: bool = False, span: Span
     return v.reduce("min", v.where(best, places, v.number(n), span), axis, keepdims, span)
 
 
+def _running(op: str, x: Value, axis: int | None = None, span: Span | None = None) -> Value:
+    """Along an axis; NumPy's of no axis is that of all elements in a row."""
+    if axis is None and len(x.shape) != 1:
+        raise TileError(f"`{op}` of {x} goes along an axis", span, help=f"along its rows: {op}(x, axis=-1)")
+    return v.scan(op, x, axis or 0, span)
+
+
 def _silu(x: Value, span: Span | None = None) -> Value:
     return v.binary("mul", x, v.unary("sigmoid", x, span), span)
 
@@ -132,6 +139,7 @@ FUNCTIONS: dict[str, Function] = {
     "sum": partial(_reduction, "sum"), "mean": partial(_reduction, "mean"),
     "max": partial(_max_or_min, "max"), "min": partial(_max_or_min, "min"),
     "amax": partial(_reduction, "max"), "amin": partial(_reduction, "min"),
+    "cumsum": partial(_running, "cumsum"), "cumprod": partial(_running, "cumprod"),
     "argmax": partial(_place, "max"), "argmin": partial(_place, "min"),
     "maximum": partial(_pair, "max"), "minimum": partial(_pair, "min"),
     "where": v.where, "select": v.where, "isnan": _isnan, "matmul": v.matmul, "clamp": _clamp, "tril": _tril, "triu": _triu,
@@ -140,17 +148,18 @@ FUNCTIONS: dict[str, Function] = {
 }  # fmt: skip
 
 OF_AXES = (
-    "softmax", "log_softmax", "logsumexp", "var", "sum", "mean", "amax", "amin", "argmax", "argmin",
+    "softmax", "log_softmax", "logsumexp", "var", "sum", "mean", "amax", "amin", "argmax", "argmin", "cumsum", "cumprod",
     "transpose", "swapaxes", "reshape", "broadcast_to", "tril", "triu",
 )  # fmt: skip
 """The functions whose arguments behind the first one are axes or sizes."""
 OF_TILES = (
-    "cumsum", "cumprod", "sort", "topk", "merge", "gather", "every", "swap_pairs", "pad", "nibbles", "pack", "bits",
+    "sort", "topk", "merge", "gather", "every", "swap_pairs", "pad", "nibbles", "pack", "bits",
 )  # fmt: skip
 """What .tile has for tiles alone."""
 INSTEAD = {
     "einsum": "write a @ b, of axes that transpose(x, 0, 2, 1) brings where they belong, or sum(x * y, axis=-1)",
     **dict.fromkeys(("concat", "concatenate", "stack"), "make an output of each part"),
+    "take": "write x[idx], of axis 1 x[:, idx]", "take_along_axis": "write x[arange(M)[:, None], idx]",
     "dot": "write a @ b", "std": "write sqrt(var(x, axis=-1))", "norm": "write sqrt(sum(x * x, axis=-1))",
     "square": "write x ** 2",
     "clip": "write clamp(x, low, high)", "any": "write max(where(c, 1, 0), axis=-1)",
@@ -180,4 +189,6 @@ def _usage(name: str) -> str:
         return f"{name}(x)"
     if name in ("sum", "mean", "max", "min", "amax", "amin", "var"):
         return f"{name}(x, axis=-1, keepdims=1)"
+    if name in ("cumsum", "cumprod"):
+        return f"{name}(x, axis=-1)"
     return {"where": "where(x > 0, x, y)", "softmax": "softmax(x, axis=-1)", "reshape": "reshape(x, 4, -1)"}.get(name, "")

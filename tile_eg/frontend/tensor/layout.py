@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 
-from tile_eg.frontend.tensor.points import Axis, Indices, Point
+from tile_eg.frontend.tensor.indices import Axis, Indices
+from tile_eg.frontend.tensor.points import Point
 from tile_eg.frontend.tensor.roles import Roles
 
 Layout = tuple[Axis, ...]
@@ -18,7 +19,7 @@ class Layouts:
         self.tiles = frozenset(roles.tiled)
         self.known: dict[Point, Layout] = {}
         self.uses = Counter(x for p in roles.points for x in p.of)
-        self.order: list[Axis] = [a for o in roles.outputs for d in o.at for a, _ in d.terms]
+        self.order: list[Axis] = [a for o in roles.outputs for d in o.at for a in d.axes]
 
     def of(self, p: Point) -> Layout:
         """As a tensor or a product has them; what several have is as the first of them has it."""
@@ -47,4 +48,4 @@ class Layouts:
         return sorted(own, key=lambda a: (self.order.index(a) if a in self.order else len(self.order), a.serial))
 
     def of_indices(self, at: Indices) -> Layout:
-        return tuple(a for d in at for a, _ in d.terms if a in self.tiles)
+        return tuple(dict.fromkeys(a for d in at for a in d.every if a in self.tiles))

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from tile_eg.frontend.tensor.algebra import Algebra, axes_of
-from tile_eg.frontend.tensor.points import Affine, Axis, Point
+from tile_eg.frontend.tensor.indices import Affine, Axis, expression
+from tile_eg.frontend.tensor.points import Point
 from tile_eg.frontend.tensor.roles import Roles
 from tile_eg.ir import index as ix
 
@@ -55,4 +56,4 @@ class Places:
         return -(-a.extent // self.tile.get(a, 1))
 
     def place(self, d: Affine) -> ix.Expr:
-        return sum((self.at[a] * s for a, s in d.terms), ix.const(d.offset))
+        return expression(d, lambda a: self.at[a], self.roles.shapes)

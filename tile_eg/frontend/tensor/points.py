@@ -13,56 +13,20 @@ from typing import Any
 
 from tile_eg.errors import Span, TileError
 from tile_eg.frontend.tensor.axes import Atom, Axes
+from tile_eg.frontend.tensor.indices import Affine, Axis, Element, Indices, axes_in, unflattened
 from tile_eg.frontend.tensor.values import Value
-from tile_eg.ops.types import F32, DType
+from tile_eg.ops.types import F32, I32, DType
 
-
-@dataclass(frozen=True, eq=False)
-class Axis:
-    """`atom` is the dimension that it runs over, `number` tells apart axes over one dimension that are needed side by side.
-
-    `serial` is its place among all axes, in the order in which they are met.
-    """
-
-    atom: Atom
-    number: int
-    serial: int
-
-    @property
-    def extent(self) -> int:
-        return self.atom.extent
-
-
-@dataclass(frozen=True)
-class Affine:
-    """A sum of axes, each times its stride, and an offset."""
-
-    terms: tuple[tuple[Axis, int], ...] = ()
-    offset: int = 0
-
-    @property
-    def axes(self) -> tuple[Axis, ...]:
-        return tuple(a for a, _ in self.terms)
-
-    @property
-    def most(self) -> int:
-        return self.offset + sum((a.extent - 1) * s for a, s in self.terms)
-
-    def plus(self, other: Affine, times: int = 1) -> Affine:
-        terms = dict(self.terms)
-        for a, s in other.terms:
-            terms[a] = terms.get(a, 0) + s * times
-        return Affine(tuple((a, s) for a, s in terms.items() if s), self.offset + times * other.offset)
-
-
-Indices = tuple[Affine, ...]
+LINEAR = ("add", "sub", "mul")
+DIVIDES = {"//": "div", "%": "mod"}
 
 
 @dataclass(frozen=True, eq=False)
 class Point:
-    """`op` is load, number, position, unary, binary, compare, logic, where, cast, fold or dot.
+    """`op` is load, number, position, unary, binary, compare, logic, where, cast, fold, dot or scan.
 
-    `args`: a load's tensor and indices; a number; a position's Affine; the operation's name; a fold's (op, axes); a dot's axes.
+    `args`: a load's tensor and indices; a number; a position's Affine; the operation's name; a fold's (op, axes); a dot's axes;
+    a scan's operation and axis.
     `axes` are the free ones. Floats are computed in f32: `dtype` is what the elements are then, `rounds` the type as which they
     are an operand of a product.
     """
@@ -169,7 +133,7 @@ class Puller:
 
     def _tensor(self, v: Value, at: Indices) -> Point:
         assert v.dtype is not None
-        axes = frozenset[Axis]().union(*(i.axes for i in at))
+        axes = axes_in(at)
         load = self.points.make("load", (), (v.args[0], at), v.dtype, v.dtype, v.span, axes)
         if v.dtype.whole or v.dtype == F32:
             return load
@@ -186,8 +150,8 @@ class Puller:
 
     def _binary(self, v: Value, at: Indices) -> Point:
         x, y = self._operands(v, at)
-        if v.args[0] in ("add", "sub", "mul") and {x.op, y.op} <= {"position", "number"}:
-            joined = _positions(v.args[0], x, y)
+        if v.args[0] in LINEAR and {x.op, y.op} <= {"position", "number"}:
+            joined = positions(v.args[0], x, y)
             if joined is not None:
                 return self.points.make("position", (), (joined,), v.dtype, v.dtype, v.span, frozenset(joined.axes))
         return self.points.make("binary", (x, y), v.args, _computed(v.dtype), v.dtype, v.span)
@@ -210,7 +174,7 @@ class Puller:
 
     def _reduce(self, v: Value, at: Indices) -> Point:
         op, along = v.args
-        used = set[Axis]().union(*(i.axes for i in at))
+        used = set(axes_in(at))
         bound: list[Axis] = []
         left, inner = iter(at), []
         for n, dim in enumerate(self.axes.dims(v.of[0])):
@@ -223,9 +187,22 @@ class Puller:
         x = self.at(v.of[0], tuple(inner))
         return self.points.fold(op, tuple(bound), x, v.dtype, v.span) if bound else x
 
+    def _scan(self, v: Value, at: Indices) -> Point:
+        op, along = v.args
+        (x,), size = v.of, v.shape[along]
+        if size == 1:
+            return self.at(x, at)
+        inner = self.at(x, at)
+        whole = [a for a in at[along].axes if a.extent == size and at[along] == self.over([a])]
+        if not whole:
+            help = "make it an output of a kernel, and an input of another"
+            message = f"`{op}` is computed whole, and in its order: no part of it alone, and in no other shape"
+            raise TileError(message, v.span, help=help)
+        return self.points.make("scan", (inner,), (op, whole[0]), F32, v.dtype, v.span)
+
     def _matmul(self, v: Value, at: Indices) -> Point:
         a, b = v.of
-        used = set[Axis]().union(*(i.axes for i in at))
+        used = set(axes_in(at))
         bound = [self.axis(x, used) for x in self.axes.dims(a)[-1]]
         k, ends = self.over(bound), list(at)
         col = [ends.pop()] if len(b.shape) > 1 else []
@@ -236,6 +213,12 @@ class Puller:
             return self.points.make("binary", (x, y), ("mul",), _computed(v.dtype), v.dtype, v.span)
         return self.points.dot(tuple(bound), x, y, v)
 
+    def _gather(self, v: Value, at: Indices) -> Point:
+        axes, place, count = v.args
+        lead, rest = at[place : place + count], iter((*at[:place], *at[place + count :]))
+        picked = iter([index_of(self.at(i, _shared(i, lead)), i.span or v.span) for i in v.of[1:]])
+        return self.at(v.of[0], tuple(next(picked if n in axes else rest) for n in range(len(v.of[0].shape))))
+
     def _permute(self, v: Value, at: Indices) -> Point:
         inner: list[Affine] = [Affine()] * len(at)
         for place, axis in enumerate(v.args):
@@ -245,8 +228,14 @@ class Puller:
     def _reshape(self, v: Value, at: Indices) -> Point:
         flat = Affine()
         for index, size in zip(at, v.shape, strict=True):
-            flat = Affine(tuple((a, s * size) for a, s in flat.terms), flat.offset * size).plus(index)
-        return self.at(v.of[0], _unflattened(flat, v))
+            sums = Affine() if index.elements else index
+            flat = Affine(tuple((a, s * size) for a, s in flat.terms), flat.offset * size).plus(sums)
+        inner = _unflattened(flat, v)
+        for n, index in enumerate(at):
+            if index.elements:
+                parts = unflattened(index, v.shape[n], prod(v.shape[n + 1 :]), v.of[0].shape)
+                inner = tuple(i.plus(p) for i, p in zip(inner, parts, strict=True))
+        return self.at(v.of[0], inner)
 
     def _window(self, v: Value, at: Indices) -> Point:
         inner, left = [], iter(at)
@@ -272,21 +261,6 @@ def _aligned(lead: list[Affine], x: Value, ends: int) -> list[Affine]:
     return [Affine() if n == 1 else i for n, i in zip(shape, own, strict=True)]
 
 
-def _positions(op: str, x: Point, y: Point) -> Affine | None:
-    """Arithmetic of positions that is linear."""
-    if op == "mul":
-        x, y = (y, x) if x.op == "number" else (x, y)
-        whole = y.op == "number" and float(y.args[0]).is_integer()
-        return Affine().plus(_linear(x), int(y.args[0])) if whole and x.op == "position" else None
-    if any(p.op == "number" and not float(p.args[0]).is_integer() for p in (x, y)):
-        return None
-    return _linear(x).plus(_linear(y), -1 if op == "sub" else 1)
-
-
-def _linear(p: Point) -> Affine:
-    return Affine(offset=int(p.args[0])) if p.op == "number" else p.args[0]
-
-
 def _unflattened(flat: Affine, v: Value) -> Indices:
     """The indices of the operand of a reshape, from that of its elements in a row."""
     shape, out, offset = v.of[0].shape, [], flat.offset
@@ -300,3 +274,49 @@ def _unflattened(flat: Affine, v: Value) -> Indices:
         help = "take the window of the tensor before it is reshaped"
         raise TileError("a window goes across axes that a reshape made one", v.span, help=help)
     return tuple(out)
+
+
+def index_of(p: Point, span: Span | None) -> Affine:
+    """A point where an index stands. TileError where it has to be computed."""
+    found = _index(p)
+    if found is None:
+        help = "make the index an output of one kernel and an input of another, or write the kernel with its tiles"
+        message = "an index is read from an input, as it is or plus, times, // or % a number: this one is computed"
+        raise TileError(message, p.span or span, help=help)
+    return found
+
+
+def _index(p: Point) -> Affine | None:
+    if p.op in ("number", "position"):
+        return linear(p)
+    if p.op == "load":
+        return Affine(((Element("read", p.args[1], p.args[0]), 1),)) if p.dtype == I32 else None
+    if p.op == "cast":
+        return _index(p.of[0]) if p.dtype == I32 and p.of[0].dtype == I32 else None
+    if p.op != "binary":
+        return None
+    x, y = map(_index, p.of)
+    return None if x is None or y is None else joined(p.args[0], x, y)
+
+
+def linear(p: Point) -> Affine | None:
+    """A position or a whole number."""
+    if p.op == "position":
+        return p.args[0]  # type: ignore[no-any-return]
+    return Affine(offset=int(p.args[0])) if float(p.args[0]).is_integer() else None
+
+
+def joined(op: str, x: Affine, y: Affine) -> Affine | None:
+    """Arithmetic of indices; None where it is no sum of multiples, and no whole quotient or rest of a positive number."""
+    if op == "mul":
+        x, y = (y, x) if not x.terms else (x, y)
+        return None if y.terms else Affine().plus(x, y.offset)
+    if op in DIVIDES and not y.terms and y.offset > 0:
+        return Affine(((Element(DIVIDES[op], (x,), y.offset), 1),))
+    return x.plus(y, -1 if op == "sub" else 1) if op in ("add", "sub") else None
+
+
+def positions(op: str, x: Point, y: Point) -> Affine | None:
+    """Arithmetic of positions that is linear."""
+    a, b = linear(x), linear(y)
+    return None if a is None or b is None else joined(op, a, b)

@@ -8,8 +8,9 @@ from math import inf
 
 from tile_eg.frontend.ranges import extremes
 from tile_eg.frontend.tensor.algebra import axes_of, factors
+from tile_eg.frontend.tensor.indices import Affine, Axis
 from tile_eg.frontend.tensor.places import Places
-from tile_eg.frontend.tensor.points import Affine, Axis, Point
+from tile_eg.frontend.tensor.points import Point
 from tile_eg.frontend.trips import trips
 from tile_eg.ir import index as ix
 
@@ -32,7 +33,8 @@ def live_trips(places: Places, axis: Axis, folds: Iterable[Point]) -> Trips:
     if extremes(high - low, places.ranges)[0] < 0:
         high = ix.maximum(low, high)
     extent, count = trips(low, high, 1, places.ranges, None)
-    return (low, extent, count) if extent else whole
+    behind = axis in places.roles.scanned and low != ix.ZERO  # what is left out in front belongs to a running sum
+    return (low, extent, count) if extent and not behind else whole
 
 
 def _tightest(join: Join, bounds: list[ix.Expr], otherwise: ix.Expr) -> ix.Expr:
@@ -54,7 +56,7 @@ def _bounds(places: Places, f: Point, axis: Axis) -> Iterator[tuple[bool, ix.Exp
     """Bounds of the positions at which a fold changes: whether it is the first one or the last one, and that."""
     for mask in _masks(places, f):
         for c in _affine(mask):
-            step = dict(c.terms).get(axis)
+            step = c.strides.get(axis)
             rest = Affine(tuple((a, s) for a, s in c.terms if a is not axis), c.offset)
             known = all(a in places.at and not ix.variables(places.at[a]) - places.ranges.keys() for a in rest.axes)
             if step in (1, -1) and known:
@@ -64,7 +66,7 @@ def _bounds(places: Places, f: Point, axis: Axis) -> Iterator[tuple[bool, ix.Exp
 
 def _largest(places: Places, c: Affine) -> ix.Expr:
     out = ix.const(c.offset)
-    for a, s in c.terms:
+    for a, s in c.strides.items():
         last = places.at[a] + (places.tile.get(a, 1) - 1)
         out = out + (last if s > 0 else places.at[a]) * s
     return out

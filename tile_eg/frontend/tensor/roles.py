@@ -12,11 +12,15 @@ from functools import cached_property
 
 from tile_eg.errors import Span, TileError
 from tile_eg.frontend.tensor.algebra import axes_of
-from tile_eg.frontend.tensor.points import Axis, Indices, Point
+from tile_eg.frontend.tensor.indices import Axis, Indices, divided, loadable, reads
+from tile_eg.frontend.tensor.points import Point
 from tile_eg.ir.kernel import Tensor
 
 WHOLE = 512
 """The longest axis that tiles of a nested product hold whole: that of the largest size of tiles which the search tries."""
+
+DEEP = 576
+"""The longest depth of a nested product that tiles hold whole, as its operands lie in L1: that of a key of latent attention."""
 
 ROW = 4096
 """The longest row of whole numbers that is reduced in one tile, which is filled up to a power of two and halved: assumed."""
@@ -45,10 +49,13 @@ class Roles:
     def __post_init__(self) -> None:
         self._of_products()
         self._of_memory()
+        self._of_scans()
         self._of_rows()
         self._of_folds()
         self._turned()
         for p in self.points:
+            if p.op == "position" and p.args[0].elements:
+                raise TileError("a position is gathered here: it is the index itself", p.span)
             if len(p.axes & set(self.tiled)) > 2 and p.op != "compare":
                 raise three_dimensions(p)
 
@@ -65,6 +72,15 @@ class Roles:
     @cached_property
     def folded(self) -> set[Axis]:
         return {a for p in self.folds for a in axes_of(p)}
+
+    @cached_property
+    def scans(self) -> list[Point]:
+        return [p for p in self.points if p.op == "scan"]
+
+    @cached_property
+    def scanned(self) -> set[Axis]:
+        """The axes that running sums go along, whose tiles come in their order."""
+        return {p.args[1] for p in self.scans}
 
     @cached_property
     def repeated(self) -> set[Axis]:
@@ -89,7 +105,7 @@ class Roles:
 
     def in_order(self, axes: Iterable[Axis]) -> list[Axis]:
         """The axes as they first come in the indices of tensors, innermost first."""
-        known = [a for i in self._indices for d in reversed(i) for a, _ in reversed(d.terms)]
+        known = [a for i in self._indices for d in reversed(i) for a in reversed(d.every)]
         return sorted(axes, key=lambda a: (known.index(a) if a in known else len(known), a.serial))
 
     @cached_property
@@ -98,25 +114,25 @@ class Roles:
 
     def _side_by_side(self, axis: Axis) -> bool:
         """Whether the axis goes from one index of a dimension to the next, in every tensor that has it."""
-        return all(s == 1 for i in self._indices for d in i for a, s in d.terms if a is axis)
+        return all(d.strides.get(axis, 1) == 1 for i in self._indices for d in i)
 
     def _of_memory(self) -> None:
         """Rows of tensors lie along columns of tiles, where products leave room for that."""
         for i in self._indices:
-            last = [a for a, s in i[-1].terms if s == 1]
+            last = [a for a, s in i[-1].strides.items() if s == 1]
             if last and self._side_by_side(last[0]) and self._room(last[0]):
                 self._tile(last[0])
 
     def _room(self, axis: Axis) -> bool:
-        return axis not in self.repeated and all(
-            len((p.axes & set(self.tiled)) | {axis}) <= 2 for p in self.points if axis in p.axes and p.op != "compare"
-        )
+        having = [p for p in self.points if axis in p.axes and p.op != "compare"]
+        able = all(p.op != "load" or loadable(p.args[1], {axis, *self.tiled}) for p in having)
+        return able and axis not in self.repeated and all(len((p.axes & set(self.tiled)) | {axis}) <= 2 for p in having)
 
     def _pairs(self, axis: Axis) -> bool:
         """Whether no tensor has the axis and a tiled one with others inside of both: its tiles would have their columns apart."""
         for shape, at in self._tensors():
-            tiled = [n for n, d in enumerate(at) if set(d.axes) & {axis, *self.tiled}]
-            both = any(axis in d.axes for d in at) and len(tiled) > 1
+            tiled = [n for n, d in enumerate(at) if {axis, *self.tiled}.intersection(d.every)]
+            both = any(axis in d.every for d in at) and len(tiled) > 1
             if both and any(n != 1 for n in shape[tiled[-1] + 1 :]):
                 return False
         return True
@@ -127,6 +143,11 @@ class Roles:
             if len(o.value.axes & set(self.tiled)) < 2 and free:
                 self._tile(self._largest(free))
 
+    def _of_scans(self) -> None:
+        for a in sorted(self.scanned, key=lambda a: a.serial):
+            if self._side_by_side(a) and self._room(a) and self._pairs(a):
+                self._tile(a)
+
     def _of_folds(self) -> None:
         for p in self.folds:
             for a in reversed(axes_of(p)):
@@ -135,11 +156,11 @@ class Roles:
 
     def _turned(self) -> None:
         """What is loaded in the other order than it is used in goes row by row, as vectors; tiles of products stay tiles."""
-        needed = self.folded.union(*(p.axes for p in self.dots))
+        needed = self.folded.union(self.scanned, *(p.axes for p in self.dots))
         for o in self.outputs:
             own = [a for d in o.at for a in d.axes if a in self.tiled]
             inside = self._elementwise(o.value)
-            loads = [[a for d in p.args[1] for a in d.axes if a in own] for p in inside if p.op == "load"]
+            loads = [[a for d in p.args[1] for a in d.every if a in own] for p in inside if p.op == "load"]
             single = [a for a in own if a not in needed]
             if len(own) == 2 and single and own[::-1] in loads:
                 self.tiled.remove(single[0])
@@ -164,8 +185,9 @@ class Roles:
     @cached_property
     def exact(self) -> set[Axis]:
         """The axes beyond whose end a tensor goes on, or where nothing is loaded that would end."""
-        loads = {a for i in self._indices for d in i for a in d.axes}
+        loads = {a for _, i in self._tensors() for d in i for a in d.axes}
         out = {a for a in self.tiled if a not in loads}
+        out |= {a for _, at in self._tensors() for d in divided(at) for a in d.axes if a in self.tiled}
         for shape, indices in self._tensors():
             for n, i in zip(shape, indices, strict=True):
                 alone = len(i.terms) == 1 and i.most + 1 == n
@@ -174,14 +196,16 @@ class Roles:
 
     def _tensors(self) -> Iterator[tuple[tuple[int, ...], Indices]]:
         yield from ((o.tensor.shape, o.at) for o in self.outputs)
-        yield from ((self.shapes[p.args[0]], p.args[1]) for p in self.points if p.op == "load")
+        loads = [(p.args[0], p.args[1]) for p in self.points if p.op == "load"]
+        yield from ((self.shapes[name], at) for name, at in loads)
+        yield from ((self.shapes[str(e.by)], e.of) for _, at in loads for e in reads(at))
 
     @cached_property
     def outer(self) -> list[Axis]:
-        """The grid's axes: of an output, and no reduction's on the way to it; rows first, then columns, then single ones."""
+        """The grid's axes: of an output, and no reduction's or scan's on the way; rows first, then columns, then single ones."""
         every = [set().union(*(d.axes for d in o.at)) for o in self.outputs]
         shared = set.intersection(*every) if every else set()
-        order = self.in_order(shared - self.folded)
+        order = self.in_order(shared - self.folded - self.scanned)
         tiles = [a for a in order if a in self.tiled]
         return [*reversed(tiles), *(a for a in order if a not in self.tiled)]
 
@@ -191,12 +215,23 @@ class Roles:
         out = set()
         for a in self.tiled:
             if self.dots:
-                short = a.extent <= WHOLE and a.extent > 1
-                inner = self._inner(a) or (self._beside(a) and a not in self.folded)
-                out |= {a} if short and inner else set()
-            elif a not in self.outer and self._along_rows(a) and not (a.extent > ROW and a in self._counted):
+                inner = self._inner(a) and a.extent <= DEEP
+                beside = self._beside(a) and a not in self.folded and a.extent <= WHOLE
+                out |= {a} if a.extent > 1 and (inner or beside) else set()
+            elif a not in self.outer and self._along_rows(a) and not (a.extent > ROW and a in self._counted | self.scanned):
                 out.add(a)
-        return out
+        return out | self._of_one_tile(out)
+
+    def _of_one_tile(self, whole: set[Axis]) -> set[Axis]:
+        """The axes beside those of running sums over several tiles, as a sum is kept of each row of one tile; those of
+        running products, and of sums in a loop over other axes.
+        """
+        inside = {p for p in self.scans if p.axes - {*self.outer, *self.tiled}}
+        out = {p.args[1] for p in self.scans if p in inside or p.args[0] != "cumsum"}
+        for p in self.scans:
+            if p.args[1] not in whole | out:
+                out |= {a for a in p.axes & set(self.tiled) if a is not p.args[1] and a not in self.outer}
+        return out & set(self.tiled)
 
     @cached_property
     def _counted(self) -> set[Axis]:
@@ -214,7 +249,8 @@ class Roles:
 
     def _along_rows(self, axis: Axis) -> bool:
         """Whether an axis runs along the rows of the tensors that have it."""
-        return all(axis in i[-1].axes for i in self._indices if any(axis in d.axes for d in i))
+        having = [i for i in self._indices if any(axis in d.every for d in i)]
+        return all(axis in i[-1].axes or not any(axis in d.every for d in i[:-1]) for i in having)
 
     @cached_property
     def open(self) -> dict[Axis, str]:

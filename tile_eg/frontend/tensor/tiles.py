@@ -9,24 +9,30 @@ from dataclasses import dataclass, field
 
 from tile_eg.errors import Span
 from tile_eg.frontend.tensor.algebra import Algebra
+from tile_eg.frontend.tensor.indices import Axis, Indices
 from tile_eg.frontend.tensor.layout import Layout, Layouts
 from tile_eg.frontend.tensor.places import Places
-from tile_eg.frontend.tensor.points import Axis, Indices, Point
+from tile_eg.frontend.tensor.points import Point
 from tile_eg.frontend.tensor.reach import live_trips
 from tile_eg.frontend.tensor.roles import Roles, strided, three_dimensions
+from tile_eg.frontend.whole_quotients import divided
 from tile_eg.ir import index as ix
 from tile_eg.ir import kernel as kn
-from tile_eg.ops.types import F32, DType
+from tile_eg.ops.types import F32, I32, DType
 
 
 @dataclass(eq=False)
 class Scope:
-    """The statements of a block, or of a loop's body. `axes` and `folds` are what is bound, or still runs, in it alone."""
+    """The statements of a block, or of a loop's body. `axes` and `folds` are what is bound, or still runs, in it alone; `order`
+    are the axes by their loops, the innermost last, and `before` the statements in front of that one.
+    """
 
     outside: Scope | None = None
     axes: frozenset[Axis] = frozenset()
     folds: frozenset[Point] = frozenset()
     roots: tuple[Point, ...] = ()
+    order: tuple[Axis, ...] = ()
+    before: list[kn.Stmt] = field(default_factory=list)
     statements: list[kn.Stmt] = field(default_factory=list)
     made: dict[tuple[Point, Layout], kn.Region] = field(default_factory=dict)
 
@@ -52,6 +58,12 @@ class Tiles(Places, ABC):
     def spread(self, p: Point, layout: Layout) -> kn.Region:
         """One number as a vector."""
 
+    def quotient(self, p: Point, x: kn.TileExpr, y: kn.TileExpr) -> kn.TileExpr:
+        """x // y or x % y of whole numbers."""
+        x, y = (kn.Cast(I32, e, e.span) if isinstance(e, kn.Index) else e for e in (x, y))
+        assert p.span is not None
+        return divided(p.args[0], x, y, lambda name: self.allocs[name].dtype, p.span)
+
     # ---- scopes ----
 
     def emit(self, s: kn.Stmt) -> None:
@@ -63,6 +75,7 @@ class Tiles(Places, ABC):
         if not axes:
             yield
             return
+        axes = tuple(sorted(axes, key=self.roles.scanned.__contains__))
         outside, starts = self.scope, {a: self.at.get(a) for a in axes}
         span = next((p.span for p in roots if p.span), None)
         heads = []
@@ -73,11 +86,11 @@ class Tiles(Places, ABC):
             first = start.value if start.value is not None else 0
             self.at[a] = (ix.var(name) + (start - first)) * self.tile.get(a, 1)
             heads.append((name, first, extent, count, "pipelined" if last and a in self.tile else "serial"))
-        self.scope = Scope(outside, frozenset(axes), folds, roots)
+        self.scope = Scope(outside, frozenset(axes), folds, roots, axes)
         yield
-        body: list[kn.Stmt] = self.scope.statements
+        body, in_front = self.scope.statements, self.scope.before
         for name, first, extent, count, kind in reversed(heads):
-            body = [kn.For(name, first, extent, kind, 0, tuple(body), span, count)]
+            body, in_front = [*in_front, kn.For(name, first, extent, kind, 0, tuple(body), span, count)], []
         self.scope = outside
         self.scope.statements += body
         for a, before in starts.items():

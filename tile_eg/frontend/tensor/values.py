@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from math import prod
 
 from tile_eg.errors import Span, TileError
+from tile_eg.frontend.hints import hint
 from tile_eg.frontend.nibbles import TENSORS, whole_bytes
 from tile_eg.ops.elementwise import BINARY, UNARY
 from tile_eg.ops.types import BF16, F16, F32, FLOATS, I8, I32, WHOLE, DType
@@ -22,12 +23,13 @@ LOGICAL = ("and", "or")
 
 @dataclass(frozen=True, eq=False)
 class Value:
-    """`op` is tensor, number, arange, unary, binary, compare, logic, where, cast, reduce, matmul, permute, reshape, window,
-    stored or nothing; `of` are its operands.
+    """`op` is tensor, number, arange, unary, binary, compare, logic, where, cast, reduce, scan, matmul, permute, reshape, window,
+    gather, stored or nothing; `of` are its operands, of a gather what is gathered and then indices.
 
     `args` is what else it has: a tensor's name; a number; an operation's name, also of a reduction of no elements, `nothing`; the
-    axes of a reduction or of a permutation; a window's (start, size) of each axis, None where it is a new axis and a size of None
-    where it takes one index.
+    axes of a reduction or of a permutation; the operation of a scan and its axis; the axes that indices pick of, the place of
+    their own axes among the others, and how many these are; a window's (start, size) of each axis, None where it is a new axis
+    and a size of None where it takes one index.
     `dtype` is None for a number, and for a condition, which `truth` says it is.
     """
 
@@ -91,6 +93,16 @@ def binary(op: str, x: Value, y: Value, span: Span | None = None) -> Value:
     return Value("binary", (x, y), (op,), shape, dtype, span)
 
 
+def quotient(sign: str, x: Value, y: Value, span: Span | None = None) -> Value:
+    """x // y and x % y of whole numbers, rounded down as Python's."""
+    dtype = common(x, y, span)
+    if x.truth or y.truth or dtype is None or not dtype.whole:
+        floor = hint("floor(x / y)", "T.floor(x / y)", span)
+        help = f"of floats {floor} is x // y, and x - {floor} * y is x % y"
+        raise TileError(f"`{sign}` divides whole numbers, not {x} by {y}", span, help=help)
+    return Value("binary", (x, y), (sign,), broadcast(sign, x, y, span=span), dtype, span)
+
+
 def ones(condition: Value, dtype: DType | None, span: Span | None = None) -> Value:
     """1 where a condition holds, else 0: in this type, or in f32."""
     return Value("where", (condition, number(1.0), number(0.0)), (), condition.shape, dtype or F32, span)
@@ -151,6 +163,14 @@ def _check_whole(op: str, x: Value, dtype: DType, span: Span | None) -> None:
 def _of_nothing(op: str, shape: Shape, dtype: DType, span: Span | None) -> Value:
     """A reduction of no elements: but for a sum it is refused where an output needs it."""
     return stored(number(0.0, span), shape, dtype) if op == "sum" else Value("nothing", (), (op,), shape, dtype, span)
+
+
+def scan(op: str, x: Value, axis: int, span: Span | None = None) -> Value:
+    """op: cumsum or cumprod, along an axis."""
+    if x.truth or (x.dtype is not None and x.dtype.whole):
+        help = f"cast it first: {hint('f32(x)', 'x.astype(np.float32)', span)}, exact below 2^24"
+        raise TileError(f"`{op}` takes floats, not {x}", span, help=help)
+    return Value("scan", (x,), (op, axis_of(axis, x, span)), x.shape, x.dtype or F32, span)
 
 
 def matmul(a: Value, b: Value, span: Span | None = None) -> Value:
@@ -225,8 +245,7 @@ def window(x: Value, items: Sequence[Item], span: Span | None = None) -> Value:
     """x[items]: numbers, slices, new axes, and the rest of the axes as they are."""
     named = sum(i not in (NEW_AXIS, REST) for i in items)
     if named > len(x.shape) or items.count(REST) > 1:
-        n = len(x.shape)
-        raise TileError(f"{x} has {n} ax{'is' if n == 1 else 'es'}, not {named}", span)
+        raise too_many(x, named, span)
     rest: list[Item] = [Slice()] * (len(x.shape) - named)
     at = items.index(REST) if REST in items else len(items)
     full = [*items[:at], *rest, *items[at + (REST in items) :]]
@@ -238,6 +257,11 @@ def window(x: Value, items: Sequence[Item], span: Span | None = None) -> Value:
     if all(o == (0, n) for o, n in zip(whole, x.shape, strict=True)):
         return reshape(x, shape, span)
     return Value("window", (x,), tuple(out), shape, x.dtype, span, truth=x.truth)
+
+
+def too_many(x: Value, named: int, span: Span | None) -> TileError:
+    n = len(x.shape)
+    return TileError(f"{x} has {n} ax{'is' if n == 1 else 'es'}, not {named}", span)
 
 
 def _cut(item: Item, size: int, span: Span | None) -> tuple[int, int | None]:

@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tile_eg.frontend.tensor.algebra import Algebra
-from tile_eg.frontend.tensor.points import Axis, Point
+from tile_eg.frontend.tensor.indices import Axis
+from tile_eg.frontend.tensor.points import Point
 
 
 class Waits:

@@ -10,6 +10,7 @@ from tile_eg.frontend import scalars as sc
 from tile_eg.frontend.tensor import TensorKernel
 from tile_eg.frontend.tensor import functions as fn
 from tile_eg.frontend.tensor import values as v
+from tile_eg.frontend.tensor.gathers import part
 from tile_eg.frontend.tensor.values import Value
 from tile_eg.frontend.text.build import AUGMENTED, Builder, size_nodes
 from tile_eg.frontend.text.expressions import BINARY
@@ -24,9 +25,6 @@ from tile_eg.ops.types import dtype_of
 NUMBERS = ("+", "-", "*", "/", "//", "%")
 SIGNS = {op.sign: op.name for op in COMPARE.values()}
 ROWS = {f"row{op}": (op, -1) for op in ("max", "min", "sum")} | {f"col{op}": (op, -2) for op in ("max", "min", "sum")}
-
-
-GATHERED = "rows at indices that are read are gathered in tiles: parallel (i, j) in (BM, N) { y[i, j] = W[idx[b*BM + i], j] }"
 
 
 def of_tensors(tree: Node) -> bool:
@@ -108,10 +106,8 @@ class Reader:
     def integer(self, node: Node, what: str) -> int:
         found = self.read(node)
         if isinstance(found, Value):
-            raise TileError(f"{what} is a whole number, not {found}", self.span(node), help=GATHERED if found.shape else "")
-        if isinstance(found, int):
-            return found
-        return sc.as_size(found, what, self.span(node))
+            raise TileError(f"{what} is a whole number, not {found}", self.span(node))
+        return found if isinstance(found, int) else sc.as_size(found, what, self.span(node))
 
     def _number(self, node: Node) -> Any:
         text = str(node.children[0])
@@ -164,6 +160,8 @@ class Reader:
         a, b = self.value_of(x, span), self.value_of(y, span)
         if sign == "@":
             return v.matmul(a, b, span)
+        if sign in ("//", "%"):
+            return v.quotient(sign, a, b, span)
         if sign not in BINARY:
             raise TileError(f"`{sign}` works on sizes, not on tensors", span)
         return v.binary(op or BINARY[sign], a, b, span)
@@ -226,13 +224,14 @@ class Reader:
     def _index(self, node: Node) -> Any:
         base, items = node.children[0], [i for i in node.children[1].children if i is not None]
         x = self.value(base)
-        return v.window(x, [self.item(i) for i in items], self.span(node))
+        return part(x, [self.item(i) for i in items], self.span(node))
 
-    def item(self, node: Node) -> v.Item:
+    def item(self, node: Node) -> v.Item | Value:
         if node.data == "new_axis":
             return v.NEW_AXIS
         if node.data != "slice":
-            return self.integer(node, "an index of a tensor")
+            found = self.read(node)
+            return found if isinstance(found, int | Value) else sc.as_size(found, "an index of a tensor", self.span(node))
         low, high = (None if n is None else self.integer(n, "an end of a slice") for n in node.children)
         return v.Slice(low, high)
 
