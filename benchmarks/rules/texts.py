@@ -114,6 +114,7 @@ PRODUCTS = {
     "exp of a product in f16": ("f16", "h = c\n  C[0, 0] = exp(h)"),
     "product of a relu": ("f32", "h = relu(c)\n  e = h @ d\n  C[0, 0] = e"),
     "product of an exp": ("f32", "h = exp(c)\n  e = h @ d\n  C[0, 0] = e"),
+    "product of a sigmoid": ("f32", "h = sigmoid(c)\n  e = h @ d\n  C[0, 0] = e"),
     "sum of products": ("f32", "e = exp(c)\n  C[0, 0] = a @ b + e"),
     "bytes of a product": ("i8", "C[0, 0] = i8(c * 40)"),
     "bytes of the relu of a product": ("i8", "C[0, 0] = i8(relu(c * 40))"),

@@ -11,8 +11,9 @@ from tile_eg.ops.types import Level
 pytestmark = pytest.mark.slow(but=9)
 
 NAMES = sorted(TRICKY)
-PLACED = {"GmToL1": Level.L1, "GmToUB": Level.UB, "WsToL1": Level.L1, "WsToUB": Level.UB, "FixToWS": Level.WS, "UBToWS": Level.WS,
-          "Mmad": Level.L0C, "MmadAcc": Level.L0C, "ZeroL0C": Level.L0C, "VBin": Level.UB}  # fmt: skip
+PLACED = {"GmToL1": Level.L1, "GmToUB": Level.UB, "WsToL1": Level.L1, "WsToL1Strips": Level.L1, "WsToUB": Level.UB,
+          "FixToWS": Level.WS, "UBToWS": Level.WS, "Mmad": Level.L0C, "MmadAcc": Level.L0C, "ZeroL0C": Level.L0C,
+          "VBin": Level.UB}  # fmt: skip
 
 
 def reachable(graph: Graph) -> set[int]:

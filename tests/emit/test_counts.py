@@ -11,7 +11,9 @@ import pytest
 from tests.extract.checked import arrays_for
 from tests.extract.kernels import CHIP, graph_of, kernel
 from tile_eg.egraph import Node
+from tile_eg.emit import lower
 from tile_eg.emit.ascend_c.kernel import kernel_text
+from tile_eg.emit.sync import planning
 from tile_eg.emit.sync.check import races
 from tile_eg.emit.sync.counts import checked, usual
 from tile_eg.extract import Schedule, extract
@@ -213,3 +215,14 @@ def test_loops_that_the_block_counts_compute_what_they_mean(body):
     for name, want in meaning(k, arrays).items():
         written = ~np.isnan(want)
         np.testing.assert_allclose(run[name][written], want[written], rtol=2e-3, atol=2e-3)
+
+
+def test_numbers_that_are_not_served_are_analysed_once(monkeypatch: pytest.MonkeyPatch):
+    """What a second analysis of the same numbers finds is known, and takes as long again for each."""
+    analysed: list[int] = []
+    real = planning._plans
+    monkeypatch.setattr(planning, "_fault", lambda *_: "a flag is set twice")
+    monkeypatch.setattr(planning, "_plans", lambda walks, cases: analysed.append(len(cases)) or real(walks, cases))
+    with pytest.raises(planning.SyncError, match="set twice"):
+        planning.synchronise(lower.plan(schedule(BELOW), CHIP))
+    assert analysed == [1, 2]

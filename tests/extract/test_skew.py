@@ -72,12 +72,12 @@ def test_a_loop_in_which_the_cores_meet_one_way_is_not_skewed_far():
 
 def test_each_crossing_between_cores_adds_as_many_half_trips_as_the_skew_says():
     found = lags(next(s for s in schedules(ATTENTION) if skew(s) == 3))
-    assert [found[x] for x in ("FixToWS s", "UBToWS p", "WsToL1 p")] == [0, 1, 3]
+    assert [found[x] for x in ("FixToWS s", "UBToWS p", "WsToL1Strips p")] == [0, 1, 3]
 
 
 def test_a_load_that_waits_for_nothing_goes_with_its_first_reader():
     found = lags(next(s for s in schedules(ATTENTION) if skew(s) == 4))
-    assert found["GmToL1 v"] == found["WsToL1 p"] == 4 and found["GmToL1 k"] == 0
+    assert found["GmToL1 v"] == found["WsToL1Strips p"] == 4 and found["GmToL1 k"] == 0
 
 
 def test_a_ring_deeper_than_its_loops_comes_round_with_them():

@@ -70,7 +70,7 @@ def test_blocks_that_add_may_meet():
         ("S[0] = colsum(x) atomic S[0] += colsum(x)", "is added to atomically, and stored to or read"),
         ("atomic S[0] += colsum(x) x[0, :] = S[0:N]", "is added to atomically, and stored to or read"),
         ("atomic x += x", "atomic additions are of whole tiles, to a tensor"),
-        ("parallel i in N { atomic S[i] += x[0, i] }", "atomic additions are of whole tiles, to a tensor"),
+        ("parallel i in N { atomic x[0, i] += x[0, i] }", "atomic additions are of whole tiles, to a tensor"),
         ("atomic S[0] -= colsum(x)", "only sums are atomic"),
         ("atomic X[0, 0] += x", "is an input and cannot be written"),
         ("atomic S[0] = colsum(x)", "an atomic addition names a window of a tensor and what is added"),

@@ -12,6 +12,7 @@ from tile_eg.egraph.members import Class, Member
 from tile_eg.egraph.numbers import Numbers, Unbound
 from tile_eg.ir.arrays import numpy_dtype
 from tile_eg.ir.index import BLOCK, SUB, Expr, variables
+from tile_eg.ir.machine import BLOCK_BYTES
 from tile_eg.ops.types import DTYPES
 from tile_eg.transforms.k_tiling import Tiling
 
@@ -206,13 +207,13 @@ def flat_or_rows(w: World, v: Class, form: str, _: None) -> bool:
 
 
 def can_be_split(w: World, v: Class, share: int | None, _: None) -> bool:
-    """Whether each core has two rows or more, or whole 8 bytes of a vector."""
+    """Whether each core has two rows or more, whole 8 bytes of a vector, or whole blocks of strips."""
     rows, cols, dtype = (w.of(name)[v] for name in ("rows", "cols", "dt"))
     if share is None:
         return True
     if share == 0:
         return rows % 4 == 0
-    return rows == 1 and cols % 2 == 0 and cols // 2 * DTYPES[dtype].bytes % 8 == 0
+    return cols % 2 == 0 and cols // 2 * DTYPES[dtype].bytes % (8 if rows == 1 else BLOCK_BYTES) == 0
 
 
 def step_of(size: Callable[[World, Class], int]) -> Callable[..., bool]:

@@ -18,8 +18,12 @@ from tile_eg.transforms.epilogue_panels import epilogue_in_panels
 
 KERNELS = fact_kernels()
 QUICK = (*FACTS, "sum of a.T @ b", "product of depth 512", "nest of a choice", "two_passes", "swaps_in_swaps")
-BLOCKS = '(rule ((= v (BinR op w x y))) ((Blk y) (Twice y)) :ruleset algebra :name "blocks" :law fact)'
-"""Blocks of a vector are asked for by an instruction only; so they stand beside the values, too."""
+BLOCKS = """
+(rule ((= v (BinR op w x y))) ((Blk y) (Twice y)) :ruleset algebra :name "blocks" :law fact)
+(rule ((= v (Cast "f16" x)) (= n (rows v)) (= (vr v) (IC n)) (= c (cols v)) (= (vc v) (IC c)) (= 0 (% c 16))) ((StripsOf v))
+      :ruleset algebra :name "strips" :law fact)
+"""
+"""Blocks of a vector and strips of a tile are asked for by an instruction only; so they stand beside the values, too."""
 PLACED = {"crossing-cube", "crossing-vector"}
 """Facts about places: `test_implements.py` has them."""
 

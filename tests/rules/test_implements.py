@@ -59,6 +59,7 @@ KERNELS = {
     "exp of a product in f16": ["workspace-ub-cast"],
     "exp of the relu of a product": ["workspace-ub-relu"],
     "product of products in f32": ["workspace-l1-cube"],
+    "product of a sigmoid": ["workspace-l1-strips", "v-cast-strips"],
     "shift": ["keep"],
     "short sum": ["cell-give", "cell-copy"],
     "copied_late": ["next-in-place"],

@@ -56,6 +56,21 @@ def test_steady_trips_compute_what_the_kernel_means(extractor, order):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("order", [None, (1, 0, 0)], ids=["a block a tile", "persistent"])
+def test_results_that_take_places_in_turns_are_what_the_kernel_means(order):
+    check_numbers(kernel(PAIRS, S=1280, D=64, BM=128, BN=128), Exact(), order, steady=True)
+
+
+@pytest.mark.slow
+def test_no_result_has_the_place_in_l0c_of_the_one_before_it():
+    schedule = compiled().ranked[0].schedule
+    (loop,) = [i for i in schedule.top if isinstance(i, LoopStep)]
+    made = list(dict.fromkeys((s.dst, s.lag) for s in loop.body if s.node.op in ("Mmad", "MmadAcc")))
+    at = [schedule.addresses[r][(trip - lag) % len(schedule.addresses[r])] for trip in range(4) for r, lag in made]
+    assert len(made) == 3 and all(a != b for a, b in zip(at, at[1:], strict=False))
+
+
+@pytest.mark.slow
 def test_products_of_a_steady_loop_take_the_slots_of_l0_in_turns():
     mmads = [n for n in walk(compiled().program.core(AIC)) if isinstance(n, Instr) and n.op == "mmad"]
     places = {b.name: b.addresses for b in compiled().program.buffers}

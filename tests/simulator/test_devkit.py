@@ -98,6 +98,24 @@ def test_a_finding_inside_the_checkout_is_told_at_its_line_there(tmp_path: Path)
     assert (finding.file, finding.line) == ("impl/adv_api/detail/math/grow_impl.h", 6) and finding.file in done.files
 
 
+def overflow(before: int, behind: int) -> str:
+    """A kernel that sets what becomes of infinities before and behind all that it computes."""
+    begun = GROWN.replace(
+        "    AscendC::TPipe pipe;\n", f"    AscendC::TPipe pipe;\n    AscendC::AscendCUtils::SetOverflow({before});\n"
+    )
+    return begun.replace("    }\n}\n", f"    }}\n    AscendC::AscendCUtils::SetOverflow({behind});\n}}\n")
+
+
+def test_what_saturates_nothing_is_taken(tmp_path: Path) -> None:
+    done = launched(tmp_path, overflow(1, 0))
+    assert done.ok and done.outputs[0].tolist() == [x + 3 for x in range(2048)]
+
+
+def test_what_is_computed_where_infinities_saturate_is_refused(tmp_path: Path) -> None:
+    found = [f for f in launched(tmp_path, overflow(0, 1)).findings if f.kind == "unsupported"]
+    assert found and "Adds computes behind SetOverflow(0)" in found[0].message
+
+
 def test_the_host_calls_what_the_checkout_computes_for_it(tmp_path: Path) -> None:
     source = """#include <cstdio>
 #include "kernel_operator.h"

@@ -298,6 +298,16 @@ def test_streaming_on_all_cores_is_bound_by_hbm() -> None:
     assert timeline.core_us == pytest.approx(48 * 100 * 16384 / CHIP.shared.hbm_read * 1e6, rel=0.1)
 
 
+def test_what_is_done_behind_the_last_load_comes_after_what_hbm_brings() -> None:
+    program = vector_program(*stream_loop(100, 2), blocks=48, size=48 * 100 * 4096)
+    timeline = run(program, CHIP)
+    loaded = max(s.complete for s in timeline.spans if s.pipe == "MTE2")
+    behind = timeline.block_cycles - loaded
+    assert behind > 0
+    assert timeline.cycles == pytest.approx(max(timeline.block_cycles, timeline.hbm_cycles + behind))
+    assert timeline.cycles > timeline.hbm_cycles
+
+
 def test_a_tensor_is_brought_from_hbm_once() -> None:
     timeline = run(vector_program(*stream_loop(100, 2), blocks=48, size=4096), CHIP)
     assert timeline.hbm_cycles == pytest.approx(16384 / CHIP.shared.hbm_read * 1.8e9)

@@ -11,8 +11,10 @@ from timeline_programs import K, fused_program, gemm_program, load, store, strea
 
 from tile_eg.chips import load_chip
 from tile_eg.ir.index import Expr, const, less, minimum, var
-from tile_eg.ir.program import Loop, Node, Program, When
+from tile_eg.ir.program import Loop, Node, Program, SetFlag, WaitFlag, When
 from tile_eg.timeline.engine import run
+from tile_eg.timeline.expressions import unsettled
+from tile_eg.timeline.rings import renamed, rings_of
 from tile_eg.timeline.steady import KEPT, Together
 
 CHIP = load_chip("910B2")
@@ -60,6 +62,39 @@ def test_sizes_that_grow_with_every_trip_are_run_one_by_one() -> None:
 def test_a_guard_of_two_variables_is_looked_at_in_both() -> None:
     inner = Loop("j", 50, (When(less(var("j"), 25), (vexp(),)), vexp("c")))
     agree(vector_program(Loop("k", 40, (inner, When(less(K, 20), (vexp("c"),))))))
+
+
+@pytest.mark.parametrize(("slots", "more"), [(2, 3), (3, 5)])
+def test_rings_of_different_lengths_have_a_period_of_one_trip(slots: int, more: int) -> None:
+    """Not one that all of them need to come round."""
+    alike, different = (len(run(_two_rings(100, slots, n), CHIP).spans) for n in (slots, more))
+    agree(_two_rings(100, slots, more))
+    assert different <= alike + 4 * more
+
+
+def test_after_a_skip_each_flag_of_a_ring_has_the_number_of_its_trip() -> None:
+    for trips in range(60, 66):
+        agree(_two_rings(trips, 3, 4))
+
+
+def test_flags_that_two_rings_share_are_taken_for_alike_only_by_their_numbers() -> None:
+    loop = Loop("k", 300, (SetFlag("V", "MTE3", K % 2), WaitFlag("V", "MTE3", K % 2), vexp(), *_in_turns(3)))
+    assert not renamed(rings_of(loop, unsettled), 1)
+    agree(vector_program(loop))
+
+
+def _in_turns(slots: int) -> tuple[Node, ...]:
+    return SetFlag("V", "MTE3", K % slots), WaitFlag("V", "MTE3", K % slots)
+
+
+def _two_rings(trips: int, slots: int, more: int) -> Program:
+    """A loop that loads into a ring and stores from one, whose flags are not taken back before they come round."""
+    *free, loop = stream_loop(trips, slots)[: 2 * slots + 1]
+    assert isinstance(loop, Loop)
+    ahead = [SetFlag("MTE3", "V", const(slots + k)) for k in range(more)]
+    body = (*loop.body, WaitFlag("MTE3", "V", K % more + slots), vexp("c"), SetFlag("MTE3", "V", K % more + slots))
+    ends = [WaitFlag("MTE3", "V", const(slots + k)) for k in range(more)]
+    return vector_program(*ahead, *free, Loop("k", trips, body), *ends, *stream_loop(trips, slots)[2 * slots + 1 :])
 
 
 def test_a_pipe_that_runs_ahead_until_its_queue_is_full_has_no_rhythm_before() -> None:

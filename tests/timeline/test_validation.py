@@ -8,8 +8,8 @@ import pytest
 
 from benchmarks.experts.attention import Attention, attention
 from benchmarks.experts.gemm import Gemm, gemm
-from benchmarks.validate.__main__ import LIMITS, ORDER
-from benchmarks.validate.rows import Row, pairs, rows, without
+from benchmarks.validate.__main__ import LIMITS, ORDER, apart, ordered
+from benchmarks.validate.rows import Row, rows, without
 from benchmarks.validate.vector import add
 from tile_eg.chips import known_chips, load_chip
 from tile_eg.chips.loader import chip_marks
@@ -50,7 +50,7 @@ def test_a_family_says_what_its_constants_would_be_without_it(family: str) -> No
 
 
 def test_what_its_author_made_quicker_is_predicted_quicker() -> None:
-    assert mean(before.predicted > after.predicted for before, after in pairs()) >= ORDER
+    assert ordered(apart()) >= ORDER
 
 
 def test_every_row_names_its_public_source() -> None:

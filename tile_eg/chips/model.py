@@ -168,7 +168,8 @@ class Sync:
     """Cycles of synchronisation and of the scalar unit. The latency between cores is not published: a value and its range.
 
     `refill` are cycles a trip by which pipes wait for each other's flags where a tile has one, two, ... buffers. `scalar_access`
-    is what the scalar unit takes to read or write an element of a memory itself.
+    is what the scalar unit takes to read or write an element of a memory itself. `fullest` is the part of its time that the
+    busiest pipe of a skewed loop works at the most.
     """
 
     flag: float
@@ -180,6 +181,7 @@ class Sync:
     scalar_loop: float
     scalar_access: float
     refill: tuple[int, ...]
+    fullest: float
     source: str
 
 

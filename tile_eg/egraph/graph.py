@@ -7,6 +7,7 @@ from typing import Any
 
 from tile_eg.errors import TileError
 from tile_eg.ir.index import Expr
+from tile_eg.ir.machine import BLOCK_BYTES
 from tile_eg.ir.values import Place, Term, Values
 from tile_eg.ops.types import DType, Level
 from tile_eg.rules import Theory
@@ -18,6 +19,7 @@ class Tile:
 
     Of a product, `matmul` tells which operands are transposed, `depth` and `operand` are its k and its operands' dtype.
     `rules` are those that found equal values. `places` are what the author says of the buffers that hold it, by their names.
+    `strips`: it holds another tile in strips of 32 bytes.
     """
 
     rows: int
@@ -33,6 +35,7 @@ class Tile:
     rules: tuple[str, ...] = ()
     ramp: tuple[int, int] | None = None
     places: tuple[tuple[str, Place], ...] = ()
+    strips: bool = False
 
 
 @dataclass(frozen=True)
@@ -52,6 +55,12 @@ class Demand:
         """Rows and cols that one core holds."""
         r, c = self.tile.rows, self.tile.cols
         return (r // 2, c) if self.share == 0 else (r, c // 2) if self.share == 1 else (r, c)
+
+
+    @property
+    def gap(self) -> int:
+        """Elements between two rows: in UB a block between strips, which begin in other groups of banks by it."""
+        return BLOCK_BYTES // self.tile.dtype.bytes if self.tile.strips and self.level is Level.UB else 0
 
 
 @dataclass(eq=False)

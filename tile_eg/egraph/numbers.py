@@ -119,6 +119,10 @@ class Numbers:
         x = self.of(v)
         return np.repeat(x.T, 32 // x.dtype.itemsize, axis=1)
 
+    def _stripsof(self, v: Class) -> Array:
+        x = self.of(v)
+        return x.reshape(len(x), -1, 32 // x.dtype.itemsize).swapaxes(0, 1).reshape(-1, len(x) * 32 // x.dtype.itemsize)
+
     def _twice(self, v: Class) -> Array:
         return np.tile(self._blk(v), 2)
 

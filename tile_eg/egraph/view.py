@@ -91,12 +91,12 @@ class _Reader:
         products = {r.output: (bool(i64(r.inputs[2])), bool(i64(r.inputs[3]))) for r in self.of("MatMul")}
         operands = {r.output: dtypes[r.inputs[0]] for r in self.of("MatMul")}
         depth, terms, rules = self.table("depth", i64), self._terms(), self._made_by(("byV",))
-        places = self._places()
+        places, strips = self._places(), {r.output for r in self.of("StripsOf")}
         return {
             v: Tile(
                 rows[v], cols[v], dtypes[v], vr[v], vc[v],
                 fills.get(v), products.get(v), depth.get(v, 0), operands.get(v), terms.get(v),
-                tuple(sorted(rules.get(v, ()))), ramps.get(v), places.get(v, ()),
+                tuple(sorted(rules.get(v, ()))), ramps.get(v), places.get(v, ()), v in strips,
             )
             for v in rows
             if v in cols and v in dtypes and v in vr and v in vc

@@ -12,6 +12,7 @@ from tile_eg.extract.base import Overflow, Refused
 from tile_eg.extract.flags import fit_ids, missing, shrink
 from tile_eg.extract.packing import ANY_BANK, Life, least_bytes, packed, touch
 from tile_eg.extract.schedule import Item, LoopStep, Schedule, Step, Storage, StorageId
+from tile_eg.extract.turns import take_turns
 from tile_eg.ir.machine import LINE_BYTES
 from tile_eg.ir.program import AIV
 from tile_eg.ops.physical import STAGED, VECTOR
@@ -254,6 +255,8 @@ def assign(schedule: Schedule, chip: Chip, enforce: bool = True) -> None:
         for sid, at in places.items():
             s = schedule.storages[sid]
             schedule.addresses[sid] = tuple(at + i * s.slot_bytes for i in range(s.slots))
+    if schedule.steady:
+        take_turns(schedule, chip)
     if schedule.copies > 1:
         _copy_ub(schedule, chip)
     _workspace(schedule, lifetimes(schedule))

@@ -35,7 +35,7 @@ def slot_bytes(place: Demand, ahead: int = 1) -> int:
     if place.level in (Level.L1, Level.L0C):
         unit = max(16, 16 if place.level is Level.L0C else 32 // size)
         return -(-r // unit) * unit * (-(-c // unit) * unit) * size
-    return -(-r * (-(-c * size // 32) * 32) // 32) * 32 if r > 1 else -(-c * size // 32) * 32
+    return r * (-(-c * size // 32) * 32 + place.gap * size)
 
 
 class Model:

@@ -12,6 +12,7 @@ from tile_eg.egraph import Demand, Graph, Node
 from tile_eg.extract.masks import share
 from tile_eg.extract.selection import trips_ahead
 from tile_eg.ir.index import EACH, Expr, variables
+from tile_eg.ir.machine import strip
 from tile_eg.ir.program import AIC, AIV
 from tile_eg.ops.physical import TERMS, Move, Vector
 from tile_eg.ops.types import F32
@@ -107,7 +108,7 @@ class Pricer:
     def pitch(self, place: Demand) -> int:
         """Elements between rows in UB: the columns in whole 32-byte blocks."""
         block = 32 // place.tile.dtype.bytes
-        return ceil_div(place.shape[1], block) * block
+        return ceil_div(place.shape[1], block) * block + place.gap
 
     def vector(self, term: Vector, node: Node, form: str, source: int | None = None) -> Work:
         """An instruction over all of its result; `source` is the class whose element type it reads, where that is another one."""
@@ -135,7 +136,8 @@ def _in(p: Pricer, n: Node, term: Move) -> Work:
     dtype, cols = here.tile.dtype, c * trips_ahead(n)
     made = Work(term.instruction, r, cols, dtype=dtype, src_dtype=dtype, cores=p.cores[term.core])
     if term.source == "WS":
-        return replace(made, other="WS")
+        strips = r * strip(dtype) * dtype.bytes if term.strips else 0
+        return replace(made, other="WS", stride_bytes=strips, form="strips" if strips else "flat")
     form = "strips" if term.strips else _form(n.payload[-4])
     return replace(made, stride_bytes=n.payload[-3] * dtype.bytes, form=form)
 
@@ -202,6 +204,13 @@ def _reduction(p: Pricer, n: Node, term: Vector) -> Work:
     return Work(op, r, c, dtype=dtype, src_dtype=dtype, form=form, pitch=p.pitch(src), conflict=meet)
 
 
+def _strips(p: Pricer, n: Node, term: Vector) -> Work:
+    """A cast over its operand, to strips."""
+    here, src = p.demand(n.cls), p.demand(n.children[0])
+    made = Work(term.instruction(n.payload), *src.shape, dtype=here.tile.dtype, src_dtype=src.tile.dtype)
+    return replace(made, form=term.form(n.payload), pitch=p.pitch(here))
+
+
 def _all(p: Pricer, n: Node, term: Vector) -> Work:
     """An operation on whole tiles, by the elements that it works through."""
     here, (op, i, j) = p.demand(n.cls), n.payload
@@ -222,5 +231,5 @@ def _choice(p: Pricer, n: Node, term: Vector) -> Work:
 
 
 _KINDS: dict[str, Callable[[Pricer, Node, Vector], Work]] = {
-    "reduction": _reduction, "choice": _choice, "whole": _all, "put": _put,
+    "reduction": _reduction, "choice": _choice, "whole": _all, "put": _put, "strips": _strips,
 }  # fmt: skip

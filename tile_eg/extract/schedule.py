@@ -21,7 +21,8 @@ class Storage:
 
     `rows` and `cols` are what one core holds; `share` as in `egraph.Where`. A slot holds the tiles of `ahead` trips of loop
     `region`, side by side. The author asked for `given` slots (0: for none). `decisions` are the nodes that say how many it has;
-    `held`: so it is asked for, and none can be missed. `stays`: it holds the tiles of so many trips for a later loop.
+    `held`: so it is asked for, and none can be missed. `stays`: it holds the tiles of so many trips for a later loop. Between two
+    of its rows there is a `gap` of so many elements.
     """
 
     id: int
@@ -42,6 +43,7 @@ class Storage:
     decisions: tuple[Node, ...] = ()
     held: bool = False
     stays: int = 0
+    gap: int = 0
 
     @property
     def spare(self) -> int:

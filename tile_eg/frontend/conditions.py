@@ -92,7 +92,7 @@ def chosen(c: Condition, x: TileExpr, y: TileExpr, span: Span | None) -> TileExp
 
 
 def guarded(c: Condition, then: Sequence[Stmt], otherwise: Sequence[Stmt], span: Span | None) -> list[Assign]:
-    """A branch in an element loop as assignments: each keeps what its target holds where it is not meant.
+    """A branch in an element loop as assignments: each keeps what its target holds, or adds nothing, where it is not meant.
 
     TileError where one of them changes what the condition looks at and others come behind it.
     """
@@ -107,13 +107,17 @@ def guarded(c: Condition, then: Sequence[Stmt], otherwise: Sequence[Stmt], span:
             help="keep what the condition compares in another buffer, or choose: "
             + hint("select(x > 0, x, y)", "T.if_then_else(x > 0, x, y)", changed.span or span),
         )  # fmt: skip
-    return [replace(s, value=chosen(own, s.value, s.target, s.span)) for own, s in arms if isinstance(s, Assign)]
+    return [replace(s, value=chosen(own, s.value, _otherwise(s), s.span)) for own, s in arms if isinstance(s, Assign)]
+
+
+def _otherwise(s: Assign) -> TileExpr:
+    return Number(0.0, s.span) if s.atomic else s.target
 
 
 def _paired(c: Condition, then: Sequence[Stmt], otherwise: Sequence[Stmt]) -> list[Assign] | None:
     """One assignment for both arms where they write the same elements in the same order, and none is looked at on the way."""
     pairs = [(s, o) for s, o in zip(then, otherwise, strict=False) if isinstance(s, Assign) and isinstance(o, Assign)]
-    alike = len(then) == len(otherwise) == len(pairs) and all(s.target == o.target for s, o in pairs)
+    alike = len(then) == len(otherwise) == len(pairs) and all((s.target, s.atomic) == (o.target, o.atomic) for s, o in pairs)
     seen = {r.name for r in regions(chosen(c, Number(0.0), Number(0.0), None))}
     if not alike or seen & {s.target.name for s, _ in pairs[:-1]}:
         return None

@@ -70,7 +70,7 @@ def _all_of(i: Instr, o: Tile, b: Buffer | None) -> bool:
     if b is None or b.slots != 1 or (o.row, o.col) != (ZERO, ZERO) or i.when != ONE:
         return False
     if i.op == "l1_zero":
-        return True
+        return i.form != "window"
     if i.op.startswith(("vrow", "vcol")) or i.op in ("vbrcb", "store_element"):
         return False
     rows, cols = i.rows.value, i.cols.value

@@ -16,10 +16,10 @@ from tile_eg.search.form import Form, Setting
 from tile_eg.search.moves import MOVES
 from tile_eg.search.queue import Made, Offer, Tried
 from tile_eg.sizing.candidates import Candidate, Climb, Trial, named, shortlist, sizes_text
+from tile_eg.sizing.estimate import IN_PARTS
 
 RESORTS = 3  # sizes that are tried where none of the best can be compiled: those that fit and need least room
 SURE = 0.7  # the least part of its estimate that a kernel of vector cores was seen to take (softmax of 333 x 12345)
-PARTLY = 1.5  # times as much as L0C has, of which the most is under way at a time where products are in parts
 LARGER = 3  # sizes that do not fit as they are which are tried where all that do fill UB
 
 
@@ -95,7 +95,7 @@ class OpenSizes:
 def _wider(found: Sequence[Candidate], chip: Chip) -> list[Candidate]:
     """Tiles of products that L0C alone cannot hold side by side: in parts they may go through it. None where others do better."""
     enough = min((c.estimate.cycles for c in found if c.excess <= 1), default=inf)
-    able = [c for c in found if 1 < c.excess <= PARTLY and c.estimate.cube and c.estimate.cycles < enough]
+    able = [c for c in found if 1 < c.excess <= IN_PARTS and c.estimate.cube and c.estimate.cycles < enough]
     able = [c for c in able if all(b <= chip.level_bytes(x) for x, b in c.estimate.bytes.items() if x is not Level.L0C)]
     return sorted(able, key=lambda c: (c.estimate.cycles, c.sizes))[:1]
 

@@ -36,7 +36,7 @@ def offers(form: Form, candidate: Candidate) -> Iterator[Offer]:
         if any(g.op == "Persistent" for g in form.grids):
             bound, weight = floor(candidate, form.setting.chip), 2 if schedule.loops else 1
             group = "persistent", _cores(form, candidate), any(n.op == "Stays" for n in schedule.nodes)
-            made = cache(partial(_persistent, form, candidate))
+            made = cache(partial(persistent_of, form, candidate))
             closer = partial(_least, form, candidate, made)
             make = partial(_planned, form, made)
             yield Offer(MOVES["persistent-grid"], _timed(candidate), bound, make, form, group, weight=weight, closer=closer)
@@ -71,7 +71,7 @@ def _cores(form: Form, candidate: Candidate) -> int:
     return blocks_at_once(candidate.planned.program, form.setting.chip)
 
 
-def _persistent(form: Form, candidate: Candidate) -> list[Schedule]:
+def persistent_of(form: Form, candidate: Candidate) -> list[Schedule]:
     """The candidate's schedule with a block for each core, its tiles in the order whose loads are the quickest."""
     from tile_eg.extract.grid import with_grids
 

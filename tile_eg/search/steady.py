@@ -8,20 +8,18 @@ from functools import partial
 from tile_eg.extract.schedule import LoopStep, Schedule
 from tile_eg.report.text import duration
 from tile_eg.search.bounds import floor
-from tile_eg.search.candidates import Candidate, plan_each, ranked
+from tile_eg.search.candidates import plan_each, ranked
 from tile_eg.search.form import Form
 from tile_eg.search.moves import MOVES
+from tile_eg.search.persistent import persistent_of
 from tile_eg.search.queue import Made, Offer
-
-FULLEST = 0.94
-"""The part of the time that the busiest pipe of a skewed loop works at the most (assumed)."""
 
 
 def offers(form: Form) -> Iterator[Offer]:
     """The steady forms of a form's schedules with skewed loops."""
     for c in form.candidates:
         if _able(c.schedule):
-            bound = floor(c, form.setting.chip) / FULLEST
+            bound = floor(c, form.setting.chip) / form.setting.chip.sync.fullest
             what = f"the schedule of {duration(c.microseconds * 1e-6)}"
             yield Offer(MOVES["steady-trips"], what, bound, partial(_made, form, c.schedule), form)
 
@@ -41,17 +39,8 @@ def _made(form: Form, schedule: Schedule) -> Made:
     made = ranked(planned, form.setting.model) if planned else ()
     if not made or not any(g.op == "Persistent" for g in form.grids):
         return Made(made, dropped)
-    grids, others = plan_each(_persistent(form, made[0]), form.setting.chip)
+    grids, others = plan_each(persistent_of(form, made[0]), form.setting.chip)
     return Made((*made, *ranked(grids, form.setting.model)), (*dropped, *others))
-
-
-def _persistent(form: Form, candidate: Candidate) -> list[Schedule]:
-    from tile_eg.extract.grid import orders, with_grids
-    from tile_eg.timeline.works import blocks_at_once
-
-    chip = form.setting.chip
-    grids = orders(candidate.schedule, chip, blocks_at_once(candidate.planned.program, chip))
-    return [s for g in grids[:1] for s in with_grids(candidate.schedule, g, chip)]
 
 
 def _built(form: Form, schedule: Schedule) -> list[Schedule]:

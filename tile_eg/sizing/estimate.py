@@ -24,6 +24,7 @@ from tile_eg.transforms.k_tiling import Tiling, with_k_tilings
 
 HALVES = 2
 IN_PLACE = ("unary", "binary", "nest")  # an operand that ends there gives its place
+IN_PARTS = 1.5  # times as much as L0C has of products, the most of which is under way at a time where they go in parts (assumed)
 STEPS = ((128, 256), (256, 128), (128, 128), (64, 256), (256, 64))  # m and n of a step in L0
 
 

@@ -15,12 +15,16 @@ from tile_eg.timeline.steps import add_steps
 from tile_eg.timeline.works import Pricer
 
 Ranges = Mapping[str, Interval]
+LOADS = "MTE2"  # the pipe of what comes from GM
 EDGE = 8  # no skew leaves out more trips at either end
 
 
 @dataclass(frozen=True)
 class Block:
-    """One block in cycles: its length, what each (core, pipe) was busy, bytes by path, and of HBM by (core, tensor, written)."""
+    """One block in cycles: its length, what each (core, pipe) was busy, bytes by path, and of HBM by (core, tensor, written).
+
+    `behind_loads` is what it takes from the end of its last load on, 0 where it loads nothing.
+    """
 
     cycles: float
     busy: dict[tuple[str, str], float]
@@ -29,6 +33,7 @@ class Block:
     extrapolated: bool = False
     spans: tuple[Span, ...] = ()
     handovers: tuple[Handover, ...] = ()
+    behind_loads: float = 0.0
 
 
 def run_block(program: Program, pricer: Pricer, block: int, *, exact: bool = False, record: bool = False) -> Block:
@@ -133,6 +138,8 @@ def summed(cores: Sequence[Core], weight: dict[str, int], kept: Record | None) -
             tensors[key] = tensors.get(key, 0) + missed * weight[core.name]
     busy = {(c.name, pipe): n for c in cores for pipe, n in c.busy.items()}
     cycles = max((c.end for c in cores), default=0.0)
+    loaded = max((c.pipes[LOADS].done for c in cores), default=0.0)
     record = kept or Record()
     jumped = any(c.jumped for c in cores)
-    return Block(cycles, busy, moved, tensors, jumped, tuple(record.spans), tuple(record.handovers))
+    behind = cycles - loaded if loaded else 0.0
+    return Block(cycles, busy, moved, tensors, jumped, tuple(record.spans), tuple(record.handovers), behind)

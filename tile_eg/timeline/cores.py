@@ -17,6 +17,7 @@ from tile_eg.ir.index import Expr, evaluate
 from tile_eg.ir.machine import CORE_PIPES, SCALAR_PIPE
 from tile_eg.ir.program import AIC, AIV, CrossSet, CrossWait, Instr, Node, SetFlag, WaitFlag
 from tile_eg.timeline.expressions import unsettled
+from tile_eg.timeline.rings import Ring
 from tile_eg.timeline.shapes import Shape
 from tile_eg.timeline.works import Price
 
@@ -118,15 +119,18 @@ class Unit:
 
 @dataclass(eq=False)
 class Place:
-    """A loop of a core: its variable and trips, and the expressions on which the work of a trip depends.
+    """A loop of a core: its variable and trips, the expressions on which the work of a trip depends, and the rings that go round.
 
-    `turn` counts the trips that the core has begun.
+    `turn` counts the trips that the core has begun. `turned` keeps what becomes of the core's names, by trips and how many
+    names there are.
     """
 
     var: str
     trips: int
-    shapes: Sequence[Shape]
+    shapes: Sequence[Shape] = ()
+    rings: Sequence[Ring] = ()
     turn: int = 0
+    turned: dict[tuple[int, int], Sequence[int] | None] = field(default_factory=dict)
 
 
 class Core:

@@ -4,7 +4,8 @@ One representative block runs through the pipes instruction by instruction; a lo
 whole periods. Blocks beyond the cores come in waves: those of the first one run in step, so that cores that read the same lines
 wait for each other; later ones do not (and where waves are few, a last one of fewer blocks is run too: it shares the memory
 system with less). Where blocks decide how often their loops run, one is timed that does the most, and waves behind the first take
-the mean of all: a core that is done takes the next block. All together they cannot be faster than HBM brings what they touch.
+the mean of all: a core that is done takes the next block. All together they cannot be faster than HBM brings what they touch, and
+what a block does behind its last load comes after that.
 """
 
 from __future__ import annotations
@@ -58,12 +59,14 @@ def _run(program: Program, chip: Chip, exact: bool, record: bool) -> Timeline:
         block = replace(block, cycles=block.cycles + max(0.0, first.cycles - block.cycles) / met.results)
     waves, rest = wave_count(program, chip), program.blocks % at_once
     share = _shares(program, at_once) if waves == 1 else dict.fromkeys((AIC, AIV), work.share)
-    total, hbm = block.cycles, _hbm_cycles(program, chip, block, share, met, handed)
+    total, (read, written) = block.cycles, _hbm_bytes(program, block, share, met, handed)
     if waves > 1:
         later = apart() if met.shared else block
         last = _slowest_block(program, met.pricer(rest), work, exact) if rest and waves <= FEW_WAVES else later
         lengths = block.cycles, later.cycles * work.share, last.cycles * work.share
         total = in_waves(program.blocks, at_once, lengths, chip.shared.first_lost)
+    hbm = hbm_seconds(chip, read, written) * chip.clock_mhz * 1e6
+    cycles = max(total, hbm + (block.behind_loads if read else 0.0))
     launch = chip.launch_us(started(program, at_once), program.kernel_type.startswith("MIX"))
     return Timeline(
         program=program.name,
@@ -71,8 +74,8 @@ def _run(program: Program, chip: Chip, exact: bool, record: bool) -> Timeline:
         kernel_type=program.kernel_type,
         blocks=program.blocks,
         waves=waves,
-        cycles=max(total, hbm),
-        microseconds=launch + chip.microseconds(max(total, hbm)),
+        cycles=cycles,
+        microseconds=launch + chip.microseconds(cycles),
         launch_us=launch,
         clock_mhz=chip.clock_mhz,
         block_cycles=block.cycles,
@@ -170,10 +173,10 @@ def _shares(program: Program, at_once: int) -> dict[str, float]:
     return {core: loads(p, at_once).mean / min(p.blocks, at_once) for core, p in alone.items()}
 
 
-def _hbm_cycles(
-    program: Program, chip: Chip, block: Block, share: Mapping[str, float], met: _Met, handed: Collection[str]
-) -> float:
-    """Cycles that HBM needs: for what loads did not find in L2, and for each written byte once that does not stay there."""
+def _hbm_bytes(
+    program: Program, block: Block, share: Mapping[str, float], met: _Met, handed: Collection[str]
+) -> tuple[float, float]:
+    """What HBM reads, as loads did not find it in L2, and writes: each byte once that does not stay there."""
     sizes = {t.name: t.dtype.bytes * prod(t.shape) for t in program.in_gm}
     moved = {key: n * program.blocks * share[key[0]] for key, n in block.tensors.items() if key[1] not in handed}
     past = {t.name for t in program.tensors if t.past_l2}
@@ -181,7 +184,7 @@ def _hbm_cycles(
     written = sum(
         min(n, sizes[tensor]) * (1.0 if tensor in past else met.pushed) for (_, tensor, writes), n in moved.items() if writes
     )
-    return hbm_seconds(chip, read, written) * chip.clock_mhz * 1e6
+    return read, written
 
 
 def bound_of(block: Block) -> str:

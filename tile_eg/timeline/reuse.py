@@ -116,7 +116,7 @@ def with_reads(chip: Chip, read: float, written: float) -> Chip:
     """The chip as a kernel meets it of which HBM reads and writes so many bytes.
 
     HBM serves reads and writes in turn: reads have `reads_least` of it at the least, and what is written waits in L2. What both
-    need together bounds the launch as a whole (`engine._hbm_cycles`).
+    need together bounds the launch as a whole (`engine._run`).
     """
     if not read or not written:
         return chip

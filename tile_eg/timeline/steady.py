@@ -2,15 +2,18 @@
 
 What a core does next depends on its times only by their differences. When two periods in a row have moved every time by the same
 number of cycles (or not at all: a pipe that is not used), and the work of the trips ahead is the same, all further periods do so.
+Flags go round in rings meanwhile (`timeline.rings`): a time is compared with that of the flag which has its part a period later.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 from tile_eg.timeline.cores import Core, Place
+from tile_eg.timeline.rings import Name, renamed
 from tile_eg.timeline.shapes import periods_ahead
 
 LEAST_TRIPS = 3
@@ -21,54 +24,89 @@ TOLERANCE = 1e-5
 
 @dataclass(frozen=True)
 class State:
-    """The times of a core in a fixed order, how many flags are pending, and how often each price was paid."""
+    """The times of a core in a fixed order, those of each of its `names` and how many, and how often each price was paid."""
 
     times: list[float]
+    named: list[tuple[float, ...]]
     pending: list[int]
     uses: list[int]
 
 
+Turned = Sequence[int] | None
+"""For each name of a core the place of what it is called a period later; None where all keep theirs."""
+
+
+def names(core: Core) -> Iterator[Name]:
+    """Flags, counters and blocks of L0C under unit flags."""
+    return chain(core.flags, (("counter", *name) for name in core.arrivals), core.units)
+
+
 def state_of(core: Core) -> State | None:
     """None while a pipe holds what cannot start: then more than times matters."""
-    times, pending = [core.clock], []
+    times = [core.clock]
     for pipe in core.pipes.values():
         if pipe.waiting:
             return None
         times += (pipe.ready, pipe.done)
-    for flag in core.flags.values():
-        pending.append(len(flag))
-        times += flag
-    for arrival in core.arrivals.values():
-        pending.append(len(arrival))
-        times += [time for time, _ in arrival]
-    for unit in core.units.values():
-        pending.append(unit.filled is not None)
-        times += (*(unit.filled or ()), *unit.drained)
-    return State(times, pending, [use.times for use in core.uses])
+    named: list[tuple[float, ...]] = list(map(tuple, core.flags.values()))
+    named += [tuple([time for time, _ in arrival]) for arrival in core.arrivals.values()]
+    named += [(*(unit.filled or ()), *unit.drained) for unit in core.units.values()]
+    return State(times, named, list(map(len, named)), [use.times for use in core.uses])
 
 
-def pace(a: State | None, b: State | None) -> float | None:
-    """Cycles from a to b where all times moved by as many, or not at all; else None."""
-    if a is None or b is None or a.pending != b.pending:
+def turned(core: Core, place: Place, trips: int) -> Turned:
+    """How the names of a core go round in so many trips of a loop; None, too, while some of them have not been used yet."""
+    used = len(core.flags) + len(core.arrivals) + len(core.units)
+    if (trips, used) not in place.turned:
+        place.turned[trips, used] = _turned(core, renamed(place.rings, trips))
+    return place.turned[trips, used]
+
+
+def _turned(core: Core, found: Mapping[Name, Name]) -> Turned:
+    known = {name: at for at, name in enumerate(names(core))}
+    later = [known.get(_later(name, found), -1) for name in known] if found else []
+    return None if not found or -1 in later else later
+
+
+def _later(name: Name, found: Mapping[Name, Name]) -> Name:
+    """A name some trips later; a block of L0C has its place in the slot behind the slot's."""
+    slot = found.get(name[:2])
+    return (*slot, *name[2:]) if slot else found.get(name, name)
+
+
+def pace(a: State | None, b: State | None, places: Turned = None, like: float | None = None) -> float | None:
+    """Cycles from a to b where all times moved by as many, or not at all; else None, or where they are not `like` so many."""
+    if a is None or b is None or len(a.named) != len(b.named):
+        return None
+    after = b.named if places is None else [b.named[k] for k in places]
+    if a.pending != (b.pending if places is None else [b.pending[k] for k in places]):
         return None
     period = b.times[0] - a.times[0]
+    if period <= 0 or (like is not None and abs(like - period) > TOLERANCE * max(1.0, like)):
+        return None
+    if all(_alike(x, y, period) for x, y in ((a.times, b.times), *zip(a.named, after, strict=True))):
+        return period
+    return None
+
+
+def _alike(before: Sequence[float], after: Sequence[float], period: float) -> bool:
+    """Whether all times moved by a period, or not at all."""
     limit = TOLERANCE * max(1.0, period)
-    for x, y in zip(a.times, b.times, strict=True):
+    for x, y in zip(before, after, strict=True):
         step = y - x
         if (step < period - limit or step > period + limit) and (step > limit or step < -limit):
-            return None
-    return period if period > 0 else None
+            return False
+    return True
 
 
-def paces_twice(a: State | None, b: State | None, c: State | None) -> float | None:
+def paces_twice(a: State | None, b: State | None, c: State | None, places: Turned = None) -> float | None:
     """Cycles of a period, where two periods in a row (a to b, b to c) are alike; else None."""
-    period, before = pace(b, c), pace(a, b)
-    alike = period is not None and before is not None and abs(period - before) <= TOLERANCE * max(1.0, period)
-    return period if alike else None
+    period = pace(b, c, places)
+    return None if period is None or pace(a, b, places, period) is None else period
 
 
-def jump(core: Core, before: State, now: State, periods: int) -> None:
-    """Moves a core `periods` further, each like the one from `before` to `now`, its present state."""
+def jump(core: Core, before: State, now: State, place: Place, trips: int, periods: int) -> None:
+    """Moves a core `periods` further, each of so many trips and like the one from `before` to `now`, its present state."""
     steps = iter([periods * (z - y) for y, z in zip(before.times, now.times, strict=True)])
     core.clock += next(steps)
     for pipe in core.pipes.values():
@@ -77,18 +115,34 @@ def jump(core: Core, before: State, now: State, periods: int) -> None:
         pipe.done += next(steps)
         for i in range(len(pipe.starts)):
             pipe.starts[i] += ahead
-    for flag in core.flags.values():
-        for i in range(len(flag)):
-            flag[i] += next(steps)
-    for arrival in core.arrivals.values():
-        for i, (time, pipe_name) in enumerate(arrival):
-            arrival[i] = time + next(steps), pipe_name
-    for unit in core.units.values():
-        unit.filled = (unit.filled[0] + next(steps), unit.filled[1] + next(steps)) if unit.filled else None
-        unit.drained = unit.drained[0] + next(steps), unit.drained[1] + next(steps)
+    _rename(core, _moved(before, now, turned(core, place, trips), periods), turned(core, place, periods * trips))
     for i, use in enumerate(core.uses):
         use.times += periods * (now.uses[i] - (before.uses[i] if i < len(before.uses) else 0))
+    core.env[place.var] += periods * trips
     core.jumped = True
+
+
+def _moved(before: State, now: State, places: Turned, periods: int) -> list[list[float]]:
+    """The times of each name so many periods further, under the names that they have now."""
+    out: list[list[float]] = [[] for _ in now.named]
+    for at, was in zip(places or range(len(out)), before.named, strict=True):
+        out[at] = [z + periods * (z - y) for y, z in zip(was, now.named[at], strict=True)]
+    return out
+
+
+def _rename(core: Core, times: Sequence[list[float]], places: Turned) -> None:
+    """Gives the times to what is called by each name then."""
+    held = times if places is None else [times[at] for _, at in sorted((to, at) for at, to in enumerate(places))]
+    left = iter(held)
+    for flag in core.flags.values():
+        flag.clear()
+        flag.extend(next(left))
+    for arrival in core.arrivals.values():
+        for i, time in enumerate(next(left)):
+            arrival[i] = time, arrival[i][1]
+    for unit in core.units.values():
+        *filled, last, end = next(left)
+        unit.filled, unit.drained = (filled[0], filled[1]) if filled else None, (last, end)
 
 
 def _ahead(core: Core, place: Place, period: int, *, begun: bool) -> int:
@@ -123,12 +177,13 @@ class Watch:
                 return
 
     def _settled(self, period: int) -> bool:
-        found = pace(self.states[-1 - period], self.states[-1])
+        places = turned(self.core, self.place, period)
+        found = pace(self.states[-1 - period], self.states[-1], places)
         if found is None:
             return False
         known = self.nested or abs(self.known.get(period, 0.0) - found) <= TOLERANCE * found
         if not known and len(self.states) > 2 * period:
-            known = paces_twice(self.states[-1 - 2 * period], self.states[-1 - period], self.states[-1]) is not None
+            known = pace(self.states[-1 - 2 * period], self.states[-1 - period], places, found) is not None
         if known:
             self.known[period] = found
         return known
@@ -136,8 +191,7 @@ class Watch:
     def _skip(self, period: int, ahead: int) -> None:
         before, now = self.states[-1 - period], self.states[-1]
         assert before is not None and now is not None
-        jump(self.core, before, now, ahead)
-        self.core.env[self.place.var] += period * ahead
+        jump(self.core, before, now, self.place, period, ahead)
         self.states.clear()
 
 
@@ -190,8 +244,7 @@ class Together:
             return False
         for core, move, before, now in zip(self.cores, moves, ends[1], ends[2], strict=True):
             assert move and before[2] and now[2]
-            jump(core, before[2], now[2], ahead)
-            core.env[move[0].var] += move[1] * ahead
+            jump(core, before[2], now[2], move[0], move[1], ahead)
         return True
 
 
@@ -205,5 +258,7 @@ def _move(core: Core, a: At, b: At, c: At) -> tuple[Place, int, float] | None:
         return None
     moved = [(p, z - y) for (p, x), (_, y), (_, z) in zip(a[1], b[1], c[1], strict=True) if not x == y == z]
     alike = all(z - y == y - x for (_, x), (_, y), (_, z) in zip(a[1], b[1], c[1], strict=True))
-    cycles = paces_twice(a[2], b[2], c[2]) if len(moved) == 1 and alike and moved[0][1] > 0 else None
+    if len(moved) != 1 or not alike or moved[0][1] <= 0:
+        return None
+    cycles = paces_twice(a[2], b[2], c[2], turned(core, *moved[0]))
     return (*moved[0], cycles) if cycles else None

@@ -13,6 +13,7 @@ from tile_eg.ir.program import CrossSet, CrossWait, Instr, Loop, Node, Print, Ti
 from tile_eg.timeline.cores import Core, Pipe, Place, Span, Step, Unit, Use
 from tile_eg.timeline.expressions import compiled
 from tile_eg.timeline.flags import sync_step
+from tile_eg.timeline.rings import rings_of
 from tile_eg.timeline.shapes import shapes_of
 from tile_eg.timeline.steady import LEAST_TRIPS, Watch
 from tile_eg.timeline.works import Price
@@ -70,7 +71,7 @@ def _add_loop(core: Core, node: Loop, prices: Prices, exact: bool) -> None:
     trips = node.trips if until is None else min(node.trips, evaluate(until, env))
     if trips <= 0:
         return
-    place = Place(var, trips, () if exact else shapes_of(node, core.settle))
+    place = Place(var, trips) if exact else Place(var, trips, shapes_of(node, core.settle), rings_of(node, core.settle))
     alone = not any(isinstance(n, CrossSet | CrossWait) for n in walk(node.body))
     nested = any(isinstance(n, Loop) for n in walk(node.body))
     watch = Watch(core, place, nested) if alone and not exact and trips > LEAST_TRIPS else None

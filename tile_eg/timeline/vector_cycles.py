@@ -47,11 +47,11 @@ def plain_cycles(chip: Chip, work: Work, cold: bool) -> float:
         total = calls * max(cost.floor, (cost.slope + cost.free) / 2 * chunks)
     elif suffix == "rows":
         total = _chunks(chip, cost, chunks, work.rows, work.conflict)
-    elif suffix or (work.form == "rows" and work.rows > 1):
+    elif suffix or (work.form in ("rows", "strips") and work.rows > 1):
         total = calls * repeat_cycles(chip, cost, repeats, work.conflict)
     else:
         total = _flat(chip, cost, work, lanes)
-    if base == "strips":
+    if "strips" in (base, work.form):
         apart = work.pitch * work.dtype.bytes // BLOCK_BYTES
         total = max(total, work.rows * chunks * write_cycles(apart, chip.vector.bank_groups_bytes))
     if work.in_the_way:

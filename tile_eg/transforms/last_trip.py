@@ -20,8 +20,18 @@ Extents = Mapping[Expr, Expr]
 def with_last_trips_apart(values: Values) -> Values | None:
     """The kernel in which each innermost loop whose tiles have short columns in its last trip alone does that one behind its
     others; None where there is no such loop."""
-    found = {t: extents for t in reachable(values) if t.op == "loop" and (extents := _whole_before_last(values, t))}
+    terms = list(reachable(values))
+    used_in_part = {t.args[0] for t in terms if t.op == "proj" and not _is_whole(t)}
+    loops = (t for t in terms if t.op == "loop" and t not in used_in_part)
+    found = {t: extents for t in loops if (extents := _whole_before_last(values, t))}
     return _Apart(values, found).values_with_last_trips_apart() if found else None
+
+
+def _is_whole(result: Term) -> bool:
+    """Whether all that a loop makes of a state is used."""
+    loop, k = result.args
+    _, after = loop.args[2][k]
+    return (result.vrows, result.vcols) == (after.vrows, after.vcols)
 
 
 def _whole_before_last(values: Values, loop: Term) -> Extents:

@@ -370,12 +370,17 @@ def ub_to_gm(s: Scope, i: Instr) -> list[str]:
 
 
 def l1_zero(s: Scope, i: Instr) -> list[str]:
-    """A whole slot of L1 as zeros."""
+    """A whole slot of L1 as zeros, or a window of it: for each fractal of columns a run of rows."""
     dst = tile(i, i.dst)
     b = s.buffer(dst)
-    blocks = s.field(i, "blockNum", b.slot_bytes // 32, 32767)
-    kind, place = (b.dtype.ascend, s.slot(dst)) if b.dtype.bytes > 1 else ("int16_t", f"{s.slot(dst)}.ReinterpretCast<int16_t>()")
-    return call("InitConstValue", place, f"AscendC::InitConstValueParams<{kind}>(1, {blocks}, 0, static_cast<{kind}>(0))")
+    place, times, blocks, gap = s.slot(dst), ONE, ix.const(b.slot_bytes // 32), ZERO
+    if i.form == "window":
+        place, times, blocks = s.fractal(dst, 0, 0), ceil_div(i.cols * b.dtype.bytes, 32), i.rows
+        gap = padded_rows(b) - i.rows
+    kind, place = (b.dtype.ascend, place) if b.dtype.bytes > 1 else ("int16_t", f"{place}.ReinterpretCast<int16_t>()")
+    sizes = (("repeatTimes", times), ("blockNum", blocks), ("dstGap", gap))
+    fields = ", ".join(str(s.field(i, name, value, 32767)) for name, value in sizes)
+    return call("InitConstValue", place, f"AscendC::InitConstValueParams<{kind}>({fields}, static_cast<{kind}>(0))")
 
 
 ON_3510 = {**DIRECT, "fixpipe": fixpipe_3510}

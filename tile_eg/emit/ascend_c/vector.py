@@ -14,9 +14,10 @@ from tile_eg.emit.ascend_c.bytes import bits_of_bytes, by_two_bytes, bytes_fille
 from tile_eg.emit.ascend_c.element_types import BY_BITS, TYPES, seen, times, without_sign
 from tile_eg.emit.ascend_c.index import EmitError, Scope, block, call, ceil_div, counted, number
 from tile_eg.emit.ascend_c.scalar import scalar_operand, store_element
+from tile_eg.emit.ascend_c.strips import cast_to_strips, strips
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import ONE, ZERO, Expr
-from tile_eg.ir.machine import BLOCK_BYTES, MAX_REPEAT, REPEAT_BYTES, most_of, strip
+from tile_eg.ir.machine import BLOCK_BYTES, MAX_REPEAT, REPEAT_BYTES, most_of
 from tile_eg.ir.program import BINARY, SCALAR, UNARY, Instr, Operand, Tile
 from tile_eg.ops import elementwise
 from tile_eg.ops.casts import ROUND
@@ -316,25 +317,10 @@ def cast(s: Scope, i: Instr) -> list[str]:
     if types not in ROUND:
         raise EmitError(f"no cast from {types[0]} to {types[1]}", i.span)
     mode = i.mode if i.mode and ROUND[types] != "CAST_NONE" else ROUND[types]
+    if i.form == "strips":
+        return cast_to_strips(s, i, dst, src, mode)
     scale = [f"AscendC::SetDeqScale({number(i.scalar, F16)});"] if types == (I32, F16) else []
     return [*scale, *written(s, unary_job(s, i, "Cast", dst, src, (f"AscendC::RoundMode::{mode}",)))]
-
-
-def strips(s: Scope, i: Instr) -> list[str]:
-    """Copies that take the eight blocks of 256 bytes of a row apart, a repeat a row; bytes are taken two at a time."""
-    dst, src = tile(i, i.dst), tile(i, i.srcs[0])
-    to, wide = s.buffer(dst), s.buffer(src)
-    size = wide.dtype.bytes
-    lanes = REPEAT_BYTES // size
-    if size > 2 or i.cols.value is None or i.cols.value % lanes:
-        raise EmitError(f"{i.op} takes whole pieces of 256 bytes of elements of 8 and 16 bits", i.span)
-    params = f"AscendC::CopyRepeatParams({to.pitch * size // BLOCK_BYTES}, 1, 1, {wide.pitch * size // BLOCK_BYTES})"
-    rows = s.field(i, "repeat", i.rows, MAX_REPEAT)
-    pieces = range(0, i.cols.value, lanes)
-    ends = [(s.at(dst, ix.const(at // strip(wide.dtype) * to.pitch)), s.at(src, ix.const(at))) for at in pieces]
-    halves = ".ReinterpretCast<int16_t>()" if size == 1 else ""
-    each = str(REPEAT_BYTES // 2), rows, params
-    return [line for to_at, from_at in ends for line in call("Copy", to_at + halves, from_at + halves, *each)]
 
 
 def duplicate(s: Scope, i: Instr) -> list[str]:

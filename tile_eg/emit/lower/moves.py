@@ -57,7 +57,8 @@ def _from_gm(storages: Storages, step: Step, term: Move) -> Instr:
 def _from_workspace(storages: Storages, step: Step, term: Move) -> Instr:
     where = storages.schedule.graph.demands[step.node.cls]
     source = _window(where.share, storages.source(step, 0), where.tile.rows, where.tile.cols)
-    return Instr(term.instruction, storages.tile(step.dst), (source,), *storages.valid(step))
+    form = "strips" if term.strips else "flat"
+    return Instr(term.instruction, storages.tile(step.dst), (source,), *storages.valid(step), form=form)
 
 
 def _fixpipe(storages: Storages, step: Step, term: Move) -> Instr:

@@ -157,7 +157,7 @@ class Storages:
 def buffer_of(s: Storage, addresses: tuple[int, ...], name: str) -> Buffer:
     layout = "nz" if s.level in (Level.L1, Level.L0C) else "nd"
     block = 32 // s.dtype.bytes
-    pitch = -(-s.cols // block) * block if layout == "nd" else s.cols
+    pitch = -(-s.cols // block) * block + s.gap if layout == "nd" else s.cols
     return Buffer(name, s.level, s.dtype, s.rows, s.cols, pitch, layout, len(addresses), addresses, s.share is not None)
 
 

@@ -123,5 +123,5 @@ def _copy(storages: Storages, step: Step, term: Vector) -> Instr:
 
 _KINDS: dict[str, Callable[[Storages, Step, Vector], Instr]] = {
     "elementwise": _elementwise, "reduction": _reduction, "choice": _choice, "position": _ramp, "fill": _fill, "spread": _spread,
-    "copy": _copy, "whole": _all, "piece": _piece, "put": _put,
+    "copy": _copy, "whole": _all, "piece": _piece, "put": _put, "strips": _reduction,
 }  # fmt: skip

@@ -7,6 +7,7 @@ one whose last event is a set is drained at the end. That holds for rings of any
 
 from __future__ import annotations
 
+from bisect import bisect
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -34,7 +35,7 @@ class Edge:
     `before` and `drain` list the ids that are set ahead of the stream and waited for at its end, where they delay nothing. An
     `outer` edge guards the flags of another one: at a shared site it waits first and sets last. A `local` edge sets ahead and
     drains around its own items, so that others can have its ids before and after. `turns` are more pairs of sites that use the
-    same ids, in turns with the first.
+    same ids, in turns with the first. A `tight` one stops the waiting pipe for what was set last.
     """
 
     core: str
@@ -50,6 +51,7 @@ class Edge:
     outer: bool = False
     local: bool = False
     turns: tuple[Turn, ...] = ()
+    tight: bool = False
 
     @property
     def places(self) -> tuple[Turn, ...]:
@@ -200,6 +202,32 @@ def _around_guards(s: Stream, e: Edge) -> Edge | None:
     return s.completed(replace(e, set_at=("post", ends[0]), wait_at=("pre", ends[1])))
 
 
+def in_turns(s: Stream, before: Instance, after: Instance, buffers: tuple[str, str]) -> list[Edge]:
+    """For places in L0C that results take in turns: the edge outside of the guards of both ends, and one around their loop.
+
+    Where results before the first trips or behind the last ones are left out, a place comes to one that is not the next in turn.
+    Then what is set and waited for in every trip, for the next in turn, holds for that one too, as pipes keep their order.
+    """
+    if not {*buffers} <= s.layout.in_turns:
+        return []
+    p, c = before.path, after.path
+    common = next(i for i, (a, b) in enumerate(zip(p, c, strict=False)) if a != b)
+    loops = [p[: i + 1] for i, n in enumerate(s.along(p[:common])) if isinstance(n, Loop)]
+    plain = Edge(s.core, before.pipe, after.pipe, ("post", p[: common + 1]), ("pre", c[: common + 1]))
+    around = [replace(plain, set_at=("post", at), wait_at=("pre", at)) for at in loops[-1:]]
+    found = [s.completed(e) for e in (plain, *around)]
+    return [replace(e, tight=buffers[0] != buffers[1] and _tight(s, e)) for e in found if e]
+
+
+def _tight(s: Stream, e: Edge) -> bool:
+    """Whether the waiting pipe has nothing to do between any set and its wait."""
+    busy = [at for at, i in zip(s.runs, s.trace.instances, strict=True) if i.pipe == e.dst]
+    events = sorted(at for site in (e.set_at, e.wait_at) for at, _ in s.visits[site])
+    between = zip(events, events[1:], strict=False)
+    waits = {at for at, _ in s.visits[e.wait_at]}
+    return not any(bisect(busy, b) > bisect(busy, a) for a, b in between if b in waits)
+
+
 def _one_product(guard: When) -> bool:
     """Whether nothing else stands under a guard."""
     found = [n.op for n in walk(guard.body) if isinstance(n, Instr)]
@@ -237,7 +265,8 @@ def candidates(s: Stream) -> list[Edge]:
         key = (a.path, b.path, d.buffers)
         if a.pipe != b.pipe and key not in seen:
             seen.add(key)
-            out[forward(s, a, b, d.buffers) or join(s, a, b)] = None
+            taken = in_turns(s, a, b, d.buffers)
+            out |= dict.fromkeys(taken or [forward(s, a, b, d.buffers) or join(s, a, b)])
     return list(out)
 
 

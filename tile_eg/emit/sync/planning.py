@@ -129,7 +129,7 @@ def _found(walks: Walks, tiles: int, others: Sequence[int]) -> Placed | str:
         case, wrong = next(((c, text) for c in again if (text := _fault(walks, plans[0], c))), (None, ""))
         if case is None:
             return _placed(plans[0], ids)
-        if case[1] is counts:
+        if case[1] is counts or case in cases:  # looked at already: the same would be found again
             break
         cases.append(case)
     return wrong
@@ -252,6 +252,17 @@ def _flag_op(flag: Flag, k: int) -> Op:
 
 
 def _repair(plan: _Plan) -> None:
+    """Mends the candidates: without the tight ones, where the others will do."""
+    every, loose = plan.edges, [e for e in plan.edges if not e.tight]
+    if len(loose) < len(every):
+        plan.edges = loose
+        if not isinstance(plannable(lambda: _mend(plan)), PlanError):
+            return
+        plan.edges = every
+    _mend(plan)
+
+
+def _mend(plan: _Plan) -> None:
     """Adds joins and reverse edges until the candidates order everything and no flag can be set twice."""
     for _ in range(6):
         order = _same_order(plan)

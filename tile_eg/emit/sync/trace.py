@@ -203,6 +203,15 @@ class Layout:
         return count if apart else 1
 
     @cached_property
+    def in_turns(self) -> frozenset[str]:
+        """Buffers in L0C that take places in turns: one has in some trip the place that another one has in the next."""
+        able = [b.name for b in self.buffers.values() if b.level is Level.L0C and b.slots > 1]
+        pairs = ((a, b) for a in able for b in able if a != b)
+        slots = {(a, b): [(i, j) for i in range(self.buffers[a].slots) for j in range(self.buffers[b].slots)] for a, b in pairs}
+        meet = lambda a, i, b, j: not set(self.cells[a, i]).isdisjoint(self.cells[b, j])  # noqa: E731
+        return frozenset(a for (a, b), found in slots.items() if any(i != j and meet(a, i, b, j) for i, j in found))
+
+    @cached_property
     def ranges(self) -> dict[str, Interval]:
         lets = {let.name: (0, let.most) for let in (*self.program.lets, *(let for t in self.tasks for let in t.lets))}
         return {BLOCK: (0, max(0, self.program.blocks - 1)), SUB: (0, 1)} | lets

@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from tile_eg.errors import Span, TileError
+from tile_eg.frontend.expert import followed
 from tile_eg.frontend.expert.places import Place
 from tile_eg.frontend.expert.reader import ExpertReader, on
 from tile_eg.ir import index as ix
@@ -37,7 +38,7 @@ def copy_between(r: ExpertReader, span: Span, to: Region, value: Region, options
     held, part = (value, to) if out else (to, value)
     whole, row, col = _of_both(held)
     cube, mine, vector = (r.place(x, span) for x in (whole, held, part))
-    _check(mine, vector, way, span, options, out)
+    _check(r, mine, vector, way, span, options, out)
     name = r.unique(f"{part.name}_ws")
     r.own[name] = pr.Buffer(name, Level.WS, vector.dtype, cube.rows, cube.cols, cube.cols)
     own = pr.Tile(name, ZERO, row, col)
@@ -45,6 +46,7 @@ def copy_between(r: ExpertReader, span: Span, to: Region, value: Region, options
         _to_vector(r, span, cube, vector, pr.Tile(name, ZERO, ZERO, ZERO), own, options)
     else:
         _to_cube(r, span, cube, vector, pr.Tile(name, ZERO, ZERO, ZERO), own, whole is held)
+    followed.copied(r, *((mine, vector) if out else (vector, mine)))
 
 
 def _of_both(held: Region) -> tuple[Region, Expr, Expr]:
@@ -62,10 +64,13 @@ def _of_both(held: Region) -> tuple[Region, Expr, Expr]:
     return whole, at[0], at[1]
 
 
-def _check(mine: Place, vector: Place, way: str, span: Span, options: dict[str, Any], out: bool) -> None:
+def _check(
+    r: ExpertReader, mine: Place, vector: Place, way: str, span: Span, options: dict[str, Any], out: bool
+) -> None:
     if (mine.rows, mine.cols) != (vector.rows, vector.cols):
         raise TileError(f"{mine.rows} x {mine.cols} elements are not {vector.rows} x {vector.cols}", span)
     if not out and mine.dtype != vector.dtype:
+        r.used_by_vectors(mine.tile().buffer)
         help = "cast in UB: T.copy from one UB buffer to another"
         raise TileError(f"a copy from UB to L1 does not turn {vector.dtype} into {mine.dtype}", span, help=help)
     for word in ("transpose", "enable_relu", "pad_value"):
@@ -88,8 +93,13 @@ def _to_cube(r: ExpertReader, span: Span, cube: Place, vector: Place, whole: pr.
     when = ix.less(ix.var(SUB), 1) if once else ix.ONE
     rows, cols = ix.const(vector.rows), ix.const(vector.cols)
     r.instr("ub_to_gm", own, vector.operand, rows=rows, cols=cols, when=when, span=span)
-    _handed(r, span, (AIV, "MTE3"), (AIC, "MTE2"), pr.Instr(
-        "gm_to_l1", cube.operand, (whole,), rows=ix.const(cube.rows), cols=ix.const(cube.cols), span=span))  # fmt: skip
+    there = ix.const(cube.rows), ix.const(cube.cols)
+    if once and followed.is_cut(r, vector):
+        there = followed.exists(r, vector)  # type: ignore[assignment]
+        r.instr("l1_zero", pr.Tile(cube.tile().buffer, cube.tile().slot), span=span)
+        on(r, AIC, pr.PipeBarrier("MTE2", span))
+    load = pr.Instr("gm_to_l1", cube.operand, (whole,), rows=there[0], cols=there[1], span=span)
+    _handed(r, span, (AIV, "MTE3"), (AIC, "MTE2"), load)
 
 
 def _handed(r: ExpertReader, span: Span, giver: tuple[str, str], taker: tuple[str, str], load: pr.Instr) -> None:

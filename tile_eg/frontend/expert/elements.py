@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tile_eg.errors import Span, TileError, attempted
+from tile_eg.frontend.expert import scalars
 from tile_eg.frontend.expert.accesses import Access, Axes, Unfit, access, window
 from tile_eg.frontend.expert.operands import (
     COL,
@@ -94,6 +95,7 @@ class Elements:
             return self.loaded(e)
         held = self.r.held[e.name]
         if held.level is not Level.UB:
+            self.r.used_by_vectors(e.name)
             raise TileError(
                 f"{e.name} lies in {held.level}, and T.Parallel computes in UB", e.span,
                 help="a loop that only copies it is the same as T.copy: C[i, j] = c[i, j]",
@@ -109,12 +111,16 @@ class Elements:
         """The elements as an operand. Raises Unfit where they are none."""
         axes = self.axes
         if (a.down, a.along) == (0, 0) and (axes.rows, axes.cols) != (1, 1):
-            if a.dtype in (BF16, *NARROW):
-                raise TileError(f"{a.name}: the scalar unit does not read {a.dtype}", None, help="cast the buffer first: T.copy")
-            return Scalar(Formula("element", (a.tile,), a.dtype in (I32, U32)), a.dtype)
+            return self.scalar(Formula("element", (a.tile,), a.dtype in (I32, U32)), a.name, a.dtype)
         kind = kind_of(a, axes)
         check_aligned(a, axes, kind, self.gathers)
         return Vector(kind, a.dtype, a)
+
+    def scalar(self, element: Formula, name: str, dtype: DType) -> Scalar:
+        """One element for all of the loop."""
+        if dtype in (BF16, *NARROW):
+            raise TileError(f"{name}: the scalar unit does not read {dtype}", None, help="cast the buffer first: T.copy")
+        return Scalar(element, dtype)
 
     def gathered(self, e: Region, dtype: DType, reason: str) -> Vector:
         """A copy, element by element."""
@@ -149,8 +155,7 @@ class Elements:
         kind = self.spans([*e.starts])
         size = {FULL: (axes.rows, axes.cols), ROW: (1, axes.cols), COL: (1, axes.rows)}[kind]
         if found.shape == () and (axes.rows, axes.cols) != (1, 1):
-            raise TileError(f"{e.name} is a tensor, and one element of it stands for all of the loop", e.span,
-                            help="T.copy it into a buffer before the loop")  # fmt: skip
+            return self.scalar(scalars.formula(self.r, e, e.span), e.name, tensor.dtype)
         if (source.rows, source.cols) != size:
             raise TileError(f"T.Parallel loads rows of neighbouring elements, and these of {e.name} are none", e.span,
                             help="T.copy what is needed into a buffer, and index that")  # fmt: skip

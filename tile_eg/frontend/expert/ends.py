@@ -8,21 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 from tile_eg.errors import Span, TileError
-from tile_eg.frontend.expert.places import Held, Place, same_memory
+from tile_eg.frontend.expert.extents import NOT_FOLLOWED, Buffers, Extent, Extents, has_slots, left_of, lesser, shape_of
+from tile_eg.frontend.expert.places import Place, same_memory
 from tile_eg.ir import index as ix
-from tile_eg.ir.index import Expr, Interval
+from tile_eg.ir.index import Expr
 from tile_eg.ir.index_elements import elements_in
-from tile_eg.ir.program import Buffer, Instr, Tile
+from tile_eg.ir.program import Gm, Instr, Tile
 from tile_eg.ops.elementwise import BINARY, UNARY
 
-Extent = Expr | None
-"""How many rows or columns exist; None where that is not followed."""
-Extents = tuple[Extent, Extent]
-NOT_FOLLOWED: Extents = (None, None)
-Shape = tuple[int, int]
 Arm = TypeVar("Arm")
 ADDED = ("vaxpy", "vmuladd")
 """Instructions that add to what their result was."""
@@ -31,17 +27,6 @@ ALIKE = {"vcopy", "vcast", "vdup", *(f"v{op}{s}" for op in (*UNARY, *BINARY) for
 PADDED = "say what stands there: T.copy(A[i, j], a, pad_value=0.0), for a maximum -T.infinity()"
 MOVED = ("vgather", "vevery", "vsort", "vsort32", "vmerge", "vtranspose", "vbrcb", "store_element")
 """Instructions whose results do not lie as their operands do."""
-
-
-class Buffers(Protocol):
-    """What is asked of a reader: its buffers by name, and what its indices may be."""
-
-    held: dict[str, Held]
-    own: dict[str, Buffer]
-    views: dict[str, str]
-
-    @property
-    def ranges(self) -> dict[str, Interval]: ...
 
 
 @dataclass(frozen=True)
@@ -59,6 +44,10 @@ class Part:
         return (self.row, self.col) == (t.row, t.col) and self.rows * self.cols == count
 
 
+Stored = tuple[Gm, int, int]
+"""A window of a tensor, its rows and its columns."""
+
+
 @dataclass(frozen=True)
 class Trips:
     """What was known before a loop."""
@@ -66,19 +55,38 @@ class Trips:
     known: dict[str, Extents]
     fresh: set[str]
     looked: dict[str, Span]
+    late: dict[tuple[str, int], Span | None]
+    moved: set[str]
 
 
 @dataclass
 class Ends:
     """Of each buffer of which not all is there: how many rows and columns are. `filled` are all that something was put into,
-    `fresh` those for which that was in this trip of a loop, `looked` those that were reduced in it before. `parts` has the window
-    of a buffer that was written last, where it was not the whole buffer."""
+    `fresh` those for which that was in this trip of a loop, `looked` those that were reduced in it before, `late` those that were
+    read in it before, by axes, `moved` those that were then loaded. `parts` has the window
+    of a buffer that was written last, where it was not the whole buffer. `stored` are windows of tensors that the kernel has
+    written, with what exists of them (None: all)."""
 
     known: dict[str, Extents] = field(default_factory=dict)
     filled: set[str] = field(default_factory=set)
     fresh: set[str] = field(default_factory=set)
     looked: dict[str, Span] = field(default_factory=dict)
     parts: dict[str, Part] = field(default_factory=dict)
+    stored: dict[str, dict[Stored, Extents | None]] = field(default_factory=dict)
+    late: dict[tuple[str, int], Span | None] = field(default_factory=dict)
+    moved: set[str] = field(default_factory=set)
+
+    def put(self, r: Buffers, target: Place, extents: Extents) -> None:
+        """So much of a window was written anew."""
+        down, along = extents
+        if down is not None and along is not None:
+            return self.loaded(r, target, replace(target, valid_rows=down, valid_cols=along), False)
+        name = target.tile().buffer
+        whole = (target.rows, target.cols) == shape_of(r, target.tile()) and not has_slots(r, name)
+        self._put_into(name)
+        self.known[name] = extents if whole else NOT_FOLLOWED
+        self.parts.pop(name, None)
+        return self.shared(r.views, name)
 
     def loaded(self, r: Buffers, target: Place, source: Place, padded: bool) -> None:
         """A window of a tensor was loaded."""
@@ -87,17 +95,23 @@ class Ends:
         self.shared(r.views, target.tile().buffer)
 
     def _loaded(self, r: Buffers, target: Place, source: Place, padded: bool) -> None:
-        name, (rows, cols) = target.tile().buffer, _shape(r, target.tile())
+        name, (rows, cols) = target.tile().buffer, shape_of(r, target.tile())
         whole = (target.rows, target.cols) == (rows, cols) or (target.whole and target.count == rows * cols)
         new = name not in self.filled
         self._put_into(name)
+        if not new and has_slots(r, name):
+            full: Extents = ix.const(rows), ix.const(cols)
+            there = full if padded else (source.valid_rows, source.valid_cols)
+            if self.known.get(name, full) != there:
+                self.known[name] = NOT_FOLLOWED
+            return
         if padded or not source.cut:
             if whole:
                 self.known.pop(name, None)
             elif name in self.known and not self._exists(r, target.tile(), ix.const(target.rows), ix.const(target.cols)):
                 self.known[name] = NOT_FOLLOWED
             return
-        full: Extents = ix.const(rows), ix.const(cols)
+        full = ix.const(rows), ix.const(cols)
         down, along = self.known.get(name, full)
         down = down if down == full[0] else None
         if whole and (source.rows, source.cols) == (rows, cols):
@@ -113,7 +127,7 @@ class Ends:
         """Notes the window of a buffer that was loaded, where that is a part of it."""
         t, size = target.tile(), (target.rows, target.cols)
         self.parts.pop(t.buffer, None)
-        if size != _shape(r, t) and (source.rows, source.cols) == size and _is_fixed(t):
+        if size != shape_of(r, t) and (source.rows, source.cols) == size and _is_fixed(t):
             full = ix.const(target.rows), ix.const(target.cols)
             self.parts[t.buffer] = Part(t.row, t.col, *size, full if padded else (source.valid_rows, source.valid_cols))
 
@@ -121,14 +135,22 @@ class Ends:
         """An instruction of the vector core was done."""
         if not isinstance(i.dst, Tile) or i.op == "gm_to_ub" or i.core != "AIV":
             return
+        for t in i.reads():
+            if isinstance(t, Tile) and t.buffer != i.dst.buffer:
+                self.read(t.buffer, i.span)
         part, name, whole = self._part_of(r, i), i.dst.buffer, _all_of(r, i)
         self._done(r, i)
         self.parts.pop(name, None)
         if part is not None and not whole:
             self.parts[name] = part
-        elif part is not None and (part.rows, part.cols) == _shape(r, i.dst) and self.known.get(name) == NOT_FOLLOWED:
+        elif part is not None and (part.rows, part.cols) == shape_of(r, i.dst) and self.known.get(name) == NOT_FOLLOWED:
             self.known[name] = part.extents
         self.shared(r.views, i.dst.buffer)
+
+    def read(self, name: str, span: Span | None, axes: Iterable[int] = (0, 1)) -> None:
+        """A buffer was read: what the trip before left there, unless it was written in this one."""
+        for axis in axes if name not in self.fresh else ():
+            self.late.setdefault((name, axis), span)
 
     def _part_of(self, r: Buffers, i: Instr) -> Part | None:
         """The window that an instruction writes element by element, with what exists of it."""
@@ -143,7 +165,7 @@ class Ends:
         found = [self._exists_of(r, t, rows, cols) for t in i.srcs if isinstance(t, Tile)]
         down, along = ((ix.const(rows), ix.const(cols)) if not found else found[0])
         for other in found[1:]:
-            down, along = _lesser(down, other[0], rows), _lesser(along, other[1], cols)
+            down, along = lesser(down, other[0], rows), lesser(along, other[1], cols)
         return Part(i.dst.row, i.dst.col, rows, cols, (down, along))
 
     def _exists_of(self, r: Buffers, t: Tile, rows: int, cols: int) -> Extents:
@@ -154,7 +176,7 @@ class Ends:
         part, (down, along) = self.parts.get(t.buffer), self.known[t.buffer]
         if part is not None and part.is_at(t, rows * cols) and part.cols == cols:
             return part.extents
-        height, width = _shape(r, t)
+        height, width = shape_of(r, t)
         if t.col.value != 0 or cols != width:
             return NOT_FOLLOWED
         return full[0] if down == ix.const(height) else None, along
@@ -209,7 +231,7 @@ class Ends:
 
     def _of(self, r: Buffers, i: Instr, tiles: list[Tile]) -> Extents:
         assert isinstance(i.dst, Tile)
-        rows, cols = _shape(r, i.dst)
+        rows, cols = shape_of(r, i.dst)
         if i.op.startswith(("vrow", "vcol")):
             first = self.known.get(tiles[0].buffer, NOT_FOLLOWED)
             return ix.ONE, first[0] if i.op.startswith("vrow") else first[1]
@@ -218,13 +240,13 @@ class Ends:
         down: Extent = ix.const(rows)
         along: Extent = ix.const(cols)
         for n, t in enumerate(tiles):
-            full, own = _shape(r, t), self.known.get(t.buffer)
+            full, own = shape_of(r, t), self.known.get(t.buffer)
             if own is None or (i.op.endswith("_rows") and n == 1):
                 continue
             if full != (rows, cols) and not (i.op.endswith("_cols") and full == (1, cols)):
                 return NOT_FOLLOWED
-            down = down if i.op.endswith("_cols") and n == 1 else _lesser(down, own[0], rows)
-            along = _lesser(along, own[1], cols)
+            down = down if i.op.endswith("_cols") and n == 1 else lesser(down, own[0], rows)
+            along = lesser(along, own[1], cols)
         return down, along
 
     def check_sorted(self, r: Buffers, x: Place, count: int, span: Span) -> None:
@@ -253,8 +275,8 @@ class Ends:
 
     def begun(self) -> Trips:
         """A loop begins: what is known before it."""
-        before = Trips(dict(self.known), self.fresh, self.looked)
-        self.fresh, self.looked, self.parts = set(), {}, {}
+        before = Trips(dict(self.known), self.fresh, self.looked, self.late, self.moved)
+        self.fresh, self.looked, self.parts, self.late, self.moved = set(), {}, {}, {}, set()
         return before
 
     def left(self, r: Buffers, variable: str, before: Trips, trips: int = 0) -> None:
@@ -263,19 +285,26 @@ class Ends:
         for name, part in self.parts.items():
             self._written_by_rows(r, name, part, variable, trips)
         self.parts = {}
+        for kept in self.stored.values():
+            kept.update({w: left_of(e, variable) for w, e in kept.items() if e is not None})
         for name, extents in self.known.items():
-            down, along = (None if e is not None and variable in ix.variables(e) else e for e in extents)
-            self.known[name] = down, along
-        for name, span in self.looked.items():
-            if self.known.get(name) != before.known.get(name):
+            self.known[name] = left_of(extents, variable)
+        looked = [(name, axis, span) for name, span in self.looked.items() for axis in (0, 1)]
+        for name, axis, span in (*looked, *((*at, span) for at, span in self.late.items() if at[0] in self.moved)):
+            if self._extent(name, axis, self.known) != self._extent(name, axis, before.known):
                 what = f"how much of {name} exists differs from trip to trip: it is loaded behind this, up to a tensor's end"
                 raise TileError(what, span, help=PADDED)
         self.looked = before.looked | {name: span for name, span in self.looked.items() if name not in before.fresh}
+        self.late = before.late | {at: span for at, span in self.late.items() if at[0] not in before.fresh}
         self.fresh |= before.fresh
+        self.moved |= before.moved
+
+    def _extent(self, name: str, axis: int, known: Mapping[str, Extents]) -> Extent | str:
+        return known[name][axis] if name in known else "all"
 
     def _written_by_rows(self, r: Buffers, name: str, part: Part, variable: str, trips: int) -> None:
         """What exists of a buffer of which each trip of a loop wrote a row: as much of each along it."""
-        rows, cols = _shape(r, Tile(name))
+        rows, cols = shape_of(r, Tile(name))
         along = part.extents[1]
         each = (part.row, part.col.value, part.rows, part.cols) == (ix.var(variable), 0, 1, cols)
         if name in self.known and each and trips == rows and along is not None and variable not in ix.variables(along):
@@ -290,7 +319,7 @@ class Ends:
             return x
         if (part := self.parts.get(name)) is not None and part.is_at(x.tile(), x.count) and part.cols == x.cols:
             return self._of_part(r, x, part.extents[1 if across else 0], across, span)
-        extents, full = self.known[name], _shape(r, x.tile())
+        extents, full = self.known[name], shape_of(r, x.tile())
         extent, size = (extents[1], full[1]) if across else (extents[0], full[0])
         if extent is not None and extent.value == size:
             return x
@@ -318,25 +347,10 @@ def _not_followed(name: str, span: Span) -> TileError:
     return TileError(what, span, help=PADDED)
 
 
-def _lesser(a: Extent, b: Extent, size: int) -> Extent:
-    if a is None or b is None:
-        return None
-    if a == b or b.value == size:
-        return a
-    return b if a.value == size else None
-
-
-def _shape(r: Buffers, t: Tile) -> Shape:
-    if t.buffer in r.held:
-        made = r.held[t.buffer].buffer()
-        return made.rows, made.cols
-    return r.own[t.buffer].rows, r.own[t.buffer].cols
-
-
 def _all_of(r: Buffers, i: Instr) -> bool:
     """Whether an instruction writes all of its result's buffer, as far as that is used."""
     assert isinstance(i.dst, Tile)
-    rows, cols = _shape(r, i.dst)
+    rows, cols = shape_of(r, i.dst)
     if i.dst.buffer in r.own and i.dst.buffer not in r.held:
         return (i.dst.row.value, i.dst.col.value) == (0, 0)
     if (i.dst.row.value, i.dst.col.value) != (0, 0):

@@ -25,6 +25,7 @@ def _zeros(r: ExpertReader, span: Span, buffer: Buffer | Window, value: Any) -> 
     place, shape = r.place(region, span, Level.L0C), r.held[region.name].shape
     part = (place.rows, place.cols) != shape[-2:] or any(n != 1 for n in shape[:-2])
     if part or isinstance(value, bool) or not isinstance(value, int | float) or value != 0:
+        r.used_by_vectors(region.name)
         what = "a part of a buffer of L0C is not filled" if part else "a buffer of L0C is filled with zeros alone"
         raise TileError(what, span, help="its first product overwrites it: T.mma(..., init=True)")
     cleared(r, span, region)

@@ -12,10 +12,11 @@ from tile_eg.errors import Note, ReadFirst, TileError, together
 from tile_eg.frontend.expert.between_cores import with_free_numbers
 from tile_eg.frontend.expert.branches import SCALAR_UNIT
 from tile_eg.frontend.expert.cross_numbers import cross_numbered
+from tile_eg.frontend.expert.element_sums import parallel
 from tile_eg.frontend.expert.ends import Ends
-from tile_eg.frontend.expert.meetings import read_first, with_meetings
+from tile_eg.frontend.expert.meetings import check_given_once, read_first, with_meetings
 from tile_eg.frontend.expert.modes import with_modes
-from tile_eg.frontend.expert.parallel import branch, parallel
+from tile_eg.frontend.expert.parallel import branch
 from tile_eg.frontend.expert.pipelined import prefetched
 from tile_eg.frontend.expert.places import same_memory
 from tile_eg.frontend.expert.printing import launched
@@ -112,6 +113,8 @@ def _read(r: ExpertReader, found: FunctionSource, barriers: str, meet: bool = Fa
     r.run([*launch.body, *after])
     if r.told:
         raise together(r.told)
+    if r.half_used is not None:
+        check_given_once(r.statements, r.views)
     if meet:
         _meet(r, streams)
     cube, vector = _streams(r)

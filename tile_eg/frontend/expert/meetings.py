@@ -34,6 +34,8 @@ class _Meeting:
     """Stands among statements where all cores of the block meet."""
 
 
+FIRST = ix.less(ix.var(SUB), 1)
+"""On the first vector core alone."""
 MEETING = On(None, _Meeting())  # type: ignore[arg-type]
 
 
@@ -275,10 +277,22 @@ def _stored_once(statements: Sequence[Any], differing: set[str], under: bool = F
                     f"both vector cores write the same elements of `{node.dst.tensor}`, and their values differ", node.span,
                     help="let the window begin where the number of the vector core says, or store it in a branch: if vid == 0",
                 )  # fmt: skip
-            yield replace(on, node=replace(node, when=ix.less(ix.var(SUB), 1)))
+            yield replace(on, node=replace(node, when=FIRST))
         else:
             yield on
 
 
 def _stores(node: Any) -> bool:
     return isinstance(node, pr.Instr) and node.op == "ub_to_gm" and isinstance(node.dst, pr.Gm) and not node.atomic
+
+
+def check_given_once(statements: Sequence[Any], views: Mapping[str, str]) -> None:
+    """TileError where the first vector core gives the cube core a tile of which the other one has another."""
+    differing = _differing(statements, views)
+    for node in _instructions(statements):
+        given = isinstance(node, pr.Instr) and node.op == "ub_to_gm" and isinstance(node.dst, pr.Tile) and node.when == FIRST
+        if given and any(isinstance(x, pr.Tile) and x.buffer in differing for x in node.srcs):
+            raise TileError(
+                "both vector cores copy a tile to the same place in L1, and their values differ", node.span,
+                help="let each copy its part: T.copy(x, a[vid * n : vid * n + n, :]), n being the rows of x",
+            )  # fmt: skip

@@ -7,19 +7,19 @@ from dataclasses import replace
 from typing import Any
 
 from tile_eg.errors import Span, TileError
-from tile_eg.frontend.expert import unaligned
+from tile_eg.frontend.expert import followed, unaligned
 from tile_eg.frontend.expert.between_cores import copy_between
 from tile_eg.frontend.expert.places import Place
 from tile_eg.frontend.expert.reader import ExpertReader, On, on
 from tile_eg.frontend.expert.streams import FREE
 from tile_eg.frontend.expert.unaligned import is_unaligned
 from tile_eg.frontend.expert.vectors import cast, filled, scale_of
-from tile_eg.frontend.python.values import Buffer, Window
+from tile_eg.frontend.python.values import Buffer, Window, as_region, as_tile
 from tile_eg.frontend.python.words import copied, with_extents
 from tile_eg.ir import index as ix
 from tile_eg.ir import program as pr
 from tile_eg.ir.index import ZERO, Expr
-from tile_eg.ir.kernel import Region
+from tile_eg.ir.kernel import Region, TileExpr
 from tile_eg.ir.program import AIC, AIV
 from tile_eg.ops.casts import is_direct
 from tile_eg.ops.types import F16, I32, Level
@@ -31,16 +31,19 @@ def copy(r: ExpertReader, span: Span, src: Any, dst: Any, size: Any, **options: 
         raise TileError("T.copy moves a buffer, or a part of one, to another in a kernel that is kept", span)
     turned = bool(options.get("transpose")) and not isinstance(src, Region)
     src, dst, size = with_extents(r, src, dst, size, span)
-    to, value = copied(src, dst, size, span, turned)
+    to, read = copied(src, dst, size, span, turned)
+    value: Any = read
     _decide(r, to, value)
     if isinstance(value, Region) and (r.level_of(value), r.level_of(to)) in BETWEEN_CORES:
         return copy_between(r, span, to, value, options)
-    source, target = r.place(value, span), r.place(to, span)
+    source, target = _sides(r, span, value, to)
     path = PATHS.get((source.level, target.level))
     if source.level is target.level is Level.UB and (turned or not is_direct(source.dtype, target.dtype)):
         assert r.handlers is not None
         return r.handlers["tile.transpose" if turned else "tile.cast"](r, span, to, value)
     if path is None:
+        for name in (value.name, to.name):
+            r.used_by_vectors(name)
         raise TileError(f"there is no path from {source.level} to {target.level}", span, help=WAYS)
     unused = [n for n in ("transpose", "enable_relu") if options.get(n) and n not in path[1]]
     pads = options.get("pad_value")
@@ -49,9 +52,17 @@ def copy(r: ExpertReader, span: Span, src: Any, dst: Any, size: Any, **options: 
         raise TileError(f"a copy from {source.level} to {target.level} takes no {word}", span)
     source, target = _fitted(r, span, source, target)
     path[0](r, span, source, target, options)
-    if r.ends is not None and (source.level, target.level) == (Level.GM, Level.UB):
-        r.ends.loaded(r, target, source, options.get("pad_value") is not None)
+    followed.copied(r, source, target, options.get("pad_value") is not None, turned)
     return None
+
+
+def _sides(r: ExpertReader, span: Span, value: Any, to: Region) -> tuple[Place, Place]:
+    """Source and target, of which that in a tensor has rows as long as the other's if it can."""
+    if value.name in r.tensors:
+        target = r.place(to, span)
+        return r.place(value, span, cols=target.cols), target
+    source = r.place(value, span)
+    return source, r.place(to, span, cols=source.cols)
 
 
 def _fitted(r: ExpertReader, span: Span, source: Place, target: Place) -> tuple[Place, Place]:
@@ -114,14 +125,35 @@ def _typed(source: Place, target: Place, span: Span) -> None:
                         help="cast in UB: T.copy from one UB buffer to another")  # fmt: skip
 
 
+def _casts(r: ExpertReader, source: Place, target: Place) -> bool:
+    """Whether a copy is to cast on its way: in the order of the statements it says what is stored, not by which instruction."""
+    return r.ends is not None and source.dtype != target.dtype and is_direct(source.dtype, target.dtype)
+
+
 def _to_l1(r: ExpertReader, span: Span, source: Place, target: Place, options: Any) -> None:
+    if source.dtype != target.dtype and isinstance(source.operand, pr.Gm):
+        r.used_by_vectors(target.tile().buffer)
     _typed(source, target, span)
-    if source.cut and target.tile().row == ZERO == target.tile().col:
-        r.instr("l1_zero", pr.Tile(target.tile().buffer, target.tile().slot), span=span)
-        on(r, AIC, pr.PipeBarrier("MTE2", span))
+    if source.cut:
+        _zeroed(r, span, target)
     if (source.rows, source.cols) != (target.rows, target.cols):
         raise TileError(f"{source.rows} x {source.cols} elements cannot be copied to {target.rows} x {target.cols}", span)
     r.instr("gm_to_l1", target.operand, source.operand, rows=source.valid_rows, cols=source.valid_cols, span=span)
+
+
+def _zeroed(r: ExpertReader, span: Span, target: Place) -> None:
+    """Zeros in a window of L1, which is then loaded in part. In the order of the statements what stands beside it stays."""
+    t, held = target.tile(), r.held[target.tile().buffer]
+    whole = (target.rows, target.cols) == (held.rows, held.cols)
+    if r.ends is not None and not whole:
+        below = t.row.value is not None and t.row.value + target.rows == held.rows
+        rows = ix.const(target.rows + (-held.rows % 16 if below else 0))
+        r.instr("l1_zero", t, rows=rows, cols=ix.const(target.cols), form="window", span=span)
+    elif t.row == ZERO == t.col:
+        r.instr("l1_zero", pr.Tile(t.buffer, t.slot), span=span)
+    else:
+        return
+    on(r, AIC, pr.PipeBarrier("MTE2", span))
 
 
 def _to_l0a(r: ExpertReader, span: Span, source: Place, target: Place, options: Any) -> None:
@@ -149,6 +181,10 @@ def _from_l0c(r: ExpertReader, span: Span, source: Place, target: Place, options
 
 def _to_ub(r: ExpertReader, span: Span, source: Place, target: Place, options: Any) -> None:
     """What lies beyond the end of the tensor becomes the padding, or 0."""
+    if _casts(r, source, target):
+        made = unaligned.room(r, replace(target, dtype=source.dtype))
+        _to_ub(r, span, source, made, options)
+        return cast(r, span, target, made)
     _typed(source, target, span)
     source = source if unaligned.is_column(target, source) else _same(source, target, span)
     pad = float(options.get("pad_value") or 0.0) if source.cut else None
@@ -224,6 +260,10 @@ def handover(r: ExpertReader, core: str, src: str, dst: str, span: Span, number:
 
 
 def _from_ub(r: ExpertReader, span: Span, source: Place, target: Place, options: Any, atomic: bool = False) -> None:
+    if _casts(r, source, target) and not atomic:
+        made = unaligned.room(r, replace(source, dtype=target.dtype))
+        cast(r, span, made, source)
+        return _from_ub(r, span, made, target, options)
     _typed(source, target, span)
     if not unaligned.is_column(source, target):
         _same(source, target, span)
@@ -260,7 +300,14 @@ PATHS: dict[tuple[Level, Level], Path] = {
 
 def atomic_add(r: ExpertReader, span: Span, dst: Any, src: Any) -> None:
     """dst += src, where dst is a window of a tensor."""
-    to, value = copied(src, dst, None, span)
+    if r.in_parallel:
+        r.assign(as_region(dst, span), as_tile(src, span), span, atomic=True)
+    else:
+        added(r, span, *copied(src, dst, None, span))
+
+
+def added(r: ExpertReader, span: Span, to: Region, value: TileExpr) -> None:
+    """Adds a buffer, or a part of one, to a window of a tensor."""
     source, target = r.place(value, span, Level.UB, Level.L0C), r.place(to, span, Level.GM)
     (_from_ub if source.level is Level.UB else _from_l0c)(r, span, source, target, {}, atomic=True)
 

@@ -39,25 +39,33 @@ from tile_eg.ops.types import F32, I32, Level
 OPTIONS = {"transpose": False, "enable_relu": False, "pad_value": None}
 
 
-def parallel(r: ExpertReader, node: ast.For, loop: Loop, names: list[str]) -> None:
-    """An element loop; all but its last two variables are loops around it."""
+def read_loop(r: ExpertReader, node: ast.For, loop: Loop, names: list[str]) -> kn.Parallel:
+    """An element loop as it is written. TileError where its iterations are not independent of each other."""
     if len(names) != len(loop.extents):
         raise r.error(f"this loop has {len(loop.extents)} variables, got {ast.unparse(node.target)}", node.target)
     variables = [r.unique(n) for n in names]
     r.grid.update({v: (0, max(0, n - 1)) for v, n in zip(variables, loop.extents, strict=True)})
-    body = _body(r, node, names, variables)
-    if 0 in loop.extents:
-        return
-    *outer, col = zip(variables, loop.extents, strict=True)
-    row = outer.pop() if outer else (None, 1)
-    axes = Axes(row[0], col[0], row[1], col[1])
-    check_order(r, body, axes)
+    found = kn.Parallel(tuple(variables), tuple(loop.extents), _body(r, node, names, variables), r.span(node))
+    if 0 not in loop.extents:
+        check_order(r, tuple(s for s in found.body if not s.atomic), _axes(found))
+    return found
+
+
+def _axes(s: kn.Parallel) -> Axes:
+    """The last two variables are rows and columns."""
+    *outer, col = zip(s.vars, s.extents, strict=True)
+    row = outer[-1] if outer else (None, 1)
+    return Axes(row[0], col[0], row[1], col[1])
+
+
+def elements(r: ExpertReader, s: kn.Parallel) -> None:
+    """Each statement of a loop for all elements; all but its last two variables are loops around it."""
     with r.block(repeats=False) as made:
-        for s in body:
-            statement(r, s, axes)
+        for a in s.body:
+            statement(r, a, _axes(s))
     found: list[Any] = list(made)
-    for name, extent in reversed(outer):
-        found = [On(None, pr.Loop(name, extent, tuple(found), r.span(node)))]
+    for name, extent in reversed([*zip(s.vars, s.extents, strict=True)][:-2]):
+        found = [On(None, pr.Loop(name, extent, tuple(found), s.span))]
     r.statements += found
 
 
@@ -202,6 +210,7 @@ def _check_target(r: ExpertReader, s: Assign) -> None:
             )  # fmt: skip
     elif s.target.name in r.held and r.held[s.target.name].level is not Level.UB:
         level = r.held[s.target.name].level
+        r.used_by_vectors(s.target.name)
         raise TileError(f"{s.target.name} lies in {level}, and T.Parallel computes in UB", s.span,
                         help=f"compute in UB, and T.copy what {level} needs through GM")  # fmt: skip
 

@@ -93,12 +93,13 @@ class Place:
         return replace(self, rows=self.cols, cols=self.rows, valid_rows=self.valid_cols, valid_cols=self.valid_rows)
 
 
-def of_tensor(t: Tensor, region: Region, ranges: dict[str, Interval], within: Expr = ONE) -> Place:
-    """A window of a tensor in GM, where `within` holds. TileError where it is no rows of neighbouring elements."""
+def of_tensor(t: Tensor, region: Region, ranges: dict[str, Interval], within: Expr = ONE, cols: int | None = None) -> Place:
+    """A window of a tensor in GM, where `within` holds, in rows of so many `cols` if it can be. TileError where it is no rows of
+    neighbouring elements."""
     strides = [prod(t.shape[axis + 1 :]) for axis in range(len(t.shape))]
     offset = sum((s * n for s, n in zip(region.starts, strides, strict=True)), ZERO)
     counts = region.counts or (None,) * len(t.shape)
-    axes = _axes(region.extents, t.shape, region.starts, counts)
+    axes = _axes(region.extents, t.shape, region.starts, counts, cols)
     if len(axes) > 2:
         raise TileError(
             f"this window of {t.name} has more than rows and columns", region.span, help="copy it plane by plane, in a loop"
@@ -142,13 +143,17 @@ def _there(
 
 
 def _axes(
-    extents: tuple[int | None, ...], shape: tuple[int, ...], starts: tuple[Expr, ...], counts: tuple[Expr | None, ...]
-) -> list[tuple[tuple[int, ...], int]]:
-    """The dimensions over which a window extends, neighbours that are one run of elements joined, with their extents."""
+    extents: tuple[int | None, ...], shape: tuple[int, ...], starts: tuple[Expr, ...], counts: tuple[Expr | None, ...],
+    cols: int | None,
+) -> list[tuple[tuple[int, ...], int]]:  # fmt: skip
+    """The dimensions over which a window extends, neighbours that are one run of elements joined, with their extents.
+
+    The last ones are joined, or the first ones where that leaves rows of so many `cols`."""
     axes: list[tuple[tuple[int, ...], int]] = [((a,), n) for a, n in enumerate(extents)
                                           if n is not None and (n != 1 or counts[a])]  # fmt: skip
     while len(axes) > 2:
-        for k in range(len(axes) - 1, 0, -1):
+        last_first = range(len(axes) - 1, 0, -1)
+        for k in reversed(last_first) if axes[-1][1] == cols else last_first:
             (outer, n), (inner, m) = axes[k - 1], axes[k]
             run = inner[0] == outer[-1] + 1 and not any(counts[a] for a in (*outer, *inner))
             if run and prod(shape[a] for a in inner) == m and all(starts[a] == ZERO for a in inner):

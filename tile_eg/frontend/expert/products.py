@@ -7,6 +7,8 @@ from typing import Any
 
 from tile_eg.errors import Span, TileError
 from tile_eg.frontend.conditions import is_condition
+from tile_eg.frontend.expert import followed
+from tile_eg.frontend.expert.both_cores import in_l1, lies_in_ub, through_l0c
 from tile_eg.frontend.expert.moves import handover
 from tile_eg.frontend.expert.places import Held, Place
 from tile_eg.frontend.expert.reader import ExpertReader, on
@@ -35,11 +37,15 @@ def _begins(value: Any, span: Span) -> Expr:
 
 def mma(r: ExpertReader, span: Span, A: Any, B: Any, C: Any, init: Any = False, *_: Any, **__: Any) -> None:  # noqa: N803
     """C = A @ B, or C += A @ B, of tiles in L0A and L0B."""
+    if lies_in_ub(r, C):
+        return through_l0c(r, span, C, _begins(init, span), lambda own: mma(r, span, A, B, own, True))
     a, b, c = r.place(A, span, Level.L0A), r.place(B, span, Level.L0B), r.place(C, span, Level.L0C)
     if a.cols != b.rows or (a.rows, b.cols) != (c.rows, c.cols):
         raise TileError(f"{a.rows} x {a.cols} times {b.rows} x {b.cols} does not give {c.rows} x {c.cols}", span)
     sizes = {"rows": ix.const(a.rows), "cols": ix.const(b.cols), "depth": ix.const(a.cols)}
+    followed.multiplied(r, c, (a, False), (b, False), _begins(init, span))
     r.instr("mmad", c.operand, a.operand, b.operand, **sizes, init=_begins(init, span), span=span)
+    return None
 
 
 def gemm_v0(
@@ -47,7 +53,10 @@ def gemm_v0(
 ) -> None:
     """C (+)= A @ B of tiles in L1, in steps along k through two places of L0A and L0B; before it and behind it all loads,
     products and stores that it could meet are waited for, as TileLang does. Each flag is waited for before it is set again."""
-    a, b, c = r.place(A, span, Level.L1), r.place(B, span, Level.L1), r.place(C, span, Level.L0C)
+    if lies_in_ub(r, C):
+        multiply = lambda own: gemm_v0(r, span, A, B, own, transpose_a, transpose_b, True)  # noqa: E731
+        return through_l0c(r, span, C, _begins(init, span), multiply)
+    a, b, c = r.place(in_l1(r, span, A), span, Level.L1), r.place(in_l1(r, span, B), span, Level.L1), r.place(C, span, Level.L0C)
     left, right = (a.transposed() if transpose_a else a), (b.transposed() if transpose_b else b)
     if left.cols != right.rows or (left.rows, right.cols) != (c.rows, c.cols):
         raise TileError(f"{left.rows} x {left.cols} times {right.rows} x {right.cols} does not give {c.rows} x {c.cols}", span)
@@ -76,6 +85,8 @@ def gemm_v0(
             on(r, AIC, pr.SetFlag("M", "MTE1", flag, span))
     for pipes in (("M", "MTE1"), ("MTE1", "MTE2"), ("M", "FIX")):
         handover(r, AIC, *pipes, span)
+    followed.multiplied(r, c, (a, bool(transpose_a)), (b, bool(transpose_b)), begins)
+    return None
 
 
 def cleared(r: ExpertReader, span: Span, C: Region) -> None:  # noqa: N803

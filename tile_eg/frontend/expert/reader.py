@@ -150,7 +150,7 @@ class ExpertReader(Reader):
 
     def assign(self, target: Region, value: TileExpr, span: Span | None, atomic: bool = False) -> None:
         if self.in_parallel:
-            return super().assign(target, value, span)
+            return super().assign(target, value, span, atomic)
         self.store(self, target, value, span)
         return None
 
@@ -184,18 +184,19 @@ class ExpertReader(Reader):
             return
         super().bind(name, value, span)
 
-    def place(self, value: Any, span: Span | None, *levels: Level) -> Place:
-        """A buffer, window or region as an operand. TileError unless it lies in one of the `levels`."""
+    def place(self, value: Any, span: Span | None, *levels: Level, cols: int | None = None) -> Place:
+        """A buffer, window or region as an operand; of a tensor, in rows of so many `cols` if it can be. TileError unless it lies
+        in one of the `levels`."""
         region = value if isinstance(value, Region) else as_region(value, span)
         starts = tuple(self.unit.settled(self, e, span) for e in region.starts)
         counts = tuple(e and self.unit.settled(self, e, span) for e in region.counts)
         region = replace(region, span=region.span or span, starts=starts, counts=counts)
         if region.name in self.tensors:
-            found = of_tensor(self.tensors[region.name], region, self.ranges, self.within)
+            found = of_tensor(self.tensors[region.name], region, self.ranges, self.within, cols)
         else:
             held = self.held[region.name]
-            if levels and held.level not in levels and held.name in self.open and held.name not in self.levels:
-                raise Misplaced(held.name, levels[0])
+            if levels and held.level not in levels:
+                self._may_lie(held, levels[0])
             found = of_buffer(held, region)
         if levels and found.level not in levels:
             where = " or ".join(map(str, levels))
@@ -206,6 +207,18 @@ class ExpertReader(Reader):
         """Reads the kernel again with a shared buffer in this memory, where that is not known yet."""
         if name not in self.levels:
             raise Misplaced(name, level)
+
+    def _may_lie(self, held: Held, level: Level) -> None:
+        """As `misplaced`. In the order of the statements a buffer of both kinds of core lies in UB (`both_cores.py`)."""
+        if held.name in self.open:
+            self.misplaced(held.name, level)
+            if self.ends is not None and level is Level.UB is not self.levels[held.name]:
+                raise Misplaced(held.name, level)
+
+    def used_by_vectors(self, name: str) -> None:
+        """A buffer of whichever memory, which the vector cores need in UB, where the kernel leaves open where it lies."""
+        if name in self.held and self.held[name].level is not Level.UB:
+            self._may_lie(self.held[name], Level.UB)
 
     def level_of(self, value: Any) -> Level:
         """Where a buffer, a window or a region lies."""

@@ -78,6 +78,7 @@ def element_of(r: ExpertReader, name: str, place: Expr, span: Span | None) -> Fo
     if name in r.tensors:
         return Formula("element", (_of_input(r, Gm(name, place, 1), span),), True)
     if r.held[name].level is not Level.UB:
+        r.used_by_vectors(name)
         raise TileError(f"{name} lies in {r.held[name].level}: the scalar unit reads elements of UB and of tensors", span)
     return Formula("element", (Tile(name, ZERO, ZERO, place),), True)
 

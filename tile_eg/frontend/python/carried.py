@@ -24,6 +24,7 @@ from tile_eg.ir.kernel import Alloc, Assign, For, If, Kernel, Parallel, Region, 
 
 Ranges = dict[str, Interval]
 Seen = tuple[Region, tuple[str, ...], Ranges]
+UPDATED = "load a window, update it in a buffer, and store it; rows that an index picks: T.atomic_add(W[t[i], j], x[i, j])"
 
 
 def carried(kernel: Kernel) -> Kernel | TileError:
@@ -75,7 +76,7 @@ def _without_loads(kernel: Kernel, t: Tensor) -> Kernel | NotSearched:
     of_blocks = {v for x in window.starts for v in variables(x)} <= {name for name, _ in kernel.grid}
     if _given(kernel, t) and not of_blocks:
         message = f"the search has no form for a loop that updates `{t.name}`, which the caller gave, in another window each trip"
-        return NotSearched(message, window.span, help="load a window, update it in a buffer, and store it")
+        return NotSearched(message, window.span, help=UPDATED)
     kernel = replace(kernel, notes=(*kernel.notes, *_no_longer_given(kernel.body, body)))
     taken = {*(x.name for x in kernel.tensors), *(s.name for s in nodes(body) if isinstance(s, Alloc))}
     name = next(n for n in (t.name + "_tile", *(f"{t.name}_tile{k}" for k in range(len(taken) + 1))) if n not in taken)

@@ -15,6 +15,7 @@ from typing import Any
 
 from tile_eg.errors import InOrder, Note, NotSearched, ReadFirst, Span, TileError, by_line, searchable, together
 from tile_eg.frontend.checks import type_faults
+from tile_eg.frontend.element_sums import with_element_sums
 from tile_eg.frontend.guarded_stores import with_counted_stores
 from tile_eg.frontend.nibbles import with_bytes
 from tile_eg.frontend.python.carried import carried
@@ -156,7 +157,8 @@ def _kernel(r: Reader, found: FunctionSource, streams: bool) -> Kernel | TileErr
     _check_left(r)
     grid = tuple((name, last + 1) for name, (_, last) in r.grid.items())
     outputs = tuple(Tensor(t.name, t.dtype, t.shape, t.name in r.writes, t.span) for t in tensors)
-    body = with_parts(r.settled(without_slots(without(statements, r.unused))), r.unique, r.grid)
+    statements = [*with_element_sums(without(statements, r.unused), outputs, r.unique)]
+    body = with_parts(r.settled(without_slots(statements)), r.unique, r.grid)
     made = with_bytes(Kernel(found.node.name, outputs, grid, body, found.source.text, found.source.file, tuple(r.notes)))
     if streams and r.half_used is None and (ordered := in_one_order(made)):
         told = Note(AS_STREAMS, r.span(launch.items[0].context_expr))

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from tile_eg.frontend.element_sums import names_beside
 from tile_eg.frontend.python.parts import exchanged_part
 from tile_eg.frontend.python.values import nodes
 from tile_eg.ir.index import ZERO, var, variables
@@ -17,7 +18,7 @@ from tile_eg.ir.kernel import Alloc, Assign, Kernel, Parallel, Region, Stmt, exc
 def with_updates(kernel: Kernel) -> Kernel:
     """The kernel in which such a loop stands between a load and a store."""
     outputs = {t.name: t for t in kernel.tensors if t.output}
-    taken = {*(t.name for t in kernel.tensors), *(s.name for s in nodes(kernel.body) if isinstance(s, Alloc))}
+    unique = names_beside(kernel)
     buffers: list[Alloc] = []
 
     def instead(s: Stmt) -> Sequence[Stmt] | None:
@@ -28,7 +29,7 @@ def with_updates(kernel: Kernel) -> Kernel:
             if (element := _own_element(s, name)) is None:
                 continue
             loop, window = around[len(around) // 2], _window(s, element)
-            tile = Region(_new(f"{name}_own", taken), (ZERO,) * len(window.shape), window.shape, window.span)
+            tile = Region(unique(f"{name}_own"), (ZERO,) * len(window.shape), window.shape, window.span)
             buffers.append(Alloc(tile.name, "shared", outputs[name].dtype, window.shape, s.span))
             assert isinstance(loop, Parallel)
             around[len(around) // 2] = _through(loop, element, tile)
@@ -37,12 +38,6 @@ def with_updates(kernel: Kernel) -> Kernel:
 
     body = exchanged(kernel.body, instead)
     return replace(kernel, body=(*buffers, *body))
-
-
-def _new(wish: str, taken: set[str]) -> str:
-    name = next(n for n in (wish, *(f"{wish}{k}" for k in range(len(taken) + 1))) if n not in taken)
-    taken.add(name)
-    return name
 
 
 def _own_element(s: Parallel, name: str) -> Region | None:

@@ -245,7 +245,7 @@ def as_whole(value: TileExpr, src: Any, dst: Any, span: Span) -> TileExpr:
 
 @handles("atomic_add", "tile.atomic_add")
 def _atomic_add(b: Builder, span: Span, dst: Any, src: Any) -> None:
-    to, value = copied(src, dst, None, span)
+    to, value = (as_region(dst, span), as_tile(src, span)) if b.in_parallel else copied(src, dst, None, span)
     b.assign(to, value, span, atomic=True)
 
 

@@ -249,6 +249,7 @@ class Converter(Expressions):
             if not new:
                 break
             settled |= new
+        later = {n: self.tiles.as_laid(t) for n, t in later.items()}  # where the loop's variable is known
         self.inside.pop()
         self.tiles.within = around
         del self.tiles.ranges[variable]

@@ -21,7 +21,7 @@ class NarrowedLoops:
 
     def __init__(self, tiles: Tiles, another: Callable[[int], tuple[int, str, str]]) -> None:
         self.tiles, self.another = tiles, another
-        self.made: dict[tuple[Term, Extents, Extents], tuple[Term, list[int]] | None] = {}
+        self.made: dict[tuple[Term, object, Extents], tuple[Term, list[int]] | None] = {}
 
     def result(self, x: Term, extents: Extents) -> Term | None:
         """State x of a loop with these valid rows and columns, as that of another loop; None where the loop has no such form.
@@ -78,8 +78,8 @@ class NarrowedLoops:
         return found
 
 
-def _valid(t: Term) -> Extents:
-    assert t.vrows is not None and t.vcols is not None
+def _valid(t: Term) -> tuple[Expr | None, Expr | None]:
+    """Of a vector one of the two is None."""
     return t.vrows, t.vcols
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from difflib import get_close_matches
 from typing import Any
 
@@ -11,6 +12,7 @@ from tile_eg.errors import TileError, by_line, did_you_mean, together
 from tile_eg.frontend import scalars as sc
 from tile_eg.frontend.checks import statement_faults
 from tile_eg.frontend.conditions import guarded
+from tile_eg.frontend.element_sums import names_beside, with_element_sums
 from tile_eg.frontend.guarded_stores import with_counted_stores
 from tile_eg.frontend.nibbles import with_bytes
 from tile_eg.frontend.text.expressions import Expressions
@@ -38,6 +40,7 @@ def build(tree: Node, sizes: Mapping[str, int], source: str, file: str) -> kn.Ke
     except NoBlocks:
         raise NoBlocks(arguments) from None
     kernel = kn.Kernel(str(name), arguments, builder.grid or (), body, source, file)
+    kernel = replace(kernel, body=with_element_sums(body, arguments, names_beside(kernel)))
     if builder.told:
         raise together(by_line((*builder.told, *statement_faults(kernel))))
     return with_bytes(with_counted_stores(kernel))

@@ -175,6 +175,7 @@ class Instr:
     vnibbles   dst (f16) <- src (i8): the two numbers of 4 bits of each byte, the lower one first; rows and cols are those of dst
     vpack      dst (u8) <- src: a bit for each element that is not 0, eight elements a byte; rows and cols are those of dst
     vstrips    dst[j / n, n * i + j % n] = src[i, j], of 16-bit (n = 16) or 8-bit (32) elements: strips one below the other
+    vcast      of form strips: the same of the cast elements, of 16 bits
     vaxpy      dst += scalar * src;     vmuladd  dst += a * b
     vchoose_OP dst = x where a OP b, else y (srcs a, b, x, y);  vchooses_OP  a OP scalar + bound (srcs a, x, y);
     vmask_OP   dst = x where a OP scalar + bound, else `other` (srcs a, x);
@@ -183,7 +184,7 @@ class Instr:
                `other` where there is none
     vcompare_OP  dst (bytes) = the bits of srcs[0] OP srcs[1], or OP scalar; whole rounds of 256 bytes
     store_element  dst (one element of UB) = `value`, by the scalar unit
-    l1_zero    dst nz tile = 0, the whole slot
+    l1_zero    dst nz tile = 0, the whole slot; form window: rows x cols of it
     vgather, vevery, vsort, vmerge   dst <- srcs, over runs of elements, `cols` that they work through (`ops/whole_tiles.py`;
                `steps` are their numbers); vmerge takes two to four sources, its steps are the pairs in each
     vsort32    dst = pairs of srcs[0] and the 32 bits of srcs[1], each 32 of them in order, the largest first

@@ -49,7 +49,7 @@ from tile_eg.ir.program import (
     While,
 )
 from tile_eg.ir.program.check import check_program
-from tile_eg.ir.program.text import WORDS
+from tile_eg.ir.program.text import FORMS, WORDS
 from tile_eg.ir.program.tokens import Tokens
 from tile_eg.ops.elementwise import ON_SCALARS
 from tile_eg.ops.types import DTYPES, Level
@@ -259,7 +259,7 @@ class _Parser(Tokens):
         read: dict[str, Callable] = {"scalar": self.real, "other": self.real, "steps": self._steps, "scratch": self._tile}
         read |= {"pad": self.real, "value": self._formula}
         read |= dict.fromkeys(("init", "bound", "when", "unit"), self.expr)
-        read |= {"form": lambda: self.need("flat", "rows", "blocks", "halves", "apart"), **{w: (lambda: True) for w in WORDS}}
+        read |= {"form": lambda: self.need(*FORMS), **{w: (lambda: True) for w in WORDS}}
         out = {}
         while word := self.take(*read):
             out[word] = read[word]()

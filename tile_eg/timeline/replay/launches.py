@@ -199,10 +199,11 @@ class _Timer:
         for row in part.rows:
             if "->" in row.path:
                 moved[row.path] = moved.get(row.path, 0) + row.bytes
+        cycles = max(total, hbm + (block.behind_loads if any(read for read, _ in self.traffic.hbm) else 0.0))
         return Timeline(
             program=part.kernel, chip=chip.name, kernel_type=part.type, blocks=part.blocks,
-            waves=-(-part.blocks // max(1, self.at_once)), cycles=max(total, hbm),
-            microseconds=launch + chip.microseconds(max(total, hbm)), launch_us=launch, clock_mhz=chip.clock_mhz,
+            waves=-(-part.blocks // max(1, self.at_once)), cycles=cycles,
+            microseconds=launch + chip.microseconds(cycles), launch_us=launch, clock_mhz=chip.clock_mhz,
             block_cycles=max(lengths, default=0.0), hbm_cycles=hbm, busy=block.busy, bytes=moved,
             bound="HBM" if hbm > HBM_BOUND * total else bound_of(block), spans=block.spans, extrapolated=False,
             handovers=block.handovers,

@@ -124,10 +124,7 @@ class AscendCUtils
 {
 public:
     static int32_t GetC0Count(int32_t bytes) { return DEFAULT_C0_SIZE / bytes; }
-    static void SetOverflow(uint64_t kept, Line line = Line(__builtin_LINE()))
-    {
-        if (!kept) tile_sim::misuse("unsupported", line, "the simulator keeps infinities and NaN: SetOverflow(0) would saturate them");
-    }
+    static void SetOverflow(uint64_t kept) { tile_sim::keep_infinities(kept != 0); }
 };
 
 inline uint32_t Ceil(uint32_t a, uint32_t b) { return (a + b - 1) / b; }

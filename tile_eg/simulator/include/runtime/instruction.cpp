@@ -43,6 +43,8 @@ Instruction::Instruction(const char* name, Pipe pipe, int line)
     event_.name = name, event_.line = line, event_.pipe = pipe;
     event_.core = uint8_t(core.index), event_.block = machine.block;
     if (schedule.executing()) return;
+    if (core.saturates && (pipe == Pipe::V || pipe == Pipe::M || pipe == Pipe::FIX))
+        misuse("unsupported", line, "%s computes behind SetOverflow(0), which saturates; the simulator keeps infinities and NaN", name);
     event_.epoch = core.last[int(pipe)] = ++core.issued[int(pipe)];
 }
 

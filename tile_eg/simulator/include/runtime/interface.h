@@ -86,6 +86,7 @@ struct MaskArgument {
     int64_t lanes = -1;  // >= 0: the first lanes; otherwise the bits
     uint64_t low = 0, high = 0;
 };
+void keep_infinities(bool kept);
 void set_mask_mode(bool counter);
 void set_mask_bits(uint64_t high, uint64_t low);
 void set_mask_length(int64_t lanes, int64_t width, int line);

@@ -24,7 +24,7 @@ void Core::reset()
     waits = nullptr, finished = false, behind = false;
     cache.clear(), let_go.clear(), others = nullptr, read.clear(), settled = 0, poll = Poll{};
     static_cast<Control&>(*this) = Control{};
-    mask_counts = false, mask[0] = mask[1] = ~uint64_t(0);
+    saturates = mask_counts = false, mask[0] = mask[1] = ~uint64_t(0);
     compare_mask[0] = compare_mask[1] = 0, compared = 0;
     extreme_type = sum_type = DType::i4;
     for (Memory& m : memory)

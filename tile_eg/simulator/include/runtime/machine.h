@@ -122,6 +122,7 @@ struct Core : Control {
     bool present = false, finished = false;
     bool managed = false;  // by a TPipe
     bool behind = false;  // goes on when no other core can
+    bool saturates = false;    // what is computed now becomes no infinity
     bool mask_counts = false;  // the mask register holds a number of elements
     uint64_t mask[2] = {~uint64_t(0), ~uint64_t(0)};
     uint64_t compare_mask[2] = {0, 0};

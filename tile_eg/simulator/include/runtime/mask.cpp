@@ -33,6 +33,8 @@ Lanes current(const Core& core, int64_t repeat, int64_t width)
 
 }  // namespace
 
+void keep_infinities(bool kept) { machine.core->saturates = !kept; }
+
 void set_mask_mode(bool counter) { machine.core->mask_counts = counter; }
 
 void set_mask_bits(uint64_t high, uint64_t low)

@@ -1,0 +1,51 @@
+"""Tiles in strips of 32 bytes, as L1 has them: the blocks of each repeat go to as many strips."""
+
+from __future__ import annotations
+
+from tile_eg.emit.ascend_c.index import EmitError, Scope, call
+from tile_eg.ir import index as ix
+from tile_eg.ir.machine import BLOCK_BYTES, MAX_REPEAT, REPEAT_BYTES, most_of, strip
+from tile_eg.ir.program import Instr, Operand, Tile
+
+REP_STRIDE = most_of("repStride")
+
+
+def strips(s: Scope, i: Instr) -> list[str]:
+    """Copies that take the eight blocks of 256 bytes of a row apart, a repeat a row; bytes are taken two at a time."""
+    dst, src = _in_ub(i, i.dst), _in_ub(i, i.srcs[0])
+    to, wide = s.buffer(dst), s.buffer(src)
+    size = wide.dtype.bytes
+    lanes = REPEAT_BYTES // size
+    if size > 2:
+        raise EmitError(f"{i.op} takes elements of 8 and 16 bits", i.span)
+    params = f"AscendC::CopyRepeatParams({to.pitch * size // BLOCK_BYTES}, 1, 1, {wide.pitch * size // BLOCK_BYTES})"
+    rows = s.field(i, "repeat", i.rows, MAX_REPEAT)
+    halves = ".ReinterpretCast<int16_t>()" if size == 1 else ""
+    each = str(REPEAT_BYTES // 2), rows, params
+    ends = _pieces(s, i, dst, src, lanes)
+    return [line for to_at, from_at in ends for line in call("Copy", to_at + halves, from_at + halves, *each)]
+
+
+def cast_to_strips(s: Scope, i: Instr, dst: Tile, src: Tile, mode: str) -> list[str]:
+    """Casts of 64 columns of f32 each, a repeat a row: their four blocks of 32 bytes go to four strips."""
+    to, wide = s.buffer(dst), s.buffer(src)
+    lanes = REPEAT_BYTES // wide.dtype.bytes
+    apart = to.pitch * to.dtype.bytes // BLOCK_BYTES
+    along = s.field(i, "srcRepStride", ix.const(wide.pitch * wide.dtype.bytes // BLOCK_BYTES), REP_STRIDE)
+    rows = s.field(i, "repeat", i.rows, MAX_REPEAT)
+    each = f"AscendC::RoundMode::{mode}", str(lanes), rows, f"AscendC::UnaryRepeatParams({apart}, 1, 1, {along})"
+    return [line for ends in _pieces(s, i, dst, src, lanes) for line in call("Cast", *ends, *each)]
+
+
+def _pieces(s: Scope, i: Instr, dst: Tile, src: Tile, lanes: int) -> list[tuple[str, str]]:
+    """Where the strips of each piece of so many columns begin, and the piece."""
+    if i.cols.value is None or i.cols.value % lanes:
+        raise EmitError(f"{i.op} to strips takes whole pieces of 256 bytes", i.span)
+    wide, pitch = strip(s.buffer(dst).dtype), s.buffer(dst).pitch
+    return [(s.at(dst, ix.const(at // wide * pitch)), s.at(src, ix.const(at))) for at in range(0, i.cols.value, lanes)]
+
+
+def _in_ub(i: Instr, o: Operand) -> Tile:
+    if isinstance(o, Tile):
+        return o
+    raise EmitError(f"{i.op} works in UB only, not on tensor {o.tensor}", i.span)

@@ -1,0 +1,64 @@
+"""`T.Parallel` in a kernel that is kept: its statements in turn, and tiles or their rows where it adds to a tensor.
+
+Flags stand around the tiles that are the compiler's own.
+"""
+
+from __future__ import annotations
+
+import ast
+
+from tile_eg.frontend.element_sums import with_element_sums
+from tile_eg.frontend.expert import variables
+from tile_eg.frontend.expert.moves import added, handover
+from tile_eg.frontend.expert.parallel import elements, read_loop
+from tile_eg.frontend.expert.places import Held
+from tile_eg.frontend.expert.reader import ExpertReader
+from tile_eg.frontend.liveness import regions
+from tile_eg.frontend.python.values import Loop
+from tile_eg.ir import program as pr
+from tile_eg.ir.kernel import Alloc, Assign, For, If, Parallel, Stmt, assigns
+from tile_eg.ir.program import AIV
+from tile_eg.ops.types import Level
+
+
+def parallel(r: ExpertReader, node: ast.For, loop: Loop, names: list[str]) -> None:
+    """An element loop."""
+    s = read_loop(r, node, loop, names)
+    if 0 in s.extents:
+        return
+    held = {b.name: Alloc(b.name, "shared", b.dtype, b.shape) for b in r.held.values()}
+    parts = with_element_sums((s,), tuple(r.tensors.values()), r.unique, held)
+    own = {part.name for part in parts if isinstance(part, Alloc)}
+    for part in parts:
+        _statement(r, part)
+        for src, dst in (("V", "MTE3"),) if own & _written(part) else (("MTE3", "V"),) if own & _read(part) else ():
+            handover(r, AIV, src, dst, s.span)  # type: ignore[arg-type]
+
+
+def _written(s: Stmt) -> set[str]:
+    return {a.target.name for a in assigns((s,))}
+
+
+def _read(s: Stmt) -> set[str]:
+    return {x.name for a in assigns((s,)) for x in regions(a.value)}
+
+
+def _statement(r: ExpertReader, s: Stmt) -> None:
+    """What a loop became, as nodes of the program."""
+    match s:
+        case Alloc():
+            r.held[s.name] = Held(s.name, Level.UB, s.dtype, s.shape, s.span)
+        case Parallel():
+            elements(r, s)
+        case For():
+            r.grid[s.var] = (0, s.extent - 1)
+            with r.block(repeats=True) as body:
+                _statement(r, s.body[0])
+            r.place_node(None, pr.Loop(s.var, s.extent, tuple(body), s.span))  # type: ignore[arg-type]
+        case If():
+            condition = variables.condition(r, s.condition, s.span)
+            with r.block(repeats=False) as then, r.where(condition):
+                _statement(r, s.then[0])
+            r.place_node(None, pr.When(condition, tuple(then)))  # type: ignore[arg-type]
+        case Assign() if s.span is not None:
+            added(r, s.span, s.target, s.value)

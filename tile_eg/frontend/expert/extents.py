@@ -1,0 +1,55 @@
+"""How much of a buffer exists: its rows and columns that a tensor's end has not cut off."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from tile_eg.frontend.expert.places import Held
+from tile_eg.ir import index as ix
+from tile_eg.ir.index import Expr, Interval
+from tile_eg.ir.program import Buffer, Tile
+
+Extent = Expr | None
+"""How many rows or columns exist; None where that is not followed."""
+Extents = tuple[Extent, Extent]
+NOT_FOLLOWED: Extents = (None, None)
+Shape = tuple[int, int]
+
+
+class Buffers(Protocol):
+    """What is asked of a reader: its buffers by name, and what its indices may be."""
+
+    held: dict[str, Held]
+    own: dict[str, Buffer]
+    views: dict[str, str]
+
+    @property
+    def ranges(self) -> dict[str, Interval]: ...
+
+
+def lesser(a: Extent, b: Extent, size: int) -> Extent:
+    """How much exists of what is made of two of one size; None where that is not followed."""
+    if a is None or b is None:
+        return None
+    if a == b or b.value == size:
+        return a
+    return b if a.value == size else None
+
+
+def shape_of(r: Buffers, t: Tile) -> Shape:
+    """The rows and columns of a buffer, of one slot of it where it has several."""
+    if t.buffer in r.held:
+        made = r.held[t.buffer].buffer()
+        return made.rows, made.cols
+    return r.own[t.buffer].rows, r.own[t.buffer].cols
+
+
+def has_slots(r: Buffers, name: str) -> bool:
+    """Whether a name stands for several tiles."""
+    return (r.held[name].buffer() if name in r.held else r.own[name]).slots > 1
+
+
+def left_of(extents: Extents, variable: str) -> Extents:
+    """What is still known behind the loop of a variable."""
+    down, along = (None if e is not None and variable in ix.variables(e) else e for e in extents)
+    return down, along
