@@ -27,8 +27,6 @@ from tile_eg.ir.index import Expr
 from tile_eg.ir.open_kernel import NoBlocks
 from tile_eg.ops.types import DTYPES, DType, dtype_of
 
-AUGMENTED = {"+=": "add", "-=": "sub", "*=": "mul", "/=": "div"}
-
 
 def build(tree: Node, sizes: Mapping[str, int], source: str, file: str) -> kn.Kernel:
     """The kernel with these sizes, every one of them given."""
@@ -166,7 +164,7 @@ class Builder:
         op = str(node.children[1]) if len(node.children) == 3 else None
         value = self.expressions.tile(node.children[-1])
         if op is not None:
-            value = kn.Binary(AUGMENTED[op], target, value, self.span(node))
+            value = self.expressions.computed(op.removesuffix("="), target, value, self.span(node))
         if isinstance(target, OpenWindow):
             target = target.closed(known_shape(value) or None)
         yield kn.Assign(target, close(value, target.shape), self.span(node))
