@@ -8,8 +8,11 @@ import pytest
 from benchmarks.families import EXAMPLES
 from tile_eg.errors import TileError
 from tile_eg.frontend.ssa import to_values
+from tile_eg.frontend.ssa.tiles import check_rows
 from tile_eg.inputs import draw
+from tile_eg.ir.kernel import Tensor
 from tile_eg.ir.strided import Layout, dense, laid_out, layout_of, memory_of
+from tile_eg.ops.types import F32
 from tile_eg.search.compiler import lower
 
 B, H, S, D = 2, 4, 24, 32
@@ -70,6 +73,15 @@ def test_operands_are_read_where_they_lie(layout: Layout) -> None:
     run = lower(made, "910B2").run({t.name: memory_of(t, arrays[t.name]) for t in made.tensors if not t.output})
     wanted = arrays["A"].astype(np.float32) @ arrays["B"].astype(np.float32)
     assert np.allclose(run["C"], wanted, rtol=1e-2, atol=1e-2)
+
+
+@pytest.mark.parametrize(
+    ("pitch", "step", "told"),
+    [(12, 2, "the elements of a row of `X` lie 2 apart"), (4, 1, "rows of `X` begin 4 elements apart, and are 6 long")],
+)
+def test_rows_that_do_not_lie_side_by_side_are_told_for_what_they_are(pitch: int, step: int, told: str) -> None:
+    with pytest.raises(TileError, match=told):
+        check_rows(Tensor("X", F32, (8, 6), False), 6, pitch, (6, step), None)
 
 
 def test_a_vector_whose_elements_lie_apart_is_refused() -> None:

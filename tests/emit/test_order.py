@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tile_eg.emit.sync import order as orders
-from tile_eg.emit.sync.clock import count
+from tile_eg.emit.sync.clock import count, of_counts
 from tile_eg.emit.sync.order import Needed, Op, Order, Spared, spared_of
 from tile_eg.ir.program import AIC, AIV
 
 PIPES = ("MTE2", "M", "FIX")
+Checks = Mapping[int, Sequence[tuple[int, int]]]
 Streams = dict[str, list[Op]]
 
 
@@ -42,7 +43,7 @@ def streams(draw: st.DrawFn) -> Streams:
     return out
 
 
-def needs(of: Streams, picked: Sequence[int]) -> Needed:
+def needs(of: Streams, picked: Sequence[int]) -> Checks:
     """Of some instances a part of what all flags let them know."""
     order = Order(of)
     starts = order.replay().starts
@@ -55,7 +56,7 @@ def needs(of: Streams, picked: Sequence[int]) -> Needed:
     return out
 
 
-def one_by_one(of: Streams, needed: Needed, owners: Sequence[tuple], faultless: bool) -> list[tuple]:
+def one_by_one(of: Streams, needed: Checks, owners: Sequence[tuple], faultless: bool) -> list[tuple]:
     """The owners that can be left out, each tried by a replay from the beginning."""
     out: list[tuple] = []
     for owner in owners:
@@ -65,7 +66,7 @@ def one_by_one(of: Streams, needed: Needed, owners: Sequence[tuple], faultless: 
     return out
 
 
-def _holds(of: Streams, left: Streams, needed: Needed, faultless: bool) -> bool:
+def _holds(of: Streams, left: Streams, needed: Checks, faultless: bool) -> bool:
     order, whole = Order(left), Order(of)
     place = {whole.index[p] + k: order.index[p] + k for p in order.index for k in (0, 1)}
     place |= {whole.cores[c]: order.cores[c] for c in order.cores}
@@ -79,11 +80,15 @@ def _holds(of: Streams, left: Streams, needed: Needed, faultless: bool) -> bool:
     return known and verdict.ended and not (faultless and verdict.faults)
 
 
-def instructions_alone(needed: Needed, of: Streams) -> Needed:
+def instructions_alone(needed: Checks, of: Streams) -> Checks:
     """The part that tells of finished instructions: how waits are counted depends on which there are."""
     size = 2 * len(Order(of).index)
     kept = {n: [(at, least) for at, least in found if at < size and at % 2 == 0] for n, found in needed.items()}
     return {n: found for n, found in kept.items() if found}
+
+
+def packed(needed: Checks) -> Needed:
+    return {n: of_counts(dict(found).items()) for n, found in needed.items()}
 
 
 @pytest.mark.slow(but=1)
@@ -97,7 +102,7 @@ def test_the_owners_that_are_spared_are_those_of_one_replay_each(
     owners = list(dict.fromkeys(o.owner for ops in of.values() for o in ops if o.owner))
     before, orders.SOON = orders.SOON, soon
     try:
-        found = spared_of([Spared(Order(of), needed, owners, faultless)], owners)
+        found = spared_of([Spared(Order(of), packed(needed), owners, faultless)], owners)
     finally:
         orders.SOON = before
     assert found == one_by_one(of, needed, owners, faultless)

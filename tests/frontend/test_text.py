@@ -125,6 +125,12 @@ def test_an_augmented_assignment_reads_its_target():
     assert assign.value == kn.Binary("mul", A, kn.Number(2.0))
 
 
+@pytest.mark.parametrize("sign", ["+", "-", "*", "/", "**"])
+def test_every_operator_of_tiles_has_its_assignment(sign):
+    (short,), (long,) = statements(f"a {sign}= 2"), statements(f"a = a {sign} 2")
+    assert short.value == long.value
+
+
 def test_let_names_a_number_or_an_index():
     (assign,) = statements("let two = 4 / 2  let row = g*8  a = A[row, 0] * two")
     assert (assign.value.x.starts[0], assign.value.y) == (ix.var("g") * 8, kn.Number(2.0))

@@ -123,6 +123,46 @@ def test_help_for_a_python_kernel_is_python(lines: str, python_kernel) -> None:
     assert HINTS[lines] in caught.value.help
 
 
+def test_windows_that_are_pushed_back_from_a_tensors_end_need_not_be() -> None:
+    def exponentials(pushed: bool) -> object:
+        @T.prim_func
+        def main(A: T.Tensor((40, 16), "float32"), Y: T.Tensor((40, 16), "float32")):
+            with T.Kernel(3, threads=2, is_npu=True) as c:
+                a = T.alloc_shared((16, 16), "float32")
+                r = T.min(c * 16, 24) if pushed else c * 16
+                T.copy(A[r : r + 16, :], a)
+                T.tile.exp(a, a)
+                T.copy(a, Y[r : r + 16, :])
+
+        return main
+
+    with pytest.raises(TileError, match="two blocks write the same elements of `Y`") as told:
+        check(kernel_of(exponentials(True)))  # type: ignore[arg-type]
+    assert "leave the minimum out" in str(told.value)
+    check(kernel_of(exponentials(False)))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("cast", [False, True])
+def test_offsets_of_a_gather_are_the_bits_of_whole_numbers(cast: bool) -> None:
+    @T.prim_func
+    def main(A: T.Tensor((64,), "float32"), Y: T.Tensor((64,), "float32")):
+        with T.Kernel(1, threads=2, is_npu=True) as _:
+            a, y = T.alloc_shared((64,), "float32"), T.alloc_shared((64,), "float32")
+            at, bits = T.alloc_shared((64,), "int32"), T.alloc_shared((64,), "uint32")
+            T.copy(A, a)
+            T.tile.arith_progression(at, 252, -4, 64)
+            T.copy(at, bits)
+            T.tile.gather(y, a, bits if cast else at, 0)
+            T.copy(y, Y)
+
+    if cast:
+        return check(kernel_of(main))
+    with pytest.raises(TileError, match="works on u32, not on i32") as told:
+        check(kernel_of(main))
+    assert 'T.copy(at, b), b being a buffer of "uint32"' in str(told.value)
+    return None
+
+
 def test_an_error_in_a_macro_points_into_the_macro(module_of, pointed_at) -> None:
     module = module_of(
         "import tile_eg.language as T\n@T.macro\ndef wrong(x):\n    T.alloc_ub((4, 4), 'float32')\n"

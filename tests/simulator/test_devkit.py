@@ -92,6 +92,14 @@ def test_a_function_of_the_checkout_runs_over_the_simulators_instructions(tmp_pa
     assert done.ok and done.outputs[0].tolist() == [x + 3 for x in range(2048)]
 
 
+def test_a_function_that_says_which_pipes_it_is_on_is_found_by_its_name(tmp_path: Path) -> None:
+    widen = shrink(
+        "    Adds(dst, dst, T(1), n);", "inline __in_pipe__(S) __out_pipe__(V, S) void Widen(const LocalTensor<T>& dst, int n)"
+    )
+    done = launched(tmp_path, CALLED.replace("Shrink(c, 1)", "Widen(c, tile)"), widen)
+    assert done.ok and done.outputs[0].tolist() == [x + 2 for x in range(2048)]
+
+
 def test_a_finding_inside_the_checkout_is_told_at_its_line_there(tmp_path: Path) -> None:
     done = launched(tmp_path, GROWN.replace("by, tile)", "by, tile + 8)"))
     finding = next(f for f in done.findings if f.kind == "out_of_bounds")

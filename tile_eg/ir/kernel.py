@@ -7,8 +7,8 @@ Integer expressions are `ir.index.Expr` over grid variables and loop variables (
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field, replace
-from typing import Union
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, Union
 
 from tile_eg.errors import Note, Span
 from tile_eg.ir.index import Expr
@@ -312,6 +312,19 @@ def assigns(body: Iterable[Stmt]) -> Iterator[Assign]:
 def allocs(body: Iterable[Stmt]) -> Iterator[Alloc]:
     """Every buffer in a body, in their order."""
     return (s for s in statements(body) if isinstance(s, Alloc))
+
+
+def mapped(e: TileExpr, change: Callable[[TileExpr], TileExpr]) -> TileExpr:
+    """The expression with `change` of each of its parts, the innermost first; a part that occurs twice is changed once."""
+    known: dict[int, TileExpr] = {}
+
+    def of(x: Any) -> TileExpr:
+        if id(x) not in known:
+            new = {f.name: of(v) for f in fields(x) if isinstance(v := getattr(x, f.name), TileExpr)}  # type: ignore[arg-type]
+            known[id(x)] = change(replace(x, **new) if any(v is not getattr(x, n) for n, v in new.items()) else x)
+        return known[id(x)]
+
+    return of(e)
 
 
 def exchanged(body: Iterable[Stmt], instead: Callable[[Stmt], Iterable[Stmt] | None]) -> tuple[Stmt, ...]:

@@ -6,7 +6,7 @@ import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-COLLECTED_AFTER = 100_000
+COLLECTED_AFTER = 300_000
 """Objects that are made before Python's collector runs while a kernel is compiled; usually 700."""
 
 

@@ -44,7 +44,7 @@ _CUBE_ALONE = """#ifndef ASCENDC_CUBE_ONLY
 _HOST = "#pragma once\n#include <ascend_c/devkit_host.h>\n"
 ROOTS = ("", "include", "include/adv_api", "include/basic_api", "impl")
 """Where in the checkout its headers look for one another."""
-_FUNCTION = re.compile(r"^(?:__aicore__ )?inline (?:__\w+__(?:\(\w+\))? )?(?:constexpr )?[\w:<>]+ (\w+)\(", re.M)
+_FUNCTION = re.compile(r"^(?:__aicore__ )?inline (?:__\w+__(?:\([\w, ]+\))? )*(?:constexpr )?[\w:<>]+ (\w+)\(", re.M)
 _NUMBER = re.compile(r"(?:static )?const(?:expr)? \w+ (\w+)\s*=[^;]*;")
 _OWN_NUMBER = re.compile(r"\b(\w+) = \d+[;,]")
 _KEPT = re.compile(rf"#(?!pragma|include)|namespace \w+ {{|}}\s*// namespace|{_NUMBER.pattern}|\s+\(*(?:defined|__NPU_ARCH__)")

@@ -6,6 +6,7 @@ other. No counter exceeds the steps of a trace (`sync_trace.MAX_TRACE`), which i
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import lru_cache
 
 Clock = int
@@ -30,3 +31,13 @@ def merged(a: Clock, b: Clock, guard: int) -> Clock:
         return a
     least = ((a | guard) - b) & guard  # the free bit stays where a's counter is not the smaller
     return b ^ ((a ^ b) & (least - (least >> BITS - 1)))
+
+
+def of_counts(counts: Iterable[tuple[int, int]]) -> Clock:
+    """The clock that has these counters, each by its place; the others are 0."""
+    return sum(n << BITS * at for at, n in counts)
+
+
+def reached(clock: Clock, least: Clock, guard: int) -> bool:
+    """Whether no counter of a clock is smaller than the one of the `least`."""
+    return ((clock | guard) - least) & guard == guard

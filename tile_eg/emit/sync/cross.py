@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from tile_eg.emit.sync.edges import Stream
 from tile_eg.emit.sync.needed import Pair
 from tile_eg.emit.sync.trace import Path, Site, SyncError
-from tile_eg.ir.program import AIC, AIV, Loop
+from tile_eg.ir.program import AIC, AIV, Loop, Tile
 from tile_eg.ops.types import Level
 
 FILLS = {Level.UB: AIC, Level.L1: AIV}  # who fills a buffer on chip in which the cores meet; the other may overwrite it then
@@ -59,14 +59,25 @@ class _Side:
         return tuple(dict.fromkeys(instances[n].pipe for visit in self.visits for n in visit))
 
 
-def _accesses(s: Stream) -> dict[str, dict[int, bool]]:
-    """By buffer, the instances that touch it, in program order, and whether each writes."""
+def _accesses(s: Stream, named: frozenset[str]) -> dict[str, dict[int, bool]]:
+    """By buffer, of those that are named, the instances that touch it, in program order, and whether each writes."""
     out: defaultdict[str, dict[int, bool]] = defaultdict(dict)
+    apart = {path for path, names in _by_path(s).items() if named.isdisjoint(names)}
     for n, i in enumerate(s.trace.instances):
+        if i.path in apart:
+            continue
         for a in i.accesses:
-            uses = out[s.layout.held.get(a.buffer, a.buffer)]
-            uses[n] = a.write or uses.get(n, False)
+            held = s.layout.held.get(a.buffer, a.buffer)
+            if held in named:
+                out[held][n] = a.write or out[held].get(n, False)
     return out
+
+
+def _by_path(s: Stream) -> dict[Path, frozenset[str]]:
+    """The buffers that each instruction touches, by its place."""
+    held, touched = s.layout.held, {i.path: i.instr for i in s.trace.instances}
+    tiles = {path: (o.buffer for o in (*i.reads(), *i.writes()) if isinstance(o, Tile)) for path, i in touched.items()}
+    return {path: frozenset(held.get(b, b) for b in found) for path, found in tiles.items()}
 
 
 def _chain(s: Stream, path: Path) -> dict[int, Path]:
@@ -150,7 +161,8 @@ def cross_edges(streams: Mapping[str, Stream]) -> tuple[list[CrossEdge], list[Pa
     if len(streams) < 2:
         return edges, pairs
     layout = streams[AIC].layout
-    touched = {core: _accesses(s) for core, s in streams.items()}
+    both = frozenset[str].intersection(*(frozenset[str]().union(*_by_path(s).values()) for s in streams.values()))
+    touched = {core: _accesses(s, both) for core, s in streams.items()}
     for b in layout.program.buffers:
         if not all(b.name in of for of in touched.values()):
             continue
@@ -173,8 +185,8 @@ def cross_edges(streams: Mapping[str, Stream]) -> tuple[list[CrossEdge], list[Pa
 def _refuse_shared_tensors(streams: Mapping[str, Stream]) -> None:
     touched: dict[str, dict[str, bool]] = {}
     for core, s in streams.items():
-        for i in s.trace.instances:
-            for a in i.accesses:
+        for accesses in {id(i.accesses): i.accesses for i in s.trace.instances}.values():
+            for a in accesses:
                 if a.cell[0] == "GM":
                     both = touched.setdefault(a.cell[1], {})
                     both[core] = both.get(core, False) or a.write

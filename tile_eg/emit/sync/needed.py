@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cached_property
 
-from tile_eg.emit.sync.clock import BITS, MOST
+from tile_eg.emit.sync.clock import count, guards, of_counts, reached
 from tile_eg.emit.sync.order import Needed, Order, Verdict
 from tile_eg.emit.sync.trace import Dependence, Trace
 from tile_eg.ir.program import AIC
@@ -29,23 +28,34 @@ class Pairs:
         self.instances, self.cross = {core: t.instances for core, t in traces.items()}, cross
         self.within = {c: t.dependences if only is None else [d for d in t.dependences if only(c, d)] for c, t in traces.items()}
         self.known: dict[tuple, list[Check]] = {}
+        self.most: dict[tuple, Needed] = {}
 
     def __bool__(self) -> bool:
         return bool(self.cross) or any(self.within.values())
 
-    @cached_property
-    def pairs(self) -> list[Pair]:
-        return [*(((core, d.before), (core, d.after)) for core, found in self.within.items() for d in found), *self.cross]
+    def pair(self, k: int) -> Pair:
+        """The pair of check `k`: dependences core by core, then the pairs of the two cores."""
+        for core, found in self.within.items():
+            if k < len(found):
+                return (core, found[k].before), (core, found[k].after)
+            k -= len(found)
+        return self.cross[k]
 
     def needed(self, order: Order) -> Needed:
-        """What each instance has to know when it starts, by place in its clock the most."""
-        return _most(self._checks(order))
+        """What each instance has to know when it starts."""
+        key = tuple(order.index.items())
+        if key not in self.most:
+            self.most[key] = _most(self._checks(order))
+        return self.most[key]
 
     def open(self, order: Order, verdict: Verdict) -> list[Pair]:
         """Those that the replay leaves unordered."""
-        starts = verdict.starts
+        starts, guard = verdict.starts, guards(order.size)
+        late = {b for b, least in self.needed(order).items() if b not in starts or not reached(starts[b], least, guard)}
+        if not late:
+            return []
         found = enumerate(self._checks(order))
-        return [self.pairs[k] for k, (b, at, n) in found if b not in starts or starts[b] >> BITS * at & MOST < n]
+        return [self.pair(k) for k, (b, at, n) in found if b in late and (b not in starts or count(starts[b], at) < n)]
 
     def _checks(self, order: Order) -> list[Check]:
         """The pairs as (instance after, place in its clock, least value there), which depends on the places alone."""
@@ -59,10 +69,10 @@ class Pairs:
 
 
 def _most(checks: Iterable[Check]) -> Needed:
-    """The checks of each instance, of each place the greatest."""
+    """The checks of each instance as one clock, of each place the greatest."""
     most: dict[int, dict[int, int]] = {}
     for after, at, least in checks:
         places = most.setdefault(after, {})
         if places.get(at, 0) < least:
             places[at] = least
-    return {after: tuple(places.items()) for after, places in most.items()}
+    return {after: of_counts(places.items()) for after, places in most.items()}

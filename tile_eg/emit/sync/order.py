@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 from tile_eg.emit.sync.clock import BITS, MOST, Clock, count, guards, merged
 
 CROSS_LIMIT = 15
-Needed = Mapping[int, Sequence[tuple[int, int]]]
-"""Instance -> what has to be known when it starts: (place in its clock, least value there)."""
+Needed = Mapping[int, Clock]
+"""Instance -> what has to be known when it starts: the clock that is the least."""
 
 
 class Op(NamedTuple):
@@ -68,6 +68,7 @@ class Order:
         self.size = 2 * len(pipes) + len(self.cores)
         steps = {n: self._step(o) for n, o in different.items()}
         self.streams = {c: [steps[id(o)] for o in ops] for c, ops in streams.items()}
+        self.found: Verdict | None = None
 
     def _step(self, o: Op) -> tuple[str, int, int, Any, Op]:
         """Its kind, the place of its pipe, its owner's number, what it runs or the flag that it means, and itself."""
@@ -75,13 +76,15 @@ class Order:
         return o.kind, self.index.get((o.core, o.pipe), -1), owner, o.instance if o.kind == "run" else o.flag, o
 
     def replay(self) -> Verdict:
-        """Runs every step."""
-        return _Replay(self, State.begin(self)).run()
+        """Runs every step, once for as long as none is left out."""
+        self.found = self.found or _Replay(self, State.begin(self)).run()
+        return self.found
 
     def drop(self, owners: Iterable[tuple]) -> None:
         """Leaves the steps of these owners out for good."""
         numbers = {self.owners[o] for o in owners if o in self.owners}
         self.streams = {core: [s for s in steps if s[2] not in numbers] for core, steps in self.streams.items()}
+        self.found = None
 
     def knows(self, clock: Clock, pipe: tuple[str, str], number: int) -> bool:
         """Whether at this clock instruction `number` of a pipe is known to have finished."""
@@ -140,13 +143,16 @@ class Spared:
         known = self._numbers(owners)
         self.marks = {n: self.marks[n] for n in known}
 
-    def soon_missed(self, owner: tuple) -> bool:
-        """Whether a few steps show that this owner cannot be left out."""
+    def soon_missed(self, owner: tuple, others: Iterable[tuple] = ()) -> bool:
+        """Whether a few steps show that this owner cannot be left out where these others are, too.
+
+        They begin with what is known while the others are there, so that what is missed then surely is.
+        """
         known = self._numbers([owner])
         if not known:
             return False
-        state = self.marks[known[0]].copy()
-        return _Replay(self.order, state, self._and(known), self.needed, self.faultless).fails_within(SOON)
+        state, left_out = self.marks[known[0]].copy(), self._and([*known, *self._numbers(others)])
+        return _Replay(self.order, state, left_out, self.needed, self.faultless).fails_within(SOON)
 
     def without(self, owners: Iterable[tuple]) -> bool:
         """Whether these owners, too, can be left out together."""
@@ -192,10 +198,30 @@ def spared_of(orders: Sequence[Spared], owners: Sequence[tuple]) -> list[tuple]:
     """
     if not all(of.sound for of in orders):
         return [owner for owner in owners if _spared_of(orders, [owner])]
+    guessed = list[tuple]()
+    for owner in owners:
+        if not any(of.soon_missed(owner, guessed) for of in orders):
+            guessed.append(owner)
+    if _together(orders, guessed):
+        return guessed
     left = [owner for owner in owners if not any(of.soon_missed(owner) for of in orders)]
     for of in orders:
         of.ask(left)
     return _spared_of(orders, left)
+
+
+def _together(orders: Sequence[Spared], owners: Sequence[tuple]) -> bool:
+    """Leaves these owners out of all orders if they can be left out together."""
+    marks = [of.marks for of in orders]
+    for of in orders:
+        of.ask(owners)
+    found = all(of.without(owners) for of in orders)
+    for of, known in zip(orders, marks, strict=True):
+        if found:
+            of.drop(owners)
+        else:
+            of.marks = known
+    return found
 
 
 def _spared_of(orders: Sequence[Spared], owners: Sequence[tuple]) -> list[tuple]:
@@ -230,27 +256,30 @@ class _Replay:
         self.queues, self.taken, self.cross_waits, self.outside = state.queues, state.taken, state.cross_waits, state.outside
 
     def run(self) -> Verdict:
-        walks = {core: self.core(core) for core in self.order.streams}
-        blocked: dict[str, Op] = {}
-        while walks:
-            before = self.progress(len(walks))
-            blocked = {core: op for core, walk in walks.items() if (op := next(walk, None))}
-            if self.stopped():
-                return self.verdict
-            walks = {core: walks[core] for core in blocked}
-            if walks and before == self.progress(len(walks)):
-                self.fault(*(f"deadlock: {o.core} waits for cross-core flag {o.flag} that nobody sets" for o in blocked.values()))
-                break
+        blocked = self.blocked()
+        if self.stopped():
+            return self.verdict
+        self.fault(*(f"deadlock: {o.core} waits for cross-core flag {o.flag} that nobody sets" for o in blocked))
         self.verdict.ended = not blocked
         self.verdict.last_wait = {flag: number for flag, (_, number) in self.last_wait.items()}
         self.fault(*(f"flag {f} is set and never waited for" for f in self.flags))
         self.fault(*(f"cross-core flag {f} is set {len(q)} times too often" for f, q in self.queues.items() if q and not blocked))
         return self.verdict
 
+    def blocked(self, most: int | None = None) -> list[Op]:
+        """Runs all cores, or the most that is to be done of the steps of each, as far as it goes; where they wait then."""
+        walks = {core: self.core(core, most) for core in self.order.streams}
+        while walks:
+            before = self.progress(len(walks))
+            waiting = {core: op for core, walk in walks.items() if (op := next(walk, None))}
+            walks = {core: walks[core] for core in waiting}
+            if self.stopped() or (walks and before == self.progress(len(walks))):
+                return list(waiting.values())
+        return []
+
     def fails_within(self, most: int) -> bool:
         """Whether it has to stop before a core has gone on by so many steps."""
-        for core in self.order.streams:
-            next(self.core(core, most), None)
+        self.blocked(most)
         return self.stopped()
 
     def mark(self, core: str, at: int, owner: int) -> None:
@@ -272,7 +301,7 @@ class _Replay:
         """Runs one core, or the most that is to be done of its steps; yields where it is blocked by a cross-core wait."""
         know, done, one, starts = self.know, self.done, self.one, self.verdict.starts
         needed, left_out, others, flags, waits = self.needed, self.left_out, self.others, self.flags, self.last_wait
-        passed, steps, first = self.passed, self.order.streams[core], self.state.at[core]
+        passed, steps, first, guard = self.passed, self.order.streams[core], self.state.at[core], self.guard
         for at, (kind, pipe, owner, what, op) in enumerate(islice(steps, first, most and first + most), first):
             if left_out[owner]:
                 continue
@@ -281,10 +310,9 @@ class _Replay:
             if kind == "run":
                 done[pipe] += one[pipe]
                 clock = starts[what] = know[pipe]
-                for place, least in needed.get(what, ()):
-                    if clock >> BITS * place & MOST < least:
-                        self.verdict.early = what
-                        return
+                if (least := needed.get(what)) and ((clock | guard) - least) & guard != guard:
+                    self.verdict.early = what
+                    return
                 if op.stepped:
                     know[pipe] = self.now(pipe) - one[pipe]
             elif kind == "set":
@@ -301,7 +329,7 @@ class _Replay:
                 if brought is None:
                     self.fault(f"flag {what} is waited for before it is set")
                     continue
-                know[pipe] = merged(know[pipe], brought, self.guard)
+                know[pipe] = merged(know[pipe], brought, guard)
                 done[pipe] += one[pipe + 1]
                 waits[what] = BITS * (pipe + 1), done[pipe] >> BITS * (pipe + 1) & MOST
             elif kind == "barrier":

@@ -86,6 +86,9 @@ def _kept(loop: Loop, skip: int) -> Iterator[int]:
     yield from range(head + skip, loop.trips)
 
 
+Relation = tuple[tuple[str, str] | None, bool]
+
+
 @dataclass(eq=False)
 class _Use:
     """An access of an instruction at its place in the stream."""
@@ -95,17 +98,19 @@ class _Use:
 
     def __post_init__(self) -> None:
         self.cell = self.access.cell
+        self.known: dict[_Use, Relation] = {}
 
-    def after(self, other: _Use) -> tuple[tuple[str, str] | None, bool]:
+    def after(self, other: _Use) -> Relation:
         """How it stands to an earlier use of its cell: the buffers by which it depends on that one (None: it does not), and
-        whether what is ordered with it is so with that one, too."""
+        whether what is ordered with it is so with that one, too. `known` keeps it."""
         a, b = self.access, other.access
         one_pipe = self.instr.pipe == other.instr.pipe
         meets = (a.write or b.write) and (a.window is b.window or a.window.overlaps(b.window))  # type: ignore[arg-type]
         ordered = (one_pipe and parted(b.steps, a.steps)) or self.instr.hands_over(other.instr)
         may = a.write or (not b.write and a.buffer == b.buffer and one_pipe)
         covers = a.whole or (type(a.window) is type(b.window) and a.window.covers(b.window))
-        return (b.buffer, a.buffer) if meets and not ordered else None, may and covers
+        self.known[other] = (b.buffer, a.buffer) if meets and not ordered else None, may and covers
+        return self.known[other]
 
 
 Touched = tuple[tuple[_Use, ...], tuple[Access, ...]]
@@ -134,7 +139,6 @@ class _Walker:
         self.layout, self.skips, self.tiles = layout, skips, tiles
         self.found, self.counts = Trace(), dict[str, int]()
         self.live: dict[tuple, list[tuple[int, _Use]]] = {}
-        self.relations: dict[tuple[_Use, _Use], tuple[tuple[str, str] | None, bool]] = {}
         self.guards = 0
         self.env = layout.named()
         items = self.items(layout.program.core(core), (), self.env)
@@ -227,15 +231,15 @@ class _Walker:
         uses, accesses = item.known.get(key) or self.touched(item, n, env, key)
         self.found.instances.append(Instance(item.path, n, n.pipe, number, env, accesses, item.stepped))
         self.found.steps.append((item.run, env, me))
-        found = set()
-        live, relations = self.live, self.relations
+        found, live = set(), self.live
         for use in uses:
+            known = use.known
             for at, other in live.get(use.cell, ()):
-                buffers, _ = relations.get((use, other)) or self.relate(use, other)
+                buffers, _ = known.get(other) or use.after(other)
                 if buffers:
-                    found.add(Dependence(at, me, buffers))
+                    found.add((at, me, buffers))
         if found:
-            self.found.dependences += sorted(found, key=_first_by_buffers)
+            self.found.dependences += map(Dependence._make, sorted(found))
         for use in uses:
             self.remember(me, use)
 
@@ -244,21 +248,16 @@ class _Walker:
         item.known[key] = tuple(_Use(a, n) for a in accesses), accesses
         return item.known[key]
 
-    def relate(self, use: _Use, other: _Use) -> tuple[tuple[str, str] | None, bool]:
-        self.relations[use, other] = use.after(other)
-        return self.relations[use, other]
-
     def remember(self, me: int, use: _Use) -> None:
         """Forget what the new access stands for: everything that a write covers, and earlier reads on the same pipe.
 
         An access that may not happen stands for nothing.
         """
-        known = self.live.setdefault(use.cell, [])
-        if known and not self.guards:
-            relations = self.relations
-            known[:] = [(n, b) for n, b in known if n == me or not relations[use, b][1]]
-        known.append((me, use))
+        live = self.live.setdefault(use.cell, [])
+        if live and not self.guards:
+            known = use.known
+            live[:] = [(n, b) for n, b in live if n == me or not known[b][1]]
+        live.append((me, use))
 
 
 _variable = lru_cache(itemgetter)
-_first_by_buffers = itemgetter(0, 2)

@@ -171,8 +171,10 @@ def _met(cells, blocks, own):  # noqa: ANN001, ANN202
 def _error(target: kn.Region, grid: list[str], pair) -> TileError:  # noqa: ANN001
     one, other = (", ".join(f"{g}={int(v)}" for g, v in zip(grid, block, strict=True)) for block in sorted(map(tuple, pair)))
     window = "x".join(map(str, target.shape)) or "one element"
+    help = "blocks run in no promised order: let each block's window begin where no other one reaches"
+    if any(e.op == "min" for e in target.starts):
+        help = "leave the minimum out: what of a window lies beyond the end of a tensor is neither read nor written"
     return TileError(
         f"two blocks write the same elements of `{target.name}`: those with {one} and {other}, a window of {window} each",
-        target.span,
-        help="blocks run in no promised order: let each block's window begin where no other one reaches",
-    )
+        target.span, help=help,
+    )  # fmt: skip

@@ -12,7 +12,7 @@ from tile_eg.frontend.windows import lies_across, shape_text
 from tile_eg.ir import index as ix
 from tile_eg.ir import kernel as kn
 from tile_eg.ops.elementwise import BINARY, REDUCE, UNARY, Binary, Unary
-from tile_eg.ops.types import BF16, F16, F32, I8, I16, I32, NARROW, SIGNED, U8, WHOLE, DType
+from tile_eg.ops.types import BF16, F16, F32, I8, I16, I32, NARROW, SIGNED, U8, U32, WHOLE, DType
 from tile_eg.ops.whole_tiles import WHOLE_TILES
 
 Shape = tuple[int, ...]
@@ -125,7 +125,9 @@ class Typing:
         entry, xs = WHOLE_TILES[e.op], [self.of(x) for x in e.xs]
         for x, takes in zip(xs, (entry.types, (entry.second,) if entry.second else entry.types), strict=False):
             if x.dtype not in takes or ANY in x.shape or not x.shape:
-                raise TileError(f"`{e.op}` works on {', '.join(map(str, takes))}, not on {x}", e.span)
+                bits = hint("take its bits: u32(at)", 'copy its bits: T.copy(at, b), b being a buffer of "uint32"', e.span)
+                help = bits if x.dtype is I32 and U32 in takes else ""
+                raise TileError(f"`{e.op}` works on {', '.join(map(str, takes))}, not on {x}", e.span, help=help)
             if not entry.made_of_others and len(x.shape) > 1 and x.shape[-1] * x.dtype.bytes % 32:
                 help = "make its rows a multiple of 32 bytes long, or use a buffer of one dimension"
                 raise TileError(f"`{e.op}` takes elements in one run, and the rows of {x} have gaps", e.span, help=help)

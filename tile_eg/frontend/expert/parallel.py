@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Mapping
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import Any
 
 from tile_eg.errors import Note, TileError
@@ -21,6 +21,7 @@ from tile_eg.frontend.expert.operands import FULL, Step, check_aligned, inside, 
 from tile_eg.frontend.expert.reader import ExpertReader, On
 from tile_eg.frontend.expert.registers import Registers, each
 from tile_eg.frontend.expert.scalars import drained
+from tile_eg.frontend.position_shifts import with_known_shifts
 from tile_eg.frontend.python.expressions import evaluate
 from tile_eg.frontend.python.placement_words import HANDLERS
 from tile_eg.frontend.python.values import Loop, is_tile, nodes
@@ -30,7 +31,7 @@ from tile_eg.ir import index as ix
 from tile_eg.ir import kernel as kn
 from tile_eg.ir import program as pr
 from tile_eg.ir.index import ZERO, Expr
-from tile_eg.ir.kernel import Assign, Binary, Choose, Region, Select, TileExpr
+from tile_eg.ir.kernel import Assign, Binary, Choose, Region, Select, TileExpr, mapped
 from tile_eg.ir.program import AIV, Formula, Tile
 from tile_eg.language.elementwise_words import EXPRESSIONS as EXPRESSION_WORDS
 from tile_eg.language.elementwise_words import UNARY
@@ -45,7 +46,8 @@ def read_loop(r: ExpertReader, node: ast.For, loop: Loop, names: list[str]) -> k
         raise r.error(f"this loop has {len(loop.extents)} variables, got {ast.unparse(node.target)}", node.target)
     variables = [r.unique(n) for n in names]
     r.grid.update({v: (0, max(0, n - 1)) for v, n in zip(variables, loop.extents, strict=True)})
-    found = kn.Parallel(tuple(variables), tuple(loop.extents), _body(r, node, names, variables), r.span(node))
+    written = kn.Parallel(tuple(variables), tuple(loop.extents), _body(r, node, names, variables), r.span(node))
+    found = with_known_shifts(written)
     if 0 not in loop.extents:
         check_order(r, tuple(s for s in found.body if not s.atomic), _axes(found))
     return found
@@ -107,26 +109,12 @@ def _drained(r: ExpertReader, s: Assign, axes: Axes) -> None:
 
 def _single(e: TileExpr) -> TileExpr:
     """The expression with one comparison in each choice by position."""
-    return _mapped(e, lambda x: Select(*_parted(x), x.span) if isinstance(x, Select) else x)
+    return mapped(e, lambda x: Select(*_parted(x), x.span) if isinstance(x, Select) else x)
 
 
 def _parted(e: Select) -> tuple[Expr, TileExpr, TileExpr]:
     x, y, c = parts(e)
     return c, _single(x), _single(y)
-
-
-def _mapped(e: Any, change: Callable[[Any], Any]) -> Any:
-    """The expression with each part of it changed, the innermost first. Parts that are one object stay one."""
-    known: dict[int, Any] = {}
-
-    def of(x: Any) -> Any:
-        if id(x) not in known:
-            new = {f.name: of(v) for f in fields(x) if isinstance(v := getattr(x, f.name), TileExpr)}  # type: ignore[misc,arg-type]
-            changed = any(v is not getattr(x, n) for n, v in new.items())
-            known[id(x)] = change(replace(x, **new) if changed else x)
-        return known[id(x)]
-
-    return of(e)
 
 
 def _at(s: Assign, env: Mapping[str, Expr]) -> Assign:
@@ -144,7 +132,7 @@ def _at(s: Assign, env: Mapping[str, Expr]) -> Assign:
                 return replace(e, condition=ix.substitute(e.condition, env))
         return e
 
-    return replace(s, target=change(s.target), value=_mapped(s.value, change))
+    return replace(s, target=change(s.target), value=mapped(s.value, change))
 
 
 def _by_condition(r: ExpertReader, s: Assign, axes: Axes) -> None:
@@ -159,7 +147,7 @@ def _by_condition(r: ExpertReader, s: Assign, axes: Axes) -> None:
 
 
 def _branch(r: ExpertReader, s: Assign, axes: Axes, e: Select, condition: Expr, arm: int) -> None:
-    made = replace(s, value=_mapped(s.value, lambda x: (x.x if arm == 1 else x.y) if x == e else x))
+    made = replace(s, value=mapped(s.value, lambda x: (x.x if arm == 1 else x.y) if x == e else x))
     low, high = ix.bounds(condition, r.ranges)
     if high == 0:
         return None

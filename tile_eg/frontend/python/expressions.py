@@ -275,7 +275,7 @@ def as_index(b: Builder, value: Any, node: ast.AST) -> Expr:
 def _call(b: Builder, node: ast.Call) -> Any:
     if isinstance(node.func, ast.Attribute) and node.func.attr == "astype":
         x = evaluate(b, node.func.value)
-        if is_tile(x):
+        if is_tile(x) or isinstance(x, index.Expr):
             return _cast(b, evaluate(b, node.args[0]), x, node)
     function = evaluate(b, node.func)
     args: list[Any] = []

@@ -10,6 +10,7 @@ from typing import Any
 
 from tile_eg.errors import FollowUp, NotSearched, Span, TileError
 from tile_eg.frontend.conditions import compared_in, guarded, is_condition, of_elements
+from tile_eg.frontend.position_shifts import with_known_shifts
 from tile_eg.frontend.python.build import Builder, Leave, ReadAgain
 from tile_eg.frontend.python.defined import Defined
 from tile_eg.frontend.python.expressions import arithmetic, evaluate
@@ -347,7 +348,7 @@ def _parallel(r: Reader, node: ast.For, loop: Loop) -> None:
             r.run(node.body)
     finally:
         r.in_parallel, r.along = False, ()
-    r.statements.append(Parallel(variables, loop.extents, _element_assignments(body), r.span(node)))
+    r.statements.append(with_known_shifts(Parallel(variables, loop.extents, _element_assignments(body), r.span(node))))
 
 
 def _persistent(r: Reader, node: ast.For, loop: Loop) -> None:

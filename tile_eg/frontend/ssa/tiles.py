@@ -113,8 +113,8 @@ class Tiles:
         valid = [ix.ONE] * (2 - len(valid)) + valid
         if len(dims) == 1 and ix.EACH in ix.variables(offset):
             return Window(offset, 1, cols, 1, valid[1], ix.ONE)
-        if tensor.strides and len(dims) == 2 and (pitch[dims[0]] < min(cols, tensor.shape[dims[1]]) or pitch[dims[1]] != 1):
-            raise TileError(f"rows of `{tensor.name}` lie one over the other, or elements apart: not supported", region.span)
+        if tensor.strides and len(dims) == 2:
+            check_rows(tensor, cols, pitch[dims[0]], (tensor.shape[dims[1]], pitch[dims[1]]), region.span)
         return Window(offset, pitch[dims[0]] * region.step if len(dims) == 2 else cols, rows, cols, valid[0], valid[1])
 
     def valid(self, start: Expr, extent: int, size: int, ranges: Ranges, step: int) -> Expr:
@@ -324,6 +324,17 @@ class Tiles:
             if isinstance(args[-1], Unlike):
                 return args[-1]
         return self.alike_named(x, self.make(self.spans.get(x), x.op, *args, like=x, vrows=rows, vcols=cols))
+
+
+def check_rows(tensor: Tensor, cols: int, pitch: int, row: tuple[int, int], span: Span | None) -> None:
+    """TileError where a window's rows, of tensors with strides, do not lie side by side; `row` is its length and its step."""
+    length, step = min(cols, row[0]), row[1]
+    if step == 1 and pitch >= length:
+        return
+    what = f"rows of `{tensor.name}` begin {pitch} elements apart, and are {length} long: they lie over one another"
+    if step != 1:
+        what = f"the elements of a row of `{tensor.name}` lie {step} apart"
+    raise TileError(f"{what}: not supported", span, help="pass a contiguous array: np.ascontiguousarray(x), x.contiguous()")
 
 
 def valid_rows(x: Term) -> Expr:

@@ -15,6 +15,7 @@ from tile_eg.frontend.conditions import guarded
 from tile_eg.frontend.element_sums import names_beside, with_element_sums
 from tile_eg.frontend.guarded_stores import with_counted_stores
 from tile_eg.frontend.nibbles import with_bytes
+from tile_eg.frontend.position_shifts import with_known_shifts
 from tile_eg.frontend.text.expressions import Expressions
 from tile_eg.frontend.text.scope import Scope
 from tile_eg.frontend.text.syntax import Node, span_of
@@ -25,8 +26,6 @@ from tile_eg.ir import kernel as kn
 from tile_eg.ir.index import Expr
 from tile_eg.ir.open_kernel import NoBlocks
 from tile_eg.ops.types import DTYPES, DType, dtype_of
-
-AUGMENTED = {"+=": "add", "-=": "sub", "*=": "mul", "/=": "div"}
 
 
 def build(tree: Node, sizes: Mapping[str, int], source: str, file: str) -> kn.Kernel:
@@ -165,7 +164,7 @@ class Builder:
         op = str(node.children[1]) if len(node.children) == 3 else None
         value = self.expressions.tile(node.children[-1])
         if op is not None:
-            value = kn.Binary(AUGMENTED[op], target, value, self.span(node))
+            value = self.expressions.computed(op.removesuffix("="), target, value, self.span(node))
         if isinstance(target, OpenWindow):
             target = target.closed(known_shape(value) or None)
         yield kn.Assign(target, close(value, target.shape), self.span(node))
@@ -244,7 +243,7 @@ class Builder:
             self.scope.elements = ()
         for n in names:
             self.scope.close_variable(str(n))
-        yield kn.Parallel(names_used, tuple(extents), body, self.span(node))
+        yield with_known_shifts(kn.Parallel(names_used, tuple(extents), body, self.span(node)))
 
     def element_statements(self, block: Node) -> Iterator[kn.Assign]:
         for stmt in self.statements(block):

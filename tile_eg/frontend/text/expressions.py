@@ -160,10 +160,13 @@ class Expressions:
             return JOINED[op](x, y, self.span(node))
         if is_scalar(x) and is_scalar(y) and not (self.numbers and sc.leaves_integers(str(op), x, y)):
             return sc.arithmetic(str(op), x, y, self.span(node))
-        if op not in BINARY:
-            types = lambda name: self.scope.arrays[name].dtype  # noqa: E731
-            return divided(str(op), self.tile(left), self.tile(right), types, self.span(node))
-        return kn.Binary(BINARY[op], self.tile(left), self.tile(right), self.span(node))
+        return self.computed(str(op), self.tile(left), self.tile(right), self.span(node))
+
+    def computed(self, sign: str, x: kn.TileExpr, y: kn.TileExpr, span: kn.Span) -> kn.TileExpr:
+        """What an operator makes of two tiles."""
+        if sign in BINARY:
+            return kn.Binary(BINARY[sign], x, y, span)
+        return divided(sign, x, y, lambda name: self.scope.arrays[name].dtype, span)
 
     def _product(self, left: Node, right: Node, span: kn.Span) -> kn.MatMul:
         (a, ta), (b, tb) = self._operand(left), self._operand(right)

@@ -12,7 +12,7 @@ from tile_eg.frontend.tensor import functions as fn
 from tile_eg.frontend.tensor import values as v
 from tile_eg.frontend.tensor.gathers import part
 from tile_eg.frontend.tensor.values import Value
-from tile_eg.frontend.text.build import AUGMENTED, Builder, size_nodes
+from tile_eg.frontend.text.build import Builder, size_nodes
 from tile_eg.frontend.text.expressions import BINARY
 from tile_eg.frontend.text.scope import Scope
 from tile_eg.frontend.text.syntax import Node
@@ -76,7 +76,7 @@ class Reader:
         found = self.read(node.children[-1])
         if node.data == "assign" and len(node.children) == 3:
             sign = str(node.children[1])
-            found = self._binary_of(sign.removesuffix("="), self.read_name(name), found, node, AUGMENTED[sign])
+            found = self._binary_of(sign.removesuffix("="), self.read_name(name), found, node)
         self.define(str(name), found, self.span(name))
 
     def define(self, name: str, found: Any, span: Any) -> None:
@@ -153,7 +153,7 @@ class Reader:
         left, op, right = node.children
         return self._binary_of(str(op), self.read(left), self.read(right), node)
 
-    def _binary_of(self, sign: str, x: Any, y: Any, node: Node, op: str = "") -> Any:
+    def _binary_of(self, sign: str, x: Any, y: Any, node: Node) -> Any:
         span = self.span(node)
         if not isinstance(x, Value) and not isinstance(y, Value):
             return self._number_of(sign, x, y, span)
@@ -164,7 +164,7 @@ class Reader:
             return v.quotient(sign, a, b, span)
         if sign not in BINARY:
             raise TileError(f"`{sign}` works on sizes, not on tensors", span)
-        return v.binary(op or BINARY[sign], a, b, span)
+        return v.binary(BINARY[sign], a, b, span)
 
     def _number_of(self, sign: str, x: Any, y: Any, span: Span) -> Any:
         """Arithmetic of numbers."""
