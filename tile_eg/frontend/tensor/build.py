@@ -12,7 +12,7 @@ from tile_eg.errors import TileError
 from tile_eg.frontend.tensor.algebra import Algebra
 from tile_eg.frontend.tensor.elements import Elements, takes_elements
 from tile_eg.frontend.tensor.folds import Folds
-from tile_eg.frontend.tensor.indices import Axis, loadable
+from tile_eg.frontend.tensor.indices import Axis, diagonal, loadable
 from tile_eg.frontend.tensor.layout import Layout
 from tile_eg.frontend.tensor.points import DIVIDES, Point
 from tile_eg.frontend.tensor.roles import Roles
@@ -100,7 +100,7 @@ class Build(Tiles):
             loaded, out = self.region(p, own), self.buffer("t", dtype, layout, span=p.span)
             self.emit(kn.Assign(out, kn.Whole("transpose", (loaded,), (0, 0), p.span), p.span))
             return out
-        if any(d.inside.intersection(layout) for d in p.args[1]):
+        if any(d.inside.intersection(layout) for d in p.args[1]) or diagonal(p.args[1]) & {*layout}:
             return self._gathered(p, layout)
         window = self.window(p.args[0], p.args[1], layout, p.span)
         if len(layout) == 1 and self.roles.apart(p.args[0], p.args[1], layout[0]):
@@ -115,6 +115,9 @@ class Build(Tiles):
             help = "transpose the array before the call, and take rows of it"
             message = "columns at indices that are read are taken of one row at a time: this takes tiles of them"
             raise TileError(message, p.span, help=help)
+        if len(layout) > 1 and diagonal(p.args[1]) & {*layout}:
+            help = "reshape the array before the call, so that one index picks them"
+            raise TileError("of a diagonal single elements are taken, not rows", p.span, help=help)
         out = self.buffer(p.args[0].lower(), p.dtype or F32, layout, "shared", p.span)
         self.emit(Elements(self, layout).statement(p, out))
         return out

@@ -107,6 +107,11 @@ def loadable(at: Indices, tiled: Collection[Axis]) -> bool:
     return len(mine) < 2 or not mine & at[-1].inside
 
 
+def diagonal(at: Indices) -> frozenset[Axis]:
+    """The axes that go along two dimensions at once."""
+    return frozenset(a for a in axes_in(at) if sum(a in d.strides for d in at) > 1)
+
+
 def axes_in(at: Indices) -> frozenset[Axis]:
     return frozenset(a for d in at for a in d.every)
 

@@ -12,7 +12,7 @@ from functools import cached_property
 
 from tile_eg.errors import Span, TileError
 from tile_eg.frontend.tensor.algebra import axes_of
-from tile_eg.frontend.tensor.indices import Axis, Indices, divided, loadable, reads
+from tile_eg.frontend.tensor.indices import Axis, Indices, diagonal, divided, loadable, reads
 from tile_eg.frontend.tensor.points import Point
 from tile_eg.ir.kernel import Tensor
 
@@ -188,6 +188,7 @@ class Roles:
         loads = {a for _, i in self._tensors() for d in i for a in d.axes}
         out = {a for a in self.tiled if a not in loads}
         out |= {a for _, at in self._tensors() for d in divided(at) for a in d.axes if a in self.tiled}
+        out |= {a for _, at in self._tensors() for a in diagonal(at) if a in self.tiled}
         for shape, indices in self._tensors():
             for n, i in zip(shape, indices, strict=True):
                 alone = len(i.terms) == 1 and i.most + 1 == n

@@ -226,6 +226,8 @@ def reshape(x: Value, shape: Sequence[int], span: Span | None = None) -> Value:
         sizes[sizes.index(-1)] = count // rest
     if any(n < 0 for n in sizes) or prod(sizes) != count:
         raise TileError(f"{x} has {count} elements, a shape of {list(shape)} has others", span)
+    if tuple(sizes) == x.shape:
+        return x
     return Value("reshape", (x,), (), tuple(sizes), x.dtype, span, truth=x.truth)
 
 
