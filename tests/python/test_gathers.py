@@ -19,6 +19,7 @@ from tile_eg.inputs import drawn_sets
 from tile_eg.ir import index as ix
 from tile_eg.ir.index_elements import inside_of
 from tile_eg.ir.program.parser import parse_program
+from tile_eg.ir.reference import run_kernel
 from tile_eg.report.compare import compare
 from tile_eg.search.compiler import expected, lower
 
@@ -449,3 +450,19 @@ def test_rows_that_are_stored_to_one_place_are_a_mistake_of_the_indices() -> Non
     at[3] = at[9]
     with pytest.raises(TileError, match="`Y` is stored to twice in one place: an index that is read is 6 more than once"):
         scattered(x, at)
+
+
+@pytest.mark.parametrize(("made", "index"), [("// 20", lambda at: at // 20), ("% 10", lambda at: at % 10)])
+def test_rows_behind_the_last_index_are_nowhere_whatever_is_computed_of_it(made, index):
+    text = f"""kernel k[R=37, N=32, V=10](W: f32[V, N], at: i32[R]) -> S: f32[3, N] {{
+      grid b = ceildiv(R, 16)
+      shared y: f32[16, N], s: f32[N]
+      parallel (i, j) in (16, N) {{ y[i, j] = W[at[b*16 + i] {made}, j] }}
+      s = colsum(y)
+      S[b, 0] = s
+    }}"""
+    rng = np.random.default_rng(0)
+    w, at = rng.standard_normal((10, 32)).astype(np.float32), rng.integers(0, 200, 37).astype(np.int32)
+    want = [w[index(at[n : n + 16])].sum(0) for n in (0, 16, 32)]
+    got = run_kernel(load_text(text).instantiate(), {"W": w, "at": at})["S"]
+    np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-5)

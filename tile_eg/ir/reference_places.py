@@ -9,6 +9,7 @@ import numpy as np
 from tile_eg.errors import TileError
 from tile_eg.ir import index as ix
 from tile_eg.ir import kernel as kn
+from tile_eg.ir.index_elements import elements_in
 
 Array = np.ndarray
 NO_INDEX = -(1 << 52)
@@ -30,10 +31,15 @@ def meant(r: kn.Region, env: Env) -> Array:
 
 def refuse_outside(r: kn.Region, d: int, at: Array, size: int) -> None:
     """TileError where an index that was read begins a window outside of its tensor."""
-    outside = at[((at < 0) | (at >= size)) & (np.abs(at) < -NO_INDEX // 16)]
+    outside = at[((at < 0) | (at >= size)) & ~_is_nowhere(at)]
     if outside.size:
         value = int(outside.flat[0])
         raise TileError(f"an index of `{r.name}` that is read is {value}: dimension {d} has {size} elements", r.span)
+
+
+def _is_nowhere(at: int | Array) -> Array:
+    """Which indices were made of `NO_INDEX`, with what is usually added to it."""
+    return np.abs(at) >= -NO_INDEX // 16
 
 
 def _places_of_row(place: ix.Expr, env: Env) -> Callable[[int], int | Array]:
@@ -63,4 +69,6 @@ def evaluate(e: ix.Expr, env: Env) -> int | Array:
     if e.op in ("lt", "and"):
         return (a < b) * 1 if e.op == "lt" else (a != 0) & (b != 0)
     f = {"mul": np.multiply, "div": np.floor_divide, "mod": np.mod, "min": np.minimum, "max": np.maximum}[e.op]
+    if e.op in ("div", "mod") and elements_in(e.args[0]):
+        return np.where(_is_nowhere(a), a, f(a, b))
     return f(a, b)

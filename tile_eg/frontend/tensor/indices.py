@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from math import prod
 
+from tile_eg.frontend.ranges import extremes
 from tile_eg.frontend.tensor.axes import Atom
 from tile_eg.ir import index as ix
 
@@ -123,6 +124,12 @@ def unflattened(index: Affine, size: int, stride: int, shape: tuple[int, ...]) -
         out[n] = Affine().plus(part, stride // inner)
         index, size, stride = Affine(((Element("div", (index,), room), 1),)), size // room, stride * room
     return tuple(out)
+
+
+def extent_of(d: Affine) -> ix.Interval:
+    """The least and the greatest value of an index of which nothing is read."""
+    names = {a: f"a{n}" for n, a in enumerate(d.every)}
+    return extremes(expression(d, lambda a: ix.var(names[a]), {}), {name: (0, a.extent - 1) for a, name in names.items()})
 
 
 def expression(d: Affine, place: Callable[[Axis], ix.Expr], shapes: Mapping[str, tuple[int, ...]]) -> ix.Expr:

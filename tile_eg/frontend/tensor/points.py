@@ -13,7 +13,7 @@ from typing import Any
 
 from tile_eg.errors import Span, TileError
 from tile_eg.frontend.tensor.axes import Atom, Axes
-from tile_eg.frontend.tensor.indices import Affine, Axis, Element, Indices, axes_in, unflattened
+from tile_eg.frontend.tensor.indices import Affine, Axis, Element, Indices, axes_in, extent_of, reads, unflattened
 from tile_eg.frontend.tensor.values import Value
 from tile_eg.ops.types import F32, I32, DType
 
@@ -198,6 +198,9 @@ class Puller:
             help = "make it an output of a kernel, and an input of another"
             message = f"`{op}` is computed whole, and in its order: no part of it alone, and in no other shape"
             raise TileError(message, v.span, help=help)
+        if whole[0] not in inner.axes:
+            help = f"give what is added the axis: x * where(arange({size}) >= 0, 1.0, 0.0)"
+            raise TileError(f"`{op}` goes along an axis of {size} on which all elements are the same", v.span, help=help)
         return self.points.make("scan", (inner,), (op, whole[0]), F32, v.dtype, v.span)
 
     def _matmul(self, v: Value, at: Indices) -> Point:
@@ -216,7 +219,10 @@ class Puller:
     def _gather(self, v: Value, at: Indices) -> Point:
         axes, place, count = v.args
         lead, rest = at[place : place + count], iter((*at[:place], *at[place + count :]))
-        picked = iter([index_of(self.at(i, _shared(i, lead)), i.span or v.span) for i in v.of[1:]])
+        found = [index_of(self.at(i, _shared(i, lead)), i.span or v.span) for i in v.of[1:]]
+        for n, index in zip(axes, found, strict=True):
+            _check_inside(index, v.of[0].shape[n], v.span)
+        picked = iter(found)
         return self.at(v.of[0], tuple(next(picked if n in axes else rest) for n in range(len(v.of[0].shape))))
 
     def _permute(self, v: Value, at: Indices) -> Point:
@@ -238,13 +244,17 @@ class Puller:
         return self.at(v.of[0], inner)
 
     def _window(self, v: Value, at: Indices) -> Point:
-        inner, left = [], iter(at)
+        inner, left, shape = [], iter(at), iter(v.of[0].shape)
         for item in v.args:
             if item is None:
                 next(left)
                 continue
-            start, size = item
-            inner.append(Affine(offset=start) if size is None else Affine(offset=start).plus(next(left)))
+            (start, size), full = item, next(shape)
+            index = Affine() if size is None else next(left)
+            if size not in (None, full) and any(reads((index,))):
+                help = f"take elements of the tensor itself, at indices plus where the window begins: x[idx + {start}]"
+                raise TileError("indices that are read pick elements of a window: its ends are not checked", v.span, help=help)
+            inner.append(Affine(offset=start).plus(index))
         return self.at(v.of[0], tuple(inner))
 
 
@@ -274,6 +284,16 @@ def _unflattened(flat: Affine, v: Value) -> Indices:
         help = "take the window of the tensor before it is reshaped"
         raise TileError("a window goes across axes that a reshape made one", v.span, help=help)
     return tuple(out)
+
+
+def _check_inside(index: Affine, size: int, span: Span | None) -> None:
+    """TileError where an index of which nothing is read leaves its axis."""
+    if any(reads((index,))):
+        return
+    low, high = extent_of(index)
+    if low < 0 or high >= size:
+        help = "none counts from the end, and of neighbours a slice is taken: x[:-1]"
+        raise TileError(f"an index goes from {low} to {high}, of an axis of {size}", span, help=help)
 
 
 def index_of(p: Point, span: Span | None) -> Affine:
