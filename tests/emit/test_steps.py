@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -10,7 +11,8 @@ import pytest
 from tile_eg.emit.ascend_c.kernel import kernel_text
 from tile_eg.emit.host import launch_blocks
 from tile_eg.emit.sync.planning import synchronise
-from tile_eg.emit.sync.steps import steps
+from tile_eg.emit.sync.steps import ends, steps
+from tile_eg.ir.index import var
 from tile_eg.ir.program import Buffer, Instr, Program, Tile
 from tile_eg.ops.types import F16, F32
 from tile_eg.simulator.findings import TraceRow
@@ -91,5 +93,11 @@ def test_operands_of_one_end_are_touched_there_only(name: str) -> None:
     instr, buffers, groups = case_of(name)
     found = steps(instr, buffers)
     assert found is not None
-    ends = [(o, groups[-1]) for o in found.first] + [(o, groups[0]) for o in found.last]
-    assert not [o for o, group in ends for row in group if isinstance(o, Tile) and touches(row, buffers[o.buffer])]
+    parts = [(o, groups[-1]) for o in found.first] + [(o, groups[0]) for o in found.last]
+    assert not [o for o, group in parts for row in group if isinstance(o, Tile) and touches(row, buffers[o.buffer])]
+
+
+def test_under_a_condition_an_instruction_keeps_its_ends_and_is_no_barrier_for_others() -> None:
+    instr, buffers, _ = case_of("a mask in one run")
+    guarded = replace(instr, when=var("b"))
+    assert steps(guarded, buffers) is None and ends(guarded, buffers) == steps(instr, buffers)

@@ -35,7 +35,12 @@ def parted(before: str, after: str) -> bool:
 
 def steps(i: Instr, buffers: Mapping[str, Buffer]) -> Steps | None:
     """The ends of an instruction that surely has a barrier within; None for any other."""
-    if i.when != ONE or not i.op.startswith(("vrow", "vcol", "vchoose", "vmask", "vramp")):
+    return ends(i, buffers) if i.when == ONE else None
+
+
+def ends(i: Instr, buffers: Mapping[str, Buffer]) -> Steps | None:
+    """The ends of an instruction that has a barrier within wherever it is done; None for any other."""
+    if not i.op.startswith(("vrow", "vcol", "vchoose", "vmask", "vramp")):
         return None
     if i.op in ROW_REDUCTIONS:
         return Steps(i.srcs, (i.dst,)) if _row_steps(i, buffers) else None

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from tile_eg.emit.sync.steps import Steps, steps
+from tile_eg.emit.sync.steps import Steps, ends
 from tile_eg.errors import LimitError, PlanError
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import BLOCK, SUB, ZERO, Expr, Interval, var
@@ -294,7 +294,7 @@ class Layout:
     def operands(self, i: Instr) -> list[tuple[bool, Operand, str]]:
         """What an instruction reads and writes, with its steps; looked up by identity."""
         if id(i) not in self._operands:
-            of = (steps(i, self.buffers) or Steps()).of
+            of = (ends(i, self.buffers) or Steps()).of
             self._operands[id(i)] = i, [*((False, o, of(o)) for o in i.reads()), *((True, o, of(o)) for o in i.writes())]
         return self._operands[id(i)][1]
 
