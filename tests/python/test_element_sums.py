@@ -135,6 +135,39 @@ def test_a_kernel_that_is_kept_adds_so_too_with_flags_of_its_own():
     np.testing.assert_allclose(given(tile_eg.compile(kept), ROWS, PICKED), 2 * summed(ROWS), rtol=1e-5, atol=1e-5)
 
 
+@T.prim_func
+def pairs(X: T.Tensor((20, 20), "float32"), At: T.Tensor((20,), "int32"), W: T.Tensor((V, V), "float32")):  # noqa: N803
+    with T.Kernel(2, 2) as (bx, by):
+        x = T.alloc_shared((16, 16), "float32")
+        row = T.alloc_shared((16,), "int32")
+        col = T.alloc_shared((16,), "int32")
+        T.copy(X[bx * 16, by * 16], x)
+        T.copy(At[bx * 16], row)
+        T.copy(At[by * 16], col)
+        for i, j in T.Parallel(16, 16):
+            T.atomic_add(W[row[i], col[j]], x[i, j])
+
+
+@T.prim_func
+def pairs_kept(X: T.Tensor((20, 20), "float32"), At: T.Tensor((20,), "int32"), W: T.Tensor((V, V), "float32")):  # noqa: N803
+    with T.Kernel(1, is_npu=True) as (block, half):
+        x = T.alloc_ub((20, 24), "float32")
+        at = T.alloc_ub((24,), "int32")
+        T.copy(X[0, 0], x[:, 0:20])
+        T.copy(At[0], at[0:20])
+        T.barrier_all()
+        if half == 0:
+            for i, j in T.Parallel(20, 20):
+                T.atomic_add(W[at[i], at[j]], x[i, j] * 1.0)
+
+
+@pytest.mark.parametrize("kernel", [pairs, pairs_kept], ids=["searched", "kept"])
+def test_both_places_may_be_picked(kernel):
+    x, at, want = ROWS[:20, :20].copy(), np.abs(PICKED[:20]), np.zeros((V, V), np.float32)
+    np.add.at(want, (at[:, None], at[None, :]), x)
+    np.testing.assert_allclose(given(tile_eg.compile(kernel), x, at, shape=(V, V)), want, rtol=1e-5, atol=1e-5)
+
+
 TILE = """kernel sums[R=40, N=32, V=10](X: f32[R, N], at: i32[R]) -> G: f32[V, N] {
   grid b = ceildiv(R, 8)
   shared t: i32[8], x: f32[8, N]

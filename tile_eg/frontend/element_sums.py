@@ -27,6 +27,7 @@ from tile_eg.ir.kernel import (
     Tensor,
     TileExpr,
     allocs,
+    at_places,
     exchanged,
     statements,
 )
@@ -78,8 +79,12 @@ class _Sums:
     def _added(self, s: Parallel, a: Assign) -> Iterator[Stmt]:
         """A tile of what is added, where it is none already, and the sums of its rows."""
         places = _Places.of(s, a.target)
+        value = a.value
         conditions, a = self._guards(a, places)
         tile = self._whole(s, a, places)
+        if tile is None and places.apart and places.rank > 2:
+            yield self._outermost(s, replace(a, value=value), places.apart[0])
+            return
         if tile is None:
             tile = self._buffer(places, a)
             spread = (*places.order, *([self.unique("e")] if places.alone else ()))
@@ -91,6 +96,14 @@ class _Sums:
         for c in conditions:
             added = If(substitute(c, {old: var(new) for old, new in names.items()}), (added,), (), a.span)
         yield _nest([(names[v], places.extents[v]) for v in places.apart], added, s)
+
+    def _outermost(self, s: Parallel, a: Assign, name: str) -> Stmt:
+        """One value of a variable after the other, so that a tile has two axes."""
+        new, extents = self.unique(name), dict(zip(s.vars, s.extents, strict=True))
+        left = tuple(v for v in s.vars if v != name)
+        inner = replace(s, vars=left, extents=tuple(extents[v] for v in left))
+        body = tuple(self._added(inner, at_places(a, {name: var(new)})))
+        return For(new, 0, extents[name], "serial", 0, body, s.span)
 
     def _guards(self, a: Assign, places: _Places) -> tuple[list[Expr], Assign]:
         """The conditions under which a whole row is added, innermost first, and what is added under them. Under one by position 0
@@ -160,6 +173,11 @@ class _Places:
     def order(self) -> tuple[str, ...]:
         """The variables in the order of the axes of a tile."""
         return (*self.apart, *(v for v in self.along if v))
+
+    @property
+    def rank(self) -> int:
+        """How many axes a tile has."""
+        return len(self.order) + self.alone
 
     @property
     def shape(self) -> tuple[int, ...]:

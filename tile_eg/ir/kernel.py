@@ -6,12 +6,12 @@ Integer expressions are `ir.index.Expr` over grid variables and loop variables (
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Union
 
 from tile_eg.errors import Note, Span
-from tile_eg.ir.index import Expr
+from tile_eg.ir.index import Expr, substitute
 from tile_eg.ops.types import DType
 
 BIT = "bit"
@@ -325,6 +325,24 @@ def mapped(e: TileExpr, change: Callable[[TileExpr], TileExpr]) -> TileExpr:
         return known[id(x)]
 
     return of(e)
+
+
+def at_places(s: Assign, env: Mapping[str, Expr]) -> Assign:
+    """The assignment with other expressions in the place of these variables."""
+    if not env:
+        return s
+
+    def change(e: Any) -> Any:
+        match e:
+            case Region():
+                return replace(e, starts=tuple(substitute(x, env) for x in e.starts))
+            case Index():
+                return replace(e, value=substitute(e.value, env))
+            case Select():
+                return replace(e, condition=substitute(e.condition, env))
+        return e
+
+    return replace(s, target=change(s.target), value=mapped(s.value, change))
 
 
 def exchanged(body: Iterable[Stmt], instead: Callable[[Stmt], Iterable[Stmt] | None]) -> tuple[Stmt, ...]:

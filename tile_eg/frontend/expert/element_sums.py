@@ -6,6 +6,7 @@ Flags stand around the tiles that are the compiler's own.
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 
 from tile_eg.frontend.element_sums import with_element_sums
 from tile_eg.frontend.expert import variables
@@ -28,11 +29,16 @@ def parallel(r: ExpertReader, node: ast.For, loop: Loop, names: list[str]) -> No
         return
     held = {b.name: Alloc(b.name, "shared", b.dtype, b.shape) for b in r.held.values()}
     parts = with_element_sums((s,), tuple(r.tensors.values()), r.unique, held)
-    own = {part.name for part in parts if isinstance(part, Alloc)}
+    _statements(r, parts, {part.name for part in parts if isinstance(part, Alloc)})
+
+
+def _statements(r: ExpertReader, parts: Sequence[Stmt], own: set[str]) -> None:
     for part in parts:
-        _statement(r, part)
-        for src, dst in (("V", "MTE3"),) if own & _written(part) else (("MTE3", "V"),) if own & _read(part) else ():
-            handover(r, AIV, src, dst, s.span)  # type: ignore[arg-type]
+        _statement(r, part, own)
+        if isinstance(part, Parallel) and own & _written(part):
+            handover(r, AIV, "V", "MTE3", part.span)  # type: ignore[arg-type]
+        elif own & _read(part) and not own & _written(part):
+            handover(r, AIV, "MTE3", "V", part.span)  # type: ignore[arg-type]
 
 
 def _written(s: Stmt) -> set[str]:
@@ -43,7 +49,7 @@ def _read(s: Stmt) -> set[str]:
     return {x.name for a in assigns((s,)) for x in regions(a.value)}
 
 
-def _statement(r: ExpertReader, s: Stmt) -> None:
+def _statement(r: ExpertReader, s: Stmt, own: set[str]) -> None:
     """What a loop became, as nodes of the program."""
     match s:
         case Alloc():
@@ -53,12 +59,12 @@ def _statement(r: ExpertReader, s: Stmt) -> None:
         case For():
             r.grid[s.var] = (0, s.extent - 1)
             with r.block(repeats=True) as body:
-                _statement(r, s.body[0])
+                _statements(r, s.body, own if any(isinstance(x, Parallel) for x in s.body) else set())
             r.place_node(None, pr.Loop(s.var, s.extent, tuple(body), s.span))  # type: ignore[arg-type]
         case If():
             condition = variables.condition(r, s.condition, s.span)
             with r.block(repeats=False) as then, r.where(condition):
-                _statement(r, s.then[0])
+                _statement(r, s.then[0], set())
             r.place_node(None, pr.When(condition, tuple(then)))  # type: ignore[arg-type]
         case Assign() if s.span is not None:
             added(r, s.span, s.target, s.value)

@@ -8,7 +8,7 @@ instructions take them, the rows are done one by one, or the scalar unit copies 
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -31,7 +31,7 @@ from tile_eg.ir import index as ix
 from tile_eg.ir import kernel as kn
 from tile_eg.ir import program as pr
 from tile_eg.ir.index import ZERO, Expr
-from tile_eg.ir.kernel import Assign, Binary, Choose, Region, Select, TileExpr, mapped
+from tile_eg.ir.kernel import Assign, Binary, Choose, Region, Select, TileExpr, at_places, mapped
 from tile_eg.ir.program import AIV, Formula, Tile
 from tile_eg.language.elementwise_words import EXPRESSIONS as EXPRESSION_WORDS
 from tile_eg.language.elementwise_words import UNARY
@@ -90,7 +90,7 @@ def _body(r: ExpertReader, node: ast.For, names: list[str], variables: list[str]
 def statement(r: ExpertReader, s: Assign, axes: Axes) -> None:
     """One assignment for all elements."""
     gone = idle(s, axes) | {n for n in axes.names if axes.extent(n) == 1}
-    axes, s = axes.without(gone), _at(s, dict.fromkeys(gone, ZERO))
+    axes, s = axes.without(gone), at_places(s, dict.fromkeys(gone, ZERO))
     _drained(r, s, axes)
     typed = Composer(kn.Kernel("", tuple(r.tensors.values()), (), ()))
     typed.arrays.update({b.name: kn.Alloc(b.name, "shared", b.dtype, b.shape) for b in r.held.values()})
@@ -115,24 +115,6 @@ def _single(e: TileExpr) -> TileExpr:
 def _parted(e: Select) -> tuple[Expr, TileExpr, TileExpr]:
     x, y, c = parts(e)
     return c, _single(x), _single(y)
-
-
-def _at(s: Assign, env: Mapping[str, Expr]) -> Assign:
-    """The assignment with these variables replaced."""
-    if not env:
-        return s
-
-    def change(e: Any) -> Any:
-        match e:
-            case Region():
-                return replace(e, starts=tuple(ix.substitute(x, env) for x in e.starts))
-            case kn.Index():
-                return replace(e, value=ix.substitute(e.value, env))
-            case Select():
-                return replace(e, condition=ix.substitute(e.condition, env))
-        return e
-
-    return replace(s, target=change(s.target), value=mapped(s.value, change))
 
 
 def _by_condition(r: ExpertReader, s: Assign, axes: Axes) -> None:
