@@ -13,6 +13,13 @@ from benchmarks.rules.page import PAGE, rows_of
 ROWS = dict(rows_of(PAGE.read_text()))
 QUICK = ("nest-row", "scaled-first", "v-mask", "l0-split-k", "fixpipe-l1", "cell-copy", "fixpipe-ub-cast")
 
+LARGE = ("2048", "4096", "16384", "16 heads", "wide product", "twelve times")
+"""Of kernels that are compiled for seconds: `make rules` compiles them, and the long suite."""
+
+
+def marks(rule: str, name: str) -> tuple[pytest.MarkDecorator, ...]:
+    return () if rule in QUICK else (pytest.mark.long,) if any(word in name for word in LARGE) else (pytest.mark.slow,)
+
 
 @cache
 def search() -> Search:
@@ -31,9 +38,6 @@ def test_rules_that_stand_in_for_another_are_there() -> None:
     assert STANDS_IN.keys() | set(STANDS_IN.values()) <= set(choices())
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("rule", "name"), [pytest.param(*r, marks=() if r[0] in QUICK else pytest.mark.slow) for r in ROWS.items()]
-)
+@pytest.mark.parametrize(("rule", "name"), [pytest.param(*r, marks=marks(*r)) for r in ROWS.items()])
 def test_a_kernel_is_worse_without_the_rule(rule: str, name: str) -> None:
     assert search().tried(rule, name).needed
