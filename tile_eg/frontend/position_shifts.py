@@ -12,7 +12,7 @@ from tile_eg.frontend.ranges import all_values
 from tile_eg.frontend.scalars import equal
 from tile_eg.ir.index import Expr, const, terms_of, variables
 from tile_eg.ir.index_elements import elements_in
-from tile_eg.ir.kernel import Binary, Cast, Index, Number, Parallel, Select, TileExpr, mapped
+from tile_eg.ir.kernel import Binary, Index, Number, Parallel, Select, TileExpr, mapped
 
 MOST = 8
 """Different shifts, as of numbers of four bits in a word."""
@@ -58,8 +58,6 @@ def _number(e: TileExpr) -> Expr | None:
             return value
         case Number(value) if value.is_integer():
             return const(int(value))
-        case Cast(dtype, x) if dtype.whole:
-            return _number(x)
         case Binary("add" | "sub" | "mul" as op, x, y):
             a, b = _number(x), _number(y)
             return None if a is None or b is None else a + b if op == "add" else a - b if op == "sub" else a * b
