@@ -39,6 +39,11 @@ def test_a_model_that_finds_all_equal_regrets_what_chance_would() -> None:
     assert row((1.0, 1.0, 1.0)).regret == pytest.approx(1.0)
 
 
+def test_no_choice_is_better_than_the_best_by_rounding() -> None:
+    alike = Row("k", "m", (7.67,) * 3, (7.67,) * 3, 0.0)  # whose mean is a last digit less
+    assert f"{alike.regret:.1%}" == "0.0%"
+
+
 def test_the_table_says_where_there_is_no_order_to_correlate() -> None:
     assert "all equal" in as_table([row((1.0, 1.0, 1.0))])
 

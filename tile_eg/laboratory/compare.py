@@ -53,7 +53,7 @@ class Row:
         """
         least = ranks(self.times).min()
         chosen = [t for t, rank in zip(self.truth, ranks(self.times), strict=True) if rank == least]
-        return sum(chosen) / len(chosen) / min(self.truth) - 1
+        return max(0.0, sum(chosen) / len(chosen) / min(self.truth) - 1)
 
     def regret_of(self, k: int) -> float:
         """The same where the best of the `k` schedules that the model likes best is taken; equal ones in their order."""
