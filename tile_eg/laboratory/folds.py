@@ -79,7 +79,8 @@ def teach(model: Any, data: Dataset) -> None:
     if update is None:
         return
     if not len(data):
-        raise TileError("there is nothing to learn from: one fold holds all rows", help="more kernels, or --folds case or none")
+        what = f"'{getattr(model, 'name', type(model).__name__)}' has nothing to learn from: one fold holds all rows"
+        raise TileError(what, help="more kernels, or --folds case or none")
     update(list(zip(data.programs, map(float, data.labels), strict=True)))
 
 
