@@ -234,11 +234,11 @@ class Tiles:
                          vrows=ix.const(shape[0]), vcols=ix.const(shape[1]))  # fmt: skip
 
     @staticmethod
-    def check_whole(e: Whole, xs: list[Term]) -> None:
+    def check_whole(e: Whole, xs: list[Term], mistake: type[TileError] = TileError) -> None:
         if any(valid_rows(x).value != x.rows or valid_cols(x).value != x.cols for x in xs):
             padded = hint("pad(A[i, j], 0)", "T.copy(A[i, j], x, pad_value=0)", e.span)
             help = f"let the tile divide the tensor, or load it with a number for what lies beyond its end: {padded}"
-            raise TileError(f"`{e.op}` of a tile that a tensor's end cuts off is not supported yet", e.span, help=help)
+            raise mistake(f"`{e.op}` of a tile that a tensor's end cuts off is not supported yet", e.span, help=help)
 
     def bytes(self, x: Term, dtype: DType, span: Span | None) -> Term:
         """The two bytes of each element of 16 bits, or the two numbers of 4 bits of each byte as f16."""
