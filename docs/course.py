@@ -91,7 +91,8 @@ class Course:
     def plug(self) -> str:
         text = shown(f"tile-eg explain examples/{self.judged[-1]}.tile --cost-model ridge:Order@order.json")
         told = ("$", "predicted"), ("decided", "margin")
-        return "\n".join(line for line in text.splitlines() if line.startswith(told[0]) or any(word in line for word in told[1]))
+        lines = (line for line in text.splitlines() if line.startswith(told[0]) or any(word in line for word in told[1]))
+        return "\n".join(re.sub(r"(?<=\S) {4,}", "   ", line) for line in lines)
 
     def decide(self) -> str:
         return "\n".join(_decided(self.judged if self.small else (*self.judged, *ALSO_DECIDED)))

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from tile_eg.cli.app import run
+from tile_eg.cost_models.context import Context
 from tile_eg.errors import TileError
 from tile_eg.frontend.text import load_text
 from tile_eg.laboratory.compare import Row, compare, ranks
@@ -39,6 +41,11 @@ def test_a_model_that_finds_all_equal_regrets_what_chance_would() -> None:
     assert row((1.0, 1.0, 1.0)).regret == pytest.approx(1.0)
 
 
+def test_no_choice_is_better_than_the_best_by_rounding() -> None:
+    alike = Row("k", "m", (7.67,) * 3, (7.67,) * 3, 0.0)  # whose mean is a last digit less
+    assert f"{alike.regret:.1%}" == "0.0%"
+
+
 def test_the_table_says_where_there_is_no_order_to_correlate() -> None:
     assert "all equal" in as_table([row((1.0, 1.0, 1.0))])
 
@@ -54,6 +61,27 @@ def test_regret_is_what_the_chosen_schedule_costs_over_the_best() -> None:
 def test_the_timeline_never_regrets_its_own_choice() -> None:
     rows = compare([softmax()], ["timeline", "analytic", "roofline"], k=3, random=2)
     assert [r.regret for r in rows if r.model == "timeline"] == [0] and len(rows[0].times) >= 2
+
+
+class Busiest:
+    """A context model."""
+
+    def __init__(self, chip: object) -> None:
+        pass
+
+    def score(self, contexts: Sequence[Context]) -> list[float]:
+        return [c.features["busiest"] for c in contexts]
+
+
+def test_a_context_model_is_held_against_schedules_of_kernels() -> None:
+    (judged,) = compare([softmax()], [f"{__name__}:Busiest"], k=2, random=0)
+    assert len(set(judged.times)) > 1
+
+
+def test_a_model_that_does_nothing_is_told_what_models_do_before_anything_is_compiled() -> None:
+    with pytest.raises(TileError, match="nor score") as told:
+        compare(iter(()), ["builtins:repr"])
+    assert "score(contexts)" in (told.value.help or "")
 
 
 def test_an_unknown_model_is_refused_before_anything_is_compiled() -> None:

@@ -110,6 +110,11 @@ def test_rows_are_distinct_and_numbered(tmp_path: Path, one_piece: list[int]) ->
     assert [r.number for r in made] == list(range(1, len(made) + 1)) and len({r.key for r in made}) == len(made)
 
 
+def test_no_more_pieces_are_asked_for_than_draws_of_late_say() -> None:
+    growing = module._Growing(case(), 2000, rows=dict.fromkeys(map(str, range(1980))), pieces=100, fresh=10.0)  # type: ignore[arg-type]
+    assert growing.next_pieces() == range(100, 102)
+
+
 def test_what_was_cut_short_goes_on(tmp_path: Path, one_piece: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
     whole = make_dataset(wanted(18), tmp_path / "whole")
     one_piece.clear()

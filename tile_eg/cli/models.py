@@ -101,7 +101,8 @@ def teach(
     left_out = folds.of_kernels(found, without.split(",")) if without else set()
     own = named(model, folds.chip_of(found))
     if not callable(getattr(own, "update", None)) or not callable(getattr(own, "save", None)):
-        raise TileError(f"'{model}' does not learn: it has no update, or no save")
+        help = "a model that learns has update(measurements), save(path) and load(path); others are compared as they are"
+        raise TileError(f"'{model}' does not learn: it has no update, or no save", help=help)
     rows = found.where(lambda r: r.case not in left_out)
     folds.teach(own, rows)
     with options.writing(out):

@@ -58,14 +58,15 @@ class Roles:
 def roles(name: str | None, chip: Chip) -> Roles:
     """Who does what where a user wants the model called `name` (see `named`): what it cannot do, the default model does.
 
-    TileError where there is none, or where it does neither.
+    TileError where there is none, or where it does nothing of these.
     """
     if name is None:
         return Roles()
     model = named(name, chip)
     guides, ranks, orders = (callable(getattr(model, method, None)) for method in ("node_cost", "predict", "score"))
     if not guides and not ranks and not orders:
-        raise TileError(f"'{name}' is no cost model: it has neither predict nor node_cost, nor score")
+        help = "a search model has node_cost(work), a context model score(contexts), a rank model predict(programs)"
+        raise TileError(f"'{name}' is no cost model: it has neither predict nor node_cost, nor score", help=help)
     return Roles(name if guides else Roles.search, name if ranks else Roles.rank, name if orders else None)
 
 

@@ -9,8 +9,8 @@ from time import perf_counter
 import numpy as np
 
 from tile_eg.chips import DEFAULT_CHIP, Chip, load_chip
-from tile_eg.cost_models import named, predicted, search_model
-from tile_eg.errors import TileError
+from tile_eg.cost_models import named, predicted, roles, scored, search_model
+from tile_eg.cost_models.context import context
 from tile_eg.extract import Schedule, extract
 from tile_eg.extract.chaos import Random
 from tile_eg.extract.makespan import makespan
@@ -27,7 +27,8 @@ RESAMPLES = 300
 class Row:
     """One model on one kernel.
 
-    `times` are its microseconds of every schedule (of a search model: cycles of its makespan), `truth` those of the timeline.
+    `times` are its microseconds of every schedule (of a search model cycles of its makespan, of a context model scores), `truth`
+    those of the timeline.
     `seconds` is what pricing all of them took.
     """
 
@@ -53,7 +54,7 @@ class Row:
         """
         least = ranks(self.times).min()
         chosen = [t for t, rank in zip(self.truth, ranks(self.times), strict=True) if rank == least]
-        return sum(chosen) / len(chosen) / min(self.truth) - 1
+        return max(0.0, sum(chosen) / len(chosen) / min(self.truth) - 1)
 
     def regret_of(self, k: int) -> float:
         """The same where the best of the `k` schedules that the model likes best is taken; equal ones in their order."""
@@ -130,7 +131,7 @@ def compare(
     """
     target = load_chip(chip)
     for name in models:
-        named(name, target)
+        roles(name, target)
     return [row for kernel in kernels for row in _rows(kernel, models, target, k, random)]
 
 
@@ -167,11 +168,11 @@ def _priced(name: str, planned: Sequence[tuple[Schedule, Planned]], chip: Chip) 
     start = perf_counter()
     if callable(getattr(model, "predict", None)):
         times = predicted(model, [p.program for _, p in planned])
-    elif callable(getattr(model, "node_cost", None)):
+    elif callable(getattr(model, "score", None)):
+        times = scored(model, [context(p.program, chip) for _, p in planned])
+    else:
         graph = planned[0][0].graph
         pricer = Pricer(graph, chip, model)
         prices = [pricer.price(n) for n in graph.nodes]
         times = [float(makespan(graph, chip, s.nodes, prices)) for s, _ in planned]
-    else:
-        raise TileError(f"'{name}' is no cost model: it has neither predict nor node_cost")
     return tuple(times), perf_counter() - start

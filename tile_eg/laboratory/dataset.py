@@ -32,6 +32,8 @@ from tile_eg.spread import Crew, crew
 
 DRAWS = 24
 """Draws of one piece."""
+LATELY, MORE = 10, 1.1
+"""Over how many pieces it is seen how many new schedules one has; how many more are asked for than that says."""
 BARREN = 4
 """Pieces of a kernel, one after the other, without a new schedule: then there are no others that draws find."""
 SETTINGS = "dataset.json"
@@ -93,15 +95,17 @@ class _Growing:
     rows: dict[str, Row] = field(default_factory=dict)
     pieces: int = 0
     barren: int = 0
+    fresh: float = DRAWS
+    """New schedules in a piece, of late."""
 
     @property
     def done(self) -> bool:
         return len(self.rows) >= self.wanted or self.barren >= BARREN
 
     def next_pieces(self) -> range:
-        """The pieces that its rows are likely to need; half as many as there are at least, where draws find little new."""
-        each = max(0.2 * DRAWS, len(self.rows) / self.pieces) if self.pieces else DRAWS
-        return range(self.pieces, self.pieces + max(1, self.pieces // 2, round((self.wanted - len(self.rows)) / each)))
+        """The pieces that its rows are likely to need, and a few more, as draws find less and less that is new."""
+        each = max(0.2 * DRAWS, self.fresh)
+        return range(self.pieces, self.pieces + max(1, round(MORE * (self.wanted - len(self.rows)) / each)))
 
     def take(self, rows: Sequence[Row]) -> None:
         before = len(self.rows)
@@ -109,7 +113,9 @@ class _Growing:
             if len(self.rows) < self.wanted:
                 self.rows.setdefault(row.key, row)
         self.pieces += 1
-        self.barren = 0 if len(self.rows) > before else self.barren + 1
+        new = len(self.rows) - before
+        self.barren = 0 if new else self.barren + 1
+        self.fresh += (new - self.fresh) / LATELY
 
 
 Told = Callable[[int], None]

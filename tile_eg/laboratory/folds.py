@@ -7,7 +7,7 @@ from time import perf_counter
 from typing import Any
 
 from tile_eg.chips import Chip, load_chip
-from tile_eg.cost_models import named, node_cost, predicted, scored
+from tile_eg.cost_models import named, node_cost, predicted, roles, scored
 from tile_eg.cost_models.context import context
 from tile_eg.cost_models.counted import issued, waves
 from tile_eg.errors import TileError, did_you_mean
@@ -30,7 +30,7 @@ def cross_validated(data: Dataset, models: Sequence[str], folds: str = "kernel",
         raise TileError(f"--folds {folds}: what is left out is {', '.join(FOLDS)}")
     chip = chip_of(data)
     for name in models:
-        named(name, chip)
+        roles(name, chip)
     left_outs = [of_kernels(data, judged)] if judged else _folds(data, folds)
     rows = [row for left_out in left_outs for name in models for row in _judged(name, data, left_out, chip, folds)]
     places = {case: n for n, case in enumerate(dict.fromkeys(r.case for r in data.rows))}
@@ -79,20 +79,19 @@ def teach(model: Any, data: Dataset) -> None:
     if update is None:
         return
     if not len(data):
-        raise TileError("there is nothing to learn from: one fold holds all rows", help="more kernels, or --folds case or none")
+        what = f"'{getattr(model, 'name', type(model).__name__)}' has nothing to learn from: one fold holds all rows"
+        raise TileError(what, help="more kernels, or --folds case or none")
     update(list(zip(data.programs, map(float, data.labels), strict=True)))
 
 
 def priced(model: Any, programs: Sequence[Program], chip: Chip) -> list[float]:
     """What a model says of programs: microseconds of a rank model, scores of a context model; of a search model the cycles of its
-    loads, where those of one loop overlap. TileError where it does none of these."""
+    loads, where those of one loop overlap."""
     if callable(getattr(model, "predict", None)):
         return predicted(model, programs)
     if callable(getattr(model, "score", None)):
         return scored(model, [context(p, chip) for p in programs])
-    if callable(getattr(model, "node_cost", None)):
-        return [_overlapped(model, p, chip) for p in programs]
-    raise TileError(f"'{model}' is no cost model: it has neither predict nor node_cost, nor score")
+    return [_overlapped(model, p, chip) for p in programs]
 
 
 def _overlapped(model: Any, program: Program, chip: Chip) -> float:
