@@ -261,3 +261,12 @@ def test_help_does_not_load_the_solver_or_the_egraph() -> None:
     code = f"import sys\nfrom tile_eg.cli.app import run\nrun(['--help'])\nprint({heavy})"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == "[]"
+
+
+@pytest.mark.slow
+def test_a_file_whose_sizes_are_numbers_loads_nothing_of_texts_for_all_sizes() -> None:
+    look = "sources.for_all_sizes(Path('examples/gemm.tile'), {}, None, search_options(), {})"
+    imports = "import sys\nfrom pathlib import Path\nfrom tile_eg.cli import sources\nfrom tile_eg.search import search_options"
+    code = f"{imports}\n{look}\nprint('tile_eg.search.one_text' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=EXAMPLES.parent)
+    assert done.stdout == "False\n"

@@ -170,8 +170,13 @@ def test_every_number_that_occurs_is_checked_where_they_are_few():
 
 
 def test_a_block_with_tiles_is_checked_with_all_numbers_in_turn():
-    ((tiles, counts),) = checked(program(CAUSAL, 5))
+    tiles, counts = next(iter(checked(program(CAUSAL, 5))))
     assert sorted(counts["trips"]) == [1, 2, 3, 4, 5, 6] and tiles == 7
+
+
+def test_a_block_with_tiles_is_checked_with_the_least_number_again_and_again():
+    _, (tiles, counts) = checked(program(CAUSAL, 5))
+    assert counts["trips"] == (1,) and tiles > 2
 
 
 def test_flags_are_found_at_a_number_that_shows_the_loop():

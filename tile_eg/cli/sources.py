@@ -159,12 +159,13 @@ def _texts_of_tile(
     path: Path, sizes: Mapping[str, int | str], chip: str | None, search: SearchOptions, points: Mapping[str, tuple[int, ...]]
 ) -> tuple[str, CachedOneText] | None:
     from tile_eg.frontend.text import load_text
-    from tile_eg.jit.one_text_cache import CachedOneText
 
     template = load_text(read_text(path), str(path))
     names = tuple(n for n, v in template.sizes.items() if (v is None and n not in template.searched) or n in points)
     if set(names) <= sizes.keys():
         return None
+    from tile_eg.jit.one_text_cache import CachedOneText
+
     build = lambda at: template.instantiate({**sizes, **at})  # noqa: E731
     left, text = tuple(n for n in names if n not in sizes), (template.exact, tuple(sorted(sizes.items())))
     return template.name, CachedOneText(build, left, chip or DEFAULT_CHIP, search, points, text)
@@ -176,7 +177,6 @@ def _texts_of_python(
 ) -> tuple[str, CachedOneText] | None:
     from tile_eg.jit import Factory
     from tile_eg.jit.any_size import AnySizeKernel
-    from tile_eg.jit.one_text_cache import CachedOneText
 
     name, kernel = _one_kernel(path, sizes)
     kernel = kernel.searched() if searched else kernel
@@ -184,6 +184,8 @@ def _texts_of_python(
         kernel = _with_parameters(name, kernel, sizes)[0]
     if not isinstance(kernel, AnySizeKernel):
         return None
+    from tile_eg.jit.one_text_cache import CachedOneText
+
     return name, CachedOneText(kernel.tree, kernel.sizes, chip or DEFAULT_CHIP, search, points)
 
 

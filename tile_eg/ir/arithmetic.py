@@ -7,14 +7,13 @@ from collections.abc import Sequence
 import numpy as np
 
 from tile_eg.ops.elementwise import BINARY, COMPARE, REDUCE, UNARY
+from tile_eg.ops.types import EXACT
 from tile_eg.ops.whole_tiles import WHOLE_TILES
 
 Array = np.ndarray
 
 WHOLE = "iu"
 F32 = np.dtype(np.float32)
-EXACT = 1 << 24
-"""Up to which f32 holds every whole number."""
 
 
 def number(value: float) -> Array:

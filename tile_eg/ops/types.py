@@ -45,6 +45,9 @@ FLOATS = (F16, BF16, F32)
 WHOLE = (I8, U8, I16, U16, I32, U32)
 NARROW = (E4M3, E5M2)
 """Floats of 8 bits: they are kept, moved, multiplied by the cube core, and cast from and to f32."""
+EXACT = 1 << 24
+"""Up to which f32 holds every whole number."""
+
 DTYPES = {d.name: d for d in (*FLOATS, *WHOLE, *NARROW)}
 """What memories hold. Numbers of 4 bits (`I4`) lie two in a byte, and are bytes behind the frontends."""
 SIGNED = {U8: I8, U16: I16, U32: I32}

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from tile_eg.errors import Span, TileError, did_you_mean
+from tile_eg.rules.added import ADDED, added
 from tile_eg.rules.bound import HELP, BoundFault, bound_of
 from tile_eg.rules.naming import confusable
 from tile_eg.rules.sexpr import Form, Placed, SyntaxFault, heads, parse_placed
@@ -18,7 +19,6 @@ RULESETS = ("nest", "algebra", "tiling", "cube", "vec", "place", "loops", "facts
 DECLARATIONS = ("relation", "function", "constructor", "rewrite", "rule", "set")
 VALUE_SORTS = ("V", "S", "T", "I")
 RESERVED = ("$", "@")
-_added: list[Theory] = []
 
 
 def add(rules: str | Path) -> Theory:
@@ -28,18 +28,13 @@ def add(rules: str | Path) -> Theory:
     for one whose name is taken, and for one whose sides differ in shape.
     """
     theory = read_theory_of(rules, added())
-    _added.append(theory)
+    ADDED.append(theory)
     return theory
-
-
-def added() -> tuple[Theory, ...]:
-    """The theories that were added in this process."""
-    return tuple(_added)
 
 
 def remove(theory: Theory) -> None:
     """Takes an added theory back."""
-    _added.remove(theory)
+    ADDED.remove(theory)
 
 
 def read_theory_of(rules: str | Path, beside: tuple[Theory, ...] = ()) -> Theory:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from tile_eg.errors import TileError, did_you_mean
 from tile_eg.rules import INEXACT, Theory, registry, selected
+from tile_eg.rules.added import added
 from tile_eg.search.moves import IN_ANY_ORDER, MOVES
 
 if TYPE_CHECKING:
@@ -183,9 +184,13 @@ def nearest_rule(name: str, known: Iterable[str]) -> str:
 
 
 def _theories(given: Iterable[str | Path | Theory]) -> tuple[Theory, ...]:
-    from tile_eg.rules.user import added, read_theory_of
-
-    out: list[Theory] = list(added())
+    out = list(added())
     for item in given:
-        out.append(item if isinstance(item, Theory) else read_theory_of(item, tuple(out)))
+        out.append(item if isinstance(item, Theory) else _read(item, tuple(out)))
     return tuple(out)
+
+
+def _read(rules: str | Path, beside: tuple[Theory, ...]) -> Theory:
+    from tile_eg.rules.user import read_theory_of
+
+    return read_theory_of(rules, beside)

@@ -32,7 +32,7 @@ def checked(program: Program) -> Iterator[tuple[int, Counts]]:
     """Tiles of a block, and the trips that each of them has by name, at which what was found is looked at again.
 
     Blocks of a tile each have one of these numbers; a block that goes through tiles has them one after the other, small ones
-    between large ones.
+    between large ones, or the least of them each time.
     """
     lets = counted_by(program)
     if not lets:
@@ -43,6 +43,7 @@ def checked(program: Program) -> Iterator[tuple[int, Counts]]:
     mixed = {name: _mixed([found[k % len(found)] for k in range(length)]) for name, found in small.items()}
     if any(isinstance(n, Tasks) for core in (AIC, AIV) for n in program.core(core)):
         yield length + 1, mixed
+        yield 2 * max(b.slots for b in program.buffers) + 1, {name: found[:1] for name, found in mixed.items()}
         return
     yield from ((1, {name: (found[k],) for name, found in mixed.items()}) for k in range(length))
 

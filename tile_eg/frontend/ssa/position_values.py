@@ -13,9 +13,9 @@ from tile_eg.errors import Span
 from tile_eg.frontend.position_shifts import with_known_shifts
 from tile_eg.frontend.ssa.positions import parts
 from tile_eg.ir import index as ix
-from tile_eg.ir.arithmetic import EXACT
 from tile_eg.ir.index import Expr, Interval
 from tile_eg.ir.kernel import Binary, Choose, Index, Number, Parallel, Select, TileExpr, Unary, mapped
+from tile_eg.ops.types import EXACT
 
 NEAR = 1 << 20
 """Up to here (x + 1/2) * (1/n), rounded three times, lies on the same side of each whole number as x / n."""

@@ -9,9 +9,9 @@ from tile_eg.errors import Span, TileError
 from tile_eg.frontend.index_text import index_text
 from tile_eg.frontend.ranges import Ranges
 from tile_eg.ir import index as ix
-from tile_eg.ir.arithmetic import EXACT
 from tile_eg.ir.index import Expr
 from tile_eg.ir.kernel import Select, TileExpr
+from tile_eg.ops.types import EXACT
 
 
 class Position(NamedTuple):
