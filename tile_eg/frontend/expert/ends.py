@@ -326,14 +326,14 @@ class Ends:
         at = x.tile().col if across else x.tile().row
         low = 0 if extent is None else ix.bounds(extent, r.ranges)[0]
         if extent is None or low < 1 or at.value != 0 or (x.cols if across else x.rows) != size:
-            raise _not_followed(name, span)
+            raise not_followed(name, span)
         return replace(x, valid_cols=extent) if across else replace(x, valid_rows=extent)
 
     def _of_part(self, r: Buffers, x: Place, extent: Extent, across: bool, span: Span) -> Place:
         if extent is not None and extent.value == (x.cols if across else x.rows):
             return x
         if extent is None or ix.bounds(extent, r.ranges)[0] < 1:
-            raise _not_followed(x.tile().buffer, span)
+            raise not_followed(x.tile().buffer, span)
         return replace(x, valid_cols=extent) if across else replace(x, valid_rows=extent)
 
 
@@ -342,7 +342,7 @@ def _is_fixed(t: Tile) -> bool:
     return not (elements_in(t.row) or elements_in(t.col))
 
 
-def _not_followed(name: str, span: Span) -> TileError:
+def not_followed(name: str, span: Span | None) -> TileError:
     what = f"how much of {name} exists is not followed so far: a tensor's end cuts off what it was made of"
     return TileError(what, span, help=PADDED)
 
