@@ -24,7 +24,7 @@ from tile_eg.emit.sync.trace import Instance, Site, SyncError
 from tile_eg.emit.sync.walk import Walks
 from tile_eg.errors import PlanError, plannable
 from tile_eg.ir.program import CrossSet, CrossWait, Node, PipeBarrier, Program, SetFlag, WaitFlag
-from tile_eg.ir.sharing import once
+from tile_eg.ir.sharing import kept
 
 __all__ = ["SyncError", "synchronise"]
 MOST_CASES = 6  # numbers of trips that are analysed together
@@ -38,7 +38,7 @@ def synchronise(program: Program) -> Program:
     outline = outlined(program)
     decided, walks, wrong = decided_by(outline), Walks(outline), ""
     for tiles, others in lengths(outline):
-        found = once("flags", (decided, tiles, others), partial(_found, walks, tiles, others))
+        found = kept("flags", (decided, tiles, others), partial(_found, walks, tiles, others))
         if not isinstance(found, str):
             return with_flags(program, found)
         wrong = found
