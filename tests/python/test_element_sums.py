@@ -191,3 +191,20 @@ def test_a_word_of_several_elements_says_the_one_of_each():
 
     with pytest.raises(TileError, match=r"write T\.atomic_add\(C\[i, j\], x\[i, j\]\) for each element"):
         kernel_of(added)
+
+
+@pytest.mark.parametrize("prints", [False, True])
+def test_an_index_beyond_the_end_counts_nothing(prints):
+    @T.prim_func
+    def counts(I: T.Tensor((20,), "int32"), C: T.Tensor((8,), "float32")):  # noqa: N803, E741
+        with T.Kernel(2) as block:
+            at = T.alloc_shared((16,), "int32")
+            T.copy(I[block * 16], at)
+            if prints:
+                T.printf("")
+            for i in T.Parallel(16):
+                T.atomic_add(C[at[i]], 1.0)
+
+    at, held = np.arange(20, dtype=np.int32) % 8, np.zeros(8, np.float32)
+    tile_eg.compile(counts)(at, held)
+    np.testing.assert_array_equal(held, np.bincount(at, minlength=8))

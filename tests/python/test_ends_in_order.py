@@ -223,3 +223,36 @@ def test_what_exists_of_a_window_or_of_each_row_is_followed(how: str) -> None:
 def test_rows_of_which_more_exists_than_of_others_are_refused() -> None:
     with pytest.raises(TileError, match="how much of x exists is not followed"):
         parted("some rows", 100)
+
+
+def of_picked(how: str) -> Any:
+    """A kernel that adds up rows, each made with an index of which a tensor's end cuts off some."""
+
+    @T.prim_func
+    def kernel(W: T.Tensor((8, 16), "float32"), I: T.Tensor((12,), "int32"), S: T.Tensor((2, 16), "float32")):  # noqa: N803, E741
+        with T.Kernel(2) as block:
+            at, x, s = T.alloc_ub((8,), "int32"), T.alloc_ub((8, 16), "float32"), T.alloc_ub((16,), "float32")
+            T.copy(I[block * 8], at)
+            T.printf("")
+            if how == "compared":
+                for i, j in T.Parallel(8, 16):
+                    x[i, j] = T.if_then_else(at[i] < 5, 1.0, 2.0)
+            else:
+                for i in T.serial(8):
+                    T.copy(W[at[i], 0], x[i, :])
+            T.reduce_sum(x, s, dim=0)
+            T.copy(s, S[block, 0])
+
+    return tile_eg.compile(kernel, out_idx=[2])
+
+
+def test_rows_that_are_compared_end_where_what_is_compared_does() -> None:
+    at = np.arange(12, dtype=np.int32) % 8
+    rows = np.where(at < 5, 1, 2)
+    found = of_picked("compared")(np.ones((8, 16), np.float32), at)
+    np.testing.assert_array_equal(found, np.repeat([[rows[:8].sum()], [rows[8:].sum()]], 16, axis=1))
+
+
+def test_rows_that_are_picked_from_beyond_an_end_are_not_added_up() -> None:
+    with pytest.raises(TileError, match="how much of x exists is not followed"):
+        of_picked("loaded")

@@ -10,15 +10,20 @@ from collections.abc import Sequence
 
 from tile_eg.frontend.element_sums import with_element_sums
 from tile_eg.frontend.expert import variables
+from tile_eg.frontend.expert.ends import not_followed
+from tile_eg.frontend.expert.extents import shape_of
 from tile_eg.frontend.expert.moves import added, handover
 from tile_eg.frontend.expert.parallel import elements, read_loop
 from tile_eg.frontend.expert.places import Held
 from tile_eg.frontend.expert.reader import ExpertReader
 from tile_eg.frontend.liveness import regions
 from tile_eg.frontend.python.values import Loop
+from tile_eg.ir import index as ix
 from tile_eg.ir import program as pr
+from tile_eg.ir.index import Expr
+from tile_eg.ir.index_elements import all_elements_in
 from tile_eg.ir.kernel import Alloc, Assign, For, If, Parallel, Stmt, assigns
-from tile_eg.ir.program import AIV
+from tile_eg.ir.program import AIV, Tile
 from tile_eg.ops.types import Level
 
 
@@ -67,4 +72,25 @@ def _statement(r: ExpertReader, s: Stmt, own: set[str]) -> None:
                 _statement(r, s.then[0], set())
             r.place_node(None, pr.When(condition, tuple(then)))  # type: ignore[arg-type]
         case Assign() if s.span is not None:
-            added(r, s.span, s.target, s.value)
+            condition = _picked(r, s)
+            if condition.value == 1:
+                return added(r, s.span, s.target, s.value)
+            with r.block(repeats=False) as then, r.where(condition):
+                added(r, s.span, s.target, s.value)
+            r.place_node(None, pr.When(condition, tuple(then)))  # type: ignore[arg-type]
+    return None
+
+
+def _picked(r: ExpertReader, s: Assign) -> Expr:
+    """That the elements exist which say where to add: those that a tensor's end cuts off add nothing."""
+    found = ix.ONE
+    for e in (e for start in s.target.starts for e in all_elements_in(start)):
+        name, place = e.args[:2]
+        if r.ends is None or name not in r.ends.known:
+            continue
+        (down, along), (rows, cols) = r.ends.known[name], shape_of(r, Tile(name))
+        if down is None or along is None:
+            raise not_followed(name, s.target.span or s.span)
+        row, col = (ix.ZERO, place) if rows == 1 else (place // cols, place % cols)
+        found = ix.both(found, ix.both(ix.less(row, down), ix.less(col, along)))
+    return found

@@ -16,7 +16,7 @@ from tile_eg.frontend.expert.places import Place, same_memory
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import Expr
 from tile_eg.ir.index_elements import elements_in
-from tile_eg.ir.program import Gm, Instr, Tile
+from tile_eg.ir.program import Formula, Gm, Instr, Tile
 from tile_eg.ops.elementwise import BINARY, UNARY
 
 Arm = TypeVar("Arm")
@@ -64,7 +64,8 @@ class Ends:
     """Of each buffer of which not all is there: how many rows and columns are. `filled` are all that something was put into,
     `fresh` those for which that was in this trip of a loop, `looked` those that were reduced in it before, `late` those that were
     read in it before, by axes, `moved` those that were then loaded. `parts` has the window
-    of a buffer that was written last, where it was not the whole buffer. `stored` are windows of tensors that the kernel has
+    of a buffer that was written last, where it was not the whole buffer. `beyond` are numbers that the scalar unit keeps, of
+    elements that may lie beyond an end. `stored` are windows of tensors that the kernel has
     written, with what exists of them (None: all)."""
 
     known: dict[str, Extents] = field(default_factory=dict)
@@ -75,6 +76,12 @@ class Ends:
     stored: dict[str, dict[Stored, Extents | None]] = field(default_factory=dict)
     late: dict[tuple[str, int], Span | None] = field(default_factory=dict)
     moved: set[str] = field(default_factory=set)
+    beyond: set[str] = field(default_factory=set)
+
+    def named(self, name: str, value: Formula) -> None:
+        """The scalar unit keeps a number under a name: it may come from beyond a tensor's end."""
+        elements = {t.buffer for t in value.elements() if isinstance(t, Tile)}
+        (self.beyond.add if elements & self.known.keys() else self.beyond.discard)(name)
 
     def put(self, r: Buffers, target: Place, extents: Extents) -> None:
         """So much of a window was written anew."""
@@ -235,13 +242,18 @@ class Ends:
         if i.op.startswith(("vrow", "vcol")):
             first = self.known.get(tiles[0].buffer, NOT_FOLLOWED)
             return ix.ONE, first[0] if i.op.startswith("vrow") else first[1]
+        if i.op == "vbrcb" and shape_of(r, tiles[0]) == (1, rows):
+            return self.known.get(tiles[0].buffer, NOT_FOLLOWED)[1], ix.const(cols)
         if i.op in MOVED:
             return NOT_FOLLOWED
         down: Extent = ix.const(rows)
         along: Extent = ix.const(cols)
         for n, t in enumerate(tiles):
             full, own = shape_of(r, t), self.known.get(t.buffer)
-            if own is None or (i.op.endswith("_rows") and n == 1):
+            if own is None:
+                continue
+            if i.op.endswith("_rows") and n == 1:
+                down = own[0] if down == ix.const(rows) and full[0] == rows and own[0] is not None else down
                 continue
             if full != (rows, cols) and not (i.op.endswith("_cols") and full == (1, cols)):
                 return NOT_FOLLOWED
@@ -326,14 +338,14 @@ class Ends:
         at = x.tile().col if across else x.tile().row
         low = 0 if extent is None else ix.bounds(extent, r.ranges)[0]
         if extent is None or low < 1 or at.value != 0 or (x.cols if across else x.rows) != size:
-            raise _not_followed(name, span)
+            raise not_followed(name, span)
         return replace(x, valid_cols=extent) if across else replace(x, valid_rows=extent)
 
     def _of_part(self, r: Buffers, x: Place, extent: Extent, across: bool, span: Span) -> Place:
         if extent is not None and extent.value == (x.cols if across else x.rows):
             return x
         if extent is None or ix.bounds(extent, r.ranges)[0] < 1:
-            raise _not_followed(x.tile().buffer, span)
+            raise not_followed(x.tile().buffer, span)
         return replace(x, valid_cols=extent) if across else replace(x, valid_rows=extent)
 
 
@@ -342,7 +354,7 @@ def _is_fixed(t: Tile) -> bool:
     return not (elements_in(t.row) or elements_in(t.col))
 
 
-def _not_followed(name: str, span: Span) -> TileError:
+def not_followed(name: str, span: Span | None) -> TileError:
     what = f"how much of {name} exists is not followed so far: a tensor's end cuts off what it was made of"
     return TileError(what, span, help=PADDED)
 

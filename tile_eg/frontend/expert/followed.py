@@ -9,11 +9,11 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from tile_eg.frontend.expert.extents import Extent, Extents, lesser, shape_of
+from tile_eg.frontend.expert.extents import NOT_FOLLOWED, Extent, Extents, lesser, shape_of
 from tile_eg.frontend.expert.places import Place
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import Expr
-from tile_eg.ir.index_elements import elements_in
+from tile_eg.ir.index_elements import all_elements_in, elements_in
 from tile_eg.ir.program import Gm, Tile
 from tile_eg.ops.types import Level
 
@@ -91,7 +91,7 @@ def copied(r: ExpertReader, source: Place, target: Place, padded: bool = False, 
     """`target` was copied from `source`."""
     if r.ends is None or (source.level, target.level) == (Level.UB, Level.UB):
         return
-    down, along = exists(r, source)
+    down, along = NOT_FOLLOWED if _is_picked_beyond(r, source) else exists(r, source)
     if turned:
         down, along = along, down
     if isinstance(target.operand, Gm):
@@ -105,6 +105,13 @@ def copied(r: ExpertReader, source: Place, target: Place, padded: bool = False, 
         r.ends.loaded(r, target, replace(source, valid_rows=down, valid_cols=along), padded)  # type: ignore[arg-type]
     else:
         r.ends.put(r, target, (down, along))
+
+
+def _is_picked_beyond(r: ExpertReader, source: Place) -> bool:
+    """Whether the element that says where a window of a tensor begins may be one that a tensor's end cuts off."""
+    assert r.ends is not None
+    at = source.operand
+    return isinstance(at, Gm) and any(e.args[0] in r.ends.known or e.args[0] in r.ends.beyond for e in all_elements_in(at.offset))
 
 
 def multiplied(r: ExpertReader, c: Place, left: tuple[Place, bool], right: tuple[Place, bool], begins: Expr) -> None:

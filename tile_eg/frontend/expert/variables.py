@@ -31,6 +31,8 @@ def set_to(r: ExpertReader, name: str, value: Formula, span: Span | None) -> Non
     core = AIV if value.elements() else r.core
     if core != r.core == AIC:
         raise TileError("the cube core does not see UB", span, help="read the number from a tensor of int32: n = lengths[i]")
+    if r.ends is not None:
+        r.ends.named(name, value)
     r.place_node(core, pr.Scalar(name, value, span))
 
 
