@@ -322,6 +322,7 @@ class Converter(Expressions):
             self.tiles.within = ix.both(self.tiles.within, ix.less(ix.var(variable), self.counts[loop]))
         self.inside.append(loop)
         self.tiles.ranges[variable] = (0, s.extent - 1)
+        self.tiles.apart |= {variable} if any(s is a for a in self.apart) else set()
         return loop, variable
 
     def another_loop(self, like: int) -> tuple[int, str, str]:
