@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import os
 from collections import Counter
+from typing import Any
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 os.environ["TILE_EG_NO_CACHE"] = "1"
 """Tests look at what is compiled now; those of the cache of compiled kernels switch it on, in a folder of their own."""
 os.environ["TILE_EG_RAISE_FAULTS"] = "1"
 """A fault of tile_eg is one here, also where a user's call would go on without the text for all sizes."""
 
-settings.register_profile("repeatable", derandomize=True)
-settings.register_profile("explore")
+UNTIMED: dict[str, Any] = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
+"""No test fails because the machine has other things to do."""
+settings.register_profile("repeatable", derandomize=True, **UNTIMED)
+settings.register_profile("explore", **UNTIMED)
 settings.load_profile("repeatable")
 """The same examples in every run; `pytest --hypothesis-profile explore` draws others."""
 

@@ -8,7 +8,7 @@ from functools import partial
 
 from benchmarks.experts.parts import both_ways, buffer, expr, matrix, program, put, take
 from tile_eg.ir.index import BLOCK, Expr, div, less, minimum, mod, var
-from tile_eg.ir.program import Buffer, Gm, Instr, Loop, Node, Program, Tile, When
+from tile_eg.ir.program import Buffer, Gm, Instr, Loop, Node, Program, Tasks, Tile, When
 from tile_eg.ops.types import F16, F32, Level
 
 Body = Callable[[Expr, Expr], tuple[Node, ...]]
@@ -142,9 +142,7 @@ def tiles_in_turn(g: Gemm, tile: Body) -> tuple[Node, int]:
     at = var("task") * blocks + var(BLOCK)
     row, col = swizzled(at, across, down, g.swizzle)[::-1] if g.by_columns else swizzled(at, down, across, g.swizzle)
     nodes = tile(row * g.tile[0], col * g.tile[1])
-    if total % blocks:
-        nodes = (When(less(at, total), nodes),)
-    return Loop("task", -(-total // blocks), nodes), blocks
+    return Tasks("task", -(-total // blocks), nodes, until=(total + blocks - 1 - var(BLOCK)) // blocks), blocks
 
 
 def swizzled(at: Expr, down: int, across: int, window: int) -> tuple[Expr, Expr]:

@@ -16,6 +16,7 @@ from tile_eg.emit.ascend_c.kernel import kernel_text
 from tile_eg.emit.sync import planning
 from tile_eg.emit.sync.check import races
 from tile_eg.emit.sync.counts import checked, usual
+from tile_eg.emit.sync.planning import synchronise
 from tile_eg.extract import Schedule, extract
 from tile_eg.extract.grid import with_grid
 from tile_eg.ir.program import Loop, Program, Tasks, walk
@@ -51,6 +52,40 @@ kernel below[M=256, N=128, K=512, BM=64, BK=64](A: f16[M, K], B: f16[K, N]) -> C
     c += a @ b
   }
   C[bx*BM, 0] = c
+}
+"""
+
+NO_TRIP_BETWEEN = """program k on 910B2 as AIV_ONLY, blocks 2, workspace 0
+tensor A: f32[64, 8]
+tensor C: f32[64, 8] output
+buffer a: UB f32 8 x 8 nd, pitch 8, slots 1 at 0
+buffer b: UB f32 8 x 8 nd, pitch 8, slots 1 at 256
+buffer sum: UB f32 8 x 8 nd, pitch 8, slots 1 at 512
+buffer q: UB f32 8 x 8 nd, pitch 8, slots 1 at 768
+buffer d: UB f32 8 x 8 nd, pitch 8, slots 1 at 0
+buffer e: UB f32 8 x 8 nd, pitch 8, slots 1 at 256
+cube { }
+vector {
+  tasks task in 4 until 4, tile to 7 = (block + (task * 2)), trips to 3 = (tile % 4) {
+    vdup sum : 8 x 8
+    gm_to_ub q <- A{0 : 8} : 8 x 8
+    for j in 3 until trips {
+      vadd sum <- sum, q : 8 x 8
+      vdup d : 8 x 8
+      vadd sum <- sum, d : 8 x 8
+      gm_to_ub a <- A{(j * 8) : 8} : 8 x 8
+      vadd sum <- sum, a : 8 x 8
+      vdup e : 8 x 8
+      vadd sum <- sum, e : 8 x 8
+      gm_to_ub b <- A{(j * 8) : 8} : 8 x 8
+      vadd sum <- sum, b : 8 x 8
+    }
+    vdup d : 8 x 8
+    vadd sum <- sum, d : 8 x 8
+    vdup e : 8 x 8
+    vadd sum <- sum, e : 8 x 8
+    ub_to_gm C{(tile * 64) : 8} <- sum : 8 x 8
+  }
 }
 """
 
@@ -117,6 +152,11 @@ def test_flags_that_need_a_trip_are_seen_where_there_is_none():
 @pytest.mark.parametrize("trips", [(1, 6, 2), (6, 1, 1), (3, 4, 2, 6)])
 def test_flags_serve_tiles_of_different_numbers_one_after_the_other(trips):
     assert races(program(CAUSAL, 5), {"trips": trips}) == []
+
+
+def test_what_a_loop_leaves_behind_needs_no_flag_that_tiles_without_trips_could_set_twice():
+    p = synchronise(parse_program(NO_TRIP_BETWEEN))
+    assert races(p, {"trips": (0, 0, 3, 0, 1, 0, 0, 2)}) == []
 
 
 def test_a_flag_too_few_is_found():

@@ -19,9 +19,10 @@ from tile_eg.emit.sync.trace import SyncError, Trace
 from tile_eg.emit.sync.walk import Walks
 from tile_eg.extract.grid import with_grid, with_grids
 from tile_eg.frontend.text import load_text
+from tile_eg.ir import sharing as sharing_module
 from tile_eg.ir.program import AIC, AIV, Instr, Loop, Node, Program
 from tile_eg.ir.program.parser import parse_program
-from tile_eg.ir.sharing import once, sharing
+from tile_eg.ir.sharing import forget, kept, once, sharing
 from tile_eg.search.compiler import lower, plan_schedule
 from tile_eg.timeline import engine
 
@@ -53,6 +54,7 @@ def in_strips(node: Node) -> Node:
 @pytest.fixture
 def analysed(monkeypatch: pytest.MonkeyPatch) -> Counter:
     """How often flags were looked for, and how many instructions that walked along."""
+    forget()
     counted: Counter = Counter()
     find = planning._found
 
@@ -90,6 +92,21 @@ def test_nothing_is_kept_from_one_compilation_to_the_next():
     with sharing():
         assert once("a", 1, lambda: "now") == "now"
     assert once("a", 1, lambda: "outside") == "outside"
+
+
+def test_what_is_kept_is_found_by_the_next_compilation():
+    with sharing():
+        kept("a", "before", lambda: "found")
+    with sharing():
+        assert kept("a", "before", lambda: "made again") == "found"
+
+
+def test_what_was_not_asked_for_lately_is_forgotten(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(sharing_module, "KEPT", 2)
+    with sharing():
+        for key in ("old", "used", "new", "used", "newer"):
+            kept("lately", key, lambda key=key: key)
+        assert [kept("lately", key, lambda: "made again") for key in ("used", "newer", "old")] == ["used", "newer", "made again"]
 
 
 def test_an_inner_compilation_shares_with_the_outer_one():
@@ -138,6 +155,12 @@ def test_flags_do_not_depend_on_how_an_operand_lies_in_gm(analysed: Counter):
     assert analysed["found"] == 1
 
 
+def test_flags_do_not_depend_on_where_a_tile_stores_what_nothing_else_touches():
+    program = plain("gemm", 3)
+    wider = parse_program(str(program).replace("C{", "C{64 + "), "k.program")
+    assert str(wider) != str(program) and decided_by(outlined(wider)) == decided_by(outlined(program))
+
+
 def test_where_a_tensor_is_stored_decides_flags():
     program = parse_program(COPY.replace("output", "output\ntensor D: f32[64, 8] output"), "k.program")
     stored = program.vector[1]
@@ -153,6 +176,13 @@ def test_flags_do_not_depend_on_the_order_of_tiles():
 def test_programs_of_other_numbers_of_tiles_share_their_flags(analysed: Counter):
     with sharing():
         for tiles in (20, 30, 40):
+            synchronise(with_tiles(plain("gemm", 3), tiles))
+    assert analysed["found"] == 1
+
+
+def test_flags_are_looked_for_once_by_compilations_that_follow_one_another(analysed: Counter):
+    for tiles in (20, 30):
+        with sharing():
             synchronise(with_tiles(plain("gemm", 3), tiles))
     assert analysed["found"] == 1
 

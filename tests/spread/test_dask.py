@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -70,12 +69,10 @@ def test_what_a_killed_worker_had_is_done_again(cluster: DaskCluster, tmp_path: 
     assert (tmp_path / "died").exists() and any("is gone; what it had is done again" in line for line in told)
 
 
-def test_an_address_that_does_not_answer_is_an_error_within_seconds() -> None:
+def test_an_address_that_does_not_answer_is_an_error() -> None:
     for address, why in (("tcp://127.0.0.1:9", "no answer within 5 seconds"), ("nonsense://x:1", "unknown address scheme")):
-        start = time.monotonic()
         with pytest.raises(TileError, match=f"there is no Dask scheduler at {address}: {why}"):
             crew(dask=address)
-        assert time.monotonic() - start < 30
 
 
 def test_what_is_no_address_makes_no_client(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -352,6 +352,12 @@ def test_waves_behind_the_first_take_the_mean_of_all_blocks() -> None:
     assert uneven.waves == 10 and uneven.cycles / run(even, CHIP).cycles == pytest.approx(0.1 + 0.9 * 0.5, rel=0.01)
 
 
+def test_of_blocks_that_take_tiles_in_turn_the_one_with_the_most_rows_is_timed() -> None:
+    low = less((var("task") * 4 + var(BLOCK)) % 2, 1)  # every other tile: all of block 0, none of block 1
+    tiles = Tasks("task", 3, (replace(vexp(), rows=64 - low * 48),), until=(13 - var(BLOCK)) // 4)
+    assert loads(vector_program(tiles, blocks=4), 48).heavy == (0, 1)
+
+
 def test_blocks_that_stand_for_all_keep_no_time_with_a_grid() -> None:
     rows = 128  # every 64th of 64 x 128 blocks would be one of two rows
     uneven = vector_program(Loop("k", rows, (vexp(), PipeBarrier("V")), until=var(BLOCK) % rows + 1), blocks=64 * rows)

@@ -147,7 +147,7 @@ def execute(
     """Runs the simulator's executable: its report, what was printed (the first MiB), and the exit code of a main."""
     with tempfile.TemporaryFile() as said, tempfile.TemporaryFile() as told:
         at = command.index("--")
-        command = [*command[:at], f"progress={told.fileno()}", *command[at:]]
+        command = [*command[:at], f"parent={os.getpid()}", f"progress={told.fileno()}", *command[at:]]
         files = [told.fileno(), *([image.fd] if image else []), *([watch.fd] if watch else [])]
         with subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=said, process_group=0, pass_fds=files

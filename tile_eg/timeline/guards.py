@@ -37,6 +37,7 @@ def loads(program: Program, at_once: int) -> Loads:
     conditions = [variables(e) for nodes in _streams(program) for e in _conditions(nodes)]
     counted = {loop.var for loop in counted_loops(program)}
     tested = frozenset[str]().union(*(names for names in conditions if BLOCK in names)) - counted
+    tested |= {n.var for nodes in _streams(program) for n in nodes if isinstance(n, Tasks) and _cut(n)}
     if program.blocks == 1 or not tested:
         return Loads(side_by_side, (0,))
     spread_out = spread(program.blocks, SAMPLED_BLOCKS)
@@ -51,6 +52,12 @@ def loads(program: Program, at_once: int) -> Loads:
         return Loads(mean, heavy)
     share = float(work[np.isin(blocks, spread_out)].mean() / work[most])
     return Loads(_working(program.blocks, side_by_side, share), heavy, share)
+
+
+def _cut(tiles: Tasks) -> bool:
+    """Whether some of the tiles that a block goes through have fewer rows."""
+    sizes = (variables(i.rows) for i in walk(tiles.body) if isinstance(i, Instr))
+    return any({BLOCK, tiles.var} <= names for names in sizes)
 
 
 def _working(blocks: int, side_by_side: int, share: float) -> float:

@@ -39,14 +39,15 @@ class Op(NamedTuple):
 class Verdict:
     """What a replay found: the clock at which each instance started, and everything wrong with the flags.
 
-    Of each flag, the clock of its first set and the number (on its pipe) of its last wait. `early` is an instance that started
-    before what it needs was known. `ended`: no core is left waiting.
+    Of each flag, the clock of its first set and the number (on its pipe) of its last wait; `doubled` are those that are or may be
+    set again before a wait. `early` is an instance that started before what it needs was known. `ended`: no core is left waiting.
     """
 
     starts: dict[int, Clock] = field(default_factory=dict)
     faults: list[str] = field(default_factory=list)
     first_set: dict[tuple, Clock] = field(default_factory=dict)
     last_wait: dict[tuple, int] = field(default_factory=dict)
+    doubled: set[tuple] = field(default_factory=set)
     early: int | None = None
     ended: bool = False
 
@@ -359,6 +360,7 @@ class _Replay:
     def doubled(self, flag: tuple) -> None:
         """A flag is set while it is, or may be, still set."""
         again = "is set twice without a wait between" if flag in self.flags else "may be set again before its wait is over"
+        self.verdict.doubled.add(flag)
         self.fault(f"flag {flag} {again}")
 
     def cross_set(self, pipe: int, op: Op) -> None:

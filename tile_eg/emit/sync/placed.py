@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
 from tile_eg.emit.sync.trace import Layout, Path, Site
 from tile_eg.ir.index import ONE, ZERO, Expr, variables
-from tile_eg.ir.program import AIC, AIV, Gm, Instr, Loop, Node, Program, Tasks, Tile, When, walk
+from tile_eg.ir.program import AIC, AIV, Gm, Instr, Loop, Node, Operand, Program, Tasks, Tile, When, walk
 from tile_eg.ir.program.tasks import counted_by
 
 ONLY_READ = Gm("", ZERO, 0)
@@ -22,26 +23,55 @@ Placed = Mapping[str, Mapping[Site, list[Node]]]  # by core and place
 def outlined(program: Program) -> Program:
     """The program with that alone of each instruction on which synchronisation depends: where it works, not on what.
 
-    Loads from a tensor that nobody writes are alike, however its elements lie: only what arrives is in anybody's way.
+    Loads from a tensor that nobody writes are alike, however its elements lie: only what arrives is in anybody's way. So are
+    stores to a tensor that nothing else touches, once a tile.
     """
-    layout = Layout(program)
-    return replace(program, cube=_outlines(program.cube, layout), vector=_outlines(program.vector, layout))
+    layout, once = Layout(program), _stored_once(program)
+    cube, vector = (_outlines(program.core(core), layout, once) for core in (AIC, AIV))
+    return replace(program, cube=cube, vector=vector)
 
 
-def _outlines(nodes: tuple[Node, ...], layout: Layout) -> tuple[Node, ...]:
+def _stored_once(program: Program) -> frozenset[str]:
+    """The tensors that one instruction touches, by writing them, and does so once for each tile of a block."""
+    touched = Counter(o.tensor for core in (AIC, AIV) for i in _instructions(program.core(core)) for o in _in_gm(i))
+    outside = [i for core in (AIC, AIV) for i in _instructions(program.core(core), within=Tasks | When)]
+    return frozenset(i.dst.tensor for i in outside if isinstance(i.dst, Gm) and touched[i.dst.tensor] == 1)
+
+
+def _instructions(nodes: tuple[Node, ...], within: Any = Loop | When) -> Iterator[Instr]:
+    """The instructions, those in bodies of such nodes included."""
+    for n in nodes:
+        if isinstance(n, Instr):
+            yield n
+        elif isinstance(n, within):
+            yield from _instructions(n.body, within)
+
+
+def _in_gm(i: Instr) -> list[Gm]:
+    return [o for o in (*i.reads(), *i.writes()) if isinstance(o, Gm)]
+
+
+def _outlines(nodes: tuple[Node, ...], layout: Layout, once: frozenset[str]) -> tuple[Node, ...]:
     out: list[Node] = []
     for n in nodes:
-        n = _outline(n, layout) if isinstance(n, Instr) else n
-        out.append(replace(n, body=_outlines(n.body, layout)) if isinstance(n, Loop | When) else n)
+        n = _outline(n, layout, once) if isinstance(n, Instr) else n
+        out.append(replace(n, body=_outlines(n.body, layout, once)) if isinstance(n, Loop | When) else n)
     return tuple(out)
 
 
-def _outline(i: Instr, layout: Layout) -> Instr:
+def _outline(i: Instr, layout: Layout, once: frozenset[str]) -> Instr:
+    if isinstance(i.dst, Gm) and i.dst.tensor in once:
+        i = replace(i, dst=Gm(i.dst.tensor, ZERO, 0))
     srcs = tuple(ONLY_READ if isinstance(o, Gm) and o.tensor not in layout.written else o for o in i.srcs)
     form, unit, init = (i.form if i.pipe == "V" else "flat"), (ZERO if i.unit == ZERO else ONE), (ONE if i.init == ONE else ZERO)
     out = replace(i, srcs=srcs, bound=ZERO, form=form, unit=unit, init=init, **UNMINDED)
-    parts = (isinstance(o, Gm) and o != ONLY_READ or isinstance(o, Tile) and o.buffer in layout.windowed for o in (i.dst, *srcs))
+    parts = (_somewhere(o, once) or isinstance(o, Tile) and o.buffer in layout.windowed for o in (i.dst, *srcs))
     return out if i.op == "mmad" or i.pipe == "V" or any(parts) else replace(out, rows=ONE, cols=ONE, depth=ONE, transpose=False)
+
+
+def _somewhere(o: Operand, once: frozenset[str]) -> bool:
+    """Whether it decides what an instruction is in the way of where this operand lies in GM."""
+    return isinstance(o, Gm) and o != ONLY_READ and o.tensor not in once
 
 
 def decided_by(program: Program) -> Hashable:

@@ -21,11 +21,11 @@ from tile_eg.frontend.expert.operands import FULL, Step, check_aligned, inside, 
 from tile_eg.frontend.expert.reader import ExpertReader, On
 from tile_eg.frontend.expert.registers import Registers, each
 from tile_eg.frontend.expert.scalars import drained
-from tile_eg.frontend.position_shifts import with_known_shifts
 from tile_eg.frontend.python.expressions import evaluate
 from tile_eg.frontend.python.placement_words import HANDLERS
 from tile_eg.frontend.python.values import Loop, is_tile, nodes
 from tile_eg.frontend.ssa.composed import Composer
+from tile_eg.frontend.ssa.position_values import with_known_positions
 from tile_eg.frontend.ssa.positions import parts
 from tile_eg.ir import index as ix
 from tile_eg.ir import kernel as kn
@@ -47,7 +47,7 @@ def read_loop(r: ExpertReader, node: ast.For, loop: Loop, names: list[str]) -> k
     variables = [r.unique(n) for n in names]
     r.grid.update({v: (0, max(0, n - 1)) for v, n in zip(variables, loop.extents, strict=True)})
     written = kn.Parallel(tuple(variables), tuple(loop.extents), _body(r, node, names, variables), r.span(node))
-    found = with_known_shifts(written)
+    found = with_known_positions(written)
     if 0 not in loop.extents:
         check_order(r, tuple(s for s in found.body if not s.atomic), _axes(found))
     return found

@@ -15,7 +15,7 @@ from tile_eg.ir.kernel import Binary, Cast, Choose, Index, Number, Region, Selec
 from tile_eg.ir.machine import BLOCK_BYTES
 from tile_eg.ir.program import AIV, Formula, Gm, PipeBarrier, Tile
 from tile_eg.ops.elementwise import SCALAR_UNARY
-from tile_eg.ops.types import BF16, Level
+from tile_eg.ops.types import BF16, I32, SIGNED, DType, Level
 
 
 def is_scalar(value: Any) -> bool:
@@ -120,7 +120,7 @@ def _formula(r: ExpertReader, e: TileExpr, span: Span | None) -> Formula:
             x = _formula(r, e.x, span)
             return Formula(e.op, (x,), x.whole and e.op != "sqrt")
         case Cast():
-            return _as(_formula(r, e.x, span), e.dtype.whole)
+            return _within(_as(_formula(r, e.x, span), e.dtype.whole), e.dtype)
         case Select() | Choose():
             c = e.condition if isinstance(e, Select) else Compared(e.op, e.a, e.b)
             x, y = _formula(r, e.x, span), _formula(r, e.y, span)
@@ -136,6 +136,15 @@ def _as(f: Formula, whole: bool) -> Formula:
     if f.op in ("number", "index"):
         return Formula(f.op, f.args, whole)
     return Formula("cast", (f,), whole)
+
+
+def _within(f: Formula, dtype: DType) -> Formula:
+    """A number as a shorter whole type has it: the nearest one that there is. An index is wrapped already."""
+    if not dtype.whole or dtype.bits >= I32.bits or f.op == "index":
+        return f
+    low = 0 if dtype in SIGNED else -(2 ** (dtype.bits - 1))
+    least, most = (Formula("number", (float(n),), True) for n in (low, low + 2**dtype.bits - 1))
+    return Formula("min", (Formula("max", (f, least), True), most), True)
 
 
 def negative(f: Formula) -> Formula:

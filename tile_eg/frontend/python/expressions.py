@@ -38,15 +38,15 @@ from tile_eg.frontend.python.values import (
     plainly,
     value_buffer,
 )
-from tile_eg.frontend.python.whole_numbers import as_whole, bits
+from tile_eg.frontend.python.whole_numbers import as_whole, bits, wrapped
 from tile_eg.frontend.python.word_calls import call_word, is_of_kernel
 from tile_eg.frontend.python.word_users import uses_words
-from tile_eg.frontend.python.words import counted
+from tile_eg.frontend.python.words import cast, counted
 from tile_eg.frontend.whole_quotients import divided
 from tile_eg.frontend.windows import length
 from tile_eg.ir import index
 from tile_eg.ir.index import Expr
-from tile_eg.ir.kernel import Binary, Cast, MatMul, Region, Unary
+from tile_eg.ir.kernel import Binary, MatMul, Region, Unary
 from tile_eg.language.kernels import ElementType, Macro
 from tile_eg.language.words import Word
 
@@ -342,11 +342,10 @@ OF_LISTS: tuple[Any, ...] = (zip, enumerate, reversed, list, tuple, len)
 
 
 def _cast(b: Builder, dtype: Any, x: Any, node: ast.AST) -> Any:
-    if isinstance(x, Expr) and not as_dtype(dtype, b.span(node)).whole:
-        return as_tile(x, b.span(node))
-    if isinstance(x, Expr) and as_dtype(dtype, b.span(node)).whole:
-        return x
-    return Cast(as_dtype(dtype, b.span(node)), as_tile(x, b.span(node)), b.span(node))
+    if not isinstance(x, Expr):
+        return cast(b, b.span(node), x, dtype)
+    to = as_dtype(dtype, b.span(node))
+    return wrapped(x, to) if to.whole else as_tile(x, b.span(node))
 
 
 RULES: dict[type, Callable[..., Any]] = {

@@ -10,7 +10,6 @@ from typing import Any
 
 from tile_eg.errors import FollowUp, NotSearched, Span, TileError
 from tile_eg.frontend.conditions import compared_in, guarded, is_condition, of_elements
-from tile_eg.frontend.position_shifts import with_known_shifts
 from tile_eg.frontend.python.build import Builder, Leave, ReadAgain
 from tile_eg.frontend.python.defined import Defined
 from tile_eg.frontend.python.expressions import arithmetic, evaluate
@@ -35,6 +34,7 @@ from tile_eg.frontend.python.values import (
 from tile_eg.frontend.python.ways_out import ENDS, OUTSIDE, STATEMENTS, of_arguments
 from tile_eg.frontend.python.words import counted
 from tile_eg.frontend.python.written_out import MOST, has_own_trips, trips_of
+from tile_eg.frontend.ssa.position_values import with_known_positions
 from tile_eg.frontend.windows import known_shape, may_vary
 from tile_eg.ir import index
 from tile_eg.ir.index import Expr
@@ -348,7 +348,7 @@ def _parallel(r: Reader, node: ast.For, loop: Loop) -> None:
             r.run(node.body)
     finally:
         r.in_parallel, r.along = False, ()
-    r.statements.append(with_known_shifts(Parallel(variables, loop.extents, _element_assignments(body), r.span(node))))
+    r.statements.append(with_known_positions(Parallel(variables, loop.extents, _element_assignments(body), r.span(node))))
 
 
 def _persistent(r: Reader, node: ast.For, loop: Loop) -> None:

@@ -27,6 +27,7 @@ from tile_eg.frontend.python.values import (
     as_tile,
     describe,
     element,
+    is_index,
     is_tile,
     region,
     start_point,
@@ -34,6 +35,7 @@ from tile_eg.frontend.python.values import (
     with_rank,
 )
 from tile_eg.frontend.python.whole_numbers import as_whole as as_index
+from tile_eg.frontend.python.whole_numbers import wrapped
 from tile_eg.frontend.trips import depth, is_bounded, trips
 from tile_eg.frontend.windows import known_shape
 from tile_eg.ir import index
@@ -316,13 +318,16 @@ def _scalar(value: Any, span: Span | None) -> TileExpr:
 
 
 @handles("cast")
-def _cast(b: Builder, span: Span, x: Any, dtype: Any) -> TileExpr:
-    return Cast(as_dtype(dtype, span), as_tile(x, span), span)
+def cast(b: Builder, span: Span, x: Any, dtype: Any) -> TileExpr:
+    to = as_dtype(dtype, span)
+    if to.whole and is_index(x):
+        x = wrapped(x, to)
+    return Cast(to, as_tile(x, span), span)
 
 
 @handles("Cast")
 def _typed(b: Builder, span: Span, dtype: Any, x: Any) -> TileExpr:
-    return _cast(b, span, x, dtype)
+    return cast(b, span, x, dtype)
 
 
 @handles("tile.cast")

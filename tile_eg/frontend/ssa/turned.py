@@ -1,4 +1,4 @@
-"""Element loops that read a buffer in another order than they write, `y[i, j] = x[j, i]`, `y[i, j] = x[i, 2*j]`: gathers.
+"""Element loops that read a buffer in another order than they write, `y[i, j] = x[j, i]`, `x[i, 2*j]`, `x[i, j // 8]`: gathers.
 
 The place of each element, in bytes, is a tile of its own; the loop then reads what was gathered, in its own order.
 """
@@ -11,12 +11,16 @@ from typing import Any
 
 from tile_eg.frontend.liveness import assigned, regions
 from tile_eg.frontend.ssa.loops import Buffers, Loop, with_loops
+from tile_eg.frontend.ssa.position_values import are_computed, with_known_positions
 from tile_eg.ir import index as ix
 from tile_eg.ir import kernel as kn
 from tile_eg.ir.index import Expr
-from tile_eg.ops.types import BF16, F32, I32, U32, DType
+from tile_eg.ops.types import BF16, F16, F32, I8, I32, U8, U32, DType
 from tile_eg.ops.whole_tiles import WORDS
 
+BYTES = (U8, I8)
+WIDE = {BF16: F32, **dict.fromkeys(BYTES, F16)}
+"""Element types that are not gathered, and those that hold their numbers and are."""
 EVERY = (2, 4)
 """Steps for which there is an instruction that takes elements so far apart."""
 
@@ -32,23 +36,24 @@ def _instead(s: Loop, buffers: Buffers) -> Iterator[kn.Stmt] | None:
 
 def _loop(s: kn.Parallel, buffers: Buffers) -> Iterator[kn.Stmt]:
     """What is gathered before the loop, and the loop that reads it."""
-    written, places = assigned(s.body), dict[kn.Region, kn.Region]()
+    written, places = assigned(s.body), dict[kn.Region, kn.TileExpr]()
     for a in s.body:
         for r in regions(a.value):
             if r.name in buffers and r.name not in written and r not in places and _is_turned(r, s, buffers[r.name]):
                 yield from _gathered(r, s, buffers)
                 name = list(buffers)[-1]
-                places[r] = kn.Region(name, tuple(map(ix.var, s.vars)), (None,) * len(s.vars), r.span)
+                found = kn.Region(name, tuple(map(ix.var, s.vars)), (None,) * len(s.vars), r.span)
+                places[r] = found if buffers[r.name].dtype not in BYTES else kn.Cast(buffers[r.name].dtype, found, r.span)
     yield replace(s, body=tuple(replace(a, value=_replaced(a.value, places)) for a in s.body)) if places else s
 
 
 def _is_turned(r: kn.Region, s: kn.Parallel, of: kn.Alloc) -> bool:
     """Whether an element is read across the loop's order: another axis' variable, or a step that is not 1 along a row."""
-    if any(e is not None for e in r.extents) or len(s.vars) > 2 or of.dtype not in (*WORDS, BF16):
+    if any(e is not None for e in r.extents) or len(s.vars) > 2 or of.dtype not in (*WORDS, *WIDE):
         return False
     steps = [{v: k for v in s.vars if (k := step_of(start, v)) != 0} for start in r.starts]
     if None in [k for of_axis in steps for k in of_axis.values()]:
-        return False
+        return are_computed(_place(r, of), s)
     if len(s.vars) == len(steps) == 2 and (s.vars[1] in steps[0] or (s.vars[0] in steps[1] and steps[0])):
         return True
     return any(k != 1 for k in steps[-1].values())
@@ -69,16 +74,17 @@ def _gathered(r: kn.Region, s: kn.Parallel, buffers: Buffers) -> Iterator[kn.Stm
     """Statements that put the elements that a region reads into a buffer of the loop's shape, the last one of `buffers`."""
     of, variables = buffers[r.name], tuple(map(ix.var, s.vars))
     source = kn.Region(of.name, (ix.ZERO,) * len(of.shape), of.shape, r.span)
-    if of.dtype == BF16:
-        wide = _new(f"{of.name}_f32", of, of.shape, F32, buffers)
+    if of.dtype in WIDE:
+        dtype = WIDE[of.dtype]
+        wide = _new(f"{of.name}_{dtype}", of, of.shape, dtype, buffers)
         yield wide
         of, source = wide, kn.Region(wide.name, source.starts, source.extents, r.span)
-        yield kn.Assign(source, kn.Cast(F32, kn.Region(r.name, source.starts, source.extents, r.span), r.span), s.span)
-    if (taken := _every(r, s, of.shape)) is not None:
+        yield kn.Assign(source, kn.Cast(dtype, kn.Region(r.name, source.starts, source.extents, r.span), r.span), s.span)
+    if (step := _every(r, s, of.shape)) is not None:
         found = _new(f"{r.name}_turned", of, s.extents, of.dtype, buffers)
         yield found
         whole = kn.Region(found.name, (ix.ZERO,) * len(s.extents), s.extents, s.span)
-        yield kn.Assign(whole, kn.Whole("every", (source,), taken, r.span), s.span)
+        yield kn.Assign(whole, kn.Whole("every", (source,), step, r.span), s.span)
         return
     if len(s.vars) == 2 and r.starts == variables[::-1] and of.shape == s.extents[::-1]:
         found = _new(f"{r.name}_turned", of, s.extents, of.dtype, buffers)
@@ -86,18 +92,34 @@ def _gathered(r: kn.Region, s: kn.Parallel, buffers: Buffers) -> Iterator[kn.Stm
         whole = kn.Region(found.name, (ix.ZERO,) * 2, s.extents, s.span)
         yield kn.Assign(whole, kn.Whole("transpose", (source,), (0, 0), r.span), s.span)
         return
-    place = ix.ZERO
-    for start, size in zip(r.starts, of.shape, strict=True):
-        place = place * size + start
     offsets = _new(f"{r.name}_offsets", of, s.extents, F32, buffers)
     found = _new(f"{r.name}_turned", of, s.extents, of.dtype, buffers)
     yield from (offsets, found)
     point = kn.Region(offsets.name, variables, (None,) * len(variables), s.span)
-    bytes_of = kn.Index(place * of.dtype.bytes, s.span)
-    yield kn.Parallel(s.vars, s.extents, (kn.Assign(point, bytes_of, s.span),), s.span)
+    bytes_of = kn.Index(_place(r, of) * of.dtype.bytes, s.span)
+    yield with_known_positions(kn.Parallel(s.vars, s.extents, (kn.Assign(point, bytes_of, s.span),), s.span))
     zeros = (ix.ZERO,) * len(s.extents)
     at = kn.Cast(U32, kn.Cast(I32, kn.Region(offsets.name, zeros, s.extents, s.span), s.span), s.span)
-    yield kn.Assign(kn.Region(found.name, zeros, s.extents, s.span), kn.Whole("gather", (source, at), (0, 0), r.span), s.span)
+    taken = kn.Whole("gather", (source, at), (0, _ending(r, s, of)), r.span)
+    yield kn.Assign(kn.Region(found.name, zeros, s.extents, s.span), taken, s.span)
+
+
+def _place(r: kn.Region, of: kn.Alloc) -> Expr:
+    """Where an element lies in its buffer, counted from the first one."""
+    place = ix.ZERO
+    for start, size in zip(r.starts, of.shape, strict=True):
+        place = place * size + start
+    return place
+
+
+def _ending(r: kn.Region, s: kn.Parallel, of: kn.Alloc) -> int:
+    """What of the result ends where the buffer does: 0 nothing known, -1 its rows, n these and n times as many columns."""
+    *rows, col = zip(s.vars, s.extents, strict=True)
+    if [(ix.var(v), n) for v, n in rows] != [*zip(r.starts[:-1], of.shape[:-1], strict=True)]:
+        return 0
+    at = r.starts[-1]
+    n = at.args[1].value if at.op == "div" and at.args[0] == ix.var(col[0]) else None
+    return -1 if n is None else n
 
 
 def _every(r: kn.Region, s: kn.Parallel, shape: tuple[int, ...]) -> tuple[int, int] | None:
@@ -117,7 +139,7 @@ def _new(name: str, like: kn.Alloc, shape: tuple[int, ...], dtype: DType, buffer
     return made
 
 
-def _replaced(e: Any, places: dict[kn.Region, kn.Region]) -> Any:
+def _replaced(e: Any, places: dict[kn.Region, kn.TileExpr]) -> Any:
     """An expression with other regions in it."""
     if isinstance(e, tuple):
         return tuple(_replaced(x, places) for x in e)

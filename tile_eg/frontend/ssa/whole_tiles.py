@@ -57,12 +57,21 @@ def of_two_axes(e: Whole, dimensions: int) -> Whole:
 
 
 def _gather(tiles: Tiles, e: Whole, xs: list[Term], shape: tuple[int, int]) -> Term:
-    """What offsets that exist point at; the others take the first element."""
-    x, at = xs
-    if not _ends(at) or _ends(x):
+    """What offsets that exist point at; the others take the first element.
+
+    The second number says what ends with the tile: 0 nothing, -1 its rows, n its rows and n times as many columns.
+    """
+    (x, at), (base, times) = xs, e.numbers
+    e = replace(e, numbers=(base, 0))
+    if not (_ends(at) or _ends(x)):
         return tiles.whole(e, xs, shape)
-    whole = tiles.whole(e, [x, pieces.padded(tiles, at, 0.0, e.span)], shape)
-    return tiles.narrowed(whole, valid_rows(at), valid_cols(at), e.span)
+    if _ends(x) and (times == 0 or (times < 0 and valid_cols(x).value != x.cols)):
+        tiles.check_whole(e, xs)
+    whole = tiles.whole(e, [pieces.padded(tiles, t, 0.0, e.span) for t in xs], shape)
+    if _ends(at):
+        return tiles.narrowed(whole, valid_rows(at), valid_cols(at), e.span)
+    cols = ix.const(shape[1]) if times < 0 else ix.minimum(valid_cols(x) * times, shape[1])
+    return tiles.narrowed(whole, valid_rows(x), tiles.extent(cols), e.span)
 
 
 def _in_blocks(t: Term, cols: int) -> bool:

@@ -15,7 +15,7 @@ from tile_eg.frontend.conditions import guarded
 from tile_eg.frontend.element_sums import names_beside, with_element_sums
 from tile_eg.frontend.guarded_stores import with_counted_stores
 from tile_eg.frontend.nibbles import with_bytes
-from tile_eg.frontend.position_shifts import with_known_shifts
+from tile_eg.frontend.ssa.position_values import with_known_positions
 from tile_eg.frontend.text.expressions import Expressions
 from tile_eg.frontend.text.scope import Scope
 from tile_eg.frontend.text.syntax import Node, span_of
@@ -243,7 +243,7 @@ class Builder:
             self.scope.elements = ()
         for n in names:
             self.scope.close_variable(str(n))
-        yield with_known_shifts(kn.Parallel(names_used, tuple(extents), body, self.span(node)))
+        yield with_known_positions(kn.Parallel(names_used, tuple(extents), body, self.span(node)))
 
     def element_statements(self, block: Node) -> Iterator[kn.Assign]:
         for stmt in self.statements(block):

@@ -3,16 +3,13 @@
 //   argv: the library, kernel type (HOST: it has a main; what follows `--` are its arguments), launch, trace (0/1), memory limit in bytes,
 //         then `name=bytes` for each level (L1 UB L0A L0B L0C), `order=` and `mutate=` if wanted (schedule.h, mutation.h), `only=1,5` for the
 //         blocks to run, `seconds=` of processor time, `progress=` the number of a file (progress.h), `watch=` that of another
-//         and a tile (watch.h), `unconfined`, `reads=` and `writes=`
+//         and a tile (watch.h), `parent=` the process that waits for it, `unconfined`, `reads=` and `writes=`
 //         folders (confine.h), `image=` the descriptor of the file that holds the tensors, `--`, and
 //         `name:begin:bytes:in|out|inout|scratch` for each of them: where it begins in the file, and in GM.
 //   With `confinement` alone it prints why this machine cannot confine a run, or nothing.
 //   stdout: the length of the report (8 bytes), and the report (JSON): with the stretches of outputs that nothing has written. Outputs go into the file.
 #include <cxxabi.h>
 #include <dlfcn.h>
-#ifdef __linux__
-#include <sys/prctl.h>
-#endif
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -27,6 +24,7 @@
 #include <stdexcept>
 
 #include "confine.h"
+#include "parent.h"
 #include "progress.h"
 #include "schedule.h"
 #include "share.h"
@@ -161,6 +159,7 @@ bool configure_limits(const char* option)
     if (!std::strcmp(option, "unconfined")) return !(grants.confined = false);
     if (!std::strncmp(option, "reads=", 6)) return grants.reads.emplace_back(option + 6), true;
     if (!std::strncmp(option, "writes=", 7)) return grants.writes.emplace_back(option + 7), true;
+    if (!std::strncmp(option, "parent=", 7)) return end_with(pid_t(std::atoi(option + 7))), true;
     if (!std::strncmp(option, "progress=", 9)) return tell_progress_to(std::atoi(option + 9)), true;
     if (long tile = 0, to = 0; std::sscanf(option, "watch=%ld:%ld", &to, &tile) == 2) return watch_into(int(to), tile), true;
     return std::sscanf(option, "seconds=%lf", &seconds) == 1;
@@ -358,9 +357,6 @@ extern "C" void __assert_fail(const char* condition, const char* file, unsigned 
 
 int main(int argc, char** argv)
 {
-#ifdef __linux__
-    prctl(PR_SET_PDEATHSIG, SIGKILL);  // the time limit lives in the parent
-#endif
     if (argc == 2 && !std::strcmp(argv[1], "confinement")) return std::puts(tile_sim::cannot_confine().c_str()) < 0;
     try {
         return tile_sim::run(argc, argv);

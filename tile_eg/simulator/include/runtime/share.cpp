@@ -9,7 +9,6 @@
 #include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -20,6 +19,7 @@
 #include <stdexcept>
 
 #include "confine.h"
+#include "parent.h"
 #include "progress.h"
 #include "schedule.h"
 #include "time_limit.h"
@@ -186,9 +186,9 @@ bool only_plain_accesses(uint32_t first)
     return std::none_of(machine.events.begin() + first, machine.events.end(), [](const Event& e) { return e.atomic; });
 }
 
-[[noreturn]] void work(Part& part, int64_t first, int64_t last, const BlockRun& run)
+[[noreturn]] void work(pid_t parent, Part& part, int64_t first, int64_t last, const BlockRun& run)
 {
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    end_with(parent);
     worker = true;
     limit_worker_time();
     part.print_here();
@@ -263,10 +263,11 @@ bool share_blocks(int64_t begun, const BlockRun& run)
     if (!std::all_of(parts.begin(), parts.end(), [](const auto& part) { return part->good(); })) return false;
     std::fflush(stdout);
     std::vector<pid_t> processes;
+    const pid_t parent = getpid();
     begin_workers();
     for (int64_t i = 0; i < count; ++i) {
         const pid_t process = fork_worker();
-        if (process == 0) worker_begins(i), work(*parts[size_t(i)], begun + left * i / count, begun + left * (i + 1) / count, run);
+        if (process == 0) worker_begins(i), work(parent, *parts[size_t(i)], begun + left * i / count, begun + left * (i + 1) / count, run);
         if (process > 0) processes.push_back(process);
     }
     const bool good = all_ended_well(processes) && int64_t(processes.size()) == count;
