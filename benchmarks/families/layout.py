@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from benchmarks.families.example import Arrays, Example, Sizes
-from benchmarks.families.selection import vector
 from benchmarks.targets import bounds
-from benchmarks.targets.bounds import FLOAT, HALF, Bound
+from benchmarks.targets.bounds import FLOAT, HALF, Bound, vector
 from tile_eg.chips import Chip
 
 

@@ -6,18 +6,12 @@ import numpy as np
 
 from benchmarks.families.example import Arrays, Example, Sizes
 from benchmarks.targets import bounds
-from benchmarks.targets.bounds import FLOAT, HALF, Bound
+from benchmarks.targets.bounds import FLOAT, HALF, Bound, vector
 from tile_eg.chips import Chip
 from tile_eg.ops.whole_tiles import SORTED
 
 MERGED = 4
 """Lists that one instruction merges."""
-
-
-def vector(chip: Chip, elements: float, *operations: str) -> float:
-    """Microseconds of all vector cores for these operations on each of so many floats, without start-up or bank conflicts."""
-    cycles = sum(chip.vector.ops[name, FLOAT].free for name in operations)
-    return chip.microseconds(elements * cycles / (chip.vector.repeat_bytes // FLOAT) / chip.vector_cores)
 
 
 def _first(x: np.ndarray, count: int) -> np.ndarray:

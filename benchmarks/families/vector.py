@@ -21,9 +21,15 @@ HIDDEN = {
 TRIED = ({"M": 32, "N": 1024}, {"M": 33, "N": 1100}, {"M": 1, "N": 1})
 
 
-def streamed(read: int, written: int, *axes: str) -> Callable[[Chip, Sizes], Bound]:
-    """So many bytes read and written for each element."""
-    return lambda chip, sizes: _streaming(chip, prod(sizes[a] for a in axes or ("M", "N")), read, written)
+def streamed(read: int, written: int, does: str = "", axes: str = "M N") -> Callable[[Chip, Sizes], Bound]:
+    """So many bytes read and written for each element, on which vector instructions do what is named."""
+
+    def bound(chip: Chip, sizes: Sizes) -> Bound:
+        elements = prod(sizes[a] for a in axes.split())
+        work = {"V": bounds.vector(chip, elements, *does.split())} if does else {}
+        return Bound(_streaming(chip, elements, read, written).times | work)
+
+    return bound
 
 
 def _streaming(chip: Chip, elements: int, read: float, written: float) -> Bound:
@@ -151,6 +157,14 @@ HEADS = {
     "Llama 8B, 4096 tokens": {"S": 4096, "H": 40, "D": 128},
 }  # fmt: skip
 POSITIONS = {"S": 64, "H": 2, "D": 128}, {"S": 37, "H": 3, "D": 64}, {"S": 1, "H": 1, "D": 64}
+SIGMOID = "cast muls exp adds div cast"
+DIVIDED = "4096 tokens: the launch is 9 us; V, of whose ten cycles for 64 elements the division takes four, is busy for 87 %"
+RMS = "cast mul blocksum mul mul cast"
+SQUARED = (
+    "4096 tokens: the launch is 9 of 42 us; V is busy for 75 % of the rest, as a square meets itself in its bank, and a sum "
+    "takes two cycles for 64 elements, each twice what they could"
+)
+CENTRED = "cast blocksum add mul blocksum mul mul add cast"
 ONE_PASS = "one pass, a persistent block on each vector core, loads in turns beside the arithmetic"
 ROWS = "whole rows while they fit UB beside the next ones, else tiles of columns in a pass for the sums and a pass for the result"
 
@@ -164,14 +178,20 @@ EXAMPLES: list[Example] = [
         "elementwise/add", lambda x: {"Z": x["X"] + x["Y"]}, TRIED, HIDDEN,
         streamed(2 * HALF, HALF), f"{ONE_PASS}, in tiles that are found; bf16 is added in f32", NEAR,
     ),
-    Example("elementwise/silu", elementwise(lambda x: x * sigmoid(x)), TRIED, LLAMA_FFN, streamed(HALF, HALF), ONE_PASS, NEAR),
-    Example("elementwise/swiglu", swiglu, TRIED, LLAMA_FFN, streamed(2 * HALF, HALF), ONE_PASS, NEAR),
+    Example(
+        "elementwise/silu", elementwise(lambda x: x * sigmoid(x)), TRIED, LLAMA_FFN, streamed(HALF, HALF, SIGMOID), ONE_PASS,
+        NEAR, held=DIVIDED,
+    ),
+    Example("elementwise/swiglu", swiglu, TRIED, LLAMA_FFN, streamed(2 * HALF, HALF, f"cast mul {SIGMOID}"), ONE_PASS, NEAR),
     Example(
         "gelu_mul", gelu_mul, [{"M": 64, "N": 64}, {"M": 5, "N": 70}],
         {"16384 tokens": {"M": 16384, "N": 4096}, "Llama 70B, 4096 tokens": {"M": 4096, "N": 28672}},
         streamed(2 * FLOAT, FLOAT), ONE_PASS, NEAR, of="elementwise",
     ),
-    Example("elementwise/sigmoid", elementwise(sigmoid), TRIED, LLAMA_FFN, streamed(HALF, HALF), ONE_PASS, NEAR),
+    Example(
+        "elementwise/sigmoid", elementwise(sigmoid), TRIED, LLAMA_FFN, streamed(HALF, HALF, SIGMOID), ONE_PASS, NEAR,
+        held=DIVIDED,
+    ),
     Example("elementwise/tanh", elementwise(np.tanh), TRIED, LLAMA_FFN, streamed(FLOAT, FLOAT), ONE_PASS, NEAR),
     Example(
         "elementwise/softplus", elementwise(lambda x: np.logaddexp(x, 0)), TRIED, LLAMA_FFN, streamed(FLOAT, FLOAT), ONE_PASS,
@@ -204,23 +224,23 @@ EXAMPLES: list[Example] = [
         held="logits: the second pass reads its row again, from L2",
     ),
     Example(
-        "rms_norm", rms_norm, [{"M": 21, "N": 300}], {k: {**s, "BM": 4} for k, s in HIDDEN.items()}, streamed(HALF, HALF),
-        ROWS, NEAR, of="norms",
+        "rms_norm", rms_norm, [{"M": 21, "N": 300}], {k: {**s, "BM": 4} for k, s in HIDDEN.items()}, streamed(HALF, HALF, RMS),
+        ROWS, NEAR, of="norms", held=SQUARED,
     ),
     Example(
         "norms/rms_norm_bf16", rms_norm, [{"M": 16, "N": 512}, {"M": 9, "N": 300}, {"M": 1, "N": 64}], HIDDEN,
-        streamed(HALF, HALF), ROWS, NEAR,
+        streamed(HALF, HALF, RMS), ROWS, NEAR, held=SQUARED,
     ),
     Example(
-        "layer_norm", layer_norm, [{"M": 21, "N": 300}], {k: {**s, "BM": 4} for k, s in HIDDEN.items()}, streamed(HALF, HALF),
-        ROWS, NEAR, of="norms",
+        "layer_norm", layer_norm, [{"M": 21, "N": 300}], {k: {**s, "BM": 4} for k, s in HIDDEN.items()},
+        streamed(HALF, HALF, CENTRED), ROWS, NEAR, of="norms",
         held="V: nine instructions on each element, of which the square meets itself in its bank, take 1,500 cycles of a tile of "
         "two rows, and pauses between them 450, where its load takes 1,760; a tile that is normed while the next one is summed "
         "would fill the pauses",
     ),
     Example(
         "norms/group_norm", group_norm(8), [{"B": 2, "C": 16, "G": 8, "S": 64}, {"B": 1, "C": 24, "G": 8, "S": 49}],
-        {"images of 64 x 64, 320 channels": {"B": 8, "C": 320, "G": 32, "S": 4096}}, streamed(HALF, HALF, "B", "C", "S"),
+        {"images of 64 x 64, 320 channels": {"B": 8, "C": 320, "G": 32, "S": 4096}}, streamed(HALF, HALF, CENTRED, "B C S"),
         "a block a group, in tiles of columns: a pass for the mean, one for the variance, one for the result", NEAR,
         held="the launch is 9 us, 256 groups are 5.3 for each core and take 6 turns, and V works for 39 us, as a group is cast "
         "three times and centred twice; in two of its passes there is one buffer, so that V (58 %) and MTE2 (62 %) wait for each "

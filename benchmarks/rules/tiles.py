@@ -269,4 +269,46 @@ kernel running[M=12, N=44](X: f32[M, N]) -> Y: f32[M] {
   Y[0] = y
 }
 """,
+    "rows of what two vectors give": """
+kernel decays[M=128, N=128](V: f32[M], W: f32[M]) -> C: f32[M, N] {
+  grid bx = 1
+  shared v: f32[M], w: f32[M], c: f32[M, N]
+  v = V[0]
+  w = W[0]
+  parallel (i, j) in (M, N) { c[i, j] = exp(v[i] - w[i]) }
+  C[0, 0] = c
+}
+""",
+    "rows of a short vector": """
+kernel widened[M=128, N=128](V: f16[M], W: f32[M]) -> C: f32[M, N] {
+  grid bx = 1
+  shared v: f16[M], w: f32[M], c: f32[M, N]
+  v = V[0]
+  w = W[0]
+  parallel (i, j) in (M, N) { c[i, j] = v[i] * w[i] }
+  C[0, 0] = c
+}
+""",
+    "rows of a vector less its last value": """
+kernel last[M=128, N=128](V: f32[M]) -> C: f32[M, N] {
+  grid bx = 1
+  shared v: f32[M], c: f32[M, N]
+  v = V[0]
+  parallel (i, j) in (M, N) { c[i, j] = exp(v[i] - v[M - 1]) }
+  C[0, 0] = c
+}
+""",
+    "a product times running sums": """
+kernel decayed[M=64, N=128, K=64](A: f16[M, K], B: f16[K, N], G: f32[M]) -> C: f32[M, N] {
+  grid bx = 1
+  shared a: f16[M, K], b: f16[K, N]
+  fragment c: f32[M, N], g: f32[M]
+  a = A[0, 0]
+  b = B[0, 0]
+  g = G[0]
+  c = a @ b
+  g = cumsum(g)
+  C[0, 0] = c * exp(g)[:, None]
+}
+""",
 }  # fmt: skip

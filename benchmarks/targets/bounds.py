@@ -87,14 +87,14 @@ def attention(chip: Chip, heads: int, queries: int, keys: int, head: int) -> Bou
         "FIX": moved(chip, "l0c_to_gm", FLOAT * scores),
         "MTE2": max(moved(chip, "gm_to_ub", FLOAT * scores), moved(chip, "gm_to_l1_nd2nz", HALF * scores)),
         "MTE3": moved(chip, "ub_to_gm", HALF * scores),
-        "V": chip.microseconds(scores * _softmax_cycles(chip) / chip.vector_cores),
+        "V": vector(chip, scores, "max", "add", "exp", "add", "cast"),
     })  # fmt: skip
 
 
-def _softmax_cycles(chip: Chip) -> float:
-    """Cycles of a score on its vector core: a maximum, a subtraction, an exponential, a sum and a cast of floats."""
-    ops = [chip.vector.ops[name, FLOAT] for name in ("max", "add", "exp", "add", "cast")]
-    return sum(op.free for op in ops) / chip.vector.lanes(F32)
+def vector(chip: Chip, elements: float, *operations: str) -> float:
+    """Microseconds of all vector cores for these operations on each of so many floats, without start-up or bank conflicts."""
+    cycles = sum(chip.vector.ops[name, FLOAT].free for name in operations)
+    return chip.microseconds(elements * cycles / chip.vector.lanes(F32) / chip.vector_cores)
 
 
 def streaming(chip: Chip, read: float, written: float) -> Bound:

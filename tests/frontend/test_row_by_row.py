@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from tile_eg.frontend.ssa import to_values
 from tile_eg.frontend.text import load_text
+from tile_eg.ir.values import made_of, reachable
 from tile_eg.search import search_options
 from tile_eg.search.compiler import lower
 
@@ -110,3 +112,26 @@ def test_columns_are_gathered_one_by_one() -> None:
       C[0, 0] = x }"""
     a, i = X.repeat(2, 0).astype(np.float16), np.random.default_rng(1).integers(0, 16, 16).astype(np.int32)
     np.testing.assert_array_equal(lower(load_text(text).instantiate()).run({"A": a, "i": i}).outputs["C"], a[:, i])
+
+
+COMPUTED_BEFORE = """
+kernel solved[C=16](A: f32[C, C], G: f32[C]) -> U: f32[C, C] {
+  grid bx = 1
+  fragment a: f32[C, C], u: f32[C, C], g: f32[C], r: f32[C]
+  a = A[0, 0]
+  g = G[0]
+  parallel (i, j) in (C, C) { a[i, j] = select(i > j, a[i, j] * exp(g[i] - g[j]), 0) }
+  parallel (i, j) in (C, C) { u[i, j] = select(i == j, 1, 0) }
+  for i in serial(1, C) {
+    r = a[i, :]
+    u[i, :] = u[i, :] - colsum(u * r[:, None])
+  }
+  U[0, 0] = u
+}
+"""
+
+
+def test_rows_of_a_tile_that_was_computed_before_a_loop_are_not_computed_again_in_it() -> None:
+    values = to_values(load_text(COMPUTED_BEFORE).instantiate())
+    (loop,) = (t for t in reachable(values) if t.op == "loop")
+    assert not [t for t in made_of(loop.args[2][0][1]) if t.op == "nest" and t.rows == 1]

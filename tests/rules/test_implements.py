@@ -44,6 +44,8 @@ KERNELS = {
     "sorted lists as one": ["v-wholes"],
     "a part of a sorted list": ["v-piece"],
     "sums of running sums that end": ["v-ended"],
+    "a product times running sums": ["v-half"],
+    "rows of a vector less its last value": ["v-rows-of-one"],
     "short to other short, short rows": ["v-cast-rows", "v-cast-to-rows"],
     "relu of a product": ["fixpipe-store-relu", "fixpipe-workspace", "mmad", "gm-l1", "l0-whole-k", "fixpipe-workspace-relu"],
     "relu of a product in f16": ["fixpipe-store-relu-cast", "fixpipe-workspace-cast"],

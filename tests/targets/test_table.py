@@ -67,6 +67,14 @@ def test_a_page_gets_the_table_where_it_asks_for_it(kept: Path, tmp_path: Path, 
     assert page.read_text() == f"before\n<!-- targets -->\n```text\n{capsys.readouterr().out}```\nbehind\n"
 
 
+def test_a_page_keeps_the_rows_of_families_measured_before(kept: Path, tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("<!-- targets -->\n```text\n```\n")
+    targets.main(["hard", "--given"])
+    targets.main(["easy", "--given", "--page", str(page)])
+    assert "1 of 2 rows reach their target" in page.read_text()
+
+
 def test_sources_with_open_tiles_can_be_left_out(kept: Path) -> None:
     targets.main(["easy", "--given"])
     assert json.loads(kept.read_text())["910B2"]["gemm easy"]["open"] is None

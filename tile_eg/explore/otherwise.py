@@ -14,6 +14,7 @@ from tile_eg.extract.pricing import Pricer
 from tile_eg.extract.schedule import Schedule
 from tile_eg.search import packed_operand, split_k
 from tile_eg.search.compiler import Candidate, Lowered, plan_schedule
+from tile_eg.search.past_l2 import with_loads_past_l2
 from tile_eg.search.shuffle_k import with_shuffled_sums
 
 
@@ -68,6 +69,8 @@ class Otherwise:
             planned = plan_schedule(held, self.lowered.chip)
             if chosen.shuffled:
                 held, planned = with_shuffled_sums(held, planned) or (held, planned)
+            if chosen.past_l2:
+                held, planned = with_loads_past_l2(held, planned, chosen.past_l2)
         except Exception as error:  # what cannot be planned is the answer to the question, not a fault
             return None, str(error)
         return Candidate(held, planned, predicted(self.rank, [planned.program])[0]), ""

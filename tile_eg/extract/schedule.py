@@ -106,8 +106,8 @@ class Schedule:
     A product in `parts` has a `second` phase, which begins when all cores have met; `grid` is then that of its parts. Of `tiles`
     (the first in their order, and how many) alone is done what a phase of a launch does that shares the tiles with another one.
     Where no schedule has flags enough, one that is `yielding` gives up slots that its author asked for. Where it is
-    `shuffled`, each core begins its sums over depth at another trip. A `steady` one has the trips of its skewed loops in the
-    order in which they run once the loop is full. `refill` is the chip's.
+    `shuffled`, each core begins its sums over depth at another trip; loads of the tensors `past_l2` leave L2 out. A `steady` one
+    has the trips of its skewed loops in the order in which they run once the loop is full. `refill` is the chip's.
     """
 
     graph: Graph
@@ -127,6 +127,7 @@ class Schedule:
     tiles: tuple[int, int] | None = None
     yielding: bool = False
     shuffled: bool = False
+    past_l2: frozenset[str] = frozenset()
     steady: bool = False
     refill: Sequence[int] = (0,)
 
@@ -139,6 +140,11 @@ class Schedule:
     def persistent(self) -> bool:
         """Whether a launch block goes through several tiles."""
         return self.grid is not None and self.grid.op == "Persistent"
+
+    @property
+    def finished(self) -> bool:
+        """Whether its plan has what no other plan of its choice has."""
+        return self.shuffled or bool(self.past_l2)
 
     @property
     def loops(self) -> bool:

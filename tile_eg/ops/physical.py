@@ -189,6 +189,7 @@ TERMS: dict[str, Term] = {
         _elementwise("VNibbles", always("vnibbles"), 0),
         _elementwise("VBytes", always("vbytes"), 0),
         Vector("VPiece", kind="piece", instruction=always("vpiece"), form=always("rows"), fields={"bound": argument(0)}),
+        Vector("VHalf", kind="half", instruction=always("vpiece"), form=always("rows")),
         Vector("VPut", kind="put", instruction=always("vput"), form=always("rows"), fields={"bound": argument(0)}, in_place=1),
         _whole("VWhole"),
         _whole("VWholes"),

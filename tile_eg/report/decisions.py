@@ -10,7 +10,7 @@ from tile_eg.errors import Note
 from tile_eg.extract.buffers import depth_of, place_of
 from tile_eg.extract.schedule import Schedule
 from tile_eg.ops.physical import BEGINS, MOVES, TERMS
-from tile_eg.report.schedule_tree import instruction, place_text
+from tile_eg.report.schedule_tree import instruction, past_l2, place_text
 from tile_eg.report.text import duration, table
 
 GRID = -1
@@ -252,6 +252,8 @@ def difference(schedule: Schedule, best: Schedule) -> str:
         lines.append(f"grid: {grid_option(schedule.on_cores)} instead of {grid_option(best.on_cores)}")
     if schedule.shuffled is not best.shuffled:
         lines.append(f"sums over depth: {sums_option(schedule)} instead of {sums_option(best)}")
+    if schedule.past_l2 != best.past_l2:
+        lines.append(f"loaded past L2: {past_l2(schedule)} instead of {past_l2(best)}")
     if not lines:
         others = _only(schedule, best)
         lines = ["other instructions: " + ", ".join(others) if others else "the same decisions, in another order"]

@@ -53,7 +53,13 @@ def _roots(schedule: Schedule) -> list[Branch]:
 
 
 def _blocks(schedule: Schedule) -> str:
-    return f"{_tiles(schedule)}; sums from another trip on in each" if schedule.shuffled else _tiles(schedule)
+    shuffled = "; sums from another trip on in each" if schedule.shuffled else ""
+    return _tiles(schedule) + shuffled + (f"; loaded past L2: {past_l2(schedule)}" if schedule.past_l2 else "")
+
+
+def past_l2(schedule: Schedule) -> str:
+    """The tensors that are loaded past L2."""
+    return ", ".join(sorted(schedule.past_l2)) or "nothing"
 
 
 def _tiles(schedule: Schedule) -> str:

@@ -78,6 +78,8 @@ MOVES = {
              "the best schedule = the same with one decision taken otherwise"),
         Move("shuffle-k", "rounding", FINISHING, (0, 1, 1),
              "a sum over depth = the sum of the same products from another one on in each core, so that they read other lines"),
+        Move("past-l2", "equal", FINISHING, (0, 1, 1),
+             "a load of what L2 does not serve = the same past L2, which then keeps what is written"),
     )
 }  # fmt: skip
 IN_ANY_ORDER = frozenset(name for m in MOVES.values() if m.any_order for name in (m.name, *m.rules))

@@ -27,10 +27,10 @@ ORDERS = 3
 def offers(form: Form, candidate: Candidate) -> Iterator[Offer]:
     """What can be made of a schedule of one phase: a persistent kernel; of that one another order, or its results in halves.
 
-    Of a schedule whose sums are shuffled nothing is made: its plan alone has them so.
+    Of a schedule that is finished nothing is made: its plan alone is.
     """
     schedule = candidate.schedule
-    if schedule.parts is not None or schedule.shuffled:
+    if schedule.parts is not None or schedule.finished:
         return
     if not schedule.persistent:
         if any(g.op == "Persistent" for g in form.grids):

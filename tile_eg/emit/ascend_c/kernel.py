@@ -199,7 +199,7 @@ def _tensors(s: Scope) -> list[str]:
             name = s.names[f"GM {t.name}"]
             out += [f"AscendC::GlobalTensor<{t.dtype.ascend}> {name};"]
             out += [f"{name}.SetGlobalBuffer((__gm__ {t.dtype.ascend}*){arguments[t.name]});"]
-            out += [f"{name}.SetL2CacheHint(CacheMode::CACHE_MODE_DISABLE);"] if t.past_l2 else []
+            out += [f"{name}.SetL2CacheHint(AscendC::CacheMode::CACHE_MODE_DISABLE);"] if t.past_l2 else []
     starts, _ = shared_at(s.program)
     for t in s.program.shared:
         if t.name in touched:

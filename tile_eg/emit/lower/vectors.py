@@ -48,6 +48,11 @@ def _piece(storages: Storages, step: Step, term: Vector) -> Instr:
     return replace(made, rows=storages.valid(step)[0], cols=storages.valid(step)[1])
 
 
+def _half(storages: Storages, step: Step, term: Vector) -> Instr:
+    """Each vector core's half of a vector."""
+    return replace(_piece(storages, step, term), bound=var(SUB) * storages.schedule.graph.demands[step.node.cls].shape[1])
+
+
 def _put(storages: Storages, step: Step, term: Vector) -> Instr:
     """Over the valid elements of what is put."""
     rows, cols = storages.valid(step, cls=step.node.children[1])
@@ -123,5 +128,5 @@ def _copy(storages: Storages, step: Step, term: Vector) -> Instr:
 
 _KINDS: dict[str, Callable[[Storages, Step, Vector], Instr]] = {
     "elementwise": _elementwise, "reduction": _reduction, "choice": _choice, "position": _ramp, "fill": _fill, "spread": _spread,
-    "copy": _copy, "whole": _all, "piece": _piece, "put": _put, "strips": _reduction,
+    "copy": _copy, "whole": _all, "piece": _piece, "half": _half, "put": _put, "strips": _reduction,
 }  # fmt: skip

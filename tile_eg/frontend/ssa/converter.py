@@ -60,6 +60,7 @@ class Converter(Expressions):
         self.parts_checked = False
         self.variables: dict[int, str] = {}
         self.inside = [0]
+        self.written: dict[int, tuple[str, Names]] = {}
         self.liveness = Liveness(buffer_shapes(kernel.body))
         self.told: list[TileError] = []
         self.failed: set[str] = set()
@@ -321,9 +322,14 @@ class Converter(Expressions):
             self.fewest[loop] = extremes(self.counts[loop], self.tiles.ranges)[0]
             self.tiles.within = ix.both(self.tiles.within, ix.less(ix.var(variable), self.counts[loop]))
         self.inside.append(loop)
+        self.written[loop] = s.var, assigned(s.body)
         self.tiles.ranges[variable] = (0, s.extent - 1)
         self.tiles.apart |= {variable} if any(s is a for a in self.apart) else set()
         return loop, variable
+
+    def stands(self, r: kn.Region) -> bool:
+        open_loops = (self.written[loop] for loop in self.inside[1:])
+        return any(r.name not in names and any(v in ix.variables(e) for e in r.starts) for v, names in open_loops)
 
     def another_loop(self, like: int) -> tuple[int, str, str]:
         """A loop beside one that has the same trips, which it stands for, and the names of both loops' variables."""

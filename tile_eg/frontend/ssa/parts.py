@@ -13,6 +13,9 @@ from tile_eg.ir import index as ix
 from tile_eg.ir.index import Expr
 from tile_eg.ir.values import Term
 
+COMPUTED = ("nest", "unary", "binary", "choose", "choose_at")
+"""What is worth keeping: a cast or a copy of a part takes no longer than its copy out of the whole."""
+
 
 @dataclass(frozen=True)
 class Part:
@@ -71,6 +74,15 @@ def part(tiles: Tiles, t: Term, p: Part, name: str, span: Span | None) -> Term:
         f"a part of `{name}` is not supported here: a loop, a product or a reduction has made it", span,
         help="keep its halves in buffers of their own, or take parts of what was loaded or computed from that element by element",
     )  # fmt: skip
+
+
+def part_of_whole(tiles: Tiles, t: Term, p: Part, name: str, span: Span | None) -> Term:
+    """The window of a tile that a loop goes through: what was computed is there as a whole before the loop, and is not computed
+    again in each trip. TileError as `part`."""
+    run = p.step == 1 and dense(t) and aligned(p.row * t.cols + p.col, t) and (p.rows == 1 or p.cols == t.cols)
+    if t.op not in COMPUTED or not run:
+        return part(tiles, t, p, name, span)
+    return taken(tiles, t, Window(p.row, p.col, p.rows, p.cols), name, span)
 
 
 def _of_window(tiles: Tiles, t: Term, p: Part, name: str, span: Span | None) -> Term:

@@ -14,7 +14,7 @@ from tile_eg.frontend.ranges import decided, extremes
 from tile_eg.frontend.ssa import by_position, outside, pieces
 from tile_eg.frontend.ssa.branches import as_choices
 from tile_eg.frontend.ssa.extents import inside, smaller
-from tile_eg.frontend.ssa.parts import Part, part
+from tile_eg.frontend.ssa.parts import Part, part, part_of_whole
 from tile_eg.frontend.ssa.row_windows import shared_columns
 from tile_eg.frontend.ssa.tiles import Tiles, Window, tile_shape, valid_cols, valid_rows
 from tile_eg.frontend.ssa.whole_tiles import transposed
@@ -297,12 +297,17 @@ class Regions:
         p = self.place(r)
         inside = by_position.lies_inside(t, p, self.tiles.ranges | self.facts, self.tiles.within)
         if inside and not (p.cols == 1 and t.cols > 1):
-            found = attempted(lambda: part(self.tiles, t, p, r.name, r.span))
+            taken = part_of_whole if self.stands(r) else part
+            found = attempted(lambda: taken(self.tiles, t, p, r.name, r.span))
             if not isinstance(found, TileError):
                 return found
             if not by_position.is_piece(t, p):
                 raise found
         return by_position.taken(self.tiles, t, p, r.name, r.span)
+
+    def stands(self, r: kn.Region) -> bool:
+        """Whether a loop goes through the parts of a buffer that it does not write."""
+        return False
 
     def filled(self, r: kn.Region, value: Term, env: Env, step: int = 1) -> Term:
         """The tile of a buffer with a value in a window of it, whose columns are `step` apart; what nobody wrote before is 0."""

@@ -105,7 +105,8 @@ class _Parser(Tokens):
         self.need("[")
         shape = () if self.peek("]") else self._integers()
         self.need("]")
-        return Tensor(name, dtype, shape, bool(self.take("output")), given=bool(self.take("given")))
+        output, given, past_l2 = (bool(self.take(word)) for word in ("output", "given", "past_l2"))
+        return Tensor(name, dtype, shape, output, given=given, past_l2=past_l2)
 
     def _shared(self) -> Tensor:
         self.need("tensor")

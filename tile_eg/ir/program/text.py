@@ -36,7 +36,8 @@ DEFAULTS = {f.name: f.default for f in fields(Instr)}
 
 
 def tensor_text(t: Tensor) -> str:
-    return f"tensor {t.name}: {t.dtype}[{', '.join(map(str, t.shape))}]" + " output" * t.output + " given" * t.given
+    words = " output" * t.output + " given" * t.given + " past_l2" * t.past_l2
+    return f"tensor {t.name}: {t.dtype}[{', '.join(map(str, t.shape))}]{words}"
 
 
 def buffer_text(b: Buffer) -> str:
