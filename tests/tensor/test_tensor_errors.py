@@ -122,6 +122,15 @@ PYTHON = {
 }
 
 
+def test_a_size_by_a_name_alone_is_told_how_it_becomes_one() -> None:
+    def named(x: T.Tensor(("H", 16), "float16")) -> Any:  # noqa: F821
+        return x
+
+    with pytest.raises(TileError, match="not str 'H'") as caught:
+        tile_eg.jit(named)
+    assert caught.value.help == 'a size that each call tells is H = T.symbolic("H") before the function, and H here'
+
+
 @pytest.mark.parametrize("function", PYTHON, ids=lambda f: f.__name__)
 def test_a_mistake_in_python_is_told_at_its_line(function: Any) -> None:
     message, help = PYTHON[function]

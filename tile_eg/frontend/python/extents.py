@@ -27,6 +27,8 @@ def known(value: Any, what: str, span: Span | None) -> int:
         help = "what shapes a tile, a grid or a loop is a number; of a tile less may be meant: A[i : T.min(i + 64, n)]"
         help = help if isinstance(value, Expr) else ""
         help = "write // for whole-number division, or T.ceildiv(n, m) to round up" if isinstance(value, float) else help
+        if isinstance(value, str) and value.isidentifier():
+            help = f'a size that each call tells is {value} = T.symbolic("{value}") before the function, and {value} here'
         raise TileError(f"{what} has to be an integer known when the kernel is compiled, not {describe(value)}", span, help=help)
     return value
 

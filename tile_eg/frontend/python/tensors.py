@@ -110,7 +110,7 @@ class TensorValue:
         raise told(TileError(f"{self.value} is not gone through row by row", help=help))
 
     def __bool__(self) -> bool:
-        help = "choose element by element: T.where(x > 0, x, y); conditions are joined by & and |"
+        help = "choose element by element: T.where(x > 0, x, y); conditions are joined by & and |; a loop has a number of trips"
         raise told(TileError("a branch cannot depend on the elements of a tensor", help=help))
 
     def __getattr__(self, name: str) -> Any:

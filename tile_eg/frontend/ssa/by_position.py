@@ -5,7 +5,9 @@ One that is taken out is the sum of the tile with zeros everywhere else, which i
 
 from __future__ import annotations
 
-from tile_eg.errors import NotSearched, Span, TileError
+from typing import Any
+
+from tile_eg.errors import NotSearched, Span
 from tile_eg.frontend.ranges import Ranges, extremes
 from tile_eg.frontend.ssa.parts import Part
 from tile_eg.frontend.ssa.positions import Position
@@ -29,7 +31,7 @@ def is_piece(t: Term, p: Part) -> bool:
 
 
 def taken(tiles: Tiles, t: Term, p: Part, name: str, span: Span | None) -> Term:
-    """A row or an element of a tile (one row), or a column (as a vector). TileError for other windows."""
+    """A row or an element of a tile (one row), or a column (as a vector). NotSearched for other windows."""
     if not is_piece(t, p):
         raise _no_piece(name, span)
     dtype = t.dtype
@@ -63,6 +65,7 @@ def placed(tiles: Tiles, old: Term, value: Term, p: Part, name: str, span: Span 
         return value
     one_row, one_col = p.rows == 1 and old.rows > 1, p.cols == 1 and old.cols > 1
     value = tiles.cast(value, old.dtype, span) if old.dtype is not None else value
+    value = _there(tiles, value, span, rows=True, cols=one_row and one_col)
     if one_col:
         value = tiles.broadcast(value, 1, old.cols, span)
     if one_row:
@@ -72,8 +75,18 @@ def placed(tiles: Tiles, old: Term, value: Term, p: Part, name: str, span: Span 
     return value
 
 
-def _no_piece(name: str, span: Span | None) -> TileError:
-    return TileError(
+def _there(tiles: Tiles, value: Term, span: Span | None, rows: bool, cols: bool) -> Term:
+    """A row, column or element with zeros instead, where a tensor may end before it: its rows, or columns, all exist."""
+    full: dict[str, Any] = {"vrows": ix.const(value.rows)} if rows else {}
+    full |= {"vcols": ix.const(value.cols)} if cols else {}
+    if all(getattr(value, valid) in (None, end) for valid, end in full.items()):
+        return value
+    zeros = tiles.fill(0.0, (value.rows, value.cols), value.dtype or F32, span)
+    return tiles.make(span, "put", ix.ZERO, zeros, value, like=value, **full)
+
+
+def _no_piece(name: str, span: Span | None) -> NotSearched:
+    return NotSearched(
         f"this part of `{name}` is neither whole nor one row, column or element of it: not supported yet", span,
         help="loop over its rows, or keep the part in a buffer of its own",
     )  # fmt: skip

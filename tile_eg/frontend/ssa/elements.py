@@ -354,6 +354,8 @@ class Statement:
                 starts.append(ix.substitute(start, {rows[0]: ix.var(ix.EACH)}))
                 extents.append(self.step.extents[rows[0]] if d == rows[1] else extent)
                 continue
+            if any(v in ix.variables(s) for v in inside for s in r.starts[:d]):
+                raise self.unsupported(r, f"the index {index_text(start)} in a second dimension")
             steps += [multiple(start, v) for v in inside]
             starts.append(ix.substitute(start, dict.fromkeys(inside, ix.ZERO)))
             extents.append(self.step.extents[inside[0]] if inside and extent is None else extent)

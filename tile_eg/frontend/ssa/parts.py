@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from tile_eg.errors import Span, TileError
+from tile_eg.errors import NotSearched, Span
 from tile_eg.frontend.ssa import outside
 from tile_eg.frontend.ssa.pieces import Window, aligned, can_be_taken, dense, taken
 from tile_eg.frontend.ssa.tiles import Tiles, valid_cols, valid_rows
@@ -46,7 +46,7 @@ def _left(valid: Expr, whole: int, start: Expr, size: int, step: int = 1) -> Exp
 
 
 def part(tiles: Tiles, t: Term, p: Part, name: str, span: Span | None) -> Term:
-    """The window of a tile, `name` in the source; TileError where the tile is not made element by element."""
+    """The window of a tile, `name` in the source; NotSearched where the tile is not made element by element."""
     if p == Part(ix.ZERO, ix.ZERO, t.rows, t.cols):
         return t
     if t in tiles.windows:
@@ -70,7 +70,7 @@ def part(tiles: Tiles, t: Term, p: Part, name: str, span: Span | None) -> Term:
     window = Window(p.row, p.col, p.rows, p.cols)
     if p.step == 1 and (dense(t) or can_be_taken(t, window)):
         return taken(tiles, t, window, name, span)
-    raise TileError(
+    raise NotSearched(
         f"a part of `{name}` is not supported here: a loop, a product or a reduction has made it", span,
         help="keep its halves in buffers of their own, or take parts of what was loaded or computed from that element by element",
     )  # fmt: skip
@@ -108,12 +108,12 @@ def _scalar(tiles: Tiles, s: Term, p: Part, name: str, span: Span | None) -> Ter
     if s.op == "s_index":
         args = [args[0] * p.step, args[1], args[2] + p.row * args[0] + p.col * args[1]]
     if s.op == "s_reduce":
-        raise TileError(f"a part of `{name}` is not supported here: a reduction has made it", span)
+        raise NotSearched(f"a part of `{name}` is not supported here: a reduction has made it", span)
     return tiles.make(span, s.op, *(_scalar(tiles, a, p, name, span) if isinstance(a, Term) else a for a in args), dtype=s.dtype)
 
 
-def _strided(name: str, span: Span | None) -> TileError:
-    return TileError(
+def _strided(name: str, span: Span | None) -> NotSearched:
+    return NotSearched(
         f"rows of `{name}` that do not follow one another are not supported here: a vector of one value a row has made it", span,
         help="take such rows of what was loaded, and the vector's part of them from a tensor of its own",
     )  # fmt: skip

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from tile_eg.errors import Span, TileError
+from tile_eg.errors import NotSearched, Span
 from tile_eg.frontend.ssa.positions import EXACT, Place, Position
 from tile_eg.frontend.ssa.tiles import Tiles, Unlike, valid_cols, valid_rows
 from tile_eg.ir import index as ix
@@ -68,8 +68,8 @@ def aligned(offset: Expr, t: Term) -> bool:
 
 
 def taken(tiles: Tiles, t: Term, w: Window, name: str, span: Span | None) -> Term:
-    """The window of a tile; of one that ends early, from its first row and column on where it ends. TileError where its elements
-    do not lie in one run."""
+    """The window of a tile; of one that ends early, from its first row and column on where it ends. NotSearched where its
+    elements do not lie in one run."""
     rows, cols = _existing(tiles, t, w)
     shape: dict[str, Any] = {"rows": w.rows, "cols": w.cols, "dtype": t.dtype, "vrows": rows, "vcols": cols}
     t = _in_a_run(tiles, t, w, name, span)
@@ -96,7 +96,7 @@ def _existing(tiles: Tiles, t: Term, w: Window) -> tuple[Expr, Expr]:
 
 
 def _in_a_run(tiles: Tiles, t: Term, w: Window, name: str, span: Span | None) -> Term:
-    """The tile, whole and with wider rows where they have gaps. TileError where a window of it cannot be taken."""
+    """The tile, whole and with wider rows where they have gaps. NotSearched where a window of it cannot be taken."""
     if can_be_taken(t, w):
         return laid(tiles, t, 0.0, t.rows, span)
     check_dense(t, name, span)
@@ -181,10 +181,10 @@ def part(tiles: Tiles, t: Term, shape: tuple[int, int], valid: tuple[Expr, Expr]
 
 
 def check_padded(whole: Term, span: Span | None) -> None:
-    """TileError where a tile does not lie in one run, so that nothing is put into it."""
+    """NotSearched where a tile does not lie in one run, so that nothing is put into it."""
     if not dense(whole):
         help = f"rows of a multiple of {BLOCK_BYTES} bytes, of 16-bit or 32-bit elements"
-        raise TileError(f"{whole.rows} x {whole.cols} elements of {whole.dtype} are not padded", span, help=help)
+        raise NotSearched(f"{whole.rows} x {whole.cols} elements of {whole.dtype} are not padded", span, help=help)
 
 
 def _unpadded(t: Term) -> Term:
@@ -217,10 +217,10 @@ def _may_end(tiles: Tiles, operand: tuple[Term, bool], depth: Expr) -> bool:
 
 
 def gathered_bytes(t: Term, name: str, span: Span | None) -> int:
-    """The bytes of an element. TileError where the instruction that gathers does not take it."""
+    """The bytes of an element. NotSearched where the instruction that gathers does not take it."""
     if t.dtype not in WORDS:
         help = f"cast `{name}` to f16 or f32 first, or let the part begin at a multiple of {BLOCK_BYTES} bytes"
-        raise TileError(f"a part of `{name}` that begins anywhere is not supported for {t.dtype}", span, help=help)
+        raise NotSearched(f"a part of `{name}` that begins anywhere is not supported for {t.dtype}", span, help=help)
     return t.dtype.bytes
 
 
@@ -228,13 +228,13 @@ def check_dense(t: Term, name: str, span: Span | None) -> None:
     if not dense(t):
         what = f"{t.rows} x {t.cols} elements of {t.dtype} that do not lie in one run"
         help = "rows of a multiple of 32 bytes, of 16-bit or 32-bit elements, that lie inside their tensor"
-        raise TileError(f"a part of `{name}` is not supported here: {what}", span, help=help)
+        raise NotSearched(f"a part of `{name}` is not supported here: {what}", span, help=help)
 
 
 def _chosen(tiles: Tiles, old: Term, new: Term, w: Window, name: str, span: Span | None) -> Term:
     """Each element of the tile from where it stands in the window, where it does."""
     if old.rows * old.cols * 4 >= EXACT:
-        raise TileError(f"`{name}` is too large for a part of it that begins anywhere", span)
+        raise NotSearched(f"`{name}` is too large for a part of it that begins anywhere", span)
     shape = (old.rows, old.cols)
     col = tiles.index(Place(0, 1, ix.ZERO - w.col), shape, span)
     if w.step > 1:

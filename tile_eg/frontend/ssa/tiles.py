@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from tile_eg.errors import Span, TileError
+from tile_eg.errors import NotSearched, Span, TileError
 from tile_eg.frontend.hints import hint
 from tile_eg.frontend.index_text import index_text
 from tile_eg.frontend.ranges import Ranges, extremes, surely_equal
@@ -61,9 +61,9 @@ class Tiles:
     `extents` are the varying extents that were met, each in the form in which it came first. `turned` are transposed tiles, each
     with the tile that it is of: a product takes that one, anything else what `laid` makes of it. `windows` are tiles that may
     reach beyond their tensor, each with its window (`outside.Padded`): windows are taken of the tensor, anything else takes what
-    `laid` makes; those of the columns in `shared` are parts of one window with all rows. `named` are the buffers and scopes of
-    terms. Of loops that are `narrowing` the states are noted that are asked for with fewer elements; `narrowed_result` makes such
-    a state of a loop.
+    `laid` makes; those of the columns in `shared` are parts of one window with all rows. `apart` are the variables of element
+    loops that are done one by one: they may pass a tensor's end. `named` are the buffers and scopes of terms. Of loops that are
+    `narrowing` the states are noted that are asked for with fewer elements; `narrowed_result` makes such a state of a loop.
     """
 
     builder: Builder = field(default_factory=Builder)
@@ -78,6 +78,7 @@ class Tiles:
     narrowed_result: Callable[[Term, tuple[Expr, Expr]], Term | None] = lambda x, extents: None
     windows: dict[Term, Any] = field(default_factory=dict)
     shared: frozenset[tuple[str, Expr]] = frozenset()
+    apart: set[str] = field(default_factory=set)
 
     def make(self, span: Span | None, op: str, *args: object, like: Term | None = None, **shape: object) -> Term:
         """A term; `like` gives its shape and valid extents, and its dtype where none is named."""
@@ -111,6 +112,8 @@ class Tiles:
         ends = zip(dims, steps, strict=True)
         valid = [self.valid(starts[d], region.extents[d] or 1, tensor.shape[d], ranges, k) for d, k in ends]
         valid = [ix.ONE] * (2 - len(valid)) + valid
+        others = [(s, n) for s, n, e in zip(starts, tensor.shape, region.extents, strict=True) if e is None]
+        valid[0] = self.passing(valid[0], rows, others)
         if len(dims) == 1 and ix.EACH in ix.variables(offset):
             return Window(offset, 1, cols, 1, valid[1], ix.ONE)
         if tensor.strides and len(dims) == 2:
@@ -122,6 +125,16 @@ class Tiles:
         if ix.EACH in ix.variables(start):
             return ix.const(extent)
         return self.extent(inside(start, extent, size, ranges, step, self.within))
+
+    def passing(self, valid: Expr, rows: int, places: list[tuple[Expr, int]]) -> Expr:
+        """The valid rows of a window at these places of other dimensions: none where an element loop passes the end of one."""
+        for start, size in places:
+            if self.apart & ix.variables(start) and not elements_in(start):
+                there = inside(start, 1, size, self.ranges, where=self.within)
+                if extremes(start, self.ranges, self.within)[0] < 0:
+                    there = ix.maximum(0, ix.minimum(there, start + 1))
+                valid = valid if there == ix.ONE else self.extent(ix.minimum(valid, there * rows))
+        return valid
 
     def extent(self, e: Expr) -> Expr:
         """An extent in the form of the first one that equals it."""
@@ -182,7 +195,7 @@ class Tiles:
         x, y, bits = self.ending(x, rows, None, span), self.ending(y, rows, None, span), self.ending(bits, rows, None, span)
         if valid_cols(bits).value != bits.cols:
             help = "let the tile divide the tensor"
-            raise TileError("bits that end before their row does are not supported yet", span, help=help)
+            raise NotSearched("bits that end before their row does are not supported yet", span, help=help)
         chosen = self.make(span, "choose_bits", bits, x, y, like=x, **valid)
         return self.cast(chosen, promoted(pair[0].dtype, pair[1].dtype), span)
 
@@ -224,21 +237,21 @@ class Tiles:
         """A byte of eight elements each."""
         if valid_cols(x).value != x.cols:
             help = "let the tile divide the tensor"
-            raise TileError("bits of a row that ends before its tile does are not supported yet", span, help=help)
+            raise NotSearched("bits of a row that ends before its tile does are not supported yet", span, help=help)
         return self.make(span, "pack", x, like=x, cols=x.cols // 8, dtype=U8, vcols=ix.const(x.cols // 8))
 
     def whole(self, e: Whole, xs: list[Term], shape: tuple[int, int]) -> Term:
-        """An operation on whole tiles; TileError where one of them ends early."""
+        """An operation on whole tiles; NotSearched where one of them ends early."""
         self.check_whole(e, xs)
         return self.make(e.span, "whole", e.op, *e.numbers, *xs, rows=shape[0], cols=shape[1], dtype=xs[0].dtype,
                          vrows=ix.const(shape[0]), vcols=ix.const(shape[1]))  # fmt: skip
 
     @staticmethod
-    def check_whole(e: Whole, xs: list[Term], mistake: type[TileError] = TileError) -> None:
+    def check_whole(e: Whole, xs: list[Term]) -> None:
         if any(valid_rows(x).value != x.rows or valid_cols(x).value != x.cols for x in xs):
             padded = hint("pad(A[i, j], 0)", "T.copy(A[i, j], x, pad_value=0)", e.span)
             help = f"let the tile divide the tensor, or load it with a number for what lies beyond its end: {padded}"
-            raise mistake(f"`{e.op}` of a tile that a tensor's end cuts off is not supported yet", e.span, help=help)
+            raise NotSearched(f"`{e.op}` of a tile that a tensor's end cuts off is not supported yet", e.span, help=help)
 
     def bytes(self, x: Term, dtype: DType, span: Span | None) -> Term:
         """The two bytes of each element of 16 bits, or the two numbers of 4 bits of each byte as f16."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from tile_eg.errors import NotSearched, Span
+from tile_eg.errors import Span
 from tile_eg.frontend.ssa import pieces
 from tile_eg.frontend.ssa.pieces import (
     Window,
@@ -66,7 +66,7 @@ def _gather(tiles: Tiles, e: Whole, xs: list[Term], shape: tuple[int, int]) -> T
     if not (_ends(at) or _ends(x)):
         return tiles.whole(e, xs, shape)
     if _ends(x) and (times == 0 or (times < 0 and valid_cols(x).value != x.cols)):
-        tiles.check_whole(e, xs, NotSearched)
+        tiles.check_whole(e, xs)
     whole = tiles.whole(e, [pieces.padded(tiles, t, 0.0, e.span) for t in xs], shape)
     if _ends(at):
         return tiles.narrowed(whole, valid_rows(at), valid_cols(at), e.span)

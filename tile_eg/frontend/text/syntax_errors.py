@@ -44,8 +44,11 @@ FAULTS = (
     ),
     Fault("this `)` closes nothing", "", ("@ a = b)", "@ a = b + 1)", "@ a = b[0])", "@ a = f(b))")),
     Fault(
-        "a loop has one variable", "for i in serial(m) { for j in serial(n) { ... } }", ("@ for (i", "@ for i, j in serial(4)"),
+        "a loop has one variable",
+        "for i in serial(m) { for j in serial(n) { ... } }, and over elements parallel (i, j) in (m, n) { ... }",
+        ("@ for (i", "@ for i, j in serial(4)"),
     ),
+    Fault("a loop over elements begins with `parallel`", "parallel (i, j) in (m, n) { ... }", ("@ for i in parallel(4) {",)),
     Fault(
         "a text begins with `kernel`, or with what its kernel uses", "kernel name[sizes](inputs) -> results { ... }",
         ("gemm", "{", "shared a: f32[4]", "", "let x = 4 gemm", "import common {"),
