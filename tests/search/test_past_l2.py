@@ -85,3 +85,7 @@ def test_the_numbers_are_the_same(chip: str) -> None:
     ran = planned.run(arrays)
     np.testing.assert_array_equal(ran["Y"], meaning(k, arrays)["Y"])
     assert not ran.findings
+
+
+def test_where_there_is_nothing_to_load_past_it_that_is_said() -> None:
+    assert [t.why for t in compiled(SCALED).tried if t.offer.move.name == "past-l2"] == ["there is nothing for it to do"]

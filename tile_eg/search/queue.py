@@ -15,6 +15,7 @@ from tile_eg.search.form import Form, Setting
 from tile_eg.search.moves import Move
 from tile_eg.search.planned import stage
 
+NO_BETTER = "its bound is no better than the best"
 
 @dataclass(frozen=True)
 class Made:
@@ -41,7 +42,8 @@ class Offer:
     counted together (None: all of the move), of which `least` are made at any effort; `weight` is as how many it counts.
 
     `bound` are microseconds that what it makes will take at the least: from the timeline's busy pipes, or from the quick estimate
-    less what that may be wrong by. `closer` gives a bound that costs more to know: it is asked when the offer's turn has come.
+    less what that may be wrong by. `closer` gives a bound that costs more to know: it is asked when the offer's turn has come;
+    without end where the move has nothing to do.
     """
 
     move: Move
@@ -118,7 +120,7 @@ class Queue:
         while self.heap:
             offer = self._next()
             if offer.bound >= self.best:
-                self.tried.append(Tried(offer, False, why="its bound is no better than the best"))
+                self.tried.append(Tried(offer, False, why=NO_BETTER))
             elif self.spent[offer.key] + offer.weight > max(offer.move.tries[effort], offer.least):
                 self.waiting.append(offer)
             else:
@@ -145,8 +147,10 @@ class Queue:
         if offer.closer:
             with self.setting.step(offer.move.name):
                 bound = offer.closer()
-        if bound >= self.best:
-            self.tried.append(Tried(replace(offer, bound=bound), False, why="its bound is no better than the best"))
+        if bound == float("inf"):
+            self.tried.append(Tried(offer, False, why="there is nothing for it to do"))
+        elif bound >= self.best:
+            self.tried.append(Tried(replace(offer, bound=bound), False, why=NO_BETTER))
         else:
             self._make(offer)
 
