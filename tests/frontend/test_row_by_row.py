@@ -135,3 +135,15 @@ def test_rows_of_a_tile_that_was_computed_before_a_loop_are_not_computed_again_i
     values = to_values(load_text(COMPUTED_BEFORE).instantiate())
     (loop,) = (t for t in reachable(values) if t.op == "loop")
     assert not [t for t in made_of(loop.args[2][0][1]) if t.op == "nest" and t.rows == 1]
+
+
+def test_rows_of_a_large_tile_are_computed_one_by_one_as_all_of_it_may_not_fit() -> None:
+    text = """kernel k[M=128, N=1024](X: f32[M, N], A: f32[M, N]) -> Y: f32[N] {
+      grid bx = 1
+      shared x: f32[M, N], a: f32[M, N], t: f32[N] = 0
+      x = X[0, 0]
+      a = A[0, 0]
+      x = exp(x) * a
+      for i in serial(M) { t = t * 0.5 + x[i, :] }
+      Y[0] = t }"""
+    assert lower(load_text(text).instantiate(), search=search_options(effort="none")).program.blocks == 1

@@ -9,6 +9,8 @@ import pytest
 
 import tile_eg
 import tile_eg.language as T  # noqa: N812
+from tile_eg.frontend.text import load_text
+from tile_eg.search.compiler import lower
 
 ROWS, COLS = 6, 40
 X = np.arange(1, ROWS * COLS + 1, dtype=np.float32).reshape(ROWS, COLS)
@@ -113,3 +115,12 @@ def test_an_element_that_the_scalar_unit_casts_is_the_nearest_that_there_is(dtyp
 
     x = np.array([-70000, -300, -1, 0, 7, 255, 256, 70000], np.int32)
     np.testing.assert_array_equal(tile_eg.compile(kernel, out_idx=[1])(x), np.clip(x, least, most).astype(np.float32))
+
+
+def test_a_position_beyond_what_f32_holds_is_refused() -> None:
+    text = """kernel k(X: i32[16, 32]) -> Y: i32[16, 32] {
+      shared x: i32[16, 32]
+      parallel (i, j) in (16, 32) { x[i, j] = (i // 3) * 5000001 + j }
+      Y[0, 0] = x }"""
+    with pytest.raises(tile_eg.TileError):
+        lower(load_text(text).instantiate())

@@ -15,6 +15,9 @@ from tile_eg.ir.values import Term
 
 COMPUTED = ("nest", "unary", "binary", "choose", "choose_at")
 """What is worth keeping: a cast or a copy of a part takes no longer than its copy out of the whole."""
+KEPT_BYTES = 16 << 10
+"""Up to this size a computed tile is kept whole beside what it is made of; rows of a larger one are loaded and computed as they
+are needed, which may be all that UB has room for (assumed: a twelfth of UB, a chunk of 64 x 64 in f32)."""
 
 
 @dataclass(frozen=True)
@@ -78,9 +81,9 @@ def part(tiles: Tiles, t: Term, p: Part, name: str, span: Span | None) -> Term:
 
 def part_of_whole(tiles: Tiles, t: Term, p: Part, name: str, span: Span | None) -> Term:
     """The window of a tile that a loop goes through: what was computed is there as a whole before the loop, and is not computed
-    again in each trip. TileError as `part`."""
+    again in each trip, unless it is large. NotSearched as `part`."""
     run = p.step == 1 and dense(t) and aligned(p.row * t.cols + p.col, t) and (p.rows == 1 or p.cols == t.cols)
-    if t.op not in COMPUTED or not run:
+    if t.op not in COMPUTED or not run or t.dtype is None or t.rows * t.cols * t.dtype.bytes > KEPT_BYTES:
         return part(tiles, t, p, name, span)
     return taken(tiles, t, Window(p.row, p.col, p.rows, p.cols), name, span)
 

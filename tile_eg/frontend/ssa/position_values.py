@@ -78,9 +78,11 @@ class _Positions:
         return self._compares_curved(c.args[0]) or self.is_curved(c.args[1] - c.args[0])
 
     def value(self, e: Expr, span: Span | None) -> TileExpr | None:
-        """An index as a number in f32; None where it is made of more than positions."""
+        """An index as a number in f32; None where it is made of more than positions, or of numbers that f32 does not hold."""
         terms = ix.terms_of(e)
         curved = {atom: k for atom, k in terms.items() if self.is_curved(atom)}
+        if curved and self._reach({atom: k for atom, k in terms.items() if self.varies(atom)}) >= EXACT:
+            return None
         made: TileExpr | None = None
         for atom, k in curved.items():
             part = self.atom(atom, span)
@@ -89,6 +91,12 @@ class _Positions:
             made = _plus(made, part if k == 1 else Binary("mul", part, Number(float(k)), span), span)
         straight = ix.from_terms({atom: k for atom, k in terms.items() if atom not in curved})
         return made if made is not None and straight == ix.ZERO else _plus(made, _straight(straight, span), span)
+
+    def _reach(self, terms: Mapping[Expr, int]) -> float:
+        """How far from 0 a sum of such terms gets on its way, whatever their order; 0 where a grid or loop decides it."""
+        if any(ix.variables(atom) - self.ranges.keys() for atom in terms):
+            return 0
+        return sum(abs(k) * max(map(abs, ix.bounds(atom, self.ranges))) for atom, k in terms.items())
 
     def atom(self, e: Expr, span: Span | None) -> TileExpr | None:
         if e.op in ("div", "mod"):
