@@ -41,7 +41,7 @@ def agrees(seed: int) -> bool:
 @pytest.mark.slow(but=2)
 @pytest.mark.parametrize("seed", range(8))
 def test_a_schedule_gives_what_the_statements_give_in_their_order(seed: int) -> None:
-    agrees(seed)
+    assert agrees(seed)
 
 
 @pytest.mark.long

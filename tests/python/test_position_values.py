@@ -124,3 +124,16 @@ def test_a_position_beyond_what_f32_holds_is_refused() -> None:
       Y[0, 0] = x }"""
     with pytest.raises(tile_eg.TileError):
         lower(load_text(text).instantiate())
+
+
+@pytest.mark.parametrize(
+    "value", ["((b*8 + i) // 3) * 5000001 + j", "((b*8 + i) % 5) * 5000001 + j", "b * 8000000 + (b*8 + i) // 3"]
+)
+def test_so_is_one_whose_block_takes_it_there(value: str) -> None:
+    text = f"""kernel k(X: i32[32, 32]) -> Y: i32[32, 32] {{
+      grid b = 4
+      shared x: i32[8, 32]
+      parallel (i, j) in (8, 32) {{ x[i, j] = {value} }}
+      Y[b*8, 0] = x }}"""
+    with pytest.raises(tile_eg.TileError):
+        lower(load_text(text).instantiate())

@@ -72,10 +72,12 @@ class Number:
 
 @dataclass(frozen=True)
 class Index:
-    """An index expression as a number, in f32; in an element loop it may vary with the element."""
+    """An index expression as a number, in f32; in an element loop it may vary with the element. `beside`: how far from 0 what is
+    added to it may be, so that f32 has to hold the sum."""
 
     value: Expr
     span: Span | None = _span()
+    beside: int = 0
 
 
 @dataclass(frozen=True)

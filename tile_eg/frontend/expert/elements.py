@@ -164,7 +164,7 @@ class Elements:
     def index(self, e: kn.Index) -> Value:
         if not self.axes.uses(e.value):
             return Scalar(Formula("index", (e.value,), True))
-        found = number(e.value, (self.axes.row, self.axes.col), self.extents, self.r.ranges, e.span)
+        found = number(e, e.value, (self.axes.row, self.axes.col), self.extents, self.r.ranges)
         return self.ramp(found.row, found.col, found.start)
 
     @property

@@ -199,7 +199,7 @@ class Statement:
             case kn.Number():
                 return Scalar(self.make(e, "number", e.value, dtype=dtype))
             case kn.Index():
-                place = number(self.c.index(e.value), (axes.row, axes.col), self.step.extents, self.tiles.ranges, e.span)
+                place = number(e, self.c.index(e.value), (axes.row, axes.col), self.step.extents, self.tiles.ranges)
                 return Scalar(self.make(e, "s_index", *place, dtype=F32))
             case kn.Region():
                 return self.element(e, axes, self.value(e))

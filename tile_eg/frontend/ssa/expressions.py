@@ -20,7 +20,7 @@ class Expressions(Regions):
             case kn.Number():
                 return t.fill(e.value, shape, dtype, e.span)
             case kn.Index():
-                return t.index(positions.number(self.index(e.value), (None, None), {}, t.ranges, e.span), shape, e.span)
+                return t.index(positions.number(e, self.index(e.value), (None, None), {}, t.ranges), shape, e.span)
             case kn.Region():
                 return self.region(e, env)
             case kn.Unary():

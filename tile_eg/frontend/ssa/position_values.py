@@ -6,7 +6,7 @@ Instructions make positions that are sums of multiples of a row and a column; ev
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from tile_eg.errors import Span
@@ -33,6 +33,15 @@ def with_known_positions(s: Parallel) -> Parallel:
 def are_computed(e: Expr, s: Parallel) -> bool:
     """Whether an index is computed element by element, as it is made of positions alone."""
     return _Positions.of(s).value(e, None) is not None
+
+
+@dataclass(frozen=True)
+class _Part:
+    """What is computed of a quotient and the like, how far from 0 it gets, and what all elements have `ahead` of it."""
+
+    part: TileExpr
+    reach: int
+    ahead: Expr = ix.ZERO
 
 
 class _Positions:
@@ -81,24 +90,25 @@ class _Positions:
         """An index as a number in f32; None where it is made of more than positions, or of numbers that f32 does not hold."""
         terms = ix.terms_of(e)
         curved = {atom: k for atom, k in terms.items() if self.is_curved(atom)}
-        if curved and self._reach({atom: k for atom, k in terms.items() if self.varies(atom)}) >= EXACT:
-            return None
-        made: TileExpr | None = None
-        for atom, k in curved.items():
-            part = self.atom(atom, span)
-            if part is None:
-                return None
-            made = _plus(made, part if k == 1 else Binary("mul", part, Number(float(k)), span), span)
         straight = ix.from_terms({atom: k for atom, k in terms.items() if atom not in curved})
-        return made if made is not None and straight == ix.ZERO else _plus(made, _straight(straight, span), span)
+        made: TileExpr | None = None
+        beside = 0
+        for atom, k in curved.items():
+            found = self.atom(atom, span)
+            if found is None:
+                return None
+            beside, straight = beside + abs(k) * found.reach, straight + found.ahead * k
+            made = _plus(made, found.part if k == 1 else Binary("mul", found.part, Number(float(k)), span), span)
+        if beside + self._reach(straight) >= EXACT:
+            return None
+        return made if made is not None and straight == ix.ZERO else _plus(made, _straight(straight, span, beside), span)
 
-    def _reach(self, terms: Mapping[Expr, int]) -> float:
-        """How far from 0 a sum of such terms gets on its way, whatever their order; 0 where a grid or loop decides it."""
-        if any(ix.variables(atom) - self.ranges.keys() for atom in terms):
-            return 0
-        return sum(abs(k) * max(map(abs, ix.bounds(atom, self.ranges))) for atom, k in terms.items())
+    def _reach(self, straight: Expr) -> int:
+        """How far from 0 a position gets by what varies in the loop and by a constant."""
+        terms = ((atom, k) for atom, k in ix.terms_of(straight).items() if not ix.variables(atom) - self.ranges.keys())
+        return int(sum(abs(k) * max(map(abs, ix.bounds(atom, self.ranges))) for atom, k in terms))
 
-    def atom(self, e: Expr, span: Span | None) -> TileExpr | None:
+    def atom(self, e: Expr, span: Span | None) -> _Part | None:
         if e.op in ("div", "mod"):
             return self.divided(e, span)
         if e.op not in ("mul", "min", "max", "lt", "and"):
@@ -107,10 +117,15 @@ class _Positions:
         if x is None or y is None:
             return None
         if e.op == "lt":
-            return Choose("lt", x, y, Number(1.0), Number(0.0), span)
-        return Binary("mul" if e.op == "and" else e.op, x, y, span)
+            return _Part(Choose("lt", x, y, Number(1.0), Number(0.0), span), 1)
+        if ix.variables(e) - self.ranges.keys():
+            return None
+        return _Part(Binary("mul" if e.op == "and" else e.op, x, y, span), self._furthest(e))
 
-    def divided(self, e: Expr, span: Span | None) -> TileExpr | None:
+    def _furthest(self, e: Expr) -> int:
+        return int(max(map(abs, ix.bounds(e, self.ranges))))
+
+    def divided(self, e: Expr, span: Span | None) -> _Part | None:
         """A quotient or remainder; what is the same for all elements is divided by itself, so that numbers stay small."""
         whole, n = e.args[0], e.args[1].value
         if n is None or n <= 0:
@@ -119,20 +134,26 @@ class _Positions:
         same = ix.from_terms({atom: k for atom, k in terms.items() if not self.varies(atom)})
         own = whole - same
         ahead, rest = (ix.ZERO, same) if same.value is not None else (same // n, same % n)
+        low, high = (b // n for b in self._bounds(own, rest, n))
         quotient = self._quotient(own, rest, n, span)
         if quotient is None:
             return None
         if e.op == "div":
-            return quotient if ahead == ix.ZERO else _plus(quotient, _straight(ahead, span), span)
+            return _Part(quotient, int(max(-low, high, 0)), ahead)
         if isinstance(quotient, Number):
-            return self.value(own + rest - int(quotient.value) * n, span)
+            x = self.value(own + rest - int(quotient.value) * n, span)
+            return None if x is None else _Part(x, n - 1)
         x = self.value(own + rest, span)
-        return None if x is None else Binary("sub", x, Binary("mul", quotient, Number(float(n)), span), span)
+        return None if x is None else _Part(Binary("sub", x, Binary("mul", quotient, Number(float(n)), span), span), n - 1)
+
+    def _bounds(self, own: Expr, rest: Expr, n: int) -> Interval:
+        """Those of what is divided by n, but for what is the same for all elements and divided by itself."""
+        known = rest.value is not None
+        return ix.bounds(own + (rest if known else ix.var(REST)), {**self.ranges, REST: (0, n - 1)})
 
     def _quotient(self, own: Expr, rest: Expr, n: int, span: Span | None) -> TileExpr | None:
         """(own + rest) // n."""
-        known = rest.value is not None
-        low, high = ix.bounds(own + (rest if known else ix.var(REST)), {**self.ranges, REST: (0, n - 1)})
+        low, high = self._bounds(own, rest, n)
         if low // n == high // n:
             return Number(float(low // n), span)
         power = n & (n - 1) == 0
@@ -144,8 +165,8 @@ class _Positions:
         return None if x is None else Unary("floor", Binary("mul", x, Number(1.0 / n), span), span)
 
 
-def _straight(e: Expr, span: Span | None) -> TileExpr:
-    return Number(float(e.value), span) if e.value is not None else Index(e, span)
+def _straight(e: Expr, span: Span | None, beside: int) -> TileExpr:
+    return Number(float(e.value), span) if e.value is not None else Index(e, span, beside)
 
 
 def _plus(x: TileExpr | None, y: TileExpr, span: Span | None) -> TileExpr:

@@ -10,7 +10,7 @@ from tile_eg.frontend.index_text import index_text
 from tile_eg.frontend.ranges import Ranges
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import Expr
-from tile_eg.ir.kernel import Select, TileExpr
+from tile_eg.ir.kernel import Index, Select, TileExpr
 from tile_eg.ops.types import EXACT
 
 
@@ -61,13 +61,12 @@ def position(
     return Position("lt", -row, -col, bound)
 
 
-def number(
-    e: Expr, axes: tuple[str | None, str | None], extents: Mapping[str, int], ranges: Ranges, span: Span | None
-) -> Place:
-    """An index as a number at the elements of a tile; TileError where f32 does not hold it exactly."""
-    place = _along(e, axes, extents, span, index_text(e))
+def number(e: Index, value: Expr, axes: tuple[str | None, str | None], extents: Mapping[str, int], ranges: Ranges) -> Place:
+    """An index, whose value is this one now, as a number at the elements of a tile; TileError where f32 does not hold it, or the
+    sum that it is part of, exactly."""
+    place = _along(value, axes, extents, e.span, index_text(value))
     low, high = ix.bounds(place.start, ranges)
-    _refuse_beyond(_reach(place.row, place.col, axes, extents) + max(-low, high), "numbers up to", span)
+    _refuse_beyond(_reach(place.row, place.col, axes, extents) + max(-low, high) + e.beside, "numbers up to", e.span)
     return place
 
 
