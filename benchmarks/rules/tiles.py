@@ -50,6 +50,15 @@ kernel maxima[M=64, N=128](X: f32[M, N]) -> C: f32[M] {
   C[0] = m
 }
 """,
+    "maxima of rows that a block holds": """
+kernel maxima[M=100, N=3](X: f32[M, N]) -> C: f32[M] {
+  grid bx = 1
+  shared x: f32[M, N], m: f32[M]
+  x = X[0, 0]
+  m = rowmax(x)
+  C[0] = m
+}
+""",
     "column sums": """
 kernel sums[M=21, N=64](X: f32[M, N]) -> C: f32[N] {
   grid bx = 1

@@ -26,6 +26,7 @@ KERNELS = {
     "sums of squares": ["v-sum-of-products"],
     "long rows less their values": ["v-rows-apart", "v-brcb-twice"],
     "row maxima": ["v-reduce", "v-reduce-blocks"],
+    "maxima of rows that a block holds": ["v-reduce-in-blocks"],
     "column sums": ["v-reduce-halves"],
     "nest of a choice": ["v-choose"],
     "nest of a choice by a constant": ["v-choose-const"],

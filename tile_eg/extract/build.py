@@ -16,7 +16,7 @@ from tile_eg.extract.pricing import Price, bit_elements
 from tile_eg.extract.schedule import Item, LoopStep, Schedule, Step, Storage, StorageId, walk
 from tile_eg.extract.selection import Selection, trips_ahead
 from tile_eg.extract.skew import lags
-from tile_eg.ir.machine import block_steps, dot_elements
+from tile_eg.ir.machine import BLOCK_ELEMENTS, block_steps, dot_elements
 from tile_eg.ops.physical import DEEP, LOADS, MOVES, OVERWRITES, STORES, VECTOR
 from tile_eg.ops.types import Level
 from tile_eg.ops.whole_tiles import WHOLE_TILES
@@ -214,7 +214,8 @@ class Builder:
         """
         if node.op == "VRedBlock":
             rows, cols = self.graph.demands[node.children[0]].shape
-            return self._room(node, 1, max(8, rows * sum(left for _, left in block_steps(cols, rows) if left > 1)))
+            between = rows * sum(left for _, left in block_steps(cols, rows) if left > 1)
+            return self._room(node, 1, max(8, between)) if cols > BLOCK_ELEMENTS else None
         if node.op == "VRedHalves":
             rows, cols = self.graph.demands[node.children[0]].shape
             return self._room(node, rows // 2, cols)

@@ -12,7 +12,7 @@ from math import gcd
 
 from tile_eg.chips import Chip
 from tile_eg.ir.index import BLOCK, EACH, Expr, terms_of, variables
-from tile_eg.ir.machine import REPEAT_ELEMENTS
+from tile_eg.ir.machine import BLOCK_ELEMENTS, REPEAT_ELEMENTS
 from tile_eg.ir.program import AIC, AIV
 from tile_eg.ir.values import VERSIONS, WRITES, Term, Values
 from tile_eg.ops.types import F32, Level
@@ -223,7 +223,7 @@ class _Estimator:
             axis, name, x = t.args
             rows, cols = self._half(x)
             work = Work(f"v{'row' if axis == 1 else 'col'}{name}", rows, cols, dtype=dtype, src_dtype=dtype)
-            blocks = axis == 1 and dtype is F32 and cols % REPEAT_ELEMENTS == 0
+            blocks = axis == 1 and dtype is F32 and (cols % REPEAT_ELEMENTS == 0 or cols <= BLOCK_ELEMENTS)
             forms = [work, replace(work, form="blocks")] if blocks else [work]
             self._add(self.a.region(t), min(forms, key=lambda w: cycles(self.chip, w)))
             return

@@ -1,7 +1,8 @@
 """Reductions as Ascend C: op -> the lines of its text.
 
 Over the rows of a tile there are two forms. `rows` folds the chunks of 256 bytes of each row into one and reduces that with one
-whole reduction a row. `blocks` reduces by blocks of eight elements until one is left of each row, all rows in one call.
+whole reduction a row. `blocks` reduces by blocks of eight elements until one is left of each row, all rows in one call; rows that a block holds are one
+step, under a mask of their elements.
 """
 
 from __future__ import annotations
@@ -142,12 +143,28 @@ def _by_halves(s: Scope, i: Instr, op: str, dst: Tile, src: Tile) -> list[str]:
 def by_blocks(s: Scope, i: Instr, op: str, dst: Tile, src: Tile) -> list[str]:
     """The steps of `block_steps`, each for all rows at once; the scratch holds what each leaves, one after the other.
 
-    f32, whole rows; the columns are a multiple of 64.
+    f32, whole rows; the columns are a multiple of 64, or 8 at most.
     """
     rows, cols, b = i.rows.value, i.cols.value, s.buffer(src)
+    if rows and cols and cols <= BLOCK and b.dtype is F32 and b.pitch == BLOCK:
+        return _in_blocks(s, op, dst, src, rows, cols)
     if b.dtype is not F32 or not rows or not cols or cols % LANES or b.pitch != cols or i.scratch is None:
         raise EmitError(f"{i.op}: blocks take whole rows of f32, of a multiple of {LANES} columns", i.span)
     return _stepped(s, i, op, block_steps(cols, rows), (dst, src, i.scratch), cols)
+
+
+def _in_blocks(s: Scope, op: str, dst: Tile, src: Tile, rows: int, cols: int) -> list[str]:
+    """Rows of `cols` elements, each at the start of a block of its own, eight a repeat; the rows over are a repeat of their own."""
+    full, over = divmod(rows, BLOCK)
+    parts = [(at, min(MAX_REPEAT, full - at), BLOCK) for at in range(0, full, MAX_REPEAT)] + ([(full, 1, over)] if over else [])
+    out: list[str] = []
+    for at, repeats, blocks in parts:
+        mask = s.fresh("mask")
+        bits = sum(((1 << cols) - 1) << BLOCK * n for n in range(blocks))
+        out.append(f"uint64_t {mask}[2] = {{{bits:#x}, 0}};")
+        places = s.at(dst, ix.const(at * BLOCK)), s.at(src, ix.const(at * LANES))
+        out += call(BLOCKS[op], *places, str(repeats), mask, "1", "1", "8")
+    return ["{", *(f"    {line}" for line in out), "}"]
 
 
 def _stepped(
