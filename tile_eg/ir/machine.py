@@ -192,7 +192,7 @@ def halves(rows: int) -> list[tuple[int, bool]]:
 
 
 def block_steps(cols: int, rows: int | None = None) -> tuple[tuple[str, int], ...]:
-    """The steps that reduce rows of `cols` elements (f32, up to 8 or a multiple of 64), with the elements that each leaves of a row.
+    """The steps that reduce rows of `cols` elements (f32, up to 8 or a multiple of 64), with the elements that each leaves.
 
     "block" takes eight neighbours to one; "fold" merges the chunks of 64 where eighths would no longer fill a repeat;
     "whole", where there are few rows, takes what is left of a row to one. `rows` of None are many.

@@ -1,8 +1,8 @@
 """Reductions as Ascend C: op -> the lines of its text.
 
 Over the rows of a tile there are two forms. `rows` folds the chunks of 256 bytes of each row into one and reduces that with one
-whole reduction a row. `blocks` reduces by blocks of eight elements until one is left of each row, all rows in one call; rows that a block holds are one
-step, under a mask of their elements.
+whole reduction a row. `blocks` reduces by blocks of eight elements until one is left of each row, all rows in one call; rows
+that a block holds are one step, under a mask of their elements.
 """
 
 from __future__ import annotations
@@ -154,7 +154,7 @@ def by_blocks(s: Scope, i: Instr, op: str, dst: Tile, src: Tile) -> list[str]:
 
 
 def _in_blocks(s: Scope, op: str, dst: Tile, src: Tile, rows: int, cols: int) -> list[str]:
-    """Rows of `cols` elements, each at the start of a block of its own, eight a repeat; the rows over are a repeat of their own."""
+    """Rows of `cols` elements, each at the start of a block of its own, eight a repeat; a last repeat has the rows over."""
     full, over = divmod(rows, BLOCK)
     parts = [(at, min(MAX_REPEAT, full - at), BLOCK) for at in range(0, full, MAX_REPEAT)] + ([(full, 1, over)] if over else [])
     out: list[str] = []
