@@ -312,8 +312,9 @@ EXAMPLES: list[Example] = [
         tried=[{"B": 1, "H": 2, "S": 128, "D": 64}, {"B": 1, "H": 1, "S": 72, "D": 128}],
         real=llama(4096, 16384, BM=128, BN=64), bound=gradient(4, 2), slack=BACKWARD,
         schedule="scores with queries as rows; the sums of both products with their transposes stay in L0C",
-        held="L0C holds two sums of 64 x 128 and two tiles of scores of 128 x 64, and is full: Q and dO are "
-        "loaded anew for each 64 keys, and MTE2 is what is busiest; sums that leave by atomic additions would allow tiles of 128 keys",
+        held="L0C holds two sums of 64 x 128 and two tiles of scores of 128 x 64, and is full: "
+        "Q and dO are loaded anew for each 64 keys, and MTE2 is what is busiest; "
+        "sums that leave by atomic additions would allow tiles of 128 keys",
     ),
     Example(
         "attention/mla_decode", mla_decode,
