@@ -35,12 +35,19 @@ _OWN = ("include/adv_api/utils/types.h", "impl/adv_api/detail/host_log.h", "impl
 _HOSTS = "impl/adv_api/tiling/"
 """What the host compiles: it has no instructions."""
 _SERVER = "impl/adv_api/detail/kfc/kernel_kfc.h"
-"""Which would serve Matmul objects of vector cores by messages in GM."""
-_CUBE_ALONE = """#ifndef ASCENDC_CUBE_ONLY
-#error "Matmul objects of vector cores are not simulated: those of the cube core are (ASCENDC_CUBE_ONLY)"
-#endif
+"""Which serves Matmul objects of vector cores: by messages, that are the simulator's part."""
+_MESSAGES, _OWN_MESSAGES = "impl/basic_api/dav_c220/kfc/kfc_comm.h", "ascend_c/messages.h"
+_MESSAGE = re.compile(r"constexpr int32_t MIX_NUM\b[^;]*;|__aicore__ inline void Barrier\(\)\n\{.*?\n\}", re.S)
+"""What the header of the messages has beside their structures and numbers, up to where it begins to send and receive them."""
+_KINDS = """#ifdef ASCENDC_CUBE_ONLY
 #define SPLIT_CORE_CUBE
+#else
+#define TILE_SIM_BOTH_KINDS 1
+#endif
 """
+"""Matmul objects are of the cube core alone, or both kinds of cores run one text, as the vendor's own debugging on a CPU does."""
+_OF_BOTH_KINDS = ("include/adv_api/matmul/matmul_intf.h", "include/adv_api/matmul/matmul_client.h", "impl/adv_api/detail/kfc/")
+_OBJECTS = (*_OF_BOTH_KINDS, "impl/adv_api/detail/matmul/kfc/")
 _HOST = "#pragma once\n#include <ascend_c/devkit_host.h>\n"
 ROOTS = ("", "include", "include/adv_api", "include/basic_api", "impl")
 """Where in the checkout its headers look for one another."""
@@ -54,6 +61,11 @@ _REWRITTEN = (  # an instruction as an argument; where a tensor begins; a number
     (re.compile(r"\? (\w+) : (params\.\w+);"), r"? int64_t(\1) : int64_t(\2);"),
 )
 """What the checkout says of the inside of the basic API's classes, in the words of the simulator's."""
+_ANSWERED = (
+    (re.compile(r"\bNotifyEvent<PIPE_FIX>\(eventID\)"), "AnswerVectorCore<PIPE_FIX, A_TYPE::ibShare && B_TYPE::ibShare>(eventID)"),
+    (re.compile(r"\bWaitEvent\((this->devEvtID|intraId)\)"), r"WaitForCubeCore(\1)"),
+)
+"""How the cube core answers one vector core: with flags that no other core counts."""
 _DEFINED = re.compile(r"^(?!return|else|using|static)\w[\w:<>&*, ]*[ &*](?:(\w+)::)?(\w+)\(", re.M)
 _STRUCTURE = re.compile(r"BEGIN_TILING_DATA_DEF\((\w+)\)(.*?)END_TILING_DATA_DEF", re.S)
 _FIELD = re.compile(r"TILING_DATA_FIELD_DEF(_ARR|_STRUCT)?\(\s*([^,()]+?)\s*,\s*([^,()]+?)\s*(?:,\s*(\w+)\s*)?\)")
@@ -90,8 +102,9 @@ class Devkit:
         found = {
             FUNCTIONS: matmul + _including(f"<{FUNCTIONS}>", f"<{OWN}>", *(f'"{header}"' for header in named)),
             _KERNEL_TILING: self._kernel_tiling(),
-            "lib/matmul_intf.h": _CUBE_ALONE + _including(f'"{FUNCTIONS}"', '"include/adv_api/matmul/matmul_intf.h"'),
-            _SERVER: _including('"include/adv_api/matmul/matmul.h"'),
+            "lib/matmul_intf.h": _KINDS + _including(f'"{FUNCTIONS}"', '"include/adv_api/matmul/matmul_intf.h"'),
+            _MESSAGES: self._messages(),
+            _SERVER: self._server(),
             "tiling/tiling_api.h": _HOST + _including(*self._host_headers(words)),
         }
         found |= {path: self._text(path) for path in _DATA}
@@ -149,7 +162,19 @@ class Devkit:
         text = text if path.startswith(_HOSTS) else refusing(text, inside=path.startswith("impl/"))
         for pattern, new in _REWRITTEN if "detail/" in path else ():
             text = pattern.sub(new, text)
-        return text
+        for pattern, new in _ANSWERED if path.startswith(_OBJECTS) else ():
+            text = pattern.sub(new, text)
+        return re.sub(r"\bASCENDC_CPU_DEBUG\b", "TILE_SIM_BOTH_KINDS", text) if path.startswith(_OF_BOTH_KINDS) else text
+
+    def _messages(self) -> str:
+        """The structures of the messages by which Matmul objects of vector cores are served."""
+        text = self._read(_MESSAGES)
+        return "#pragma once\n" + _MESSAGE.sub("", text[: text.find("struct SysWorkspaceDesc")]) + "}\n#endif\n"
+
+    def _server(self) -> str:
+        cube_alone = _including('"include/adv_api/matmul/matmul.h"')
+        both = f"#include <{_OWN_MESSAGES}>\n{self._text(_SERVER)}"
+        return f"#pragma once\n#ifdef ASCENDC_CUBE_ONLY\n{cube_alone}#else\n{both}\n#endif\n"
 
     def _kernel_tiling(self) -> str:
         """The structures of numbers that hosts give kernels, as kernels see them."""
