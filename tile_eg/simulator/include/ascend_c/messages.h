@@ -9,7 +9,6 @@ namespace AscendC
 namespace detail
 {
 constexpr uint32_t message_slots = 8;
-constexpr int64_t freed = 8, posted = 10;  // flags between two cores; those of the objects are 0 to 7
 
 // What a vector core has in the system's workspace.
 struct VectorCoreWorkspace {
@@ -51,13 +50,13 @@ public:
     {
         tile_sim::wait_for_zero(&message->head, "waits to post a message to AIC, which takes none of those before it", line);
         *message = staged_;
-        tile_sim::post_message(detail::posted, line);
+        tile_sim::post_message(line);
     }
 
     // A piece of GM, in turns; `tail` is what says that it is free again.
     GM_ADDR AllocUB(uint32_t size, int32_t& tail, Line line = Line(__builtin_LINE()))
     {
-        while (tile_sim::has_come(detail::freed)) take_freed(line);
+        while (tile_sim::has_come(tile_sim::pieces_freed)) take_freed(line);
         if (head_ + size >= WORKSPACE_UB_SIZE) {
             while (head_ < tail_ || tail_ == 0) take_freed(line);
             if (tail_ == head_ && size == tail_) tail_ = 0;
@@ -72,7 +71,7 @@ public:
 private:
     void take_freed(Line line)
     {
-        tile_sim::wait_between(detail::freed, line);
+        tile_sim::wait_between(tile_sim::pieces_freed, line);
         tail_ = own_->freed[answers_++ % 32];
     }
 
@@ -97,7 +96,7 @@ public:
     KfcMsg* RcvMessage(Line line = Line(__builtin_LINE()))
     {
         KfcMsg* const message = &own_->slots[next_ % detail::message_slots];
-        if (!put_back_ && !tile_sim::take_message(detail::posted, subBlockID, MIX_NUM, line)) return nullptr;
+        if (!put_back_ && !tile_sim::take_message(subBlockID, MIX_NUM, line)) return nullptr;
         put_back_ = false, ++next_;
         return message;
     }
@@ -110,7 +109,7 @@ public:
     void FreeUB(int32_t tail, Line line = Line(__builtin_LINE()))
     {
         own_->freed[answers_++ % 32] = uint32_t(tail);
-        tile_sim::set_between(tile_sim::Pipe::MTE2, detail::freed + 16 * subBlockID, line);
+        tile_sim::set_between(tile_sim::Pipe::MTE2, tile_sim::pieces_freed + 16 * subBlockID, line);
     }
 
 private:

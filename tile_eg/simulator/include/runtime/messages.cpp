@@ -37,17 +37,18 @@ void wait_for_zero(const uint32_t* word, const char* what, int line)
 
 int64_t vector_cores() { return machine.vector_cores(); }
 
-void post_message(int64_t id, int line)
+void post_message(int line)
 {
     ++posts;
-    set_between(Pipe::MTE3, id, line);
+    set_between(Pipe::MTE3, message_posted, line);
 }
 
-bool take_message(int64_t id, int64_t core, int64_t cores, int line)
+bool take_message(int64_t core, int64_t cores, int line)
 {
-    if (has_come(id + 16 * core)) {
+    const int64_t id = message_posted + 16 * core;
+    if (has_come(id)) {
         in_vain = 0;
-        wait_between(id + 16 * core, line);
+        wait_between(id, line);
         return true;
     }
     if (++in_vain < cores) return false;
