@@ -28,7 +28,8 @@ _INCLUDED = re.compile(r'^[ \t]*#[ \t]*include[ \t]*["<]([^">]+)[">]', re.M)
 _DATA = tuple(f"impl/basic_api/utils/kernel_utils_{part}.h" for part in ("constants", "struct_norm_sort", "struct_confusion_pad"))
 """Numbers and structures, without instructions, that the high-level API shares with the basic one."""
 _CONSTANTS = _DATA[0]
-_TAKEN = ("include/adv_api/", "impl/adv_api/", "include/utils/std/", "impl/utils/std/", *_DATA)
+_MESSAGES = "impl/basic_api/dav_c220/kfc/kfc_comm.h"
+_TAKEN = ("include/adv_api/", "impl/adv_api/", "include/utils/std/", "impl/utils/std/", _MESSAGES, *_DATA)
 """What is taken from the checkout. All else of it that is included is the simulator's part."""
 _OWN = ("include/adv_api/utils/types.h", "impl/adv_api/detail/host_log.h", "impl/adv_api/detail/hccl/", "include/adv_api/hccl/")
 """What of these is the simulator's part nevertheless."""
@@ -36,11 +37,16 @@ _HOSTS = "impl/adv_api/tiling/"
 """What the host compiles: it has no instructions."""
 _SERVER = "impl/adv_api/detail/kfc/kernel_kfc.h"
 """Which serves Matmul objects of vector cores: by messages, that are the simulator's part."""
-_MESSAGES, _OWN_MESSAGES = "impl/basic_api/dav_c220/kfc/kfc_comm.h", "ascend_c/messages.h"
+_TUPLES = "include/utils/std/tuple.h"
+_OBJECTS_HEADER = "lib/matmul_intf.h"
+_OWN_MESSAGES = "ascend_c/messages.h"
 _MESSAGE = re.compile(r"constexpr int32_t MIX_NUM\b[^;]*;|__aicore__ inline void Barrier\(\)\n\{.*?\n\}", re.S)
-"""What the header of the messages has beside their structures and numbers, up to where it begins to send and receive them."""
+_SENDING = "struct SysWorkspaceDesc"
+"""What the header of the messages has beside their structures and numbers, and where it begins to send and receive them."""
 _KINDS = """#ifdef ASCENDC_CUBE_ONLY
 #define SPLIT_CORE_CUBE
+#elif __NPU_ARCH__ == 3510
+#error "Matmul objects of vector cores are simulated on 2201 alone: here those of the cube core are (ASCENDC_CUBE_ONLY)"
 #else
 #define TILE_SIM_BOTH_KINDS 1
 #endif
@@ -57,7 +63,7 @@ _OWN_NUMBER = re.compile(r"\b(\w+) = \d+[;,]")
 _KEPT = re.compile(rf"#(?!pragma|include)|namespace \w+ {{|}}\s*// namespace|{_NUMBER.pattern}|\s+\(*(?:defined|__NPU_ARCH__)")
 _REWRITTEN = (  # an instruction as an argument; where a tensor begins; a number or a field
     (re.compile(r"(,\s*)((?:Add|Sub|Mul|Div|Max|Min|And|Or|Exp)<\w+(?:, \w+)?>\s*[)>])"), r"\1by_pointer::\2"),
-    (re.compile(r"\b(gm|\w*[gG]lobal\w*(?:<\w+>\(\))?)\.address_\b"), r"\1.GetPhyAddr()"),
+    (re.compile(r"\b(gm|\w*[gG]lobal\w*(?:(?:<\w+>)?\(\))?)\.address_\b"), r"\1.GetPhyAddr()"),
     (re.compile(r"\? (\w+) : (params\.\w+);"), r"? int64_t(\1) : int64_t(\2);"),
 )
 """What the checkout says of the inside of the basic API's classes, in the words of the simulator's."""
@@ -98,16 +104,15 @@ class Devkit:
         """The headers with which files of these texts are compiled: path -> text. The simulator's stand for those below them."""
         words = _words(sources)
         named = sorted({header for name, header in self.functions.items() if name in words})
-        matmul = "#define TILE_SIM_MATMUL\n" if any("lib/matmul_intf.h" in text for text in sources) else ""
+        objects = any(_OBJECTS_HEADER in text for text in sources)
+        matmul = "#define TILE_SIM_MATMUL\n" if objects else ""
         found = {
             FUNCTIONS: matmul + _including(f"<{FUNCTIONS}>", f"<{OWN}>", *(f'"{header}"' for header in named)),
             _KERNEL_TILING: self._kernel_tiling(),
-            "lib/matmul_intf.h": _KINDS + _including(f'"{FUNCTIONS}"', '"include/adv_api/matmul/matmul_intf.h"'),
-            _MESSAGES: self._messages(),
-            _SERVER: self._server(),
             "tiling/tiling_api.h": _HOST + _including(*self._host_headers(words)),
         }
         found |= {path: self._text(path) for path in _DATA}
+        found |= self._objects() if objects else {}
         found[_CONSTANTS] = _constants(found[_CONSTANTS])
         return self._with_included(found)
 
@@ -166,15 +171,17 @@ class Devkit:
             text = pattern.sub(new, text)
         return re.sub(r"\bASCENDC_CPU_DEBUG\b", "TILE_SIM_BOTH_KINDS", text) if path.startswith(_OF_BOTH_KINDS) else text
 
-    def _messages(self) -> str:
-        """The structures of the messages by which Matmul objects of vector cores are served."""
-        text = self._read(_MESSAGES)
-        return "#pragma once\n" + _MESSAGE.sub("", text[: text.find("struct SysWorkspaceDesc")]) + "}\n#endif\n"
-
-    def _server(self) -> str:
+    def _objects(self) -> dict[str, str]:
+        """The headers of Matmul objects, with the structures of the messages by which those of vector cores are served."""
         cube_alone = _including('"include/adv_api/matmul/matmul.h"')
         both = f"#include <{_OWN_MESSAGES}>\n{self._text(_SERVER)}"
-        return f"#pragma once\n#ifdef ASCENDC_CUBE_ONLY\n{cube_alone}#else\n{both}\n#endif\n"
+        beside = [f'"{_TUPLES}"'] if self.text(_TUPLES) else []
+        messages = self.text(_MESSAGES).partition(_SENDING)[0]
+        return {
+            _OBJECTS_HEADER: _KINDS + _including(f'"{FUNCTIONS}"', *beside, '"include/adv_api/matmul/matmul_intf.h"'),
+            _SERVER: f"#pragma once\n#ifdef ASCENDC_CUBE_ONLY\n{cube_alone}#else\n{both}\n#endif\n",
+            _MESSAGES: f"#pragma once\n{_MESSAGE.sub('', messages)}}}\n#endif\n",
+        }
 
     def _kernel_tiling(self) -> str:
         """The structures of numbers that hosts give kernels, as kernels see them."""

@@ -6,6 +6,7 @@
 
 #define __ASC_USE_RESERVED_UBUF__(...)
 #define __BLOCK_LOCAL__ thread_local
+#define ASCENDC_HOST_AICORE
 #define __in_pipe__(...)
 #define __out_pipe__(...)
 #define ASCENDC_ASSERT_WARNING(...)

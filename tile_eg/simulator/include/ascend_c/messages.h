@@ -1,6 +1,8 @@
 // What Matmul objects of vector cores need below the vendor's templates: messages from a vector core to the cube core of its block,
 // pieces of GM that go with them, and the cube core's answers. On the hardware both sides poll numbers in the system's workspace.
 #pragma once
+#include <exception>
+
 #include "devkit.h"
 #include "impl/basic_api/dav_c220/kfc/kfc_comm.h"
 
