@@ -68,10 +68,12 @@ _REWRITTEN = (  # an instruction as an argument; where a tensor begins; a number
 )
 """What the checkout says of the inside of the basic API's classes, in the words of the simulator's."""
 _ANSWERED = (
-    (re.compile(r"\bNotifyEvent<PIPE_FIX>\(eventID\)"), "AnswerVectorCore<PIPE_FIX, A_TYPE::ibShare && B_TYPE::ibShare>(eventID)"),
+    (re.compile(r"\bNotifyEvent<PIPE_FIX>\(eventID"), "AnswerVectorCore<PIPE_FIX, A_TYPE::ibShare && B_TYPE::ibShare>(eventID"),
     (re.compile(r"\bWaitEvent\((this->devEvtID|intraId)\)"), r"WaitForCubeCore(\1)"),
+    (re.compile(r"\b(cGlobal\.SetGlobalBuffer\(reinterpret_cast<__gm__ DstT\*>\([^;]*\)), size\);"), r"\1);"),
 )
-"""How the cube core answers one vector core: with flags that no other core counts."""
+"""How the cube core answers one vector core: with flags that no other core counts. What it stores to is as long as the tensor in GM:
+a message has its address alone, and rows of the result are further apart than the part of them that one core computes."""
 _DEFINED = re.compile(r"^(?!return|else|using|static)\w[\w:<>&*, ]*[ &*](?:(\w+)::)?(\w+)\(", re.M)
 _STRUCTURE = re.compile(r"BEGIN_TILING_DATA_DEF\((\w+)\)(.*?)END_TILING_DATA_DEF", re.S)
 _FIELD = re.compile(r"TILING_DATA_FIELD_DEF(_ARR|_STRUCT)?\(\s*([^,()]+?)\s*,\s*([^,()]+?)\s*(?:,\s*(\w+)\s*)?\)")
@@ -174,7 +176,7 @@ class Devkit:
     def _objects(self) -> dict[str, str]:
         """The headers of Matmul objects, with the structures of the messages by which those of vector cores are served."""
         cube_alone = _including('"include/adv_api/matmul/matmul.h"')
-        both = f"#include <{_OWN_MESSAGES}>\n{self._text(_SERVER)}"
+        both = f"#include <{_OWN_MESSAGES}>\n{self._text(_SERVER) if self.text(_SERVER) else ''}"
         beside = [f'"{_TUPLES}"'] if self.text(_TUPLES) else []
         messages = self.text(_MESSAGES).partition(_SENDING)[0]
         return {
