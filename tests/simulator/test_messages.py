@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.simulator.test_devkit import PARTS
 from tile_eg.simulator.asc_file import AscFile
 from tile_eg.simulator.devkit import Devkit
 from tile_eg.simulator.findings import Simulation
+from tile_eg.simulator.launches import kernels
 from tile_eg.simulator.program import Options, run_program
 
 MESSAGES = """#ifndef MESSAGES
@@ -108,6 +111,14 @@ int main()
 """
 
 
+HALVES = """#include <cstdio>
+#include "kernel_operator.h"
+#include "acl/acl.h"
+__global__ __vector__ void nothing() {}
+int main() { std::printf("%g %x", aclFloat16ToFloat(0xbe00), aclFloatToFloat16(-3.0f)); }
+"""
+
+
 def simulated(folder: Path, wait: str = WAIT, free: str = FREE) -> Simulation:
     for name, text in KIT.items():
         path = folder / "kit" / name
@@ -129,3 +140,14 @@ def test_who_does_not_wait_for_the_answer_races_with_the_cube_core(tmp_path: Pat
 def test_pieces_that_are_never_given_back_are_a_deadlock_that_names_the_flag(tmp_path: Path) -> None:
     waiting = [finding.message for finding in simulated(tmp_path, free="").findings if finding.kind == "deadlock"]
     assert any("cross-core flag 8, and no set of it comes from AIC" in message for message in waiting)
+
+
+@pytest.mark.parametrize(("define", "cores"), [("", "MIX_AIC_1_2"), ("#define ASCENDC_CUBE_ONLY\n", "AIC_ONLY")])
+def test_a_kernel_that_registers_matmul_objects_runs_on_the_cores_that_these_need(define: str, cores: str) -> None:
+    [kernel] = kernels(f"{define}__global__ void k(GM_ADDR x) {{ REGIST_MATMUL_OBJ(&pipe, GetSysWorkSpacePtr(), mm); }}")
+    assert kernel.type == cores
+
+
+def test_the_host_reads_and_writes_halves_of_acl(tmp_path: Path) -> None:
+    (tmp_path / "main.asc").write_text(HALVES)
+    assert run_program(AscFile(tmp_path / "main.asc", HALVES), Options()).printed == "-1.5 c200"

@@ -72,8 +72,8 @@ _ANSWERED = (
     (re.compile(r"\bWaitEvent\((this->devEvtID|intraId)\)"), r"WaitForCubeCore(\1)"),
     (re.compile(r"\b(cGlobal\.SetGlobalBuffer\(reinterpret_cast<__gm__ DstT\*>\([^;]*\)), size\);"), r"\1);"),
 )
-"""How the cube core answers one vector core: with flags that no other core counts. What it stores to is as long as the tensor in GM:
-a message has its address alone, and rows of the result are further apart than the part of them that one core computes."""
+"""How the cube core answers one vector core: with flags that no other core counts. What it stores to is as long as the tensor in
+GM: a message has its address alone, and rows of the result are further apart than the part of them that one core computes."""
 _DEFINED = re.compile(r"^(?!return|else|using|static)\w[\w:<>&*, ]*[ &*](?:(\w+)::)?(\w+)\(", re.M)
 _STRUCTURE = re.compile(r"BEGIN_TILING_DATA_DEF\((\w+)\)(.*?)END_TILING_DATA_DEF", re.S)
 _FIELD = re.compile(r"TILING_DATA_FIELD_DEF(_ARR|_STRUCT)?\(\s*([^,()]+?)\s*,\s*([^,()]+?)\s*(?:,\s*(\w+)\s*)?\)")
