@@ -142,7 +142,12 @@ def test_pieces_that_are_never_given_back_are_a_deadlock_that_names_the_flag(tmp
     assert any("cross-core flag 8, and no set of it comes from AIC" in message for message in waiting)
 
 
-@pytest.mark.parametrize(("define", "cores"), [("", "MIX_AIC_1_2"), ("#define ASCENDC_CUBE_ONLY\n", "AIC_ONLY")])
+ALONE = "#define ASCENDC_CUBE_ONLY\n"
+
+
+@pytest.mark.parametrize(
+    ("define", "cores"), [("", "MIX_AIC_1_2"), (ALONE, "AIC_ONLY"), (f"#if CASE == 2\n{ALONE}#endif\n", "MIX_AIC_1_2")]
+)
 def test_a_kernel_that_registers_matmul_objects_runs_on_the_cores_that_these_need(define: str, cores: str) -> None:
     [kernel] = kernels(f"{define}__global__ void k(GM_ADDR x) {{ REGIST_MATMUL_OBJ(&pipe, GetSysWorkSpacePtr(), mm); }}")
     assert kernel.type == cores

@@ -52,7 +52,7 @@ def _kernel(text: str, found: re.Match[str], working: Mapping[str, frozenset[str
     body = text.find("{", close)
     inside = text[body : closing(text, body) + 1] if body >= 0 else ""
     line = text.count("\n", 0, found.start(2)) + 1
-    return KernelText(found.group(2), parameters, _type(found.group(1), inside, working, "ASCENDC_CUBE_ONLY" in text), line)
+    return KernelText(found.group(2), parameters, _type(found.group(1), inside, working, _cube_alone(text)), line)
 
 
 def _type(head: str, body: str, working: Mapping[str, frozenset[str]], cube_alone: bool) -> str:
@@ -71,6 +71,12 @@ def _type(head: str, body: str, working: Mapping[str, frozenset[str]], cube_alon
     if cores := frozenset().union(*(working[name] for name in re.findall(r"\w+", body) if name in working)):
         return f"{next(iter(cores))}_ONLY" if len(cores) == 1 else "MIX_AIC_1_2"
     return "AIC_ONLY" if re.search(r"\b(Mmad|LoadData|Fixpipe)\b", body) else "AIV_ONLY"
+
+
+def _cube_alone(text: str) -> bool:
+    """Whether a text says, whatever its macros are, that its Matmul objects are those of the cube core."""
+    before, defined, _ = text.partition("#define ASCENDC_CUBE_ONLY")
+    return bool(defined) and len(re.findall(r"^[ \t]*#[ \t]*if", before, re.M)) == before.count("#endif")
 
 
 def has_main(source: str) -> bool:
