@@ -141,9 +141,12 @@ def test_a_folder_that_is_no_checkout_is_refused(tmp_path: Path) -> None:
         Devkit(tmp_path)
 
 
-def test_matmul_objects_of_vector_cores_are_refused_with_the_word_that_helps(tmp_path: Path) -> None:
-    with pytest.raises(TileError, match="Matmul objects of vector cores are not simulated: .*ASCENDC_CUBE_ONLY"):
-        launched(tmp_path, '#include "lib/matmul_intf.h"\n' + QUEUES)
+def test_matmul_objects_of_vector_cores_are_refused_on_3510_with_the_word_that_helps(tmp_path: Path) -> None:
+    source = '#include "lib/matmul_intf.h"\n' + QUEUES
+    file = AscFile(tmp_path / "k.asc", source, devkit=checkout(tmp_path))
+    (tmp_path / "spec.toml").write_text(SPEC)
+    with pytest.raises(TileError, match="Matmul objects of vector cores are simulated on 2201 alone: .*ASCENDC_CUBE_ONLY"):
+        run_kernel(file, read_spec(tmp_path / "spec.toml"), Options(architecture=3510))
 
 
 def test_a_function_that_the_checkout_leaves_empty_on_the_architecture_ends_the_run_at_its_line(tmp_path: Path) -> None:

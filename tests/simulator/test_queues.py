@@ -60,3 +60,10 @@ def test_the_compiler_orders_vector_instructions_only_when_it_may(tmp_path: Path
     source = QUEUES.replace("out.EnQue(c);", "AscendC::Adds(c, c, 1.0f, tile);\n        out.EnQue(c);")
     assert launched(tmp_path, source).ok
     assert {f.kind for f in launched(tmp_path, source, auto_sync=False).findings} == {"race"}
+
+
+@pytest.mark.parametrize(("waits", "kinds"), [("in.FreeAllEvent(); ", set()), ("", {"race"})])
+def test_after_free_all_event_others_may_fill_the_free_buffers(waits: str, kinds: set[str], tmp_path: Path) -> None:
+    again = f"in.FreeTensor(a); {waits}AscendC::DataCopy(a, gx, tile); AscendC::PipeBarrier<PIPE_MTE2>();"
+    done = launched(tmp_path, QUEUES.replace("in.FreeTensor(a);", again))
+    assert {finding.kind for finding in done.findings} == kinds

@@ -28,19 +28,32 @@ _INCLUDED = re.compile(r'^[ \t]*#[ \t]*include[ \t]*["<]([^">]+)[">]', re.M)
 _DATA = tuple(f"impl/basic_api/utils/kernel_utils_{part}.h" for part in ("constants", "struct_norm_sort", "struct_confusion_pad"))
 """Numbers and structures, without instructions, that the high-level API shares with the basic one."""
 _CONSTANTS = _DATA[0]
-_TAKEN = ("include/adv_api/", "impl/adv_api/", "include/utils/std/", "impl/utils/std/", *_DATA)
+_MESSAGES = "impl/basic_api/dav_c220/kfc/kfc_comm.h"
+_TAKEN = ("include/adv_api/", "impl/adv_api/", "include/utils/std/", "impl/utils/std/", _MESSAGES, *_DATA)
 """What is taken from the checkout. All else of it that is included is the simulator's part."""
 _OWN = ("include/adv_api/utils/types.h", "impl/adv_api/detail/host_log.h", "impl/adv_api/detail/hccl/", "include/adv_api/hccl/")
 """What of these is the simulator's part nevertheless."""
 _HOSTS = "impl/adv_api/tiling/"
 """What the host compiles: it has no instructions."""
 _SERVER = "impl/adv_api/detail/kfc/kernel_kfc.h"
-"""Which would serve Matmul objects of vector cores by messages in GM."""
-_CUBE_ALONE = """#ifndef ASCENDC_CUBE_ONLY
-#error "Matmul objects of vector cores are not simulated: those of the cube core are (ASCENDC_CUBE_ONLY)"
-#endif
+"""Which serves Matmul objects of vector cores: by messages, that are the simulator's part."""
+_TUPLES = "include/utils/std/tuple.h"
+_OBJECTS_HEADER = "lib/matmul_intf.h"
+_OWN_MESSAGES = "ascend_c/messages.h"
+_MESSAGE = re.compile(r"constexpr int32_t MIX_NUM\b[^;]*;|__aicore__ inline void Barrier\(\)\n\{.*?\n\}", re.S)
+_SENDING = "struct SysWorkspaceDesc"
+"""What the header of the messages has beside their structures and numbers, and where it begins to send and receive them."""
+_KINDS = """#ifdef ASCENDC_CUBE_ONLY
 #define SPLIT_CORE_CUBE
+#elif __NPU_ARCH__ == 3510
+#error "Matmul objects of vector cores are simulated on 2201 alone: here those of the cube core are (ASCENDC_CUBE_ONLY)"
+#else
+#define TILE_SIM_BOTH_KINDS 1
+#endif
 """
+"""Matmul objects are of the cube core alone, or both kinds of cores run one text, as the vendor's own debugging on a CPU does."""
+_OF_BOTH_KINDS = ("include/adv_api/matmul/matmul_intf.h", "include/adv_api/matmul/matmul_client.h", "impl/adv_api/detail/kfc/")
+_OBJECTS = (*_OF_BOTH_KINDS, "impl/adv_api/detail/matmul/kfc/")
 _HOST = "#pragma once\n#include <ascend_c/devkit_host.h>\n"
 ROOTS = ("", "include", "include/adv_api", "include/basic_api", "impl")
 """Where in the checkout its headers look for one another."""
@@ -50,10 +63,17 @@ _OWN_NUMBER = re.compile(r"\b(\w+) = \d+[;,]")
 _KEPT = re.compile(rf"#(?!pragma|include)|namespace \w+ {{|}}\s*// namespace|{_NUMBER.pattern}|\s+\(*(?:defined|__NPU_ARCH__)")
 _REWRITTEN = (  # an instruction as an argument; where a tensor begins; a number or a field
     (re.compile(r"(,\s*)((?:Add|Sub|Mul|Div|Max|Min|And|Or|Exp)<\w+(?:, \w+)?>\s*[)>])"), r"\1by_pointer::\2"),
-    (re.compile(r"\b(gm|\w*[gG]lobal\w*(?:<\w+>\(\))?)\.address_\b"), r"\1.GetPhyAddr()"),
+    (re.compile(r"\b(gm|\w*[gG]lobal\w*(?:(?:<\w+>)?\(\))?)\.address_\b"), r"\1.GetPhyAddr()"),
     (re.compile(r"\? (\w+) : (params\.\w+);"), r"? int64_t(\1) : int64_t(\2);"),
 )
 """What the checkout says of the inside of the basic API's classes, in the words of the simulator's."""
+_ANSWERED = (
+    (re.compile(r"\bNotifyEvent<PIPE_FIX>\(eventID"), "AnswerVectorCore<PIPE_FIX, A_TYPE::ibShare && B_TYPE::ibShare>(eventID"),
+    (re.compile(r"\bWaitEvent\((this->devEvtID|intraId)\)"), r"WaitForCubeCore(\1)"),
+    (re.compile(r"\b(cGlobal\.SetGlobalBuffer\(reinterpret_cast<__gm__ DstT\*>\([^;]*\)), size\);"), r"\1);"),
+)
+"""How the cube core answers one vector core: with flags that no other core counts. What it stores to is as long as the tensor in
+GM: a message has its address alone, and rows of the result are further apart than the part of them that one core computes."""
 _DEFINED = re.compile(r"^(?!return|else|using|static)\w[\w:<>&*, ]*[ &*](?:(\w+)::)?(\w+)\(", re.M)
 _STRUCTURE = re.compile(r"BEGIN_TILING_DATA_DEF\((\w+)\)(.*?)END_TILING_DATA_DEF", re.S)
 _FIELD = re.compile(r"TILING_DATA_FIELD_DEF(_ARR|_STRUCT)?\(\s*([^,()]+?)\s*,\s*([^,()]+?)\s*(?:,\s*(\w+)\s*)?\)")
@@ -86,15 +106,15 @@ class Devkit:
         """The headers with which files of these texts are compiled: path -> text. The simulator's stand for those below them."""
         words = _words(sources)
         named = sorted({header for name, header in self.functions.items() if name in words})
-        matmul = "#define TILE_SIM_MATMUL\n" if any("lib/matmul_intf.h" in text for text in sources) else ""
+        objects = any(_OBJECTS_HEADER in text for text in sources)
+        matmul = "#define TILE_SIM_MATMUL\n" if objects else ""
         found = {
             FUNCTIONS: matmul + _including(f"<{FUNCTIONS}>", f"<{OWN}>", *(f'"{header}"' for header in named)),
             _KERNEL_TILING: self._kernel_tiling(),
-            "lib/matmul_intf.h": _CUBE_ALONE + _including(f'"{FUNCTIONS}"', '"include/adv_api/matmul/matmul_intf.h"'),
-            _SERVER: _including('"include/adv_api/matmul/matmul.h"'),
             "tiling/tiling_api.h": _HOST + _including(*self._host_headers(words)),
         }
         found |= {path: self._text(path) for path in _DATA}
+        found |= self._objects() if objects else {}
         found[_CONSTANTS] = _constants(found[_CONSTANTS])
         return self._with_included(found)
 
@@ -149,7 +169,21 @@ class Devkit:
         text = text if path.startswith(_HOSTS) else refusing(text, inside=path.startswith("impl/"))
         for pattern, new in _REWRITTEN if "detail/" in path else ():
             text = pattern.sub(new, text)
-        return text
+        for pattern, new in _ANSWERED if path.startswith(_OBJECTS) else ():
+            text = pattern.sub(new, text)
+        return re.sub(r"\bASCENDC_CPU_DEBUG\b", "TILE_SIM_BOTH_KINDS", text) if path.startswith(_OF_BOTH_KINDS) else text
+
+    def _objects(self) -> dict[str, str]:
+        """The headers of Matmul objects, with the structures of the messages by which those of vector cores are served."""
+        cube_alone = _including('"include/adv_api/matmul/matmul.h"')
+        both = f"#include <{_OWN_MESSAGES}>\n{self._text(_SERVER) if self.text(_SERVER) else ''}"
+        beside = [f'"{_TUPLES}"'] if self.text(_TUPLES) else []
+        messages = self.text(_MESSAGES).partition(_SENDING)[0]
+        return {
+            _OBJECTS_HEADER: _KINDS + _including(f'"{FUNCTIONS}"', *beside, '"include/adv_api/matmul/matmul_intf.h"'),
+            _SERVER: f"#pragma once\n#ifdef ASCENDC_CUBE_ONLY\n{cube_alone}#else\n{both}\n#endif\n",
+            _MESSAGES: f"#pragma once\n{_MESSAGE.sub('', messages)}}}\n#endif\n",
+        }
 
     def _kernel_tiling(self) -> str:
         """The structures of numbers that hosts give kernels, as kernels see them."""

@@ -52,12 +52,12 @@ def _kernel(text: str, found: re.Match[str], working: Mapping[str, frozenset[str
     body = text.find("{", close)
     inside = text[body : closing(text, body) + 1] if body >= 0 else ""
     line = text.count("\n", 0, found.start(2)) + 1
-    return KernelText(found.group(2), parameters, _type(found.group(1), inside, working), line)
+    return KernelText(found.group(2), parameters, _type(found.group(1), inside, working, _cube_alone(text)), line)
 
 
-def _type(head: str, body: str, working: Mapping[str, frozenset[str]]) -> str:
+def _type(head: str, body: str, working: Mapping[str, frozenset[str]], cube_alone: bool) -> str:
     """From the attribute, else from KERNEL_TASK_TYPE_DEFAULT, else from what the body calls and from the classes that it names;
-    vector cores otherwise."""
+    vector cores otherwise. `cube_alone`: Matmul objects are those of the cube core."""
     if mix := re.search(r"__mix__\s*\(\s*(\d+)\s*,\s*(\d+)", head):
         return "MIX_AIV_1_0" if mix.group(1) == "0" else f"MIX_AIC_1_{mix.group(2)}"
     if one_kind := re.search(r"__(cube|vector)__|\(\s*(aic|aiv)\s*\)", head):
@@ -66,9 +66,17 @@ def _type(head: str, body: str, working: Mapping[str, frozenset[str]]) -> str:
         return said.group(1) if said.group(1) in TYPES else "MIX_AIC_1_2"
     if "ASCEND_IS_AI" in body:
         return "MIX_AIC_1_2"
+    if re.search(r"\bREGIST_(?:MATMUL|CUBE)_OBJ\w*\s*\(", body):
+        return "AIC_ONLY" if cube_alone else "MIX_AIC_1_2"
     if cores := frozenset().union(*(working[name] for name in re.findall(r"\w+", body) if name in working)):
         return f"{next(iter(cores))}_ONLY" if len(cores) == 1 else "MIX_AIC_1_2"
     return "AIC_ONLY" if re.search(r"\b(Mmad|LoadData|Fixpipe)\b", body) else "AIV_ONLY"
+
+
+def _cube_alone(text: str) -> bool:
+    """Whether a text says, whatever its macros are, that its Matmul objects are those of the cube core."""
+    before, defined, _ = text.partition("#define ASCENDC_CUBE_ONLY")
+    return bool(defined) and len(re.findall(r"^[ \t]*#[ \t]*if", before, re.M)) == before.count("#endif")
 
 
 def has_main(source: str) -> bool:

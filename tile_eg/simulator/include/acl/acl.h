@@ -7,14 +7,19 @@
 #include <set>
 
 #include "../runtime/host.h"
+#include "../runtime/numbers.h"
 
 using aclError = int;
 using aclrtStream = void*;
 using aclrtContext = void*;
 using aclrtEvent = void*;
+using aclFloat16 = uint16_t;
 constexpr aclError ACL_SUCCESS = 0, ACL_ERROR_NONE = 0, ACL_ERROR_INVALID_PARAM = 100000, ACL_ERROR_BAD_ALLOC = 200000;
 enum aclrtMemMallocPolicy { ACL_MEM_MALLOC_HUGE_FIRST, ACL_MEM_MALLOC_HUGE_ONLY, ACL_MEM_MALLOC_NORMAL_ONLY };
 enum aclrtMemcpyKind { ACL_MEMCPY_HOST_TO_HOST, ACL_MEMCPY_HOST_TO_DEVICE, ACL_MEMCPY_DEVICE_TO_HOST, ACL_MEMCPY_DEVICE_TO_DEVICE };
+
+inline float aclFloat16ToFloat(aclFloat16 bits) { return tile_sim::half_to_float(bits); }
+inline aclFloat16 aclFloatToFloat16(float value) { return tile_sim::float_to_half(value); }
 
 inline aclError aclInit(const char*) { return ACL_SUCCESS; }
 inline aclError aclFinalize() { return ACL_SUCCESS; }

@@ -6,6 +6,7 @@
 
 #define __ASC_USE_RESERVED_UBUF__(...)
 #define __BLOCK_LOCAL__ thread_local
+#define ASCENDC_HOST_AICORE
 #define __in_pipe__(...)
 #define __out_pipe__(...)
 #define ASCENDC_ASSERT_WARNING(...)
@@ -78,8 +79,12 @@ struct ConditionalMulti {
     using type = std::conditional_t<first, std::conditional_t<second, A, B>, std::conditional_t<second, C, D>>;
 };
 
-// The system's workspace, which only Matmul objects of vector cores need: nothing may be read or written there.
-inline uint8_t* GetSysWorkSpacePtr() { return reinterpret_cast<uint8_t*>(uintptr_t(1)); }
+// The system's workspace, which only Matmul objects of vector cores need. Without room for it nothing may be read or written there.
+inline uint8_t* GetSysWorkSpacePtr()
+{
+    uint8_t* const there = tile_sim::system_workspace();
+    return there ? there : reinterpret_cast<uint8_t*>(uintptr_t(1));
+}
 
 // Several Matmul objects, one after the other, take the same L0 and table of biases, and begin at the same place of L1 and L0C. As in
 // the vendor's, the first one's share of these is what its tiling says.

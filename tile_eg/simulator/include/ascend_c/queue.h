@@ -115,7 +115,7 @@ public:
     bool HasTensorInQue() const { return buffers_.filled() > 0; }
     int32_t GetTensorCountInQue() const { return int32_t(buffers_.filled()); }
     bool HasIdleBuffer() const { return buffers_.idle() > 0; }
-    void FreeAllEvent() {}
+    void FreeAllEvent(Line line = Line(__builtin_LINE())) { buffers_.settle(detail::back(pipes), line); }
     // Where the buffer lies that a tensor's GetBufferHandle names.
     TBuffAddr GetBufferAddr(TBufHandle handle) const { return tensor<uint8_t>(address_of(handle)).address_; }
     template <class T>

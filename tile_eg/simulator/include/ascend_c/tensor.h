@@ -141,6 +141,7 @@ public:
         moved.at_.address += tile_sim::bytes_of<T>(offset);
         return moved;
     }
+    void SetAddr(uint64_t offset) { at_.address += tile_sim::bytes_of<T>(int64_t(offset)); }
     T GetValue(uint64_t index, Line line = Line(__builtin_LINE())) const
     {
         const uint64_t bits = tile_sim::scalar_read(at_, int64_t(index), line);

@@ -10,6 +10,22 @@ namespace tile_sim
 void cross_set(int mode, Pipe pipe, int64_t id, int line);
 void cross_wait(int mode, Pipe pipe, int64_t id, int line);
 
+// The flags of mode 4, between a cube core and one vector core: AIC counts those of the second vector core from 16 on.
+void set_between(Pipe pipe, int64_t id, int line);
+void wait_between(int64_t id, int line, Pipe pipe = Pipe::S);
+bool has_come(int64_t id);
+
+// messages.cpp: what Matmul objects of vector cores tell the cube core of their block.
+constexpr int64_t pieces_freed = 8, message_posted = 10;  // of these flags; those of the objects are 0 to 7
+uint8_t* system_workspace();  // nullptr: there is no room
+uint8_t* system_workspace(const void* given, int64_t nth, int64_t bytes, int line);  // the part of the nth vector core
+int64_t vector_cores();                                                              // of a block
+void wait_for_zero(const uint32_t* word, const char* what, int line);
+void post_message(int line);
+// Whether vector core `core` of `cores` has posted one. Who has asked all of them in vain stands still until one posts.
+bool take_message(int64_t core, int64_t cores, int line);
+void put_message_back();
+
 // meet.cpp. `gm` and `ub` are the workspaces: who uses the same one meets.
 void sync_all(bool vector_only, int line);
 void sync_all_by_memory(Operand gm, Operand ub, int64_t cores, int line);  // cores = 0: all vector cores

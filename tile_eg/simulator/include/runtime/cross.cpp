@@ -45,12 +45,16 @@ bool counts(int mode, int from, int to)
 // core from 16 on. Here they come after the flags of the other modes.
 int single_setter(const Core& core, int64_t id) { return core.index != AIC ? AIC : id - cross_ids < 16 ? AIV0 : AIV1; }
 
-int64_t single_flag(const Core& core, int64_t id, int line)
+void check_mode_4(int line)
 {
     if (machine.settings.architecture != 3510)
         misuse("unsupported", line, "CrossCoreSetFlag knows the modes 0, 1 and 2 on this architecture");
     if (!machine.has_flags() || machine.vector_cores() != 2)
         misuse("cross_flag", line, "mode 4 is for kernels of one cube core and two vector cores");
+}
+
+int64_t single_flag(const Core& core, int64_t id, int line)
+{
     if (id < 0 || id % 16 > 10 || id > (core.index == AIC ? 26 : 10))
         misuse("flag_id", line, "cross-core flag id %lld: mode 4 has 0 to 10, and on AIC 16 to 26 for the second vector core",
                (long long)id);
@@ -175,8 +179,10 @@ void learn(const std::vector<Known>& known)
 
 namespace
 {
+void wait_for_flag(int mode, Pipe pipe, int64_t id, int line);
+}
 
-void set_single(Pipe pipe, int64_t id, int line)
+void set_between(Pipe pipe, int64_t id, int line)
 {
     Core& core = *machine.core;
     id = single_flag(core, id, line) - cross_ids;
@@ -189,14 +195,14 @@ void set_single(Pipe pipe, int64_t id, int line)
     if (schedule.on()) schedule.run_until_now(pipe, early);
 }
 
-}  // namespace
+bool has_come(int64_t id) { return ready(*machine.core, cross_ids + id); }
 
 void cross_set(int mode, Pipe pipe, int64_t id, int line)
 {
     if (dropped(line)) return;
     id = mutated_id(line, id);
     if (!machine.core->has(pipe)) misuse("wrong_core", line, "%s has no pipe %s", core_name(machine.core->index), name_of(pipe));
-    if (mode == 4) return set_single(pipe, id, line);
+    if (mode == 4) return check_mode_4(line), set_between(pipe, id, line);
     check_cross(id, line);
     Core& core = *machine.core;
     if (mode > 2) misuse("unsupported", line, "CrossCoreSetFlag knows the modes 0, 1 and 2 on this architecture");
@@ -213,16 +219,24 @@ void cross_set(int mode, Pipe pipe, int64_t id, int line)
     if (schedule.on()) mode == 2 ? schedule.cross_set(pipe, id, early) : schedule.run_until_now(pipe, early);
 }
 
-// On 2201 the wait holds the issue of everything behind it; on 3510 that of its pipe, unless that is S.
 void cross_wait(int mode, Pipe pipe, int64_t id, int line)
 {
     if (dropped(line)) return;
     id = mutated_id(line, id);
+    if (mode == 4) return check_mode_4(line), wait_between(id, line, pipe);
+    check_cross(id, line);
+    wait_for_flag(mode, pipe, id, line);
+}
+
+void wait_between(int64_t id, int line, Pipe pipe) { wait_for_flag(4, pipe, single_flag(*machine.core, id, line), line); }
+
+namespace
+{
+
+// On 2201 the wait holds the issue of everything behind it; on 3510 that of its pipe, unless that is S.
+void wait_for_flag(int mode, Pipe pipe, int64_t id, int line)
+{
     Core& core = *machine.core;
-    if (mode == 4)
-        id = single_flag(core, id, line);
-    else
-        check_cross(id, line);
     const bool one_pipe = machine.settings.architecture == 3510 && pipe != Pipe::S;
     const auto what = [&] {
         return text("waits%s for cross-core flag %lld, and no set of it comes from %s", one_pipe ? "" : ", with all its pipes,",
@@ -240,5 +254,7 @@ void cross_wait(int mode, Pipe pipe, int64_t id, int line)
     for (int p = 0; one_pipe && p < pipes; ++p)
         if (p != int(pipe)) core.clock[size_t(p)] = before[size_t(p)];
 }
+
+}  // namespace
 
 }  // namespace tile_sim

@@ -126,4 +126,14 @@ void QueueBuffers::release(int64_t address, PipePair free, int line)
     buffer.stage = Stage::idle, buffer.line = line, buffer.order = ++puts_;
 }
 
+void QueueBuffers::settle(PipePair free, int line)
+{
+    for (int64_t i = 0; i < count_; ++i) {
+        Buffer& buffer = buffers_[i];
+        if (buffer.stage != Stage::idle || buffer.event < 0) continue;
+        wait_event(free, buffer.event, line);
+        buffer.event = -1;
+    }
+}
+
 }  // namespace tile_sim

@@ -22,6 +22,7 @@ public:
     void put(int64_t address, PipePair fill, int line);
     int64_t take(PipePair fill, int line);  // the address of the oldest filled buffer, after its writer
     void release(int64_t address, PipePair free, int line);
+    void settle(PipePair free, int line);  // what fills the free buffers next waits for their last readers
 
     int64_t filled() const;
     int64_t idle() const;
