@@ -88,7 +88,7 @@ def test_a_kernel_may_be_called_like_a_function_of_the_c_library() -> None:
 
 @pytest.fixture
 def soon_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where a test makes the simulator's executable anew, its parts are empty, and the link gives the one that was made before."""
+    """Where a test makes the simulator's executable, its objects are empty, and to link them gives the one made before."""
     made, compiled = build.runtime(), build._run
 
     def run(command: list[str], folder: Path) -> None:
