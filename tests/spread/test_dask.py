@@ -69,8 +69,9 @@ def test_what_a_killed_worker_had_is_done_again(cluster: DaskCluster, tmp_path: 
     assert (tmp_path / "died").exists() and any("is gone; what it had is done again" in line for line in told)
 
 
-def test_an_address_that_does_not_answer_is_an_error() -> None:
-    for address, why in (("tcp://127.0.0.1:9", "no answer within 5 seconds"), ("nonsense://x:1", "unknown address scheme")):
+def test_an_address_that_does_not_answer_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tile_eg.spread.cluster.ANSWER", 0.5)
+    for address, why in (("tcp://127.0.0.1:9", "no answer within 0.5 seconds"), ("nonsense://x:1", "unknown address scheme")):
         with pytest.raises(TileError, match=f"there is no Dask scheduler at {address}: {why}"):
             crew(dask=address)
 

@@ -193,9 +193,12 @@ def test_the_candidates_are_the_same_each_time(kernel: Path) -> None:
         (["--dask", "tcp://127.0.0.1:9"], "there is no Dask scheduler at tcp://127.0.0.1:9"),
     ],
 )
-def test_what_cannot_be_is_told_before_the_work(kernel: Path, given: list[str], told: str, capsys: Captured) -> None:
+def test_what_cannot_be_is_told_before_the_work(
+    kernel: Path, given: list[str], told: str, capsys: Captured, monkeypatch: pytest.MonkeyPatch
+) -> None:
     if "--dask" in given:
         pytest.importorskip("distributed")
+        monkeypatch.setattr("tile_eg.spread.cluster.ANSWER", 0.5)
     assert run(["tune", str(kernel), *given]) == 1
     assert told in capsys.readouterr().err
 

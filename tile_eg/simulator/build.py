@@ -35,7 +35,8 @@ RUNTIME_FLAGS = ("-std=c++17", "-O3", ONE_ROUNDING_EACH, "-fno-trapping-math", "
 OWN_MACHINE = ("-march=native", "-mcpu=native")
 """How a compiler is told to use all instructions of the machine that it runs on."""
 LINK_FLAGS = ("-rdynamic", "-pthread", *(("-ldl",) if sys.platform.startswith("linux") else ()))
-KERNEL_FLAGS: tuple[str, ...] = ("-std=c++17", "-O1", ONE_ROUNDING_EACH, "-w", "-shared", "-fPIC", "-fvisibility=hidden")
+KERNEL_FLAGS: tuple[str, ...] = ("-std=c++17", "-O0", ONE_ROUNDING_EACH, "-w", "-shared", "-fPIC", "-fvisibility=hidden")
+"""A kernel's text is not optimised: a run's time is in the runtime's instructions, and optimising a third of its compilation."""
 if sys.platform.startswith("linux"):
     KERNEL_FLAGS += ("-nodefaultlibs",)
     """The executable that loads a kernel has these libraries: to link them again is a fifth of the work."""
