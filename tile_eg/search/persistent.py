@@ -23,8 +23,9 @@ if TYPE_CHECKING:
 ORDERS = 3
 """Orders of tiles that are looked at for one number of cores: what brings the loads in the quickest."""
 ALIKE = 0.9
-"""What persistent grids make of the schedules of a form, as parts of their times, is rarely less than this times what the first
-one made of its own: 0.93 was the least of examples/ that decided nothing, 0.90 of one that was better than its first."""
+"""What a form's later schedules gain as persistent kernels is taken to be at most so much better than what its first one did.
+Of the 404 persistent kernels of examples/ at their real sizes, 0.9 drops 30, none of them the best of its form; 0.95 drops 40,
+four of which were better than what is left."""
 
 
 def offers(form: Form, candidate: Candidate) -> Iterator[Offer]:

@@ -209,7 +209,7 @@ def spared_of(orders: Sequence[Spared], owners: Sequence[tuple]) -> list[tuple]:
 
 
 def _guessed(orders: Sequence[Spared], owners: Iterable[tuple], likely: Collection[tuple]) -> list[tuple]:
-    """Who can be left out as far as a few steps show: each in turn, once those before are left out; the `likely` ones surely so."""
+    """Who can be left out as far as a few steps show: each in turn, once those before are. The `likely` are not looked at."""
     found = list[tuple]()
     for owner in owners:
         if owner in likely or not any(of.soon_missed(owner, found) for of in orders):
