@@ -151,6 +151,21 @@ def lifetimes(
     return lives
 
 
+class _Lives:
+    """Roomy lives of a schedule's storages, found once for all levels while no buffer gives up a slot."""
+
+    def __init__(self, schedule: Schedule) -> None:
+        self.schedule = schedule
+        self.known: dict[tuple, dict[int, Life]] = {}
+
+    def __call__(self, apart: bool = False, close: frozenset[int] = frozenset(), inherited: bool = False) -> dict[int, Life]:
+        """As `lifetimes`."""
+        key = tuple((s.slots, s.ring) for s in self.schedule.storages.values()), apart, close, inherited
+        if key not in self.known:
+            self.known[key] = lifetimes(self.schedule, True, apart, close, inherited)
+        return self.known[key]
+
+
 def _drained(schedule: Schedule) -> dict[int, Life]:
     """Lives in the loop of a persistent kernel over its tiles: what a tile stores last lives on until it has left."""
     line = _Line(schedule)
@@ -249,8 +264,9 @@ def assign(schedule: Schedule, chip: Chip, enforce: bool = True) -> None:
     schedule.crowded = 0
     late = {s.dst for s, _ in schedule.walk() if s.node.op.startswith("WsTo")}
     ahead = {s.dst for s, _ in schedule.walk() if s.node.op in STAGED} - late
+    lives = _Lives(schedule)
     for level in ON_CHIP:
-        places, used = _place(schedule, chip, level, late, ahead, enforce)
+        places, used = _place(schedule, chip, level, late, ahead, enforce, lives)
         schedule.peaks[level] = used
         for sid, at in places.items():
             s = schedule.storages[sid]
@@ -276,12 +292,12 @@ def _copy_ub(schedule: Schedule, chip: Chip) -> None:
 
 
 def _place(
-    schedule: Schedule, chip: Chip, level: Level, late: set[StorageId], ahead: set[StorageId], enforce: bool
+    schedule: Schedule, chip: Chip, level: Level, late: set[StorageId], ahead: set[StorageId], enforce: bool, lives_of: _Lives
 ) -> tuple[dict[int, int], int]:
     """A place of its own for whatever crosses pipes where there is room, else as tight as lifetimes allow."""
     limit = chip.level_bytes(level)
     if schedule.persistent:
-        ways = [lifetimes(schedule, roomy=True, apart=True)]
+        ways = [lives_of(apart=True)]
         ways += [_drained(schedule)] if all(s.core == AIV for s, _ in schedule.walk()) else []
         for lives in ways:
             places, used = _pack_apart(schedule, lives, level, chip, limit)
@@ -296,7 +312,7 @@ def _place(
         for close, inherited in steps:
             schedule.crowded += 1
             while True:
-                lives = lifetimes(schedule, True, close=close, inherited=inherited)
+                lives = lives_of(close=close, inherited=inherited)
                 places, used = _pack_apart(schedule, lives, level, chip, limit)
                 if used <= limit or not enforce:
                     return places, used

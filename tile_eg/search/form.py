@@ -48,7 +48,7 @@ class Form:
 
     `problem` says why there is no candidate, and `full` which memory is too small where that is the reason. `orders` are the
     persistent grids that are worth a plan, by their blocks, and `offered` what the queue knows of: blocks whose orders it has
-    and tensors that may be packed.
+    and tensors that may be packed. `gained` is what the first persistent kernels take, as a part of their schedule's time.
     """
 
     setting: Setting
@@ -64,6 +64,7 @@ class Form:
     full: Level | None = None
     orders: dict[int, list[Node]] = field(default_factory=dict)
     offered: set[int | str] = field(default_factory=set)
+    gained: dict[tuple[int, bool], float] = field(default_factory=dict)
 
     @property
     def launchable(self) -> Iterator[Candidate]:

@@ -11,7 +11,7 @@ from tile_eg.search.bounds import floor
 from tile_eg.search.candidates import plan_each, ranked
 from tile_eg.search.form import Form
 from tile_eg.search.moves import MOVES
-from tile_eg.search.persistent import persistent_of
+from tile_eg.search.persistent import expected_of, persistent_of
 from tile_eg.search.queue import Made, Offer
 
 
@@ -37,7 +37,7 @@ def _made(form: Form, schedule: Schedule) -> Made:
     """The steady form of a schedule, as blocks and persistent."""
     planned, dropped = plan_each(_built(form, schedule), form.setting.chip)
     made = ranked(planned, form.setting.model) if planned else ()
-    if not made or not any(g.op == "Persistent" for g in form.grids):
+    if not made or not any(g.op == "Persistent" for g in form.grids) or expected_of(form, made[0]) >= form.microseconds:
         return Made(made, dropped)
     grids, others = plan_each(persistent_of(form, made[0]), form.setting.chip)
     return Made((*made, *ranked(grids, form.setting.model)), (*dropped, *others))

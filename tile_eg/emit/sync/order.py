@@ -139,11 +139,6 @@ class Spared:
         self.sound = self._holds(State.begin(order), self.left_out, {order.owners.get(owner) for owner in asked})
         self.marks = self.found
 
-    def ask(self, owners: Iterable[tuple]) -> None:
-        """From now on only these owners are tried."""
-        known = self._numbers(owners)
-        self.marks = {n: self.marks[n] for n in known}
-
     def soon_missed(self, owner: tuple, others: Iterable[tuple] = ()) -> bool:
         """Whether a few steps show that this owner cannot be left out where these others are, too.
 
@@ -198,40 +193,36 @@ def spared_of(orders: Sequence[Spared], owners: Sequence[tuple]) -> list[tuple]:
     Where an order does not hold as it is, leaving one out may mend it, and each is tried by itself.
     """
     if not all(of.sound for of in orders):
-        return [owner for owner in owners if _spared_of(orders, [owner])]
-    guessed = list[tuple]()
+        return [owner for owner in owners if _together(orders, [owner])]
+    dropped, asked = list[tuple](), list(owners)
+    likely = set[tuple]()  # not missed soon where more are left out than now
+    while True:
+        likely = set(guessed := _guessed(orders, asked, likely))
+        if _together(orders, guessed):
+            return [*dropped, *guessed]
+        fine, wrong = 0, len(guessed)
+        while wrong - fine > 1:
+            middle = (fine + wrong) // 2
+            fine, wrong = (middle, wrong) if _together(orders, guessed[fine:middle]) else (fine, middle)
+        dropped += guessed[:fine]
+        asked = asked[asked.index(guessed[fine]) + 1 :]
+
+
+def _guessed(orders: Sequence[Spared], owners: Iterable[tuple], likely: Collection[tuple]) -> list[tuple]:
+    """Who can be left out as far as a few steps show: each in turn, once those before are. The `likely` are not looked at."""
+    found = list[tuple]()
     for owner in owners:
-        if not any(of.soon_missed(owner, guessed) for of in orders):
-            guessed.append(owner)
-    if _together(orders, guessed):
-        return guessed
-    left = [owner for owner in owners if not any(of.soon_missed(owner) for of in orders)]
-    for of in orders:
-        of.ask(left)
-    return _spared_of(orders, left)
+        if owner in likely or not any(of.soon_missed(owner, found) for of in orders):
+            found.append(owner)
+    return found
 
 
 def _together(orders: Sequence[Spared], owners: Sequence[tuple]) -> bool:
     """Leaves these owners out of all orders if they can be left out together."""
-    marks = [of.marks for of in orders]
-    for of in orders:
-        of.ask(owners)
-    found = all(of.without(owners) for of in orders)
-    for of, known in zip(orders, marks, strict=True):
-        if found:
-            of.drop(owners)
-        else:
-            of.marks = known
-    return found
-
-
-def _spared_of(orders: Sequence[Spared], owners: Sequence[tuple]) -> list[tuple]:
-    if owners and all(of.without(owners) for of in orders):
+    if found := all(of.without(owners) for of in orders):
         for of in orders:
             of.drop(owners)
-        return list(owners)
-    half = len(owners) // 2
-    return [*_spared_of(orders, owners[:half]), *_spared_of(orders, owners[half:])] if half else []
+    return found
 
 
 class _Replay:

@@ -1,0 +1,63 @@
+"""Persistent kernels of a form's slower schedules: which are made at all."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from tests.search.test_queue import Timed
+from tile_eg.search import persistent
+from tile_eg.search.queue import Made
+
+
+class Searched:
+    """A form that takes 100 us; all of its schedules gain alike as persistent kernels."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, effort: str = "quick") -> None:
+        monkeypatch.setattr(persistent, "_like", lambda form, candidate: (24, False))
+        setting = SimpleNamespace(options=SimpleNamespace(effort=effort))
+        self.form: Any = SimpleNamespace(microseconds=100.0, gained={}, setting=setting)
+
+    def first(self, monkeypatch: pytest.MonkeyPatch, *takes: float) -> Searched:
+        """With the persistent kernels of its best schedule, which take so long."""
+        monkeypatch.setattr(persistent, "_planned", lambda form, made: Made(tuple(map(Timed, takes))))  # type: ignore[arg-type]
+        persistent._first(self.form, self.candidate(100.0), list)
+        return self
+
+    def candidate(self, microseconds: float) -> Any:
+        return Timed(microseconds)
+
+    def expects(self, microseconds: float) -> float:
+        return persistent.expected_of(self.form, self.candidate(microseconds))
+
+
+def test_what_the_first_one_gained_is_expected_of_the_others(monkeypatch) -> None:
+    assert Searched(monkeypatch).first(monkeypatch, 110.0).expects(200.0) == pytest.approx(220.0 * persistent.ALIKE)
+
+
+def test_nothing_is_expected_before_the_first_one_is_made(monkeypatch) -> None:
+    assert Searched(monkeypatch).expects(1000.0) == 0
+
+
+def test_nothing_is_expected_where_the_first_one_has_no_plan(monkeypatch) -> None:
+    assert Searched(monkeypatch).first(monkeypatch).expects(1000.0) == 0
+
+
+def test_the_first_one_counts_and_not_those_behind_it(monkeypatch) -> None:
+    searched = Searched(monkeypatch).first(monkeypatch, 110.0)
+    assert searched.first(monkeypatch, 50.0).expects(200.0) == pytest.approx(220.0 * persistent.ALIKE)
+
+
+def test_full_effort_makes_all(monkeypatch) -> None:
+    assert Searched(monkeypatch, "full").first(monkeypatch, 110.0).expects(1000.0) == 0
+
+
+def test_no_plan_is_made_of_what_can_hardly_win(monkeypatch) -> None:
+    searched = Searched(monkeypatch).first(monkeypatch, 110.0)
+
+    def made() -> list:
+        raise AssertionError("its schedules were made")
+
+    assert persistent._least(searched.form, searched.candidate(120.0), made) >= searched.form.microseconds
