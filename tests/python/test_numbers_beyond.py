@@ -79,3 +79,30 @@ def counts(how: str):
 @pytest.mark.parametrize("how", ["index", "two names"])
 def test_a_histogram_counts_what_there_is(how):
     np.testing.assert_array_equal(counts(how)(B), np.bincount(B + 1, minlength=8))
+
+
+@pytest.mark.parametrize("of", ["a row", "an element", "a word's row"])
+def test_a_loop_over_columns_leaves_out_what_lies_beyond(of):
+    @tile_eg.jit(out_idx=[-1])
+    def made():
+        @T.prim_func
+        def main(X: T.Tensor((N, 8), "float32"), Y: T.Tensor((8,), "float32")):
+            with T.Kernel(1, is_npu=True) as (cid, vid):
+                x, y = T.alloc_ub((16, 8), "float32"), T.alloc_ub((8,), "float32")
+                T.tile.fill(y, -100.0)
+                T.printf("")
+                for b in T.serial(2):
+                    T.copy(X[b * 16, 0], x)
+                    for i in T.serial(16):
+                        if of == "a word's row":
+                            T.tile.max(y, y, x[i, :])
+                        else:
+                            for j in T.Parallel(8):
+                                y[j] = T.max(y[j], x[i, j] if of == "a row" else x[i, 0] - j)
+                T.copy(y, Y)
+
+        return main
+
+    x = np.random.default_rng(2).uniform(-2, -1, (N, 8)).astype(np.float32)
+    wanted = x.max(0) if "row" in of else x[:, 0].max() - np.arange(8, dtype=np.float32)
+    np.testing.assert_array_equal(made()(x), wanted)

@@ -328,7 +328,7 @@ class Regions:
     def refuse_ended(self, target: kn.Region) -> None:
         """NotSearched where what a tensor's end cuts off is stored to another tensor, in a place that does not go with it."""
         ended, self.ended = self.ended, []
-        own = frozenset().union(*(ix.variables(self.index(s)) for s in target.starts))
+        own = frozenset().union(*(ix.variables(self.index(s)) for s in target.starts if ended))
         if any(not ix.variables(e.place) & own for e in ended):
             what = "the search has no form for a store of an element that a tensor's end may have cut off"
             raise NotSearched(what, target.span, help="let the loop end with the tensor")
