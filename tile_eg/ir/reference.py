@@ -74,12 +74,14 @@ def blocks(grid: tuple[tuple[str, int], ...], tiles: Collection[int] | None = No
 
 
 class Block:
-    """Runs the statements of one block. `elements` tells that the indices are arrays over an element loop."""
+    """Runs the statements of one block. `elements` tells that the indices are arrays over an element loop. `cut_off` are
+    the parts of buffers that the statement at hand reads and that do not exist."""
 
     def __init__(self, tensors: dict[str, Array], written: Mapping[str, Array] = MappingProxyType({})) -> None:
         self.tensors, self.written = tensors, written
         self.buffers: dict[str, Tile] = {}
         self.elements = False
+        self.cut_off: list[kn.Region] = []
 
     def run(self, body: tuple[kn.Stmt, ...], env: Env) -> None:
         if ix.READ not in env:
@@ -130,10 +132,16 @@ class Block:
         if target is not None:
             self.store(s, target, self.value(s.value, env), env)
             return
-        buffer = self.buffers[s.target.name]
+        self.cut_off = []
         value = self.value(s.value, env)
-        place = self.place(s.target, env)
-        self.write(buffer, place, value)
+        if not any(self.is_alone(r, s.target, env) for r in self.cut_off):
+            self.write(self.buffers[s.target.name], self.place(s.target, env), value)
+
+    def is_alone(self, r: kn.Region, target: kn.Region, env: Env) -> bool:
+        """Whether a region is an element, a row or a column that a statement takes alone, at another place than its target's:
+        where a tensor's end cuts that off, the target stays as it is."""
+        alone = [s for s, e in zip(r.starts, r.extents, strict=True) if e is None and s not in target.starts]
+        return any(np.ndim(evaluate(s, env)) == 0 for s in alone)
 
     def write(self, buffer: Tile, place: tuple, value: Tile) -> None:
         buffer.data[place] = ar.cast(value.data, buffer.data.dtype)
@@ -228,6 +236,8 @@ class Block:
     def held(self, r: kn.Region, env: Env) -> Tile:
         """A part of a buffer; of its elements those are valid that are meant."""
         found = self.buffers[r.name].taken(self.place(r, env))
+        if found.valid is not None and not found.valid.any():
+            self.cut_off.append(r)
         if not r.counts:
             return found
         valid = np.broadcast_to(meant(r, env), found.data.shape)

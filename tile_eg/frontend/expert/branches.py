@@ -31,7 +31,9 @@ def branch(r: ExpertReader, test: Any, then: list[ast.stmt], otherwise: list[ast
     low, high = ix.bounds(test, r.ranges)
     if low == high:
         return leaving.run(r, then if low else otherwise)
-    arms = [partial(guarded, r, c, body) for c, body in ((test, then), (opposite(test, None), otherwise))]  # type: ignore[arg-type]
+    there = ix.ONE if r.ends is None else r.ends.meant(test)
+    chosen = (test, then), (opposite(test, None), otherwise)
+    arms = [partial(guarded, r, ix.both(there, c), body) for c, body in chosen]  # type: ignore[arg-type]
     for arm in arms if r.ends is None else r.ends.one_of(arms):
         arm()
     return None

@@ -15,7 +15,7 @@ from tile_eg.frontend.expert.extents import NOT_FOLLOWED, Buffers, Extent, Exten
 from tile_eg.frontend.expert.places import Place, same_memory
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import Expr
-from tile_eg.ir.index_elements import elements_in
+from tile_eg.ir.index_elements import all_elements_in, elements_in
 from tile_eg.ir.program import Formula, Gm, Instr, Tile
 from tile_eg.ops.elementwise import BINARY, UNARY
 
@@ -65,8 +65,8 @@ class Ends:
     `fresh` those for which that was in this trip of a loop, `looked` those that were reduced in it before, `late` those that were
     read in it before, by axes, `moved` those that were then loaded. `parts` has the window
     of a buffer that was written last, where it was not the whole buffer. `beyond` are numbers that the scalar unit keeps, of
-    elements that may lie beyond an end. `stored` are windows of tensors that the kernel has
-    written, with what exists of them (None: all)."""
+    elements that may lie beyond an end, each with the name under which it keeps whether they do not. `stored` are windows of
+    tensors that the kernel has written, with what exists of them (None: all)."""
 
     known: dict[str, Extents] = field(default_factory=dict)
     filled: set[str] = field(default_factory=set)
@@ -76,12 +76,29 @@ class Ends:
     stored: dict[str, dict[Stored, Extents | None]] = field(default_factory=dict)
     late: dict[tuple[str, int], Span | None] = field(default_factory=dict)
     moved: set[str] = field(default_factory=set)
-    beyond: set[str] = field(default_factory=set)
+    beyond: dict[str, str] = field(default_factory=dict)
 
-    def named(self, name: str, value: Formula) -> None:
-        """The scalar unit keeps a number under a name: it may come from beyond a tensor's end."""
-        elements = {t.buffer for t in value.elements() if isinstance(t, Tile)}
-        (self.beyond.add if elements & self.known.keys() else self.beyond.discard)(name)
+    def there(self, r: Buffers, value: Formula, beside: Tile | None = None) -> Expr:
+        """That all elements exist which a formula reads, as far as that is followed; one at the place of `beside` matters not."""
+        found = ix.ONE
+        for t in value.elements():
+            if beside is not None and (t.row, t.col) == (beside.row, beside.col):
+                continue
+            down, along = self.known.get(t.buffer, NOT_FOLLOWED)
+            if down is not None and along is not None:
+                rows, cols = shape_of(r, t)
+                row, col = (ix.ZERO, t.col) if rows == 1 else (t.row + t.col // cols, t.col % cols)
+                for at, end in ((row, down), (col, along)):
+                    surely = ix.bounds(at - end, r.ranges)[1] < 0
+                    found = found if surely else ix.both(found, ix.less(at, end))
+        return ix.both(found, self.meant(*value.indices(), names=value.scalars()))
+
+    def meant(self, *indices: Expr, names: Iterable[str] = ()) -> Expr:
+        """That all numbers exist which the scalar unit keeps, those in indices and those of these names."""
+        found = ix.ONE
+        for name in sorted({*names, *(x.args[0] for e in indices for x in all_elements_in(e))} & self.beyond.keys()):
+            found = ix.both(found, ix.scalar(self.beyond[name], 1))
+        return found
 
     def put(self, r: Buffers, target: Place, extents: Extents) -> None:
         """So much of a window was written anew."""

@@ -31,6 +31,7 @@ from tile_eg.ir import index as ix
 from tile_eg.ir import kernel as kn
 from tile_eg.ir import program as pr
 from tile_eg.ir.index import ZERO, Expr
+from tile_eg.ir.index_elements import elements_in
 from tile_eg.ir.kernel import Assign, Binary, Choose, Region, Select, TileExpr, at_places, mapped
 from tile_eg.ir.program import AIV, Formula, Tile
 from tile_eg.language.elementwise_words import EXPRESSIONS as EXPRESSION_WORDS
@@ -96,7 +97,27 @@ def statement(r: ExpertReader, s: Assign, axes: Axes) -> None:
     typed.arrays.update({b.name: kn.Alloc(b.name, "shared", b.dtype, b.shape) for b in r.held.values()})
     typed.arrays.update({n: kn.Alloc(n, "shared", I32 if whole else F32, ()) for n, whole in r.scalars.items()})
     typed.typing.assignment(s)
-    _by_condition(r, replace(s, value=_single(typed.of(s.value))), axes)
+    s = replace(s, value=_single(typed.of(s.value)))
+    there = _there(r, s, axes)
+    if there.value == 1:
+        return _by_condition(r, s, axes)
+    with r.block(repeats=False) as inner, r.where(there):
+        _by_condition(r, s, axes)
+    r.statements.append(On(None, pr.When(there, tuple(inner))))  # type: ignore[arg-type]
+    return None
+
+
+def _there(r: ExpertReader, s: Assign, axes: Axes) -> Expr:
+    """That the rows, columns and elements exist which the statement takes alone, elsewhere than its target stands."""
+    found = ix.ONE
+    known = r.ends.known if r.ends is not None else {}
+    for x in accesses(s.value):
+        ends = known.get(x.name, ()) if len(x.starts) <= 2 else ()
+        for at, end in zip(x.starts[::-1], ends[::-1], strict=False):
+            alone = not axes.uses(at) and at not in s.target.starts and not elements_in(at)
+            if end is not None and alone and ix.bounds(at - end, r.ranges)[1] >= 0:
+                found = ix.both(found, ix.less(at, end))
+    return found
 
 
 def _drained(r: ExpertReader, s: Assign, axes: Axes) -> None:

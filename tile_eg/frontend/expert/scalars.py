@@ -6,14 +6,16 @@ from typing import Any
 
 from tile_eg.errors import Span, TileError
 from tile_eg.frontend.conditions import Compared, Logic
+from tile_eg.frontend.expert.places import Place
 from tile_eg.frontend.expert.reader import ExpertReader, on
 from tile_eg.frontend.expert.unaligned import own_room
 from tile_eg.frontend.python.values import Window, as_tile, describe
+from tile_eg.ir import index as ix
 from tile_eg.ir.index import ZERO, Expr
 from tile_eg.ir.index_elements import all_elements_in
 from tile_eg.ir.kernel import Binary, Cast, Choose, Index, Number, Region, Select, TileExpr, Unary
 from tile_eg.ir.machine import BLOCK_BYTES
-from tile_eg.ir.program import AIV, Formula, Gm, PipeBarrier, Tile
+from tile_eg.ir.program import AIV, Formula, Gm, PipeBarrier, Tile, When
 from tile_eg.ops.elementwise import SCALAR_UNARY
 from tile_eg.ops.types import BF16, I32, SIGNED, DType, Level
 
@@ -165,6 +167,18 @@ def store(r: ExpertReader, target: Region, value: TileExpr, span: Span | None) -
         raise TileError("the scalar unit does not compute with bf16", span, help="cast the buffer to float32 first: T.copy")
     else:
         field = _as(made, place.dtype.whole)
+    there = ix.ONE
+    if r.ends is not None:
+        at = place.operand if isinstance(place.operand, Tile) else None
+        there = ix.both(r.ends.there(r, field, at), r.ends.meant(*Formula("element", (place.operand,)).indices()))
+    if there.value == 1:
+        return _stored(r, place, field, span)
+    with r.block(repeats=False) as then, r.where(there):
+        _stored(r, place, field, span)
+    return r.place_node(None, When(there, tuple(then)))  # type: ignore[arg-type]
+
+
+def _stored(r: ExpertReader, place: Place, field: Formula, span: Span | None) -> None:
     if place.level is Level.UB:
         r.instr("store_element", place.operand, value=field, span=span)
         return

@@ -6,7 +6,7 @@ from typing import Any
 
 from tile_eg.errors import Span, TileError
 from tile_eg.frontend.conditions import is_condition, of_elements
-from tile_eg.frontend.expert.nodes import NewVariable
+from tile_eg.frontend.expert.nodes import NewVariable, On
 from tile_eg.frontend.expert.reader import ExpertReader
 from tile_eg.frontend.expert.scalars import element_of, formula, is_scalar, of_index
 from tile_eg.frontend.python.values import Window, describe, is_index, is_tile
@@ -31,9 +31,18 @@ def set_to(r: ExpertReader, name: str, value: Formula, span: Span | None) -> Non
     core = AIV if value.elements() else r.core
     if core != r.core == AIC:
         raise TileError("the cube core does not see UB", span, help="read the number from a tensor of int32: n = lengths[i]")
+    there = ix.ONE if r.ends is None else r.ends.there(r, value)
+    node = pr.Scalar(name, value, span)
+    if there.value != 1 and name in r.variables:
+        return r.place_node(None, pr.When(there, (On(core, node),)))  # type: ignore[arg-type]
+    r.place_node(core, node)
     if r.ends is not None:
-        r.ends.named(name, value)
-    r.place_node(core, pr.Scalar(name, value, span))
+        r.ends.beyond.pop(name, None)
+    if r.ends is not None and there.value != 1:
+        flag = r.ends.beyond[name] = r.unique(f"{name}_there")
+        r.scalars[flag] = True
+        r.place_node(core, pr.Scalar(flag, Formula("index", (there,), True), span))
+    return None
 
 
 def named(r: ExpertReader, name: str) -> Any:

@@ -9,6 +9,7 @@ from typing import Any
 
 from tile_eg.errors import Span, TileError
 from tile_eg.frontend.checks.types import check_number
+from tile_eg.frontend.expert.extents import NOT_FOLLOWED
 from tile_eg.frontend.expert.places import Place
 from tile_eg.frontend.expert.reader import ExpertReader, on
 from tile_eg.frontend.expert.scalars import drained, formula, is_scalar, negative, reciprocal
@@ -17,9 +18,9 @@ from tile_eg.frontend.python.values import Window, as_region, describe, is_tile
 from tile_eg.frontend.python.words import MODES, ODD, known
 from tile_eg.ir import index as ix
 from tile_eg.ir import program as pr
-from tile_eg.ir.index import ONE
+from tile_eg.ir.index import ONE, Expr
 from tile_eg.ir.machine import BLOCK_BYTES
-from tile_eg.ir.program import Formula, Tile
+from tile_eg.ir.program import Formula, Tile, When
 from tile_eg.ops.casts import is_direct
 from tile_eg.ops.elementwise import ALL
 from tile_eg.ops.types import F16, F32, I32, DType, Level
@@ -40,7 +41,30 @@ def ub(r: ExpertReader, value: Any, span: Span) -> Place:
 
 
 def elementwise(r: ExpertReader, span: Span, op: str, dst: Place, *srcs: Place, **fields: Any) -> None:
-    """One instruction over all elements: in one run where each operand is one, else row by row."""
+    """One instruction over all elements, where the rows and numbers exist that it takes alone."""
+    there = _there(r, dst, srcs, fields.get("value"))
+    if there.value == 1:
+        return _elementwise(r, span, op, dst, *srcs, **fields)
+    with r.block(repeats=False) as then, r.where(there):
+        _elementwise(r, span, op, dst, *srcs, **fields)
+    return r.place_node(None, When(there, tuple(then)))  # type: ignore[arg-type]
+
+
+def _there(r: ExpertReader, dst: Place, srcs: tuple[Place, ...], value: Formula | None) -> Expr:
+    """That the single rows among the operands exist, and the elements of a number; one at the result's own row matters not."""
+    if r.ends is None:
+        return ix.ONE
+    own = dst.tile()
+    found = ix.ONE if value is None else r.ends.there(r, value, own)
+    for p in srcs:
+        row, (down, _) = p.tile().row, r.ends.known.get(p.tile().buffer, NOT_FOLLOWED)
+        if p.rows == 1 and down is not None and row != own.row and ix.bounds(row - down, r.ranges)[1] >= 0:
+            found = ix.both(found, ix.less(row, down))
+    return found
+
+
+def _elementwise(r: ExpertReader, span: Span, op: str, dst: Place, *srcs: Place, **fields: Any) -> None:
+    """In one run where each operand is one, else row by row."""
     places = (dst, *srcs)
     runs = all(p.whole for p in places) and len({p.count for p in places}) == 1
     if runs and not any(is_unaligned(r, replace(p, rows=1)) for p in places):

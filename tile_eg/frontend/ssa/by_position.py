@@ -5,13 +5,14 @@ One that is taken out is the sum of the tile with zeros everywhere else, which i
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from tile_eg.errors import NotSearched, Span
 from tile_eg.frontend.ranges import Ranges, extremes
 from tile_eg.frontend.ssa.parts import Part
 from tile_eg.frontend.ssa.positions import Position
-from tile_eg.frontend.ssa.tiles import Tiles
+from tile_eg.frontend.ssa.tiles import Tiles, valid_cols, valid_rows
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import Expr
 from tile_eg.ir.values import Term
@@ -28,6 +29,25 @@ def is_piece(t: Term, p: Part) -> bool:
     """Whether a window is one row, one column or one element of a tile, or all of it."""
     rows = p.rows == 1 or (p.row, p.rows, p.step) == (ix.ZERO, t.rows, 1)
     return rows and (p.cols == 1 or (p.col, p.cols) == (ix.ZERO, t.cols))
+
+
+@dataclass(frozen=True)
+class Ended:
+    """Where a row, column or element stands that is taken alone, and an extent that it may lie beyond; the choices, from the
+    inside out, in which it matters in one arm alone: in the first one or not."""
+
+    place: Expr
+    extent: Expr
+    arms: tuple[tuple[Position, bool], ...] = ()
+
+
+def ends_before(t: Term, p: Part, ranges: Ranges, within: Expr) -> list[Ended]:
+    """Where a row, column or element stands that may not exist."""
+    places = (p.row, p.rows, t.rows, valid_rows(t)), (p.col, p.cols, t.cols, valid_cols(t))
+    return [
+        Ended(at, end) for at, count, size, end in places
+        if count == 1 and size > 1 and end.value != size and extremes(at - end, ranges, within)[1] >= 0
+    ]  # fmt: skip
 
 
 def taken(tiles: Tiles, t: Term, p: Part, name: str, span: Span | None) -> Term:

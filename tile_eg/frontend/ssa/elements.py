@@ -84,12 +84,15 @@ class Statement:
         assign, target = self.step.assign, self.step.assign.target
         axes = self.axes(target)
         dtype = self.array(target).dtype
+        self.c.ended = []
         value = self.to(self.scalar(assign.value, axes, dtype), dtype)
         nest = self.nest(value, axes)
         if target.name in self.c.tensors:
+            self.c.refuse_ended(target)
             return self.c.store(replace(assign, target=self.opened(target)), nest, self.env)
         if (window := self.window(target)) is not None:
-            return self.c.filled(window, nest, self.env, self.stride(target))
+            return self.c.filled(window, self.c.where_there(nest, window, self.env), self.env, self.stride(target))
+        nest = self.c.where_there(nest, self.opened(target), self.env)
         self.tiles_named(nest, target.name)
         return nest
 

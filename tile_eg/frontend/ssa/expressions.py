@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tile_eg.frontend.ssa import pieces, positions, whole_reductions, whole_tiles
 from tile_eg.frontend.ssa.regions import Env, Regions
 from tile_eg.frontend.ssa.tiles import tile_shape
@@ -67,7 +69,20 @@ class Expressions(Regions):
             return self.tile(e.x if truth else e.y, env, shape, dtype)
         x, y, c = positions.parts(e)
         holds = positions.position(self.index(c), (None, None), {}, self.tiles.ranges, e.span)
-        return self.tiles.choose_at(holds, self.pair(x, y, env, shape, dtype), e.span)
+        return self.tiles.choose_at(holds, self.arms(holds, x, y, env, shape, dtype), e.span)
+
+    def arms(
+        self, holds: positions.Position, x: kn.TileExpr, y: kn.TileExpr, env: Env, shape: tuple[int, int], dtype: DType
+    ) -> tuple[Term, Term]:
+        """The two arms of a choice by indices; what one of them takes alone matters where it is chosen."""
+        before, self.ended = self.ended, []
+        pair = self.pair(x, y, env, shape, dtype)
+        for arm, chosen in ((x, True), (y, False)) if self.ended else ():
+            self.ended = []
+            self.tile(arm, env, shape, dtype)
+            before += [replace(e, arms=(*e.arms, (holds, chosen))) for e in self.ended]
+        self.ended = before
+        return pair
 
     def pair(self, a: kn.TileExpr, b: kn.TileExpr, env: Env, shape: tuple[int, int], dtype: DType) -> tuple[Term, Term]:
         """Two operands; a number takes the other's dtype and extents."""

@@ -15,6 +15,7 @@ from tile_eg.frontend.ssa import by_position, outside, pieces
 from tile_eg.frontend.ssa.branches import as_choices
 from tile_eg.frontend.ssa.extents import inside, smaller
 from tile_eg.frontend.ssa.parts import Part, part, part_of_whole
+from tile_eg.frontend.ssa.positions import Position
 from tile_eg.frontend.ssa.row_windows import shared_columns
 from tile_eg.frontend.ssa.tiles import Tiles, Window, tile_shape, valid_cols, valid_rows
 from tile_eg.frontend.ssa.whole_tiles import transposed
@@ -49,6 +50,7 @@ class Regions:
     expressions, `facts` narrows a loop variable to the trips that are being built. `named` is what terms are called: the name of
     a buffer, and its scope. `rows` are those of the window at hand; `there` tells of the rows of a gathered
     window how many there are. `elsewhere` are the buffers whose tiles are not kept in the memory that the author names.
+    `ended` are the rows, columns and elements that the statement at hand takes alone, and that may not exist.
     """
 
     def __init__(self, kernel: kn.Kernel) -> None:
@@ -64,6 +66,7 @@ class Regions:
         self.facts: dict[str, ix.Interval] = {}
         self.named = self.tiles.named
         self.elsewhere: set[str] = set()
+        self.ended: list[by_position.Ended] = []
 
     def index(self, e: Expr, span: kn.Span | None = None) -> Expr:
         """An index in terms of the block and of loops, what it reads from buffers as what these were loaded from."""
@@ -303,7 +306,32 @@ class Regions:
                 return found
             if not by_position.is_piece(t, p):
                 raise found
+        self.ended += by_position.ends_before(t, p, self.tiles.ranges | self.facts, self.tiles.within)
         return by_position.taken(self.tiles, t, p, r.name, r.span)
+
+    def where_there(self, value: Term, target: kn.Region, env: Env) -> Term:
+        """What a statement gives a part of a buffer: what stands there, where a tensor's end cuts off an element that it takes.
+        Where the end cuts off the target as well it matters not."""
+        ended, self.ended = self.ended, []
+        if not ended:
+            return value
+        own, before = self.place(target), self.region(target, env)
+        for e in ended:
+            if e.place in (own.row, own.col):
+                continue
+            cut = before
+            for holds, first in e.arms:
+                cut = self.tiles.choose_at(holds, (cut, value) if first else (value, cut), target.span)
+            value = self.tiles.choose_at(Position("lt", 0, 0, e.extent - e.place), (value, cut), target.span)
+        return value
+
+    def refuse_ended(self, target: kn.Region) -> None:
+        """NotSearched where what a tensor's end cuts off is stored to another tensor, in a place that does not go with it."""
+        ended, self.ended = self.ended, []
+        own = frozenset().union(*(ix.variables(self.index(s)) for s in target.starts if ended))
+        if any(not ix.variables(e.place) & own for e in ended):
+            what = "the search has no form for a store of an element that a tensor's end may have cut off"
+            raise NotSearched(what, target.span, help="let the loop end with the tensor")
 
     def stands(self, r: kn.Region) -> bool:
         """Whether a loop goes through the parts of a buffer that it does not write."""
