@@ -13,22 +13,22 @@ N = T.dynamic("N")
 
 
 @T.prim_func
-def doubled(A: T.Tensor((16, N), "float32"), O: T.Tensor((16, N), "float32")):
+def doubled(A: T.Tensor((16, N), "float32"), C: T.Tensor((16, N), "float32")):
     with T.Kernel(1) as _:
         x = T.alloc_shared((16, 32), "float32")
         for j in T.serial(2):
             T.copy(A[0, j * 32], x)
             T.tile.add(x, x, x)
-            T.copy(x, O[0, j * 32])
+            T.copy(x, C[0, j * 32])
 
 
 @T.prim_func
-def carried(A: T.Tensor((16, N), "float32"), O: T.Tensor((16, N), "float32"), V: T.Tensor((16,), "float32")):
+def carried(A: T.Tensor((16, N), "float32"), C: T.Tensor((16, N), "float32"), V: T.Tensor((16,), "float32")):
     with T.Kernel(1) as _:
         x, u = T.alloc_shared((16, 32), "float32"), T.alloc_shared((16,), "float32")
         T.fill(x, 1.0)
         for j in T.serial(2):
-            T.copy(x, O[0, j * 32])
+            T.copy(x, C[0, j * 32])
             T.copy(A[0, j * 32], x)
         T.reduce_sum(x, u, dim=1)
         T.copy(u, V)
