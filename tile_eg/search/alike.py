@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -10,7 +11,7 @@ from math import inf, isqrt, prod
 from types import MappingProxyType
 from typing import TypeVar
 
-from tile_eg.errors import TileError, attempted
+from tile_eg.errors import NotSearched, TileError, attempted
 from tile_eg.frontend.checks import check
 from tile_eg.frontend.ssa import to_values
 from tile_eg.ir.kernel import Kernel
@@ -272,7 +273,8 @@ def _with_one_large(
 def _differing(build: Build, values: Values, names: Sequence[str], multiples: Mapping[str, int]) -> NotAlike | None:
     """Where the values that were found mean something else at small sizes than the kernel does there; None where nowhere.
 
-    Sizes at which the kernel has a fault of its own, or no blocks, are none that it is launched at.
+    Sizes at which the kernel has a fault of its own, or no blocks, are none that it is launched at; where at the least
+    ones it is only not searched, it is launched, and done in the order of its statements.
     """
     assert values.sizes is not None
     order = values.sizes.order
@@ -282,13 +284,34 @@ def _differing(build: Build, values: Values, names: Sequence[str], multiples: Ma
     known |= {e.value for shape in values.sizes.shapes for e in shape if e.value}
     some = sorted({*SOME, *(n for n in known if n > 1)})[:MOST_SOME]
     more = ({**few[0], name: by[name] * max(1, n // by[name])} for name in names for n in some)
-    for sizes in (*few, *(sizes for sizes in more if sizes not in few)):
+    least = list(_least(build, few[0], by))
+    for sizes in (*few, *(sizes for sizes in more if sizes not in few), *least):
         if order and sizes[order[0]] > sizes[order[1]]:
             continue
         own = at_sizes(partial(_to_compare, build, sizes, MOST_COPIED if sizes not in few else inf))
+        if sizes in least and isinstance(own, NotSearched):
+            return NotAlike(f"at {_shown(sizes)} it is not searched: {own.message}")
         if isinstance(own, tuple) and not _mean_the_same(*own, at(values, sizes)):
             return NotAlike(f"at {_shown(sizes)} it computes something else than at large sizes")
     return None
+
+
+def _least(build: Build, small: dict[str, int], by: Mapping[str, int]) -> Iterator[dict[str, int]]:
+    """The least sizes at which the kernel has no fault, where the small ones are too small for its windows: there tensors end
+    within the last of them. Each size is made less while the others stay; none where it has a fault at all of them."""
+    sizes = {name: by[name] * _prime(FIRST_PRIMES[1]) for name in small}
+    if not _is_faulty(build, small) or _is_faulty(build, sizes):
+        return
+    for name in small:
+        tries = range(1, sizes[name] // by[name] + 1)
+        place = bisect_left(tries, True, key=lambda n: not _is_faulty(build, {**sizes, name: by[name] * n}))
+        sizes[name] = by[name] * tries[min(place, len(tries) - 1)]
+    yield sizes
+
+
+def _is_faulty(build: Build, sizes: Mapping[str, int]) -> bool:
+    found = at_sizes(lambda: check(build(sizes)))
+    return isinstance(found, TileError) and not isinstance(found, NotSearched)
 
 
 def _to_compare(build: Build, sizes: Mapping[str, int], most: float) -> tuple[Kernel, Values] | None:
