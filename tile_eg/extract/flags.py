@@ -50,13 +50,13 @@ def _filled_between(schedule: Schedule, core: str, one: str, other: str) -> list
 def _ids(group: list[Storage]) -> int:
     """One a slot, and one to hand places over from each loop's rings to the next loop's."""
     loops = {s.ring for s in group if s.slots > 1}
-    return sum(s.slots for s in group) + max(0, len(loops) - 1)
+    return sum(s.slots for s in group if s.slots > 1 or s.decisions) + max(0, len(loops) - 1)
 
 
 def _deepest(schedule: Schedule, group: Iterable[Storage]) -> Storage | None:
     able = [s for s in group if s.spare > 0]
     missed = missing(schedule) if len(able) > 1 else {}
-    return max(able, key=lambda s: (s.ring == 0, -missed.get(s.id, 0), s.slots, s.slot_bytes, -s.id), default=None)
+    return max(able, key=lambda s: (s.ring == 0, -missed.get(s.id, 0), s.slots, s.slot_bytes, s.ring or 0, -s.id), default=None)
 
 
 def missing(schedule: Schedule) -> dict[int, int]:
