@@ -330,6 +330,22 @@ def test_what_is_read_decides_places_alone(body: str, message: str) -> None:
     assert error.value.message == message
 
 
+@pytest.mark.parametrize(("first", "step"), [(8, 1), (1, 2)])
+def test_a_part_of_gathered_rows_has_their_indices(first: int, step: int) -> None:
+    @T.prim_func
+    def part(A: T.Tensor((64, 32), "float32"), Idx: T.Tensor((16,), "int32"), C: T.Tensor((8, 16), "float32")):
+        with T.Kernel(1) as b:
+            x, y = T.alloc_shared((16, 32), "float32"), T.alloc_shared((8, 16), "float32")
+            for i in T.serial(16):
+                T.copy(A[Idx[i], 0], x[i, :])
+            for i, j in T.Parallel(8, 16):
+                y[i, j] = x[i * step + first, j + 16]
+            T.copy(y, C[b, 0])
+
+    a, i = numbers(64, 32, dtype="float32"), indices(64, 16)
+    np.testing.assert_array_equal(jit(part)(a, i), a[i[first::step][:8], 16:])
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("step", [-1, 1])
 def test_a_row_beside_one_that_is_read(step: int) -> None:

@@ -36,6 +36,14 @@ class Part:
         cols = tiles.extent(_left(valid_cols(t), t.cols, self.col, self.cols))
         return {"rows": self.rows, "cols": self.cols, "dtype": t.dtype, "vrows": rows, "vcols": cols}
 
+    def offset(self, offset: Expr, stride: int) -> Expr:
+        """Where a load of the window starts, where one of the whole tile starts at `offset`. Rows that lie
+        anywhere are counted by `EACH`, which is this window's own row."""
+        if ix.EACH not in ix.variables(offset):
+            return offset + self.row * stride + self.col
+        row = self.row + (ix.var(ix.EACH) * self.step if self.rows > 1 else ix.ZERO)
+        return ix.substitute(offset, {ix.EACH: row}) + self.col
+
     def along(self, axis: int) -> Part:
         """The part of a vector that is repeated over the tile: of one value a row (axis 1) or one a column (axis 0)."""
         return Part(ix.ZERO, self.row, 1, self.rows) if axis == 1 else Part(ix.ZERO, self.col, 1, self.cols)
@@ -57,7 +65,7 @@ def part(tiles: Tiles, t: Term, p: Part, name: str, span: Span | None) -> Term:
     again = lambda *args: tiles.make(span, t.op, *args, **p.shape(tiles, t))  # noqa: E731
     match t.op, t.args:
         case "load", (version, offset, stride):
-            return again(version, offset + p.row * stride + p.col, stride * p.step)
+            return again(version, p.offset(offset, stride), stride * p.step)
         case "fill", _:
             return again(*t.args)
         case (("unary" | "binary" | "cast" | "choose"), _):
