@@ -138,3 +138,18 @@ def test_additions_of_many_blocks_may_come_in_any_order() -> None:
             total = total + x[row]
         assert (np.abs(total.astype(np.float64) - s.value.astype(np.float64)) <= s.allowed).all()
     assert (s.allowed < 1.5).all()
+
+
+@pytest.mark.parametrize("dtype", ["f16", "bf16"])
+def test_running_sums_are_rounded_to_the_type_that_they_are_kept_in(dtype: str) -> None:
+    text = f"""kernel sums[N=64](X: {dtype}[4, N]) -> Y: {dtype}[4, N] {{
+  grid one = 1
+  shared x: {dtype}[4, N]
+  x = X[0, 0]
+  Y[0, 0] = cumsum(x)
+}}
+"""
+    x = draw([kernel(text).tensors[0]], "uniform", 0)["X"]
+    found = bounds(text, X=x)["Y"]
+    far = np.abs(found.value.astype(np.float64) - np.cumsum(x.astype(np.float64), axis=1))
+    assert far.max() > 0 and (far <= found.allowed).all()

@@ -243,8 +243,8 @@ EXAMPLES: list[Example] = [
         {"images of 64 x 64, 320 channels": {"B": 8, "C": 320, "G": 32, "S": 4096}}, streamed(HALF, HALF, CENTRED, "B C S"),
         "a block a group, in tiles of columns: a pass for the mean, one for the variance, one for the result", NEAR,
         held="the launch is 9 us, 256 groups are 5.3 for each core and take 6 turns, and V works for 39 us, as a group is cast "
-        "three times and centred twice; in two of its passes there is one buffer, so that V (58 %) and MTE2 (62 %) wait for each "
-        "other. A mean and a variance in one pass, and factors joined before they meet a group, would mend a part of it",
+        "three times and centred twice, and each trip ends in a sum over its columns. A mean and a variance in one pass, sums of "
+        "whole tiles that are reduced once a pass, and factors joined before they meet a group would mend a part of it",
     ),
     Example(
         "norms/cross_entropy", cross_entropy, [{"M": 16, "N": 2048}, {"M": 9, "N": 1100}, {"M": 1, "N": 3}],

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from tile_eg.extract.buffers import Buffer, busy, decided, depth_of, uncovered
 from tile_eg.extract.schedule import Schedule, Storage
 from tile_eg.ir.machine import USABLE_EVENT_IDS
-from tile_eg.ops.physical import MOVES
+from tile_eg.ops.physical import AIV, MOVES
 
 
 def fit_ids(schedule: Schedule) -> None:
@@ -16,8 +16,9 @@ def fit_ids(schedule: Schedule) -> None:
 
     What comes through the workspace goes first: its load stands behind a cross-core wait and cannot run ahead anyway.
     """
+    shared = _sharing(schedule)
     for group in _crossings(schedule).values():
-        while _ids(group) > len(USABLE_EVENT_IDS) and (ring := _deepest(schedule, group)):
+        while _ids(group, shared) > len(USABLE_EVENT_IDS) and (ring := _deepest(schedule, group)):
             shrink(schedule, ring)
 
 
@@ -47,16 +48,27 @@ def _filled_between(schedule: Schedule, core: str, one: str, other: str) -> list
     return [*found.get(pipes, ()), *found.get(pipes[::-1], ())]
 
 
-def _ids(group: list[Storage]) -> int:
-    """One a slot, and one to hand places over from each loop's rings to the next loop's."""
+def _ids(group: list[Storage], shared: set[int]) -> int:
+    """One a slot, but for what is `shared`, and one to hand places over from each loop's rings to the next loop's."""
     loops = {s.ring for s in group if s.slots > 1}
-    return sum(s.slots for s in group) + max(0, len(loops) - 1)
+    return sum(s.slots for s in group if s.slots > 1 or s.id not in shared) + max(0, len(loops) - 1)
+
+
+def _sharing(schedule: Schedule) -> set[int]:
+    """Tiles that are moved outside of loops, whose flags can be those of a loop's tiles.
+
+    Not where the cores meet: there, ids that run out after all are taken from rings that are missed more.
+    """
+    steps = [(step.dst, step.core, around) for step, around in schedule.walk()]
+    if any(core != AIV for _, core, _ in steps):
+        return set()
+    return {sid for sid, _, around in steps if not around and isinstance(sid, int)}
 
 
 def _deepest(schedule: Schedule, group: Iterable[Storage]) -> Storage | None:
     able = [s for s in group if s.spare > 0]
     missed = missing(schedule) if len(able) > 1 else {}
-    return max(able, key=lambda s: (s.ring == 0, -missed.get(s.id, 0), s.slots, s.slot_bytes, -s.id), default=None)
+    return max(able, key=lambda s: (s.ring == 0, -missed.get(s.id, 0), s.slots, s.slot_bytes, s.ring or 0, -s.id), default=None)
 
 
 def missing(schedule: Schedule) -> dict[int, int]:

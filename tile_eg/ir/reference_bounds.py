@@ -18,7 +18,7 @@ from tile_eg.ir import kernel as kn
 from tile_eg.ir import rounding as rd
 from tile_eg.ir.reference import Block, Tile, blocks, common, filled, initial
 from tile_eg.ir.reference_places import Array, Env
-from tile_eg.ops.types import I8, I32
+from tile_eg.ops.types import F32, I8, I32
 from tile_eg.ops.whole_tiles import WHOLE_TILES
 
 
@@ -195,11 +195,13 @@ class BoundedBlock(Block):
 
 
 def _running(x: Tile, known: Array, sums: Array, numbers: tuple[int, int]) -> Array:
-    """Each of the additions that lead to a sum, in any order, rounds a part of the sum of the magnitudes."""
-    sizes, *parts = (
-        ar.whole("cumsum", numbers, [part.astype(np.float64)]).reshape(sums.shape) for part in (np.abs(x.data), *known)
+    """Each of the additions that lead to a sum, in any order, rounds a part of the sum of the magnitudes; where the sums are
+    narrower than f32, in which they are added, each of them is rounded once more."""
+    wide, sizes, *parts = (
+        ar.whole("cumsum", numbers, [part.astype(np.float64)]).reshape(sums.shape) for part in (x.data, np.abs(x.data), *known)
     )
-    return np.stack([sum(parts), rd.sum_error(sums.shape[numbers[0]], sizes + sum(parts))])
+    found = np.stack([sum(parts), rd.sum_error(sums.shape[numbers[0]], sizes + sum(parts))])
+    return rd.rounded("cast", wide, sums, found) if sums.dtype.itemsize < F32.bytes else found
 
 
 def _products(known: Array, products: Array) -> Array:
