@@ -13,8 +13,17 @@ from tile_eg.timeline.vector_cycles import VECTOR_RULES, plain_cycles, repeat_cy
 from tile_eg.timeline.work import ANYWHERE, Work
 
 __all__ = [
-    "ANYWHERE", "Work", "burst_bytes", "cycles", "gm_bytes", "line_bytes", "mmad_fractals", "moved_bytes", "places", "repeat_cycles",
-]  # fmt: skip
+    "ANYWHERE",
+    "Work",
+    "burst_bytes",
+    "cycles",
+    "gm_bytes",
+    "line_bytes",
+    "mmad_fractals",
+    "moved_bytes",
+    "places",
+    "repeat_cycles",
+]
 
 def cycles(chip: Chip, work: Work, *, cold: bool = False) -> float:
     """Busy cycles of `work` on its pipe, back to back with others; `cold` adds the start-up of an isolated instruction.
