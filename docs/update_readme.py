@@ -82,13 +82,26 @@ def _shown(mistake: dict) -> str:
 
 def _mend(old: str, new: str, suffix: str) -> str:
     """What stands there and what it becomes, for people."""
-    if not new.strip():
-        return f"Leave out `{old.strip()}`."
-    if "\n" not in new.strip():
-        return f"For `{old.strip()}` write `{new.strip()}`."
-    first, rest = new.strip().split("\n", 1)
-    lines = first + "\n" + textwrap.dedent(rest)
-    return f"For `{old.strip()}` write\n\n```{'python' if suffix == 'py' else 'text'}\n{lines}\n```"
+    before, after = old.strip(), new.strip()
+    if not after:
+        return f"Leave out `{before}`."
+    if before == after:
+        return f"Indent `{before}` once more."
+    if "\n" not in before + after:
+        return f"For `{before}` write `{after}`."
+    text = f"For {_code(before, suffix)} write {_code(after, suffix)}".rstrip()
+    return text.replace(" \n", "\n").replace("\n write", "\nwrite") + "." * ("\n" not in after)
+
+
+def _code(text: str, suffix: str) -> str:
+    """A piece of a source in a sentence, or several lines of it as a block; their first line has lost its indentation."""
+    if "\n" not in text:
+        return f"`{text}`"
+    first, rest = text.split("\n", 1)
+    lines = textwrap.dedent(rest)
+    if first.endswith(":") and not lines.startswith(" "):
+        lines = textwrap.indent(lines, "    ")
+    return f"\n\n```{'python' if suffix == 'py' else 'text'}\n{first}\n{lines}\n```\n\n"
 
 
 def _file(name: str) -> str:
