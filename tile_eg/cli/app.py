@@ -165,8 +165,8 @@ def emit(
 ) -> None:
     """Writes the Ascend C that a kernel becomes.
 
-    Of a kernel whose sizes each call tells (`dyn`, `T.symbolic`) it is the one text that serves all of them. With --at the cost
-    model is asked at each choice of these sizes: where they want different schedules, the text holds a few.
+    For a kernel with run-time sizes (`dyn`, `T.symbolic`) it is one text that serves all sizes. --at names sizes at which the
+    cost model is asked: if they want different schedules, the text holds several.
     """
     if program + host + spec > 1:
         raise TileError("--program, --host and --spec: one of them at a time")
@@ -205,7 +205,7 @@ def run_file(
     file: File,
     chip: OnChip = None,
     sizes: Set = None,
-    seed: Annotated[int, typer.Option(min=0, metavar="NUMBER", help="Random inputs follow from it.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, metavar="NUMBER", help="The seed of random inputs.")] = 0,
     inputs: Annotated[
         str | None, typer.Option(metavar="SET,...", help="Random inputs: uniform, wide, nan (default: uniform,wide).")
     ] = None,
@@ -214,7 +214,7 @@ def run_file(
     order: Annotated[int | None, typer.Option(min=0, metavar="SEED", help="Let pipes run in an unfavourable order.")] = None,
     trace: Annotated[Path | None, typer.Option(metavar="OUT", help="Write the predicted timeline, which Perfetto opens.")] = None,
     sample: Annotated[
-        int | None, typer.Option(min=1, metavar="NUMBER", help="Run so many blocks only: the corners of the grid, and others.")
+        int | None, typer.Option(min=1, metavar="NUMBER", help="Run only so many blocks: the grid's corners, and some others.")
     ] = None,
     compare: Annotated[
         int | None, typer.Option(min=0, metavar="NUMBER", help="Tiles that are compared; 0: all (default: all that are quick).")
@@ -236,8 +236,8 @@ def run_file(
 
     The emitted Ascend C runs in the simulator; its outputs are compared with the kernel's own sequential meaning. It runs on
     each set of inputs: uniform (-1 to 1), wide (large and small rows, ties, zeros, subnormals), nan (uniform, with NaN and
-    infinities in some rows). Of a large kernel a `--sample` of its blocks can be run; the values that they compute are compared.
-    Of one whose meaning takes long to compute some tiles of the grid are compared, which is told; `--compare` says how many.
+    infinities in some rows). `--sample` runs some blocks of a large kernel and compares what they compute. If the meaning takes
+    long to compute, only some tiles of the grid are compared, and the result says so; `--compare` sets their number.
     """
     looked_for, number = where or against is not None, options.schedule(schedule)
     cached = not (no_cache or trace or looked_for)  # these have the source's lines, which a program that was kept has not
@@ -338,9 +338,8 @@ def explain(
 ) -> None:
     """Shows the schedule, its decisions, and what lost.
 
-    With --why-not: what one decision would cost, or why it cannot be. With --at: what is predicted at each of several sizes,
-    and at which of them the same schedule is chosen. Of a kernel whose sizes each call tells, and are not given: each kernel that
-    its text holds.
+    With --why-not: what one decision would cost, or why it cannot be. With --at: the prediction at each of several sizes, and at
+    which of them the same schedule is chosen. For a kernel with run-time sizes: each kernel that its text holds.
     """
     from tile_eg.explore import explained, why_not
 

@@ -19,14 +19,14 @@ from tile_eg.search import SearchOptions
 def audit(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="A kernel: .tile text or a .py module with one kernel.")],
     sizes: Annotated[list[str] | None, typer.Option("--set", metavar="NAME=NUMBER", help="A size of the kernel.")] = None,
-    seed: Annotated[int, typer.Option(min=0, metavar="NUMBER", help="Random inputs follow from it.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, metavar="NUMBER", help="The seed of random inputs.")] = 0,
     *,
     search: SearchOptions,
 ) -> int:
     """Checks in numbers what the rules call equal.
 
-    Terms of one e-class have to agree; of two that do not, the rules that joined them are named. Values only: which instruction
-    computes a value, rules of the law implements, is what `tile-eg run` checks.
+    Terms of one e-class have to have equal values; if two differ, the rules that joined them are named. Whether an instruction
+    computes its value (rules of the law `implements`) is not checked here: `tile-eg run` does that.
     """
     from tile_eg.laboratory.audit import audit_kernel
     from tile_eg.laboratory.audit_shown import audit_text

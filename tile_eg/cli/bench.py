@@ -83,8 +83,8 @@ def bench(
 ) -> int:
     """Says how long a kernel takes.
 
-    On an NPU each launch is timed by events of the device, behind a write over all of L2, and outliers are left out: the median
-    and the least stand beside the prediction. In the simulator there is only the prediction.
+    On an NPU each launch is timed by events of the device, after a write that fills all of L2. Outliers are left out; median and
+    minimum are shown beside the prediction. In the simulator there is only the prediction.
     """
     where = _where(device)
     if check and where == "simulator":

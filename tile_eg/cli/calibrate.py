@@ -38,8 +38,8 @@ def calibrate(
 ) -> None:
     """Fits constants of a chip to measured rows.
 
-    Each row is a program and its time. Shown is which constants the rows determine; those are written into a chip file with its
-    provenance, which --chip takes.
+    Each row is a program and its time. The output says which constants the rows determine. --out writes these, with their
+    origin, into a chip file that --chip takes.
     """
     from tile_eg.laboratory import calibrate as fitting
     from tile_eg.laboratory.fit_shown import chip_text, fit_text

@@ -52,7 +52,7 @@ def alternatives(
 
 def diff(
     file: File,
-    left: Annotated[int | None, typer.Argument(metavar="NUMBER", help="A schedule, as alternatives numbers them.")] = None,
+    left: Annotated[int | None, typer.Argument(metavar="NUMBER", help="A schedule, by its number in alternatives.")] = None,
     right: Annotated[int | None, typer.Argument(metavar="NUMBER", help="Another one.")] = None,
     chip: OnChip = None,
     sizes: Set = None,
@@ -127,7 +127,7 @@ def export(
     out: Annotated[Path, typer.Option("-o", "--out", metavar="GRAPH.json", help="Where to.")],
     chip: OnChip = None,
     sizes: Set = None,
-    whole: Annotated[bool, typer.Option("--whole", help="Leave what one cost a node cannot say open, too.")] = False,
+    whole: Annotated[bool, typer.Option("--whole", help="Keep all choices, also those that depend on one another.")] = False,
     schedule: options.Searched = None,
     *,
     search: SearchOptions,

@@ -26,7 +26,7 @@ from tile_eg.search import SearchOptions
 from tile_eg.search.compiler import Lowered, Planned
 from tile_eg.search.tuned_file import path_of
 
-NoCache = Annotated[bool, typer.Option("--no-cache", help="Compile, whether or not it was done before.")]
+NoCache = Annotated[bool, typer.Option("--no-cache", help="Compile, even if the result is kept on disk.")]
 
 
 @dataclass(frozen=True)

@@ -39,11 +39,11 @@ def compare_models(
     schedules: Annotated[Path | None, typer.Option(metavar="OUT", help="Write every schedule's numbers there, as CSV.")] = None,
     plot: Annotated[Path | None, typer.Option(metavar="OUT", help="Draw every schedule there: .png, .svg or .pdf.")] = None,
 ) -> None:
-    """Holds cost models against the timeline.
+    """Compares cost models with the timeline.
 
-    Or, with --data, against the times of a dataset. Every model orders the same schedules of each kernel. Shown are the rank
-    correlation with the truth, the regret of the model's choice (how much slower than the best it runs), and the seconds it took;
-    of a dataset with 95 % intervals, and models that can learn are taught on the other kernels before.
+    With --data, with the times of a dataset. Every model orders the same schedules of each kernel. The output is the rank
+    correlation with the truth, the regret of the model's choice (how much slower than the best it runs), and the seconds it took.
+    For a dataset there are 95 % intervals, and models that learn are taught on the other kernels first.
     """
     from tile_eg.laboratory.compare import compare
     from tile_eg.laboratory.data import load_dataset

@@ -25,11 +25,11 @@ Schedule = Annotated[
     str | None,
     typer.Option(
         metavar="NUMBER|search",
-        help="A schedule, as `alternatives` numbers them; `search`: that of the search, not the author's with his flags.",
+        help="A number of `alternatives`; or `search`: search a kernel with flags or scopes without them.",
     ),
 ]
 Searched = Annotated[
-    str | None, typer.Option("--schedule", metavar="search", help="Of a kernel with flags or scopes: what is found without them.")
+    str | None, typer.Option("--schedule", metavar="search", help="Search a kernel with flags or scopes without them.")
 ]
 MEMORY = USUAL.bytes / 2**30
 Memory = Annotated[

@@ -23,19 +23,19 @@ FLAGS: dict[str, tuple[Any, Any]] = {
         False,
     ),
     "untuned": (
-        Annotated[bool, typer.Option("--untuned", help="Search, whether or not `tile-eg tune` found a schedule before.")],
+        Annotated[bool, typer.Option("--untuned", help="Search, even if `tile-eg tune` has found a schedule.")],
         False,
     ),
     "rules": (
         Annotated[list[Path] | None, typer.Option("--rules", metavar="FILE.egg", help="Rules of your own. Repeatable.")],
         None,
     ),
-    "without": (Annotated[list[str] | None, typer.Option(metavar="RULE", help="Leave a rule out. Repeatable.")], None),
+    "without": (Annotated[list[str] | None, typer.Option(metavar="RULE", help="Leave out a rule or a move. Repeatable.")], None),
     "fuel": (Annotated[int | None, typer.Option(metavar="ROWS", help="How many rows a phase of the rules may add.")], None),
     "extractor": (
         Annotated[
             str | None,
-            typer.Option(metavar="NAME", help="exact, beam, greedy, random, worst or module:Class, which is executed."),
+            typer.Option(metavar="NAME", help="exact, beam, greedy, random, worst, choices=FILE, or module:Class (executed)."),
         ],
         None,
     ),
@@ -51,12 +51,12 @@ FLAGS: dict[str, tuple[Any, Any]] = {
     "model_faults": (
         Annotated[
             str,
-            typer.Option("--model-faults", metavar="stop|default", help="Where a cost model fails: stop, or take the default."),
+            typer.Option("--model-faults", metavar="stop|default", help="If a cost model fails: stop, or use the default."),
         ],
         "stop",
     ),
     "model_seconds": (
-        Annotated[float, typer.Option("--model-seconds", metavar="NUMBER", help="What a cost model may take for one answer.")],
+        Annotated[float, typer.Option("--model-seconds", metavar="NUMBER", help="Seconds for one answer of a cost model.")],
         60.0,
     ),
 }

@@ -40,14 +40,14 @@ def simulate_file(
         Path, typer.Argument(metavar="KERNEL.asc", help="Ascend C: a kernel, or a file with a main that launches some.")
     ],
     arguments: Annotated[
-        list[str] | None, typer.Argument(metavar="[ARGUMENT]...", help="What its main is given; behind --.")
+        list[str] | None, typer.Argument(metavar="[ARGUMENT]...", help="Arguments of the file's main, after --.")
     ] = None,
     args: Annotated[
         Path | None, typer.Option(metavar="SPEC", help="The arguments (TOML); a file with a main needs none.")
     ] = None,
     chip: Annotated[str | None, typer.Option("--chip", metavar="NAME", help="The chip; `tile-eg chips` lists them.")] = None,
-    inputs: Annotated[str | None, typer.Option(metavar="SET,...", help="What is drawn, in place of the spec's inputs.")] = None,
-    seed: Annotated[int | None, typer.Option(min=0, metavar="NUMBER", help="From which it follows.")] = None,
+    inputs: Annotated[str | None, typer.Option(metavar="SET,...", help="Random inputs, instead of those of the spec.")] = None,
+    seed: Annotated[int | None, typer.Option(min=0, metavar="NUMBER", help="The seed of random inputs.")] = None,
     define: Define = None,
     include: Include = None,
     devkit: Annotated[
