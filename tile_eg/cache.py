@@ -15,7 +15,7 @@ __all__ = ["cached", "clear_cache", "disable_cache", "enable_cache", "get_cache_
 
 
 def cached(func: Any = None, out_idx: Any = None, workspace_idx: Any = None, **options: Any) -> CompiledKernel | AnySizeKernel:
-    """What `tile_eg.compile` gives, which keeps what it has compiled. TileError where `func` does not compile."""
+    """The same as `tile_eg.compile`, which caches anyway. TileError if `func` does not compile."""
     return compile(func, out_idx=out_idx, workspace_idx=workspace_idx, **options)
 
 
@@ -25,10 +25,10 @@ def clear_cache() -> None:
 
 
 def get_cache_dir() -> Path:
-    """The folder of what is kept on disk."""
+    """The folder in which compiled kernels are kept."""
     return cache_directory()
 
 
 def set_cache_dir(cache_dir: str | Path) -> None:
-    """Keeps what is compiled from now on in another folder; it is made where it is not there."""
+    """Keeps what is compiled from now on in another folder, which is made if it is missing."""
     os.environ[CACHE_VARIABLE] = str(cache_dir)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 def next_power_of_2(x: int) -> int:
-    """The least power of two that is not below `x`, which is at least 1."""
+    """The least power of two that is at least `x` (1 or more)."""
     return 1 << (x - 1).bit_length()
 
 

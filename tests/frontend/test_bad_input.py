@@ -95,7 +95,7 @@ FAULTS = [
         "the extent of this window of `C` is not known", "C[bx*BM, by*BN]", "give it",
     ),
     ("k*BK]", "k/2]", "`/` does not give an integer here", "k/2", "write //"),
-    ("c += a @ b", "v[128] = 0", "this part of `v` lies outside: 128, it has 128", "v[128]", ""),
+    ("c += a @ b", "v[128] = 0", "this part of `v` lies outside: index 128, dimension 0 has 128 elements", "v[128]", ""),
     # reads and writes
     (": f32[BM, BN] = 0", ": f32[BM, BN]", "`c` is read before it is written", "c", "move the write up"),
     (
@@ -123,7 +123,7 @@ FAULTS = [
     ),
     ("BK=64]", "BK=0]", "a size has to be at least 1, not 0", "0", ""),
     ("ceildiv(K, BK)", "K / BK", "a whole number, not 8.0", "K / BK", "write // for"),
-    ("c += a @ b", "c = c > 0", "a condition is no value", "c > 0", "select(x < y, 1, 0)"),
+    ("c += a @ b", "c = c > 0", "a condition is not a value", "c > 0", "select(x < y, 1, 0)"),
     ("c += a @ b", "if c > 0 { c = a @ b }", "a branch cannot depend on the elements of a tile", "c > 0", "element by element"),
     ("c += a @ b", "c = np.exp(c)", "functions are called by their name alone", "(", "exp(x), not np.exp(x)"),
     ("c += a @ b", "c = c.dot(a, b)", "functions are called by their name alone", "(", "exp(x), not np.exp(x)"),

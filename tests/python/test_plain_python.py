@@ -42,11 +42,11 @@ DONE = {
     "a new axis by NumPy's name": ("import numpy as np\ny[:, :] = x + m[:, np.newaxis]", P),
 }
 REFUSED = {
-    "not of a tile": ("y[:, :] = not x", "x is a tile, and no condition", "T.if_then_else(x > 0, x, y)"),
-    "a choice by a tile": ("y[:, :] = 1 if x else 0", "x is a tile, and no condition", "T.if_then_else"),
+    "not of a tile": ("y[:, :] = not x", "x is a tile, not a condition", "T.if_then_else(x > 0, x, y)"),
+    "a choice by a tile": ("y[:, :] = 1 if x else 0", "x is a tile, not a condition", "T.if_then_else"),
     "a tile behind and": ("y[:, :] = T.if_then_else((x > 0) and y, x, 0)", "y is a tile", "T.if_then_else"),
-    "an element outside": ("y[16, 0] = 1", "this part of `y` lies outside: 16, it has 16", "its indices are 0 to 15"),
-    "an element from the end": ("y[-1, 0] = 1", "this part of `y` lies outside: -1", "write 15"),
+    "an element outside": ("y[16, 0] = 1", "this part of `y` lies outside: index 16, dimension 0", "its indices are 0 to 15"),
+    "an element from the end": ("y[-1, 0] = 1", "this part of `y` lies outside: index -1", "write 15"),
     "rows that lie outside in one block": ("y[b * 15 : b * 15 + 2, :] = 1", "this part of `y` lies outside", "0 to 15"),
     "a keyword that is none": ("T.copy(x, y, padvalue=0)", "unexpected keyword argument 'padvalue'", "did you mean pad_value?"),
     "a method of arrays": ("m[:] = x.sum(1)", "a buffer has no attribute sum", "T.reduce_sum(x, dim=1)"),

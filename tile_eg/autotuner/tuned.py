@@ -201,9 +201,9 @@ def autotune(
     `options` are those of `tune` (`budget`, `device`, `dask`, ...). What was found is used by the calls after it, and by the
     next process.
 
-    On a machine with CANN `rep` launches of each configuration are timed behind `warmup` others, on `supply_prog`'s inputs, or on
-    such as `supply_type` says; elsewhere the time is predicted. No launch is cut off: `timeout` (in seconds) has nothing to do.
-    Where there is a `ref_prog`, the chosen kernel runs once in the simulator on these inputs, and is compared.
+    On a machine with CANN `rep` launches of each configuration are timed after `warmup` others, on the inputs of `supply_prog`,
+    or on inputs as `supply_type` says; elsewhere the time is predicted. `timeout` (in seconds) has no effect: no launch is
+    cut off. With a `ref_prog`, the chosen kernel runs once in the simulator on these inputs, and is compared with it.
     TileError for configurations that are no dictionaries, and where none of them compiles.
     """
     if known := [n for n in options if n not in OPTIONS or configs is not None]:
@@ -243,7 +243,7 @@ def tune(
     `dask` is the address of a cluster's scheduler. `sample` tiles of the grid are compared (0: all), `launches` are timed.
     Ctrl-C ends it with the best so far, which its result says (`interrupted`); `resume` goes on from there.
 
-    TileError for a kernel in which nothing is to choose, and for what cannot be.
+    TileError for a kernel in which nothing can be chosen, and for options that do not fit.
     """
     from tile_eg.search import search_options
     from tile_eg.tuning import Asked, Watch

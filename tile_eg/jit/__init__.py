@@ -51,12 +51,12 @@ __all__ = ["KNOWN", "CompiledKernel", "Factory", "Options", "TileKernel", "compi
 class CompiledKernel(Locating, HostSide):
     """A kernel whose sizes are known.
 
-    Calling it takes the arrays of all tensors but those in `out_idx` and `workspace_idx`, in order or by name, and gives the
-    tensors of `out_idx`, in that order: one array, or a list. Written tensors that are passed in are filled in place, as far as
-    the kernel writes them; one that is given back and not written whole is a TileError.
-    Arrays are NumPy's or torch's on the CPU, with the declared dtypes, and with the declared shapes but for dimensions of 1 and
-    what `jit.arrays.as_declared` takes; else TileError.
-    What is given back is of the kind of what came in; where nothing did, torch's if `as_torch`.
+    A call takes the arrays of all tensors except those in `out_idx` and `workspace_idx`, in order or by name, and returns the
+    tensors of `out_idx`, in that order: one array, or a list. Output tensors that are passed in are filled in place, as far as
+    the kernel writes them; a returned one has to be written as a whole, else TileError.
+    Arrays are NumPy's or torch's, of the declared dtypes; shapes may differ from the declared ones by dimensions of 1 and by what
+    `jit.arrays.as_declared` takes, else TileError. What is returned is of the kind that was passed in (torch or NumPy); where
+    nothing was passed in, torch's if `as_torch`.
     """
 
     def __init__(
@@ -148,8 +148,8 @@ class CompiledKernel(Locating, HostSide):
 class TileKernel(LocatingAtSizes):
     """A `.tile` kernel whose sizes are open: each call takes them from the shapes of its arrays.
 
-    Calling it takes the arrays before the `->`, in order or by name, and sizes by name where they are to differ from what
-    the arrays say or the text defaults to: `gemm(a, b, BM=64)`. It gives the tensors after the `->`.
+    A call takes the arrays before the `->`, in order or by name, and by name sizes that are to differ from the defaults of the
+    text: `gemm(a, b, BM=64)`. It returns the tensors after the `->`.
     """
 
     def __init__(
@@ -215,9 +215,9 @@ def load(
     memory: int = CALL.bytes,
     **search: Any,
 ) -> TileKernel:
-    """The kernel of a `.tile` file, of which nothing is executed. TileError where the file cannot be read or is not a kernel.
+    """The kernel of a `.tile` file; nothing in the file is executed. TileError if it cannot be read or is not a kernel.
 
-    `seconds` of processor time and bytes of `memory` are what a call of the kernel may take in the simulator.
+    A call of the kernel may take `seconds` of processor time and `memory` bytes in the simulator.
 
     `search` are options as `tile_eg.search.search_options` takes them: `effort="full"`, `exact_math=True`, `rules`, `without`.
     """
@@ -260,14 +260,18 @@ def jit(
     """Makes a kernel of a prim_func, of a function that returns expressions of its T.Tensor arguments, or of what a function
     of sizes returns; with or without parentheses.
 
-    `out_idx` are the positions of the tensors that a call gives back, `workspace_idx` of those that it makes for itself;
-    negative ones count from the end. `chip` is where it runs (910B2); TileLang's `target` and `platform` may name it too.
-    `effort` ("none", "quick", "full"), `exact_math`, `rules` (files or texts), `without` (names of rules) and `cost_model` (a
-    name, or "module:Class"), `deterministic` (no sums of floats in an order that changes from run to run) and `untuned` (what
-    `tile_eg.tune` found is left aside) are options of the search. `schedule="search"` reads a kernel with flags, barriers, scopes
-    and addresses without them, where it has a sequential meaning; else such a kernel is kept as it is written. `seconds` of
-    processor time and bytes of `memory` are what a call may take in the simulator. `pass_configs` and further options of
-    TileLang's are taken where they ask for what is so here (`tile_eg.jit.switches`), and refused otherwise.
+    `out_idx` are the positions of the tensors that a call returns, `workspace_idx` those of the tensors that it allocates
+    itself; negative ones count from the end. `chip` is where the kernel runs (910B2); TileLang's `target` and `platform` may
+    name it too.
+
+    Options of the search: `effort` ("none", "quick", "full"); `exact_math`; `rules` (files or texts); `without` (names of rules
+    and moves); `cost_model` (a name, or "module:Class"); `deterministic` (no sums of floats in an order that changes from run
+    to run); `untuned` (what `tile_eg.tune` found is not used).
+
+    A kernel with flags, barriers, scopes or addresses is kept as it is written; `schedule="search"` searches it without them,
+    if it has a sequential meaning. A call may take `seconds` of processor time and `memory` bytes in the simulator.
+    `pass_configs` and further options of TileLang's are taken if they ask for what is done anyway (`tile_eg.jit.switches`),
+    and refused otherwise.
 
     TileError for an option that is unknown or refused.
     """
@@ -301,7 +305,7 @@ def _jitted(function: Any, options: Options, names: Mapping[str, Any]) -> Compil
 def compile(  # noqa: A001
     func: Any = None, out_idx: Any = None, workspace_idx: Any = None, **options: Any
 ) -> CompiledKernel | AnySizeKernel:
-    """The compiled kernel of a function under `@T.prim_func`, which takes from each call the sizes that its tensors leave open;
+    """The compiled kernel of a function under `@T.prim_func`. Sizes that its tensors leave open are taken from each call;
     `options` are those of `jit`. TileError for anything else."""
     if not isinstance(func, PrimFunc):
         help = "a function of sizes gets @tile_eg.jit, and compiles when it is called"

@@ -92,10 +92,10 @@ cache = Cache()
 
 
 def enable_cache() -> None:
-    """Keeps lowered kernels (the default)."""
+    """Keeps compiled kernels (the default)."""
     cache.enabled = True
 
 
 def disable_cache() -> None:
-    """Lowers a kernel anew each time."""
+    """Compiles a kernel again at each call."""
     cache.enabled = False

@@ -11,9 +11,9 @@ _NAME = re.compile(r"(?P<kind>float|bfloat|int|uint|e\dm\d_float|float8_e\dm\d\w
 
 
 class DataType(str):
-    """A dtype's name with `bits` of an element, `itemsize` in bytes (at least 1) and `lanes`. TileError for what is no dtype.
+    """A dtype's name with `bits` of an element, `itemsize` in bytes (at least 1) and `lanes`. TileError for any other name.
 
-    It tells the size of any of TileLang's dtypes, also of one that kernels do not compute with here.
+    It knows all of TileLang's dtypes, also those that kernels do not compute with here.
     """
 
     bits: int

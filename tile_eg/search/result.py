@@ -32,13 +32,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, repr=False)
 class Lowered(Planned):
-    """A kernel all the way down. `timings` are seconds by stage, `seconds` those of all; `ranked` are the candidates, best first:
-    the first one has a text, of the others that is known once they are asked for (`candidates`).
+    """A compiled kernel. `timings` are seconds by stage, `seconds` their sum; `ranked` are the candidates, best first: the first
+    one has a text, for the others that is known once they are asked for (`candidates`).
 
     `refused` holds the schedules that the search offered and that could not be planned, with the reason. `trials` are the block
     sizes that were tried where the author left them open, best first. `told` are the notes on the kernel as it is written.
-    `tried` are the moves of the search, made or not, in the order in which they were taken up; `form` is what the best candidate
-    is a schedule of. `failed` says what a cost model did for which the default one stood in.
+    `tried` are the moves of the search, made or not, in the order in which they were taken up; `form` is the form of the kernel
+    that the best candidate is a schedule of. `failed` says how a cost model failed, so that the default one took over.
     """
 
     kernel: Kernel

@@ -269,7 +269,8 @@ class Checker:
         if tensor:
             message = f"a window of `{r.name}` lies outside: {what}, dimension {d} has {size} elements"
         else:
-            message = f"this part of `{r.name}` lies outside: {what}{f' with {extent} elements' if extent else ''}, it has {size}"
+            part = f"{what}, with {extent} elements" if extent else f"index {what}"
+            message = f"this part of `{r.name}` lies outside: {part}, dimension {d} has {size} elements"
         pad = hint("x = pad(X[i - 1, j], 0)", "T.copy(X[i - 1, j], x, pad_value=0)", r.span)
         help = f"tails are cut at the edge, but a window has to begin inside, unless a number stands for what is not there: {pad}"
         return TileError(message, r.span, help=help if tensor else _inside(start, size))

@@ -28,7 +28,7 @@ def truth(b: Builder, value: Any, node: ast.AST) -> Any:
     value = as_condition(value, b.span(node))
     if is_tile(value):
         help = "compare, and choose element by element: T.if_then_else(x > 0, x, y); conditions of elements are joined by & and |"
-        raise b.error(f"{ast.unparse(node)} is a tile, and no condition", node, help)
+        raise b.error(f"{ast.unparse(node)} is a tile, not a condition", node, help)
     return value
 
 

@@ -253,7 +253,7 @@ def as_tile(value: Any, span: Span | None) -> TileExpr:
             raise TileError("a vector becomes a tile as v[:, None] or v[None, :]", span)
         return Broadcast(region(value), 1 if value.items[1] is None else 0, span)
     if of_elements(value):
-        raise TileError("a condition is no value", span, help="choose by it: T.if_then_else(x < y, 1.0, 0.0)")
+        raise TileError("a condition is not a value", span, help="choose by it: T.if_then_else(x < y, 1.0, 0.0)")
     if isinstance(value, Expr) and value.value is not None:
         return Number(float(value.value), span)
     if isinstance(value, Transposed):

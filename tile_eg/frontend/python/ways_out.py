@@ -51,7 +51,7 @@ ATTRIBUTES = {
 }  # fmt: skip
 """What arrays have and tiles have not."""
 STEPS = "take the elements one by one: for i, j in T.Parallel(m, n): y[i, j] = x[i, 2 * j]"
-ENDS = "a kernel ends with its last statement; what some blocks alone do stands under `if`"
+ENDS = "a kernel ends with its last statement; what only some blocks do stands under `if`"
 BOUND = "a name is bound above its first use: in the kernel, or in the file around it"
 ROUNDS_DOWN = "write // for whole-number division, or T.ceildiv(n, m) to round up"
 
