@@ -19,7 +19,7 @@ MAX_STAGES = 8  # of rings: each slot takes a flag id, and there are eight
 def depth(stages: int, span: Span | None) -> int:
     """How many slots the author of a loop asks for; 0: as many as the search finds best. TileError beyond what there can be."""
     if not 0 <= stages <= MAX_STAGES:
-        raise TileError(f"a loop has up to {MAX_STAGES} stages, not {stages}", span, help="leave it out: the best number is found")
+        raise TileError(f"a loop has up to {MAX_STAGES} stages, not {stages}", span, help="leave it out: the best is found")
     return stages
 
 
