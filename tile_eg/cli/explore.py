@@ -30,7 +30,7 @@ def alternatives(
     k: Annotated[int, typer.Option("-k", min=1, metavar="NUMBER", help="How many.")] = 8,
     pareto: Annotated[
         str | None,
-        typer.Option(metavar="A,B", help="Only those that none beats in these: time, ub, l1, l0c, workspace, gm."),
+        typer.Option(metavar="A,B", help="Only those that none beats in these: time, ub, l1, l0c, workspace, gm, instructions."),
     ] = None,
     chip: OnChip = None,
     sizes: Set = None,
