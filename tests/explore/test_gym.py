@@ -138,7 +138,7 @@ def test_a_choice_that_is_no_schedule_is_refused_with_the_reason(tmp_path: Path)
     """One cost a node knows nothing of the order that a whole schedule needs."""
     graph = exported(lowered("flash_attention"), whole=True)
     (tmp_path / "choice.json").write_text(extracted(graph, "g.json", "random").choices())
-    with pytest.raises(TileError, match="is no legal schedule"):
+    with pytest.raises(TileError, match="is not a legal schedule"):
         lower(kernel("flash_attention"), search=search_options(extractor=f"choices={tmp_path / 'choice.json'}"))
 
 

@@ -147,9 +147,9 @@ HEAD = "file,shape,chip,value,unit"
 @pytest.mark.parametrize(
     ("line", "told"),
     [
-        ("gemm.tile,M=128,910Z,5,us", "unknown chip '910Z'"), ("gemm.tile,M=128,910B2,5,minutes", "'minutes' is no unit of time"),
+        ("gemm.tile,M=128,910Z,5,us", "unknown chip '910Z'"), ("gemm.tile,M=128,910B2,5,minutes", "is not a unit of time"),
         ("gemm.tile,M=many,910B2,5,us", "shape M=many: a size is a whole number"), ("gemm.tile,Q=4,910B2,5,us", "Q"),
-        ("gemm.tile,M=128,910B2,fast,us", "'fast' is no number"), ("gemm.tile,M=128,910B2,-3,us", "above 0"),
+        ("gemm.tile,M=128,910B2,fast,us", "'fast' is not a number"), ("gemm.tile,M=128,910B2,-3,us", "above 0"),
         ("none.tile,M=128,910B2,5,us", "there is no file"), ("gemm.tile,M=128,910B3,5,us", "measured on 910B3"),
     ],
 )  # fmt: skip
@@ -186,8 +186,9 @@ def test_rows_of_bench_are_read_and_a_chip_is_written(tmp_path: Path, capsys: py
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("base = '910B2'\nname = '910B2'", "as a chip of tile_eg is"), ("name = 'x'", "is no chip"), ("base = [", "is no chip"),
-        ("base = '910B2'\nname = 'x'\n[sync]\nwarp = 3", "is no chip"), ("base = 'none'\nname = 'x'", "unknown chip"),
+        ("base = '910B2'\nname = '910B2'", "as a chip of tile_eg is"), ("name = 'x'", "is not a chip"),
+        ("base = [", "is not a chip"),
+        ("base = '910B2'\nname = 'x'\n[sync]\nwarp = 3", "is not a chip"), ("base = 'none'\nname = 'x'", "unknown chip"),
     ],
 )  # fmt: skip
 def test_a_chip_file_that_is_none_is_refused(tmp_path: Path, text: str, told: str) -> None:

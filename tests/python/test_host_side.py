@@ -263,7 +263,7 @@ def test_a_dtype_tells_its_bits(name: str, bits: int) -> None:
 
 
 def test_what_is_no_dtype_says_so() -> None:
-    with pytest.raises(TileError, match="'floaty' is no dtype"):
+    with pytest.raises(TileError, match="'floaty' is not a dtype"):
         tile_eg.DataType("floaty")
 
 

@@ -62,7 +62,7 @@ def test_a_fault_of_type_is_shown_where_it_stands() -> None:
         (':name "swap"', "", "no :name"),
         (":law equal", "", "no :law"),
         (":ruleset algebra", "", "no :ruleset"),
-        ("equal", "eqal", "`eqal` is no law"),
+        ("equal", "eqal", "`eqal` is not a law"),
         ("algebra", "algebr", "did you mean `algebra`?"),
         ('"swap"', '"neg"', "a rule called 'neg' already"),
         ("(Bin", "(Bon", "unbound function Bon"),

@@ -69,5 +69,5 @@ class MatmulTemplate:
     def _dtype(self, name: str) -> str:
         found = dtype_of(str(name))
         if found is None:
-            raise TileError(f"{name!r} is no dtype of a product", help="float16, bfloat16, float32 and int8 are")
+            raise TileError(f"{name!r} is not a dtype of a product", help="float16, bfloat16, float32 and int8 are")
         return found.name

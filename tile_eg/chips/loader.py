@@ -150,7 +150,7 @@ def _own(path: FilePath) -> Chip:
         raise TileError(f"cannot read the chip '{path}': {error.strerror or error}") from None
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         help = "a chip of your own has base, name, names, source, and the tables of tile_eg/chips that differ from its base's"
-        raise TileError(f"'{path}' is no chip: {type(error).__name__}: {error}", help=help) from None
+        raise TileError(f"'{path}' is not a chip: {type(error).__name__}: {error}", help=help) from None
     if any(_key(found.name) in map(_key, _load(k).names) or _key(found.name) == _key(k) for k in known_chips(None)):
         raise TileError(f"'{path}' is called {found.name}, as a chip of tile_eg is", help="give it a name of its own")
     held = _KNOWN.get(_key(found.name))

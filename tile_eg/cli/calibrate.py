@@ -97,13 +97,13 @@ def _of_csv(file: Path, chip: str) -> Iterator[tuple[Program, float]]:
 def _microseconds(row: Mapping[str, str]) -> float:
     unit = (row.get("unit") or "us").strip()
     if unit not in UNITS:
-        raise TileError(f"'{unit}' is no unit of time", help=f"times are in {', '.join(UNITS)}")
+        raise TileError(f"'{unit}' is not a unit of time", help=f"times are in {', '.join(UNITS)}")
     if (metric := row.get("metric") or "task_time") != "task_time":
         raise TileError(f"'{metric}' is not measured", help="a measured row has the metric task_time")
     try:
         value = float(row["value"])
     except (TypeError, ValueError):
-        raise TileError(f"'{row['value']}' is no number") from None
+        raise TileError(f"'{row['value']}' is not a number") from None
     if not 0 < value < float("inf"):
         raise TileError(f"a measured time is above 0, not {value:g}")
     return value * UNITS[unit]

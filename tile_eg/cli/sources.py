@@ -44,7 +44,7 @@ def read(
     """
     if path.is_file() and path.suffix not in KINDS:
         kinds = ", ".join(f"{suffix} ({what})" for suffix, what in KINDS.items())
-        raise TileError(f"'{path}' is no kernel file", help=f"a kernel file ends in {kinds}")
+        raise TileError(f"'{path}' is not a kernel file", help=f"a kernel file ends in {kinds}")
     text = read_text(path)
     if path.suffix == ".py":
         return _from_python(path, sizes, searched)

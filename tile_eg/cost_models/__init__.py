@@ -66,7 +66,7 @@ def roles(name: str | None, chip: Chip) -> Roles:
     guides, ranks, orders = (callable(getattr(model, method, None)) for method in ("node_cost", "predict", "score"))
     if not guides and not ranks and not orders:
         help = "a search model has node_cost(work), a context model score(contexts), a rank model predict(programs)"
-        raise TileError(f"'{name}' is no cost model: it has neither predict nor node_cost, nor score", help=help)
+        raise TileError(f"'{name}' is not a cost model: it has neither predict nor node_cost, nor score", help=help)
     return Roles(name if guides else Roles.search, name if ranks else Roles.rank, name if orders else None)
 
 

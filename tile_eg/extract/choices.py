@@ -33,7 +33,7 @@ class Choices:
             schedule = build_schedule(graph, nodes, prices, chip)
         except Refused as refused:
             help = "its nodes have one cost each; what is judged on a whole schedule is not in the file"
-            raise TileError(f"the choice in '{self.file}' is no legal schedule: {refused}", help=help) from None
+            raise TileError(f"the choice in '{self.file}' is not a legal schedule: {refused}", help=help) from None
         schedule.cost = cost
         out.schedules.append(schedule)
         return out

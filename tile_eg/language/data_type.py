@@ -24,7 +24,7 @@ class DataType(str):
         found = _NAME.fullmatch(_SHORT.get(text, text))
         bits = "8" if found and found["kind"].startswith("float8_") else found and found["bits"]
         if not found or not bits:
-            raise TileError(f"{text!r} is no dtype", help="float16, bfloat16, float32, int8, int32, uint8 are")
+            raise TileError(f"{text!r} is not a dtype", help="float16, bfloat16, float32, int8, int32, uint8 are")
         made = super().__new__(cls, text)
         made.bits, made.lanes = int(bits), int(found["lanes"] or 1)
         return made

@@ -155,7 +155,7 @@ class _Reader:
                 raise self.error(f"this rule has no {option}", placed.start, placed.end, help)
         name = options[":name"].strip('"')
         if options[":law"] not in LAWS:
-            raise self.error(f"`{options[':law']}` is no law", placed.start, placed.end, f"the laws: {', '.join(LAWS)}")
+            raise self.error(f"`{options[':law']}` is not a law", placed.start, placed.end, f"the laws: {', '.join(LAWS)}")
         if options[":ruleset"] not in RULESETS:
             help = did_you_mean(options[":ruleset"], RULESETS)
             raise self.error(f"there is no ruleset `{options[':ruleset']}`", placed.start, placed.end, help)

@@ -88,7 +88,7 @@ class Devkit:
     def __post_init__(self) -> None:
         if not (self.root / ENTRY).is_file():
             help = "it is a folder with include/adv_api and impl/adv_api, as a clone of https://gitcode.com/cann/asc-devkit is"
-            raise TileError(f"'{self.root}' is no checkout of asc-devkit: it has no {ENTRY}", help=help)
+            raise TileError(f"'{self.root}' is not a checkout of asc-devkit: it has no {ENTRY}", help=help)
 
     @cached_property
     def functions(self) -> dict[str, str]:

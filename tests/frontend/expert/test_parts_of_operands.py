@@ -81,7 +81,7 @@ def test_a_count_beyond_the_end_is_told() -> None:
 
 @pytest.mark.parametrize(("word", "shape"), [(wider, r"\[1, 128\]"), (empty, r"\[\]")])
 def test_a_real_shape_lies_in_its_buffer(word: Callable[[Any, Any], None], shape: str) -> None:
-    with pytest.raises(TileError, match=rf"real_shape {shape} is no part of 2 x 64 elements"):
+    with pytest.raises(TileError, match=rf"real_shape {shape} is not part of 2 x 64 elements"):
         done(word, "float", "float")
 
 

@@ -60,7 +60,7 @@ def _of_both(held: Region) -> tuple[Region, Expr, Expr]:
     whole = held if at == [ZERO, ZERO] else replace(held, starts=tuple(starts), extents=tuple(extents))
     if any(SUB in ix.variables(s) for s in whole.starts):
         help = "let it begin at vid times its own length"
-        raise TileError("this window is no half of what both vector cores have", held.span, help=help)
+        raise TileError("this window is not half of what both vector cores have", held.span, help=help)
     return whole, at[0], at[1]
 
 

@@ -91,7 +91,7 @@ def _part(x: Place, sizes: list[int], span: Span) -> Place:
     rows, cols = [1, *sizes][-2:] if sizes else (0, 0)
     if not 0 < rows <= x.rows or not 0 < cols <= x.cols:
         help = "real_shape=[rows, columns] are the first ones of the buffer"
-        raise TileError(f"real_shape {sizes} is no part of {x.rows} x {x.cols} elements", span, help=help)
+        raise TileError(f"real_shape {sizes} is not part of {x.rows} x {x.cols} elements", span, help=help)
     return replace(x, rows=rows, cols=cols, valid_rows=ix.const(rows), valid_cols=ix.const(cols))
 
 

@@ -67,7 +67,7 @@ def of_index(r: ExpertReader, e: Expr, span: Span | None) -> Formula:
         at = place.args[0] if place.op == "index" else r.unit.settled(r, e.args[1], span)
         return element_of(r, e.args[0], at, span)
     if e.op in ("div", "mod"):
-        raise TileError("a quotient of an element is no index here", span, help="give it a name first: i = x[n]")
+        raise TileError("a quotient of an element is not an index here", span, help="give it a name first: i = x[n]")
     parts = [of_index(r, a, span) for a in e.args]
     found = parts[0]
     for part in parts[1:]:

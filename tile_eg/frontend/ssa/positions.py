@@ -97,7 +97,7 @@ def _along(
             rest = rest + atom * k
     foreign = [v for v in steps if v not in axes and extents[v] > 1]
     if foreign:
-        raise TileError(f"`{foreign[0]}` is no coordinate of what is written here: not supported yet", span)
+        raise TileError(f"`{foreign[0]}` is not an index of what is written here: not supported yet", span)
     row, col = (steps.get(v, 0) if v else 0 for v in axes)
     return Place(row, col, rest)
 

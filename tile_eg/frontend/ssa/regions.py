@@ -271,7 +271,7 @@ class Regions:
 
     @staticmethod
     def not_turned(r: kn.Region) -> Term:
-        raise TileError(f"the columns of `{r.name}` lie in runs, and it is no operand of a product: not supported", r.span)
+        raise TileError(f"the columns of `{r.name}` lie in runs, and it is not an operand of a product: not supported", r.span)
 
     def is_window(self, r: kn.Region) -> bool:
         """Whether a region is a window of a tensor whose rows are runs of it."""

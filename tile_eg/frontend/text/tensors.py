@@ -177,7 +177,7 @@ class Reader:
         except ArithmeticError:
             found = None
         if not isinstance(found, int | float):
-            raise TileError(f"{x} ** {y} is no number", span)
+            raise TileError(f"{x} ** {y} is not a number", span)
         return found
 
     def _compare(self, node: Node) -> Any:

@@ -151,7 +151,7 @@ def _readable(p: Program, e: Expr, span: Span | None) -> None:
         if any(isinstance(n, Scalar) and n.name == r.args[0] for n in walk((*p.cube, *p.vector))):
             continue
         if r.args[0] not in inputs or inputs[r.args[0]].dtype is not I32:
-            raise TileError(f"{r.args[0]} is no input of i32, and an index is read from it", span)
+            raise TileError(f"{r.args[0]} is not an i32 input, and an index is read from it", span)
 
 
 def _instr(p: Program, core: str, i: Instr, scope: tuple[str, ...]) -> None:
