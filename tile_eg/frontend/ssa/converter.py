@@ -13,10 +13,8 @@ from typing import Any
 
 from tile_eg.errors import FollowUp, TileError, attempted, in_source, no_form, together
 from tile_eg.frontend.checks.parts import check_parts
-from tile_eg.frontend.hints import hint
-from tile_eg.frontend.index_text import index_text
 from tile_eg.frontend.liveness import Liveness, Names, assigned, buffer_shapes, mentioned
-from tile_eg.frontend.ranges import extremes, surely_equal
+from tile_eg.frontend.ranges import extremes
 from tile_eg.frontend.ssa import elements, fold
 from tile_eg.frontend.ssa.composed import composed
 from tile_eg.frontend.ssa.dependence import is_row_loop
@@ -26,7 +24,7 @@ from tile_eg.frontend.ssa.interleaved import interleaved
 from tile_eg.frontend.ssa.narrowed_loops import NarrowedLoops
 from tile_eg.frontend.ssa.pairs import paired
 from tile_eg.frontend.ssa.planes import without_planes
-from tile_eg.frontend.ssa.regions import Env
+from tile_eg.frontend.ssa.regions import EndedByBranch, Env
 from tile_eg.frontend.ssa.tiles import tile_shape
 from tile_eg.frontend.ssa.turned import turned
 from tile_eg.ir import index as ix
@@ -180,6 +178,8 @@ class Converter(Expressions):
         at_once = self.attempt(lambda: elements.convert(self, s, env, after))
         if not isinstance(at_once, TileError):
             return at_once
+        if any(isinstance(e, EndedByBranch) for e in (at_once, *at_once.others)):
+            raise at_once
         apart = elements.independent(self, s, after) and prod(s.extents) <= MOST_ELEMENTS
         for n, variable in enumerate(s.vars if apart else ()):
             rest = replace(s, vars=(*s.vars[:n], *s.vars[n + 1 :]), extents=(*s.extents[:n], *s.extents[n + 1 :]))
@@ -245,6 +245,7 @@ class Converter(Expressions):
             states = [n for n in names if n not in settled]
             found = self.alike_states if alike else self.states
             args, inits, later = found(s, states, env | settled, after | exposed)
+            self.check_no_trip(s, {n: (env[n], later[n]) for n in states if n in env and n in after})
             new = fold.frozen(self.scope(loop), args, inits, later)
             if not self.fewest[loop]:  # what no trip made is what it was before the loop
                 new = {n: t for n, t in new.items() if n not in after or t is inits[n]}
@@ -368,18 +369,16 @@ class Converter(Expressions):
         return t
 
     def check_invariant(self, name: str, first: Term, later: Term, variable: str, s: kn.For) -> None:
-        if name in self.tensors:
-            return
-        for a, b, what in ((first.vrows, later.vrows, "rows"), (first.vcols, later.vcols, "columns")):
-            assert a is not None and b is not None
-            if variable in ix.variables(b) or not surely_equal(a, b, self.tiles.ranges):
-                least, most = extremes(b, self.tiles.ranges)
-                padded = hint("pad(A[i, j], 0)", "T.copy(A[i, j], x, pad_value=0)", s.span)
-                change = f"{index_text(a)}, then {index_text(b)}" if a != b else f"{index_text(b)} is {least} to {most}"
-                raise TileError(
-                    f"the valid {what} of `{name}` change from trip to trip of this loop: {change}", s.span,
-                    help=f"choose a tile that divides the tensor, or load a number for what lies beyond its end: {padded}",
-                )  # fmt: skip
+        if name not in self.tensors:
+            fold.check_invariant(name, (first, later), variable, self.tiles.ranges, s)
+
+    def check_no_trip(self, s: kn.For, states: dict[str, tuple[Term, Term]]) -> None:
+        """TileError where a loop that takes no trip in some blocks would leave a state with other extents than its trips do. What
+        an accumulator begins with ends where it does, but not what stands before a branch."""
+        loop = self.inside[-1]
+        for name, (before, later) in states.items() if not self.fewest[loop] else ():
+            if before.op != "fill" or s.extent == 1:
+                self.check_invariant(name, before, later, self.variables[loop], s)
 
     def initial(self, arg: Term, bound: Term | float | None, before: Term | None) -> Term:
         """The initial value of a state: what matching found, narrowed to what the state holds."""

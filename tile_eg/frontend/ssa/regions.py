@@ -10,7 +10,7 @@ from types import MappingProxyType
 from tile_eg.errors import NotSearched, TileError, attempted
 from tile_eg.frontend.hints import hint
 from tile_eg.frontend.index_text import index_text
-from tile_eg.frontend.ranges import decided, extremes
+from tile_eg.frontend.ranges import decided, extremes, surely_equal
 from tile_eg.frontend.ssa import by_position, outside, pieces
 from tile_eg.frontend.ssa.branches import as_choices
 from tile_eg.frontend.ssa.extents import inside, smaller
@@ -28,6 +28,11 @@ from tile_eg.ir.values import Term, made_of
 from tile_eg.ops.types import BF16, F16, F32
 
 Env = dict[str, Term]
+
+
+class EndedByBranch(NotSearched):
+    """How much of a tile is valid depends on a condition."""
+
 STORED_IN_PART = ("put", "piece", "whole", "cast", "unary", "binary", "choose", "choose_at", "reduce", "proj")
 """Terms that are computed whole where they cannot be had of operands that end earlier; a store says itself how much it takes."""
 
@@ -128,6 +133,16 @@ class Regions:
         elements = {v: (0, n - 1) for v, n in extents.items()}
         facts = {} if elements else self.facts
         return decided(self.index(condition), self.tiles.ranges | facts | elements)
+
+    def check_branch(self, e: kn.Select, x: tuple[Expr, ...], y: tuple[Expr, ...]) -> None:
+        """EndedByBranch where the valid rows or columns are not those of `x` and of `y` alike: the branch says which they are."""
+        for a, b, what in zip(x, y, ("rows", "columns"), strict=True):
+            if not surely_equal(a, b, self.tiles.ranges):
+                target = next(arm for arm in (e.y, e.x) if isinstance(arm, kn.Region))
+                raise EndedByBranch(
+                    f"the valid {what} of `{target.name}` change with this condition: {index_text(a)} or {index_text(b)}", e.span,
+                    help="write to a buffer of its own here, or choose a tile that divides the tensor",
+                )  # fmt: skip
 
     def check_place(self, name: str, place: Expr, span: kn.Span | None) -> None:
         """TileError where an index is read beyond the end of what holds the indices; rows that go on to its end are cut there."""
