@@ -141,7 +141,8 @@ class Regions:
                 target = next(arm for arm in (e.y, e.x) if isinstance(arm, kn.Region))
                 raise EndedByBranch(
                     f"the valid {what} of `{target.name}` change with this condition: {index_text(a)} or {index_text(b)}", e.span,
-                    help="write to a buffer of its own here, or choose a tile that divides the tensor",
+                    help="choose a tile that divides the tensor, or load a number for what lies beyond its end: "
+                    + hint("pad(A[i, j], 0)", "T.copy(A[i, j], x, pad_value=0)", e.span),
                 )  # fmt: skip
 
     def check_place(self, name: str, place: Expr, span: kn.Span | None) -> None:
