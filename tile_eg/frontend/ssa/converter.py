@@ -15,7 +15,7 @@ from tile_eg.errors import FollowUp, TileError, attempted, in_source, no_form, t
 from tile_eg.frontend.checks.parts import check_parts
 from tile_eg.frontend.liveness import Liveness, Names, assigned, buffer_shapes, mentioned
 from tile_eg.frontend.ranges import extremes
-from tile_eg.frontend.ssa import elements, fold
+from tile_eg.frontend.ssa import elements, fold, no_trips
 from tile_eg.frontend.ssa.composed import composed
 from tile_eg.frontend.ssa.dependence import is_row_loop
 from tile_eg.frontend.ssa.expressions import Expressions
@@ -60,6 +60,7 @@ class Converter(Expressions):
         self.inside = [0]
         self.written: dict[int, tuple[str, Names]] = {}
         self.liveness = Liveness(buffer_shapes(kernel.body))
+        self.left: dict[no_trips.Place, tuple[str, kn.Span | None]] = {}
         self.told: list[TileError] = []
         self.failed: set[str] = set()
         self.stored_from: dict[str, set[str]] = {}
@@ -71,6 +72,7 @@ class Converter(Expressions):
         env = self.run(self.kernel.body, env, outputs)
         if self.told:
             raise together(self.told)
+        no_trips.refuse_seen(tuple(env[n] for n in sorted(outputs)), self.left, self.short)
         k = self.kernel
         results = tuple(env[t.name] for t in k.tensors if t.output)
         used = loops_in(results)
@@ -245,7 +247,9 @@ class Converter(Expressions):
             states = [n for n in names if n not in settled]
             found = self.alike_states if alike else self.states
             args, inits, later = found(s, states, env | settled, after | exposed)
-            self.check_no_trip(s, {n: (env[n], later[n]) for n in states if n in env and n in after})
+            if not self.fewest[loop]:
+                left = {n: (env[n], later[n]) for n in states if n in env and n in after and n in self.buffers}
+                no_trips.check_left(left, variable, self.tiles.ranges, s)
             new = fold.frozen(self.scope(loop), args, inits, later)
             if not self.fewest[loop]:  # what no trip made is what it was before the loop
                 new = {n: t for n, t in new.items() if n not in after or t is inits[n]}
@@ -260,7 +264,11 @@ class Converter(Expressions):
         if not states:
             return env | settled
         term = self.tiles.make(s.span, "loop", loop, self.trips[loop], tuple((inits[n], later[n]) for n in states), s.stages)
-        return env | settled | {n: self.result(term, k, later[n]) for k, n in enumerate(states)}
+        results = {n: self.result(term, k, later[n]) for k, n in enumerate(states)}
+        if not self.fewest[loop]:
+            both = {n: (env[n], results[n]) for n in states if n in env and n in self.buffers}
+            self.left |= no_trips.left(both, self.tiles.ranges, s)
+        return env | settled | results
 
     def states(self, s: kn.For, names: list[str], env: Env, after: Names) -> tuple[Env, Env, Env]:
         """Each state as the loop's trips read it, its initial value, and its next one."""
@@ -371,14 +379,6 @@ class Converter(Expressions):
     def check_invariant(self, name: str, first: Term, later: Term, variable: str, s: kn.For) -> None:
         if name not in self.tensors:
             fold.check_invariant(name, (first, later), variable, self.tiles.ranges, s)
-
-    def check_no_trip(self, s: kn.For, states: dict[str, tuple[Term, Term]]) -> None:
-        """TileError where a loop that takes no trip in some blocks would leave a state with other extents than its trips do. What
-        an accumulator begins with ends where it does, but not what stands before a branch."""
-        loop = self.inside[-1]
-        for name, (before, later) in states.items() if not self.fewest[loop] else ():
-            if before.op != "fill" or s.extent == 1:
-                self.check_invariant(name, before, later, self.variables[loop], s)
 
     def initial(self, arg: Term, bound: Term | float | None, before: Term | None) -> Term:
         """The initial value of a state: what matching found, narrowed to what the state holds."""

@@ -72,6 +72,7 @@ class Regions:
         self.named = self.tiles.named
         self.elsewhere: set[str] = set()
         self.ended: list[by_position.Ended] = []
+        self.short: dict[Term, frozenset[int]] = {}
 
     def index(self, e: Expr, span: kn.Span | None = None) -> Expr:
         """An index in terms of the block and of loops, what it reads from buffers as what these were loaded from."""
@@ -209,7 +210,10 @@ class Regions:
         rows = t.extent(smaller(valid_rows(value), w.vrows, t.ranges))
         cols = t.extent(smaller(valid_cols(value), w.vcols, t.ranges))
         value = self.for_window(value, rows, cols, s.span)
-        return t.make(s.span, "accumulate" if s.atomic else "store", env[tensor.name], w.offset, w.stride, value)
+        made = t.make(s.span, "accumulate" if s.atomic else "store", env[tensor.name], w.offset, w.stride, value)
+        ends = (rows, w.vrows), (cols, w.vcols)
+        self.short[made] = frozenset(a for a, pair in enumerate(ends) if not surely_equal(*pair, t.ranges))
+        return made
 
     def for_window(self, value: Term, rows: Expr, cols: Expr, span: kn.Span | None) -> Term:
         """A value for a window with so many rows and columns. It is made of operands that end there, too; where it cannot, and is
