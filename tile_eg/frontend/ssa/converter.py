@@ -60,11 +60,11 @@ class Converter(Expressions):
         self.inside = [0]
         self.written: dict[int, tuple[str, Names]] = {}
         self.liveness = Liveness(buffer_shapes(kernel.body))
-        self.left: dict[no_trips.Place, tuple[str, kn.Span | None]] = {}
+        self.left: no_trips.Left = {}
         self.told: list[TileError] = []
         self.failed: set[str] = set()
         self.stored_from: dict[str, set[str]] = {}
-        self.tiles.narrowed_result = NarrowedLoops(self.tiles, self.another_loop).result
+        self.tiles.narrowed_result = no_trips.noting(self.left, NarrowedLoops(self.tiles, self.another_loop).result)
 
     def values(self) -> Values:
         env: Env = {t.name: self.tiles.make(t.span, "given", in_memory(t)) for t in self.kernel.tensors}

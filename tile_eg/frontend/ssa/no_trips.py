@@ -6,7 +6,7 @@ what is stored, summed or multiplied of it has to end there for a reason of its 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 from tile_eg.errors import NotSearched, Span
 from tile_eg.frontend.hints import hint
@@ -22,20 +22,22 @@ ALIKE = ("unary", "cast", "binary", "choose", "choose_at", "choose_bits")
 ELEMENTS: Mapping[str, Mapping[int, int]] = {"elem": ALONG, "elem_row": {1: 0}, "elem_col": {1: 1}}
 Place = tuple[Term, int]
 """An axis of a tile."""
+Left = dict[Place, tuple[str, Span | None]]
+Narrowed = Callable[[Term, tuple[Expr, Expr]], Term | None]
 
 
 def check_left(states: Mapping[str, tuple[Term, Term]], variable: str, ranges: Ranges, s: For) -> None:
     """TileError where a loop leaves a tile with other extents if it takes no trip. `states`: what each was before the loop, and
-    behind a trip. What an accumulator begins with ends where it does, but not what stands before a branch."""
+    behind a trip. What an accumulator is filled with may end where it does (`refuse_seen`)."""
     for name, (before, later) in states.items():
-        if before.op != "fill" or s.extent == 1:
+        if before.op != "fill":
             check_invariant(name, (before, later), variable, ranges, s)
 
 
-def left(states: Mapping[str, tuple[Term, Term]], ranges: Ranges, s: For) -> dict[Place, tuple[str, Span | None]]:
+def left(states: Mapping[str, tuple[Term, Term]], ranges: Ranges, s: For) -> Left:
     """The axes on which a loop leaves less of a tile than stands before it, for `refuse_seen`. `states`: what each was before the
     loop, and is behind it."""
-    found: dict[Place, tuple[str, Span | None]] = {}
+    found: Left = {}
     for name, (before, after) in states.items():
         for axis, (a, b) in enumerate(((before.vrows, after.vrows), (before.vcols, after.vcols))):
             if a is not None and b is not None and not surely_equal(a, b, ranges):
@@ -43,8 +45,20 @@ def left(states: Mapping[str, tuple[Term, Term]], ranges: Ranges, s: For) -> dic
     return found
 
 
+def noting(left: Left, narrowed: Narrowed) -> Narrowed:
+    """`narrowed`, which makes a result of a loop that ends sooner; axes on which it does not are noted as the other's."""
+
+    def result(x: Term, ends: tuple[Expr, Expr]) -> Term | None:
+        found = narrowed(x, ends)
+        if found is not None:
+            left.update({(found, a): left[x, a] for a in (0, 1) if (x, a) in left and _end(x, a) == _end(found, a)})
+        return found
+
+    return result
+
+
 def refuse_seen(
-    outputs: tuple[Term, ...], left: Mapping[Place, tuple[str, Span | None]], short: Mapping[Term, frozenset[int]]
+    outputs: tuple[Term, ...], left: Left, short: Mapping[Term, frozenset[int]]
 ) -> None:
     """NotSearched where more of what a loop without trips leaves would be seen. `left`: the axes on which it is whole then, each
     with the buffer's name and the loop's place; `short`: of stores of less than their windows the axes on which they are."""
@@ -104,7 +118,8 @@ def _operands(t: Term) -> Iterator[tuple[Term, Mapping[int, int]]]:
         case "nest", (scalar,):
             yield from _elements(scalar)
         case op, args:
-            yield from ((x, ALONG if op in (*ALIKE, *WRITES) else {}) for x in args if isinstance(x, Term) and x.op not in VERSIONS)
+            onto = ALONG if op in (*ALIKE, *WRITES) else {}
+            yield from ((x, onto) for x in args if isinstance(x, Term) and x.op not in VERSIONS)
 
 
 def _elements(s: Term, summed: bool = False) -> Iterator[tuple[Term, Mapping[int, int]]]:
