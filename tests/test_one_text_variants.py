@@ -96,12 +96,22 @@ def test_deeper_trips_are_fewer() -> None:
         ("pipelined(ceildiv(K, 64))", "pipelined(ceildiv(K, 64), stages=2)"),  # slots of one trip's tiles, as the author has them
         ("c += a @ b", "a = a + a\n    c += a @ b"),  # the product is not of what was loaded
         ("b = B[k*64, by*32]", "b = B[0, by*32]"),  # one tile serves all trips
-        ("a = A[bx*32, k*64]", "a = A[bx*32, k*32]"),  # tiles that overlap
+        ("k*64", "k*32", "ceildiv(K, 64)", "ceildiv(K, 32)"),  # tiles that overlap
     ],
 )
-def test_trips_whose_tiles_are_not_one_stay(other: tuple[str, str]) -> None:
-    values = values_of_any_size(build_of(PRODUCT.replace(*other)), {"M": 256, "N": 256, "K": 4096})
+def test_trips_whose_tiles_are_not_one_stay(other: tuple[str, ...]) -> None:
+    text = PRODUCT
+    for old, new in zip(other[::2], other[1::2], strict=True):
+        text = text.replace(old, new)
+    values = values_of_any_size(build_of(text), {"M": 256, "N": 256, "K": 4096})
     assert in_deeper_trips(values, 2) is None
+
+
+def test_operands_that_end_at_different_depths_at_some_sizes_have_no_text_for_all() -> None:
+    build = build_of(PRODUCT.replace("A[bx*32, k*64]", "A[bx*32, k*32]"))
+    found = values_of_any_size(build, {"M": 256, "N": 256, "K": 4096})
+    assert isinstance(found, NotAlike)
+    assert "at M=1, N=2, K=67 it is not searched: the operands have different valid inner extents" in found.why
 
 
 @pytest.mark.slow

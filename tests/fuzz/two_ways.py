@@ -1,4 +1,4 @@
-"""Random Developer kernels that are run twice: as the search schedules them, and in the order of their statements.
+"""Random Developer kernels that are run as the search schedules them, and in the order of their statements.
 
 Blocks go over tiles of columns of tensors that end within a tile. Neither run is the other's meaning: each reads the program by
 itself, with its own idea of what of a tile counts that a tensor's end cuts.
@@ -12,12 +12,18 @@ from random import Random
 
 import numpy as np
 
+from tests.fuzz import in_numpy
+
 BM, BN = 16, 32
 IN_ORDER = 'T.printf("")'
 """A statement for which a kernel is done in the order of its statements."""
 TILES, ROWS, COLS = ("x", "y", "z"), ("u", "v"), ("r", "s")
 SHAPES = dict.fromkeys(TILES, (BM, BN)) | dict.fromkeys(ROWS, (BM,)) | dict.fromkeys(COLS, (BN,))
 EVERY = f"for i, k in T.Parallel({BM}, {BN}): "
+
+
+Typed = dict[str, tuple[tuple[object, ...], str]]
+"""Names with shapes and element types."""
 
 
 @dataclass(frozen=True)
@@ -28,20 +34,32 @@ class Program:
     sizes: tuple[int, int, int]
     lines: tuple[str, ...]
 
-    def text(self, before: str = "pass") -> str:
-        """The function `f`, with a statement before the first one."""
-        (m, n, k), blocks = self.sizes, -(-self.sizes[0] // BM)
-        floats = {"A": (m, n), "B": (m, n), "H": (m, k), "W": (n, k)}
-        typed = [(name, shape, "float16" if name in "HW" else "float32") for name, shape in floats.items()]
-        tensors = [*typed, ("I", (m,), "int32"), ("O", (m, n), "float32"), ("V", (m,), "float32")]
-        buffers = {b: (shape, "float32") for b, shape in SHAPES.items()} | {"h": ((BM, k), "float16"), "w": ((BN, k), "float16")}
+    def outputs(self, m: object, n: object) -> Typed:
+        return {"O": ((m, n), "float32"), "V": ((m,), "float32")}
+
+    def buffers(self) -> Typed:
+        k = self.sizes[2]
+        floats: Typed = {b: (shape, "float32") for b, shape in SHAPES.items()}
+        return floats | {"h": ((BM, k), "float16"), "w": ((BN, k), "float16")}
+
+    def text(self, before: str = "pass", *, dyn: bool = False) -> str:
+        """The function `f`, with a statement before the first one; `dyn`: M and N are known when it is launched."""
+        (m, n, k) = ("M", "N", self.sizes[2]) if dyn else self.sizes
+        tensors: Typed = dict.fromkeys("AB", ((m, n), "float32"))
+        tensors |= {"H": ((m, k), "float16"), "W": ((n, k), "float16"), "I": ((m,), "int32")} | self.outputs(m, n)
+        blocks = f"T.ceildiv(M, {BM})" if dyn else -(-self.sizes[0] // BM)
         return "\n".join([
-            "@T.prim_func", "def f(" + ", ".join(f'{t}: T.Tensor({shape}, "{dtype}")' for t, shape, dtype in tensors) + "):",
+            *(["M, N = T.dynamic('M'), T.dynamic('N')"] if dyn else []),
+            "@T.prim_func", f"def f({', '.join(f'{t}: T.Tensor({of(s)}, {dtype!r})' for t, (s, dtype) in tensors.items())}):",
             f"    with T.Kernel({blocks}, threads=2, is_npu=True) as cid:",
-            *(f'        {b} = T.alloc_shared({shape}, "{dtype}")' for b, (shape, dtype) in buffers.items()),
+            *(f"        {b} = T.alloc_shared({shape}, {dtype!r})" for b, (shape, dtype) in self.buffers().items()),
             f'        c = T.alloc_fragment(({BM}, {BN}), "float32")',
             *(f"        {line}" for line in (before, *self.lines)),
         ]) + "\n"  # fmt: skip
+
+    def meaning(self, inputs: list[np.ndarray]) -> list[np.ndarray]:
+        """What it stores by NumPy, NaN where that does not exist."""
+        return in_numpy.run(self.text(), inputs, self.outputs(*self.sizes[:2]).values())
 
     def inputs(self, seed: int) -> list[np.ndarray]:
         """One tensor has negative numbers alone, so that zeros where it ends would be its largest ones; a product has, too."""
@@ -50,6 +68,11 @@ class Program:
         a, b = quarters(-2, -1, m, n), quarters(-2, 1, m, n)
         h, w = quarters(1, 2, m, k).astype(np.float16), -quarters(1, 2, n, k).astype(np.float16)
         return [a, b, h, w, rng.integers(0, m, m).astype(np.int32)]
+
+
+def of(shape: tuple[object, ...]) -> str:
+    """A shape as a kernel says it."""
+    return "(" + "".join(f"{n}, " for n in shape) + ")"
 
 
 class Maker:
@@ -176,12 +199,14 @@ class Maker:
             return None
         return f"if {self.pick('cid == 0', *(() if self.at == '0' else ('j > 0', 'j == 0')))}:\n    {made}"
 
-    def statement(self) -> str:
-        kinds: list[Callable[[], str | None]] = [
+    def kinds(self) -> list[Callable[[], str | None]]:
+        return [
             self.load, self.gather, self.pair, self.pair, self.single, self.reduction, self.reduction, self.beside, self.beside,
             self.rows, self.fill, self.choice, self.part, self.elsewhere, self.scan,
         ]  # fmt: skip
-        while (made := self.pick(*kinds)()) is None:
+
+    def statement(self) -> str:
+        while (made := self.pick(*self.kinds())()) is None:
             pass
         return made
 

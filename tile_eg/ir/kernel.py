@@ -174,12 +174,16 @@ class Whole:
 
 @dataclass(frozen=True)
 class Select:
-    """x where the condition (an index expression, 0 or 1) holds, else y. In an element loop it may vary with the element."""
+    """x where the condition (an index expression, 0 or 1) holds, else y. In an element loop it may vary with the element.
+
+    `branch`: a statement stands under the condition; the one that is not chosen says nothing of where the result ends.
+    """
 
     condition: Expr
     x: TileExpr
     y: TileExpr
     span: Span | None = _span()
+    branch: bool = False
 
 
 @dataclass(frozen=True)

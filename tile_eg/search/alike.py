@@ -273,8 +273,8 @@ def _with_one_large(
 def _differing(build: Build, values: Values, names: Sequence[str], multiples: Mapping[str, int]) -> NotAlike | None:
     """Where the values that were found mean something else at small sizes than the kernel does there; None where nowhere.
 
-    Sizes at which the kernel has a fault of its own, or no blocks, are none that it is launched at; where at the least
-    ones it is only not searched, it is launched, and done in the order of its statements.
+    Sizes at which the kernel has a fault of its own, or no blocks, are none that it is launched at; where it is only not
+    searched, it is launched, and done in the order of its statements.
     """
     assert values.sizes is not None
     order = values.sizes.order
@@ -283,13 +283,13 @@ def _differing(build: Build, values: Values, names: Sequence[str], multiples: Ma
     known = {n for t in reachable(values) for n in (t.rows, t.cols)}
     known |= {e.value for shape in values.sizes.shapes for e in shape if e.value}
     some = sorted({*SOME, *(n for n in known if n > 1)})[:MOST_SOME]
-    more = ({**few[0], name: by[name] * max(1, n // by[name])} for name in names for n in some)
     least = list(_least(build, few[0], by))
-    for sizes in (*few, *(sizes for sizes in more if sizes not in few), *least):
+    more = ({**base, name: by[name] * max(1, n // by[name])} for base in (few[0], *least) for name in names for n in some)
+    for sizes in (*few, *least, *(sizes for sizes in more if sizes not in (*few, *least))):
         if order and sizes[order[0]] > sizes[order[1]]:
             continue
         own = at_sizes(partial(_to_compare, build, sizes, MOST_COPIED if sizes not in few else inf))
-        if sizes in least and isinstance(own, NotSearched):
+        if isinstance(own, NotSearched):
             return NotAlike(f"at {_shown(sizes)} it is not searched: {own.message}")
         if isinstance(own, tuple) and not _mean_the_same(*own, at(values, sizes)):
             return NotAlike(f"at {_shown(sizes)} it computes something else than at large sizes")

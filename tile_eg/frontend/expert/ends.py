@@ -53,6 +53,7 @@ class Trips:
     """What was known before a loop."""
 
     known: dict[str, Extents]
+    filled: set[str]
     fresh: set[str]
     looked: dict[str, Span]
     late: dict[tuple[str, int], Span | None]
@@ -304,7 +305,7 @@ class Ends:
 
     def begun(self) -> Trips:
         """A loop begins: what is known before it."""
-        before = Trips(dict(self.known), self.fresh, self.looked, self.late, self.moved)
+        before = Trips(dict(self.known), set(self.filled), self.fresh, self.looked, self.late, self.moved)
         self.fresh, self.looked, self.parts, self.late, self.moved = set(), {}, {}, {}, set()
         return before
 
@@ -318,6 +319,8 @@ class Ends:
             kept.update({w: left_of(e, variable) for w, e in kept.items() if e is not None})
         for name, extents in self.known.items():
             self.known[name] = left_of(extents, variable)
+        if not trips:
+            self._left_at_once(r, before)
         looked = [(name, axis, span) for name, span in self.looked.items() for axis in (0, 1)]
         for name, axis, span in (*looked, *((*at, span) for at, span in self.late.items() if at[0] in self.moved)):
             if self._extent(name, axis, self.known) != self._extent(name, axis, before.known):
@@ -327,6 +330,14 @@ class Ends:
         self.late = before.late | {at: span for at, span in self.late.items() if at[0] not in before.fresh}
         self.fresh |= before.fresh
         self.moved |= before.moved
+
+    def _left_at_once(self, r: Buffers, before: Trips) -> None:
+        """A loop was left that may have had no trip: of what it wrote over as much exists as before, or as it left."""
+        for name in before.filled & {*self.known, *before.known}:
+            full = tuple(map(ix.const, shape_of(r, Tile(name))))
+            old, new = before.known.get(name, full), self.known.get(name, full)
+            if old != new:
+                self.known[name] = old[0] if old[0] == new[0] else None, old[1] if old[1] == new[1] else None
 
     def _extent(self, name: str, axis: int, known: Mapping[str, Extents]) -> Extent | str:
         return known[name][axis] if name in known else "all"

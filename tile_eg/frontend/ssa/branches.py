@@ -30,7 +30,7 @@ def _guarded(body: tuple[kn.Stmt, ...], c: Expr) -> tuple[kn.Stmt, ...]:
 def _under(s: kn.Stmt, c: Expr) -> kn.Stmt:
     match s:
         case kn.Assign():
-            return replace(s, value=kn.Select(c, s.value, s.target, s.span))
+            return replace(s, value=kn.Select(c, s.value, s.target, s.span, branch=True))
         case kn.For() | kn.Parallel():
             return replace(s, body=_guarded(s.body, c))  # type: ignore[arg-type]
         case kn.If():

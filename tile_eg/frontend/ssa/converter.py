@@ -13,11 +13,9 @@ from typing import Any
 
 from tile_eg.errors import FollowUp, TileError, attempted, in_source, no_form, together
 from tile_eg.frontend.checks.parts import check_parts
-from tile_eg.frontend.hints import hint
-from tile_eg.frontend.index_text import index_text
 from tile_eg.frontend.liveness import Liveness, Names, assigned, buffer_shapes, mentioned
-from tile_eg.frontend.ranges import extremes, surely_equal
-from tile_eg.frontend.ssa import elements, fold
+from tile_eg.frontend.ranges import extremes
+from tile_eg.frontend.ssa import elements, fold, no_trips
 from tile_eg.frontend.ssa.composed import composed
 from tile_eg.frontend.ssa.dependence import is_row_loop
 from tile_eg.frontend.ssa.expressions import Expressions
@@ -26,7 +24,7 @@ from tile_eg.frontend.ssa.interleaved import interleaved
 from tile_eg.frontend.ssa.narrowed_loops import NarrowedLoops
 from tile_eg.frontend.ssa.pairs import paired
 from tile_eg.frontend.ssa.planes import without_planes
-from tile_eg.frontend.ssa.regions import Env
+from tile_eg.frontend.ssa.regions import EndedByBranch, Env
 from tile_eg.frontend.ssa.tiles import tile_shape
 from tile_eg.frontend.ssa.turned import turned
 from tile_eg.ir import index as ix
@@ -62,10 +60,11 @@ class Converter(Expressions):
         self.inside = [0]
         self.written: dict[int, tuple[str, Names]] = {}
         self.liveness = Liveness(buffer_shapes(kernel.body))
+        self.left: no_trips.Left = {}
         self.told: list[TileError] = []
         self.failed: set[str] = set()
         self.stored_from: dict[str, set[str]] = {}
-        self.tiles.narrowed_result = NarrowedLoops(self.tiles, self.another_loop).result
+        self.tiles.narrowed_result = no_trips.noting(self.left, NarrowedLoops(self.tiles, self.another_loop).result)
 
     def values(self) -> Values:
         env: Env = {t.name: self.tiles.make(t.span, "given", in_memory(t)) for t in self.kernel.tensors}
@@ -73,6 +72,7 @@ class Converter(Expressions):
         env = self.run(self.kernel.body, env, outputs)
         if self.told:
             raise together(self.told)
+        no_trips.refuse_seen(tuple(env[n] for n in sorted(outputs)), self.left, self.short)
         k = self.kernel
         results = tuple(env[t.name] for t in k.tensors if t.output)
         used = loops_in(results)
@@ -180,6 +180,8 @@ class Converter(Expressions):
         at_once = self.attempt(lambda: elements.convert(self, s, env, after))
         if not isinstance(at_once, TileError):
             return at_once
+        if any(isinstance(e, EndedByBranch) for e in (at_once, *at_once.others)):
+            raise at_once
         apart = elements.independent(self, s, after) and prod(s.extents) <= MOST_ELEMENTS
         for n, variable in enumerate(s.vars if apart else ()):
             rest = replace(s, vars=(*s.vars[:n], *s.vars[n + 1 :]), extents=(*s.extents[:n], *s.extents[n + 1 :]))
@@ -245,6 +247,9 @@ class Converter(Expressions):
             states = [n for n in names if n not in settled]
             found = self.alike_states if alike else self.states
             args, inits, later = found(s, states, env | settled, after | exposed)
+            if not self.fewest[loop]:
+                left = {n: (env[n], later[n]) for n in states if n in env and n in after and n in self.buffers}
+                no_trips.check_left(left, variable, self.tiles.ranges, s)
             new = fold.frozen(self.scope(loop), args, inits, later)
             if not self.fewest[loop]:  # what no trip made is what it was before the loop
                 new = {n: t for n, t in new.items() if n not in after or t is inits[n]}
@@ -259,7 +264,11 @@ class Converter(Expressions):
         if not states:
             return env | settled
         term = self.tiles.make(s.span, "loop", loop, self.trips[loop], tuple((inits[n], later[n]) for n in states), s.stages)
-        return env | settled | {n: self.result(term, k, later[n]) for k, n in enumerate(states)}
+        results = {n: self.result(term, k, later[n]) for k, n in enumerate(states)}
+        if not self.fewest[loop]:
+            both = {n: (env[n], results[n]) for n in states if n in env and n in self.buffers}
+            self.left |= no_trips.left(both, self.tiles.ranges, s)
+        return env | settled | results
 
     def states(self, s: kn.For, names: list[str], env: Env, after: Names) -> tuple[Env, Env, Env]:
         """Each state as the loop's trips read it, its initial value, and its next one."""
@@ -368,18 +377,8 @@ class Converter(Expressions):
         return t
 
     def check_invariant(self, name: str, first: Term, later: Term, variable: str, s: kn.For) -> None:
-        if name in self.tensors:
-            return
-        for a, b, what in ((first.vrows, later.vrows, "rows"), (first.vcols, later.vcols, "columns")):
-            assert a is not None and b is not None
-            if variable in ix.variables(b) or not surely_equal(a, b, self.tiles.ranges):
-                least, most = extremes(b, self.tiles.ranges)
-                padded = hint("pad(A[i, j], 0)", "T.copy(A[i, j], x, pad_value=0)", s.span)
-                change = f"{index_text(a)}, then {index_text(b)}" if a != b else f"{index_text(b)} is {least} to {most}"
-                raise TileError(
-                    f"the valid {what} of `{name}` change from trip to trip of this loop: {change}", s.span,
-                    help=f"choose a tile that divides the tensor, or load a number for what lies beyond its end: {padded}",
-                )  # fmt: skip
+        if name not in self.tensors:
+            fold.check_invariant(name, (first, later), variable, self.tiles.ranges, s)
 
     def initial(self, arg: Term, bound: Term | float | None, before: Term | None) -> Term:
         """The initial value of a state: what matching found, narrowed to what the state holds."""

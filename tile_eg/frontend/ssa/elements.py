@@ -276,6 +276,9 @@ class Statement:
         yes, no, c = parts(e)
         holds = position(self.c.index(c), (axes.row, axes.col), self.step.extents, self.tiles.ranges, e.span)
         x, y, wide = self.pair(yes, no, axes, dtype)
+        if e.branch:
+            full = ix.const(axes.rows), ix.const(axes.cols)
+            self.c.check_branch(e, *((s.vrows or full[0], s.vcols or full[1]) for s in (x, y)))
         (x, y), valid = self.meeting((x, y), axes, e.span)
         term = self.make(e, "s_choose_at", *holds, x.term, y.term, dtype=x.term.dtype)
         return self.to(Scalar(term, *valid), wide)

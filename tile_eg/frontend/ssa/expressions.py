@@ -6,7 +6,8 @@ from dataclasses import replace
 
 from tile_eg.frontend.ssa import pieces, positions, whole_reductions, whole_tiles
 from tile_eg.frontend.ssa.regions import Env, Regions
-from tile_eg.frontend.ssa.tiles import tile_shape
+from tile_eg.frontend.ssa.tiles import tile_shape, valid_cols, valid_rows
+from tile_eg.ir import index as ix
 from tile_eg.ir import kernel as kn
 from tile_eg.ir.values import Term
 from tile_eg.ops.types import F32, I32, U32, WHOLE, DType
@@ -69,7 +70,12 @@ class Expressions(Regions):
             return self.tile(e.x if truth else e.y, env, shape, dtype)
         x, y, c = positions.parts(e)
         holds = positions.position(self.index(c), (None, None), {}, self.tiles.ranges, e.span)
-        return self.tiles.choose_at(holds, self.arms(holds, x, y, env, shape, dtype), e.span)
+        pair = self.arms(holds, x, y, env, shape, dtype)
+        if e.branch:
+            full = tuple(map(ix.const, shape))
+            self.check_branch(e, *(full if isinstance(arm, kn.Number) else (valid_rows(t), valid_cols(t))
+                                   for arm, t in zip((x, y), pair, strict=True)))  # fmt: skip
+        return self.tiles.choose_at(holds, pair, e.span)
 
     def arms(
         self, holds: positions.Position, x: kn.TileExpr, y: kn.TileExpr, env: Env, shape: tuple[int, int], dtype: DType

@@ -13,7 +13,11 @@ from math import inf
 from typing import Any
 
 from tile_eg.errors import Span, TileError
+from tile_eg.frontend.hints import hint
+from tile_eg.frontend.index_text import index_text
+from tile_eg.frontend.ranges import Ranges, extremes, surely_equal
 from tile_eg.ir import index as ix
+from tile_eg.ir import kernel as kn
 from tile_eg.ir.values import WRITES, Term, made_of
 
 IDENTITY = {"add": 0.0, "max": -inf, "min": inf, "mul": 1.0}
@@ -153,3 +157,18 @@ def unread(args: dict[str, Term], later: dict[str, Term]) -> list[str]:
     """Names of whose last trip no trip reads anything."""
     read = made_of(tuple(later.values()))
     return [n for n, a in args.items() if a not in read]
+
+
+def check_invariant(name: str, states: tuple[Term, Term], variable: str, ranges: Ranges, s: kn.For) -> None:
+    """TileError where a tile has other valid rows or columns behind the first trip than behind later ones."""
+    first, later = states
+    for a, b, what in ((first.vrows, later.vrows, "rows"), (first.vcols, later.vcols, "columns")):
+        assert a is not None and b is not None
+        if variable in ix.variables(b) or not surely_equal(a, b, ranges):
+            least, most = extremes(b, ranges)
+            padded = hint("pad(A[i, j], 0)", "T.copy(A[i, j], x, pad_value=0)", s.span)
+            change = f"{index_text(a)}, then {index_text(b)}" if a != b else f"{index_text(b)} is {least} to {most}"
+            raise TileError(
+                f"the valid {what} of `{name}` change from trip to trip of this loop: {change}", s.span,
+                help=f"choose a tile that divides the tensor, or load a number for what lies beyond its end: {padded}",
+            )  # fmt: skip

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import NamedTuple
 
 from tile_eg.errors import Span, TileError
@@ -38,9 +39,9 @@ def parts(e: Select) -> tuple[TileExpr, TileExpr, Expr]:
     """
     c, x, y = e.condition, e.x, e.y
     if c.op == "and":
-        return parts(Select(c.args[0], Select(c.args[1], x, y, e.span), y, e.span))
+        return parts(replace(e, condition=c.args[0], x=replace(e, condition=c.args[1])))
     if c.op == "lt" and c.args[0].op in ("lt", "and") and c.args[1] == ix.ONE:
-        return parts(Select(c.args[0], y, x, e.span))
+        return parts(replace(e, condition=c.args[0], x=y, y=x))
     return x, y, c
 
 

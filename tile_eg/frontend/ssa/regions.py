@@ -10,7 +10,7 @@ from types import MappingProxyType
 from tile_eg.errors import NotSearched, TileError, attempted
 from tile_eg.frontend.hints import hint
 from tile_eg.frontend.index_text import index_text
-from tile_eg.frontend.ranges import decided, extremes
+from tile_eg.frontend.ranges import decided, extremes, surely_equal
 from tile_eg.frontend.ssa import by_position, outside, pieces
 from tile_eg.frontend.ssa.branches import as_choices
 from tile_eg.frontend.ssa.extents import inside, smaller
@@ -28,6 +28,11 @@ from tile_eg.ir.values import Term, made_of
 from tile_eg.ops.types import BF16, F16, F32
 
 Env = dict[str, Term]
+
+
+class EndedByBranch(NotSearched):
+    """How much of a tile is valid depends on a condition."""
+
 STORED_IN_PART = ("put", "piece", "whole", "cast", "unary", "binary", "choose", "choose_at", "reduce", "proj")
 """Terms that are computed whole where they cannot be had of operands that end earlier; a store says itself how much it takes."""
 
@@ -67,6 +72,7 @@ class Regions:
         self.named = self.tiles.named
         self.elsewhere: set[str] = set()
         self.ended: list[by_position.Ended] = []
+        self.short: dict[Term, frozenset[int]] = {}
 
     def index(self, e: Expr, span: kn.Span | None = None) -> Expr:
         """An index in terms of the block and of loops, what it reads from buffers as what these were loaded from."""
@@ -128,6 +134,17 @@ class Regions:
         elements = {v: (0, n - 1) for v, n in extents.items()}
         facts = {} if elements else self.facts
         return decided(self.index(condition), self.tiles.ranges | facts | elements)
+
+    def check_branch(self, e: kn.Select, x: tuple[Expr, ...], y: tuple[Expr, ...]) -> None:
+        """EndedByBranch where the valid rows or columns are not those of `x` and of `y` alike: the branch says which they are."""
+        for a, b, what in zip(x, y, ("rows", "columns"), strict=True):
+            if not surely_equal(a, b, self.tiles.ranges):
+                target = next(arm for arm in (e.y, e.x) if isinstance(arm, kn.Region))
+                raise EndedByBranch(
+                    f"the valid {what} of `{target.name}` change with this condition: {index_text(a)} or {index_text(b)}", e.span,
+                    help="choose a tile that divides the tensor, or load a number for what lies beyond its end: "
+                    + hint("pad(A[i, j], 0)", "T.copy(A[i, j], x, pad_value=0)", e.span),
+                )  # fmt: skip
 
     def check_place(self, name: str, place: Expr, span: kn.Span | None) -> None:
         """TileError where an index is read beyond the end of what holds the indices; rows that go on to its end are cut there."""
@@ -193,7 +210,10 @@ class Regions:
         rows = t.extent(smaller(valid_rows(value), w.vrows, t.ranges))
         cols = t.extent(smaller(valid_cols(value), w.vcols, t.ranges))
         value = self.for_window(value, rows, cols, s.span)
-        return t.make(s.span, "accumulate" if s.atomic else "store", env[tensor.name], w.offset, w.stride, value)
+        made = t.make(s.span, "accumulate" if s.atomic else "store", env[tensor.name], w.offset, w.stride, value)
+        ends = (rows, w.vrows), (cols, w.vcols)
+        self.short[made] = frozenset(a for a, pair in enumerate(ends) if not surely_equal(*pair, t.ranges))
+        return made
 
     def for_window(self, value: Term, rows: Expr, cols: Expr, span: kn.Span | None) -> Term:
         """A value for a window with so many rows and columns. It is made of operands that end there, too; where it cannot, and is
