@@ -106,3 +106,40 @@ def test_a_loop_over_columns_leaves_out_what_lies_beyond(of):
     x = np.random.default_rng(2).uniform(-2, -1, (N, 8)).astype(np.float32)
     wanted = x.max(0) if "row" in of else x[:, 0].max() - np.arange(8, dtype=np.float32)
     np.testing.assert_array_equal(made()(x), wanted)
+
+
+def shown(how: str):
+    @tile_eg.jit(out_idx=[-1])
+    def made():
+        @T.prim_func
+        def main(X: T.Tensor((N,), "float32"), Y: T.Tensor((32,), "float32")):
+            with T.Kernel(1, is_npu=True) as (cid, vid):
+                x, y = T.alloc_ub((16,), "float32"), T.alloc_ub((32,), "float32")
+                T.tile.fill(y, -100.0)
+                T.printf("")
+                for b in T.serial(2):
+                    T.copy(X[b * 16], x)
+                    for i in T.serial(15):
+                        v = T.alloc_var("float32", init=x[15 - i])
+                        if how == "another":
+                            v = x[14 - i]
+                        elif how == "in a branch":  # noqa: SIM102
+                            if i % 2 == 0:
+                                v = 2.0
+                        y[b * 16 + i] = v
+                T.copy(y, Y)
+
+        return main
+
+    return made()
+
+
+@pytest.mark.parametrize("how", ["once", "another", "in a branch"])
+def test_a_variable_is_known_once_it_was_given_what_there_is(how):
+    wanted = np.full(32, -100, np.float32)
+    for b, i in np.ndindex(2, 15):
+        at = b * 16 + 15 - i
+        given = [X[n] for n in ([at, at - 1] if how == "another" else [at]) if n < N]
+        given += [2.0] if how == "in a branch" and i % 2 == 0 else []
+        wanted[b * 16 + i] = given[-1] if given else -100
+    np.testing.assert_array_equal(shown(how)(X), wanted)

@@ -70,19 +70,27 @@ def repeated(r: ExpertReader, node: ast.While) -> None:
 def _until_left(r: ExpertReader, node: ast.While, span: Span, first: Formula, again: ast.expr | None) -> None:
     """A loop whose condition is a number: `first` before it, that of `again` behind each trip that does not leave it."""
     name = r.unique("going")
-    variables.set_to(r, name, first, span)
+    _looked(r, name, first, span)
     before = r.ends and r.ends.begun()
     with r.block(repeats=True) as body, leaving.exits(r, node.body, span, name) as exits:
         leaving.begun(r, node.body, exits, span)
         if again is not None:
             with r.block(repeats=False) as end:
-                variables.set_to(r, name, formula(r, evaluate(r, again), span), span)
+                _looked(r, name, formula(r, evaluate(r, again), span), span)
             leaves = "break" in leaving.leaving(r, node.body)
             whole = [On(None, pr.When(ix.scalar(name, 1), tuple(end)))] if leaves else end  # type: ignore[arg-type]
             r.statements.extend(whole)  # type: ignore[arg-type]
     if r.ends and before:
         r.ends.left(r, "", before)
     r.place_node(None, pr.While(ix.scalar(name, 1), tuple(body)))  # type: ignore[arg-type]
+
+
+def _looked(r: ExpertReader, name: str, test: Formula, span: Span) -> None:
+    """The loop goes on where the condition holds, and what it looks at exists."""
+    variables.set_to(r, name, test, span)
+    there = ix.ONE if r.ends is None else r.ends.meant(ix.scalar(name, 1))
+    if there.value != 1:
+        variables.set_to(r, name, Formula("index", (ix.both(there, ix.scalar(name, 1)),), True), span)
 
 
 def guarded(r: ExpertReader, condition: Expr, body: list[ast.stmt]) -> None:

@@ -32,17 +32,23 @@ def set_to(r: ExpertReader, name: str, value: Formula, span: Span | None) -> Non
     if core != r.core == AIC:
         raise TileError("the cube core does not see UB", span, help="read the number from a tensor of int32: n = lengths[i]")
     there = ix.ONE if r.ends is None else r.ends.there(r, value)
-    node = pr.Scalar(name, value, span)
-    if there.value != 1 and name in r.variables:
-        return r.place_node(None, pr.When(there, (On(core, node),)))  # type: ignore[arg-type]
-    r.place_node(core, node)
-    if r.ends is not None:
-        r.ends.beyond.pop(name, None)
-    if r.ends is not None and there.value != 1:
+    nodes: list[pr.Node] = [pr.Scalar(name, value, span)]
+    flag = r.ends.beyond.get(name) if r.ends is not None else None
+    if flag is not None and name in r.variables:
+        nodes.append(_whether(flag, ix.ONE, span))
+    elif r.ends is not None and there.value != 1 and name not in r.variables:
         flag = r.ends.beyond[name] = r.unique(f"{name}_there")
         r.scalars[flag] = True
-        r.place_node(core, pr.Scalar(flag, Formula("index", (there,), True), span))
+        nodes.append(_whether(flag, there, span))
+    if there.value != 1 and name in r.variables:
+        return r.place_node(None, pr.When(there, tuple(On(core, n) for n in nodes)))  # type: ignore[arg-type, misc]
+    for n in nodes:
+        r.place_node(core, n)
     return None
+
+
+def _whether(flag: str, there: Expr, span: Span | None) -> pr.Scalar:
+    return pr.Scalar(flag, Formula("index", (there,), True), span)
 
 
 def named(r: ExpertReader, name: str) -> Any:
@@ -95,8 +101,8 @@ def declared(r: ExpertReader, name: str, new: NewVariable, span: Span | None) ->
     whole = new.dtype is None or new.dtype.whole
     unique = r.unique(name)
     r.scalars[unique] = whole
-    r.variables.add(unique)
     assigned(r, unique, new.init, span)
+    r.variables.add(unique)
     r.local[name] = named(r, unique)
 
 
