@@ -57,10 +57,10 @@ def _ids(group: list[Storage], shared: set[int]) -> int:
 def _sharing(schedule: Schedule) -> set[int]:
     """Tiles that are moved outside of loops, whose flags can be those of a loop's tiles.
 
-    Not where the cores meet: there, ids that run out after all are taken from rings that are missed more.
+    Not where a loop has the cube core's steps: there, ids that run out after all are taken from rings that are missed more.
     """
     steps = [(step.dst, step.core, around) for step, around in schedule.walk()]
-    if any(core != AIV for _, core, _ in steps):
+    if any(core != AIV and around for _, core, around in steps):
         return set()
     return {sid for sid, _, around in steps if not around and isinstance(sid, int)}
 
