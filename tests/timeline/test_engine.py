@@ -108,6 +108,15 @@ def test_a_queue_with_room_lets_the_scalar_unit_pass() -> None:
     run(vector_program(*free, load(), set_("MTE2", "V")), CHIP)
 
 
+def test_an_instruction_that_is_written_row_by_row_fills_the_queue_before_a_load_behind_it() -> None:
+    rows = replace(vexp(), form="rows", cols=const(1024))
+    timeline = run(vector_program(replace(rows, rows=const(8)), load("c")), CHIP)
+    assert start_of(timeline, "gm_to_ub") == 1 + 8
+    timeline = run(vector_program(replace(rows, rows=const(512), cols=const(4096)), load("c")), CHIP)
+    each = timeline.spans[0].end - timeline.spans[0].start
+    assert start_of(timeline, "gm_to_ub") > each / 4
+
+
 def test_a_ring_of_two_overlaps_loads_and_work() -> None:
     assert block(vector_program(*stream_loop(16, 2))) < 0.75 * block(vector_program(*stream_loop(16, 1)))
 

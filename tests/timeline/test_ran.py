@@ -54,6 +54,13 @@ def test_text_and_program_take_the_same_time(example: Path) -> None:
 
 
 @pytest.mark.slow
+def test_rows_that_are_written_one_by_one_hold_back_the_next_load_of_the_program_too() -> None:
+    source = EXAMPLES[0].with_name("layer_norm.tile")
+    low = lower(load_text(source.read_text(), source.name).instantiate({"M": 2048, "N": 1024}))
+    assert timed_as_it_ran(low).timeline.cycles == pytest.approx(run(low.program, low.chip, exact=True).cycles, rel=0.04)
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "sizes"), SIZES, ids=lambda v: v if isinstance(v, str) else "x".join(map(str, v.values())))
 def test_a_text_that_fills_the_chip_moves_the_bytes_of_its_program_and_is_not_quicker(name: str, sizes: dict[str, int]) -> None:
     source = EXAMPLES[0].with_name(f"{name}.tile")

@@ -77,12 +77,15 @@ class Use:
 
 
 class Pipe:
-    """`waiting` holds what was issued and cannot start yet: a wait at its head finds no flag. `starts` are the last starts."""
+    """`waiting` holds what was issued and cannot start yet: a wait at its head finds no flag. `starts` are the last starts.
 
-    __slots__ = ("done", "name", "ready", "starts", "waiting")
+    `room` is when the last place of an instruction that takes several was free.
+    """
+
+    __slots__ = ("done", "name", "ready", "room", "starts", "waiting")
 
     def __init__(self, name: str, depth: int) -> None:
-        self.name, self.ready, self.done = name, 0.0, 0.0
+        self.name, self.ready, self.done, self.room = name, 0.0, 0.0, 0.0
         self.starts: deque[float] = deque(maxlen=depth)
         self.waiting: deque[tuple[Step, Node, Env]] = deque()
 
@@ -92,8 +95,20 @@ class Pipe:
         self.ready = end = start + price.busy
         if end + price.fill > self.done:
             self.done = end + price.fill
-        self.starts.append(start)
+        if price.places == 1:
+            self.starts.append(start)
+        else:
+            self._spread(start, price)
         return start
+
+    def _spread(self, start: float, price: Price) -> None:
+        """Of an instruction that is written as many: their starts, and when the last one found room in the queue."""
+        n, depth, before = price.places, self.starts.maxlen or 1, len(self.starts)
+        first = max(0, n - depth - 1)
+        added = [start + price.busy * i / n for i in range(first, n)]
+        held = [*self.starts, *added]
+        self.room = held[-depth - 1] if before + len(added) > depth else 0.0
+        self.starts.extend(added)
 
     def run_along(self, price: Price, issued: float, other: tuple[float, float]) -> tuple[float, float]:
         """An instruction that follows another pipe's block by block: it starts and ends no earlier; when it did."""

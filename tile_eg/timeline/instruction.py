@@ -9,10 +9,21 @@ from dataclasses import replace
 
 from tile_eg.chips.model import Chip
 from tile_eg.timeline.moves import MOVES, Rule, burst_bytes, gm_bytes, line_bytes, moved_bytes
-from tile_eg.timeline.vector_cycles import VECTOR_RULES, plain_cycles, repeat_cycles
+from tile_eg.timeline.vector_cycles import VECTOR_RULES, plain_cycles, repeat_cycles, vector_places
 from tile_eg.timeline.work import ANYWHERE, Work
 
-__all__ = ["ANYWHERE", "Work", "burst_bytes", "cycles", "gm_bytes", "line_bytes", "mmad_fractals", "moved_bytes", "repeat_cycles"]
+__all__ = [
+    "ANYWHERE",
+    "Work",
+    "burst_bytes",
+    "cycles",
+    "gm_bytes",
+    "line_bytes",
+    "mmad_fractals",
+    "moved_bytes",
+    "places",
+    "repeat_cycles",
+]
 
 def cycles(chip: Chip, work: Work, *, cold: bool = False) -> float:
     """Busy cycles of `work` on its pipe, back to back with others; `cold` adds the start-up of an isolated instruction.
@@ -27,6 +38,14 @@ def cycles(chip: Chip, work: Work, *, cold: bool = False) -> float:
         return work.rows * warm + (cycles(chip, one, cold=True) - warm if cold else 0.0)
     rule = _RULES.get(work.op)
     return rule(chip, work, cold) if rule else plain_cycles(chip, work, cold)
+
+
+def places(chip: Chip, work: Work) -> int:
+    """Places that it takes in its pipe's queue: the instructions it is written as, and the barriers between them.
+
+    Of moves and of the cube it is one.
+    """
+    return vector_places(chip, work) if work.op.startswith("v") and work.rows > 1 else 1
 
 
 def mmad_fractals(work: Work) -> int:

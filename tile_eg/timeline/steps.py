@@ -133,11 +133,20 @@ def instruction(core: Core, node: Instr, prices: Prices, on: str = "") -> Step:
         core.clock = clock = clock + issue
         use, run = use_of(), fixed or runner_of()
         use.times += 1
+        more = use.price.places - 1
         if waiting or not run(use.price, clock):
             waiting.append((partial(run, use.price, clock), node, dict(core.env)))
+            waiting.extend((_taken, node, {}) for _ in range(min(more, depth - len(waiting))))
+        elif more:
+            core.clock = max(clock + more * issue, pipe.room)
         return True
 
     return step
+
+
+def _taken() -> bool:
+    """A place in the queue of an instruction that is written as many, and waits: they start with the first."""
+    return True
 
 
 def _runners(core: Core, node: Instr, pipe: Pipe) -> Any:

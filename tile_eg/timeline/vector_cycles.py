@@ -32,6 +32,31 @@ def repeat_cycles(chip: Chip, cost: VectorCost, repeats: int, conflict: bool) ->
     return total + (max(cost.floor, slope * rest) if rest else 0.0)
 
 
+def vector_places(chip: Chip, work: Work) -> int:
+    """Instructions that one of the vector unit is written as, and the barriers between those that need each other."""
+    lanes = chip.vector.repeat_bytes // max(work.dtype.bytes, work.src_dtype.bytes)
+    chunks = -(-work.cols // lanes)
+    kind = work.op[1:]
+    if kind.startswith("col"):
+        return 2 * (sum(1 + odd for _, odd in halves(work.rows)) if work.form == "halves" else work.rows) - 1
+    if kind.startswith("row"):
+        return 2 * (_step_calls(work.cols, block_steps(work.cols, work.rows)) if work.form == "blocks" else chunks) - 1
+    if kind.startswith(("choose", "mask")):
+        return 3 if work.form == "flat" else 3 * work.rows * chunks
+    if work.form == "apart":
+        return 2 * work.rows if kind != "brcb" else 2
+    several = kind.endswith("_rows") or work.form in ("rows", "strips")
+    return min(work.rows, chunks) if several else work.rows if kind == "ramp" else 1
+
+
+def _step_calls(cols: int, steps: Sequence[tuple[str, int]]) -> int:
+    """Instructions of the steps of a reduction: a fold is one for each chunk after the first."""
+    total = 0
+    for step, left in steps:
+        total, cols = total + (max(1, -(-cols // left) - 1) if step == "fold" else 1), left
+    return total
+
+
 def plain_cycles(chip: Chip, work: Work, cold: bool) -> float:
     """Of an instruction that takes its operands once, element by element."""
     name = work.op[1:]

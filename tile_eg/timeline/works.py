@@ -13,7 +13,7 @@ from tile_eg.ir.machine import cores, writes_in_the_way
 from tile_eg.ir.program import AIC, AIV, OVERWRITES, Buffer, Gm, Instr, Operand, Program, Tile
 from tile_eg.ir.sizes import usual
 from tile_eg.ops.types import DType, Level
-from tile_eg.timeline.instruction import cycles, moved_bytes
+from tile_eg.timeline.instruction import cycles, moved_bytes, places
 from tile_eg.timeline.work import ANYWHERE, Work
 
 _MOVES = {
@@ -31,7 +31,7 @@ class Price:
 
     `busy` is its time back to back; `fill` is what passes between its end on the pipe and the completion that flags and barriers
     wait for. `path` is "GM->L1" and the like, empty for a computation; `tensor` is the GM tensor it touches, if any, and `miss`
-    the share of the bytes that comes from HBM.
+    the share of the bytes that comes from HBM. `places` are those it takes in its pipe's queue.
     """
 
     busy: float
@@ -41,6 +41,7 @@ class Price:
     miss: float
     tensor: str
     writes: bool
+    places: int = 1
 
 
 def align_of(e: Expr) -> int:
@@ -110,7 +111,8 @@ class Pricer:
         far = instr.dst if instr.op in _STORES else instr.srcs[0] if instr.srcs else instr.dst
         tensor = far.tensor if isinstance(far, Gm) else ""
         fill = cycles(self.chip, work, cold=True) - busy
-        return Price(busy, fill, _path(instr.op, work.other), moved_bytes(work), work.miss, tensor, far is instr.dst)
+        path, moved, taken = _path(instr.op, work.other), moved_bytes(work), places(self.chip, work)
+        return Price(busy, fill, path, moved, work.miss, tensor, far is instr.dst, taken)
 
     def work(self, instr: Instr, rows: int, cols: int, depth: int) -> Work:
         """The instruction as `Work`, with the given valid sizes."""
