@@ -107,6 +107,10 @@ FAULTS = (
          "@ grid (bx) in"),
     ),
     Fault(
+        "a grid with several variables names them first, then their extents", "grid (bx, by) = (ceildiv(M, BM), ceildiv(N, BN))",
+        ("@ grid bx = 2, by = 3", "@ grid bx = n, by = m", "@ grid bx = ceildiv(n, 2), by = m", "@ grid bx = (n), by = 3"),
+    ),
+    Fault(
         "`let` gives a value a name", "let scale = 1 / sqrt(D)",
         ("@ let = 4", "@ let x }", "@ let x: 4", "@ let 4", "@ let x += 1"),
     ),
