@@ -15,7 +15,6 @@ from tests.extract.kernels import CHIP, graph_of, pricer
 from tile_eg.egraph import Node
 from tile_eg.extract import extract
 from tile_eg.extract.selection import is_half
-from tile_eg.frontend.text import load_text
 from tile_eg.search import search_options
 from tile_eg.search.compiler import Lowered, lower
 
