@@ -137,7 +137,7 @@ int main() { printf("%u\\n", AscendC::GetGrowTmpSize(5)); }
 
 
 def test_a_folder_that_is_no_checkout_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(TileError, match="no checkout of asc-devkit"):
+    with pytest.raises(TileError, match="is not a checkout of asc-devkit"):
         Devkit(tmp_path)
 
 
