@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
+from functools import reduce
 from itertools import product
 from types import MappingProxyType
 
@@ -74,14 +75,15 @@ def blocks(grid: tuple[tuple[str, int], ...], tiles: Collection[int] | None = No
 
 
 class Block:
-    """Runs the statements of one block. `elements` tells that the indices are arrays over an element loop. `cut_off` are
-    the parts of buffers that the statement at hand reads and that do not exist."""
+    """Runs the statements of one block. `elements` tells that the indices are arrays over an element loop. `cut_off` says for
+    each element, row or column that the statement at hand takes alone and that does not exist, where that matters."""
 
     def __init__(self, tensors: dict[str, Array], written: Mapping[str, Array] = MappingProxyType({})) -> None:
         self.tensors, self.written = tensors, written
         self.buffers: dict[str, Tile] = {}
         self.elements = False
-        self.cut_off: list[kn.Region] = []
+        self.cut_off: list[Array] = []
+        self.target: kn.Region | None = None
 
     def run(self, body: tuple[kn.Stmt, ...], env: Env) -> None:
         if ix.READ not in env:
@@ -128,18 +130,30 @@ class Block:
     # assignments
 
     def assign(self, s: kn.Assign, env: Env) -> None:
+        self.cut_off, self.target = [], s.target
         target = self.tensors.get(s.target.name)
         if target is not None:
             self.store(s, target, self.value(s.value, env), env)
             return
-        self.cut_off = []
         value = self.value(s.value, env)
-        if not any(self.is_alone(r, s.target, env) for r in self.cut_off):
+        gone = reduce(np.logical_or, self.cut_off, np.asarray(False))  # type: ignore[arg-type]
+        if np.any(gone) and not np.all(gone):
+            value = self.kept(gone, value, self.buffers[s.target.name].taken(self.place(s.target, env)))
+        if not np.all(gone):
             self.write(self.buffers[s.target.name], self.place(s.target, env), value)
 
-    def is_alone(self, r: kn.Region, target: kn.Region, env: Env) -> bool:
-        """Whether a region is an element, a row or a column that a statement takes alone, at another place than its target's:
+    def kept(self, gone: Array, value: Tile, old: Tile) -> Tile:
+        """A value, but where its statement is not done what the target holds."""
+        data = np.where(gone, old.data, ar.cast(value.data, old.data.dtype))
+        known = [np.True_ if t.valid is None else t.valid for t in (old, value)]
+        return Tile(data, np.broadcast_to(np.where(gone, *known), data.shape))
+
+    def is_alone(self, r: kn.Region, env: Env) -> bool:
+        """Whether a region is an element, a row or a column that the statement takes alone, at another place than its target's:
         where a tensor's end cuts that off, the target stays as it is."""
+        target = self.target
+        if target is None or target.name in self.tensors:
+            return False
         alone = [s for s, e in zip(r.starts, r.extents, strict=True) if e is None and s not in target.starts]
         return any(np.ndim(evaluate(s, env)) == 0 for s in alone)
 
@@ -227,17 +241,26 @@ class Block:
                 a, b = self.value(e.a, env), self.value(e.b, env)
                 return self.product(*meeting(a.flipped if e.transpose_a else a, b.flipped if e.transpose_b else b))
             case kn.Select() if self.elements:
-                return self.chosen(np.asarray(evaluate(e.condition, env)) != 0, self.value(e.x, env), self.value(e.y, env))
+                holds = np.asarray(evaluate(e.condition, env)) != 0
+                return self.chosen(holds, self.arm(e.x, env, holds), self.arm(e.y, env, ~holds))
             case kn.Select():
                 return self.value(e.x if evaluate(e.condition, env) else e.y, env)
             case kn.Choose():
                 return self.compared(e.op, *(self.value(x, env) for x in (e.a, e.b, e.x, e.y)))
 
+    def arm(self, e: kn.TileExpr, env: Env, chosen: Array) -> Tile:
+        """One arm of a choice; what is cut off of it matters where it is chosen."""
+        before, self.cut_off = self.cut_off, []
+        value = self.value(e, env)
+        self.cut_off = [*before, *(where & chosen for where in self.cut_off)]
+        return value
+
     def held(self, r: kn.Region, env: Env) -> Tile:
-        """A part of a buffer; of its elements those are valid that are meant."""
+        """A part of a buffer; of its elements those are valid that are meant, but one that is taken alone stands for itself."""
         found = self.buffers[r.name].taken(self.place(r, env))
-        if found.valid is not None and not found.valid.any():
-            self.cut_off.append(r)
+        if found.valid is not None and not found.valid.any() and self.is_alone(r, env):
+            self.cut_off.append(np.asarray(True))
+            found = replace(found, valid=None)
         if not r.counts:
             return found
         valid = np.broadcast_to(meant(r, env), found.data.shape)

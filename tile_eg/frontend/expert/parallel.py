@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import fields, replace
+from functools import reduce
 from typing import Any
 
 from tile_eg.errors import Note, TileError
-from tile_eg.frontend.conditions import guarded, is_condition, opposite
+from tile_eg.frontend.conditions import either, guarded, is_condition, opposite
 from tile_eg.frontend.expert.accesses import Access, Axes, Unfit, access, accesses, check_order, idle, place, window
 from tile_eg.frontend.expert.elements import Elements
 from tile_eg.frontend.expert.loads import fitted
@@ -109,14 +110,41 @@ def statement(r: ExpertReader, s: Assign, axes: Axes) -> None:
 
 def _there(r: ExpertReader, s: Assign, axes: Axes) -> Expr:
     """That the rows, columns and elements exist which the statement takes alone, elsewhere than its target stands."""
+    return _needed(r, s, axes, s.value)
+
+
+def _needed(r: ExpertReader, s: Assign, axes: Axes, e: TileExpr) -> Expr:
+    """The same of a part of the value. TileError where it is not the same for all elements."""
+    if isinstance(e, Region):
+        return _exists(r, s, axes, e)
+    needed = [_needed(r, s, axes, x) for x in _operands(e)]
+    if not isinstance(e, Select) or len({*needed}) == 1:
+        return reduce(ix.both, needed, ix.ONE)
+    if axes.uses(e.condition):
+        what = "a tensor's end may cut off an element that one arm of this choice takes, and only some elements choose that arm"
+        raise TileError(what, e.span or s.span, help="load the tile with pad_value, or write a loop for each arm")
+    x, y = needed
+    return ix.both(_unless(opposite(e.condition, None), x), _unless(e.condition, y))  # type: ignore[arg-type]
+
+
+def _unless(other: Expr, there: Expr) -> Expr:
+    """That something exists, where the other arm is not chosen."""
+    return there if there == ix.ONE else either(other, there, None)  # type: ignore[return-value]
+
+
+def _operands(e: TileExpr) -> list[TileExpr]:
+    values = (getattr(e, f.name) for f in fields(e))
+    return [x for v in values for x in (v if isinstance(v, tuple) else (v,)) if isinstance(x, TileExpr)]  # type: ignore[arg-type]
+
+
+def _exists(r: ExpertReader, s: Assign, axes: Axes, x: Region) -> Expr:
     found = ix.ONE
     known = r.ends.known if r.ends is not None else {}
-    for x in accesses(s.value):
-        ends = known.get(x.name, ()) if len(x.starts) <= 2 else ()
-        for at, end in zip(x.starts[::-1], ends[::-1], strict=False):
-            alone = not axes.uses(at) and at not in s.target.starts and not elements_in(at)
-            if end is not None and alone and ix.bounds(at - end, r.ranges)[1] >= 0:
-                found = ix.both(found, ix.less(at, end))
+    ends = known.get(x.name, ()) if len(x.starts) <= 2 else ()
+    for at, end in zip(x.starts[::-1], ends[::-1], strict=False):
+        alone = not axes.uses(at) and at not in s.target.starts and not elements_in(at)
+        if end is not None and alone and ix.bounds(at - end, r.ranges)[1] >= 0:
+            found = ix.both(found, ix.less(at, end))
     return found
 
 

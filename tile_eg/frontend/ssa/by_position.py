@@ -5,8 +5,9 @@ One that is taken out is the sum of the tile with zeros everywhere else, which i
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, Protocol, TypeVar
 
 from tile_eg.errors import NotSearched, Span
 from tile_eg.frontend.ranges import Ranges, extremes
@@ -17,6 +18,8 @@ from tile_eg.ir import index as ix
 from tile_eg.ir.index import Expr
 from tile_eg.ir.values import Term
 from tile_eg.ops.types import F32, I32, U16, U32, WHOLE, DType
+
+Made = TypeVar("Made")
 
 
 def lies_inside(t: Term, p: Part, ranges: Ranges, within: Expr) -> bool:
@@ -39,6 +42,24 @@ class Ended:
     place: Expr
     extent: Expr
     arms: tuple[tuple[Position, bool], ...] = ()
+
+
+class Reader(Protocol):
+    """What reads expressions, and notes what of them a tensor's end may cut off."""
+
+    ended: list[Ended]
+
+
+def chosen_by(r: Reader, holds: Position, choice: Callable[[], Made], *arms: Callable[[], object]) -> Made:
+    """What a choice by indices makes; what its first or its second arm takes alone matters where that one is chosen."""
+    before, r.ended = r.ended, []
+    made = choice()
+    for arm, first in zip(arms, (True, False), strict=True) if r.ended else ():
+        r.ended = []
+        arm()
+        before = [*before, *(replace(e, arms=(*e.arms, (holds, first))) for e in r.ended)]
+    r.ended = before
+    return made
 
 
 def ends_before(t: Term, p: Part, ranges: Ranges, within: Expr) -> list[Ended]:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import reduce
+from functools import partial, reduce
 from typing import Any
 
 from tile_eg.errors import NotSearched, TileError
 from tile_eg.frontend.hints import hint
 from tile_eg.frontend.index_text import index_text
 from tile_eg.frontend.liveness import Names, regions
+from tile_eg.frontend.ssa.by_position import chosen_by
 from tile_eg.frontend.ssa.dependence import Step, multiple, steps, temporaries
 from tile_eg.frontend.ssa.extents import meet
 from tile_eg.frontend.ssa.positions import number, parts, position, whole_number
@@ -275,7 +276,8 @@ class Statement:
             return self.scalar(e.x if truth else e.y, axes, dtype)
         yes, no, c = parts(e)
         holds = position(self.c.index(c), (axes.row, axes.col), self.step.extents, self.tiles.ranges, e.span)
-        x, y, wide = self.pair(yes, no, axes, dtype)
+        one, other = (partial(self.scalar, arm, axes, dtype) for arm in (yes, no))
+        x, y, wide = chosen_by(self.c, holds, partial(self.pair, yes, no, axes, dtype), one, other)
         if e.branch:
             full = ix.const(axes.rows), ix.const(axes.cols)
             self.c.check_branch(e, *((s.vrows or full[0], s.vcols or full[1]) for s in (x, y)))

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from functools import partial
 
 from tile_eg.frontend.ssa import pieces, positions, whole_reductions, whole_tiles
+from tile_eg.frontend.ssa.by_position import chosen_by
 from tile_eg.frontend.ssa.regions import Env, Regions
 from tile_eg.frontend.ssa.tiles import tile_shape, valid_cols, valid_rows
 from tile_eg.ir import index as ix
@@ -80,15 +81,9 @@ class Expressions(Regions):
     def arms(
         self, holds: positions.Position, x: kn.TileExpr, y: kn.TileExpr, env: Env, shape: tuple[int, int], dtype: DType
     ) -> tuple[Term, Term]:
-        """The two arms of a choice by indices; what one of them takes alone matters where it is chosen."""
-        before, self.ended = self.ended, []
-        pair = self.pair(x, y, env, shape, dtype)
-        for arm, chosen in ((x, True), (y, False)) if self.ended else ():
-            self.ended = []
-            self.tile(arm, env, shape, dtype)
-            before += [replace(e, arms=(*e.arms, (holds, chosen))) for e in self.ended]
-        self.ended = before
-        return pair
+        """The two arms of a choice by indices."""
+        one, other = (partial(self.tile, arm, env, shape, dtype) for arm in (x, y))
+        return chosen_by(self, holds, partial(self.pair, x, y, env, shape, dtype), one, other)
 
     def pair(self, a: kn.TileExpr, b: kn.TileExpr, env: Env, shape: tuple[int, int], dtype: DType) -> tuple[Term, Term]:
         """Two operands; a number takes the other's dtype and extents."""
