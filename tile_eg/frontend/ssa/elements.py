@@ -83,8 +83,7 @@ class Statement:
     def term(self) -> Term:
         """The value of the target behind the statement: a nest, or a store of one."""
         assign, target = self.step.assign, self.step.assign.target
-        axes = self.axes(target)
-        dtype = self.array(target).dtype
+        axes, dtype = self.axes(target), self.array(target).dtype
         self.c.ended = []
         value = self.to(self.scalar(assign.value, axes, dtype), dtype)
         nest = self.nest(value, axes)
@@ -276,8 +275,8 @@ class Statement:
             return self.scalar(e.x if truth else e.y, axes, dtype)
         yes, no, c = parts(e)
         holds = position(self.c.index(c), (axes.row, axes.col), self.step.extents, self.tiles.ranges, e.span)
-        one, other = (partial(self.scalar, arm, axes, dtype) for arm in (yes, no))
-        x, y, wide = chosen_by(self.c, holds, partial(self.pair, yes, no, axes, dtype), one, other)
+        arms = (partial(self.scalar, arm, axes, dtype) for arm in (yes, no))
+        x, y, wide = chosen_by(self.c, holds, partial(self.pair, yes, no, axes, dtype), *arms)
         if e.branch:
             full = ix.const(axes.rows), ix.const(axes.cols)
             self.c.check_branch(e, *((s.vrows or full[0], s.vcols or full[1]) for s in (x, y)))
