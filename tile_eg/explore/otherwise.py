@@ -66,6 +66,7 @@ class Otherwise:
             schedule = replace(schedule, parts=chosen.parts, second=chosen.second)
         try:
             held = with_grid(schedule, grid, self.lowered.chip) if grid is not None and grid.op != "Blocks" else schedule
+            held = replace(held, prefetched=chosen.prefetched)
             planned = plan_schedule(held, self.lowered.chip)
             if chosen.shuffled:
                 held, planned = with_shuffled_sums(held, planned) or (held, planned)

@@ -107,7 +107,8 @@ class Schedule:
     (the first in their order, and how many) alone is done what a phase of a launch does that shares the tiles with another one.
     Where no schedule has flags enough, one that is `yielding` gives up slots that its author asked for. Where it is
     `shuffled`, each core begins its sums over depth at another trip; loads of the tensors `past_l2` leave L2 out. A `steady` one
-    has the trips of its skewed loops in the order in which they run once the loop is full. `refill` is the chip's.
+    has the trips of its skewed loops in the order in which they run once the loop is full. One that is `prefetched` issues what
+    each tile loads outside of loops before the work on the tile before it. `refill` is the chip's.
     """
 
     graph: Graph
@@ -129,6 +130,7 @@ class Schedule:
     shuffled: bool = False
     past_l2: frozenset[str] = frozenset()
     steady: bool = False
+    prefetched: bool = False
     refill: Sequence[int] = (0,)
 
     @property
@@ -144,7 +146,7 @@ class Schedule:
     @property
     def finished(self) -> bool:
         """Whether its plan has what no other plan of its choice has."""
-        return self.shuffled or bool(self.past_l2)
+        return self.shuffled or self.prefetched or bool(self.past_l2)
 
     @property
     def loops(self) -> bool:

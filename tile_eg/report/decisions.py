@@ -245,6 +245,11 @@ def sums_option(schedule: Schedule) -> str:
     return "from another trip on in each core" if schedule.shuffled else "from the first trip on"
 
 
+def loads_option(schedule: Schedule) -> str:
+    """When a persistent kernel issues what a tile loads, in few words."""
+    return "for the next tile, during the work on this one" if schedule.prefetched else "for each tile as its work begins"
+
+
 def difference(schedule: Schedule, best: Schedule) -> str:
     """What a schedule decides otherwise than the best one, a line each."""
     lines = [*_loops(schedule, best), *(_changed(schedule, best) if schedule.parts is best.parts else ())]
@@ -252,6 +257,8 @@ def difference(schedule: Schedule, best: Schedule) -> str:
         lines.append(f"grid: {grid_option(schedule.on_cores)} instead of {grid_option(best.on_cores)}")
     if schedule.shuffled is not best.shuffled:
         lines.append(f"sums over depth: {sums_option(schedule)} instead of {sums_option(best)}")
+    if schedule.prefetched is not best.prefetched:
+        lines.append(f"loads: {loads_option(schedule)} instead of {loads_option(best)}")
     if schedule.past_l2 != best.past_l2:
         lines.append(f"loaded past L2: {past_l2(schedule)} instead of {past_l2(best)}")
     if not lines:

@@ -10,8 +10,10 @@ from tile_eg.emit.lower.held import held_by
 from tile_eg.emit.lower.moves import moved
 from tile_eg.emit.lower.products import Products
 from tile_eg.emit.lower.storages import Storages
+from tile_eg.emit.lower.tasks import TaskLoop
 from tile_eg.emit.lower.vectors import computed
 from tile_eg.extract import LoopStep, Schedule, Step
+from tile_eg.extract.next_tile import next_loads
 from tile_eg.extract.schedule import Item
 from tile_eg.extract.statements import statement
 from tile_eg.ir.index import ONE, Expr, both, less, substitute, var
@@ -54,10 +56,27 @@ class Lowering:
     # ---- streams ----
 
     def _stream(self, core: str) -> tuple[Node, ...]:
-        top = self.schedule.top
+        top, tasks = self.schedule.top, self.storages.tasks
         before = self._items([i for i in top if self.schedule.before_tiles(i)], core, ())
-        nodes = self._items([i for i in top if not self.schedule.before_tiles(i)], core, ())
-        return (*before, self.storages.tasks.around(nodes)) if self.storages.tasks and nodes else nodes
+        of_tile = [i for i in top if not self.schedule.before_tiles(i)]
+        nodes = self._items(of_tile, core, ())
+        if not tasks or not nodes:
+            return nodes
+        ahead = next_loads(self.schedule) if self.schedule.prefetched and core == AIV else {}
+        if not ahead:
+            return (*before, tasks.around(tasks.this(nodes)))
+        first, body = self._with_next(tasks, ahead, core)
+        return (*before, *first, tasks.around(body))
+
+    def _with_next(self, tasks: TaskLoop, ahead: dict[int, list[Step]], core: str) -> tuple[tuple[Node, ...], tuple[Node, ...]]:
+        """The loads of the first tile, and the body of a tile with the loads of the next one in it."""
+        loads = [step for steps in ahead.values() for step in steps]
+        body: list[Node] = []
+        for at, item in enumerate([None, *self.schedule.top]):
+            if item is not None and item not in loads and not self.schedule.before_tiles(item):
+                body += tasks.this(self._items([item], core, ()))
+            body += tasks.next(self._items(ahead.get(at, []), core, ()))
+        return tasks.first(self._items(loads, core, ())), tuple(body)
 
     def _items(self, items: Sequence[Item], core: str, around: tuple[LoopStep, ...]) -> tuple[Node, ...]:
         out: list[Node] = []

@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from math import prod
 
 from tile_eg.extract import Schedule
-from tile_eg.ir.index import BLOCK, MOST_SIZE, SUB, Expr, bounds, const, minimum, substitute, var
-from tile_eg.ir.program import AIC, AIV, Let, Node, Program, Tasks
+from tile_eg.ir.index import BLOCK, MOST_SIZE, SUB, Expr, both, bounds, const, less, minimum, substitute, var
+from tile_eg.ir.program import AIC, AIV, Instr, Let, Node, Program, Tasks
 from tile_eg.ir.program.tasks import free_names, in_order, renamed, tasks
 from tile_eg.ir.sizes import sizes_in
 from tile_eg.ir.values import Values
@@ -45,18 +45,51 @@ class TaskLoop:
         return TaskLoop(blocks, grid, window, along, names, schedule.tiles, counts(schedule))
 
     @property
+    def turn(self) -> Expr:
+        """Which of all turns a task is."""
+        return var(self.names["task"]) * self.blocks + var(BLOCK) + (self.tiles[0] if self.tiles else 0)
+
+    @property
+    def tile(self) -> list[Let]:
+        """What tells a task its tile."""
+        return in_order(self.turn, self.grid, self.window, self.along, self.names)
+
+    @property
     def lets(self) -> list[Let]:
         """What tells a task its tile, and how often the loops of that tile run."""
-        tile, first = var(self.names["tile"]), self.tiles[0] if self.tiles else 0
-        turn = var(self.names["task"]) * self.blocks + var(BLOCK) + first
-        counted = (replace(let, value=substitute(let.value, {BLOCK: tile})) for let in self.counts)
-        return [*in_order(turn, self.grid, self.window, self.along, self.names), *counted]
+        tile = var(self.names["tile"])
+        return [*self.tile, *(replace(let, value=substitute(let.value, {BLOCK: tile})) for let in self.counts)]
+
+    def this(self, nodes: tuple[Node, ...]) -> tuple[Node, ...]:
+        """The nodes of a block as those of the tile of this task."""
+        return renamed(nodes, {BLOCK: var(self.names["tile"])})
+
+    def first(self, nodes: tuple[Node, ...]) -> tuple[Node, ...]:
+        """As those of the first task's tile, before the loop."""
+        return self._at(nodes, const(0))
+
+    def next(self, nodes: tuple[Node, ...]) -> tuple[Node, ...]:
+        """Instructions as those of the tile of the next task, where there is one."""
+        task = var(self.names["task"]) + 1
+        there = less(substitute(self.turn, {self.names["task"]: task}), self._end)
+        return tuple(replace(n, when=both(there, n.when)) for n in self._at(nodes, task) if isinstance(n, Instr))
+
+    def _at(self, nodes: tuple[Node, ...], task: Expr) -> tuple[Node, ...]:
+        known = {self.names["task"]: task}
+        for let in self.tile:
+            known[let.name] = substitute(let.value, known)
+        return renamed(self.this(nodes), known)
+
+    @property
+    def _end(self) -> int | Expr:
+        """The turn behind the last one."""
+        return prod(self.grid) if self.tiles is None else sum(self.tiles)
 
     def around(self, body: tuple[Node, ...]) -> Tasks:
-        """The body of one tile as the loop over the tiles of a block."""
+        """The loop over the tiles of a block, around the body of one."""
         total = prod(self.grid)
         count = total if isinstance(total, Expr) else None
-        made = tasks(renamed(body, {BLOCK: var(self.names["tile"])}), self.blocks, self.lets, self.names, count)
+        made = tasks(body, self.blocks, self.lets, self.names, count)
         if self.tiles is None:
             return made
         assert isinstance(self.blocks, int)

@@ -1,0 +1,48 @@
+"""Prefetch: a persistent kernel issues what it loads for the next tile while it works on this one.
+
+Instructions are issued in order, and a pipe's queue holds few of them (`queue_depth` in the chips' tables): where a tile takes more vector
+instructions than that, the loads of the next tile would be issued only when most of this one's work is done.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
+
+from tile_eg.extract.next_tile import next_loads
+from tile_eg.search.bounds import floor
+from tile_eg.search.candidates import Candidate, plan_each, ranked
+from tile_eg.search.form import Form
+from tile_eg.search.moves import MOVES
+from tile_eg.search.queue import Made, Offer
+
+TRIED = 4
+"""As many of a form's schedules are planned with their loads ahead, the fastest first."""
+
+
+def offers(form: Form) -> Iterator[Offer]:
+    """One for each form: of what are its best schedules once all else but their inputs' way past L2 was tried."""
+    if form.candidates:
+        yield Offer(MOVES["prefetch-tile"], "the best schedules", 0.0, partial(_made, form), form, closer=partial(_bound, form))
+
+
+def _able(form: Form) -> list[Candidate]:
+    """The schedules with loads that can be issued earlier."""
+    plain = (c for c in form.launchable if not c.schedule.finished and c.schedule.parts is None)
+    return [c for c in plain if next_loads(c.schedule)][:TRIED]
+
+
+def _bound(form: Form) -> float:
+    return min((floor(c, form.setting.chip) for c in _able(form)), default=float("inf"))
+
+
+def _made(form: Form) -> Made:
+    """The form's schedules with their loads ahead, those whose bound is better than what was found before them."""
+    best, found, dropped = form.microseconds, list[Candidate](), []
+    for candidate in _able(form):
+        if floor(candidate, form.setting.chip) < best:
+            planned, refused = plan_each([replace(candidate.schedule, prefetched=True)], form.setting.chip)
+            found, dropped = [*found, *ranked(planned, form.setting.model)], [*dropped, *refused]
+            best = min(best, *(c.microseconds for c in found)) if found else best
+    return Made(tuple(found), tuple(dropped))
