@@ -15,6 +15,7 @@ from tile_eg.extract.schedule import Schedule
 from tile_eg.search import packed_operand, split_k
 from tile_eg.search.compiler import Candidate, Lowered, plan_schedule
 from tile_eg.search.past_l2 import with_loads_past_l2
+from tile_eg.search.prefetch import prefetched
 from tile_eg.search.shuffle_k import with_shuffled_sums
 
 
@@ -66,7 +67,7 @@ class Otherwise:
             schedule = replace(schedule, parts=chosen.parts, second=chosen.second)
         try:
             held = with_grid(schedule, grid, self.lowered.chip) if grid is not None and grid.op != "Blocks" else schedule
-            held = replace(held, prefetched=chosen.prefetched)
+            held = prefetched(held) if chosen.prefetched else held
             planned = plan_schedule(held, self.lowered.chip)
             if chosen.shuffled:
                 held, planned = with_shuffled_sums(held, planned) or (held, planned)

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator
 
-from tile_eg.extract.schedule import Item, LoopStep, Schedule, Step, Storage
+from tile_eg.extract.schedule import Item, LoopStep, Schedule, Step, Storage, StorageId
+from tile_eg.ir.program import AIV
 from tile_eg.ops.physical import LOADS
 from tile_eg.ops.types import Level
 
 
 def next_loads(schedule: Schedule) -> dict[int, list[Step]]:
     """The loads that wait for nothing that a kernel makes, by where they can be issued for the next tile: behind how many of the
-    items of `schedule.top` that are done for this tile."""
-    if not schedule.persistent:
+    items of `schedule.top` that are done for this tile.
+
+    None where the cube core takes part: it comes to its own tiles when it does, and the two cores meet in each.
+    """
+    steps = [step for step, _ in schedule.walk()]
+    if not schedule.persistent or any(step.core != AIV for step in steps):
         return {}
-    written = {step.dst for step, _ in schedule.walk()}
+    written = {step.dst for step in steps}
     out: dict[int, list[Step]] = {}
     for step in schedule.top:
         if isinstance(step, Step) and step.node.op in LOADS and not schedule.before_tiles(step):
@@ -24,22 +30,39 @@ def next_loads(schedule: Schedule) -> dict[int, list[Step]]:
 
 
 def _free(schedule: Schedule, load: Step) -> int | None:
-    """Behind how many items the next tile may have the place of a load; None where others have it, too."""
-    storage = schedule.storages[load.dst]  # type: ignore[index]
-    if (storage.level is Level.UB and schedule.copies > 1) or (storage.ring == 0 and storage.slots > 1):
-        return 0
-    uses = [n for n, item in enumerate(schedule.top) if any(storage.id in (s.dst, s.scratch, *s.srcs) for s in _steps(item))]
-    return None if any(_meet(schedule, storage, other) for other in _others(schedule, storage)) else uses[-1] + 1
+    """Behind how many items the next tile's load may be issued; None where something else would write to its place then.
+
+    Behind the last that reads it where there is one place; else behind the first that does, so that one flag is set and waited
+    for in turns.
+    """
+    storage, uses = schedule.storages[load.dst], _uses(schedule)  # type: ignore[index]
+    own, reads = uses[storage.id], [at for at, step in uses[storage.id] if step is not load]
+    if not reads or any(step.dst == storage.id for _, step in own if step is not load):
+        return None
+    apart = (s for s in schedule.storages.values() if s is not storage and uses[s.id])
+    others = [uses[s.id][0][0] for s in apart if _meet(schedule, storage, s)]
+    if storage.level is Level.UB and schedule.copies > 1:
+        return reads[0] if all(first > own[0][0] for first in others) else None
+    if others:
+        return None
+    return reads[0] if storage.ring == 0 and storage.slots > 1 else reads[-1]
 
 
-def _others(schedule: Schedule, storage: Storage) -> Iterator[Storage]:
-    """What else of its memory tiles use."""
-    used = {s for step, _ in schedule.walk() if not schedule.before_tiles(step) for s in (step.dst, step.scratch, *step.srcs)}
-    return (s for s in schedule.storages.values() if s.id in used and s is not storage and s.level is storage.level)
+def _uses(schedule: Schedule) -> dict[StorageId, list[tuple[int, Step]]]:
+    """By storage, the steps of a tile that use it, each with the number of the item of `schedule.top` that it is in, from 1."""
+    out = defaultdict[StorageId, list[tuple[int, Step]]](list)
+    for at, item in enumerate(schedule.top, 1):
+        for step in _steps(item) if not schedule.before_tiles(item) else ():
+            for sid in dict.fromkeys((step.dst, step.scratch, *step.srcs)):
+                if sid is not None:
+                    out[sid].append((at, step))
+    return out
 
 
 def _meet(schedule: Schedule, a: Storage, b: Storage) -> bool:
-    """Whether two storages share bytes."""
+    """Whether two storages share bytes of one memory."""
+    if a.level is not b.level:
+        return False
     places = ((p, q) for p in schedule.addresses.get(a.id, ()) for q in schedule.addresses.get(b.id, ()))
     return any(p < q + b.slot_bytes and q < p + a.slot_bytes for p, q in places)
 

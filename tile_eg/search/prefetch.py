@@ -11,6 +11,7 @@ from dataclasses import replace
 from functools import partial
 
 from tile_eg.extract.next_tile import next_loads
+from tile_eg.extract.schedule import Schedule
 from tile_eg.search.bounds import floor
 from tile_eg.search.candidates import Candidate, plan_each, ranked
 from tile_eg.search.form import Form
@@ -42,7 +43,13 @@ def _made(form: Form) -> Made:
     best, found, dropped = form.microseconds, list[Candidate](), []
     for candidate in _able(form):
         if floor(candidate, form.setting.chip) < best:
-            planned, refused = plan_each([replace(candidate.schedule, prefetched=True)], form.setting.chip)
+            planned, refused = plan_each([prefetched(candidate.schedule)], form.setting.chip)
             found, dropped = [*found, *ranked(planned, form.setting.model)], [*dropped, *refused]
             best = min(best, *(c.microseconds for c in found)) if found else best
     return Made(tuple(found), tuple(dropped))
+
+
+def prefetched(schedule: Schedule) -> Schedule:
+    """A copy of the schedule with its loads ahead: where flags run out, its own buffers give up slots."""
+    storages = {sid: replace(s) for sid, s in schedule.storages.items()}
+    return replace(schedule, storages=storages, peaks=dict(schedule.peaks), addresses=dict(schedule.addresses), prefetched=True)

@@ -62,7 +62,7 @@ class Lowering:
         nodes = self._items(of_tile, core, ())
         if not tasks or not nodes:
             return nodes
-        ahead = next_loads(self.schedule) if self.schedule.prefetched and core == AIV else {}
+        ahead = next_loads(self.schedule) if self.schedule.prefetched else {}
         if not ahead:
             return (*before, tasks.around(tasks.this(nodes)))
         first, body = self._with_next(tasks, ahead, core)

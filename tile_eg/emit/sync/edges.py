@@ -16,7 +16,7 @@ from typing import NamedTuple
 from tile_eg.emit.sync.trace import Env, Instance, Layout, Path, Site, Trace, opaque
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import ZERO, Expr
-from tile_eg.ir.program import Instr, Loop, Node, Tile, When, walk
+from tile_eg.ir.program import Instr, Loop, Node, Tasks, Tile, When, walk
 
 
 class Turn(NamedTuple):
@@ -183,9 +183,15 @@ def forward(s: Stream, before: Instance, after: Instance, buffers: tuple[str, st
     for here, there in dict.fromkeys(((p, c), (before.path, after.path))) if ids > 1 else ():
         set_id, wait_id = s.slot(before.path, buffers[0], here), s.slot(after.path, buffers[1], there)
         made = replace(plain, set_at=("post", here), wait_at=("pre", there), ids=ids)
-        if set_id and wait_id and (ring := s.completed(replace(made, set_id=set_id, wait_id=wait_id))):
+        if set_id and wait_id and (ring := s.completed(replace(made, set_id=set_id, wait_id=wait_id))) and _ends_alike(s, ring):
             return ring
     return s.completed(plain) or _around_guards(s, plain)
+
+
+def _ends_alike(s: Stream, ring: Edge) -> bool:
+    """Whether the ids that are drained do not depend on how many tiles a block has, as they do where a tile sets one for the next."""
+    loops = [n for n in s.along(ring.set_at[1])[:-1] if isinstance(n, Loop)]
+    return ring.set_id == ring.wait_id or not loops or not isinstance(loops[-1], Tasks)
 
 
 def _around_guards(s: Stream, e: Edge) -> Edge | None:
