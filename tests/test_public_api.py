@@ -96,7 +96,8 @@ def test_an_array_of_the_wrong_shape_is_refused(low: Lowered) -> None:
 
 
 def test_the_seconds_of_each_stage_are_kept(low: Lowered) -> None:
-    assert set(low.timings) == {"check", "values", "saturate", "extract", "plan", "rank", "moves", "shuffle-k", "prefetch-tile", "past-l2"}
+    searched = {"moves", "shuffle-k", "prefetch-tile", "past-l2"}
+    assert set(low.timings) == {"check", "values", "saturate", "extract", "plan", "rank", *searched}
 
 
 def test_the_chosen_schedule_is_the_fastest_of_those_ranked(low: Lowered) -> None:

@@ -21,11 +21,11 @@ def next_loads(schedule: Schedule) -> dict[int, list[Step]]:
     if not schedule.persistent or any(step.core != AIV for step in steps):
         return {}
     written = {step.dst for step in steps}
+    loads = (s for s in schedule.top if isinstance(s, Step) and s.node.op in LOADS and not schedule.before_tiles(s))
     out: dict[int, list[Step]] = {}
-    for step in schedule.top:
-        if isinstance(step, Step) and step.node.op in LOADS and not schedule.before_tiles(step):
-            if not written.intersection(step.srcs) and (place := _free(schedule, step)) is not None:
-                out.setdefault(place, []).append(step)
+    for load in loads:
+        if not written.intersection(load.srcs) and (place := _free(schedule, load)) is not None:
+            out.setdefault(place, []).append(load)
     return out
 
 

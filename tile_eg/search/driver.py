@@ -10,7 +10,18 @@ from tile_eg.errors import TileError
 from tile_eg.ir.kernel import Kernel
 from tile_eg.ir.machine import MAX_BLOCKS
 from tile_eg.ir.open_kernel import OpenKernel
-from tile_eg.search import further, last_trip, packed_operand, past_l2, persistent, prefetch, shuffle_k, smaller_tiles, split_k, steady
+from tile_eg.search import (
+    further,
+    last_trip,
+    packed_operand,
+    past_l2,
+    persistent,
+    prefetch,
+    shuffle_k,
+    smaller_tiles,
+    split_k,
+    steady,
+)
 from tile_eg.search.candidates import Candidate
 from tile_eg.search.form import Form, Setting, searched, values_of
 from tile_eg.search.guided import Guide

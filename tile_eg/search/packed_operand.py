@@ -74,7 +74,8 @@ def made_of(node: Node, form: Form, best: float = float("inf")) -> Made:
     schedules = []
     for n in beside:
         second = replace(found[0].schedule, tiles=(n, values.blocks - n))
-        schedules.append(replace(first.schedule, parts=node, second=second, tiles=(0, n), shuffled=False, prefetched=False, past_l2=frozenset()))
+        plain = replace(first.schedule, shuffled=False, prefetched=False, past_l2=frozenset())
+        schedules.append(replace(plain, parts=node, second=second, tiles=(0, n)))
     launches, failed = plan_each(schedules, setting.chip)
     return Made(ranked(launches, setting.model), (*dropped, *failed))
 

@@ -1,7 +1,7 @@
 """Prefetch: a persistent kernel issues what it loads for the next tile while it works on this one.
 
-Instructions are issued in order, and a pipe's queue holds few of them (`queue_depth` in the chips' tables): where a tile takes more vector
-instructions than that, the loads of the next tile would be issued only when most of this one's work is done.
+Instructions are issued in order, and a pipe's queue holds few of them (`queue_depth` in the chips' tables): where a tile takes
+more vector instructions than that, the loads of the next tile would be issued only when most of this one's work is done.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from functools import partial
 from tile_eg.extract.next_tile import next_loads
 from tile_eg.extract.schedule import Schedule
 from tile_eg.search.bounds import floor
-from tile_eg.search.candidates import Candidate, plan_each, ranked
+from tile_eg.search.candidates import Candidate, Dropped, plan_each, ranked
 from tile_eg.search.form import Form
 from tile_eg.search.moves import MOVES
 from tile_eg.search.queue import Made, Offer
@@ -40,13 +40,15 @@ def _bound(form: Form) -> float:
 
 def _made(form: Form) -> Made:
     """The form's schedules with their loads ahead, those whose bound is better than what was found before them."""
-    best, found, dropped = form.microseconds, list[Candidate](), []
+    best = form.microseconds
+    found: tuple[Candidate, ...] = ()
+    dropped: Dropped = ()
     for candidate in _able(form):
         if floor(candidate, form.setting.chip) < best:
             planned, refused = plan_each([prefetched(candidate.schedule)], form.setting.chip)
-            found, dropped = [*found, *ranked(planned, form.setting.model)], [*dropped, *refused]
-            best = min(best, *(c.microseconds for c in found)) if found else best
-    return Made(tuple(found), tuple(dropped))
+            found, dropped = (*found, *ranked(planned, form.setting.model)), (*dropped, *refused)
+            best = min([best, *(c.microseconds for c in found)])
+    return Made(found, dropped)
 
 
 def prefetched(schedule: Schedule) -> Schedule:

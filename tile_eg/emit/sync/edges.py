@@ -189,7 +189,7 @@ def forward(s: Stream, before: Instance, after: Instance, buffers: tuple[str, st
 
 
 def _ends_alike(s: Stream, ring: Edge) -> bool:
-    """Whether the ids that are drained do not depend on how many tiles a block has, as they do where a tile sets one for the next."""
+    """Whether what is drained does not depend on how many tiles a block has, as it does where each sets an id for the next."""
     loops = [n for n in s.along(ring.set_at[1])[:-1] if isinstance(n, Loop)]
     return ring.set_id == ring.wait_id or not loops or not isinstance(loops[-1], Tasks)
 
