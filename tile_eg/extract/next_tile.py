@@ -32,8 +32,8 @@ def next_loads(schedule: Schedule) -> dict[int, list[Step]]:
 def _free(schedule: Schedule, load: Step) -> int | None:
     """Behind how many items the next tile's load may be issued; None where something else would write to its place then.
 
-    Behind the last that reads it where there is one place; else behind the first that does, so that one flag is set and waited
-    for in turns.
+    Behind the last that reads it where there is one place. Else behind the first that does: the load of this tile is then waited
+    for, and the flag of that may be set again.
     """
     storage, uses = schedule.storages[load.dst], _uses(schedule)  # type: ignore[index]
     own, reads = uses[storage.id], [at for at, step in uses[storage.id] if step is not load]

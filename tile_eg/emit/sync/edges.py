@@ -11,6 +11,7 @@ from bisect import bisect
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import NamedTuple
 
 from tile_eg.emit.sync.trace import Env, Instance, Layout, Path, Site, Trace, opaque
@@ -143,6 +144,21 @@ class Stream:
             last[k] = kind
         return replace(e, before=tuple(sorted(ahead)), drain=tuple(sorted(k for k, kind in last.items() if kind == "set")))
 
+    def for_next_tile(self, before: Instance, after: Instance) -> bool:
+        """Whether an instruction works for the next tile, and stands before what needs it there. A flag from one to the other
+        would be waited for in this tile; that of what needs it first, which stands before both, does for all."""
+        turns = [i.env[t.var] for t in self.layout.tasks for i in (before, after) if t.var in i.env]
+        return len(turns) > 1 and turns[0] < turns[-1] and before.path < after.path
+
+    @cached_property
+    def early(self) -> frozenset[Path]:
+        """The places of the instructions that work for the next tile."""
+        first: dict[tuple, tuple[Instance, Instance]] = {}
+        for d in self.trace.dependences:
+            a, b = self.trace.instances[d.before], self.trace.instances[d.after]
+            first.setdefault((a.path, b.path, d.buffers), (a, b))
+        return frozenset(a.path for a, b in first.values() if a.pipe != b.pipe and self.for_next_tile(a, b))
+
     @property
     def start(self) -> Site:
         return ("pre", (0,))
@@ -271,13 +287,17 @@ def candidates(s: Stream) -> list[Edge]:
         key = (a.path, b.path, d.buffers)
         if a.pipe != b.pipe and key not in seen:
             seen.add(key)
+            if s.for_next_tile(a, b):
+                continue
             taken = in_turns(s, a, b, d.buffers)
             out |= dict.fromkeys(taken or [forward(s, a, b, d.buffers) or join(s, a, b)])
     return list(out)
 
 
 def reverse(s: Stream, e: Edge) -> Edge | None:
-    """The edge that keeps `e` from being set again before its wait is over."""
+    """The edge that keeps `e` from being set again before its wait is over; None where a tile would wait for the next one's."""
+    if e.wait_at[1] in s.early and e.wait_at[1] < e.set_at[1]:
+        return None
     back = Edge(s.core, e.dst, e.src, ("post", e.wait_at[1]), ("pre", e.set_at[1]), outer=True)
     return s.completed(back)
 

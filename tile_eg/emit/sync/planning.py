@@ -133,11 +133,33 @@ def _mend(plan: Plan) -> None:
         if not unordered and not verdict.faults:
             return
         if verdict.faults and not unordered:
-            for e in list(plan.edges):
+            if _prefetches(plan) and _without_doubled(plan, verdict):
+                return
+            for e in _doubled(plan, verdict) if _prefetches(plan) else list(plan.edges):
                 _add(plan, reverse(plan.streams[e.core], e))
         if len(plan.edges) == before:
             raise SyncError(_complaint(plan, unordered, verdict))
     raise SyncError("no synchronisation was found")
+
+
+def _prefetches(plan: Plan) -> bool:
+    """Whether a tile's instructions work for the next one: of its flags only those that may be set again too early get a reverse,
+    since each reverse more makes tiles wait for each other."""
+    return any(s.early for s in plan.streams.values())
+
+
+def _doubled(plan: Plan, verdict: Verdict) -> list[Edge]:
+    """The edges whose flags may be set again too early."""
+    return [plan.edges[n] for n in sorted({number for number, _ in verdict.doubled})]
+
+
+def _without_doubled(plan: Plan, verdict: Verdict) -> bool:
+    """Does without the edges whose flags may be set again too early, if the others order everything."""
+    every, doubled = plan.edges, _doubled(plan, verdict)
+    plan.edges = [e for e in every if e not in doubled]
+    if not _in_order(plan):
+        plan.edges = every
+    return plan.edges is not every
 
 
 def _join(plan: Plan, s: Stream, before: Instance, after: Instance) -> None:
