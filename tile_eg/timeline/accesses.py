@@ -10,7 +10,7 @@ from math import prod
 import numpy as np
 
 from tile_eg.ir.index import BLOCK, SUB, Expr, evaluate, less, var, variables
-from tile_eg.ir.program import Gm, Instr, Loop, Node, Program, When
+from tile_eg.ir.program import Gm, Instr, Loop, Node, Program, Tasks, When
 from tile_eg.timeline.arrays import values
 from tile_eg.timeline.expressions import compiled
 from tile_eg.timeline.guards import mean_trips
@@ -57,10 +57,21 @@ def accesses(program: Program) -> list[Access]:
     sizes = {t.name: t.dtype.bytes for t in program.in_gm}
     halves, means = 2 if program.halves else 1, mean_trips(program)
     found = (*_walk(program.cube, (), (), sizes, 1), *_walk(program.vector, (), (), sizes, halves))
-    past = {t.name for t in program.tensors if t.past_l2}
+    past, n = {t.name for t in program.tensors if t.past_l2}, program.blocks
     return [
-        replace(a, means=means, blocks=_running(a.guards, program.blocks), past_l2=a.window.tensor in past) for a in found
+        replace(a, means=means | _held(a, n), blocks=_running(a.guards, n), past_l2=a.window.tensor in past) for a in found
     ]
+
+
+def _held(a: Access, blocks: int) -> dict[str, float]:
+    """Where a guard of its own tells tiles apart, as that of a load for the next tile does: in how many of a block's tiles it is
+    done, by the variable of their loop."""
+    tiles = next((v for v in a.loops if isinstance(v, Tasks)), None)
+    if tiles is None or tiles.var not in variables(a.instr.when) or not variables(a.instr.when) <= {BLOCK, tiles.var}:
+        return {}
+    env = {BLOCK: np.arange(blocks), tiles.var: np.arange(tiles.trips).reshape(-1, 1)}
+    done = (values(a.instr.when, env) != 0) & (env[tiles.var] < values(tiles.until, env))
+    return {tiles.var: float(np.count_nonzero(np.broadcast_to(done, (tiles.trips, blocks)))) / blocks}
 
 
 def _running(guards: Sequence[Expr], blocks: int) -> int:
