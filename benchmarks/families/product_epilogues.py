@@ -88,6 +88,7 @@ EPILOGUES = [
         _added,
         MEET,
         1.1,
+        held=f"{ROUND}. On the 950 MTE2 is busy for 99 %",
         of="epilogues",
     ),
     Example(
