@@ -57,6 +57,15 @@ kernel epilogue[M=1300, N=1100, K=64, BM=128, BN=128](A: f16[M, K], B: f16[K, N]
   C[bx*BM, by*BN] = a @ b + r
 }
 """
+TAKEN = """
+kernel taken[M=1000, N=256, BM=8](W: f16[M, N], idx: i32[M]) -> Y: f16[M, N] {
+  grid bx = ceildiv(M, BM)
+  shared t: i32[1], x: f16[BM, N]
+  t = idx[bx*BM]
+  x = W[t[0], 0]
+  Y[bx*BM, 0] = exp(x)
+}
+"""
 SMALL = {"M": 1701, "N": 128}
 
 
@@ -113,6 +122,11 @@ def test_blocks_may_have_any_number_of_tiles(rows: int) -> None:
 def test_what_a_kernel_wrote_before_is_not_loaded_ahead() -> None:
     loads = [step.srcs for steps in next_loads(able(compiled(OWN_OUTPUT))[0]).values() for step in steps]
     assert loads and not any("Y" in srcs for srcs in loads)
+
+
+def test_what_begins_where_the_scalar_unit_reads_is_not_loaded_ahead() -> None:
+    low = compiled(TAKEN)
+    assert any(c.schedule.persistent for c in low.candidates) and not able(low)
 
 
 def test_a_kernel_of_both_cores_has_none() -> None:

@@ -6,14 +6,16 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from tile_eg.extract.schedule import Item, LoopStep, Schedule, Step, Storage, StorageId
+from tile_eg.ir.index import Expr
+from tile_eg.ir.index_elements import all_elements_in
 from tile_eg.ir.program import AIV
 from tile_eg.ops.physical import LOADS
 from tile_eg.ops.types import Level
 
 
 def next_loads(schedule: Schedule) -> dict[int, list[Step]]:
-    """The loads that wait for nothing that a kernel makes, by where they can be issued for the next tile: behind how many of the
-    items of `schedule.top` that are done for this tile.
+    """The loads of what a kernel does not write, from places that the scalar unit need not read, by where they can be issued for
+    the next tile: behind how many of the items of `schedule.top` that are done for this tile.
 
     None where the cube core takes part: it comes to its own tiles when it does, and the two cores meet in each.
     """
@@ -24,9 +26,19 @@ def next_loads(schedule: Schedule) -> dict[int, list[Step]]:
     loads = (s for s in schedule.top if isinstance(s, Step) and s.node.op in LOADS and not schedule.before_tiles(s))
     out: dict[int, list[Step]] = {}
     for load in loads:
-        if not written.intersection(load.srcs) and (place := _free(schedule, load)) is not None:
+        known = not written.intersection((*load.srcs, _tensor(load))) and not _is_read(load)
+        if known and (place := _free(schedule, load)) is not None:
             out.setdefault(place, []).append(load)
     return out
+
+
+def _tensor(load: Step) -> str:
+    return load.node.payload[-5]
+
+
+def _is_read(load: Step) -> bool:
+    """Whether elements of a tensor say where the load begins, or how much of it there is."""
+    return any(all_elements_in(e) for e in load.node.payload if isinstance(e, Expr))
 
 
 def _free(schedule: Schedule, load: Step) -> int | None:
