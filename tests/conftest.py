@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from collections import Counter
 from typing import Any
@@ -13,6 +14,9 @@ os.environ["TILE_EG_NO_CACHE"] = "1"
 """Tests look at what is compiled now; those of the cache of compiled kernels switch it on, in a folder of their own."""
 os.environ["TILE_EG_RAISE_FAULTS"] = "1"
 """A fault of tile_eg is one here, also where a user's call would go on without the text for all sizes."""
+
+gc.set_threshold(50_000, 20, 20)
+"""Tests keep what they compile: to look through all of it as often as Python does by itself takes a part of the suite's time."""
 
 UNTIMED: dict[str, Any] = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
 """No test fails because the machine has other things to do."""

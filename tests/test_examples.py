@@ -86,10 +86,15 @@ SHAPES: dict[str, tuple[tuple[str, ...], list[tuple[int, ...]]]] = {
 }
 ROUNDED_TWICE = 1e-7
 """The formulas above take constants as they are written; a kernel has them in f32."""
+OFTEN = 3
+"""Shapes of each example that every run tries; `make long` tries the others."""
 CASES = [
-    pytest.param(name, dict(zip(names, sizes, strict=True)), id=f"{name}-{'x'.join(map(str, sizes))}")
+    pytest.param(
+        name, dict(zip(names, sizes, strict=True)), id=f"{name}-{'x'.join(map(str, sizes))}",
+        marks=[pytest.mark.long] if n >= OFTEN else [],
+    )  # fmt: skip
     for name, (names, shapes) in SHAPES.items()
-    for sizes in shapes
+    for n, sizes in enumerate(shapes)
 ]
 
 

@@ -29,7 +29,7 @@ def test_a_random_kernel_computes_what_was_meant(seed):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", (*MORE, *FEW_ARE_LEGAL))
+@pytest.mark.parametrize("seed", [*(pytest.param(n, marks=pytest.mark.long) for n in MORE), *FEW_ARE_LEGAL])
 def test_more_random_kernels_compute_what_was_meant(seed):
     check(seed)
 
