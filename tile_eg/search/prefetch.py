@@ -19,11 +19,11 @@ from tile_eg.search.moves import MOVES
 from tile_eg.search.queue import Made, Offer
 
 TRIED = 4
-"""As many of a form's schedules are planned with their loads ahead, the fastest first."""
+"""How many of a form's schedules are planned with their loads ahead, the fastest first (assumed)."""
 
 
 def offers(form: Form) -> Iterator[Offer]:
-    """One for each form: of what are its best schedules once all else but their inputs' way past L2 was tried."""
+    """One for each form. It is made near the end of the search, of the schedules that are the best by then."""
     if form.candidates:
         yield Offer(MOVES["prefetch-tile"], "the best schedules", 0.0, partial(_made, form), form, closer=partial(_bound, form))
 
@@ -39,7 +39,7 @@ def _bound(form: Form) -> float:
 
 
 def _made(form: Form) -> Made:
-    """The form's schedules with their loads ahead, those whose bound is better than what was found before them."""
+    """The form's best schedules with their loads ahead; one whose bound is no better than what was found so far is left out."""
     best = form.microseconds
     found: tuple[Candidate, ...] = ()
     dropped: Dropped = ()

@@ -143,8 +143,8 @@ def _mend(plan: Plan) -> None:
 
 
 def _prefetches(plan: Plan) -> bool:
-    """Whether a tile's instructions work for the next one: of its flags only those that may be set again too early get a reverse,
-    since each reverse more makes tiles wait for each other."""
+    """Whether instructions of a tile work for the next one. Then only flags that may be set again too early get a reverse: every
+    further one would make tiles wait for each other."""
     return any(s.early for s in plan.streams.values())
 
 
