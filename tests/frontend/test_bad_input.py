@@ -221,3 +221,10 @@ def test_a_size_without_a_value_says_how_to_give_one():
 def test_a_size_that_the_kernel_does_not_have_is_refused():
     with pytest.raises(TileError, match="`gemm` has no size called `BKK`"):
         load_text(GEMM).instantiate({"BKK": 4})
+
+
+def test_a_buffer_that_is_not_declared_is_told_once_with_its_shape():
+    text = changed("c += a @ b", "c += a @ b  most = rowmax(c)  least = most")
+    error = error_of(text)
+    assert error.message == "unknown name `most`" and error.help.endswith("shared most: f32[128]")
+    assert [e.message for e in error.others] == ["unknown name `least`"]

@@ -8,7 +8,7 @@ from dataclasses import replace
 from difflib import get_close_matches
 from typing import Any
 
-from tile_eg.errors import TileError, by_line, did_you_mean, together
+from tile_eg.errors import TileError, attempted, by_line, did_you_mean, together
 from tile_eg.frontend import scalars as sc
 from tile_eg.frontend.checks import statement_faults
 from tile_eg.frontend.conditions import guarded
@@ -160,7 +160,7 @@ class Builder:
         yield from ()
 
     def _assign(self, node: Node) -> Iterator[kn.Stmt]:
-        target = self.target(node.children[0])
+        target = self.target(node.children[0], node.children[-1])
         op = str(node.children[1]) if len(node.children) == 3 else None
         value = self.expressions.tile(node.children[-1])
         if op is not None:
@@ -170,25 +170,33 @@ class Builder:
         yield kn.Assign(target, close(value, target.shape), self.span(node))
 
     def _atomic(self, node: Node) -> Iterator[kn.Stmt]:
-        target, op, value = self.target(node.children[0]), str(node.children[1]), self.expressions.tile(node.children[2])
+        target, op = self.target(node.children[0], node.children[2]), str(node.children[1])
+        value = self.expressions.tile(node.children[2])
         if op != "+=":
             raise TileError(f"only sums are atomic, not `{op}`", self.span(node), help="atomic C[i, j] += x")
         if isinstance(target, OpenWindow):
             target = target.closed(known_shape(value) or None)
         yield kn.Assign(target, close(value, target.shape), self.span(node), atomic=True)
 
-    def target(self, node: Node) -> Any:
+    def target(self, node: Node, value: Node) -> Any:
+        """What is assigned to, where the `value` is."""
         name, items = node.children
         if items is not None:
             return self.expressions.window(name, [i for i in items.children if i is not None], self.span(node))
         known = [*self.scope.arrays, *self.scope.scalars, *self.scope.failed]
         if str(name) not in known and not get_close_matches(str(name), known, 1):
-            help = f"declare a buffer above its first use: shared {name}: f32[m, n]"
+            help = f"declare a buffer above its first use: shared {name}: f32[{self.dimensions(value)}]"
+            self.scope.failed.add(str(name))
             raise TileError(f"unknown name `{name}`", self.span(name), help=help)
         array = self.scope.array(str(name), self.span(name))
         if self.scope.elements:
             raise TileError(f"inside an element loop `{name}` needs an index for each dimension", self.span(node))
         return kn.Region(array.name, (ix.ZERO,) * len(array.shape), array.shape, self.span(node))
+
+    def dimensions(self, value: Node) -> str:
+        """Those of a value, as text; letters where they are not known."""
+        shape = attempted(lambda: known_shape(self.expressions.tile(value)))
+        return ", ".join(map(str, shape)) if isinstance(shape, tuple) and shape else "m, n"
 
     def _loop(self, node: Node) -> Iterator[kn.Stmt]:
         name, call, block = node.children

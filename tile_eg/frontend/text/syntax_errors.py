@@ -97,7 +97,7 @@ FAULTS = (
          "@ shared a: [", "@ shared a: f32 = 0", "@ shared f32[4]", "@ shared a: f32 b"),
     ),
     Fault(
-        "buffers of one line are separated by commas", "shared a: f16[BM, BK], b: f16[BK, BN]",
+        "a buffer stands behind `shared` or `fragment`, and commas between several", "shared a: f16[BM, BK], b: f16[BK, BN]",
         ("@ shared a: f32[4] b: f32[4]",),
     ),
     Fault("`shared` and `fragment` need a buffer", "shared a: f16[BM, BK]", ("@ shared }", "@ fragment = 4", "@ shared [4]")),
