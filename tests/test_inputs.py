@@ -31,6 +31,35 @@ EXP = kernel("kernel k(A: f16[64, 64], B: f16[64, 64]) -> C: f32[64, 64] { share
 INVERSE = kernel("kernel k(A: f32[16, 64]) -> C: f32[16, 64] { shared a: f32[16, 64] a = A[0, 0] C[0, 0] = 1 / a }")
 
 
+TABLES = {
+    "begins and lengths": "at: i32[6], n: i32[6]) -> Y: f32[100, 8] { grid b = 6 let begin = at[b] let end = at[b] + n[b]",
+    "begins, and ends behind them": "at: i32[7]) -> Y: f32[100, 8] { grid b = 6 let begin = at[b] let end = at[b + 1]",
+}
+"""A tensor of 100 rows in six pieces of at most 24."""
+
+
+def in_pieces(of: str) -> Kernel:
+    return kernel(f"kernel k(X: f32[100, 8], {TABLES[of]} shared x: f32[24, 8] "
+                  "x = X[begin : min(end, begin + 24), 0:8] Y[begin : min(end, begin + 24), 0:8] = x }")  # fmt: skip
+
+
+@pytest.mark.parametrize("of", TABLES)
+@pytest.mark.parametrize("seed", range(5))
+def test_pieces_that_a_table_names_are_all_of_an_output_once(of: str, seed: int) -> None:
+    arrays = drawn_sets(in_pieces(of), ["uniform"], seed)[0].arrays
+    begins = arrays["at"][:6]
+    lengths = arrays["n"] if "n" in arrays else np.diff(arrays["at"])
+    assert (begins == np.concatenate(([0], np.cumsum(lengths)[:-1]))).all()
+    assert lengths.sum() == 100 and (lengths >= 0).all() and (lengths <= 24).all() and len(set(lengths.tolist())) > 1
+
+
+def test_pieces_are_not_drawn_where_one_of_their_tables_is_given() -> None:
+    at = np.arange(0, 120, 20, dtype=np.int32) % 100
+    arrays = drawn_sets(in_pieces("begins and lengths"), ["uniform"], 0, {"at": at})[0].arrays
+    np.testing.assert_array_equal(arrays["at"], at)
+    assert arrays["n"].sum() != 100
+
+
 @pytest.mark.parametrize("name", SETS)
 def test_a_set_follows_from_its_seed(name: str) -> None:
     first, again, other = (draw(FLOATS, name, seed)["C"] for seed in (7, 7, 8))

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from tile_eg.errors import TileError, did_you_mean
 from tile_eg.ir.arrays import numpy_dtype
 from tile_eg.ir.kernel import Kernel, MatMul, Tensor, assigns
+from tile_eg.ir.pieces import pieces_of
 from tile_eg.ir.reference import run_kernel
 from tile_eg.ir.reference_bounds import Expected, run_with_bounds
 from tile_eg.ir.reference_indices import most_of_indices
@@ -80,13 +81,42 @@ def _drawn(kernel: Kernel, name: str, seed: int, given: Arrays, tiles: Collectio
     """The set, `wide` at the first magnitude that the kernel's outputs bear."""
     inputs = [t for t in kernel.tensors if not t.output]
     tries = _tops(kernel) if name == "wide" else TOPS[-1:]
-    arrays = _borne(kernel, (_with_indices(kernel, draw(inputs, name, seed, top)) | given for top in tries), len(tries), tiles)
+    pieces = _pieces(kernel, seed, given)
+    drawn = (_with_indices(kernel, draw(inputs, name, seed, top)) | pieces | given for top in tries)
+    arrays = _borne(kernel, drawn, len(tries), tiles)
     return Drawn(name, arrays, run_with_bounds(kernel, arrays, tiles), tiles)
 
 
 def _with_indices(kernel: Kernel, arrays: Arrays) -> Arrays:
     """The arrays with indices that lie inside where the kernel reads indices."""
     return arrays | {name: arrays[name] % (most + 1) for name, most in most_of_indices(kernel).items() if name in arrays}
+
+
+def _pieces(kernel: Kernel, seed: int, given: Arrays) -> Arrays:
+    """Where pieces of an output begin and how long they are: each of its elements is stored once, as far as they reach."""
+    import numpy as np
+
+    rng, shapes = np.random.default_rng(seed), {t.name: t.shape for t in kernel.tensors}
+    out: Arrays = {}
+    for p in pieces_of(kernel):
+        if not given.keys() & {p.begins, p.lengths}:
+            lengths = _lengths(rng, p.size, p.count, p.most)
+            ends = np.concatenate(([0], np.cumsum(lengths)))
+            begins, lengths = (ends if p.lengths is None else ends[:-1]).astype(np.int32), lengths.astype(np.int32)
+            out[p.begins] = begins.reshape(shapes[p.begins])
+            out |= {p.lengths: lengths.reshape(shapes[p.lengths])} if p.lengths else {}
+    return out
+
+
+def _lengths(rng: np.random.Generator, size: int, count: int, most: int) -> np.ndarray:
+    """So many lengths of at most `most`, together `size` or what comes nearest. Each gave some to the next one, or took it."""
+    import numpy as np
+
+    out = np.minimum(size // count + (np.arange(count) < size % count), most)
+    for i in range(count - 1):
+        moved = rng.integers(-min(out[i], most - out[i + 1]), min(out[i + 1], most - out[i]) + 1)
+        out[i : i + 2] += [moved, -moved]
+    return out
 
 
 def _borne(kernel: Kernel, tries: Iterator[Arrays], count: int, tiles: Collection[int] | None) -> Arrays:
