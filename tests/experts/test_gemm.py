@@ -34,6 +34,7 @@ def test_the_expert_s_product_is_right(size: tuple[int, int, int]) -> None:
     assert close(expert(*size, cores=3))
 
 
+@pytest.mark.slow
 def test_a_partition_with_panels_of_different_depth_is_right() -> None:
     assert close(PARTED)
 

@@ -46,6 +46,7 @@ def test_every_alternative_says_what_it_decides_otherwise() -> None:
     assert "instead of" in told
 
 
+@pytest.mark.slow
 def test_alternatives_that_differ_alike_from_the_first_say_how_they_differ_from_each_other() -> None:
     of = found("gemm")
     twin = Numbered(3, of.shown[1].candidate)

@@ -108,6 +108,7 @@ def test_every_second_element_of_rows_that_end() -> None:
     np.testing.assert_array_equal(y, np.concatenate([x[:, ::2], x[:, 1::2]], axis=1))
 
 
+@pytest.mark.slow(but=2)
 @pytest.mark.parametrize(("dtype", "cols", "tile"), [("f16", 6, 6), ("f32", 11, 12), ("bf16", 24, 24)])
 def test_every_second_element_of_rows_with_gaps(dtype: str, cols: int, tile: int) -> None:
     text = f"""

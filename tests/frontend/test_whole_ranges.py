@@ -50,6 +50,7 @@ def test_unpacked_numbers_become_bytes_once(way):
     assert not any(t.dtype in (I8, U8) for t in casts)
 
 
+@pytest.mark.slow(but=1)
 @pytest.mark.parametrize("way", WAYS)
 def test_they_are_the_same_numbers(way):
     k = unpack(way)

@@ -31,6 +31,7 @@ def check_values(seed: int) -> None:
     assert np.array_equal(found, wanted), program
 
 
+@pytest.mark.slow(but=1)
 @pytest.mark.parametrize("first", range(0, 60, 20))
 def test_rows_that_are_moved_about(first: int) -> None:
     for seed in range(first, first + 20):

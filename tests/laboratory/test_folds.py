@@ -68,6 +68,7 @@ def test_a_model_is_not_taught_what_it_is_judged_on() -> None:
     assert Notes.taught == [{"rms_norm"}, {"softmax"}]
 
 
+@pytest.mark.slow
 def test_the_kernels_to_judge_are_one_fold() -> None:
     Notes.taught.clear()
     rows = cross_validated(data(), [f"{__name__}:Notes"], judged=["rms_norm"])

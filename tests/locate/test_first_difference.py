@@ -86,6 +86,7 @@ def first_wrong(made, op, change):
     return located(replace(right, planned=wrong), drawn.arrays, run, drawn.meant, "from the meaning", {})
 
 
+@pytest.mark.slow
 def test_a_wrong_constant_is_found_where_it_is_multiplied():
     found = first_wrong(subject(SUMS), "vmuls", lambda n: replace(n, scalar=0.25))
     assert found.first.span.line == 7 and found.first.instruction == "vmuls" and found.first.trips == {"j": 0}

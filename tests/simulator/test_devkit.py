@@ -119,6 +119,7 @@ def test_what_saturates_nothing_is_taken(tmp_path: Path) -> None:
     assert done.ok and done.outputs[0].tolist() == [x + 3 for x in range(2048)]
 
 
+@pytest.mark.slow
 def test_what_is_computed_where_infinities_saturate_is_refused(tmp_path: Path) -> None:
     found = [f for f in launched(tmp_path, overflow(0, 1)).findings if f.kind == "unsupported"]
     assert found and "Adds computes behind SetOverflow(0)" in found[0].message

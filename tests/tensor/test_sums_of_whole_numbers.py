@@ -16,6 +16,7 @@ LONG = RANDOM.integers(-(2**28), 2**28, (4, 9000)).astype(np.int32)
 V = RANDOM.integers(-128, 128, 100).astype(np.int8)
 
 
+@pytest.mark.slow(but=2)
 @pytest.mark.parametrize(
     ("text", "x", "expected"),
     [
@@ -32,6 +33,7 @@ def test_they_are_what_numpy_computes(text: str, x: np.ndarray, expected: np.nda
     assert not run.findings and (run.outputs["Y"] == expected).all()
 
 
+@pytest.mark.slow
 def test_a_product_of_bytes_with_a_vector_is_exact() -> None:
     text = "kernel k(X: i8[40, 100], V: i8[100]) -> Y: i32[40] { Y = X @ V }"
     run = lower(load_text(text).instantiate()).run({"X": S.astype(np.int8), "V": V})
