@@ -143,7 +143,11 @@ def _defaults(tree: Node, given: Mapping[str, int], file: str) -> dict[str, int 
 def _default(node: Node | None, scope: Scope, before: Mapping[str, int | None]) -> int | None:
     if node is None or _left_open(node) or any(before.get(str(n.children[0]), 0) is None for n in node.find_data("name")):
         return None
-    return Builder(scope).expressions.size(node, "a size")
+    expressions = Builder(scope).expressions
+    if isinstance(value := expressions.value(node), float) and value != value // 1:
+        where, line = span_of(node, scope.file), f"let s = {value}"
+        raise TileError(f"a kernel's parameters are whole numbers, not {value}", where, help=f"a constant stands before the kernel: {line}")
+    return expressions.size(node, "a size")
 
 
 def _left_open(default: Node | None) -> bool:
