@@ -34,7 +34,7 @@ FUNCTIONS = sorted({*UNARY, *PAIRS, *REDUCTIONS, *sc.FUNCTIONS, "sum", "select",
 
 INSTEAD = {
     "where": "select(condition, x, y)", "mean": "rowsum(x) / n",
-    "softmax": "exp(x - rowmax(x)[:, None]), and divide by its rowsum", "transpose": "x.T",
+    "softmax": "exp(x - rowmax(x)[:, None]), and divide by its rowsum",
     "load": "X[i, j], where the tile begins", "square": "x * x", "pow": "x ** y", "power": "x ** y", "dot": "a @ b",
     "matmul": "a @ b", "float": "f32(x)", "int": "i32(x)", "range": "for k in serial(n) { ... }", "maximum": "max(x, y)",
     "minimum": "min(x, y)", "cast": "f32(x), f16(x), ...", "zeros": "0, which fills a buffer",
