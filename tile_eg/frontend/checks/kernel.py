@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from tile_eg.errors import FollowUp, TileError, did_you_mean, in_source, together
-from tile_eg.frontend.checks.alike import made_of
-from tile_eg.frontend.checks.blocks import refuse_meeting, refuse_others
+from tile_eg.frontend.checks.blocks import is_partly, refuse_meeting, refuse_others
 from tile_eg.frontend.checks.definite import Definite
 from tile_eg.frontend.checks.types import Typing
 from tile_eg.frontend.hints import hint
@@ -31,7 +30,7 @@ def check(kernel: kn.Kernel) -> None:
         checker.check_outputs()
         checker.check_sums()
         for store, around in checker.stores:
-            checker.attempt(refuse_meeting, kernel, store.target, around, made_of(kernel, store))
+            checker.attempt(refuse_meeting, kernel, store, around)
         checker.attempt(refuse_others, kernel, checker.alone)
         checker.attempt(check_reads, kernel)
         if checker.told:
@@ -60,7 +59,7 @@ def stored_alike(kernel: kn.Kernel) -> frozenset[str]:
     """The outputs of a kernel that has passed `check` to which several blocks store equal values at one place."""
     checker = Checker(kernel)
     checker.block(kernel.body, {name: (0, extent - 1) for name, extent in kernel.grid}, ix.ONE)
-    meeting = lambda s, around: refuse_meeting(kernel, s.target, around, made_of(kernel, s))  # noqa: E731
+    meeting = lambda s, around: refuse_meeting(kernel, s, around)  # noqa: E731
     return frozenset(s.target.name for s, around in checker.stores if meeting(s, around))
 
 
@@ -209,9 +208,9 @@ class Checker:
                 notes=(("it is declared here", tensor.span),), help="name it among the results, behind ->",
             )  # fmt: skip
         self.touched(s)
-        if tensor is not None and not s.atomic and not self.elements and where == ix.ONE:
+        if tensor is not None and not s.atomic and where == ix.ONE and not (self.elements and is_partly(s)):
             self.stores.append((s, ranges))
-            self.alone += [(s, ranges)] if self.within == ix.ONE else []
+            self.alone += [(s, ranges)] if self.within == ix.ONE and not self.elements else []
         beyond = [r for r in padded(s.value) if r.name in self.tensors and not lies_across(r, self.tensors[r.name])]
         for r in (s.target, *regions(s.value)):
             if not any(r is other for other in beyond):
