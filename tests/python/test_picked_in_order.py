@@ -156,3 +156,43 @@ def test_a_number_may_be_used_behind_the_loop_that_reads_it() -> None:
 
     x = below_zero(M, N)
     assert main(x, np.array([75, 0, 3, 4, 6], np.int32)) == x[-1, :6].max()
+
+
+def test_elements_are_put_where_indices_say_as_far_as_there_are_some() -> None:
+    @tile_eg.jit(out_idx=[-1])
+    @T.prim_func
+    def main(X: T.Tensor((71,), "float32"), At: T.Tensor((71,), "int32"), Y: T.Tensor((3, 64), "float32")):
+        with T.Kernel(3) as cid:
+            x = T.alloc_shared((BN,), "float32")
+            at = T.alloc_shared((BN,), "int32")
+            y = T.alloc_shared((64,), "float32")
+            T.copy(X[cid * BN], x)
+            T.copy(At[cid * BN], at)
+            T.printf("")
+            T.tile.fill(y, -1.0)
+            for j in T.Parallel(BN):
+                y[at[j]] = x[j] * 2
+            T.copy(y, Y[cid, 0])
+
+    x, at = below_zero(71), np.arange(5, 76, dtype=np.int32) % 64
+    expected = np.full((3, 64), -1, np.float32)
+    expected[np.arange(71) // BN, at] = x * 2
+    np.testing.assert_array_equal(main(x, at), expected)
+
+
+def test_a_transposed_tile_ends_where_its_rows_did() -> None:
+    @tile_eg.jit(out_idx=[-1])
+    @T.prim_func
+    def main(X: T.Tensor((13, 21), "float32"), Y: T.Tensor((21,), "float32")):
+        with T.Kernel(1) as _:
+            x = T.alloc_shared((16, 32), "float32")
+            y = T.alloc_shared((32, 16), "float32")
+            m = T.alloc_shared((32,), "float32")
+            T.copy(X[0, 0], x)
+            T.printf("")
+            T.tile.transpose(y, x)
+            T.reduce_max(y, m, dim=1)
+            T.copy(m, Y[0])
+
+    x = below_zero(13, 21)
+    np.testing.assert_array_equal(main(x), x.max(0))

@@ -97,7 +97,6 @@ class Checker:
         self.plain: dict[str, kn.Span | None] = {}
         self.elements: frozenset[str] = frozenset()
         self.within = ix.ONE
-        self.of_blocks = frozenset(name for name, _ in kernel.grid)
         self.typing = Typing(self.arrays)
         for t in kernel.tensors:
             self.tensors[t.name] = t
@@ -237,15 +236,19 @@ class Checker:
                 raise self.outside(r, d, start, low if low < 0 else high, tensor)
 
     def of_parts(self, start: Expr, extent: int | None, room: int, ranges: Ranges) -> bool:
-        """Whether blocks take parts of a tile side by side, bx * 32 + half * 16 or b // n * 32 + half * 16, and each tile begins
-        inside: the last parts of a tile at the edge may have nothing to do."""
+        """Whether blocks or trips take parts of a tile side by side, bx * 32 + half * 16 + row or b // n * 32 + half * 16, and
+        each tile begins inside: the last parts of a tile at the edge may have nothing to do."""
         over = [v for v in self.elements if v in ix.variables(start)]
         if extent is None:  # an element loop runs over the window
             once = len(over) == 1 and ix.terms_of(start).get(ix.var(over[0])) == 1
             extent = ranges[over[0]][1] + 1 if once else 1
         steps = ix.terms_of(ix.substitute(start, dict.fromkeys(over, ix.ZERO)))
-        own = [(a.args[0], k) for a, k in steps.items() if a.op == "var" and a.args[0] in self.of_blocks]
-        parts = [v for v, k in own if k == extent and k * (ranges[v][1] + 1) in steps.values()]
+        own = {a.args[0]: k for a, k in steps.items() if a.op == "var" and a.args[0] not in over}
+        parts, width = list[str](), extent
+        counts = {v: ranges[v][1] + 1 for v in own if ranges[v][0] == 0}
+        while found := [v for v, n in counts.items() if own[v] == width and width * n in steps.values()]:
+            parts.append(found[0])
+            width *= counts.pop(found[0])
         return bool(parts) and ix.bounds(ix.substitute(start, dict.fromkeys((*parts, *over), ix.ZERO)), ranges)[1] <= room
 
     def index_tensor(self, read: Expr, span: kn.Span | None) -> None:

@@ -32,28 +32,42 @@ def where_read(r: Buffers, ends: Ends, indices: Iterable[Expr], span: Span | Non
 
 @dataclass(frozen=True)
 class Written:
-    """A buffer that is written element by element; `row` and `col` are the loop's variables of its rows and columns."""
+    """A buffer that is written element by element with those of buffer `of` at `starts`; `row` and `col` are the loop's variables
+    of its rows and columns."""
 
     to: Tile
     row: str | None
     col: str
+    of: str
+    starts: tuple[Expr, ...]
 
 
-def gathered(r: Buffers, ends: Ends, w: Written, indices: Iterable[Expr]) -> None:
-    """Each element of a buffer was written, with one at these indices."""
+def gathered(r: Buffers, ends: Ends, w: Written) -> None:
+    """Each element of a buffer was written."""
     shape = shape_of(r, w.to)
     down: Extent = ix.const(shape[0])
     along: Extent = ix.const(shape[1])
     whole, full = (w.to.row.value, w.to.col.value) == (0, 0), (down, along)
-    reads = {e for index in indices for e in all_elements_in(index)}
-    for e in (e for e in reads if e.args[0] in ends.known or e.args[0] in ends.beyond):
-        own = _one_each(r, ends, w, e, shape) if whole else NOT_FOLLOWED
+    reads = {e for index in w.starts for e in all_elements_in(index)}
+    found = [_one_each(r, ends, w, e, shape) for e in reads if e.args[0] in ends.known or e.args[0] in ends.beyond]
+    found += [_of_source(r, ends, w, shape)] if w.of in ends.known else []
+    for own in found:
+        own = own if whole else NOT_FOLLOWED
         down, along = lesser(down, own[0], shape[0]), lesser(along, own[1], shape[1])
     if (down, along) != full:
         ends.known[w.to.buffer] = down, along
     elif whole:
         ends.known.pop(w.to.buffer, None)
     ends.parts.pop(w.to.buffer, None)
+
+
+def _of_source(r: Buffers, ends: Ends, w: Written, shape: Shape) -> Extents:
+    """How many rows and columns there are of what is copied from another place of a buffer."""
+    (down, along), (rows, cols) = ends.known[w.of], shape_of(r, Tile(w.of))
+    row, col = None if w.row is None else ix.var(w.row), ix.var(w.col)
+    if len(w.starts) == 2 and w.starts == (row, col) and shape == (rows, cols):
+        return down, along
+    return (along, down) if len(w.starts) == 2 and w.starts == (col, row) and shape == (cols, rows) else NOT_FOLLOWED
 
 
 def _one_each(r: Buffers, ends: Ends, w: Written, e: Expr, shape: Shape) -> Extents:

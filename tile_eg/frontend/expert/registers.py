@@ -209,7 +209,7 @@ class Registers:
 
         each(self.r, axes, [n for n, k in steps if n is not None and k], store_what_there_is, self.span)
         if self.r.ends is not None:
-            gathered(self.r, self.r.ends, Written(a.tile, axes.row, axes.col), s.fields["at"])
+            gathered(self.r, self.r.ends, Written(a.tile, axes.row, axes.col, s.fields["of"], s.fields["at"]))
 
 
 def each(r: ExpertReader, axes: Axes, names: Sequence[str], one: Callable[[], None], span: Span | None) -> None:

@@ -127,9 +127,10 @@ class Tiles:
         return self.extent(inside(start, extent, size, ranges, step, self.within))
 
     def passing(self, valid: Expr, rows: int, places: list[tuple[Expr, int]]) -> Expr:
-        """The valid rows of a window at these places of other dimensions: none where an element loop passes the end of one."""
+        """The valid rows of a window at these places of other dimensions: none where one lies behind the end, as those of an
+        element loop may, and those of the last vector core."""
         for start, size in places:
-            if self.apart & ix.variables(start) and not elements_in(start):
+            if ix.variables(start) and not elements_in(start):
                 there = inside(start, 1, size, self.ranges, where=self.within)
                 if extremes(start, self.ranges, self.within)[0] < 0:
                     there = ix.maximum(0, ix.minimum(there, start + 1))
