@@ -153,7 +153,8 @@ def _default(node: Node | None, scope: Scope, before: Mapping[str, int | None]) 
     if node is None or _left_open(node) or any(before.get(str(n.children[0]), 0) is None for n in node.find_data("name")):
         return None
     expressions = Builder(scope).expressions
-    if isinstance(value := expressions.value(node), float) and value != value // 1:
+    divided = "/" in node.scan_values(lambda _: True)
+    if isinstance(value := expressions.value(node), float) and value != value // 1 and not divided:
         message = f"a kernel's parameters are whole numbers, not {value}"
         raise TileError(message, span_of(node, scope.file), help=f"a constant stands before the kernel: let s = {value}")
     return expressions.size(node, "a size")
