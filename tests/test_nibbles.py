@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from pathlib import Path
 
 import ml_dtypes
 import numpy as np
@@ -128,6 +129,14 @@ def test_what_does_not_lie_in_whole_bytes_is_refused(source: str, said: str) -> 
     with pytest.raises(TileError, match=said) as caught:
         lower(load_text(source).instantiate())
     assert caught.value.span is not None and caught.value.help
+
+
+def test_sizes_follow_from_arrays_of_bytes(tmp_path: Path) -> None:
+    file = tmp_path / "vector.tile"
+    file.write_text(VECTOR)
+    values = drawn(64)
+    packed = ((values[::2] & 15) | (values[1::2] << 4)).astype(np.int8)
+    np.testing.assert_array_equal(tile_eg.load(file)(packed), values)
 
 
 def test_a_kept_kernel_has_none() -> None:

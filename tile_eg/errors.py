@@ -115,7 +115,10 @@ def by_line(found: Iterable[TileError]) -> list[TileError]:
 
 
 class NotSearched(TileError):
-    """A kernel that the search has no form for. In the order of its statements it can be done, where that is possible here."""
+    """A kernel that the search has no form for. In the order of its statements it can be done, where that is possible here.
+    `asked`: a word asks for that order, so that it is no mistake where another statement cannot be done in it."""
+
+    asked = False
 
 
 def no_form(e: TileError) -> TileError:

@@ -58,3 +58,62 @@ def test_two_statements_whose_windows_meet_in_two_blocks_are_refused(other):
 @pytest.mark.parametrize("other", ["Y[bx*BM:bx*BM + 1, by*BN:by*BN + 16] = 0", "bx*BM, by*BN"])
 def test_a_block_may_store_again_where_it_has_stored(other):
     check_stores("bx*BM, by*BN", other)
+
+
+LAST_IS_WHOLE = """
+kernel whole[M=100, N=40](X: f32[M, N], S: f32[M], G: f32[N], W: f32[N, N]) -> Y: f32[M, N] {
+  grid b = ceildiv(M, 32)
+  let s = min(b*32, M - 32)
+  shared x: f32[32, N], y: f32[32, N], v: f32[32], g: f32[N], w: f32[N, N]
+  x = X[s, 0]
+  v = S[s]
+  g = G[0]
+  w = W[0, 0]
+  y = 0
+  LINE
+  Y[s, 0] = y
+}
+"""
+
+
+def check_whole(line: str) -> None:
+    check(load_text(LAST_IS_WHOLE.replace("LINE", line), "t.tile").instantiate())
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "y = exp(x) * v[:, None] + g[None, :]",
+        "y = x - rowmax(x)[:, None]",
+        "y += x @ w",
+        "for k in serial(3) { y = y * 2 + x }",
+        "parallel (i, j) in (32, N) { y[i, j] = select(s + i < 50, x[i, j], v[i]) }",
+        "parallel (i, j) in (32, N) { Y[s + i, j] = x[i, j] + X[s + i, j] }\n  y = x + x",
+    ],
+)
+def test_blocks_may_store_one_row_if_its_value_goes_by_the_row_alone(line):
+    check_whole(line)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "y = x * b",
+        "y = x + colsum(x)[None, :]",
+        "y = X[0, 0]",
+        "y = cumsum(x, 0)",
+        "for i in serial(1, 32) { x[i, :] = x[i, :] + x[i - 1, :] }\n  y = x",
+        "parallel (i, j) in (32, N) { y[i, j] = x[31 - i, j] }",
+        "parallel (i, j) in (32, N) { y[i, j] = x[i, j] + i }",
+        "parallel (i, j) in (31, N) { y[i, j] = x[i + 1, j] }",
+    ],
+)
+def test_blocks_may_not_store_one_row_if_its_value_goes_by_its_place_in_the_block(line):
+    with pytest.raises(TileError, match="two blocks write the same elements of `Y`: those with b=2 and b=3"):
+        check_whole(line)
+
+
+def test_element_loops_of_two_blocks_may_not_write_the_same_elements():
+    line = "parallel (i, j) in (32, N) { Y[min(b*20, M - 32) + i, j] = x[i, j] }"
+    with pytest.raises(TileError, match="two blocks write the same elements of `Y`: those with b=0 and b=1, a window of 32x40"):
+        check(load_text(LAST_IS_WHOLE.replace("LINE", "").replace("Y[s, 0] = y", line), "t.tile").instantiate())

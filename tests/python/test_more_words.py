@@ -104,6 +104,12 @@ def test_elements_are_gathered_by_their_places(scope: bool) -> None:
     assert (run("T.tile.gather_mask(y, a, b)", x, at, out=(32,), scope=scope) == x[at]).all()
 
 
+@KINDS
+def test_elements_are_picked_by_a_list_of_places(scope: bool) -> None:
+    x, at = floats(256), [0, 1, 3, 4, 5, 7, 255, 9]
+    assert (run(f"T.tile.gather_mask(y, a, {at})", x, out=(8,), scope=scope) == x[at]).all()
+
+
 def test_what_a_pattern_leaves_of_a_longer_buffer_stays() -> None:
     x = floats(1, 256)
     found = run('T.tile.gather_mask(y, a, "P1010")', x, out=(1, 256))

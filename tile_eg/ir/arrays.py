@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from tile_eg.errors import TileError
 from tile_eg.ir.kernel import Tensor
-from tile_eg.ops.types import DType
+from tile_eg.ops.types import I4, DType
 
 if TYPE_CHECKING:
     import numpy as np
@@ -29,6 +29,11 @@ def numpy_dtype(dtype: DType) -> np.dtype:
 def is_numpys(dtype: DType) -> bool:
     """Whether NumPy has the element type itself."""
     return dtype.whole or dtype.name in ("f16", "f32")
+
+
+def of_elements(shape: tuple[int, ...], dtype: DType | None) -> tuple[int, ...]:
+    """The shape of a tensor whose array has this one: two numbers of 4 bits lie in each byte of a row."""
+    return (*shape[:-1], 2 * shape[-1]) if dtype is I4 and shape else shape
 
 
 def check_arguments(tensors: Sequence[Tensor], arrays: Mapping[str, np.ndarray], added_to: Collection[str] = frozenset()) -> None:

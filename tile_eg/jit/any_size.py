@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from tile_eg.chips import DEFAULT_CHIP
 from tile_eg.errors import TileError, TileWarning, did_you_mean, in_source
-from tile_eg.ir.arrays import check_argument, numpy_dtype
+from tile_eg.ir.arrays import check_argument, numpy_dtype, of_elements
 from tile_eg.ir.kept import KeptKernel
 from tile_eg.ir.kernel import Kernel, Tensor
 from tile_eg.ir.open_kernel import AUTO, NoBlocks
@@ -247,7 +247,7 @@ class AnySizeKernel(LocatingAtSizes):
         known: dict[str, tuple[int, str]] = {}
         given = [a for a in self.arguments if a.shape is not None and a.name in arrays]
         for a in sorted(given, key=lambda a: len(shapes[a.name]) != len(a.shape or ())):
-            for name, size in _solved(a, shapes[a.name], known).items():
+            for name, size in _solved(a, of_elements(shapes[a.name], a.dtype), known).items():
                 if known.setdefault(name, (size, a.name))[0] != size:
                     raise TileError(f"{name} is {known[name][0]} in {known[name][1]} and {size} in {a.name}", a.span)
         return {name: size for name, (size, _) in known.items()}

@@ -12,6 +12,7 @@ from itertools import chain, count
 
 from tile_eg.chips import load_chip
 from tile_eg.emit.ascend_c.cpp import BESIDE_COMPARISONS, Cpp, Part, fits
+from tile_eg.emit.ascend_c.used import read_outside
 from tile_eg.emit.names import RESERVED, argument_names, kernel_symbol, size_names, spelled
 from tile_eg.errors import LimitError, PlanError
 from tile_eg.ir import index as ix
@@ -72,7 +73,7 @@ class Scope:
     """What the text of one core may refer to: C++ names, ranges of variables, the buffers of the program.
 
     `values` declares the hoisted sizes (named in `cpp`), `indices` those of a tile, by the place of the loop over tiles.
-    `changing` are the kept numbers that are set in several places, and whether they are whole.
+    `changing` are the kept numbers that are set in several places or read outside of their block, and whether they are whole.
     """
 
     program: Program
@@ -102,7 +103,9 @@ class Scope:
             self.cpp.named |= {size(name, n): sizes[name] for name, n in p.sizes.usual}
             self.ranges |= counted_in(p.core(self.core), self.ranges)
         self.cpp.scalars |= {name: variables[name] for name in scalars}
-        self.changing = {n.name: n.value.whole for n in walk(p.core(self.core)) if isinstance(n, Scalar) and scalars[n.name] > 1}
+        outer = read_outside(p.core(self.core), set()) if scalars else set()
+        declared = {n for n, times in scalars.items() if times > 1 or n in outer}
+        self.changing = {n.name: n.value.whole for n in walk(p.core(self.core)) if isinstance(n, Scalar) and n.name in declared}
         self.taken = {*RESERVED, *arguments.values(), *sizes.values(), *self.ranges, *variables.values(), kernel_symbol(p)}
         self.architecture = load_chip(p.chip).architecture
         self.buffers = {b.name: b for b in p.buffers}

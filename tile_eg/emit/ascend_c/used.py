@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import Expr
+from tile_eg.ir.index_elements import all_elements_in
 from tile_eg.ir.program import (
     CrossSet,
     CrossWait,
+    Formula,
     Instr,
     Loop,
     Node,
@@ -52,3 +54,21 @@ def _places(operands: tuple[Operand, ...]) -> list[Expr]:
 
 def variables_of(nodes: tuple[Node, ...]) -> set[str]:
     return {v for n in walk(nodes) for e in expressions_of(n) for v in ix.variables(e)}
+
+
+def kept_numbers_of(n: Node) -> set[str]:
+    """What a node reads by name: the kept numbers, and the inputs of which it reads elements for an index."""
+    formulas = n.args if isinstance(n, Print) else [f for f in (getattr(n, "value", None),) if isinstance(f, Formula)]
+    return {r.args[0] for e in expressions_of(n) for r in all_elements_in(e)} | {name for f in formulas for name in f.scalars()}
+
+
+def read_outside(nodes: tuple[Node, ...], seen: set[str]) -> set[str]:
+    """The names that are read where no number that is kept in the same block, or around it, has been set; `seen` grows."""
+    found: set[str] = set()
+    for n in nodes:
+        found |= kept_numbers_of(n) - seen
+        if isinstance(n, Scalar):
+            seen.add(n.name)
+        if isinstance(n, Loop | When):
+            found |= read_outside(n.body, set(seen))
+    return found

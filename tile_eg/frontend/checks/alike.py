@@ -34,7 +34,7 @@ def made_of(kernel: kn.Kernel, store: kn.Assign) -> frozenset[Expr] | None:
     """The parts of the block's index that a stored value depends on; None where it depends on what the kernel writes to tensors,
     which other blocks may write as well."""
     written = {t.name for t in kernel.tensors if t.output}
-    statements = list(_in_context(kernel.body, ()))
+    statements = list(in_context(kernel.body, ()))
     todo = [(s, context) for s, context in statements if s is store]
     indices, seen = set[Expr](), set[str]()
     while todo:
@@ -49,18 +49,18 @@ def made_of(kernel: kn.Kernel, store: kn.Assign) -> frozenset[Expr] | None:
     return parts_of_block(kernel, indices)
 
 
-def _in_context(body: tuple[kn.Stmt, ...], context: tuple[Expr, ...]) -> Iterator[tuple[kn.Assign, tuple[Expr, ...]]]:
+def in_context(body: tuple[kn.Stmt, ...], context: tuple[Expr, ...]) -> Iterator[tuple[kn.Assign, tuple[Expr, ...]]]:
     """Every assignment, with the conditions and the numbers of trips around it."""
     for s in body:
         match s:
             case kn.Assign():
                 yield s, context
             case kn.For():
-                yield from _in_context(s.body, context if s.count is None else (*context, s.count))
+                yield from in_context(s.body, context if s.count is None else (*context, s.count))
             case kn.Parallel():
-                yield from _in_context(s.body, context)
+                yield from in_context(s.body, context)
             case kn.If():
-                yield from _in_context((*s.then, *s.otherwise), (*context, s.condition))
+                yield from in_context((*s.then, *s.otherwise), (*context, s.condition))
 
 
 def _indices(e: kn.TileExpr) -> Iterator[Expr]:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence, Set
+from dataclasses import replace
 from math import gcd, prod
 
-from tile_eg.errors import TileError
-from tile_eg.frontend.checks.alike import parts_of_block
+from tile_eg.errors import TileError, attempted
+from tile_eg.frontend.checks.alike import made_of, parts_of_block
+from tile_eg.frontend.checks.moved import made_of_moved
+from tile_eg.frontend.liveness import regions
 from tile_eg.frontend.ranges import all_values
 from tile_eg.ir import index as ix
 from tile_eg.ir import kernel as kn
@@ -17,15 +20,47 @@ MAX_WINDOWS = 1 << 18
 Ranges = Mapping[str, ix.Interval]
 
 
-def refuse_meeting(
-    kernel: kn.Kernel, target: kn.Region, ranges: Mapping[str, ix.Interval], made_of: Set[Expr] | None = None
+def refuse_meeting(kernel: kn.Kernel, store: kn.Assign, ranges: Ranges) -> bool:
+    """Whether windows that one statement stores in several blocks overlap. TileError where the values may differ there."""
+    target, ranges = _as_window(kernel, store.target, ranges)
+    found = attempted(lambda: windows_meet(kernel, target, ranges, made_of(kernel, store)))
+    if isinstance(found, bool):
+        return found
+    moved = made_of_moved(kernel, store)
+    if moved is None:
+        raise found
+    return windows_meet(kernel, target, ranges, moved, moves=True)
+
+
+def is_partly(store: kn.Assign) -> bool:
+    """Whether a condition may decide which elements of a tensor an element loop writes: the others stay as they are."""
+    return any(r.name == store.target.name for r in regions(store.value))
+
+
+def _as_window(kernel: kn.Kernel, target: kn.Region, ranges: Ranges) -> tuple[kn.Region, Ranges]:
+    """Elements that an element loop writes one beside the other as the window that they are, and the variables that are left."""
+    loops = (s for s in kn.statements(kernel.body) if isinstance(s, kn.Parallel))
+    sizes = {v: n for s in loops for v, n in zip(s.vars, s.extents, strict=True) if v in ranges}
+    starts, extents, joined = list(target.starts), list(target.extents), set[str]()
+    for k, start in enumerate(starts):
+        own = [v for v in sorted(ix.variables(start) & sizes.keys()) if extents[k] is None]
+        alone = len(own) == 1 and sum(own[0] in ix.variables(other) for other in target.starts) == 1
+        if alone and not ix.variables(start - ix.var(own[0])) & {own[0]}:
+            starts[k], extents[k] = start - ix.var(own[0]), sizes[own[0]]
+            joined.add(own[0])
+    made = replace(target, starts=tuple(starts), extents=tuple(extents))
+    return made, {v: r for v, r in ranges.items() if v not in joined}
+
+
+def windows_meet(
+    kernel: kn.Kernel, target: kn.Region, ranges: Ranges, made_of: Set[Expr] | None = None, moves: bool = False
 ) -> bool:
     """Whether windows that one statement stores in several blocks overlap. TileError where the values may differ there.
 
     Two windows that begin in one cell of a raster of the window's own size overlap for certain; two rasters, half a window
     apart, are tried. What they miss is left to the simulator, which sees every byte. So are more than 2**18 windows, and those
     whose place or length is read from a tensor. `made_of` is all of the block's index that the value depends on; None:
-    not known.
+    not known. `moves`: it does not depend on where the window begins, only on where each element lies.
     """
     if any(target.counts) or any(map(elements_in, target.starts)):
         return False
@@ -37,7 +72,7 @@ def refuse_meeting(
 
     own = [ix.var(g) for g in grid]
     if made_of is not None:
-        own = sorted(made_of | parts_of_block(kernel, target.starts), key=ix.text)
+        own = sorted(made_of | (set() if moves else parts_of_block(kernel, target.starts)), key=ix.text)
     values = [all_values(e, ranges, names) for e in (*target.starts, *(ix.var(g) for g in grid), *own)]
     columns = [v.ravel() for v in np.broadcast_arrays(*values)]
     count = len(target.starts)

@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from tile_eg.errors import FollowUp, TileError, did_you_mean, in_source, together
-from tile_eg.frontend.checks.alike import made_of
-from tile_eg.frontend.checks.blocks import refuse_meeting, refuse_others
+from tile_eg.frontend.checks.blocks import is_partly, refuse_meeting, refuse_others
 from tile_eg.frontend.checks.definite import Definite
 from tile_eg.frontend.checks.types import Typing
 from tile_eg.frontend.hints import hint
@@ -31,7 +30,7 @@ def check(kernel: kn.Kernel) -> None:
         checker.check_outputs()
         checker.check_sums()
         for store, around in checker.stores:
-            checker.attempt(refuse_meeting, kernel, store.target, around, made_of(kernel, store))
+            checker.attempt(refuse_meeting, kernel, store, around)
         checker.attempt(refuse_others, kernel, checker.alone)
         checker.attempt(check_reads, kernel)
         if checker.told:
@@ -60,7 +59,7 @@ def stored_alike(kernel: kn.Kernel) -> frozenset[str]:
     """The outputs of a kernel that has passed `check` to which several blocks store equal values at one place."""
     checker = Checker(kernel)
     checker.block(kernel.body, {name: (0, extent - 1) for name, extent in kernel.grid}, ix.ONE)
-    meeting = lambda s, around: refuse_meeting(kernel, s.target, around, made_of(kernel, s))  # noqa: E731
+    meeting = lambda s, around: refuse_meeting(kernel, s, around)  # noqa: E731
     return frozenset(s.target.name for s, around in checker.stores if meeting(s, around))
 
 
@@ -98,7 +97,6 @@ class Checker:
         self.plain: dict[str, kn.Span | None] = {}
         self.elements: frozenset[str] = frozenset()
         self.within = ix.ONE
-        self.of_blocks = frozenset(name for name, _ in kernel.grid)
         self.typing = Typing(self.arrays)
         for t in kernel.tensors:
             self.tensors[t.name] = t
@@ -209,9 +207,9 @@ class Checker:
                 notes=(("it is declared here", tensor.span),), help="name it among the results, behind ->",
             )  # fmt: skip
         self.touched(s)
-        if tensor is not None and not s.atomic and not self.elements and where == ix.ONE:
+        if tensor is not None and not s.atomic and where == ix.ONE and not (self.elements and is_partly(s)):
             self.stores.append((s, ranges))
-            self.alone += [(s, ranges)] if self.within == ix.ONE else []
+            self.alone += [(s, ranges)] if self.within == ix.ONE and not self.elements else []
         beyond = [r for r in padded(s.value) if r.name in self.tensors and not lies_across(r, self.tensors[r.name])]
         for r in (s.target, *regions(s.value)):
             if not any(r is other for other in beyond):
@@ -238,15 +236,19 @@ class Checker:
                 raise self.outside(r, d, start, low if low < 0 else high, tensor)
 
     def of_parts(self, start: Expr, extent: int | None, room: int, ranges: Ranges) -> bool:
-        """Whether blocks take parts of a tile side by side, bx * 32 + half * 16 or b // n * 32 + half * 16, and each tile begins
-        inside: the last parts of a tile at the edge may have nothing to do."""
+        """Whether blocks or trips take parts of a tile side by side, bx * 32 + half * 16 + row or b // n * 32 + half * 16, and
+        each tile begins inside: the last parts of a tile at the edge may have nothing to do."""
         over = [v for v in self.elements if v in ix.variables(start)]
         if extent is None:  # an element loop runs over the window
             once = len(over) == 1 and ix.terms_of(start).get(ix.var(over[0])) == 1
             extent = ranges[over[0]][1] + 1 if once else 1
         steps = ix.terms_of(ix.substitute(start, dict.fromkeys(over, ix.ZERO)))
-        own = [(a.args[0], k) for a, k in steps.items() if a.op == "var" and a.args[0] in self.of_blocks]
-        parts = [v for v, k in own if k == extent and k * (ranges[v][1] + 1) in steps.values()]
+        own = {a.args[0]: k for a, k in steps.items() if a.op == "var" and a.args[0] not in over}
+        parts, width = list[str](), extent
+        counts = {v: ranges[v][1] + 1 for v in own if ranges[v][0] == 0}
+        while found := [v for v, n in counts.items() if own[v] == width and width * n in steps.values()]:
+            parts.append(found[0])
+            width *= counts.pop(found[0])
         return bool(parts) and ix.bounds(ix.substitute(start, dict.fromkeys((*parts, *over), ix.ZERO)), ranges)[1] <= room
 
     def index_tensor(self, read: Expr, span: kn.Span | None) -> None:

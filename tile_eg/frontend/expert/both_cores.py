@@ -51,7 +51,7 @@ def through_l0c(r: ExpertReader, span: Span, c: Any, begins: Expr, multiply: Cal
     copy_between(r, span, as_region(part, span), as_region(product, span), {})
     if begins.value != 0:
         assert r.ends is not None
-        for zeros in r.ends.one_of((True, False)):
+        for zeros in r.ends.one_of(r, (True, False)):
             with r.block(repeats=False) as inner:
                 if zeros:
                     filled(r, span, to, 0.0)

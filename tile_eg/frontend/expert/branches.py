@@ -34,7 +34,7 @@ def branch(r: ExpertReader, test: Any, then: list[ast.stmt], otherwise: list[ast
     there = ix.ONE if r.ends is None else r.ends.meant(test)
     chosen = (test, then), (opposite(test, None), otherwise)
     arms = [partial(guarded, r, ix.both(there, c), body) for c, body in chosen]  # type: ignore[arg-type]
-    for arm in arms if r.ends is None else r.ends.one_of(arms):
+    for arm in arms if r.ends is None else r.ends.one_of(r, arms, test if there.value == 1 else None):
         arm()
     return None
 

@@ -10,10 +10,9 @@ from collections.abc import Sequence
 
 from tile_eg.frontend.element_sums import with_element_sums
 from tile_eg.frontend.expert import variables
-from tile_eg.frontend.expert.ends import not_followed
-from tile_eg.frontend.expert.extents import shape_of
 from tile_eg.frontend.expert.moves import added, handover
 from tile_eg.frontend.expert.parallel import elements, read_loop
+from tile_eg.frontend.expert.picked import where_read
 from tile_eg.frontend.expert.places import Held
 from tile_eg.frontend.expert.reader import ExpertReader
 from tile_eg.frontend.liveness import regions
@@ -21,9 +20,8 @@ from tile_eg.frontend.python.values import Loop
 from tile_eg.ir import index as ix
 from tile_eg.ir import program as pr
 from tile_eg.ir.index import Expr
-from tile_eg.ir.index_elements import all_elements_in
 from tile_eg.ir.kernel import Alloc, Assign, For, If, Parallel, Stmt, assigns
-from tile_eg.ir.program import AIV, Tile
+from tile_eg.ir.program import AIV
 from tile_eg.ops.types import Level
 
 
@@ -83,14 +81,4 @@ def _statement(r: ExpertReader, s: Stmt, own: set[str]) -> None:
 
 def _picked(r: ExpertReader, s: Assign) -> Expr:
     """That the elements exist which say where to add: those that a tensor's end cuts off add nothing."""
-    found = ix.ONE
-    for e in (e for start in s.target.starts for e in all_elements_in(start)):
-        name, place = e.args[:2]
-        if r.ends is None or name not in r.ends.known:
-            continue
-        (down, along), (rows, cols) = r.ends.known[name], shape_of(r, Tile(name))
-        if down is None or along is None:
-            raise not_followed(name, s.target.span or s.span)
-        row, col = (ix.ZERO, place) if rows == 1 else (place // cols, place % cols)
-        found = ix.both(found, ix.both(ix.less(row, down), ix.less(col, along)))
-    return found
+    return ix.ONE if r.ends is None else where_read(r, r.ends, s.target.starts, s.target.span or s.span)

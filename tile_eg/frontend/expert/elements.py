@@ -26,6 +26,7 @@ from tile_eg.frontend.expert.operands import (
     negative,
     scalar_field,
 )
+from tile_eg.frontend.expert.picked import where_read
 from tile_eg.frontend.expert.reader import ExpertReader
 from tile_eg.frontend.python.values import describe
 from tile_eg.frontend.ssa.positions import number, parts, position
@@ -127,7 +128,7 @@ class Elements:
         if self.guarded and (dtype in (U32, BF16) or dtype.bytes == 1):
             raise TileError(f"{reason}: the scalar unit does not copy {dtype} by single elements", e.span)
         self.reasons.append(reason)
-        return self.step("gather", self.spans([*e.starts]), dtype, value=lambda: self.element(e, dtype), of=e.name)
+        return self.step("gather", self.spans([*e.starts]), dtype, value=lambda: self.element(e, dtype), of=e.name, at=e.starts)
 
     def element(self, e: Region, dtype: DType) -> Formula:
         """One element, or 0 where a condition guards it and there is none."""
@@ -149,17 +150,29 @@ class Elements:
         try:
             found = window(e, axes)
         except Unfit as reason:
-            raise TileError(f"{reason}: T.Parallel loads rows of neighbouring elements", e.span,
-                            help="T.copy what is needed into a buffer, and index that") from None  # fmt: skip
+            return self.picked(e, tensor.dtype, str(reason))
         source = self.r.place(found, e.span, Level.GM)
         kind = self.spans([*e.starts])
         size = {FULL: (axes.rows, axes.cols), ROW: (1, axes.cols), COL: (1, axes.rows)}[kind]
         if found.shape == () and (axes.rows, axes.cols) != (1, 1):
             return self.scalar(scalars.formula(self.r, e, e.span), e.name, tensor.dtype)
         if (source.rows, source.cols) != size:
-            raise TileError(f"T.Parallel loads rows of neighbouring elements, and these of {e.name} are none", e.span,
-                            help="T.copy what is needed into a buffer, and index that")  # fmt: skip
+            return self.picked(e, tensor.dtype, f"elements of {e.name} are no rows of neighbouring ones")
         return self.step("load", kind, tensor.dtype, place=source)
+
+    def picked(self, e: Region, dtype: DType, reason: str) -> Vector:
+        """Elements of a tensor, loaded one by one where the elements exist that say which. Raises Unfit without `gathers`."""
+        if not self.gathers:
+            raise Unfit(reason)
+        self.reasons.append(reason)
+        return self.step("gather", self.spans([*e.starts]), dtype, value=lambda: scalars.of_tensor(self.r, e, dtype), of=e.name,
+                         at=e.starts, there=lambda: self.is_there(e))  # fmt: skip
+
+    def is_there(self, e: Region) -> Expr:
+        """Whether an element of a tensor is one, and the elements exist that say which one it is."""
+        found = inside(self.r, e) if self.guarded else ix.ONE
+        there = found if self.r.ends is None else ix.both(where_read(self.r, self.r.ends, e.starts, e.span), found)
+        return self.r.unit.settled(self.r, there, e.span)
 
     def index(self, e: kn.Index) -> Value:
         if not self.axes.uses(e.value):
@@ -342,7 +355,8 @@ class Elements:
         """A choice by ones and zeros that the scalar unit writes."""
         self.reasons.append("a condition is not linear in the loop's variables")
         numbers = tuple(Formula("number", (n,)) for n in (1.0, 0.0))
-        where = self.step("gather", self.spans([c]), F32, value=lambda: Formula("select", (_position(c), *numbers)), of="")
+        ones = Formula("select", (_position(c), *numbers))
+        where = self.step("gather", self.spans([c]), F32, value=lambda: ones, of="", at=(c,))
         kind = joint(where.kind, *(v.kind for v in (x, y) if isinstance(v, Vector)))
         return self.chosen("gt", self.vector(where, F32, kind), Scalar(0.0), x, y, dtype, kind)
 

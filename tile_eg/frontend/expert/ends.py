@@ -11,12 +11,13 @@ from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from tile_eg.errors import Span, TileError
-from tile_eg.frontend.expert.extents import NOT_FOLLOWED, Buffers, Extent, Extents, has_slots, left_of, lesser, shape_of
+from tile_eg.frontend.expert.extents import NOT_FOLLOWED, Buffers, Extent, Extents, either, has_slots, left_of, lesser, shape_of
 from tile_eg.frontend.expert.places import Place, same_memory
+from tile_eg.frontend.expert.states import Part, Stored, Trips, mentions, with_number
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import Expr
 from tile_eg.ir.index_elements import all_elements_in, elements_in
-from tile_eg.ir.program import Formula, Gm, Instr, Tile
+from tile_eg.ir.program import Formula, Instr, Tile
 from tile_eg.ops.elementwise import BINARY, UNARY
 
 Arm = TypeVar("Arm")
@@ -27,37 +28,6 @@ ALIKE = {"vcopy", "vcast", "vdup", *(f"v{op}{s}" for op in (*UNARY, *BINARY) for
 PADDED = "say what stands there: T.copy(A[i, j], a, pad_value=0.0), for a maximum -T.infinity()"
 MOVED = ("vgather", "vevery", "vsort", "vsort32", "vmerge", "vtranspose", "vbrcb", "store_element")
 """Instructions whose results do not lie as their operands do."""
-
-
-@dataclass(frozen=True)
-class Part:
-    """The window of a buffer that was written last, one of several: where it begins, its size, and how much of it exists."""
-
-    row: Expr
-    col: Expr
-    rows: int
-    cols: int
-    extents: Extents
-
-    def is_at(self, t: Tile, count: int) -> bool:
-        """Whether it is the window of so many elements that begins here."""
-        return (self.row, self.col) == (t.row, t.col) and self.rows * self.cols == count
-
-
-Stored = tuple[Gm, int, int]
-"""A window of a tensor, its rows and its columns."""
-
-
-@dataclass(frozen=True)
-class Trips:
-    """What was known before a loop."""
-
-    known: dict[str, Extents]
-    filled: set[str]
-    fresh: set[str]
-    looked: dict[str, Span]
-    late: dict[tuple[str, int], Span | None]
-    moved: set[str]
 
 
 @dataclass
@@ -240,19 +210,24 @@ class Ends:
         ends = zip((t.row + rows, t.col + cols), self.known[t.buffer], strict=True)
         return all(extent is not None and ix.bounds(extent - end, r.ranges)[0] >= 0 for end, extent in ends)
 
-    def one_of(self, arms: Iterable[Arm]) -> Iterator[Arm]:
-        """The arms of a branch, of which one is done: behind them is known what is so behind each."""
-        before, filled, parts, found = self.known, self.filled, self.parts, []
+    def one_of(self, r: Buffers, arms: Iterable[Arm], first: Expr | None = None) -> Iterator[Arm]:
+        """The arms of a branch, of which one is done: behind them is known what is so behind each, and of two arms what is so
+        where the condition of the `first` one holds, and where it does not."""
+        before, filled, fresh, parts, found = self.known, self.filled, self.fresh, self.parts, []
         kept = set(parts)
         for arm in arms:
-            self.known, self.filled, self.parts = dict(before), set(filled), dict(parts)
+            self.known, self.filled, self.fresh, self.parts = dict(before), set(filled), set(fresh), dict(parts)
             yield arm
-            found.append((self.known, self.filled))
+            found.append((self.known, self.filled, self.fresh))
             kept -= {name for name in kept if self.parts.get(name) != parts[name]}
         self.parts = {name: parts[name] for name in kept}
-        states = {n: {k.get(n, NOT_FOLLOWED) for k, of in found if n in of} for known, _ in found for n in known}
-        self.known = {n: each.pop() if len(each) == 1 else NOT_FOLLOWED for n, each in states.items()}
-        self.filled = {n for _, of in found for n in of}
+        self.filled = {n for _, of, _ in found for n in of}
+        self.fresh = set.intersection(*(anew for *_, anew in found))
+        self.known = {}
+        for name in sorted({n for known, *_ in found for n in known}):
+            full: Extents = tuple(map(ix.const, shape_of(r, Tile(name))))  # type: ignore[assignment]
+            states = [known.get(name, full) for known, of, _ in found if name in of]
+            self.known[name] = either(states, first, has_slots(r, name))
 
     def _of(self, r: Buffers, i: Instr, tiles: list[Tile]) -> Extents:
         assert isinstance(i.dst, Tile)
@@ -278,6 +253,15 @@ class Ends:
             down = down if i.op.endswith("_cols") and n == 1 else lesser(down, own[0], rows)
             along = lesser(along, own[1], cols)
         return down, along
+
+    def depends_on(self, name: str) -> bool:
+        """Whether what is known goes by a number that the scalar unit keeps."""
+        return any(mentions(part, name) for part in (self.known, self.parts, self.stored))
+
+    def kept(self, name: str, now: Expr) -> None:
+        """What is known goes by what the number of this name is `now`, not by what it will be."""
+        self.known, self.parts = with_number(self.known, name, now), with_number(self.parts, name, now)
+        self.stored = with_number(self.stored, name, now)
 
     def check_sorted(self, r: Buffers, x: Place, count: int, span: Span) -> None:
         """TileError where not all of the first elements of a window surely exist."""
@@ -350,29 +334,30 @@ class Ends:
         if name in self.known and each and trips == rows and along is not None and variable not in ix.variables(along):
             self.known[name] = None, along
 
-    def of(self, r: Buffers, x: Place, across: bool, span: Span) -> Place:
-        """The window with what exists of it along the axis that is reduced. TileError where that is not followed."""
+    def of(self, r: Buffers, x: Place, across: bool, span: Span, some: bool = True) -> Place:
+        """The window with what exists of it along the axis that is reduced. TileError where that is not followed, and where it
+        may be nothing if it has to be `some`."""
         name = x.tile().buffer
         if name not in self.fresh:
             self.looked.setdefault(name, span)
         if name not in self.known:
             return x
         if (part := self.parts.get(name)) is not None and part.is_at(x.tile(), x.count) and part.cols == x.cols:
-            return self._of_part(r, x, part.extents[1 if across else 0], across, span)
+            return self._of_part(r, x, part.extents[1 if across else 0], across, span, some)
         extents, full = self.known[name], shape_of(r, x.tile())
         extent, size = (extents[1], full[1]) if across else (extents[0], full[0])
         if extent is not None and extent.value == size:
             return x
         at = x.tile().col if across else x.tile().row
-        low = 0 if extent is None else ix.bounds(extent, r.ranges)[0]
-        if extent is None or low < 1 or at.value != 0 or (x.cols if across else x.rows) != size:
+        unfit = at.value != 0 or (x.cols if across else x.rows) != size
+        if extent is None or unfit or (some and ix.bounds(extent, r.ranges)[0] < 1):
             raise not_followed(name, span)
         return replace(x, valid_cols=extent) if across else replace(x, valid_rows=extent)
 
-    def _of_part(self, r: Buffers, x: Place, extent: Extent, across: bool, span: Span) -> Place:
+    def _of_part(self, r: Buffers, x: Place, extent: Extent, across: bool, span: Span, some: bool) -> Place:
         if extent is not None and extent.value == (x.cols if across else x.rows):
             return x
-        if extent is None or ix.bounds(extent, r.ranges)[0] < 1:
+        if extent is None or (some and ix.bounds(extent, r.ranges)[0] < 1):
             raise not_followed(x.tile().buffer, span)
         return replace(x, valid_cols=extent) if across else replace(x, valid_rows=extent)
 

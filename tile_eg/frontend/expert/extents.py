@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Protocol
 
 from tile_eg.frontend.expert.places import Held
@@ -53,3 +54,21 @@ def left_of(extents: Extents, variable: str) -> Extents:
     """What is still known behind the loop of a variable."""
     down, along = (None if e is not None and variable in ix.variables(e) else e for e in extents)
     return down, along
+
+
+def either(states: Sequence[Extents], first: Expr | None, several: bool) -> Extents:
+    """What exists behind a branch of which one arm is done; of two, the `first` one where that condition holds. A buffer of
+    `several` tiles has one state for all of them."""
+    if len(set(states)) == 1:
+        return states[0]
+    if len(states) != 2 or first is None or several:
+        return NOT_FOLLOWED
+    down, along = (chosen(first, *of) for of in zip(*states, strict=True))
+    return down, along
+
+
+def chosen(condition: Expr, x: Extent, y: Extent) -> Extent:
+    """x where the condition holds, else y."""
+    if x == y or x is None or y is None:
+        return x if x == y else None
+    return y + condition * (x - y)

@@ -8,7 +8,7 @@ from dataclasses import replace
 from math import prod
 from typing import Any
 
-from tile_eg.errors import Note, ReadFirst, TileError, together
+from tile_eg.errors import Note, NotSearched, ReadFirst, TileError, together
 from tile_eg.frontend.expert.between_cores import with_free_numbers
 from tile_eg.frontend.expert.branches import SCALAR_UNIT
 from tile_eg.frontend.expert.cross_numbers import cross_numbered
@@ -71,6 +71,8 @@ def in_order(function: PrimFunc, sizes: Mapping[str, Any] | None, why: TileError
     try:
         made = _read_in_levels(found, _one_by_one, sizes, "all", meet=True, streams=streams)
     except TileError as e:
+        if isinstance(why, NotSearched) and why.asked and not why.others:
+            raise _beside(e, why, found) from e
         why.source = why.source or _text_of(why, found)
         why.notes = (*why.notes, (f"in the order of its statements it cannot be done either: {e.message}", e.span))
         why.help = why.help or e.help
@@ -81,6 +83,14 @@ def in_order(function: PrimFunc, sizes: Mapping[str, Any] | None, why: TileError
         return replace(made, in_order=True)
     note = Note(f"{why.message}; the kernel is done in the order of its statements, and nothing of it is searched", why.span)
     return replace(made, in_order=True, notes=(*made.notes, note))
+
+
+def _beside(e: TileError, why: NotSearched, found: FunctionSource) -> NotSearched:
+    """What is wrong with a kernel that a word wants done in the order of its statements."""
+    note = f"{why.message}, so statements are done in their order", why.span
+    made = NotSearched(e.message, e.span, help=e.help, notes=(*e.notes, note))
+    made.source, made.others = _text_of(e, found), e.others
+    return made
 
 
 def _one_by_one(r: ExpertReader, loop: Loop, stages: int) -> list[On]:

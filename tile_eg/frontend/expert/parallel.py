@@ -19,6 +19,7 @@ from tile_eg.frontend.expert.accesses import Access, Axes, Unfit, access, access
 from tile_eg.frontend.expert.elements import Elements
 from tile_eg.frontend.expert.loads import fitted
 from tile_eg.frontend.expert.operands import FULL, Step, check_aligned, inside, kind_of
+from tile_eg.frontend.expert.picked import where_read
 from tile_eg.frontend.expert.reader import ExpertReader, On
 from tile_eg.frontend.expert.registers import Registers, each
 from tile_eg.frontend.expert.scalars import drained
@@ -356,15 +357,15 @@ def _scattered(r: ExpertReader, s: Assign, axes: Axes, result: Access, guarded: 
     value = Formula("element", (Tile(result.name, ZERO, ZERO, at),), result.dtype is I32)
 
     def store() -> None:
-        r.instr("store_element", r.place(s.target, s.span, Level.UB).operand, value=value, span=s.span)
-
-    def where_there_is_one() -> None:
+        there = inside(r, s.target) if guarded else ix.ONE
+        if r.ends is not None:
+            exists = ix.both(where_read(r, r.ends, s.target.starts, s.span), r.ends.there(r, value))
+            there = r.unit.settled(r, ix.both(there, exists), s.span)
         with r.block(repeats=False) as inner:
-            store()
-        r.statements.append(On(None, pr.When(inside(r, s.target), tuple(inner))))  # type: ignore[arg-type]
+            r.instr("store_element", r.place(s.target, s.span, Level.UB).operand, value=value, span=s.span)
+        r.statements += inner if there.value == 1 else [On(None, pr.When(there, tuple(inner)))]  # type: ignore[arg-type, list-item]
 
-    sure = not guarded or inside(r, s.target).value == 1
-    each(r, axes, axes.names, store if sure else where_there_is_one, s.span)
+    each(r, axes, axes.names, store, s.span)
 
 
 # What stands in the body

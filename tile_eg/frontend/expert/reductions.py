@@ -36,7 +36,7 @@ def _reduce(op: str, r: ExpertReader, span: Span, buffer: Any, out: Any = None, 
         raise TileError(f"dim {axis} does not exist in a tile of shape {shape}", span, help="-1 is the last one")
     axis %= rank
     if r.ends is not None and real_shape is None:
-        x = r.ends.of(r, x, axis == rank - 1, span)
+        x = r.ends.of(r, x, axis == rank - 1, span, some=False)
     x, planes = replace(aligned(r, span, x), valid_rows=x.valid_rows, valid_cols=x.valid_cols), prod(shape[:-2])
     if real_shape is not None:
         x, planes = _part(x, [known(n, "real_shape", span) for n in real_shape], span), 1
@@ -50,9 +50,26 @@ def _reduce(op: str, r: ExpertReader, span: Span, buffer: Any, out: Any = None, 
     count = x.rows if across else planes * x.cols
     if to.count < count:
         raise TileError(f"{to.count} elements cannot hold {count} results", span)
-    if x.dtype is BF16:
-        return _in_f32(op, r, span, x, to, count, bool(clear), (across, planes))
-    return _joined(op, r, span, x, to, count, bool(clear), (across, planes))
+    there = x.valid_cols if across else x.valid_rows
+    if ix.bounds(there, r.ranges)[0] > 0:
+        return _written(op, r, span, x, to, count, bool(clear), (across, planes))
+    if clear:
+        r.instr("vdup", to.operand, cols=ix.const(count), scalar=_of_nothing(op, to), span=span)
+    any_exists = ix.less(0, there)
+    with r.block(repeats=False) as then, r.where(any_exists):
+        _written(op, r, span, x, to, count, bool(clear), (across, planes))
+    return r.place_node(None, pr.When(any_exists, tuple(then)))  # type: ignore[arg-type]
+
+
+def _of_nothing(op: str, to: Place) -> float:
+    return neutral(op, to.dtype) if to.dtype.whole else ops.REDUCE[op].neutral
+
+
+def _written(
+    op: str, r: ExpertReader, span: Span, x: Place, to: Place, count: int, clear: bool, way: tuple[bool, int]
+) -> None:
+    """The results, of elements of which some exist."""
+    return (_in_f32 if x.dtype is BF16 else _joined)(op, r, span, x, to, count, clear, way)
 
 
 def _joined(

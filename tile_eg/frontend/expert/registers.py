@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from tile_eg.errors import Span
 from tile_eg.frontend.expert.accesses import Access, Axes, Unfit, place
 from tile_eg.frontend.expert.operands import COL, FULL, ROW, SPREAD, Step, Vector
+from tile_eg.frontend.expert.picked import Written, gathered
 from tile_eg.frontend.expert.places import Place
 from tile_eg.frontend.expert.reader import ExpertReader, On
 from tile_eg.ir import index as ix
@@ -184,17 +186,30 @@ class Registers:
         handover(self.r, AIV, "MTE2", "V", span)  # type: ignore[arg-type]
 
     def gather(self, s: Step) -> None:
-        """Element by element, by the scalar unit."""
+        """Element by element, by the scalar unit; zeros where there is none."""
         a, axes = self.of(s.out), self.axes
         down, along = {FULL: (a.down, 1), ROW: (0, 1), COL: (1, 0)}[s.out.kind]
         steps = [(axes.row, down), (axes.col, along)]
         at = sum((ix.var(n) * k for n, k in steps if n is not None and axes.extent(n) > 1), a.base)
+        to = Tile(a.name, ZERO, ZERO, at)
 
         def store() -> None:
-            value = s.fields["value"]()
-            self.r.instr("store_element", Tile(a.name, ZERO, ZERO, at), value=value, span=self.span)
+            self.r.instr("store_element", to, value=s.fields["value"](), span=self.span)
 
-        each(self.r, axes, [n for n, k in steps if n is not None and k], store, self.span)
+        def store_what_there_is() -> None:
+            there = s.fields["there"]() if "there" in s.fields else ONE
+            if there.value == 1:
+                return store()
+            no_value = partial(self.r.instr, "store_element", to, scalar=0.0, span=self.span)
+            for holds, one in ((there, store), (1 - there, no_value)):
+                with self.r.block(repeats=False) as then, self.r.where(holds):
+                    one()
+                self.r.place_node(None, pr.When(holds, tuple(then)))  # type: ignore[arg-type]
+            return None
+
+        each(self.r, axes, [n for n, k in steps if n is not None and k], store_what_there_is, self.span)
+        if self.r.ends is not None:
+            gathered(self.r, self.r.ends, Written(a.tile, axes.row, axes.col, s.fields["of"], s.fields["at"]))
 
 
 def each(r: ExpertReader, axes: Axes, names: Sequence[str], one: Callable[[], None], span: Span | None) -> None:

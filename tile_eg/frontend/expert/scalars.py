@@ -85,6 +85,13 @@ def element_of(r: ExpertReader, name: str, place: Expr, span: Span | None) -> Fo
     return Formula("element", (Tile(name, ZERO, ZERO, place),), True)
 
 
+def of_tensor(r: ExpertReader, e: Region, dtype: DType) -> Formula:
+    """One element of a tensor."""
+    at = r.place(e, e.span, Level.GM).operand
+    assert isinstance(at, Gm)
+    return Formula("element", (_of_input(r, at, e.span),), dtype is I32)
+
+
 def _of_input(r: ExpertReader, place: Gm, span: Span | None) -> Gm:
     """Notes that an element of a tensor is read: what the kernel writes itself, the scalar unit might not see."""
     r.looked_up.setdefault(place.tensor, span)

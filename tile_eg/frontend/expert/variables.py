@@ -31,6 +31,8 @@ def set_to(r: ExpertReader, name: str, value: Formula, span: Span | None) -> Non
     core = AIV if value.elements() else r.core
     if core != r.core == AIC:
         raise TileError("the cube core does not see UB", span, help="read the number from a tensor of int32: n = lengths[i]")
+    if r.ends is not None and name in r.variables and r.ends.depends_on(name):
+        r.ends.kept(name, keep(r, f"{name}_before", Formula("scalar", (name,), True), span))
     there = ix.ONE if r.ends is None else r.ends.there(r, value)
     nodes: list[pr.Node] = [pr.Scalar(name, value, span)]
     flag = r.ends.beyond.get(name) if r.ends is not None else None

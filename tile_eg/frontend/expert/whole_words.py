@@ -11,12 +11,12 @@ from tile_eg.errors import Note, Span, TileError
 from tile_eg.frontend.checks.types import check_number
 from tile_eg.frontend.expert.places import Place
 from tile_eg.frontend.expert.reader import ExpertReader, on
-from tile_eg.frontend.expert.scalars import drained, formula, is_scalar
+from tile_eg.frontend.expert.scalars import drained, formula, is_scalar, store
 from tile_eg.frontend.expert.unaligned import loop, own_room
 from tile_eg.frontend.expert.vectors import elementwise, scratch, ub
 from tile_eg.frontend.python.mask_words import SELECT_MODES, comparison
 from tile_eg.frontend.python.values import Buffer, Window, describe, is_index
-from tile_eg.frontend.python.whole_words import pattern_of
+from tile_eg.frontend.python.whole_words import pattern_of, picked_one_by_one
 from tile_eg.frontend.python.words import known
 from tile_eg.frontend.ssa.positions import EXACT
 from tile_eg.ir import index as ix
@@ -70,6 +70,10 @@ def _gather(r: ExpertReader, span: Span, dst: Any, src: Any, offsets: Any, base:
 
 def _gather_mask(r: ExpertReader, span: Span, dst: Any, src: Any, pattern: Any) -> None:
     to, x = ub(r, dst, span), _run(ub(r, src, span), "what is gathered", span)
+    if isinstance(pattern, list | tuple):
+        for element, of in picked_one_by_one(dst, src, pattern, span):
+            store(r, element, of, span)
+        return None
     if isinstance(pattern, Buffer | Window):
         return _picked(r, span, to, x, _typed(ub(r, pattern, span), (U32,), "the buffer of places", span))
     first, step = pattern_of(pattern, span)

@@ -21,7 +21,9 @@ OF_THE_MACHINE = (
 
 
 def _in_order(word: str, b: Builder, span: Span, *_: Any, **__: Any) -> None:
-    raise NotSearched(f"the search has no form for T.{word}", span, help=_HELP.get(word, ""))
+    why = NotSearched(f"the search has no form for T.{word}", span, help=_HELP.get(word, ""))
+    why.asked = True
+    raise why
 
 
 _HELP = {

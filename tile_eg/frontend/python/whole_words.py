@@ -71,7 +71,11 @@ def _transpose_into(b: Builder, span: Span, src: Any, dst: Any) -> None:
 
 @handles("tile.gather_mask")
 def _gather_mask(b: Builder, span: Span, dst: Any, src: Any, pattern: Any) -> None:
-    """By a pattern, or by a buffer of places: dst[i] = src[pattern[i]]."""
+    """By a pattern, or by a buffer or a list of places: dst[i] = src[pattern[i]]."""
+    if isinstance(pattern, list | tuple):
+        for to, of in picked_one_by_one(dst, src, pattern, span):
+            b.assign(to, of, span)
+        return
     if isinstance(pattern, Buffer | Window):
         size = Number(float(value_buffer(src).dtype.bytes), span)
         at = Binary("mul", as_tile(pattern, span), size, span)
@@ -81,11 +85,32 @@ def _gather_mask(b: Builder, span: Span, dst: Any, src: Any, pattern: Any) -> No
     _assign(b, dst, value, span)
 
 
+def picked_one_by_one(dst: Any, src: Any, places: Sequence[Any], span: Span) -> list[tuple[Region, Region]]:
+    """The elements of a buffer at these places, each with where it goes. TileError where there is none, or no room."""
+    to, of = as_region(dst, span), as_region(src, span)
+    at = [known(n, "a place", span) for n in places]
+    if beyond := [n for n in at if not 0 <= n < prod(of.shape)]:
+        raise TileError(f"there is no element {beyond[0]} among {prod(of.shape)}", span)
+    if len(at) > prod(to.shape):
+        raise TileError(f"{len(at)} elements have no place in {prod(to.shape)}", span)
+    return [(_element(to, n), _element(of, k)) for n, k in enumerate(at)]
+
+
+def _element(r: Region, n: int) -> Region:
+    """The n-th element of a window."""
+    starts = list(r.starts)
+    for k in reversed(range(len(starts))):
+        size = r.extents[k] or 1
+        starts[k], n = starts[k] + n % size, n // size
+    return Region(r.name, tuple(starts), (None,) * len(starts), r.span)
+
+
 def pattern_of(pattern: Any, span: Span) -> tuple[int, int]:
     """The first element that a pattern names and how far the next one is. TileError where there is no such pattern."""
     if not isinstance(pattern, str) or pattern not in PATTERNS:
         what = repr(pattern) if isinstance(pattern, str) else describe(pattern)
-        raise TileError(f"there is no pattern {what} here", span, help="there are " + ", ".join(PATTERNS))
+        help = f"there are {', '.join(PATTERNS)}; a list of places, or a uint32 buffer of them, picks any elements"
+        raise TileError(f"there is no pattern {what} here", span, help=help)
     return PATTERNS[pattern]
 
 

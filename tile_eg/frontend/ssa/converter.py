@@ -335,7 +335,6 @@ class Converter(Expressions):
         self.inside.append(loop)
         self.written[loop] = s.var, assigned(s.body)
         self.tiles.ranges[variable] = (0, s.extent - 1)
-        self.tiles.apart |= {variable} if any(s is a for a in self.apart) else set()
         return loop, variable
 
     def stands(self, r: kn.Region) -> bool:

@@ -7,10 +7,12 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from tile_eg.errors import Span, TileError
+from tile_eg.frontend.hints import hint
 from tile_eg.frontend.index_text import index_text
 from tile_eg.frontend.ranges import Ranges
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import Expr
+from tile_eg.ir.index_elements import elements_in
 from tile_eg.ir.kernel import Index, Select, TileExpr
 from tile_eg.ops.types import EXACT
 
@@ -90,6 +92,7 @@ def _along(
         if atom.op == "var" and atom.args[0] in extents:
             steps[atom.args[0]] = k
         elif ix.variables(atom) & extents.keys():
+            _refuse_beyond(_most(atom, extents) * abs(k), "numbers up to", span)
             raise TileError(
                 f"`{text}` is not linear in the loop's variables: not supported yet", span,
                 help="positions are compared as in bx*64 + i >= k*64 + j",
@@ -103,10 +106,20 @@ def _along(
     return Place(row, col, rest)
 
 
+def _most(e: Expr, extents: Mapping[str, int]) -> int:
+    """How large the loop's variables alone make an index; 0 where it goes by more than these."""
+    if not ix.variables(e) <= extents.keys() or elements_in(e):
+        return 0
+    low, high = ix.bounds(e, {v: (0, n - 1) for v, n in extents.items()})
+    return max(-low, high)
+
+
 def _reach(row: int, col: int, axes: tuple[str | None, str | None], extents: Mapping[str, int]) -> int:
     return sum(abs(k) * extents.get(v, 1) for k, v in zip((row, col), axes, strict=True) if v)
 
 
 def _refuse_beyond(reach: float, what: str, span: Span | None) -> None:
     if reach >= EXACT:
-        raise TileError(f"{what} {reach} are too large here: whole numbers are exact up to {EXACT} only", span)
+        message = f"{what} {reach} are too large here: whole numbers are exact up to {EXACT} only"
+        way = hint("f32(i // 3) * 5e6", 'T.cast(i // 3, "float32") * 5e6', span)
+        raise TileError(message, span, help=f"where it may be rounded, multiply a smaller one in floats: {way}")

@@ -61,9 +61,9 @@ class Tiles:
     `extents` are the varying extents that were met, each in the form in which it came first. `turned` are transposed tiles, each
     with the tile that it is of: a product takes that one, anything else what `laid` makes of it. `windows` are tiles that may
     reach beyond their tensor, each with its window (`outside.Padded`): windows are taken of the tensor, anything else takes what
-    `laid` makes; those of the columns in `shared` are parts of one window with all rows. `apart` are the variables of element
-    loops that are done one by one: they may pass a tensor's end. `named` are the buffers and scopes of terms. Of loops that are
-    `narrowing` the states are noted that are asked for with fewer elements; `narrowed_result` makes such a state of a loop.
+    `laid` makes; those of the columns in `shared` are parts of one window with all rows. `named` are the buffers and scopes of
+    terms. Of loops that are `narrowing` the states are noted that are asked for with fewer elements; `narrowed_result` makes
+    such a state of a loop.
     """
 
     builder: Builder = field(default_factory=Builder)
@@ -78,7 +78,6 @@ class Tiles:
     narrowed_result: Callable[[Term, tuple[Expr, Expr]], Term | None] = lambda x, extents: None
     windows: dict[Term, Any] = field(default_factory=dict)
     shared: frozenset[tuple[str, Expr]] = frozenset()
-    apart: set[str] = field(default_factory=set)
 
     def make(self, span: Span | None, op: str, *args: object, like: Term | None = None, **shape: object) -> Term:
         """A term; `like` gives its shape and valid extents, and its dtype where none is named."""
@@ -127,9 +126,10 @@ class Tiles:
         return self.extent(inside(start, extent, size, ranges, step, self.within))
 
     def passing(self, valid: Expr, rows: int, places: list[tuple[Expr, int]]) -> Expr:
-        """The valid rows of a window at these places of other dimensions: none where an element loop passes the end of one."""
+        """The valid rows of a window at these places of other dimensions: none where one lies behind the end, as those of an
+        element loop may, and those of the last vector core."""
         for start, size in places:
-            if self.apart & ix.variables(start) and not elements_in(start):
+            if ix.variables(start) and ix.EACH not in ix.variables(start) and not elements_in(start):
                 there = inside(start, 1, size, self.ranges, where=self.within)
                 if extremes(start, self.ranges, self.within)[0] < 0:
                     there = ix.maximum(0, ix.minimum(there, start + 1))

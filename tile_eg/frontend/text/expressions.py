@@ -34,13 +34,27 @@ FUNCTIONS = sorted({*UNARY, *PAIRS, *REDUCTIONS, *sc.FUNCTIONS, "sum", "select",
 
 INSTEAD = {
     "where": "select(condition, x, y)", "mean": "rowsum(x) / n",
-    "softmax": "exp(x - rowmax(x)[:, None]), and divide by its rowsum", "transpose": "x.T",
+    "softmax": "exp(x - rowmax(x)[:, None]), and divide by its rowsum",
     "load": "X[i, j], where the tile begins", "square": "x * x", "pow": "x ** y", "power": "x ** y", "dot": "a @ b",
     "matmul": "a @ b", "float": "f32(x)", "int": "i32(x)", "range": "for k in serial(n) { ... }", "maximum": "max(x, y)",
     "minimum": "min(x, y)", "cast": "f32(x), f16(x), ...", "zeros": "0, which fills a buffer",
     "clamp": "min(max(x, low), high)", "silu": "x * sigmoid(x)", "amax": "rowmax(x)", "amin": "rowmin(x)",
     "var": "rowsum(x * x) / n, where x is less its mean", "concat": "two stores, or two parts of a buffer: y[:, 0:n] = x",
     "log2": "log(x) * 1.4426950408889634", "len": "its size, which the kernel's sizes tell",
+    **dict.fromkeys(("rowmean", "rowavg", "avg"), "rowsum(x) / n"), "colmean": "colsum(x) / n",
+    **dict.fromkeys(("rowvar", "std", "rowstd"), "rowsum(x * x) / n, where x is less its mean"),
+    **dict.fromkeys(("rowabsmax", "absmax"), "rowmax(abs(x))"), "norm": "sqrt(rowsum(x * x))",
+    "logsumexp": "m + log(rowsum(exp(x - m[:, None]))), where m is rowmax(x)",
+    **dict.fromkeys(("rowprod", "prod"), "the last column of cumprod(x): y[i] = c[i, n - 1] in an element loop"),
+    "any": "rowmax(select(x > 0, 1, 0))", "all": "rowmin(select(x > 0, 1, 0))", "exp2": "exp(x * 0.6931471805599453)",
+    "log1p": "log(1 + x)", "expm1": "exp(x) - 1", "tan": "sin(x) / cos(x)", "cosh": "(exp(x) + exp(-x)) / 2",
+    "sinh": "(exp(x) - exp(-x)) / 2", "fma": "x * y + z", "neg": "-x", "swish": "x * sigmoid(x)",
+    "elu": "select(x > 0, x, exp(x) - 1)", "lerp": "x + (y - x) * t",
+    "gelu_tanh": "x * sigmoid(1.5957691216057308 * (x + 0.044715 * x * x * x))",
+    **dict.fromkeys(("broadcast", "expand", "broadcast_to"), "v[:, None] for one value a row, v[None, :] for one a column"),
+    "flip": "y[i, j] = x[i, n - 1 - j] in an element loop", "roll": "y[i, j] = x[i, (j + 1) % n] in an element loop",
+    "triu": "select(i <= j, x[i, j], 0) in an element loop", "tril": "select(i >= j, x[i, j], 0) in an element loop",
+    "full": "the number, which fills a buffer", "ones": "1, which fills a buffer", "empty": "shared x: f32[m, n]",
 }  # fmt: skip
 """What to write in place of functions of other languages."""
 

@@ -13,8 +13,10 @@ from tile_eg.frontend.text.definitions import expanded, imported_texts
 from tile_eg.frontend.text.scope import Scope
 from tile_eg.frontend.text.syntax import Node, parse, span_of
 from tile_eg.frontend.text.tensors import of_tensors, tensor_kernel
+from tile_eg.ir.arrays import of_elements
 from tile_eg.ir.kernel import Kernel
 from tile_eg.ir.open_kernel import AUTO, open_kernel
+from tile_eg.ops.types import DType, dtype_of
 
 DYN = "dyn"
 """`[M: dyn]`: a size that has no default, as each call tells it."""
@@ -77,17 +79,24 @@ class Template:
         return out
 
     def sizes_of(self, shapes: Mapping[str, tuple[int, ...]]) -> dict[str, int]:
-        """The sizes that arrays of these shapes imply. TileError where a rank is wrong or two arrays disagree."""
+        """The sizes that arrays of these shapes imply; arrays of 4-bit numbers hold bytes. TileError where a rank is wrong or two
+        arrays disagree."""
         out: dict[str, tuple[int, str]] = {}
+        dtypes = self._dtypes()
         for name, dims in self.tensor_dims().items():
             if name not in shapes:
                 continue
             if len(shapes[name]) != len(dims):
                 raise TileError(f"`{name}` has {len(dims)} dimensions, the array has {len(shapes[name])}: {shapes[name]}")
-            for dim, n in zip(dims, shapes[name], strict=True):
+            for dim, n in zip(dims, of_elements(shapes[name], dtypes[name]), strict=True):
                 if dim is not None and out.setdefault(dim, (n, name))[0] != n:
                     raise TileError(f"{dim} is {out[dim][0]} in `{out[dim][1]}` and {n} in `{name}`")
         return {dim: n for dim, (n, _) in out.items()}
+
+    def _dtypes(self) -> dict[str, DType | None]:
+        """The argument tensors with their element types."""
+        tensors = self.tree.children[0].children[2].children
+        return {str(t.children[0]): dtype_of(str(t.children[1])) for t in tensors if t is not None}
 
     def of_calls(self) -> set[str]:
         """The sizes declared as `dyn`, which may be 0."""
@@ -143,7 +152,12 @@ def _defaults(tree: Node, given: Mapping[str, int], file: str) -> dict[str, int 
 def _default(node: Node | None, scope: Scope, before: Mapping[str, int | None]) -> int | None:
     if node is None or _left_open(node) or any(before.get(str(n.children[0]), 0) is None for n in node.find_data("name")):
         return None
-    return Builder(scope).expressions.size(node, "a size")
+    expressions = Builder(scope).expressions
+    divided = "/" in node.scan_values(lambda _: True)
+    if isinstance(value := expressions.value(node), float) and value != value // 1 and not divided:
+        message = f"a kernel's parameters are whole numbers, not {value}"
+        raise TileError(message, span_of(node, scope.file), help=f"a constant stands before the kernel: let s = {value}")
+    return expressions.size(node, "a size")
 
 
 def _left_open(default: Node | None) -> bool:
