@@ -19,17 +19,21 @@ def next_loads(schedule: Schedule) -> dict[int, list[Step]]:
 
     None where the cube core takes part: it comes to its own tiles when it does, and the two cores meet in each.
     """
-    steps = [step for step, _ in schedule.walk()]
-    if not schedule.persistent or any(step.core != AIV for step in steps):
-        return {}
-    written = {step.dst for step in steps}
-    loads = (s for s in schedule.top if isinstance(s, Step) and s.node.op in LOADS and not schedule.before_tiles(s))
     out: dict[int, list[Step]] = {}
-    for load in loads:
-        known = not written.intersection((*load.srcs, _tensor(load))) and not _is_read(load)
-        if known and (place := _free(schedule, load)) is not None:
+    for load in known_loads(schedule):
+        if (place := _free(schedule, load)) is not None:
             out.setdefault(place, []).append(load)
     return out
+
+
+def known_loads(schedule: Schedule) -> list[Step]:
+    """The loads that can be issued for the next tile, as far as their places are free by then."""
+    steps = [step for step, _ in schedule.walk()]
+    if not schedule.persistent or any(step.core != AIV for step in steps):
+        return []
+    written = {step.dst for step in steps}
+    loads = (s for s in schedule.top if isinstance(s, Step) and s.node.op in LOADS and not schedule.before_tiles(s))
+    return [load for load in loads if not written.intersection((*load.srcs, _tensor(load))) and not _is_read(load)]
 
 
 def _tensor(load: Step) -> str:
