@@ -14,7 +14,7 @@ from tile_eg.chips import Chip
 from tile_eg.extract.base import Refused
 from tile_eg.extract.flags import shrink
 from tile_eg.extract.memory import assign
-from tile_eg.extract.next_tile import known_loads, next_loads
+from tile_eg.extract.next_tile import known_loads, next_loads, waits_for_places
 from tile_eg.extract.schedule import Schedule
 from tile_eg.search.bounds import floor
 from tile_eg.search.candidates import Candidate, Dropped, plan_each, ranked
@@ -57,10 +57,10 @@ def _made(form: Form) -> Made:
 
 
 def _ways(schedule: Schedule, chip: Chip) -> Iterator[Schedule]:
-    """With its loads ahead, where they are; and in places of their own, where there is room for them."""
+    """With its loads ahead, where they are; and in places of their own, where tiles would else wait for places and UB has room."""
     if next_loads(schedule):
         yield prefetched(schedule)
-    apart = with_own_places(schedule, chip)
+    apart = with_own_places(schedule, chip) if waits_for_places(schedule) else None
     if apart and apart.addresses != schedule.addresses and next_loads(apart):
         yield apart
 
