@@ -23,7 +23,7 @@ from tile_eg.search.moves import MOVES
 from tile_eg.search.queue import Made, Offer
 
 TRIED = 4
-"""How many of a form's schedules are planned with their loads ahead, those whose vector cores have the least to do first (assumed)."""
+"""How many of a form's schedules are planned with their loads ahead: those whose busiest pipe has the least to do (assumed)."""
 
 
 def offers(form: Form) -> Iterator[Offer]:
@@ -57,7 +57,7 @@ def _made(form: Form) -> Made:
 
 
 def _ways(schedule: Schedule, chip: Chip) -> Iterator[Schedule]:
-    """With its loads ahead, where they are; and in places of their own, where tiles would else wait for places and UB has room."""
+    """With its loads ahead, where they are; and in places of their own, if tiles would else wait for places and UB has room."""
     if next_loads(schedule):
         yield prefetched(schedule)
     apart = with_own_places(schedule, chip) if waits_for_places(schedule) else None
