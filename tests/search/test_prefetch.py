@@ -13,6 +13,7 @@ from tests.extract.kernels import kernel
 from tile_eg.emit.sync.check import races
 from tile_eg.extract.next_tile import next_loads, waits_for_places
 from tile_eg.extract.schedule import Schedule
+from tile_eg.ops.types import Level
 from tile_eg.search import search_options
 from tile_eg.search.compiler import Lowered, lower, meaning, plan_schedule
 from tile_eg.search.prefetch import prefetched, with_own_places
@@ -168,7 +169,7 @@ def test_a_load_may_have_a_place_of_its_own_for_which_others_give_up_slots() -> 
 
 def test_without_room_there_is_no_place_of_its_own() -> None:
     low = compiled(RMS)
-    small = replace(low.chip, memory=low.chip.memory | {"UB": replace(low.chip.memory["UB"], bytes=150 << 10)})
+    small = replace(low.chip, memories=low.chip.memories | {Level.UB: replace(low.chip.memories[Level.UB], bytes=128 << 10)})
     schedule = next(c.schedule for c in low.candidates if c.schedule.own_places)
     apart = with_own_places(replace(schedule, prefetched=False, own_places=False), small)
     assert apart is None or not next_loads(apart)
