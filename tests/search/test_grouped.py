@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -14,9 +16,11 @@ from tests.extract.kernels import kernel
 from tile_eg.extract.chaos import Random, Worst
 from tile_eg.extract.exact import Exact
 from tile_eg.extract.order import in_groups
+from tile_eg.extract.schedule import LoopStep
 from tile_eg.ir.program import AIV, Instr, PipeBarrier, walk
 from tile_eg.search import search_options
 from tile_eg.search.compiler import Lowered, lower
+from tile_eg.search.grouped import barriers
 
 TURNED = (Path(__file__).parents[2] / "examples/rope/rope_halves.tile").read_text("utf-8")
 CHAIN = """
@@ -73,6 +77,20 @@ def test_both_halves_of_a_head_go_side_by_side_though_the_second_is_loaded_later
     turned, plain = compiled(TURNED, S=4096, H=40), compiled(TURNED, "fewer-barriers", S=4096, H=40)
     assert between_barriers(turned) > 1.2 * between_barriers(plain)
     assert turned.cost.microseconds < 0.95 * plain.cost.microseconds
+
+
+def step(dst: int, *srcs: int, pipe: str = "AIV.V") -> Any:
+    return SimpleNamespace(dst=dst, srcs=srcs, scratch=None, pipe=pipe)
+
+
+def test_v_waits_before_what_needs_its_last_instructions_as_often_as_a_loop_has_trips() -> None:
+    apart, chained, over = [step(1, 0), step(2, 0)], [step(1, 0), step(2, 1)], [step(1, 0), step(0, 3)]
+    assert [barriers(items) for items in (apart, chained, over)] == [0, 1, 1]
+    assert barriers([LoopStep(1, 40, [*chained, step(3, 2)])]) == 80
+
+
+def test_v_does_not_wait_for_itself_where_another_pipe_reads() -> None:
+    assert barriers([step(1, 0), step(2, 1, pipe="AIV.MTE3"), step(3, 0)]) == 0
 
 
 def test_one_chain_has_no_other_order() -> None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 
-from tile_eg.extract.schedule import Item, LoopStep, Schedule
+from tile_eg.extract.schedule import Item, LoopStep, Schedule, StorageId
 from tile_eg.ir.program import AIV
 from tile_eg.report.text import duration
 from tile_eg.search.bounds import floor
@@ -31,13 +31,23 @@ def _able(schedule: Schedule) -> bool:
 
 
 def _made(form: Form, schedule: Schedule) -> Made:
-    """The schedule in groups; nothing where its work stands in them already, or there is no room for more at a time."""
-    built = [s for s in rebuilt(form, schedule, grouped=True) if _steps(s.top) != _steps(schedule.top)]
+    """The schedule in groups; nothing where that leaves as many, or there is no room for more at a time."""
+    built = [s for s in rebuilt(form, schedule, grouped=True) if barriers(s.top) < barriers(schedule.top)]
     if not built:
         return Made(why="no other order has fewer barriers")
     return made_anew(form, lambda: built)
 
 
-def _steps(items: list[Item]) -> list[object]:
-    """What a schedule does, in its order."""
-    return [_steps(item.body) if isinstance(item, LoopStep) else item.node for item in items]
+def barriers(items: Sequence[Item]) -> int:
+    """How often V waits in all trips: before each instruction that touches what another one since the last wait wrote, or writes
+    what that one read. What shares places is not known."""
+    total, read, written = 0, set[StorageId](), set[StorageId]()
+    for item in items:
+        if isinstance(item, LoopStep):
+            total += item.trips * barriers(item.body)
+        elif item.pipe == "AIV.V":
+            made = {s for s in (item.dst, item.scratch) if s is not None}
+            if written & {*item.srcs, *made} or read & made:
+                total, read, written = total + 1, set(), set()
+            read, written = read | set(item.srcs), written | made
+    return total
