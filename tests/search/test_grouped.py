@@ -20,7 +20,7 @@ from tile_eg.extract.schedule import LoopStep
 from tile_eg.ir.program import AIV, Instr, PipeBarrier, walk
 from tile_eg.search import search_options
 from tile_eg.search.compiler import Lowered, lower
-from tile_eg.search.grouped import barriers
+from tile_eg.search.grouped import barriers, least
 
 TURNED = (Path(__file__).parents[2] / "examples/rope/rope_halves.tile").read_text("utf-8")
 CHAIN = """
@@ -87,6 +87,12 @@ def test_v_waits_before_what_needs_its_last_instructions_as_often_as_a_loop_has_
     apart, chained, over = [step(1, 0), step(2, 0)], [step(1, 0), step(2, 1)], [step(1, 0), step(0, 3)]
     assert [barriers(items) for items in (apart, chained, over)] == [0, 1, 1]
     assert barriers([LoopStep(1, 40, [*chained, step(3, 2)])]) == 80
+
+
+def test_the_longest_chain_says_how_often_v_waits_at_the_least() -> None:
+    chains = [step(1, 0), step(2, 1), step(3, 0), step(4, 3), step(5, 2, 4)]
+    assert (least(chains), barriers(chains)) == (2, 3)
+    assert in_groups([0, 1, 2, 3, 4], {(0, 1), (2, 3), (1, 4), (3, 4)}, set(range(5))) == [0, 2, 1, 3, 4]
 
 
 def test_v_does_not_wait_for_itself_where_another_pipe_reads() -> None:

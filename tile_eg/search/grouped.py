@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from functools import partial
 
-from tile_eg.extract.schedule import Item, LoopStep, Schedule, StorageId
+from tile_eg.extract.schedule import Item, LoopStep, Schedule, Step, StorageId
 from tile_eg.ir.program import AIV
 from tile_eg.report.text import duration
 from tile_eg.search.bounds import floor
@@ -13,6 +14,8 @@ from tile_eg.search.form import Form
 from tile_eg.search.moves import MOVES
 from tile_eg.search.queue import Made, Offer
 from tile_eg.search.steady import made_anew, rebuilt
+
+V = "AIV.V"
 
 
 def offers(form: Form) -> Iterator[Offer]:
@@ -25,9 +28,9 @@ def offers(form: Form) -> Iterator[Offer]:
 
 
 def _able(schedule: Schedule) -> bool:
-    """Whether a schedule is of vector cores alone, and its choice stands for all of it."""
+    """Whether a schedule is of vector cores alone, its choice stands for all of it, and another order may have fewer barriers."""
     whole = not (schedule.persistent or schedule.finished) and schedule.parts is None and schedule.second is None
-    return whole and all(step.core == AIV for step, _ in schedule.walk())
+    return whole and all(step.core == AIV for step, _ in schedule.walk()) and least(schedule.top) < barriers(schedule.top)
 
 
 def _made(form: Form, schedule: Schedule) -> Made:
@@ -45,9 +48,26 @@ def barriers(items: Sequence[Item]) -> int:
     for item in items:
         if isinstance(item, LoopStep):
             total += item.trips * barriers(item.body)
-        elif item.pipe == "AIV.V":
-            made = {s for s in (item.dst, item.scratch) if s is not None}
+        elif item.pipe == V:
+            made = _made_by(item)
             if written & {*item.srcs, *made} or read & made:
                 total, read, written = total + 1, set(), set()
             read, written = read | set(item.srcs), written | made
     return total
+
+
+def least(items: Sequence[Item]) -> int:
+    """How often V waits at the least, in any order: as its longest chain of instructions that need each other asks for."""
+    inner = sum(item.trips * least(item.body) for item in items if isinstance(item, LoopStep))
+    read, written = defaultdict[StorageId, int](int), defaultdict[StorageId, int](int)
+    for item in items:
+        if not isinstance(item, LoopStep) and item.pipe == V:
+            made = _made_by(item)
+            depth = 1 + max([written[s] for s in (*item.srcs, *made)] + [read[s] for s in made])
+            read |= {s: max(depth, read[s]) for s in item.srcs}
+            written |= dict.fromkeys(made, depth)
+    return inner + max(0, max(written.values(), default=0) - 1)
+
+
+def _made_by(step: Step) -> set[StorageId]:
+    return {s for s in (step.dst, step.scratch) if s is not None}
