@@ -53,8 +53,8 @@ def check_numbers(
     """Fails where the extractor finds nothing, the simulator minds something, or a number is off by more than 0.4 %.
 
     `order` is that of a persistent kernel: its blocks, the width of its bands and the dimension that they cut. What follows
-    its products is done in so many `panels`. `steady`: skewed loops are ordered for trips that run while they are full. `grouped`:
-    what V does is ordered in groups that do not need each other.
+    its products is done in so many `panels`. `steady`: skewed loops are ordered for trips that run while they are full.
+    `grouped`: what V does is ordered in groups that do not need each other.
     """
     graph = _graph(k, chip, panels)
     pricer = Pricer(graph, chip, search_model("analytic", chip))

@@ -12,7 +12,6 @@ from tile_eg.ir.program import AIV
 from tile_eg.ops.physical import LOADS
 from tile_eg.ops.types import Level
 
-
 V = "AIV.V"
 
 

@@ -107,7 +107,7 @@ class Climb:
 
 
 def _few_trips(count: int) -> Iterator[Sizes]:
-    """Tiles that are so long that a loop over them has few trips, which may all stay in UB: one size is long, the others small."""
+    """Tiles so long that a loop over them has few trips, which may all stay in UB: one size is long, the others are small."""
     for at, long in product(range(count), ROWS):
         yield from (rest[:at] + (long,) + rest[at:] for rest in product(SMALL, repeat=count - 1))
 

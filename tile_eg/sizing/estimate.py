@@ -35,8 +35,8 @@ class Estimate:
     """Cycles of the whole kernel, blocks, the tiles that a block stores, and the bytes that levels would have to hold.
 
     `cube` says whether it has products, `overlaps` whether UB has room to load and store beside the work; in how many `parts` its
-    sums are done, as `sizing.phases` finds. `launch` are those of `cycles` that starting the cores takes. `again`: a loop loads what
-    an earlier one did, and may find it in UB at sizes that leave it few trips.
+    sums are done, as `sizing.phases` finds. `launch` are those of `cycles` that starting the cores takes. `again`: a loop loads
+    what an earlier one did, and may find it in UB at sizes that leave it few trips.
     """
 
     cycles: float
@@ -323,7 +323,7 @@ class _Estimator:
         return sum(_bytes(x) * (self._slots(x) if self.a.region(x) else 1) * factor.get(self.a.region(x), 1) for x in operands)
 
     def _slots(self, t: Term) -> int:
-        """How many slots hold what is loaded: two, or as many as the author of its loop gave; one for each trip where it stays."""
+        """How many slots hold what is loaded: two, or as many as the author of its loop gave; one a trip where it stays."""
         if t in self.stays.values():
             return self.values.trips[self.a.region(t)]
         return 0 if t in self.stays else self.values.stages.get(self.a.region(t), 2)
