@@ -78,7 +78,7 @@ class Otherwise:
         return Candidate(held, planned, predicted(self.rank, [planned.program])[0]), ""
 
     def _loaded_ahead(self, schedule: Schedule) -> Schedule:
-        """With its loads ahead where the chosen schedule has them; into places of their own, if it has those and there is room."""
+        """With its loads ahead where the chosen schedule has them; into places of their own if it has those and there is room."""
         chosen = self.chosen.schedule
         if not chosen.prefetched:
             return schedule
