@@ -48,20 +48,22 @@ def _wanted(k: Kernel) -> dict[str, np.ndarray]:
 
 def check_numbers(
     k: Kernel, extractor: Extractor, order: tuple[int, int, int] | None = None, chip: Chip = CHIP, panels: int = 1,
-    steady: bool = False,
+    steady: bool = False, grouped: bool = False,
 ) -> None:  # fmt: skip
     """Fails where the extractor finds nothing, the simulator minds something, or a number is off by more than 0.4 %.
 
     `order` is that of a persistent kernel: its blocks, the width of its bands and the dimension that they cut. What follows
     its products is done in so many `panels`. `steady`: skewed loops are ordered for trips that run while they are full.
+    `grouped`: what V does is ordered in groups that do not need each other.
     """
     graph = _graph(k, chip, panels)
     pricer = Pricer(graph, chip, search_model("analytic", chip))
     found = extractor.extract(graph, chip, pricer, 1)
     assert found.schedules, [str(r) for _, r in found.refused]
     arrays, best = arrays_for(k), found.best
-    if steady:
-        best = build_schedule(graph, best.nodes, [pricer.price(n) for n in graph.nodes], chip, steady=True)
+    if steady or grouped:
+        prices = [pricer.price(n) for n in graph.nodes]
+        best = build_schedule(graph, best.nodes, prices, chip, steady=steady, grouped=grouped)
     best = with_grid(best, Node(0, "Persistent", -1, (), order, 0, ()), chip) if order else best
     planned = plan_schedule(best, chip)
     for seed in (None, 1) if order else (None,):  # a seed: pipes in an unfavourable order

@@ -57,6 +57,13 @@ def test_a_storage_without_a_group_stays_where_it_is():
     assert Banks({0: 1}, 256).at(1, 96) == 96
 
 
+def test_what_fills_a_round_starts_one_so_that_results_are_not_in_the_way_of_what_is_read():
+    size = CHIP.vector.repeat_bytes
+    for text in (SUM, LONG):
+        in_ub = [s for s in best(text).storages.values() if s.level is Level.UB]
+        assert all(at % size == 0 for s in in_ub if s.slot_bytes >= size for at in best(text).addresses[s.id])
+
+
 def test_two_tiles_that_are_added_start_in_different_groups():
     assert groups(best(SUM), "VBin") == [{0, 1}]
 

@@ -45,6 +45,11 @@ def test_row_wise_kernels_may_take_few_rows_and_long_ones():
     assert {m for m, _ in sizes} & {1, 2, 4, 8} and {n for _, n in sizes} & {1024, 2048, 4096}
 
 
+def test_sizes_are_met_at_which_a_row_stays_in_ub():
+    best = found(left_open("online_softmax", "BM", "BN", M=4096, N=32768))[0]
+    assert best.sizes == (1, 8192)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "sizes", "by_hand"),

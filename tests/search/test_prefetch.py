@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -10,10 +11,12 @@ import pytest
 from tests.extract.checked import arrays_for
 from tests.extract.kernels import kernel
 from tile_eg.emit.sync.check import races
-from tile_eg.extract.next_tile import next_loads
+from tile_eg.extract.next_tile import next_loads, waits_for_places
+from tile_eg.extract.schedule import Schedule
+from tile_eg.ops.types import Level
 from tile_eg.search import search_options
 from tile_eg.search.compiler import Lowered, lower, meaning, plan_schedule
-from tile_eg.search.prefetch import prefetched
+from tile_eg.search.prefetch import prefetched, with_own_places
 
 NORM = """
 kernel norm[M=65536, N=1024, BM=16](X: f16[M, N], W: f16[N]) -> Y: f16[M, N] {
@@ -66,6 +69,18 @@ kernel taken[M=1000, N=256, BM=8](W: f16[M, N], idx: i32[M]) -> Y: f16[M, N] {
   Y[bx*BM, 0] = exp(x)
 }
 """
+RMS = """
+kernel rms[M=65536, N=1024, BM=16](X: f16[M, N], W: f16[N]) -> Y: f16[M, N] {
+  grid bx = ceildiv(M, BM)
+  shared x: f16[BM, N], w: f16[N]
+  fragment f: f32[BM, N], r: f32[BM]
+  x = X[bx*BM, 0]
+  w = W[0]
+  f = x
+  r = 1 / sqrt(rowsum(f * f) * (1 / N) + 0.00001)
+  Y[bx*BM, 0] = f * r[:, None] * w[None, :]
+}
+"""
 SMALL = {"M": 1701, "N": 128}
 
 
@@ -105,8 +120,9 @@ def test_the_numbers_are_the_same(text: str, sizes: dict[str, int], chip: str) -
     arrays = arrays_for(k)
     meant = meaning(k, arrays)
     assert able(low)
-    for schedule in able(low)[:3]:
-        ran = plan_schedule(prefetched(schedule), low.chip).run(arrays)
+    apart = (with_own_places(s, low.chip) for s in able(low)[:2])
+    for schedule in [*map(prefetched, able(low)[:3]), *(s for s in apart if s)]:
+        ran = plan_schedule(schedule, low.chip).run(arrays)
         for name in meant:
             np.testing.assert_allclose(ran[name].astype(float), meant[name].astype(float), rtol=2e-3, atol=2e-3)
         assert not ran.findings
@@ -132,6 +148,36 @@ def test_what_begins_where_the_scalar_unit_reads_is_not_loaded_ahead() -> None:
 def test_a_kernel_of_both_cores_has_none() -> None:
     low = compiled(EPILOGUE)
     assert any(c.schedule.persistent for c in low.candidates) and not able(low)
+
+
+def places(schedule: Schedule, storage: int) -> list[range]:
+    """The bytes of a storage's slots."""
+    held = schedule.storages[storage]
+    return [range(at, at + held.slot_bytes) for at in schedule.addresses[storage]]
+
+
+def test_a_load_may_have_a_place_of_its_own_for_which_others_give_up_slots() -> None:
+    """A tile of 16 x 1024 in UB as halves and as floats, its squares, and two buffers of the result do not fit UB together."""
+    best = compiled(RMS).candidates[0].schedule
+    (load,) = (step for steps in next_loads(best).values() for step in steps)
+    others = [s for s in best.storages if s != load.dst and s in best.addresses]
+    assert best.own_places and len(best.addresses[load.dst]) == 1
+    assert not any(set(p) & set(q) for p in places(best, load.dst) for s in others for q in places(best, s))
+    plain = (c.schedule for c in compiled(RMS).candidates if c.schedule.persistent and not c.schedule.finished)
+    assert any(s.grid is best.grid and not next_loads(s) for s in plain)
+
+
+def test_without_room_there_is_no_place_of_its_own() -> None:
+    low = compiled(RMS)
+    small = replace(low.chip, memories=low.chip.memories | {Level.UB: replace(low.chip.memories[Level.UB], bytes=128 << 10)})
+    schedule = next(c.schedule for c in low.candidates if c.schedule.own_places)
+    apart = with_own_places(replace(schedule, prefetched=False, own_places=False), small)
+    assert apart is None or not next_loads(apart)
+
+
+def test_tiles_that_share_no_place_wait_for_none() -> None:
+    low = compiled(NORM, M=65536, N=128)
+    assert not any(waits_for_places(s) for s in able(low))
 
 
 def test_where_every_tile_has_a_block_there_is_nothing_to_do() -> None:

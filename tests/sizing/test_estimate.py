@@ -81,6 +81,19 @@ def test_a_block_that_fills_ub_cannot_load_beside_its_work():
     assert estimated("rms_norm", **shape, BM=32).cycles > 1.5 * estimated("rms_norm", **shape, BM=16).cycles
 
 
+def test_a_row_that_stays_in_ub_for_a_second_loop_is_loaded_once():
+    shape = {"M": 4096, "N": 32768, "BM": 1}
+    stays, again = estimated("online_softmax", **shape, BN=8192), estimated("online_softmax", **shape, BN=4096)
+    assert stays.cycles < 0.65 * again.cycles
+    assert stays.bytes[Level.UB] >= 4 * 4 * 8192 and stays.excess(CHIP) <= 1
+
+
+def test_a_row_that_does_not_fit_ub_is_loaded_twice():
+    shape = {"M": 4096, "N": 131072, "BM": 1}
+    long, short = (estimated("online_softmax", **shape, BN=n) for n in (8192, 2048))
+    assert long.again and long.cycles > 0.95 * short.cycles
+
+
 def test_reads_get_what_writes_leave_of_hbm():
     m, n = 65536, 1024
     seconds = estimated("softmax", M=m, N=n, BM=16).cycles / (CHIP.clock_mhz * 1e6)

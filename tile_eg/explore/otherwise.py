@@ -15,7 +15,7 @@ from tile_eg.extract.schedule import Schedule
 from tile_eg.search import packed_operand, split_k
 from tile_eg.search.compiler import Candidate, Lowered, plan_schedule
 from tile_eg.search.past_l2 import with_loads_past_l2
-from tile_eg.search.prefetch import prefetched
+from tile_eg.search.prefetch import prefetched, with_own_places
 from tile_eg.search.shuffle_k import with_shuffled_sums
 
 
@@ -67,7 +67,7 @@ class Otherwise:
             schedule = replace(schedule, parts=chosen.parts, second=chosen.second)
         try:
             held = with_grid(schedule, grid, self.lowered.chip) if grid is not None and grid.op != "Blocks" else schedule
-            held = prefetched(held) if chosen.prefetched else held
+            held = self._loaded_ahead(held)
             planned = plan_schedule(held, self.lowered.chip)
             if chosen.shuffled:
                 held, planned = with_shuffled_sums(held, planned) or (held, planned)
@@ -76,6 +76,14 @@ class Otherwise:
         except Exception as error:  # what cannot be planned is the answer to the question, not a fault
             return None, str(error)
         return Candidate(held, planned, predicted(self.rank, [planned.program])[0]), ""
+
+    def _loaded_ahead(self, schedule: Schedule) -> Schedule:
+        """With its loads ahead where the chosen schedule has them; into places of their own if it has those and there is room."""
+        chosen = self.chosen.schedule
+        if not chosen.prefetched:
+            return schedule
+        apart = with_own_places(schedule, self.lowered.chip) if chosen.own_places else None
+        return apart or prefetched(schedule)
 
     def _held(self) -> list[Node]:
         meets = {n.region for n in self.chosen.schedule.nodes if n.op in MEETING}

@@ -50,7 +50,8 @@ def banks_of(schedule: Schedule, chip: Chip, in_place: Iterable[tuple[int, int]]
             group |= dict.fromkeys(new, 1 - group[at])
             queue += new
     found = {s: group[kin.of(s)] for s in schedule.storages if kin.of(s) in group}
-    return Banks(found, chip.vector.repeat_bytes, frozenset(_in_pieces(schedule)))
+    rounds = (i for i, s in schedule.storages.items() if s.level is Level.UB and s.slot_bytes >= chip.vector.repeat_bytes)
+    return Banks(found, chip.vector.repeat_bytes, frozenset((*_in_pieces(schedule), *rounds)))
 
 
 def _apart(step: Step) -> bool:

@@ -11,7 +11,7 @@ from tile_eg.extract.base import Refused
 from tile_eg.extract.buffers import buffered, decided, depth_of
 from tile_eg.extract.flags import decide
 from tile_eg.extract.model import slot_bytes
-from tile_eg.extract.order import Dependences, as_late, by_lag, order_regions
+from tile_eg.extract.order import Dependences, as_late, by_lag, in_groups, order_regions
 from tile_eg.extract.pricing import Price, bit_elements
 from tile_eg.extract.schedule import Item, LoopStep, Schedule, Step, Storage, StorageId, walk
 from tile_eg.extract.selection import Selection, trips_ahead
@@ -41,16 +41,28 @@ class Builder:
     """Builds the schedule of one choice. Refused where it has no order or a cell would need two shapes.
 
     `late`: constants are made where they are read first, so that they take room no longer than that. `steady`: the trips of a
-    skewed loop are ordered as they run once the loop is full.
+    skewed loop are ordered as they run once the loop is full. `grouped`: V's instructions are ordered in groups that do not need
+    each other.
     """
 
-    def __init__(self, graph: Graph, nodes: list[Node], prices: list[Price], late: bool = False, steady: bool = False) -> None:
+    def __init__(
+        self,
+        graph: Graph,
+        nodes: list[Node],
+        prices: list[Price],
+        late: bool = False,
+        steady: bool = False,
+        grouped: bool = False,
+    ) -> None:
         self.graph, self.steady = graph, steady
         self.chosen = Selection(graph, nodes)
         self.prices = prices
         self.price = {n.cls: step_price(self.chosen, prices, n) for n in self.chosen.instructions}
         self.needs = Dependences(self.chosen)
         self.orders = order_regions(self.chosen, self.needs, self.price)
+        if grouped:
+            on_v = {n.cls for n in self.chosen.instructions if self._pipe(n.cls) == "AIV.V"}
+            self.orders = {r: in_groups(order, self.needs.edges[r], on_v) for r, order in self.orders.items()}
         if late:
             fills = {n.cls for n in self.chosen.instructions if is_fill(n) and n.op not in OVERWRITES}
             self.orders = {r: as_late(order, fills, self.needs.edges[r]) for r, order in self.orders.items()}

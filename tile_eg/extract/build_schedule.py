@@ -21,36 +21,40 @@ FOREIGN = "graph"
 
 
 def build_schedule(
-    graph: Graph, nodes: list[Node], prices: list[Price], chip: Chip, asked: Iterable[Node] = (), steady: bool = False
+    graph: Graph,
+    nodes: list[Node],
+    prices: list[Price],
+    chip: Chip,
+    asked: Iterable[Node] = (),
+    steady: bool = False,
+    grouped: bool = False,
 ) -> Schedule:
     """A choice in order, legal and with addresses. Refused where it has no order, clobbers a value or overflows a level.
 
     Where there is not room or flags for all its buffers, other decisions are taken on their depth, but not of those `asked` for.
     Constants are made while V waits for its first operands; where there is no room for that, where they are read first. `steady`:
-    skewed loops are ordered, and UB is given out, for trips that run while the loop is full.
+    skewed loops are ordered, and UB is given out, for trips that run while the loop is full. `grouped`: what V does is ordered in
+    groups that do not need each other.
     """
     if any(n.op.startswith(f"{FOREIGN}:") for n in nodes):
         return Schedule(graph, nodes, [], {})
     check_constraints(graph, nodes)
     try:
-        return _ordered(graph, nodes, prices, chip, asked, late=False, steady=steady)
+        return _ordered(Builder(graph, nodes, prices, False, steady, grouped), chip, asked)
     except Refused as refused:
         if refused.kind != "capacity" or not any(is_fill(n) for n in nodes):
             raise
-    return _ordered(graph, nodes, prices, chip, asked, late=True, steady=steady)
+    return _ordered(Builder(graph, nodes, prices, True, steady, grouped), chip, asked)
 
 
-def _ordered(
-    graph: Graph, nodes: list[Node], prices: list[Price], chip: Chip, asked: Iterable[Node], late: bool, steady: bool
-) -> Schedule:
-    """A choice in order; `late`: its constants as late as can be."""
-    builder = Builder(graph, nodes, prices, late, steady)
+def _ordered(builder: Builder, chip: Chip, asked: Iterable[Node]) -> Schedule:
+    """A choice in its order, legal and with addresses."""
     schedule = builder.build()
     schedule.refill = chip.sync.refill
     check(schedule, builder.chosen)
     _hold(schedule, asked)
     assign(schedule, chip)
-    schedule.cost = makespan(graph, chip, schedule.nodes, prices)
+    schedule.cost = makespan(builder.graph, chip, schedule.nodes, builder.prices)
     return schedule
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from tile_eg.chips import Chip
 from tile_eg.extract.banks import Banks, banks_of
 from tile_eg.extract.base import Overflow, Refused
 from tile_eg.extract.flags import fit_ids, missing, shrink
+from tile_eg.extract.next_tile import known_loads
 from tile_eg.extract.packing import ANY_BANK, Life, least_bytes, packed, touch
 from tile_eg.extract.schedule import Item, LoopStep, Schedule, Step, Storage, StorageId
 from tile_eg.extract.turns import take_turns
@@ -172,6 +173,30 @@ def _drained(schedule: Schedule) -> dict[int, Life]:
     return {sid: replace(life, drained=line.drain(sid)) for sid, life in lifetimes(schedule, roomy=True).items()}
 
 
+def _ways(schedule: Schedule, level: Level, lives_of: _Lives) -> Iterator[dict[int, Life]]:
+    """Lives of a persistent kernel's storages from tile to tile, the roomiest first: nothing waits for a place that it shares.
+
+    Where loads for the next tile have places of their own, other buffers give up the slots for it rather than these.
+    """
+    while True:
+        ways = [lives_of(apart=True)]
+        ways += [_drained(schedule)] if all(s.core == AIV for s, _ in schedule.walk()) else []
+        if not schedule.own_places:
+            yield from ways
+            return
+        yield from (_with_own_places(schedule, lives) for lives in (*ways, lifetimes(schedule)))
+        turning = [s for s in schedule.storages.values() if s.level is level and s.ring == 0 and s.spare > 0]
+        if not turning:
+            return
+        shrink(schedule, max(turning, key=lambda s: (s.slot_bytes, -s.id)))
+
+
+def _with_own_places(schedule: Schedule, lives: dict[int, Life]) -> dict[int, Life]:
+    """The same, but what can be loaded for the next tile has its place for itself all the time."""
+    end = max((life.last for life in lives.values()), default=0)
+    return lives | {load.dst: Life(0, end) for load in known_loads(schedule) if isinstance(load.dst, int)}
+
+
 def _closer(schedule: Schedule, level: Level, late: set[StorageId]) -> list[tuple[frozenset[int], bool]]:
     """What might share a place although it meets another pipe than V: nothing, what leaves, then one storage more and more.
 
@@ -296,13 +321,10 @@ def _place(
 ) -> tuple[dict[int, int], int]:
     """A place of its own for whatever crosses pipes where there is room, else as tight as lifetimes allow."""
     limit = chip.level_bytes(level)
-    if schedule.persistent:
-        ways = [lives_of(apart=True)]
-        ways += [_drained(schedule)] if all(s.core == AIV for s, _ in schedule.walk()) else []
-        for lives in ways:
-            places, used = _pack_apart(schedule, lives, level, chip, limit)
-            if used <= limit:
-                return places, used
+    for lives in _ways(schedule, level, lives_of) if schedule.persistent else ():
+        places, used = _pack_apart(schedule, lives, level, chip, limit)
+        if used <= limit:
+            return places, used
     if enforce and _least_used(schedule, level) > limit:
         while ring := _spare(schedule, level, set()):
             shrink(schedule, ring)

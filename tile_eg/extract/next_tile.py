@@ -12,6 +12,8 @@ from tile_eg.ir.program import AIV
 from tile_eg.ops.physical import LOADS
 from tile_eg.ops.types import Level
 
+V = "AIV.V"
+
 
 def next_loads(schedule: Schedule) -> dict[int, list[Step]]:
     """The loads of what a kernel does not write, from places that the scalar unit need not read, by where they can be issued for
@@ -19,17 +21,32 @@ def next_loads(schedule: Schedule) -> dict[int, list[Step]]:
 
     None where the cube core takes part: it comes to its own tiles when it does, and the two cores meet in each.
     """
-    steps = [step for step, _ in schedule.walk()]
-    if not schedule.persistent or any(step.core != AIV for step in steps):
-        return {}
-    written = {step.dst for step in steps}
-    loads = (s for s in schedule.top if isinstance(s, Step) and s.node.op in LOADS and not schedule.before_tiles(s))
     out: dict[int, list[Step]] = {}
-    for load in loads:
-        known = not written.intersection((*load.srcs, _tensor(load))) and not _is_read(load)
-        if known and (place := _free(schedule, load)) is not None:
+    for load in known_loads(schedule):
+        if (place := _free(schedule, load)) is not None:
             out.setdefault(place, []).append(load)
     return out
+
+
+def known_loads(schedule: Schedule) -> list[Step]:
+    """The loads that can be issued for the next tile, as far as their places are free by then."""
+    steps = [step for step, _ in schedule.walk()]
+    if not schedule.persistent or any(step.core != AIV for step in steps):
+        return []
+    written = {step.dst for step in steps}
+    loads = (s for s in schedule.top if isinstance(s, Step) and s.node.op in LOADS and not schedule.before_tiles(s))
+    return [load for load in loads if not written.intersection((*load.srcs, _tensor(load))) and not _is_read(load)]
+
+
+def waits_for_places(schedule: Schedule) -> bool:
+    """Whether something that is loaded or stored shares its place with something else, so that one tile's waits for another's."""
+    if schedule.copies > 1:
+        return len(known_loads(schedule)) > sum(map(len, next_loads(schedule).values()))
+    steps = [step for item in schedule.top if not schedule.before_tiles(item) for step in _steps(item)]
+    used = dict.fromkeys(s for step in steps for s in (step.dst, step.scratch, *step.srcs) if isinstance(s, int))
+    crossing = dict.fromkeys(s for step in steps if step.pipe != V for s in (step.dst, *step.srcs) if isinstance(s, int))
+    held = schedule.storages
+    return any(_meet(schedule, held[a], held[b]) for a in crossing for b in used if a != b)
 
 
 def _tensor(load: Step) -> str:

@@ -212,6 +212,30 @@ def as_late(order: list[int], moved: Set[int], edges: Set[Edge]) -> list[int]:
     return out
 
 
+def in_groups(order: list[int], edges: set[Edge], on_v: Set[int]) -> list[int]:
+    """The order with the items of V in groups of which none needs another of its group: V waits between two groups alone.
+
+    Each item stands as early as that allows, those of a group as they stood before.
+    """
+    after: dict[int, set[int]] = defaultdict(set)
+    waits = dict.fromkeys(order, 0)
+    for a, b in edges:
+        after[a].add(b)
+        waits[b] += 1
+    out, left, behind = list[int](), list(order), set[int]()
+    while left:
+        able = [x for x in left if not waits[x]]
+        item = next((x for x in able if x not in behind), able[0])
+        left.remove(item)
+        out.append(item)
+        if item in behind:
+            behind.clear()
+        behind |= after[item] & on_v if item in on_v else set()
+        for y in after[item]:
+            waits[y] -= 1
+    return out
+
+
 def _cycle(chosen: Selection, needs: Dependences, region: int, items: list[int]) -> Refused:
     """Names the items on a cycle, and cuts the nodes behind its edges."""
     after: dict[int, list[int]] = defaultdict(list)

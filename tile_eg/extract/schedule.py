@@ -108,7 +108,8 @@ class Schedule:
     Where no schedule has flags enough, one that is `yielding` gives up slots that its author asked for. Where it is
     `shuffled`, each core begins its sums over depth at another trip; loads of the tensors `past_l2` leave L2 out. A `steady` one
     has the trips of its skewed loops in the order in which they run once the loop is full. One that is `prefetched` issues what
-    each tile loads outside of loops before the work on the tile before it. `refill` is the chip's.
+    each tile loads outside of loops before the work on the tile before it, into `own_places`: nothing else is there meanwhile.
+    `refill` is the chip's.
     """
 
     graph: Graph
@@ -131,6 +132,7 @@ class Schedule:
     past_l2: frozenset[str] = frozenset()
     steady: bool = False
     prefetched: bool = False
+    own_places: bool = False
     refill: Sequence[int] = (0,)
 
     @property

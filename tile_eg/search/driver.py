@@ -12,6 +12,7 @@ from tile_eg.ir.machine import MAX_BLOCKS
 from tile_eg.ir.open_kernel import OpenKernel
 from tile_eg.search import (
     further,
+    grouped,
     last_trip,
     packed_operand,
     past_l2,
@@ -99,6 +100,7 @@ def _all_moves(form: Form, candidate: Candidate | None) -> Iterator[Offer]:
         yield from further.offers(form)
         yield from shuffle_k.offers(form)
         yield from steady.offers(form)
+        yield from grouped.offers(form)
         yield from prefetch.offers(form)
         yield from past_l2.offers(form)
     else:

@@ -48,6 +48,8 @@ MOVES = {
              "the tiles of a persistent grid in another order", ON_GRIDS),
         Move("steady-trips", "equal", REFINING, (0, 1, 64),
              "a skewed loop = the same with each trip in the order, and the places, of one that runs while the loop is full"),
+        Move("fewer-barriers", "equal", REFINING, (0, 1, 8),
+             "what vector cores do = the same in groups that do not need each other, with a barrier between two groups"),
         Move("row-panels", "equal", SEARCHING, (0, 2, 16),
              "a store of a tile = a loop of the stores of its row panels"),
         Move("column-parts", "rounding", SEARCHING, (0, 1, 2),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 
 from tile_eg.extract.schedule import LoopStep, Schedule
@@ -21,7 +21,8 @@ def offers(form: Form) -> Iterator[Offer]:
         if _able(c.schedule):
             bound = floor(c, form.setting.chip) / form.setting.chip.sync.fullest
             what = f"the schedule of {duration(c.microseconds * 1e-6)}"
-            yield Offer(MOVES["steady-trips"], what, bound, partial(_made, form, c.schedule), form)
+            make = partial(made_anew, form, partial(rebuilt, form, c.schedule, steady=True))
+            yield Offer(MOVES["steady-trips"], what, bound, make, form)
 
 
 def _able(s: Schedule) -> bool:
@@ -33,9 +34,9 @@ def _skewed(item: object) -> bool:
     return isinstance(item, LoopStep) and (item.skew > 0 or any(map(_skewed, item.body)))
 
 
-def _made(form: Form, schedule: Schedule) -> Made:
-    """The steady form of a schedule, as blocks and persistent."""
-    planned, dropped = plan_each(_built(form, schedule), form.setting.chip)
+def made_anew(form: Form, build: Callable[[], list[Schedule]]) -> Made:
+    """What is built of a schedule's choice, as blocks and persistent."""
+    planned, dropped = plan_each(build(), form.setting.chip)
     made = ranked(planned, form.setting.model) if planned else ()
     if not made or not any(g.op == "Persistent" for g in form.grids) or expected_of(form, made[0]) >= form.microseconds:
         return Made(made, dropped)
@@ -43,8 +44,8 @@ def _made(form: Form, schedule: Schedule) -> Made:
     return Made((*made, *ranked(grids, form.setting.model)), (*dropped, *others))
 
 
-def _built(form: Form, schedule: Schedule) -> list[Schedule]:
-    """The same choice built anew; nothing where there is no room for it then."""
+def rebuilt(form: Form, schedule: Schedule, *, steady: bool = False, grouped: bool = False) -> list[Schedule]:
+    """The same choice built anew, as in `build_schedule`; nothing where there is no room for it then."""
     from tile_eg.cost_models import roles, search_model
     from tile_eg.extract.base import Refused
     from tile_eg.extract.build_schedule import build_schedule
@@ -53,6 +54,7 @@ def _built(form: Form, schedule: Schedule) -> list[Schedule]:
     chip, graph = form.setting.chip, schedule.graph
     pricer = Pricer(graph, chip, search_model(roles(form.setting.options.cost_model, chip).search, chip))
     try:
-        return [build_schedule(graph, schedule.nodes, [pricer.price(n) for n in graph.nodes], chip, steady=True)]
+        prices = [pricer.price(n) for n in graph.nodes]
+        return [build_schedule(graph, schedule.nodes, prices, chip, steady=steady, grouped=grouped)]
     except Refused:
         return []

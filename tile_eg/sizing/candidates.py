@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import permutations, zip_longest
+from itertools import permutations, product, zip_longest
 from math import log
 
 from tile_eg.chips import Chip
@@ -17,6 +17,7 @@ from tile_eg.sizing.phases import with_parts
 COARSE = (16, 32, 64, 128, 256, 512)
 FINE = (16, 32, 48, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320, 384, 448, 512)
 SMALL, LONG = (1, 2, 4, 8), (1024, 2048, 4096)  # rows and columns of tiles on vector cores alone
+ROWS = (1024, 2048, 4096, 8192, 16384)  # columns of tiles a few of which are a row that stays in UB
 STARTS, SMALL_START = (128, 32), 8
 MOST = 120  # estimates in one search
 UNSURE = 0.03
@@ -68,6 +69,9 @@ class Climb:
             self._climb((SMALL_START,) * len(self.kernel.open), lambda at: _coarse(self._ladder(COARSE), at))
         best = self._best()
         self._climb(best.sizes if best else (STARTS[0],) * len(self.kernel.open), lambda at: _fine(self._ladder(FINE), at))
+        if any(c.estimate.again for c in self.seen.values() if c):
+            for sizes in _few_trips(len(self.kernel.open)):
+                self.at(sizes)
         return sorted((c for c in self.seen.values() if c), key=lambda c: c.rank)
 
     def _ladder(self, sizes: Sizes) -> Sizes:
@@ -100,6 +104,12 @@ class Climb:
             return None
         found = self.estimate(values, self.chip)
         return Candidate(sizes, found, found.excess(self.chip))
+
+
+def _few_trips(count: int) -> Iterator[Sizes]:
+    """Tiles so long that a loop over them has few trips, which may all stay in UB: one size is long, the others are small."""
+    for at, long in product(range(count), ROWS):
+        yield from (rest[:at] + (long,) + rest[at:] for rest in product(SMALL, repeat=count - 1))
 
 
 def named(names: Sequence[str], sizes: Sizes) -> Mapping[str, int]:

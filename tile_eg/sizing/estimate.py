@@ -6,12 +6,13 @@ It knows no schedule: loads lie in rings, what does not vary in a loop is made b
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import gcd
 
 from tile_eg.chips import Chip
-from tile_eg.ir.index import BLOCK, EACH, Expr, terms_of, variables
+from tile_eg.ir.index import BLOCK, EACH, MOST_SIZE, Expr, terms_of, variables
 from tile_eg.ir.machine import BLOCK_ELEMENTS, REPEAT_ELEMENTS
 from tile_eg.ir.program import AIC, AIV
 from tile_eg.ir.values import VERSIONS, WRITES, Term, Values
@@ -21,6 +22,7 @@ from tile_eg.timeline.instruction import cycles
 from tile_eg.timeline.reuse import with_reads
 from tile_eg.timeline.work import Work
 from tile_eg.transforms.k_tiling import Tiling, with_k_tilings
+from tile_eg.transforms.loaded_again import loads_again
 
 HALVES = 2
 IN_PLACE = ("unary", "binary", "nest")  # an operand that ends there gives its place
@@ -33,7 +35,8 @@ class Estimate:
     """Cycles of the whole kernel, blocks, the tiles that a block stores, and the bytes that levels would have to hold.
 
     `cube` says whether it has products, `overlaps` whether UB has room to load and store beside the work; in how many `parts` its
-    sums are done, as `sizing.phases` finds. `launch` are those of `cycles` that starting the cores takes.
+    sums are done, as `sizing.phases` finds. `launch` are those of `cycles` that starting the cores takes. `again`: a loop loads
+    what an earlier one did, and may find it in UB at sizes that leave it few trips.
     """
 
     cycles: float
@@ -44,6 +47,7 @@ class Estimate:
     overlaps: bool
     parts: int = 1
     launch: float = 0.0
+    again: bool = False
 
     def excess(self, chip: Chip) -> float:
         """How many times too small the smallest level is; at most 1 where all fits."""
@@ -51,12 +55,23 @@ class Estimate:
 
 
 def estimate(values: Values, chip: Chip) -> Estimate:
-    """The launch, and as many turns of all cores as the blocks need; in the mean of the turns some cores have nothing to do."""
+    """The launch, and as many turns of all cores as the blocks need; in the mean of the turns some cores have nothing to do.
+
+    What a later loop loads again it may find in UB, where there is room for all of it.
+    """
     anatomy = Anatomy(values)
+    stays = {again: first for again, first, *_ in loads_again(values, anatomy.terms)}
+    ways = [_estimated(anatomy, chip, kept) for kept in ({}, stays)[: 1 + bool(stays)]]
+    again = bool(stays) or any(loads_again(values, anatomy.terms, MOST_SIZE))
+    return replace(min(ways, key=lambda e: (max(1.0, e.excess(chip)), e.cycles)), again=again)
+
+
+def _estimated(anatomy: Anatomy, chip: Chip, stays: Mapping[Term, Term]) -> Estimate:
+    values = anatomy.values
     shares = HALVES if anatomy.cube or anatomy.halves else 1
     cores = chip.cube_cores if anatomy.cube else chip.vector_cores // shares
     turns = -(-values.blocks // cores)
-    one = _Estimator(anatomy, chip, values.blocks / turns, shares)
+    one = _Estimator(anatomy, chip, values.blocks / turns, shares, stays)
     stored = tuple(sorted((t.args[3].rows, t.args[3].cols) for t in anatomy.terms if t.op in WRITES))
     launch = min(values.blocks, cores) * shares * chip.launch.core_us * chip.clock_mhz
     total = launch + one.filled() + (turns - 1) * one.block()
@@ -69,10 +84,13 @@ COSTED_AS = {
 
 
 class _Estimator:
-    """One block while `at_once` of them run, in the mean; `shares` vector cores work on its tiles."""
+    """One block while `at_once` of them run, in the mean; `shares` vector cores work on its tiles.
 
-    def __init__(self, anatomy: Anatomy, chip: Chip, at_once: float, shares: int) -> None:
-        self.values, self.a, self.shares = anatomy.values, anatomy, shares
+    `stays` are the loads that find their tiles in UB, each with the load that left them there.
+    """
+
+    def __init__(self, anatomy: Anatomy, chip: Chip, at_once: float, shares: int, stays: Mapping[Term, Term]) -> None:
+        self.values, self.a, self.shares, self.stays = anatomy.values, anatomy, shares, stays
         self.chip = chip
         if not anatomy.cube:
             self.chip = with_reads(chip, *self._hbm_bytes())
@@ -82,7 +100,8 @@ class _Estimator:
         self.sharing = {AIC: at_once, AIV: min(shares * at_once, chip.vector_cores)}
         self.factor = {loop: self._factor(loop) for loop in {t.loop for t in self.tilings}}
         for t in anatomy.terms:
-            self._count(t)
+            if t not in stays:
+                self._count(t)
 
     def filled(self) -> float:
         """Cycles of a block with nothing before it: loops are filled, and what stands around them adds up."""
@@ -98,7 +117,8 @@ class _Estimator:
 
     @cached_property
     def overlaps(self) -> bool:
-        return bool(self.a.cube) or min(self._ub(twice=True), 2 * self._ub()) <= self.chip.level_bytes(Level.UB)
+        needed = self._ub() if self.stays else min(self._ub(twice=True), 2 * self._ub())
+        return bool(self.a.cube) or needed <= self.chip.level_bytes(Level.UB)
 
     def room(self) -> dict[Level, int]:
         """Bytes that each level would have to hold."""
@@ -163,7 +183,8 @@ class _Estimator:
 
     def _hbm_bytes(self) -> tuple[float, float]:
         """Bytes that HBM reads and writes for all blocks: what is written stays in L2 beside what is read."""
-        read = sum(_moved(t, self.a) * self._miss(t) for t in self.a.terms if t.op == "load") * self.values.blocks
+        loads = (t for t in self.a.terms if t.op == "load" and t not in self.stays)
+        read = sum(_moved(t, self.a) * self._miss(t) for t in loads) * self.values.blocks
         written = sum(_moved(t.args[3], self.a) for t in self.a.terms if t.op in WRITES) * self.values.blocks
         stays = self.chip.l2_written / (read + written) if written else 1.0
         return read, written * max(0.0, 1 - stays)
@@ -302,8 +323,10 @@ class _Estimator:
         return sum(_bytes(x) * (self._slots(x) if self.a.region(x) else 1) * factor.get(self.a.region(x), 1) for x in operands)
 
     def _slots(self, t: Term) -> int:
-        """How many slots hold what is loaded: two, or as many as the author of its loop gave."""
-        return self.values.stages.get(self.a.region(t), 2)
+        """How many slots hold what is loaded: two, or as many as the author of its loop gave; one a trip where it stays."""
+        if t in self.stays.values():
+            return self.values.trips[self.a.region(t)]
+        return 0 if t in self.stays else self.values.stages.get(self.a.region(t), 2)
 
     def _l0c(self) -> int:
         """Sums of products lie there through their loop, single products for a while."""
@@ -317,6 +340,8 @@ class _Estimator:
         Rings hold what is loaded in a loop, with `twice` all that varies with the block and is loaded or stored.
         """
         order = [t for t in reversed(self.a.terms) if self._in_ub(t)]
+        if self.stays:  # one loop behind the other: the tiles of the first one's trips are all there by then
+            order.sort(key=self.a.region)
         at = {t: i for i, t in enumerate(order)}
         last = {t: max((at[u] for u in self._readers(t) if u in at), default=-1) for t in order}
         stored = {source(t.args[3]) for t in self.a.terms if t.op in WRITES} if twice else set()

@@ -17,11 +17,11 @@ from tile_eg.ir.values import Term, Values, loops_in
 Again = tuple[Term, Term, int, int]
 
 
-def loads_again(values: Values, terms: Iterable[Term]) -> Iterator[Again]:
-    """Each load with an earlier one of the same tiles, and the loops that they are in."""
+def loads_again(values: Values, terms: Iterable[Term], most: int = len(USABLE_EVENT_IDS)) -> Iterator[Again]:
+    """Each load with an earlier one of the same tiles, and the loops that they are in, of no more than `most` trips."""
     terms = list(terms)
     loops = {t.args[0]: t for t in terms if t.op == "loop"}
-    able = {values.variables[n]: n for n in loops if _may_stay(values, n)}
+    able = {values.variables[n]: n for n in loops if _may_stay(values, n, most)}
     alike: dict[tuple, list[tuple[Term, int]]] = defaultdict(list)
     for t in (t for t in terms if t.op == "load"):
         for name in variables(t.args[1]) & able.keys():
@@ -33,9 +33,9 @@ def loads_again(values: Values, terms: Iterable[Term]) -> Iterator[Again]:
                 yield load, first, loop, earlier
 
 
-def _may_stay(values: Values, loop: int) -> bool:
-    """Whether there is a flag for each of a loop's trips, and its author left open how many buffers it has."""
-    return loop not in values.counts and 1 < values.trips[loop] <= len(USABLE_EVENT_IDS) and not values.stages.get(loop)
+def _may_stay(values: Values, loop: int, most: int) -> bool:
+    """Whether a loop has so few trips, as each needs a flag, and its author left open how many buffers it has."""
+    return loop not in values.counts and 1 < values.trips[loop] <= most and not values.stages.get(loop)
 
 
 def _tile(load: Term, variable: str) -> tuple:
