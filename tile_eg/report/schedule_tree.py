@@ -24,8 +24,7 @@ def schedule_text(schedule: Schedule) -> str:
 
 def _legend(schedule: Schedule) -> list[str]:
     """What the places say of the two vector cores."""
-    phases = [schedule] if schedule.second is None else [schedule, schedule.second]
-    shares = {s.share for each in phases for s in each.storages.values()}
+    shares = {s.share for each in schedule.phases for s in each.storages.values()}
     return [SHARED[s] for s in (0, 1) if s in shares]
 
 

@@ -26,7 +26,7 @@ ALIKE = 1.001
 def offers(form: Form, candidate: Candidate) -> Iterator[Offer]:
     """The operands that a rule offers to pack, together and each alone, once a form has a persistent candidate whose loads bound
     it."""
-    if not candidate.schedule.persistent or candidate.schedule.parts or timing(candidate).bound != "AIC.MTE2":
+    if not candidate.schedule.persistent or not candidate.schedule.one_phase or timing(candidate).bound != "AIC.MTE2":
         return
     offered = [g for g in form.grids if g.op == "Strips" and g.payload[0] not in form.offered]
     for node in sorted(offered, key=lambda g: -len(g.payload[0])):

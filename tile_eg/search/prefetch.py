@@ -30,7 +30,7 @@ def offers(form: Form) -> Iterator[Offer]:
 
 def _able(form: Form) -> list[Candidate]:
     """The schedules with loads that can be issued earlier."""
-    plain = (c for c in form.launchable if not c.schedule.finished and c.schedule.parts is None)
+    plain = (c for c in form.launchable if not c.schedule.finished and c.schedule.one_phase)
     return [c for c in plain if next_loads(c.schedule)][:TRIED]
 
 
