@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING
 
 from tile_eg.search.bounds import timing
@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 
 NAME = "rest-in-parts"
 GAINED = 0.97
-"""The least part of the time of equal shares that a launch may take: the turns before a copy may be others then (assumed)."""
+"""The least part of the time of equal shares that a launch with a copy may take: as many turns go before it as fit then (assumed)."""
+COLD = 1.25
+"""Times its quick estimate that a sum in parts takes at the least: its loads are the first ones (1.27 to 1.6 of seven products)."""
 
 
 def offers(form: Form) -> Iterator[Offer]:
@@ -33,7 +35,9 @@ def offers(form: Form) -> Iterator[Offer]:
     from tile_eg.transforms.split_k import divisible
 
     if divisible(values):
-        yield Offer(MOVES[NAME], "the best schedule", 0.0, partial(_made, form), form, closer=partial(_least, form))
+        parts = cache(partial(_parts, form))
+        made, least = partial(_made, form, parts), partial(_least, form, parts)
+        yield Offer(MOVES[NAME], "the best schedule", 0.0, made, form, closer=least)
 
 
 def _begun(form: Form) -> Candidate | None:
@@ -43,29 +47,40 @@ def _begun(form: Form) -> Candidate | None:
     return min(found, key=lambda c: c.microseconds, default=None)
 
 
-def _least(form: Form) -> float:
-    """What equal shares of the work take, and what HBM needs; another meeting and kind of core, where there was none."""
+def _least(form: Form, parts: Callable[[], tuple[Parts | None, float]]) -> float:
+    """What the work takes with the parts in the place of a turn, or what HBM needs; another meeting and kind of core, where there
+    was none. The quick estimate says what the parts take of a turn."""
     begun, chip = _begun(form), form.setting.chip
     if begun is None or begun.planned.program.blocks != chip.cube_cores:
         return float("inf")
-    time, tiles = timing(begun), form.values.blocks
-    cycles = time.cycles * tiles / (-(-tiles // chip.cube_cores) * chip.cube_cores)
+    time, turns = timing(begun), -(-form.values.blocks // chip.cube_cores)
     again = meeting(chip) if begun.schedule.one_phase else 0.0
-    mixed = chip.launch_us(chip.cube_cores, True) if again else time.launch_us
-    least = mixed + chip.microseconds(max(GAINED * cycles, time.hbm_cycles) + again)
-    return begun.microseconds * least / time.microseconds
+    launch = chip.launch_us(chip.cube_cores, True) if again else time.launch_us
+
+    def least(left: float) -> float:
+        cycles = (1.0 if again else GAINED) * time.cycles * (turns - 1 + left) / turns
+        return begun.microseconds * (launch + chip.microseconds(max(cycles, time.hbm_cycles) + again)) / time.microseconds
+
+    evenly = least(form.values.blocks / chip.cube_cores - turns + 1)
+    return evenly if evenly >= form.microseconds else max(evenly, least(COLD * parts()[1]))
 
 
-def _made(form: Form) -> Made:
+def _parts(form: Form) -> tuple[Parts | None, float]:
+    """The rest in parts, and what they are estimated to take of a turn of whole sums; None where that is no less."""
     from tile_eg.sizing.phases import best_rest
 
-    begun, chip = _begun(form), form.setting.chip
+    begun = _begun(form)
     assert begun is not None
-    parts = best_rest(form.values, tiles_of(form, begun.schedule), chip)
-    if parts is None:
+    return best_rest(form.values, tiles_of(form, begun.schedule), form.setting.chip)
+
+
+def _made(form: Form, parts: Callable[[], tuple[Parts | None, float]]) -> Made:
+    begun, found = _begun(form), parts()[0]
+    assert begun is not None
+    if found is None:
         return Made(why="no parts of its sums take less than a turn of whole ones")
-    rest, dropped = rest_of(form, parts)
-    planned, failed = plan_each(list(with_rest(begun.schedule, rest, form)) if rest else [], chip)
+    rest, dropped = rest_of(form, found)
+    planned, failed = plan_each(list(with_rest(begun.schedule, rest, form)) if rest else [], form.setting.chip)
     return Made(ranked(planned, form.setting.model), (*dropped, *failed), why="no schedule does the parts, or adds them")
 
 
@@ -98,8 +113,8 @@ def with_rest(schedule: Schedule, rest: Rest, form: Form) -> Iterator[Schedule]:
         yield replace(plain, tiles=(first, tiles - first))
         return
     assert schedule.tiles is not None
-    turns = schedule.tiles[1] // cores
-    for before in sorted({max(1, n) * cores for n in (turns, turns + 1)}):
+    turns = max(1, schedule.tiles[1] // cores)
+    for before in (turns * cores, (turns + 1) * cores):
         if first + before < tiles:
             second = replace(schedule.second, tiles=(first + before, tiles - first - before))
             yield replace(plain, tiles=(first, before), second=second)

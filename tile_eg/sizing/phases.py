@@ -51,28 +51,27 @@ def best_parts(values: Values, count: int, chip: Chip) -> tuple[Parts, float]:
     return forms[best], cycles[best]
 
 
-def best_rest(values: Values, tiles: Tiles, chip: Chip) -> Parts | None:
-    """Some tiles of a kernel, fewer than there are cores, with their sums in as many parts as take least; None where a turn of
-    whole sums takes no longer."""
-    whole = divisible(values)
-    if whole is None:
-        return None
-    shares = {n: -(-tiles.count * n // chip.cube_cores) * -(-whole // n) for n in COUNTS if n <= whole}
+def best_rest(values: Values, tiles: Tiles, chip: Chip) -> tuple[Parts | None, float]:
+    """Some tiles of a kernel, fewer than there are cores, with their sums in as many parts as take least, and what that takes of a
+    turn of whole sums; None where it is no less."""
+    trips = divisible(values)
+    if trips is None:
+        return None, 1.0
+    shares = {n: -(-tiles.count * n // chip.cube_cores) * -(-trips // n) for n in COUNTS if n <= trips}
     counts = sorted(shares, key=lambda n: (shares[n], n))[:TRIED]
     forms = [(v, n) for v in _deeper(values) for n in counts if _may_be_in_parts(v, n, values)]
-    cycles = {(k, n): _sums_in_time(in_parts(v, n, 1, tiles), chip) for k, (v, n) in enumerate(forms)}
-    best = min(cycles, key=lambda form: cycles[form], default=None)
-    if best is None or cycles[best] >= estimate(in_parts(values, 1, 1, tiles).first, chip).cycles:
-        return None
-    v, n = forms[best[0]]
-    panels = max(p for p in PANELS if tiles.count * p <= chip.vector_cores)
-    return in_parts(v, n, panels, tiles)
+    cycles = [_cycles_of_sums(in_parts(v, n, 1, tiles), chip) for v, n in forms]
+    least, turn = min(cycles, default=float("inf")), _cycles_of_sums(in_parts(values, 1, 1, tiles), chip)
+    if least >= turn:
+        return None, 1.0
+    v, n = forms[cycles.index(least)]
+    return in_parts(v, n, max(p for p in PANELS if tiles.count * p <= chip.vector_cores), tiles), least / turn
 
 
-def _sums_in_time(parts: Parts, chip: Chip) -> float:
-    """Cycles of the sums of parts; without end where they do not fit."""
+def _cycles_of_sums(parts: Parts, chip: Chip) -> float:
+    """Cycles of the sums of parts, without the launch; without end where they do not fit."""
     found = estimate(parts.first, chip)
-    return found.cycles if found.excess(chip) <= 1 else float("inf")
+    return found.cycles - found.launch if found.excess(chip) <= 1 else float("inf")
 
 
 def _deeper(values: Values) -> Iterator[Values]:
