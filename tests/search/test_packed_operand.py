@@ -172,7 +172,8 @@ def test_an_operand_is_offered_once():
 
 @pytest.mark.slow
 def test_an_operand_alone_has_no_plan_where_its_loads_take_longer_than_both_in_strips() -> None:
-    low = lower(kernel(ADDED, M=4096, N=4096, K=4096, BM=128, BN=128), search=search_options(without=("rest-in-parts", "shuffle-k")))
+    options = search_options(without=("rest-in-parts", "shuffle-k"))
+    low = lower(kernel(ADDED, M=4096, N=4096, K=4096, BM=128, BN=128), search=options)
     tried = {t.offer.what: t for t in low.tried if t.offer.move.name == "packed-operand"}
     assert tried["A and B"].microseconds == low.chosen.microseconds
     why = "to load from strips takes as long at the least"

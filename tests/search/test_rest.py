@@ -1,4 +1,4 @@
-"""Tiles that fill no turn of all cores, their sums in parts on all of them: the numbers are right, and it is taken where faster."""
+"""Tiles that fill no turn of all cores, in parts of their sums: the numbers are right, and it is taken where that is faster."""
 
 from __future__ import annotations
 

@@ -75,9 +75,7 @@ def beside(cube: Program, vector: Program, chip: Chip) -> Program:
     stream = (*ahead, *_of_blocks(vector, AIV, cube.blocks), *((PipeBarrier("ALL"), *rest) if rest else ()))
     buffers, shared = (*cube.buffers, *vector.buffers), _all_shared(cube, vector)
     workspace = max(cube.workspace, vector.workspace)
-    return replace(
-        cube, kernel_type=MIXED, halves=True, workspace=workspace, buffers=buffers, vector=stream, shared=shared
-    )
+    return replace(cube, kernel_type=MIXED, halves=True, workspace=workspace, buffers=buffers, vector=stream, shared=shared)
 
 
 def behind(first: Program, cube: Program) -> Program:

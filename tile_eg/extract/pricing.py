@@ -143,7 +143,7 @@ def _in(p: Pricer, n: Node, term: Move) -> Work:
 
 
 def _known(place: Demand) -> tuple[int, int]:
-    """The rows and columns of a tile that exist, where that is known and one core has all of it; else those that it has room for."""
+    """The rows and columns of a tile that exist, where that is known and one core has all of it; else those that have room."""
     rows, cols = place.shape
     if place.share is not None:
         return rows, cols

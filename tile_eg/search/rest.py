@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
 NAME = "rest-in-parts"
 GAINED = 0.97
-"""The least part of the time of equal shares that a launch with a copy may take: as many turns go before it as fit then (assumed)."""
+"""The least part of the time of equal shares that a launch with a copy may take: other turns go before that then (assumed)."""
 COLD = 1.25
-"""Times its quick estimate that a sum in parts takes at the least: its loads are the first ones (1.27 to 1.6 of seven products)."""
+"""Times its quick estimate that a sum in parts takes at the least, as its loads come first: 1.27 to 1.6 in seven products."""
 
 
 def offers(form: Form) -> Iterator[Offer]:

@@ -52,8 +52,8 @@ def best_parts(values: Values, count: int, chip: Chip) -> tuple[Parts, float]:
 
 
 def best_rest(values: Values, tiles: Tiles, chip: Chip) -> tuple[Parts | None, float]:
-    """Some tiles of a kernel, fewer than there are cores, with their sums in as many parts as take least, and what that takes of a
-    turn of whole sums; None where it is no less."""
+    """Some tiles of a kernel, fewer than there are cores, with their sums in as many parts as take least, and what that takes of
+    a turn of whole sums; None where it is no less."""
     trips = divisible(values)
     if trips is None:
         return None, 1.0
@@ -85,4 +85,9 @@ def _deeper(values: Values) -> Iterator[Values]:
 def _may_be_in_parts(form: Values, count: int, source: Values) -> bool:
     """Whether a form's trips are so many parts; where these are equal, rules make its trips deeper."""
     trips = divisible(form)
-    return trips is not None and fits(trips, count) and -(-trips // count) >= least_trips(form) and (form is source or trips % count > 0)
+    return (
+        trips is not None
+        and fits(trips, count)
+        and -(-trips // count) >= least_trips(form)
+        and (form is source or trips % count > 0)
+    )

@@ -65,7 +65,7 @@ def least_trips(values: Values) -> int:
 
 
 def in_parts(values: Values, count: int, panels: int = 1, tiles: Tiles | None = None) -> Parts:
-    """The kernel, or some `tiles` of it, with its loop of products in `count` parts; the last part may be shorter (`fits`). In the
+    """The kernel, or some `tiles` of it, with its loop of products in `count` parts; the last one may be shorter (`fits`). In the
     second phase each tile is so many `panels` of rows, a block for each, where its rows can be told apart."""
     loop, of = _loop(values), tiles or Tiles.all(values)
     assert loop is not None and fits(loop.args[1], count)
