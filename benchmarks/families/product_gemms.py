@@ -69,7 +69,10 @@ def _by_group(x: Arrays) -> Arrays:
     return {"C": np.concatenate([x["A"][r : r + n] @ x["B"][g] for g, r, n in tiles])}
 
 
-TURNS = "persistent cores take tiles in bands; the right operand is copied into strips by the vector cores beside the first turns"
+TURNS = (
+    "persistent cores take tiles in bands, and tiles that fill no turn go to all cores in parts; the right operand is copied into "
+    "strips by the vector cores beside the first turns"
+)
 
 GEMM = [
     Example("gemm", lambda x: {"C": x["A"] @ x["B"]}, SMALL, PREFILL, dense(), TURNS, 1.05, held=ROUND, of="gemm"),
@@ -80,7 +83,7 @@ GEMM = [
         SMALL,
         {"4096 cubed": SQUARE},
         dense("f32", FLOAT),
-        "a block a tile, three buffers of both operands in L1, sums in L0C",
+        "three buffers of both operands in L1, sums in L0C; tiles that fill no turn go to all cores in parts",
         1.05,
     ),
     Example(
