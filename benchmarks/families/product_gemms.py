@@ -70,8 +70,8 @@ def _by_group(x: Arrays) -> Arrays:
 
 
 TURNS = (
-    "persistent cores take tiles in bands, and tiles that fill no turn go to all cores in parts; the right operand is copied into "
-    "strips by the vector cores beside the first turns"
+    "persistent cores take tiles in bands, and tiles that fill no turn go to all cores in parts; the right operand is copied "
+    "into strips by the vector cores beside the first turns"
 )
 
 GEMM = [
