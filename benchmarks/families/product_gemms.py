@@ -17,13 +17,14 @@ PREFILL = {
     "Llama 70B QKV, 4096 tokens": {"M": 4096, "N": 10240, "K": 8192},
 }
 ROUND = (
-    "21.3 tiles of 128 x 256 a core are 22 turns (3 %), the launch is 2 %, and loads bound the turns before the copy is made; "
-    "smaller tiles in the last turn would mend the first of these"
+    "the launch is 2 %; what else is above the bound are the tiles before the copy is made, among them those that fill no turn "
+    "and go to all cores in parts: their loads come from HBM beside the copy's; a copy in pieces, each a turn ahead of its "
+    "tiles, would mend that"
 )
 TWO_COPIES = ROUND + "; two operands are copied here, which takes twice as long"
 LAUNCH = (
-    "a launch of 24 cores is 4 to 6 us beside these bounds, which count 1.62 TB/s where copies that make NZ get 1.41, and A "
-    "comes out of L2 on the same pipe; A in L1 before the loop would mend the last of these"
+    "a launch of 24 cores is 4 to 6 us beside these bounds, which count 1.62 TB/s where copies that make NZ get 1.41; what is "
+    "left are a core's first loads and its store, with nothing beside them; larger sizes hide all three"
 )
 
 
@@ -68,7 +69,10 @@ def _by_group(x: Arrays) -> Arrays:
     return {"C": np.concatenate([x["A"][r : r + n] @ x["B"][g] for g, r, n in tiles])}
 
 
-TURNS = "persistent cores take tiles in bands; the right operand is copied into strips by the vector cores beside the first turns"
+TURNS = (
+    "persistent cores take tiles in bands, and tiles that fill no turn go to all cores in parts; the right operand is copied "
+    "into strips by the vector cores beside the first turns"
+)
 
 GEMM = [
     Example("gemm", lambda x: {"C": x["A"] @ x["B"]}, SMALL, PREFILL, dense(), TURNS, 1.05, held=ROUND, of="gemm"),
@@ -79,7 +83,7 @@ GEMM = [
         SMALL,
         {"4096 cubed": SQUARE},
         dense("f32", FLOAT),
-        "a block a tile, three buffers of both operands in L1, sums in L0C",
+        "three buffers of both operands in L1, sums in L0C; tiles that fill no turn go to all cores in parts",
         1.05,
     ),
     Example(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import lru_cache
 
 import pytest
@@ -10,10 +11,11 @@ from tests.extract.kernels import CHIP, kernel
 from tile_eg.egraph import saturate
 from tile_eg.emit.ascend_c import kernel_text
 from tile_eg.emit.host import shared_at, workspace_bytes
-from tile_eg.emit.phases import CannotMeet, added_up, one_launch
+from tile_eg.emit.phases import CannotMeet, added_up, behind, beside, one_launch, without_names
 from tile_eg.extract import extract
 from tile_eg.frontend.ssa import to_values
-from tile_eg.ir.program import AIC, AIV, Program, SyncAll, When
+from tile_eg.ir.index import BLOCK, less, var
+from tile_eg.ir.program import AIC, AIV, Let, Loop, PipeBarrier, Program, SyncAll, When, walk
 from tile_eg.ir.program.parser import parse_program
 from tile_eg.search.planning import plan_schedule
 from tile_eg.transforms.split_k import added, in_parts
@@ -81,6 +83,40 @@ def test_a_launch_of_two_phases_reads_back_as_it_was_printed():
 def test_more_blocks_than_cores_cannot_meet():
     with pytest.raises(CannotMeet, match="do not all run at a time"):
         one_launch(*phases(4, M=256), CHIP)
+
+
+# ---- one program behind another one -----------------------------------------------------------------------------------------
+
+
+def program(text: str) -> Program:
+    return plan_schedule(extract(saturate(to_values(kernel(text, M=256, K=8192)), CHIP), CHIP).best, CHIP).program
+
+
+def test_what_comes_behind_on_the_same_cores_waits_for_all_pipes_and_has_names_of_its_own():
+    first = program(PRODUCT)
+    p = behind(first, first)
+    at = next(k for k, n in enumerate(p.cube) if isinstance(n, PipeBarrier))
+    before, after = ({n.var for n in walk(part) if isinstance(n, Loop)} for part in (p.cube[:at], p.cube[at:]))
+    assert p.cube[at] == PipeBarrier("ALL") and before and after and not before & after
+    assert len({b.name for b in p.buffers}) == len(p.buffers) == 2 * len(first.buffers)
+
+
+def test_what_needs_vector_cores_cannot_come_behind():
+    with pytest.raises(CannotMeet, match="not work for the cube cores"):
+        behind(program(PRODUCT), program(PRODUCT.replace("= c\n}", "= exp(c)\n}")))
+
+
+def test_names_of_one_program_are_written_out_in_another_ones_place():
+    p = replace(program(PRODUCT), lets=(Let("twice", var(BLOCK) * 2, 4),))
+    named = replace(p, cube=(When(less(var("twice"), 2), p.cube),))
+    assert str(without_names(named).cube[0].condition) == "((block * 2) < 2)" and not without_names(named).lets
+
+
+def test_loops_of_cores_beside_each_other_have_names_of_their_own():
+    cube, vector = program(PRODUCT), phases(4)[1]
+    both = beside(cube, vector, CHIP)
+    variables = [{n.var for n in walk(both.core(core)) if isinstance(n, Loop)} for core in (AIC, AIV)]
+    assert variables[0].isdisjoint(variables[1])
 
 
 # ---- parts that are added up where they are stored --------------------------------------------------------------------------

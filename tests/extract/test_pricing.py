@@ -72,6 +72,14 @@ def stores(nodes: list[Node]) -> list[Node]:
     return [n for n in nodes if n.op == "UBToGM"]
 
 
+def test_rows_that_a_tile_does_not_have_cost_nothing() -> None:
+    """64 rows of A, in tiles of 64 and of 112 rows."""
+    fits, large = (graph_of(SUMS.replace("112", rows).replace("M=100", "M=64")) for rows in ("64", "112"))
+    for op in ("GmToL1", "L0", "FixToGM"):
+        least = [min(pricer(g).price(n).total for n in g.nodes if n.op == op) for g in (fits, large)]
+        assert least[0] == least[1]
+
+
 def test_one_less_x_takes_a_constant_and_one_instruction() -> None:
     ops = [n.op for n in made("1 - x").candidates[0].schedule.nodes]
     assert "VDup" in ops and ops.count("VBin") == 1 and "VBinS" not in ops

@@ -127,7 +127,8 @@ def test_it_can_be_switched_off(options):
 
 @pytest.mark.slow
 def test_all_cores_meet_once_behind_the_first_turns():
-    program, schedule = large().program, large().candidates[0].schedule
+    low = large(without=("rest-in-parts",))
+    program, schedule = low.program, low.candidates[0].schedule
     first, second = schedule.tiles, schedule.second.tiles
     assert first[0] == 0 and second[0] == first[1] and sum(second) == 512 and second[1] % 24 == 0
     assert [sum(isinstance(n, SyncAll) for n in program.core(core)) for core in ("AIC", "AIV")] == [1, 1]
@@ -171,8 +172,15 @@ def test_an_operand_is_offered_once():
 
 @pytest.mark.slow
 def test_an_operand_alone_has_no_plan_where_its_loads_take_longer_than_both_in_strips() -> None:
-    low = lower(kernel(ADDED, M=4096, N=4096, K=4096, BM=128, BN=128), search=search_options(without=("shuffle-k",)))
+    options = search_options(without=("rest-in-parts", "shuffle-k"))
+    low = lower(kernel(ADDED, M=4096, N=4096, K=4096, BM=128, BN=128), search=options)
     tried = {t.offer.what: t for t in low.tried if t.offer.move.name == "packed-operand"}
     assert tried["A and B"].microseconds == low.chosen.microseconds
     why = "to load from strips takes as long at the least"
     assert {(tried[one].microseconds, tried[one].why) for one in "AB"} == {(None, why)}
+
+
+@pytest.mark.slow
+def test_of_orders_that_take_as_long_strips_go_with_one_that_reads_little_of_hbm() -> None:
+    low = lower(kernel(GEMM, M=4096, N=28672, K=4096, BM=128, BN=256), chip="950", search=search_options(without=("shuffle-k",)))
+    assert low.chosen.schedule.parts is not None

@@ -9,9 +9,12 @@ from hypothesis import strategies as st
 
 from tests.extract.kernels import GATED, kernel
 from tile_eg.frontend.ssa import to_values
+from tile_eg.ir.index import BLOCK, evaluate, var
 from tile_eg.ir.reference_values import run_values
+from tile_eg.ir.values import reachable
 from tile_eg.search.compiler import meaning
-from tile_eg.transforms.split_k import addable, added, divisible, in_parts
+from tile_eg.transforms.deeper_trips import in_deeper_trips
+from tile_eg.transforms.split_k import Tiles, addable, added, divisible, fits, in_parts
 
 PRODUCT = """
 kernel product[M=40, N=24, K=100, BM=16, BN=16, BK=16](A: f32[M, K], B: f32[K, N], R: f32[N]) -> C: f32[M, N] {
@@ -117,3 +120,32 @@ def test_parts_that_are_added_up_have_the_meaning_of_the_whole(m, n, depth, data
 @pytest.mark.parametrize(("text", "may"), [(SUMS, True), (PRODUCT, False), (SUMS.replace("C: f32", "C: f16"), False)])
 def test_only_sums_that_are_stored_as_they_are_may_be_added_up(text, may):
     assert addable(to_values(kernel(text))) == may
+
+
+# ---- some tiles of a kernel -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+@settings(max_examples=20, deadline=None)
+@given(st.integers(33, 70), st.integers(17, 40), st.integers(40, 130), st.sampled_from([1, 2]), st.data())
+def test_some_tiles_in_unequal_parts_have_the_meaning_of_the_whole(m, n, depth, factor, data):
+    k = kernel(PRODUCT, M=m, N=n, K=depth)
+    values, given_, down = to_values(k), whole_numbers(k), -(-m // 16)
+    form = values if factor == 1 else in_deeper_trips(values, factor, [t for t in reachable(values) if t.op == "loop"])
+    trips = divisible(form)
+    count = data.draw(st.sampled_from([s for s in range(1, trips + 1) if fits(trips, s)]))
+    parts = in_parts(form, count, data.draw(st.sampled_from([1, 4])), Tiles(2, var(BLOCK) + down))
+    got = run_values(parts.second, given_ | run_values(parts.first, given_))["C"]
+    assert np.array_equal(got[:32, 16:32], meaning(k, given_)["C"][:32, 16:32])
+
+
+@pytest.mark.parametrize(("trips", "count", "may"), [(64, 3, True), (4, 3, False), (5, 3, True), (3, 3, True), (3, 4, False)])
+def test_only_the_last_part_may_be_shorter_and_it_has_a_trip(trips, count, may):
+    assert fits(trips, count) is may
+
+
+def test_a_shorter_last_part_is_told_by_the_block():
+    parts = in_parts(to_values(kernel(PRODUCT, K=80)), 2)
+    ((loop, count),) = parts.first.counts.items()
+    assert [evaluate(count, {BLOCK: b}) for b in (0, parts.first.blocks - 1)] == [3, 2]
+    assert (parts.first.trips[loop], parts.first.fewest[loop]) == (3, 2)

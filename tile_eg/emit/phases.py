@@ -2,14 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from tile_eg.chips import Chip
 from tile_eg.errors import PlanError
-from tile_eg.ir.index import BLOCK, SUB, less, var
+from tile_eg.ir.index import BLOCK, SUB, Expr, less, substitute, var
+from tile_eg.ir.kernel import Tensor
 from tile_eg.ir.machine import cores
-from tile_eg.ir.program import AIC, AIV, CrossSet, Instr, Loop, Node, PipeBarrier, Program, SyncAll, Tile, WaitFlag, When, walk
-from tile_eg.ir.program.tasks import free_names, renamed
+from tile_eg.ir.program import (
+    AIC,
+    AIV,
+    CrossSet,
+    Instr,
+    Loop,
+    Node,
+    PipeBarrier,
+    Program,
+    SyncAll,
+    Tasks,
+    Tile,
+    WaitFlag,
+    When,
+    walk,
+)
+from tile_eg.ir.program.tasks import free_names, renamed, with_indices
 from tile_eg.ops.types import Level
 
 MIXED = "MIX_AIC_1_2"
@@ -25,7 +42,7 @@ def one_launch(first: Program, second: Program, chip: Chip) -> Program:
     CannotMeet where the blocks of either do not all run at a time, or where one uses a single vector core beside a cube core.
     """
     blocks = max(_groups(first, chip), _groups(second, chip))
-    second = _with_other_names(second, {b.name for b in first.buffers})
+    second = _with_other_names(second, _names(first))
     streams = {core: (*_of_blocks(first, core, blocks), SyncAll(), *_of_blocks(second, core, blocks)) for core in (AIC, AIV)}
     return replace(
         first,
@@ -36,6 +53,7 @@ def one_launch(first: Program, second: Program, chip: Chip) -> Program:
         buffers=(*first.buffers, *second.buffers),
         cube=streams[AIC],
         vector=streams[AIV],
+        shared=_all_shared(first, second),
     )
 
 
@@ -43,17 +61,51 @@ def beside(cube: Program, vector: Program, chip: Chip) -> Program:
     """One launch of the blocks of both, whose vector cores do what the second program says before what the first one does.
 
     What they tell the cube core ahead of everything, that places in the workspace are free, they tell it first. CannotMeet where
-    the first program uses a single vector core, or where UB has no room beside what its cube core writes there.
+    the first program uses a single vector core or the second has more blocks than cores, or where UB has no room beside what the
+    cube core writes there.
     """
     if cores(cube.kernel_type) == (1, 1):
         raise CannotMeet("its blocks use one vector core beside each cube core")
-    vector = _behind(_written_by_the_cube_core(cube), _with_other_names(vector, {b.name for b in cube.buffers}), chip)
+    if vector.cube or _groups(vector, chip) > cube.blocks:
+        raise CannotMeet("it is not work for the vector cores of the same blocks")
+    vector = _behind(_written_by_the_cube_core(cube), _with_other_names(_with_other_loops(vector, cube), _names(cube)), chip)
     start = next((k for k, n in enumerate(cube.vector) if isinstance(n, Loop)), len(cube.vector))
     ahead = tuple(n for n in cube.vector[:start] if isinstance(n, CrossSet))
     rest = tuple(n for k, n in enumerate(cube.vector) if k >= start or not isinstance(n, CrossSet))
-    stream = (*ahead, *vector.vector, *((PipeBarrier("ALL"), *rest) if rest else ()))
-    buffers = (*cube.buffers, *vector.buffers)
-    return replace(cube, kernel_type=MIXED, halves=True, buffers=buffers, vector=stream, shared=(*cube.shared, *vector.shared))
+    stream = (*ahead, *_of_blocks(vector, AIV, cube.blocks), *((PipeBarrier("ALL"), *rest) if rest else ()))
+    buffers, shared = (*cube.buffers, *vector.buffers), _all_shared(cube, vector)
+    workspace = max(cube.workspace, vector.workspace)
+    return replace(cube, kernel_type=MIXED, halves=True, workspace=workspace, buffers=buffers, vector=stream, shared=shared)
+
+
+def behind(first: Program, cube: Program) -> Program:
+    """One launch whose cube cores do what the second program says when they are done with the first one.
+
+    CannotMeet where the second one has work for vector cores, or more blocks than the first.
+    """
+    if cube.kernel_type != "AIC_ONLY" or cube.blocks > first.blocks:
+        raise CannotMeet("it is not work for the cube cores of the same blocks")
+    cube = _with_other_names(_with_other_loops(without_names(cube), first), _names(first))
+    return replace(
+        first,
+        workspace=max(first.workspace, cube.workspace),
+        buffers=(*first.buffers, *cube.buffers),
+        cube=(*first.cube, PipeBarrier("ALL"), *_of_blocks(cube, AIC, first.blocks)),
+        shared=_all_shared(first, cube),
+    )
+
+
+def without_names(p: Program) -> Program:
+    """The program with what its blocks' names stand for in their place: another program of the launch may have the same ones."""
+    known: dict[str, Expr] = {}
+    for let in p.lets:
+        known[let.name] = substitute(let.value, known)
+    return replace(p, cube=renamed(p.cube, known), vector=renamed(p.vector, known), lets=()) if known else p
+
+
+def _all_shared(*programs: Program) -> tuple[Tensor, ...]:
+    """What the phases of a launch share, each tensor once."""
+    return tuple(dict.fromkeys(t for p in programs for t in p.shared))
 
 
 def _written_by_the_cube_core(p: Program) -> int:
@@ -111,6 +163,44 @@ def _of_blocks(p: Program, core: str, blocks: int) -> tuple[Node, ...]:
     if not nodes or p.blocks == there:
         return nodes
     return (When(less(index, p.blocks), nodes),)
+
+
+def _names(p: Program) -> set[str]:
+    """What the buffers of a program are called."""
+    return {b.name for b in p.buffers}
+
+
+def _with_other_loops(p: Program, first: Program) -> Program:
+    """The program with variables that those of another one are not called: the cores of a phase share a loop by its name."""
+    (mine, taken) = ({v for core in (AIC, AIV) for v in _variables(x.core(core))} for x in (p, first))
+    names = {v: free_names((v,), taken | mine - {v})[v] for v in sorted(mine & taken)}
+    return replace(p, cube=_over(p.cube, names), vector=_over(p.vector, names)) if names else p
+
+
+def _variables(nodes: tuple[Node, ...]) -> Iterator[str]:
+    """The variables of loops, and the names of what tasks work on."""
+    for n in walk(nodes):
+        if isinstance(n, Loop):
+            yield n.var
+            yield from (let.name for let in n.lets) if isinstance(n, Tasks) else ()
+
+
+def _over(nodes: tuple[Node, ...], names: Mapping[str, str]) -> tuple[Node, ...]:
+    """The nodes with other names for some variables."""
+    meaning = {old: var(new) for old, new in names.items()}
+    return tuple(_node_over(n, names, meaning) for n in nodes)
+
+
+def _node_over(n: Node, names: Mapping[str, str], meaning: Mapping[str, Expr]) -> Node:
+    if isinstance(n, When):
+        return replace(n, condition=substitute(n.condition, meaning), body=_over(n.body, names))
+    if not isinstance(n, Loop):
+        return with_indices(n, lambda e: substitute(e, meaning))
+    if isinstance(n, Tasks):
+        lets = (replace(let, name=names.get(let.name, let.name), value=substitute(let.value, meaning)) for let in n.lets)
+        n = replace(n, lets=tuple(lets))
+    until = None if n.until is None else substitute(n.until, meaning)
+    return replace(n, var=names.get(n.var, n.var), body=_over(n.body, names), until=until)
 
 
 def _with_other_names(p: Program, taken: set[str]) -> Program:

@@ -130,7 +130,7 @@ class AuthorAndSearch(Printed):
     def _skews(self) -> dict[str, tuple[int, int]]:
         """The loops of the search's schedule whose stages run apart: their trips, and how many more there are."""
         chosen = self.found.candidates[0].schedule
-        loops = [(s, i) for s in (chosen, chosen.second) if s is not None for _, around in s.walk() for i in around if i.skew]
+        loops = [(s, i) for s in chosen.phases for _, around in s.walk() for i in around if i.skew]
         return {s.graph.values.variables[i.loop]: (i.trips, i.skew) for s, i in loops}
 
     # Buffers

@@ -61,7 +61,7 @@ class Numbered:
     def bytes(self, level: Level) -> int:
         """How far a memory is filled."""
         schedule = self.candidate.schedule
-        phases = (schedule, schedule.second) if schedule.second else (schedule,)
+        phases = schedule.phases
         return max(s.peaks.get(level, 0) for s in phases)
 
 

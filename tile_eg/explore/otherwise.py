@@ -50,7 +50,7 @@ class Otherwise:
         if grid.op in ("Parts", "Added", "Strips"):
             return self._in_phases(grid)
         plain = _plain(self.lowered, whole=True)
-        return (plain, "") if grid.op == "Blocks" else self._under(plain.schedule, grid)
+        return (plain, "") if grid.op == "Blocks" else self._under(plain.schedule, grid, alone=True)
 
     def _in_phases(self, grid: Node) -> tuple[Candidate | None, str]:
         """The kernel in two phases, sums in parts or an operand in strips: they are searched, where that was not done yet."""
@@ -61,10 +61,11 @@ class Otherwise:
         made = move.made_of(grid, self.lowered.form)
         return (made.candidates[0], "") if made.candidates else (None, "; ".join(str(error) for _, error in made.dropped))
 
-    def _under(self, schedule: Schedule, grid: Node | None) -> tuple[Candidate | None, str]:
+    def _under(self, schedule: Schedule, grid: Node | None, alone: bool = False) -> tuple[Candidate | None, str]:
+        """The schedule on a grid; with the phases of the chosen one, unless it is to do all tiles `alone`."""
         chosen = self.chosen.schedule
-        if schedule.graph is chosen.graph:
-            schedule = replace(schedule, parts=chosen.parts, second=chosen.second)
+        if schedule.graph is chosen.graph and not alone:
+            schedule = replace(schedule, parts=chosen.parts, second=chosen.second, tiles=chosen.tiles, rest=chosen.rest)
         try:
             held = with_grid(schedule, grid, self.lowered.chip) if grid is not None and grid.op != "Blocks" else schedule
             held = self._loaded_ahead(held)
@@ -91,8 +92,8 @@ class Otherwise:
 
 
 def _plain(lowered: Lowered, whole: bool = False) -> Candidate:
-    """The chosen schedule with a launch block for each tile, where that was planned too; `whole`: one with sums in one part."""
-    chosen = next((c for c in lowered.candidates if not (whole and c.schedule.parts)), lowered.candidates[0])
+    """The chosen schedule with a launch block for each tile, where that was planned too; `whole`: one of a single phase."""
+    chosen = next((c for c in lowered.candidates if not whole or c.schedule.one_phase), lowered.candidates[0])
     same = (c for c in lowered.candidates if alike(c.schedule, chosen.schedule))
     return next((c for c in same if not c.schedule.persistent), chosen)
 

@@ -69,7 +69,7 @@ class SideBySide(Printed):
 
 def _counts(n: Numbered) -> Counter[str]:
     first = n.candidate.schedule
-    phases = (first, first.second) if first.second else (first,)
+    phases = first.phases
     return Counter(instruction(step.node) for each in phases for step, _ in each.walk())
 
 

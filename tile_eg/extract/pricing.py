@@ -12,7 +12,7 @@ from tile_eg.egraph import Demand, Graph, Node
 from tile_eg.extract.masks import share
 from tile_eg.extract.selection import trips_ahead
 from tile_eg.ir.index import EACH, Expr, variables
-from tile_eg.ir.machine import strip
+from tile_eg.ir.machine import FRACTAL, strip
 from tile_eg.ir.program import AIC, AIV
 from tile_eg.ops.physical import TERMS, Move, Vector
 from tile_eg.ops.types import F32
@@ -132,7 +132,7 @@ def _moved(p: Pricer, n: Node, term: Move) -> Work:
 def _in(p: Pricer, n: Node, term: Move) -> Work:
     """A load from a tensor, whose rows lie a stride apart, or from the workspace."""
     here = p.demand(n.cls)
-    r, c = here.shape
+    r, c = _known(here)
     dtype, cols = here.tile.dtype, c * trips_ahead(n)
     made = Work(term.instruction, r, cols, dtype=dtype, src_dtype=dtype, cores=p.cores[term.core])
     if term.source == "WS":
@@ -140,6 +140,18 @@ def _in(p: Pricer, n: Node, term: Move) -> Work:
         return replace(made, other="WS", stride_bytes=strips, form="strips" if strips else "flat")
     form = "strips" if term.strips else _form(n.payload[-4])
     return replace(made, stride_bytes=n.payload[-3] * dtype.bytes, form=form)
+
+
+def _known(place: Demand) -> tuple[int, int]:
+    """The rows and columns of a tile that exist, where that is known and one core has all of it; else those that have room."""
+    rows, cols = place.shape
+    if place.share is not None:
+        return rows, cols
+    return _valid(place.tile.vrows, rows), _valid(place.tile.vcols, cols)
+
+
+def _valid(extent: Expr, size: int) -> int:
+    return min(size, max(1, extent.value)) if extent.value is not None else size
 
 
 def _form(offset: Expr) -> str:
@@ -157,7 +169,7 @@ def _out(p: Pricer, n: Node, term: Move) -> Work:
         dtype = next(t.dtype for t in p.graph.values.in_gm if t.name == tensor)
     else:
         dtype = p.demand(n.cls).tile.dtype
-    r, c = src.shape
+    r, c = _known(src)
     return Work(
         term.instruction, r, c, dtype=dtype, src_dtype=src.tile.dtype, stride_bytes=stride * dtype.bytes, other=term.target,
         cores=p.cores[term.core], form=form,
@@ -176,7 +188,8 @@ def _product(n: Node) -> dict[Work, int]:
     """The L0 cut carries the price of its product: every step loads both operands and multiplies."""
     tile, _, m, k_n, k = n.payload
     dtype = tile.operand
-    sizes = (_parts(tile.rows, m), _parts(tile.cols, k_n), _parts(tile.depth, k))
+    rows, cols = (-(-_valid(*x) // FRACTAL) * FRACTAL for x in ((tile.vrows, tile.rows), (tile.vcols, tile.cols)))
+    sizes = (_parts(min(rows, tile.rows), m), _parts(min(cols, tile.cols), k_n), _parts(tile.depth, k))
     out: dict[Work, int] = {}
     for (r, rows), (c, cols), (d, depths) in product(*(s.items() for s in sizes)):
         for op, made in (("l1_to_l0a", dtype), ("l1_to_l0b", dtype), ("mmad", F32)):

@@ -95,6 +95,17 @@ class LoopStep:
 Item = Union[Step, LoopStep]
 
 
+@dataclass(frozen=True, eq=False)
+class Rest:
+    """So many `tiles`, the first in their order, whose sums all cores do in so many parts each: `sums` are a block's, `added` is
+    what vector cores make of all parts while the next tiles are computed."""
+
+    parts: int
+    tiles: int
+    sums: Schedule
+    added: Schedule
+
+
 @dataclass(eq=False)
 class Schedule:
     """An ordered and legal choice. `cost` is the search model's, in cycles; `peaks` is bytes by level, as planned.
@@ -105,6 +116,7 @@ class Schedule:
     `once` is the same for all tiles: a block makes it before its first one, and nothing else has the place of what tiles read.
     A product in `parts` has a `second` phase, which begins when all cores have met; `grid` is then that of its parts. Of `tiles`
     (the first in their order, and how many) alone is done what a phase of a launch does that shares the tiles with another one.
+    The `rest` are tiles that would not fill a turn of all cores.
     Where no schedule has flags enough, one that is `yielding` gives up slots that its author asked for. Where it is
     `shuffled`, each core begins its sums over depth at another trip; loads of the tensors `past_l2` leave L2 out. A `steady` one
     has the trips of its skewed loops in the order in which they run once the loop is full. One that is `prefetched` issues what
@@ -127,6 +139,7 @@ class Schedule:
     parts: Node | None = None
     second: Schedule | None = None
     tiles: tuple[int, int] | None = None
+    rest: Rest | None = None
     yielding: bool = False
     shuffled: bool = False
     past_l2: frozenset[str] = frozenset()
@@ -144,6 +157,17 @@ class Schedule:
     def persistent(self) -> bool:
         """Whether a launch block goes through several tiles."""
         return self.grid is not None and self.grid.op == "Persistent"
+
+    @property
+    def one_phase(self) -> bool:
+        """Whether all its tiles are done alike, and no cores meet."""
+        return self.parts is None and self.second is None and self.rest is None
+
+    @property
+    def phases(self) -> list[Schedule]:
+        """The schedules of a launch, in the order in which cores come to them."""
+        rest = [self.rest.sums, self.rest.added] if self.rest else []
+        return [self, *rest, *([self.second] if self.second else [])]
 
     @property
     def finished(self) -> bool:

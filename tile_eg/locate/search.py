@@ -72,7 +72,7 @@ class Subject:
     @property
     def phases(self) -> list[Values]:
         """What each phase of the launch computes."""
-        return [s.graph.values for s in (self.schedule, self.schedule.second) if s is not None]
+        return [s.graph.values for s in self.schedule.phases]
 
 
 def located(

@@ -245,6 +245,11 @@ def sums_option(schedule: Schedule) -> str:
     return "from another trip on in each core" if schedule.shuffled else "from the first trip on"
 
 
+def rest_option(schedule: Schedule) -> str:
+    """How the tiles go to the cores that would not fill a turn of all of them, in few words."""
+    return f"{schedule.rest.parts} parts of each sum" if schedule.rest else "whole"
+
+
 def loads_option(schedule: Schedule) -> str:
     """When a persistent kernel issues what a tile loads, in few words."""
     return "for the next tile, during the work on this one" if schedule.prefetched else "for each tile as its work begins"
@@ -255,6 +260,8 @@ def difference(schedule: Schedule, best: Schedule) -> str:
     lines = [*_loops(schedule, best), *(_changed(schedule, best) if schedule.parts is best.parts else ())]
     if grid_option(schedule.on_cores) != grid_option(best.on_cores):
         lines.append(f"grid: {grid_option(schedule.on_cores)} instead of {grid_option(best.on_cores)}")
+    if rest_option(schedule) != rest_option(best):
+        lines.append(f"tiles that fill no turn: {rest_option(schedule)} instead of {rest_option(best)}")
     if schedule.shuffled is not best.shuffled:
         lines.append(f"sums over depth: {sums_option(schedule)} instead of {sums_option(best)}")
     if schedule.prefetched is not best.prefetched:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from html import escape
 
 from tile_eg.egraph import Graph, Node
-from tile_eg.extract.schedule import Item, LoopStep, Schedule, Step, Storage, StorageId
+from tile_eg.extract.schedule import Item, LoopStep, Rest, Schedule, Step, Storage, StorageId
 from tile_eg.extract.statements import statement
 from tile_eg.ir.printed import Printed
 from tile_eg.ops.types import Level
@@ -24,21 +24,30 @@ def schedule_text(schedule: Schedule) -> str:
 
 def _legend(schedule: Schedule) -> list[str]:
     """What the places say of the two vector cores."""
-    phases = [schedule] if schedule.second is None else [schedule, schedule.second]
-    shares = {s.share for each in phases for s in each.storages.values()}
+    shares = {s.share for each in schedule.phases for s in each.storages.values()}
     return [SHARED[s] for s in (0, 1) if s in shares]
 
 
 def _phases(schedule: Schedule) -> list[Branch]:
-    if schedule.parts is None:
+    if schedule.one_phase:
         return _roots(schedule)
-    rules = ("", "", "", "", ", ".join(schedule.parts.rules))
-    if schedule.second is None:
+    rules = ("", "", "", "", ", ".join(schedule.parts.rules)) if schedule.parts else ()
+    if schedule.second is None and schedule.rest is None:
         return [*_roots(schedule), Branch("the first parts are stored; all cores meet; the others are added", rules)]
+    sums, added = _of_rest(schedule.rest) if schedule.rest else ([], [])
     meeting = Branch("all cores meet", rules)
+    if schedule.second is None:
+        return [*sums, meeting, *added, *_roots(schedule)]
     copied = [(tensor, name) for tensor, name, _ in strides(schedule.second.graph.values)]
     beside = [Branch(f"beside it {name} = {tensor}, in strips of 32 bytes") for tensor, name in copied]
-    return [*_roots(schedule), *beside, meeting, *_roots(schedule.second)]
+    return [*_roots(schedule), *sums, *beside, meeting, *added, *_roots(schedule.second)]
+
+
+def _of_rest(rest: Rest) -> tuple[list[Branch], list[Branch]]:
+    """The sums of the tiles that fill no turn of the cores, before these meet, and what is made of them."""
+    which = "the first tile" if rest.tiles == 1 else f"the first {rest.tiles} tiles"
+    sums = Branch(f"sums of {which}, in {rest.parts} parts each", (), _roots(rest.sums))
+    return [sums], [Branch("what is made of these sums, beside what follows", (), _roots(rest.added))]
 
 
 def _roots(schedule: Schedule) -> list[Branch]:

@@ -18,6 +18,7 @@ from tile_eg.search import (
     past_l2,
     persistent,
     prefetch,
+    rest,
     shuffle_k,
     smaller_tiles,
     split_k,
@@ -98,6 +99,7 @@ def _all_moves(form: Form, candidate: Candidate | None) -> Iterator[Offer]:
         yield from last_trip.offers(form)
         yield from split_k.offers(form)
         yield from further.offers(form)
+        yield from rest.offers(form)
         yield from shuffle_k.offers(form)
         yield from steady.offers(form)
         yield from grouped.offers(form)

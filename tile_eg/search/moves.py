@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-FIRST, REFINING, SEARCHING, FINISHING = range(4)
-"""When a move is made: as soon as there is a schedule; behind those, on the best of them; then what needs a search of its own; at
-the end what is done to the best of all."""
+FIRST, REFINING, SEARCHING, EVENING, FINISHING = range(5)
+"""When a move is made: as soon as there is a schedule; behind those, on the best of them; then what needs a search of its own;
+then what makes the cores' shares of the best equal; at the end what is done to the best of all."""
 ON_GRIDS = ("persistent", "bands-across", "bands-down")
 
 
@@ -78,6 +78,8 @@ MOVES = {
              "further schedules of the e-graph, the cheapest first"),
         Move("other-decision", "equal", SEARCHING, (0, 0, 2),
              "the best schedule = the same with one decision taken otherwise"),
+        Move("rest-in-parts", "rounding", EVENING, (0, 1, 1),
+             "tiles that fill no turn of all cores = parts of their sums on all cores, added while the next tiles are computed"),
         Move("shuffle-k", "rounding", FINISHING, (0, 1, 1),
              "a sum over depth = the sum of the same products from another one on in each core, so that they read other lines"),
         Move("prefetch-tile", "equal", FINISHING, (0, 1, 1),

@@ -26,7 +26,7 @@ ALIKE = 1.001
 def offers(form: Form, candidate: Candidate) -> Iterator[Offer]:
     """The operands that a rule offers to pack, together and each alone, once a form has a persistent candidate whose loads bound
     it."""
-    if not candidate.schedule.persistent or candidate.schedule.parts or timing(candidate).bound != "AIC.MTE2":
+    if not candidate.schedule.persistent or not candidate.schedule.one_phase or timing(candidate).bound != "AIC.MTE2":
         return
     offered = [g for g in form.grids if g.op == "Strips" and g.payload[0] not in form.offered]
     for node in sorted(offered, key=lambda g: -len(g.payload[0])):
@@ -53,7 +53,7 @@ def made_of(node: Node, form: Form, best: float = float("inf")) -> Made:
     from tile_eg.emit.packed_operand import tiles_beside
     from tile_eg.ops.physical import AIC, CROSSING
 
-    first, setting = best_persistent(form), form.setting
+    first, setting = _least_read(form), form.setting
     if first is None or first.schedule.grid is None:
         return Made(why="no kernel goes through the tiles core by core")
     if form.graph is None or form.graph.unpacked is None:
@@ -78,6 +78,17 @@ def made_of(node: Node, form: Form, best: float = float("inf")) -> Made:
         schedules.append(replace(plain, parts=node, second=second, tiles=(0, n)))
     launches, failed = plan_each(schedules, setting.chip)
     return Made(ranked(launches, setting.model), (*dropped, *failed))
+
+
+def _least_read(form: Form) -> Candidate | None:
+    """The best persistent candidate; of its orders of tiles that are `ALIKE`, the one that reads least of HBM: what loads from
+    strips has less time for that."""
+    best = best_persistent(form)
+    if best is None:
+        return None
+    limit, one = ALIKE * best.microseconds, [c for c in form.candidates if c.schedule.one_phase and c.schedule.persistent]
+    alike = (c for c in one if c.microseconds <= limit and c.schedule.nodes is best.schedule.nodes and not c.unwritable)
+    return min(alike, key=lambda c: timing(c).hbm_cycles, default=best)
 
 
 def _from_strips(

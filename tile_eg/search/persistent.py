@@ -34,7 +34,7 @@ def offers(form: Form, candidate: Candidate) -> Iterator[Offer]:
     Of a schedule that is finished nothing is made: its plan alone is.
     """
     schedule = candidate.schedule
-    if schedule.parts is not None or schedule.finished:
+    if not schedule.one_phase or schedule.finished:
         return
     if not schedule.persistent:
         if any(g.op == "Persistent" for g in form.grids):
@@ -140,6 +140,6 @@ def _reordered(form: Form, grid: Node) -> Made:
 
 def best_persistent(form: Form, blocks: int | None = None) -> Candidate | None:
     """The best persistent candidate of one phase; of so many blocks."""
-    found = (c for c in form.candidates if c.schedule.persistent and c.schedule.parts is None)
+    found = (c for c in form.candidates if c.schedule.persistent and c.schedule.one_phase)
     of_blocks = (c for c in found if blocks in (None, c.planned.program.blocks))
     return next((c for c in of_blocks if not c.unwritable), None)

@@ -7,7 +7,7 @@ from math import prod
 
 from tile_eg.chips import Chip
 from tile_eg.errors import PlanError, plannable
-from tile_eg.extract.schedule import Schedule
+from tile_eg.extract.schedule import Rest, Schedule
 from tile_eg.ir.program import AIC, AIV, Instr, Loop, Program, walk
 from tile_eg.ir.sharing import once
 from tile_eg.search.planned import Planned
@@ -26,18 +26,41 @@ def plan_schedule(schedule: Schedule, chip: Chip) -> Planned:
 
 def synchronised(schedule: Schedule, chip: Chip) -> Planned:
     """As `plan_schedule`, without its text: that may turn out to be `unwritable`."""
-    from tile_eg.emit.packed_operand import copies
-    from tile_eg.emit.phases import added_up, beside, one_launch
+    from tile_eg.emit.phases import added_up, one_launch
 
-    first = _plan_phase(schedule, chip)
+    first, second, rest = _plan_phase(schedule, chip), schedule.second, schedule.rest
     if schedule.parts is not None and schedule.parts.op == "Added":
         return _roomy(added_up(first.program, schedule.graph.values.blocks // schedule.parts.payload[0]), chip)
-    if schedule.second is None:
+    if second is None and rest is None:
         return first
-    program = first.program
-    for copy in copies(schedule.second.graph.values, program.blocks, chip):
+    if rest is not None:
+        return _roomy(_with_rest(first.program, second, rest, chip), chip)
+    assert second is not None
+    return _roomy(one_launch(_beside_copies(first.program, second, chip), _plan_phase(second, chip).program, chip), chip)
+
+
+def _with_rest(program: Program, second: Schedule | None, rest: Rest, chip: Chip) -> Program:
+    """A launch whose cube cores do parts of some tiles' sums before all cores meet, and whose vector cores add them behind it.
+
+    Where there is a `second` phase, what comes before it is followed by these parts.
+    """
+    from tile_eg.emit.phases import behind, beside, one_launch, without_names
+
+    sums, added = (_plan_phase(s, chip).program for s in (rest.sums, rest.added))
+    if second is None:
+        return one_launch(without_names(sums), beside(program, added, chip), chip)
+    first = _beside_copies(behind(program, sums), second, chip)
+    return one_launch(first, beside(_plan_phase(second, chip).program, added, chip), chip)
+
+
+def _beside_copies(program: Program, second: Schedule, chip: Chip) -> Program:
+    """A phase whose vector cores make the copies in strips that a second one reads."""
+    from tile_eg.emit.packed_operand import copies
+    from tile_eg.emit.phases import beside
+
+    for copy in copies(second.graph.values, program.blocks, chip):
         program = beside(program, copy, chip)
-    return _roomy(one_launch(program, _plan_phase(schedule.second, chip).program, chip), chip)
+    return program
 
 
 def _plan_phase(schedule: Schedule, chip: Chip) -> Planned:

@@ -34,7 +34,7 @@ def offers(form: Form) -> Iterator[Offer]:
 
 def _able(form: Form) -> list[Candidate]:
     """The schedules with loads that can be issued earlier, as far as places go."""
-    plain = (c for c in form.launchable if not c.schedule.finished and c.schedule.parts is None)
+    plain = (c for c in form.launchable if not c.schedule.finished and c.schedule.one_phase)
     return sorted((c for c in plain if known_loads(c.schedule)), key=lambda c: floor(c, form.setting.chip))[:TRIED]
 
 

@@ -73,7 +73,7 @@ class Lowered(Planned):
     def notes(self) -> tuple[Note, ...]:
         """What its author should know: where the kernel may not do what he had in mind, and what could not be kept."""
         chosen = self.chosen.schedule
-        fewer = [n for s in (chosen, chosen.second) if s is not None for n in missing_slots(s)]
+        fewer = [n for s in chosen.phases for n in missing_slots(s)]
         return (*self.told, *fewer)
 
     @property

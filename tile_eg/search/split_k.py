@@ -53,7 +53,7 @@ def _in_two_phases(node: Node, form: Form) -> Made:
 
     setting = form.setting
     parts, _ = best_parts(form.values, node.payload[0], setting.chip)
-    phases = [_phase(values, setting) for values in (parts.first, parts.second)]
+    phases = [phase(values, setting) for values in (parts.first, parts.second)]
     dropped = tuple(d for _, failed in phases for d in failed)
     if not all(found for found, _ in phases):
         return Made((), dropped)
@@ -87,7 +87,7 @@ def schedules_of(values: Values, setting: Setting) -> list[Schedule]:
     return [] if isinstance(graph, TileError) else extraction_of(graph, setting).schedules
 
 
-def _phase(values: Values, setting: Setting) -> tuple[tuple[Candidate, ...], Dropped]:
+def phase(values: Values, setting: Setting) -> tuple[tuple[Candidate, ...], Dropped]:
     """One phase of a launch, ranked: its blocks all run at a time."""
     from tile_eg.extract.grid import orders, with_grid
     from tile_eg.timeline.works import blocks_at_once

@@ -27,7 +27,7 @@ def offers(form: Form) -> Iterator[Offer]:
 
 def _able(s: Schedule) -> bool:
     """Whether a schedule has a skewed loop, and its choice stands for all of it."""
-    return any(map(_skewed, s.top)) and not (s.persistent or s.finished) and s.parts is None and s.second is None
+    return any(map(_skewed, s.top)) and not (s.persistent or s.finished) and s.one_phase
 
 
 def _skewed(item: object) -> bool:

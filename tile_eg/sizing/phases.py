@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 from tile_eg.chips import Chip
 from tile_eg.ir.machine import SYNC_ALL_HANDOVERS
-from tile_eg.ir.values import Values
+from tile_eg.ir.values import Values, reachable
 from tile_eg.sizing.estimate import Estimate, estimate
-from tile_eg.transforms.split_k import COUNTS, PANELS, Parts, divisible, in_parts
+from tile_eg.transforms.deeper_trips import in_deeper_trips
+from tile_eg.transforms.k_tiling import FACTORS
+from tile_eg.transforms.split_k import COUNTS, PANELS, Parts, Tiles, divisible, fits, in_parts, least_trips
 
 TRIED = 2
 
@@ -19,13 +22,18 @@ def with_parts(values: Values, chip: Chip) -> Estimate:
     if not whole.cube or values.blocks >= 2 * chip.cube_cores:
         return whole
     turns = {n: -(-values.blocks * n // chip.cube_cores) / n for n in (1, *COUNTS)}
-    meeting = SYNC_ALL_HANDOVERS * chip.sync.cross_latency
-    shorter = [n for n in COUNTS if whole.cycles * turns[n] / turns[1] + meeting + chip.least_ub_pass < whole.cycles]
+    met = meeting(chip)
+    shorter = [n for n in COUNTS if whole.cycles * turns[n] / turns[1] + met + chip.least_ub_pass < whole.cycles]
     trips = divisible(values) if shorter else None
     forms = sorted((n for n in shorter if trips and trips % n == 0), key=lambda n: (turns[n], n))[:TRIED]
-    times = {n: best_parts(values, n, chip)[1] + meeting for n in forms}
+    times = {n: best_parts(values, n, chip)[1] + met for n in forms}
     best = min(times, key=lambda n: times[n], default=1)
     return replace(whole, cycles=times[best], parts=best) if best > 1 and times[best] < whole.cycles else whole
+
+
+def meeting(chip: Chip) -> float:
+    """Cycles of a meeting of all cores."""
+    return SYNC_ALL_HANDOVERS * chip.sync.cross_latency
 
 
 def best_parts(values: Values, count: int, chip: Chip) -> tuple[Parts, float]:
@@ -41,3 +49,45 @@ def best_parts(values: Values, count: int, chip: Chip) -> tuple[Parts, float]:
         cycles.append(first.cycles + second.cycles - min(first.launch, second.launch))
     best = min(range(len(forms)), key=cycles.__getitem__)
     return forms[best], cycles[best]
+
+
+def best_rest(values: Values, tiles: Tiles, chip: Chip) -> tuple[Parts | None, float]:
+    """Some tiles of a kernel, fewer than there are cores, with their sums in as many parts as take least, and what that takes of
+    a turn of whole sums; None where it is no less."""
+    trips = divisible(values)
+    if trips is None:
+        return None, 1.0
+    shares = {n: -(-tiles.count * n // chip.cube_cores) * -(-trips // n) for n in COUNTS if n <= trips}
+    counts = sorted(shares, key=lambda n: (shares[n], n))[:TRIED]
+    forms = [(v, n) for v in _deeper(values) for n in counts if _may_be_in_parts(v, n, values)]
+    cycles = [_cycles_of_sums(in_parts(v, n, 1, tiles), chip) for v, n in forms]
+    least, turn = min(cycles, default=float("inf")), _cycles_of_sums(in_parts(values, 1, 1, tiles), chip)
+    if least >= turn:
+        return None, 1.0
+    v, n = forms[cycles.index(least)]
+    return in_parts(v, n, max(p for p in PANELS if tiles.count * p <= chip.vector_cores), tiles), least / turn
+
+
+def _cycles_of_sums(parts: Parts, chip: Chip) -> float:
+    """Cycles of the sums of parts, without the launch; without end where they do not fit."""
+    found = estimate(parts.first, chip)
+    return found.cycles - found.launch if found.excess(chip) <= 1 else float("inf")
+
+
+def _deeper(values: Values) -> Iterator[Values]:
+    """The kernel, and with deeper trips: of trips that are not the same in all parts there are no other forms."""
+    yield values
+    loops = [t for t in reachable(values) if t.op == "loop"]
+    if not values.stages and not any(p.slots for p in values.places.values()):
+        yield from (deep for factor in FACTORS if (deep := in_deeper_trips(values, factor, loops)) is not None)
+
+
+def _may_be_in_parts(form: Values, count: int, source: Values) -> bool:
+    """Whether a form's trips are so many parts; where these are equal, rules make its trips deeper."""
+    trips = divisible(form)
+    return (
+        trips is not None
+        and fits(trips, count)
+        and -(-trips // count) >= least_trips(form)
+        and (form is source or trips % count > 0)
+    )

@@ -7,7 +7,7 @@ expression of sizes, and how an index goes on from trip to trip is seen at numbe
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,10 +27,10 @@ class NotAlong(Exception):
     """The tiles of some trips do not lie side by side, or serve for more than products."""
 
 
-def in_deeper_trips(values: Values, factor: int) -> Values | None:
-    """The kernel with each loop of products whose trips sizes decide in trips that are so many times as deep; None where it has
-    no such loop, or not each one can."""
-    loops = loops_by_sizes(values)
+def in_deeper_trips(values: Values, factor: int, loops: Sequence[Term] | None = None) -> Values | None:
+    """The kernel with each loop of products whose trips sizes decide, or with these `loops` of products of known trips, in trips
+    that are so many times as deep; None where it has no such loop, or not each one can."""
+    loops = loops_by_sizes(values) if loops is None else loops
     try:
         again = _Deeper(values, {t.args[0]: t for t in loops}, factor)
         return again.values_in_deeper_trips() if loops else None
@@ -61,7 +61,7 @@ class _Deeper:
         for loop, term in self.loops.items():
             self._deepen(again, loop, term)
         outputs = tuple(map(again.term, v.outputs))
-        counts = v.counts | {loop: self._fewer(v.counts[loop]) for loop in self.loops}
+        counts = v.counts | {loop: self._fewer(v.counts[loop]) for loop in self.loops if loop in v.counts}
         return again.values(v, outputs, counts=counts, trips=v.trips | {loop: self._trips(loop) for loop in self.loops})
 
     def _fewer(self, count: Expr) -> Expr:
@@ -98,7 +98,7 @@ class _Deeper:
         if name in variables(across) or not self._goes_on(load, name, size, down):
             raise NotAlong
         total, wide = self._total(loop, valid, size), self.factor * size
-        whole = self.values.sizes is not None and self.values.sizes.whole(total, wide)
+        whole = self.values.sizes.whole(total, wide) if self.values.sizes else total.value is not None and total.value % wide == 0
         own = const(wide) if whole else minimum(wide, total - var(name) * wide)
         edge, extent = ("rows", "vrows") if down else ("cols", "vcols")
         shape = _shape(load) | {edge: wide, extent: own}
@@ -107,22 +107,22 @@ class _Deeper:
 
     def _goes_on(self, load: Term, name: str, size: int, down: bool) -> bool:
         """Whether the tile of each trip begins where the one before ends."""
-        assert self.values.sizes is not None
         offset, stride = load.args[1:]
-        step = ix.wrap(self.values.sizes.stride(tensor_of(load, self.values), stride) if down else 1)
+        along = self.values.sizes.stride(tensor_of(load, self.values), stride) if self.values.sizes else stride
+        step = ix.wrap(along if down else 1)
         moved = substitute(offset, {name: var(name) + 1}) - offset
         steady = all(evaluate(moved, at) == size * evaluate(step, at) for at in self._samples(offset, name))
         return steady and _is_polynomial(offset, name)
 
     def _samples(self, offset: Expr, name: str) -> Iterator[dict[str, int]]:
-        assert self.values.sizes is not None
+        names = self.values.sizes.names if self.values.sizes else ()
         for trip, inner, block, least in SAMPLES:
-            sizes = {n: least + 2 * k for k, n in enumerate(self.values.sizes.names)}
+            sizes = {n: least + 2 * k for k, n in enumerate(names)}
             yield dict.fromkeys(variables(offset), inner) | {BLOCK: block} | sizes | {name: trip}
 
     def _total(self, loop: int, valid: Expr, size: int) -> Expr:
         """The valid elements of all trips' tiles, where only the last one may be short."""
-        name, count = self.values.variables[loop], self.values.counts[loop]
+        name, count = self.values.variables[loop], self.values.counts.get(loop, const(self.values.trips[loop]))
         if valid.value == size:
             return self._whole_total(count, size) or count * size
         if valid.op != "min" or const(size) not in valid.args:

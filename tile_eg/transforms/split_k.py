@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any
 
-from tile_eg.ir.index import BLOCK, var
+from tile_eg.ir.index import BLOCK, Expr, minimum, substitute, var
 from tile_eg.ir.kernel import Tensor
 from tile_eg.ir.program.tasks import free_names
 from tile_eg.ir.values import Builder, Term, Values, reachable
@@ -24,6 +24,18 @@ COUNTS = (2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24)
 """How many parts the rules offer (`PartOpt`)."""
 PANELS = (1, 2, 4, 8, 16, 32)
 """Into how many panels of rows each tile of sums may go in the second phase, a block for each."""
+
+
+@dataclass(frozen=True)
+class Tiles:
+    """Some blocks of a kernel, each a tile: so many, and which one comes at number BLOCK of them."""
+
+    count: int
+    block: Expr
+
+    @staticmethod
+    def all(values: Values) -> Tiles:
+        return Tiles(values.blocks, var(BLOCK))
 
 
 @dataclass(frozen=True)
@@ -52,13 +64,18 @@ def least_trips(values: Values) -> int:
     return max(1, values.stages.get(loop.args[0], 1)) if loop else 1
 
 
-def in_parts(values: Values, count: int, panels: int = 1) -> Parts:
-    """The kernel with its loop of products in `count` parts, a divisor of its trips. In the second phase each tile is so many
-    `panels` of rows, a block for each, where its rows can be told apart."""
-    loop = _loop(values)
-    assert loop is not None and loop.args[1] % count == 0
-    shared = tuple(_tensor(values, count, k, init) for k, (init, _) in enumerate(loop.args[2]))
-    return Parts(count, _first(values, loop, count, shared), _second(values, loop, count, shared, panels))
+def in_parts(values: Values, count: int, panels: int = 1, tiles: Tiles | None = None) -> Parts:
+    """The kernel, or some `tiles` of it, with its loop of products in `count` parts; the last one may be shorter (`fits`). In the
+    second phase each tile is so many `panels` of rows, a block for each, where its rows can be told apart."""
+    loop, of = _loop(values), tiles or Tiles.all(values)
+    assert loop is not None and fits(loop.args[1], count)
+    shared = tuple(_tensor(values, count * of.count, k, init) for k, (init, _) in enumerate(loop.args[2]))
+    return Parts(count, _first(values, loop, count, of, shared), _second(values, loop, count, of, shared, panels))
+
+
+def fits(trips: int, count: int) -> bool:
+    """Whether so many trips are `count` parts of which only the last one may be shorter."""
+    return (count - 1) * -(-trips // count) < trips
 
 
 def _loop(values: Values) -> Term | None:
@@ -86,10 +103,10 @@ def _holds_back(t: Term) -> bool:
     return t.op in ("matmul", "loop", "targ", "tproj") or (t.op == "load" and t.args[0].op != "given")
 
 
-def _tensor(values: Values, count: int, k: int, state: Term) -> Tensor:
+def _tensor(values: Values, tiles: int, k: int, state: Term) -> Tensor:
     name = free_names(("sums",), {t.name for t in values.tensors})["sums"] + (str(k + 1) if k else "")
     assert state.dtype is not None
-    return Tensor(name, state.dtype, (count * values.blocks * state.rows, state.cols), True)
+    return Tensor(name, state.dtype, (tiles * state.rows, state.cols), True)
 
 
 def addable(values: Values) -> bool:
@@ -109,55 +126,71 @@ def added(values: Values, count: int) -> Values:
     """The kernel (`addable`) with its loop of products in `count` parts: each block adds the sums over its part to the output."""
     loop = _loop(values)
     assert loop is not None and loop.args[1] % count == 0
-    again, _ = _shorter(values, loop, count)
+    of = Tiles.all(values)
+    again, _ = _shorter(values, loop, count, of)
     outputs = []
     for o in values.outputs:
         again.terms[o] = again.builder.make("accumulate", *map(again.anything, o.args))
         outputs.append(again.terms[o])
-    return _over_parts(again, values, loop, count, tuple(outputs))
+    return _over_parts(again, values, loop, count, of, tuple(outputs))
 
 
-def _shorter(values: Values, loop: Term, count: int) -> tuple[Rewriter, list[Term]]:
+def _shorter(values: Values, loop: Term, count: int, of: Tiles) -> tuple[Rewriter, list[Term]]:
     """What builds a block's terms for its part of the trips, and the sums over them."""
     number, trips, states, *rest = loop.args
-    variable, part = values.variables[number], var(BLOCK) // values.blocks
-    again = Rewriter({BLOCK: var(BLOCK) % values.blocks, variable: var(variable) + part * (trips // count)})
-    shorter = again.builder.make("loop", number, trips // count, again.term(loop).args[2], *rest)
+    variable, part, share = values.variables[number], _part(of), -(-trips // count)
+    block = substitute(of.block, {BLOCK: var(BLOCK) % of.count})
+    again = Rewriter({BLOCK: block, variable: var(variable) + part * share})
+    shorter = again.builder.make("loop", number, share, again.term(loop).args[2], *rest)
     sums = [again.builder.make("proj", shorter, k, **_shape(again.term(state))) for k, (state, _) in enumerate(states)]
     for k, one in enumerate(sums):
         again.terms |= dict.fromkeys(_results(values, loop, k), one)
     return again, sums
 
 
-def _over_parts(again: Rewriter, values: Values, loop: Term, count: int, outputs: tuple[Term, ...], **changed: Any) -> Values:
-    """The kernel with as many blocks for each of its own, the first parts first."""
-    trips = values.trips | {loop.args[0]: loop.args[1] // count}
-    return again.values(values, outputs, blocks=values.blocks * count, grid=(*values.grid, count), trips=trips, **changed)
+def _part(of: Tiles) -> Expr:
+    """Which part a block does: the first parts of all tiles come first."""
+    return var(BLOCK) // of.count
 
 
-def _first(values: Values, loop: Term, count: int, shared: tuple[Tensor, ...]) -> Values:
+def _over_parts(
+    again: Rewriter, values: Values, loop: Term, count: int, of: Tiles, outputs: tuple[Term, ...], **changed: Any
+) -> Values:
+    """The kernel with as many blocks for each of its tiles, the first parts first."""
+    number, trips = loop.args[:2]
+    share = -(-trips // count)
+    if trips % count:
+        left = minimum(share, trips - _part(of) * share)
+        changed |= {"counts": {number: left}, "fewest": {number: trips - (count - 1) * share}}
+    grid = values.grid if of == Tiles.all(values) else (of.count,)
+    changed |= {"blocks": of.count * count, "grid": (*grid, count), "trips": values.trips | {number: share}}
+    return again.values(values, outputs, **changed)
+
+
+def _first(values: Values, loop: Term, count: int, of: Tiles, shared: tuple[Tensor, ...]) -> Values:
     """Each block: the sums over its part of the trips."""
-    again, sums = _shorter(values, loop, count)
+    again, sums = _shorter(values, loop, count, of)
     stores = []
     for tensor, one in zip(shared, sums, strict=True):
         start = var(BLOCK) * (one.rows * one.cols)
         stores.append(again.builder.make("store", again.builder.make("given", tensor), start, one.cols, one))
-    return _over_parts(again, values, loop, count, tuple(stores), shared=shared)
+    return _over_parts(again, values, loop, count, of, tuple(stores), shared=shared)
 
 
-def _second(values: Values, loop: Term, count: int, shared: tuple[Tensor, ...], panels: int) -> Values:
+def _second(values: Values, loop: Term, count: int, of: Tiles, shared: tuple[Tensor, ...], panels: int) -> Values:
     """Each block: the sums of the parts, and what is done with them; by panels of rows."""
     number, _, states, stages = loop.args
     name = free_names(("part",), set(values.variables.values()))["part"]
-    again = Rewriter({})
-    pairs = tuple(_added(again.builder, values, number, k, name, *s) for k, s in enumerate(zip(shared, states, strict=True)))
+    again = Rewriter({BLOCK: of.block})
+    pairs = tuple(_added(again.builder, of.count, number, k, name, *s) for k, s in enumerate(zip(shared, states, strict=True)))
     sums = again.builder.make("loop", number, count, pairs, 0)
     for k, (state, _) in enumerate(states):
         result = again.builder.make("proj", sums, k, **_shape(state))
         again.terms |= dict.fromkeys(_results(values, loop, k), result)
     outputs = tuple(map(again.term, values.outputs))
     loops: dict[str, Any] = {"parents": {number: 0}, "trips": {number: count}, "variables": {number: name}}
-    whole = again.values(values, outputs, shared=shared, **loops)
+    grid = values.grid if of == Tiles.all(values) else (of.count,)
+    whole = again.values(values, outputs, shared=shared, blocks=of.count, grid=grid, **loops)
     for k, (init, after) in enumerate(pairs):
         called = values.buffers.get(states[k][0], (shared[k].name, "fragment"))
         whole.buffers |= {init: called, after: called, after.args[1]: called, after.args[2]: (shared[k].name, "shared")}
@@ -168,11 +201,11 @@ def _results(values: Values, loop: Term, k: int) -> list[Term]:
     return [t for t in reachable(values) if t.op == "proj" and t.args == (loop, k)]
 
 
-def _added(b: Builder, values: Values, loop: int, k: int, variable: str, tensor: Tensor, pair: tuple[Term, Term]):  # noqa: ANN202
+def _added(b: Builder, tiles: int, loop: int, k: int, variable: str, tensor: Tensor, pair: tuple[Term, Term]):  # noqa: ANN202
     """A state of the second phase: zero, and the sum of one more part in each trip."""
     zero = pair[0]
     shape = _shape(zero)
-    start = (var(variable) * values.blocks + var(BLOCK)) * (zero.rows * zero.cols)
+    start = (var(variable) * tiles + var(BLOCK)) * (zero.rows * zero.cols)
     one = b.make("load", b.make("given", tensor), start, zero.cols, **shape)
     return zero, b.make("binary", "add", b.make("arg", loop, k, **shape), one, **shape)
 

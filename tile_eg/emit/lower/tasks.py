@@ -5,11 +5,26 @@ Where the block decides how often loops run, each such number has a name, in a b
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from math import prod
 
 from tile_eg.extract import Schedule
-from tile_eg.ir.index import BLOCK, MOST_SIZE, SUB, Expr, both, bounds, const, less, minimum, substitute, var
+from tile_eg.ir.index import (
+    BLOCK,
+    MOST_SIZE,
+    SUB,
+    Expr,
+    Interval,
+    both,
+    bounds,
+    const,
+    less,
+    minimum,
+    simplified,
+    substitute,
+    var,
+)
 from tile_eg.ir.program import AIC, AIV, Instr, Let, Node, Program, Tasks
 from tile_eg.ir.program.tasks import free_names, in_order, renamed, tasks
 from tile_eg.ir.sizes import sizes_in
@@ -63,6 +78,13 @@ class TaskLoop:
     def this(self, nodes: tuple[Node, ...]) -> tuple[Node, ...]:
         """The nodes of a block as those of the tile of this task."""
         return renamed(nodes, {BLOCK: var(self.names["tile"])})
+
+    def at(self, turn: Expr, ranges: Mapping[str, Interval]) -> Expr:
+        """The tile that comes at a turn, an expression of variables in these ranges."""
+        known = {self.names["turn"]: turn} if self.window else {}
+        for let in in_order(turn, self.grid, self.window, self.along, self.names):
+            known[let.name] = simplified(substitute(let.value, known), ranges)
+        return known[self.names["tile"]]
 
     def first(self, nodes: tuple[Node, ...]) -> tuple[Node, ...]:
         """As those of the first task's tile, before the loop."""
