@@ -29,7 +29,7 @@ def offers(form: Form) -> Iterator[Offer]:
 
 def _able(schedule: Schedule) -> bool:
     """Whether a schedule is of vector cores alone, its choice stands for all of it, and another order may have fewer barriers."""
-    whole = not (schedule.persistent or schedule.finished) and schedule.parts is None and schedule.second is None
+    whole = not (schedule.persistent or schedule.finished) and schedule.one_phase
     return whole and all(step.core == AIV for step, _ in schedule.walk()) and least(schedule.top) < barriers(schedule.top)
 
 
