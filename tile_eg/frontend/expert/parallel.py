@@ -99,7 +99,7 @@ def statement(r: ExpertReader, s: Assign, axes: Axes) -> None:
     typed.arrays.update({b.name: kn.Alloc(b.name, "shared", b.dtype, b.shape) for b in r.held.values()})
     typed.arrays.update({n: kn.Alloc(n, "shared", I32 if whole else F32, ()) for n, whole in r.scalars.items()})
     typed.typing.assignment(s)
-    s = replace(s, value=_single(typed.of(s.value)))
+    s = replace(s, value=_single(typed.in_type(typed.of(s.value), typed.arrays[s.target.name].dtype)))
     there = _there(r, s, axes)
     if there.value == 1:
         return _by_condition(r, s, axes)

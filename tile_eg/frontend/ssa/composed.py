@@ -11,12 +11,12 @@ from dataclasses import fields, replace
 from typing import Any, get_args
 
 from tile_eg.frontend.checks.types import Typing
-from tile_eg.frontend.ssa.whole_numbers import computed, converted, needs_composition, reduced, repeated
+from tile_eg.frontend.ssa.whole_numbers import UNSIGNED, computed, converted, needs_composition, reduced, repeated
 from tile_eg.frontend.ssa.whole_ranges import plain
 from tile_eg.ir import kernel as kn
 from tile_eg.ir.kernel import TileExpr
 from tile_eg.ops.elementwise import BINARY, UNARY
-from tile_eg.ops.types import F32, I32, WHOLE, DType
+from tile_eg.ops.types import F32, I32, U16, WHOLE, DType
 
 _TILES = get_args(TileExpr)
 _HOLDERS = (kn.Assign, kn.For, kn.Parallel, kn.If, *_TILES)
@@ -86,6 +86,8 @@ class Composer:
     def in_type(self, value: TileExpr, dtype: DType) -> TileExpr:
         """A value that is cast where it is stored, made of what there is."""
         of = self.dtype(value)
+        if isinstance(value, kn.Index) and dtype in UNSIGNED:
+            return self.of(kn.Cast(dtype, value, value.span))
         return value if of is None else converted(value, of, dtype) or value
 
     def of(self, e: TileExpr) -> TileExpr:
@@ -105,6 +107,8 @@ class Composer:
             case kn.Unary() if _of_others(UNARY[e.op]):
                 function = _FUNCTIONS.get(e.op, lambda x: kn.Unary(e.op, x, e.span))
                 return self.in_f32(function, e, e.x)
+            case kn.Cast(x=kn.Index()) if e.dtype == U16:
+                return self.of(replace(e, x=kn.Cast(F32, e.x, e.span)))
             case kn.Cast() if (of := self.dtype(e.x)) is not None:
                 other = converted(e.x, of, e.dtype)
                 return e if other is None else self.of(replace(other, span=e.span))
