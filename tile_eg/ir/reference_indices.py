@@ -14,7 +14,7 @@ from tile_eg.ir import kernel as kn
 from tile_eg.ir.arrays import numpy_dtype
 from tile_eg.ir.index_elements import elements_in, inside_of
 from tile_eg.ir.reference import Block, blocks
-from tile_eg.ir.reference_places import Env
+from tile_eg.ir.reference_places import Env, evaluate, outside
 from tile_eg.ops.types import I32
 
 Array = np.ndarray
@@ -27,7 +27,7 @@ def check_indices(kernel: kn.Kernel, inputs: Mapping[str, Array]) -> None:
         return
     tensors = {t.name: inputs[t.name] if t.name in inputs else _nothing(t) for t in kernel.tensors}
     for point in blocks(kernel.grid):
-        _Indices(tensors).run(body, point)
+        _Inside(tensors).run(body, point)
 
 
 def check_stored_once(kernel: kn.Kernel, inputs: Mapping[str, Array]) -> None:
@@ -73,6 +73,27 @@ class _Indices(Block):
                 self.tensor_places(r, self.tensors[r.name], env)
         if s.target.name in self.buffers:
             super().assign(s, env)
+
+
+class _Inside(_Indices):
+    """The same, with all trips of a loop at once where it reads windows alone, and none begins outside."""
+
+    def statement(self, s: kn.Stmt, env: Env) -> None:
+        if not (isinstance(s, kn.For) and self.surely_inside(s, env)):
+            super().statement(s, env)
+
+    def surely_inside(self, s: kn.For, env: Env) -> bool:
+        if not all(isinstance(a, kn.Assign) and a.target.name not in self.buffers for a in s.body):
+            return False
+        windows = [r for a in s.body for r in _windows(a) if r.name in self.tensors]  # type: ignore[arg-type]
+        if any(c is not None for r in windows for c in r.counts):
+            return False
+        count = s.extent if s.count is None else int(evaluate(s.count, env))
+        trips = {**env, s.var: np.arange(s.start, s.start + count), ix.READ: lambda name, place, _: self.read(name, place)}
+        return not any(
+            outside(np.asarray(evaluate(start, trips)), size).size  # type: ignore[arg-type]
+            for r in windows for start, size in zip(r.starts, self.tensors[r.name].shape, strict=True) if elements_in(start)
+        )  # fmt: skip
 
 
 class _Stores(_Indices):
