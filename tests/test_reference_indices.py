@@ -13,7 +13,7 @@ from tile_eg.ir.kernel import Assign
 from tile_eg.ir.reference_indices import check_indices
 from tile_eg.ir.reference_places import Env
 
-ROWS, TOLD = 50, 20
+ROWS, TOLD = 50, 28
 
 
 @T.prim_func
@@ -57,7 +57,7 @@ def test_trips_at_once_are_as_trips_one_by_one(seed: int, bad: str, monkeypatch:
     found = told(kernel, **indices(seed, bad))
     monkeypatch.setattr(reference_indices._Inside, "surely_inside", lambda *_: False)
     assert found == told(kernel, **indices(seed, bad))
-    assert ("is read is" in found) == (bad == "page")
+    assert ("is read is" in found) == (bad != "")
 
 
 def test_a_loop_of_windows_alone_is_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
