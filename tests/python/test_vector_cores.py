@@ -260,3 +260,16 @@ def test_of_two_blocks_no_window_begins_beyond_the_end() -> None:
 
     with pytest.raises(TileError, match=r"a window of `A` lies outside: cid \+ vid takes the value 2"):
         tile_eg.compile(main, out_idx=[-1])(X[:2])
+
+
+def test_one_row_that_may_not_be_there_has_any_length() -> None:
+    @T.prim_func
+    def main(A: T.Tensor((3, 20), "float32"), C: T.Tensor((3, 20), "float32")):
+        with T.Kernel(2, is_npu=True) as (cid, vid):
+            x = T.alloc_ub((1, 20), "float32")
+            T.copy(A[cid * 2 + vid, 0], x)
+            T.pipe_barrier("all")
+            T.copy(x, C[cid * 2 + vid, 0])
+
+    a = np.arange(60, dtype=np.float32).reshape(3, 20)
+    assert (tile_eg.compile(main, out_idx=[-1])(a) == a).all()
