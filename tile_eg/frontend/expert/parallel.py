@@ -16,7 +16,7 @@ from typing import Any
 from tile_eg.errors import Note, TileError
 from tile_eg.frontend.conditions import either, guarded, is_condition, opposite
 from tile_eg.frontend.expert.accesses import Access, Axes, Unfit, access, accesses, check_order, idle, place, window
-from tile_eg.frontend.expert.elements import Elements
+from tile_eg.frontend.expert.elements import Elements, in_type_of
 from tile_eg.frontend.expert.loads import fitted
 from tile_eg.frontend.expert.operands import FULL, Step, check_aligned, inside, kind_of
 from tile_eg.frontend.expert.picked import where_read
@@ -99,7 +99,7 @@ def statement(r: ExpertReader, s: Assign, axes: Axes) -> None:
     typed.arrays.update({b.name: kn.Alloc(b.name, "shared", b.dtype, b.shape) for b in r.held.values()})
     typed.arrays.update({n: kn.Alloc(n, "shared", I32 if whole else F32, ()) for n, whole in r.scalars.items()})
     typed.typing.assignment(s)
-    s = replace(s, value=_single(typed.in_type(typed.of(s.value), typed.arrays[s.target.name].dtype)))
+    s = replace(s, value=_single(in_type_of(s.target, s.value, typed, axes)))
     there = _there(r, s, axes)
     if there.value == 1:
         return _by_condition(r, s, axes)

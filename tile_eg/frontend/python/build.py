@@ -16,9 +16,9 @@ from tile_eg.frontend.python.source import Source
 from tile_eg.frontend.python.tile_order import Order
 from tile_eg.frontend.python.values import Buffer, FirstValue, NewBuffer, Slice, Window, nodes, reads, region
 from tile_eg.ir.index import ZERO, Expr, Interval, text
-from tile_eg.ir.kernel import Alloc, Assign, Cast, MatMul, Pack, Region, Stmt, TileExpr
+from tile_eg.ir.kernel import Alloc, Assign, Cast, Index, MatMul, Pack, Region, Stmt, TileExpr
 from tile_eg.language.symbols import at_sizes
-from tile_eg.ops.types import I8, DType
+from tile_eg.ops.types import I8, U32, DType
 
 
 @dataclass(frozen=True)
@@ -171,6 +171,8 @@ class Builder(ABC):
             raise TileError("inside T.Parallel only single elements can be assigned", span, help="write c[i, j] = ...")
         if isinstance(value, Region) and value.name in self.bits:
             value = self._packed(value, self.dtype_of(target.name), span)
+        if isinstance(value, Index) and self.dtype_of(target.name) == U32:
+            value = Cast(U32, value, value.span)
         for read in nodes(value) if self.bits else ():
             if isinstance(read, Region) and read.name in self.bits:
                 raise self._of_bits(read.name, read.span or span)
