@@ -28,8 +28,7 @@ from tile_eg.frontend.expert.operands import (
 )
 from tile_eg.frontend.expert.picked import where_read
 from tile_eg.frontend.expert.reader import ExpertReader
-from tile_eg.frontend.python.values import describe, nodes
-from tile_eg.frontend.ssa.composed import Composer
+from tile_eg.frontend.python.values import describe
 from tile_eg.frontend.ssa.positions import number, parts, position, whole_number
 from tile_eg.frontend.ssa.rounding import rounded
 from tile_eg.frontend.ssa.steps import between, computing, promoted
@@ -394,12 +393,3 @@ MADE: dict[str, Callable[[Elements, Vector], Vector]] = {
     "reciprocal": _over,
 }
 """Operations without an instruction that is exact enough, as the rules make them of others."""
-
-
-def in_type_of(target: Region, value: TileExpr, typed: Composer, axes: Axes) -> TileExpr:
-    """A value as it is stored, made of what there is; no instruction casts positions to numbers without a sign."""
-    dtype = typed.arrays[target.name].dtype
-    if isinstance(value, kn.Index) and dtype is U32 and axes.uses(value.value):
-        value = kn.Cast(U32, value, value.span)
-    made = typed.of(value)
-    return typed.in_type(made, dtype) if any(isinstance(n, kn.Index) and axes.uses(n.value) for n in nodes(made)) else made
