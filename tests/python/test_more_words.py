@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -114,6 +115,12 @@ def test_what_a_pattern_leaves_of_a_longer_buffer_stays() -> None:
     x = floats(1, 256)
     found = run('T.tile.gather_mask(y, a, "P1010")', x, out=(1, 256))
     assert (found[:, :128] == x[:, 1::2]).all()
+
+
+@KINDS
+def test_a_pattern_takes_elements_of_bf16(scope: bool) -> None:
+    x = floats(1, 256).astype(ml_dtypes.bfloat16)
+    assert (run('T.tile.gather_mask(y, a, "P1010")', x, out=(1, 128), dtype="bfloat16", scope=scope) == x[:, 1::2]).all()
 
 
 def test_a_kernel_that_prints_is_done_in_order(capfd: pytest.CaptureFixture[str]) -> None:

@@ -153,13 +153,13 @@ def test_loaded_bits_select() -> None:
     assert np.array_equal(np.asarray(found), np.where(np.unpackbits(k, axis=-1, bitorder="little"), a, 7))
 
 
-def stored_masks() -> Any:
+def stored_masks(dtype: str) -> Any:
     @T.prim_func
-    def main(A: T.Tensor((M, N), "float32"), B: T.Tensor((M, N), "float32"), C: T.Tensor((M, N // 8), "uint8")):
+    def main(A: T.Tensor((M, N), "float32"), B: T.Tensor((M, N), "float32"), C: T.Tensor((M, N // 8), dtype)):
         with T.Kernel(1, is_npu=True) as (cid, _):
             a = T.alloc_shared((M, N), "float32")
             b = T.alloc_shared((M, N), "float32")
-            c = T.alloc_shared((M, N // 8), "uint8")
+            c = T.alloc_shared((M, N // 8), dtype)
             T.copy(A, a)
             T.copy(B, b)
             T.tile.compare(c, a, b, "GE")
@@ -169,11 +169,13 @@ def stored_masks() -> Any:
 
 
 @pytest.mark.slow
-def test_a_mask_is_stored_as_its_bits() -> None:
+@pytest.mark.parametrize("dtype", ["uint8", "int8"])
+def test_a_mask_is_stored_as_its_bits(dtype: str) -> None:
     random = np.random.default_rng(4)
     a, b = (random.integers(-2, 3, (M, N)).astype(np.float32) for _ in range(2))
-    found = tile_eg.jit(out_idx=[2])(stored_masks)()(a, b)
-    assert np.array_equal(np.asarray(found), np.packbits(a >= b, axis=-1, bitorder="little"))
+    found = np.asarray(tile_eg.jit(out_idx=[2])(stored_masks)(dtype)(a, b))
+    assert found.dtype == dtype
+    assert np.array_equal(found.view(np.uint8), np.packbits(a >= b, axis=-1, bitorder="little"))
 
 
 DECLARED = (

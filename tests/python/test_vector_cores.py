@@ -234,3 +234,42 @@ def test_an_element_loop_of_a_vector_core_may_have_nothing_to_do(loads: bool) ->
 
     a = np.arange(9 * 32, dtype=np.float32).reshape(9, 32)
     assert (tile_eg.compile(main, out_idx=[-1])(a) == a * 2).all()
+
+
+def test_the_second_vector_core_may_begin_beyond_the_end_of_all_that_one_block_stores() -> None:
+    @T.prim_func
+    def main(A: T.Tensor((1, 512), "float32"), C: T.Tensor((1, 512), "float32")):
+        with T.Kernel(1, is_npu=True) as (cid, vid):
+            x = T.alloc_ub((1, 512), "float32")
+            T.copy(A[cid + vid, 0], x)
+            T.tile.abs(x, x)
+            T.copy(x, C[cid + vid, 0])
+
+    with pytest.warns(TileWarning, match="with `vid` 1 this begins beyond the end of `C`"):
+        kernel = tile_eg.compile(main, out_idx=[-1])
+        assert (kernel(X[:8].reshape(1, 512)) == np.abs(X[:8].reshape(1, 512))).all()
+
+
+def test_of_two_blocks_no_window_begins_beyond_the_end() -> None:
+    @T.prim_func
+    def main(A: T.Tensor((2, 64), "float32"), C: T.Tensor((2, 64), "float32")):
+        with T.Kernel(2, is_npu=True) as (cid, vid):
+            x = T.alloc_ub((1, 64), "float32")
+            T.copy(A[cid + vid, 0], x)
+            T.copy(x, C[cid + vid, 0])
+
+    with pytest.raises(TileError, match=r"a window of `A` lies outside: cid \+ vid takes the value 2"):
+        tile_eg.compile(main, out_idx=[-1])(X[:2])
+
+
+def test_one_row_that_may_not_be_there_has_any_length() -> None:
+    @T.prim_func
+    def main(A: T.Tensor((3, 20), "float32"), C: T.Tensor((3, 20), "float32")):
+        with T.Kernel(2, is_npu=True) as (cid, vid):
+            x = T.alloc_ub((1, 20), "float32")
+            T.copy(A[cid * 2 + vid, 0], x)
+            T.pipe_barrier("all")
+            T.copy(x, C[cid * 2 + vid, 0])
+
+    a = np.arange(60, dtype=np.float32).reshape(3, 20)
+    assert (tile_eg.compile(main, out_idx=[-1])(a) == a).all()

@@ -11,6 +11,7 @@ import pytest
 
 import tile_eg
 from tests.python.written import prim_func
+from tile_eg.errors import TileError
 from tile_eg.jit import CompiledKernel
 
 SHAPE = (8, 64)
@@ -165,3 +166,25 @@ def test_numbers_of_four_bits_are_taken_out_of_bytes() -> None:
     x = numbers("uint8")
     lines = "for i, j in T.Parallel(8, 64):\n    y[i, 2 * j] = x[i, j] & 15\n    y[i, 2 * j + 1] = x[i, j] >> 4"
     assert (stored(lines, x, x, out=(8, 128)) == np.stack([x & 15, x >> 4], 2).reshape(8, 128)).all()
+
+
+POSITIONS: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
+    "T.tile.createvecindex(y, 3)": lambda i, j: 64 * i + j + 3,
+    "for i, j in T.Parallel(8, 64):\n    y[i, j] = i * 8000 + j + 3": lambda i, j: 8000 * i + j + 3,
+    "for i, j in T.Parallel(8, 64):\n    y[i, j] = T.if_then_else(j > 3, T.max(i * 64 + j, 70), 2)":
+        lambda i, j: np.where(j > 3, np.maximum(64 * i + j, 70), 2),
+}  # fmt: skip
+
+
+@pytest.mark.slow(but=2)
+@KEPT
+@pytest.mark.parametrize("dtype", ["uint16", "uint32"])
+@pytest.mark.parametrize("lines", POSITIONS)
+def test_positions_fill_buffers_of_numbers_without_a_sign(lines: str, dtype: str, kept: bool) -> None:
+    x = numbers(dtype)
+    assert (stored(lines, x, x, kept=kept) == POSITIONS[lines](*np.ogrid[:8, :64])).all()
+
+
+def test_positions_that_uint16_may_not_hold_are_refused_in_kept_kernels() -> None:
+    with pytest.raises(TileError, match="positions of uint16 surely have to be below 32768 here"):
+        stored("T.tile.createvecindex(y, 32500)", numbers("uint16"), numbers("uint16"), kept=True)

@@ -12,9 +12,9 @@ from tile_eg.errors import TileError
 from tile_eg.ir import index as ix
 from tile_eg.ir import kernel as kn
 from tile_eg.ir.arrays import numpy_dtype
-from tile_eg.ir.index_elements import elements_in, inside_of
+from tile_eg.ir.index_elements import all_elements_in, elements_in, inside_of
 from tile_eg.ir.reference import Block, blocks
-from tile_eg.ir.reference_places import Env
+from tile_eg.ir.reference_places import Env, evaluate, meant, outside
 from tile_eg.ops.types import I32
 
 Array = np.ndarray
@@ -27,7 +27,7 @@ def check_indices(kernel: kn.Kernel, inputs: Mapping[str, Array]) -> None:
         return
     tensors = {t.name: inputs[t.name] if t.name in inputs else _nothing(t) for t in kernel.tensors}
     for point in blocks(kernel.grid):
-        _Indices(tensors).run(body, point)
+        _Inside(tensors).run(body, point)
 
 
 def check_stored_once(kernel: kn.Kernel, inputs: Mapping[str, Array]) -> None:
@@ -70,9 +70,39 @@ class _Indices(Block):
     def assign(self, s: kn.Assign, env: Env) -> None:
         for r in _windows(s):
             if r.name in self.tensors:
+                self.picked(r, env)
                 self.tensor_places(r, self.tensors[r.name], env)
         if s.target.name in self.buffers:
             super().assign(s, env)
+
+    def picked(self, r: kn.Region, env: Env) -> None:
+        """TileError where an index of this window is itself picked by one that was read, outside of its tensor."""
+        if self.elements or not meant(r, env).any():
+            return
+        for read, size in _picked(r, self.tensors):
+            if (found := outside(np.asarray(evaluate(read.args[1], env)), size)).size:
+                what = f"an index of `{read.args[0]}` that is read is {found.flat[0]}: it has {size} elements"
+                raise TileError(what, r.span)
+
+
+class _Inside(_Indices):
+    """The same, with all trips of a loop at once where it reads windows alone, and none begins outside."""
+
+    def statement(self, s: kn.Stmt, env: Env) -> None:
+        if not (isinstance(s, kn.For) and self.surely_inside(s, env)):
+            super().statement(s, env)
+
+    def surely_inside(self, s: kn.For, env: Env) -> bool:
+        if not all(isinstance(a, kn.Assign) and a.target.name not in self.buffers for a in s.body):
+            return False
+        windows = [r for a in s.body for r in _windows(a) if r.name in self.tensors]  # type: ignore[arg-type]
+        if any(c is not None for r in windows for c in r.counts):
+            return False
+        count = s.extent if s.count is None else int(evaluate(s.count, env))
+        trips = {**env, s.var: np.arange(s.start, s.start + count), ix.READ: lambda name, place, _: self.read(name, place)}
+        starts = [x for r in windows for x in zip(r.starts, self.tensors[r.name].shape, strict=True) if elements_in(x[0])]
+        starts += [(read.args[1], size) for r in windows for read, size in _picked(r, self.tensors)]
+        return not any(outside(np.asarray(evaluate(at, trips)), size).size for at, size in starts)  # type: ignore[arg-type]
 
 
 class _Stores(_Indices):
@@ -132,6 +162,12 @@ def _kept_statement(s: kn.Stmt, buffers: set[str]) -> kn.Stmt | None:
 def _windows(s: kn.Assign) -> list[kn.Region]:
     """The regions of an assignment whose place is read."""
     return [r for r in (s.target, *_regions(s.value)) if any(map(elements_in, r.starts))]
+
+
+def _picked(r: kn.Region, tensors: Mapping[str, Array]) -> list[tuple[ix.Expr, int]]:
+    """The elements of tensors in a window's place whose own place is read, and how many elements their tensor has."""
+    reads = (read for start in r.starts for read in all_elements_in(start) if elements_in(read.args[1]))
+    return [(read, tensors[read.args[0]].size) for read in sorted(reads, key=str) if read.args[0] in tensors]
 
 
 def _regions(e: object) -> Iterator[kn.Region]:

@@ -31,10 +31,15 @@ def meant(r: kn.Region, env: Env) -> Array:
 
 def refuse_outside(r: kn.Region, d: int, at: Array, size: int) -> None:
     """TileError where an index that was read begins a window outside of its tensor."""
-    outside = at[((at < 0) | (at >= size)) & ~_is_nowhere(at)]
-    if outside.size:
-        value = int(outside.flat[0])
+    found = outside(at, size)
+    if found.size:
+        value = int(found.flat[0])
         raise TileError(f"an index of `{r.name}` that is read is {value}: dimension {d} has {size} elements", r.span)
+
+
+def outside(at: Array, size: int) -> Array:
+    """Those of some indices that were read and do not lie in a dimension."""
+    return at[((at < 0) | (at >= size)) & ~_is_nowhere(at)]
 
 
 def _is_nowhere(at: int | Array) -> Array:

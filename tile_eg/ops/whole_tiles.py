@@ -182,7 +182,7 @@ WHOLE_TILES: dict[str, WholeTile] = {
     w.name: w
     for w in (
         WholeTile("gather", _gathered, _gather_shape, 2, ("base",), (*WORDS, BF16), second=U32, moves=True),
-        WholeTile("every", _every, _every_shape, 1, ("first", "step"), moves=True,
+        WholeTile("every", _every, _every_shape, 1, ("first", "step"), (*WORDS, BF16), moves=True,
                   worked=lambda count, n: n[0] + (count - 1) * n[1] + 1),  # fmt: skip
         WholeTile("swap_pairs", _swapped, _swap_shape, types=(F16, BF16, I16, U16), moves=True, doubled=True),
         WholeTile("sort", _sorted, _sort_shape, 1, ("count", "keep"), (F32,), default=_all, scratch=lambda n: 4 * padded(n[0]),

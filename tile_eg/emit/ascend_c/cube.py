@@ -300,12 +300,13 @@ def fixpipe_3510(s: Scope, i: Instr) -> list[str]:
 def _copy_params(s: Scope, i: Instr, far: Operand, near: Tile, rows: Expr, inward: bool) -> str:
     """DataCopyExtParams: GM gaps in bytes, UB gaps in blocks of 32 bytes."""
     size, pitch = s.dtype(far).bytes, s.buffer(near).pitch
-    if pitch * size % 32 and rows != ONE:
+    alone = rows == ONE or (pitch * size % 32 != 0 and s.high(rows) <= 1)
+    if pitch * size % 32 and not alone:
         raise EmitError(f"{i.op}: rows of {near.buffer} do not start at 32-byte multiples", i.span)
     loaded = (i.cols - i.bound) * size
     length = s.field(i, "blockLen", loaded, BURST_BYTES)
-    gm_gap = ix.wrap(stride_of(s, far) * size) - loaded if rows != ONE else ZERO
-    ub_gap = (ix.const(pitch * size // 32) - ceil_div(i.cols * size, 32)) if rows != ONE else ZERO
+    gm_gap = ZERO if alone else ix.wrap(stride_of(s, far) * size) - loaded
+    ub_gap = ZERO if alone else ix.const(pitch * size // 32) - ceil_div(i.cols * size, 32)
     gaps = [s.field(i, "stride", gm_gap, FIELD32), s.field(i, "stride", ub_gap, FIELD32)]
     first, second = gaps if inward else reversed(gaps)
     return f"AscendC::DataCopyExtParams({s.field(i, 'blockCount', rows, BURSTS)}, {length}, {first}, {second}, 0)"

@@ -29,7 +29,7 @@ from tile_eg.frontend.expert.operands import (
 from tile_eg.frontend.expert.picked import where_read
 from tile_eg.frontend.expert.reader import ExpertReader
 from tile_eg.frontend.python.values import describe
-from tile_eg.frontend.ssa.positions import number, parts, position
+from tile_eg.frontend.ssa.positions import number, parts, position, whole_number
 from tile_eg.frontend.ssa.rounding import rounded
 from tile_eg.frontend.ssa.steps import between, computing, promoted
 from tile_eg.ir import index as ix
@@ -73,6 +73,8 @@ class Elements:
                 return self.unary(e, dtype)
             case kn.Binary():
                 return self.binary(e, dtype)
+            case kn.Cast(x=kn.Index() as at) if e.dtype is U32 and self.axes.uses(at.value):
+                return self.to(self.ramp(*whole_number(at.value, (self.axes.row, self.axes.col), self.extents, e.span), I32), U32)
             case kn.Cast():
                 return self.to(self.of(e.x, e.dtype), e.dtype)
             case kn.Select():
@@ -178,16 +180,16 @@ class Elements:
         if not self.axes.uses(e.value):
             return Scalar(Formula("index", (e.value,), True))
         found = number(e, e.value, (self.axes.row, self.axes.col), self.extents, self.r.ranges)
-        return self.ramp(found.row, found.col, found.start)
+        return self.ramp(*found)
 
     @property
     def extents(self) -> dict[str, int]:
         return {n: self.axes.extent(n) for n in self.axes.names}
 
-    def ramp(self, down: int, along: int, start: Expr) -> Vector:
-        """The numbers start + down i + along j, in f32."""
+    def ramp(self, down: int, along: int, start: Expr, dtype: DType = F32) -> Vector:
+        """The numbers start + down i + along j, in f32 or i32."""
         kind = COL if down and not along and self.axes.cols > 1 else ROW if not down and self.axes.rows > 1 else FULL
-        return self.step("vramp", kind, F32, bound=start, steps=(0, down) if kind == COL else (down, along))
+        return self.step("vramp", kind, dtype, bound=start, steps=(0, down) if kind == COL else (down, along))
 
     # Element types
 

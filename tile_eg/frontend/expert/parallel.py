@@ -23,10 +23,10 @@ from tile_eg.frontend.expert.picked import where_read
 from tile_eg.frontend.expert.reader import ExpertReader, On
 from tile_eg.frontend.expert.registers import Registers, each
 from tile_eg.frontend.expert.scalars import drained
+from tile_eg.frontend.expert.typed import in_type_of
 from tile_eg.frontend.python.expressions import evaluate
 from tile_eg.frontend.python.placement_words import HANDLERS
 from tile_eg.frontend.python.values import Loop, is_tile, nodes
-from tile_eg.frontend.ssa.composed import Composer
 from tile_eg.frontend.ssa.position_values import with_known_positions
 from tile_eg.frontend.ssa.positions import parts
 from tile_eg.ir import index as ix
@@ -38,7 +38,7 @@ from tile_eg.ir.kernel import Assign, Binary, Choose, Region, Select, TileExpr, 
 from tile_eg.ir.program import AIV, Formula, Tile
 from tile_eg.language.elementwise_words import EXPRESSIONS as EXPRESSION_WORDS
 from tile_eg.language.elementwise_words import UNARY
-from tile_eg.ops.types import F32, I32, Level
+from tile_eg.ops.types import I32, Level
 
 OPTIONS = {"transpose": False, "enable_relu": False, "pad_value": None}
 
@@ -95,11 +95,7 @@ def statement(r: ExpertReader, s: Assign, axes: Axes) -> None:
     gone = idle(s, axes) | {n for n in axes.names if axes.extent(n) == 1}
     axes, s = axes.without(gone), at_places(s, dict.fromkeys(gone, ZERO))
     _drained(r, s, axes)
-    typed = Composer(kn.Kernel("", tuple(r.tensors.values()), (), ()))
-    typed.arrays.update({b.name: kn.Alloc(b.name, "shared", b.dtype, b.shape) for b in r.held.values()})
-    typed.arrays.update({n: kn.Alloc(n, "shared", I32 if whole else F32, ()) for n, whole in r.scalars.items()})
-    typed.typing.assignment(s)
-    s = replace(s, value=_single(typed.of(s.value)))
+    s = replace(s, value=_single(in_type_of(r, s, axes)))
     there = _there(r, s, axes)
     if there.value == 1:
         return _by_condition(r, s, axes)

@@ -24,7 +24,7 @@ from tile_eg.ir import program as pr
 from tile_eg.ir.index import Expr
 from tile_eg.ir.machine import REPEAT_BYTES
 from tile_eg.language.elementwise_words import BINARY
-from tile_eg.ops.types import BF16, F16, F32, I8, I16, I32, U8, U32, DType
+from tile_eg.ops.types import BF16, F16, F32, I8, I16, I32, SIGNED, U8, U16, U32, DType
 from tile_eg.ops.whole_tiles import SORTED, WHOLE_TILES, padded
 
 BITWISE = ("bitwise_and", "bitwise_or")
@@ -255,30 +255,35 @@ def _bits_of(r: ExpertReader, span: Span, dst: Any, src: Any, dtype: Any) -> Non
 
 
 def _positions(r: ExpertReader, span: Span, dst: Any, first: Any, step: Any = 1, count: Any = None) -> None:
-    """In int32 any positions are exact, in f32 those up to 2^24: further ones are cast from int32. Others are cast from f32."""
+    """In int32 any positions are exact, in f32 those up to 2^24: further ones are cast from int32. Others are cast from f32, and
+    those without a sign are the bits of those with one."""
     to = _run(ub(r, dst, span), "a buffer of positions", span)
     first = first if is_index(first) or is_scalar(first) else known(first, "the first position", span)
     begin = formula(r, ix.wrap(first) if is_index(first) else first, span)
     by, n = known(step, "the step of a progression", span), to.count if count is None else known(count, "a count", span)
     _holds(to, n, span)
-    far = begin.whole and not (is_index(first) and _up_to_exact(r, ix.wrap(first), by * (n - 1)))
-    if far and to.dtype not in (I32, F32):
+    far = begin.whole and not (is_index(first) and _up_to(EXACT, r, ix.wrap(first), by * (n - 1)))
+    signed = SIGNED.get(to.dtype, to.dtype)
+    if far and signed not in (I32, F32):
         what = f"positions are exact up to {EXACT}, and nothing says that these are no larger"
         raise TileError(what, span, help="use a buffer of int32; or say how large the first is: T.max(T.min(n, 65536), 0)")
     if not begin.whole and to.dtype is not F32:
         raise TileError(f"a buffer of {to.dtype} begins with a whole number", span, help="cast it: T.cast(x, 'int32')")
-    made = I32 if far else F32 if to.dtype is not I32 else I32
-    into = to.operand if to.dtype is made else scratch(r, made, 1, -(-n // 8) * 8)
+    if to.dtype is U16 and not _up_to(2**15 - 1, r, ix.wrap(first), by * (n - 1)):
+        what = "positions of uint16 surely have to be below 32768 here"
+        raise TileError(what, span, help="use a buffer of int32, or T.Parallel")
+    types = [*dict.fromkeys((I32 if far or signed is I32 else F32, signed, to.dtype))]
+    into = [scratch(r, t, 1, -(-n // 8) * 8) for t in types[:-1]] + [to.operand]
     given = {"bound": begin.args[0]} if begin.op == "index" else {"value": begin}
-    r.instr("vramp", into, cols=ix.const(n), steps=(0, by), span=span, **given)
-    if to.dtype is not made:
+    r.instr("vramp", into[0], cols=ix.const(n), steps=(0, by), span=span, **given)
+    for x, y, t in zip(into, into[1:], types[1:], strict=False):
         on(r, pr.AIV, pr.PipeBarrier("V", span))
-        r.instr("vcast", to.operand, into, cols=ix.const(n), span=span)
+        r.instr("vcopy" if t in SIGNED else "vcast", y, x, cols=ix.const(n), span=span)
 
 
-def _up_to_exact(r: ExpertReader, begin: ix.Expr, last: int) -> bool:
-    """Whether f32 surely holds all positions from here to `last` behind it."""
-    return max(abs(e + k) for e in ix.bounds(begin, r.ranges) for k in (0, last)) <= EXACT
+def _up_to(most: int, r: ExpertReader, begin: ix.Expr, last: int) -> bool:
+    """Whether all positions from here to `last` behind it are surely no further than `most` from 0."""
+    return max(abs(e + k) for e in ix.bounds(begin, r.ranges) for k in (0, last)) <= most
 
 
 WORDS: dict[str, Callable[..., Any]] = {

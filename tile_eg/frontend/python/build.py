@@ -16,9 +16,9 @@ from tile_eg.frontend.python.source import Source
 from tile_eg.frontend.python.tile_order import Order
 from tile_eg.frontend.python.values import Buffer, FirstValue, NewBuffer, Slice, Window, nodes, reads, region
 from tile_eg.ir.index import ZERO, Expr, Interval, text
-from tile_eg.ir.kernel import Alloc, Assign, MatMul, Pack, Region, Stmt, TileExpr
+from tile_eg.ir.kernel import Alloc, Assign, Cast, Index, MatMul, Pack, Region, Stmt, TileExpr
 from tile_eg.language.symbols import at_sizes
-from tile_eg.ops.types import DType
+from tile_eg.ops.types import I8, U32, DType
 
 
 @dataclass(frozen=True)
@@ -170,20 +170,23 @@ class Builder(ABC):
         if self.in_parallel and any(e is not None for e in target.extents):
             raise TileError("inside T.Parallel only single elements can be assigned", span, help="write c[i, j] = ...")
         if isinstance(value, Region) and value.name in self.bits:
-            value = self._packed(value, span)
+            value = self._packed(value, self.dtype_of(target.name), span)
+        if isinstance(value, Index) and self.dtype_of(target.name) == U32:
+            value = Cast(U32, value, value.span)
         for read in nodes(value) if self.bits else ():
             if isinstance(read, Region) and read.name in self.bits:
                 raise self._of_bits(read.name, read.span or span)
         self.statements.append(Assign(target, spread(value, target.shape, self.columns), span, atomic))
         self.written(target.name)
 
-    def _packed(self, r: Region, span: Span | None) -> TileExpr:
-        """The bytes of a mask that is copied as a whole."""
+    def _packed(self, r: Region, to: DType | None, span: Span | None) -> TileExpr:
+        """The bytes of a mask that is copied as a whole, to bytes with a sign or without."""
         kept = self.masks[r.name]
         shape = self.shapes[r.name]
         if r.extents != shape or kept.shape != (*shape[:-1], 8 * shape[-1]):
             raise self._of_bits(r.name, r.span or span)
-        return Pack(Region(kept.name, (ZERO,) * len(kept.shape), kept.shape, r.span), span)
+        packed = Pack(Region(kept.name, (ZERO,) * len(kept.shape), kept.shape, r.span), span)
+        return Cast(I8, packed, span) if to == I8 else packed
 
     @staticmethod
     def _of_bits(name: str, span: Span | None) -> TileError:

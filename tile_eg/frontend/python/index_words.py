@@ -15,6 +15,7 @@ from tile_eg.ir.index import Expr
 from tile_eg.ir.kernel import Assign, Binary, Broadcast, Cast, Index, Number, Parallel, Region, TileExpr
 from tile_eg.ir.machine import BLOCK_BYTES
 from tile_eg.language.elementwise_words import ROW_EXPANDED
+from tile_eg.ops.types import U32
 
 __all__ = ["HANDLERS"]
 
@@ -35,7 +36,9 @@ def _progression(b: Builder, span: Span, dst: Any, first: Any, step: Any, count:
     points = tuple(map(index.var, names))
     at = points[0] if len(points) == 1 else points[0] * to.shape[1] + points[1]
     target = Region(to.name, points, (None,) * len(points), span)
-    b.statements.append(Parallel(names, to.shape, (Assign(target, _value(at, first, step, span), span),), span))
+    value = _value(at, first, step, span)
+    value = Cast(U32, value, span) if isinstance(value, Index) and value_buffer(dst).dtype == U32 else value
+    b.statements.append(Parallel(names, to.shape, (Assign(target, value, span),), span))
     b.written(to.name)
 
 

@@ -9,13 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import fields, replace
+from math import prod
 from typing import Any
 
 from tile_eg.errors import Note, NotSearched, Span, TileError
 from tile_eg.frontend.checks.kernel import check, check_reads
 from tile_eg.frontend.python.merging import Merge, Parted
+from tile_eg.frontend.python.tile_loops import substituted
 from tile_eg.frontend.python.values import nodes
-from tile_eg.ir.index import Expr, variables
+from tile_eg.ir.index import ONE, ZERO, Expr, substitute, variables
 from tile_eg.ir.kernel import Alloc, Assign, For, If, Kernel, MatMul, Number, Parallel, Region, Stmt, exchanged
 
 CORES = 2
@@ -77,6 +79,10 @@ def merged(kernel: Kernel, vid: str, place: Span) -> Kernel | NotSearched:
 
 def apart(kernel: Kernel, vid: str) -> Kernel:
     """The kernel whose body asks by `vid` which vector core this is. TileError where both write different values to one place."""
+    if (idle := _second_is_idle(kernel, vid)) is not None:
+        what = f"with `{vid}` 1 this begins beyond the end of `{idle.name}`: the second vector core has nothing to do"
+        notes = (*kernel.notes, Note(what, idle.span))
+        return replace(kernel, body=substituted(kernel.body, {vid: ZERO}), notes=notes)
     differs = _differing(kernel.body, vid)
     once = [s for s, _ in _stores(kernel, vid) if vid not in mentioned(s.target)]
     same = {s for s in once if not (_buffers(s.value) & differs or vid in mentioned(s.value))}
@@ -97,6 +103,20 @@ def apart(kernel: Kernel, vid: str) -> Kernel:
     body = exchanged(kernel.body, lambda s: () if isinstance(s, Alloc) else None)
     turns = [(core, 1) for core in range(CORES)] if asked else [(0, CORES)]  # one by one, where they do not do the same
     return replace(kernel, body=(*allocs, *(For(vid, first, trips, "serial", 0, body) for first, trips in turns)))
+
+
+def _second_is_idle(kernel: Kernel, vid: str) -> Region | None:
+    """A store of a kernel of one block, if with `vid` 1 it stores nothing: each window begins beyond the end of its tensor."""
+    shapes = {t.name: t.shape for t in kernel.tensors}
+    second = {vid: ONE, **{name: ZERO for name, _ in kernel.grid}}
+    stores = [s.target for s in nodes(kernel.body) if isinstance(s, Assign) and s.target.name in shapes]
+
+    def beyond(r: Region) -> bool:
+        starts = (substitute(start, second).value for start in r.starts)
+        return any(at is not None and at >= size for at, size in zip(starts, shapes[r.name], strict=True))
+
+    alone = prod(extent for _, extent in kernel.grid) == 1
+    return stores[0] if alone and stores and all(map(beyond, stores)) else None
 
 
 def _refuse_meeting(as_grid: Kernel, same: set[Assign]) -> None:

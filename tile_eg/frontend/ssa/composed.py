@@ -11,12 +11,12 @@ from dataclasses import fields, replace
 from typing import Any, get_args
 
 from tile_eg.frontend.checks.types import Typing
-from tile_eg.frontend.ssa.whole_numbers import computed, converted, needs_composition, reduced, repeated
+from tile_eg.frontend.ssa.whole_numbers import UNSIGNED, computed, converted, needs_composition, reduced, repeated
 from tile_eg.frontend.ssa.whole_ranges import plain
 from tile_eg.ir import kernel as kn
 from tile_eg.ir.kernel import TileExpr
 from tile_eg.ops.elementwise import BINARY, UNARY
-from tile_eg.ops.types import F32, I32, WHOLE, DType
+from tile_eg.ops.types import F32, I32, U32, WHOLE, DType
 
 _TILES = get_args(TileExpr)
 _HOLDERS = (kn.Assign, kn.For, kn.Parallel, kn.If, *_TILES)
@@ -85,8 +85,14 @@ class Composer:
 
     def in_type(self, value: TileExpr, dtype: DType) -> TileExpr:
         """A value that is cast where it is stored, made of what there is."""
+        if self.is_of_positions(value, dtype):
+            return self.of(kn.Cast(dtype, kn.Cast(F32, value)))
         of = self.dtype(value)
         return value if of is None else converted(value, of, dtype) or value
+
+    def is_of_positions(self, value: TileExpr, to: DType) -> bool:
+        """Whether a number without a sign is made of positions and plain numbers alone, which are numbers of f32."""
+        return to in UNSIGNED and not isinstance(value, kn.Number) and self.dtype(value) is None
 
     def of(self, e: TileExpr) -> TileExpr:
         """The expression with its operands, and then itself, made of what there is."""
@@ -105,6 +111,8 @@ class Composer:
             case kn.Unary() if _of_others(UNARY[e.op]):
                 function = _FUNCTIONS.get(e.op, lambda x: kn.Unary(e.op, x, e.span))
                 return self.in_f32(function, e, e.x)
+            case kn.Cast() if self.is_of_positions(e.x, e.dtype) and not (isinstance(e.x, kn.Index) and e.dtype == U32):
+                return self.of(replace(e, x=kn.Cast(F32, e.x, e.span)))
             case kn.Cast() if (of := self.dtype(e.x)) is not None:
                 other = converted(e.x, of, e.dtype)
                 return e if other is None else self.of(replace(other, span=e.span))
