@@ -124,6 +124,7 @@ GEMM = [
 NEAR = 1.1
 TILES = {"gelu_mul": (64, 64)}
 LENGTHS, WIDTHS, HEADS = (1024, 4096, 16384, 32768), (64, 128), 16
+MANY = 4096  # keys from which on a trip takes 256, as the expert's; of fewer 128, so that a tile has trips to run ahead
 
 
 def _gemm(chip: Chip) -> Iterator[Row]:
@@ -138,7 +139,7 @@ def _gemm(chip: Chip) -> Iterator[Row]:
 def _attention(chip: Chip) -> Iterator[Row]:
     for head in WIDTHS:
         for length in LENGTHS:
-            sizes = {"B": 1, "H": HEADS, "S": length, "D": head, "BM": 128, "BN": 128}
+            sizes = {"B": 1, "H": HEADS, "S": length, "D": head, "BM": 128, "BN": 128 if length < MANY else 256}
             bound = bounds.attention(chip, HEADS, length, length, head)
             rival = expert_attention(length, length, head, HEADS, chip.cube_cores)
             best = {f"128 x {tile}": partial(attention, replace(rival, tile=tile)) for tile in (128, 256)}

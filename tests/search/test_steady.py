@@ -9,6 +9,7 @@ import pytest
 
 from tests.extract.checked import check_numbers
 from tests.extract.kernels import kernel
+from tile_eg.chips import load_chip
 from tile_eg.extract.chaos import Random, Worst
 from tile_eg.extract.exact import Exact
 from tile_eg.extract.schedule import LoopStep
@@ -90,6 +91,21 @@ def test_what_is_made_of_a_load_in_its_place_does_not_let_others_have_it():
     loads = {s.dst for s, _ in schedule.walk() if s.node.op == "WsToUB"}
     taken = {sid: schedule.addresses[sid][0] for sid in loads}
     assert len(set(taken.values())) == len(loads) == 3
+
+
+@pytest.mark.slow
+def test_what_is_added_lies_in_two_bank_groups_though_the_sum_goes_round():
+    schedule = compiled().ranked[0].schedule
+    wide = [s.srcs for s, _ in schedule.walk() if s.node.op == "VBin" and schedule.storages[s.dst].rows > 1]
+    size = load_chip("910B2").vector.repeat_bytes
+    assert [sorted(schedule.addresses[i][0] // size % 2 for i in srcs) for srcs in wide] == [[0, 1]]
+
+
+@pytest.mark.slow
+def test_the_schedule_that_the_search_model_finds_cheapest_is_made_steady_first():
+    steady = [c.schedule for c in compiled().ranked if c.schedule.steady]
+    others = [c.schedule for c in compiled().form.candidates if not c.schedule.steady]
+    assert {s.cost for s in steady} == {min(s.cost for s in others)}
 
 
 @pytest.mark.slow

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import product
 
 from tile_eg.chips import Chip
 from tile_eg.egraph import Graph, Node
@@ -15,6 +16,7 @@ from tile_eg.extract.makespan import makespan
 from tile_eg.extract.memory import assign
 from tile_eg.extract.pricing import Price
 from tile_eg.extract.schedule import Schedule
+from tile_eg.extract.trip_order import settle
 
 FOREIGN = "graph"
 """The pipe on which the nodes of a graph from a file lie, and the prefix of their names: they have a cost, and no order."""
@@ -33,24 +35,29 @@ def build_schedule(
 
     Where there is not room or flags for all its buffers, other decisions are taken on their depth, but not of those `asked` for.
     Constants are made while V waits for its first operands; where there is no room for that, where they are read first. `steady`:
-    skewed loops are ordered, and UB is given out, for trips that run while the loop is full. `grouped`: what V does is ordered in
-    groups that do not need each other.
+    skewed loops are ordered, and UB is given out, for trips that run while the loop is full; in the order in which V waits least,
+    where there is room for that. `grouped`: what V does is ordered in groups that do not need each other.
     """
     if any(n.op.startswith(f"{FOREIGN}:") for n in nodes):
         return Schedule(graph, nodes, [], {})
     check_constraints(graph, nodes)
-    try:
-        return _ordered(Builder(graph, nodes, prices, False, steady, grouped), chip, asked)
-    except Refused as refused:
-        if refused.kind != "capacity" or not any(is_fill(n) for n in nodes):
-            raise
-    return _ordered(Builder(graph, nodes, prices, True, steady, grouped), chip, asked)
+    lates = (False, True) if any(is_fill(n) for n in nodes) else (False,)
+    *ways, last = product(lates, (True, False) if steady else (False,))
+    for late, settled in ways:
+        try:
+            return _ordered(Builder(graph, nodes, prices, late, steady, grouped), chip, asked, settled)
+        except Refused as refused:
+            if refused.kind != "capacity":
+                raise
+    return _ordered(Builder(graph, nodes, prices, last[0], steady, grouped), chip, asked, last[1])
 
 
-def _ordered(builder: Builder, chip: Chip, asked: Iterable[Node]) -> Schedule:
-    """A choice in its order, legal and with addresses."""
+def _ordered(builder: Builder, chip: Chip, asked: Iterable[Node], settled: bool) -> Schedule:
+    """A choice in its order, legal and with addresses; `settled`: what V does in a trip waits as little as can be."""
     schedule = builder.build()
     schedule.refill = chip.sync.refill
+    if settled:
+        settle(schedule, builder.prices, chip)
     check(schedule, builder.chosen)
     _hold(schedule, asked)
     assign(schedule, chip)

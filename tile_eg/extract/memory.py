@@ -244,10 +244,17 @@ def _pack_apart(schedule: Schedule, lives: dict[int, Life], level: Level, chip: 
     close = pack_level(schedule, lives, level, align)
     if level is not Level.UB or close[1] > limit:
         return close
-    dying = [(i, j) for i, life in lives.items() for j in sorted(life.in_place_of) if j in lives and touch(life, lives[j])]
-    apart = pack_level(schedule, lives, level, align, banks_of(schedule, chip, dying))
+    apart = pack_level(schedule, lives, level, align, banks_of(schedule, chip, _of_one_place(lives, close[0])))
     fits = apart[1] <= limit and (schedule.copies == 1 or limit // max(1, close[1]) == limit // max(1, apart[1]))
     return apart if fits else close
+
+
+def _of_one_place(lives: dict[int, Life], places: dict[int, int]) -> Iterator[tuple[int, int]]:
+    """Pairs that may take one place: by steps that write where they read, from trip to trip as well where a packing does so."""
+    for i, life in lives.items():
+        for j in sorted((life.in_place_of | life.heirs) & lives.keys()):
+            if touch(life, lives[j]) or (i in places and places[i] == places.get(j)):
+                yield i, j
 
 
 def _behind(
