@@ -30,17 +30,13 @@ class Price:
     """One instruction with its sizes known: cycles on its pipe, cycles until its result is there, and what it moves.
 
     `busy` is its time back to back; `fill` is what passes between its end on the pipe and the completion that flags and barriers
-    wait for. `path` is "GM->L1" and the like, empty for a computation; `tensor` is the GM tensor it touches, if any, and `miss`
-    the share of the bytes that comes from HBM. `places` are those it takes in its pipe's queue.
+    wait for. `path` is "GM->L1" and the like, empty for a computation; `places` are those it takes in its pipe's queue.
     """
 
     busy: float
     fill: float
     path: str
     bytes: int
-    miss: float
-    tensor: str
-    writes: bool
     places: int = 1
 
 
@@ -108,11 +104,9 @@ class Pricer:
     def _price(self, instr: Instr, rows: int, cols: int, depth: int) -> Price:
         work = self.work(instr, rows, cols, depth)
         busy = cycles(self.chip, work)
-        far = instr.dst if instr.op in _STORES else instr.srcs[0] if instr.srcs else instr.dst
-        tensor = far.tensor if isinstance(far, Gm) else ""
         fill = cycles(self.chip, work, cold=True) - busy
         path, moved, taken = _path(instr.op, work.other), moved_bytes(work), places(self.chip, work)
-        return Price(busy, fill, path, moved, work.miss, tensor, far is instr.dst, taken)
+        return Price(busy, fill, path, moved, taken)
 
     def work(self, instr: Instr, rows: int, cols: int, depth: int) -> Work:
         """The instruction as `Work`, with the given valid sizes."""
