@@ -2,23 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from tile_eg.ir.index import BLOCK, SUB, Expr, less, var, variables
 from tile_eg.ir.index_elements import elements_in
+from tile_eg.ir.program import Instr, Loop
 from tile_eg.ir.sampling import spread
 from tile_eg.timeline.arrays import values
-
-if TYPE_CHECKING:
-    from tile_eg.timeline.accesses import Access
 
 MOST_POINTS = 1 << 15
 """So many blocks and trips are looked at; where there are more, those that lie evenly among them."""
 EVEN = 1.0, 1.0
+
+
+class Access(Protocol):
+    """What is needed of an access (`accesses.Access` says what it holds)."""
+
+    @property
+    def instr(self) -> Instr: ...
+    @property
+    def loops(self) -> Sequence[Loop]: ...
+    @property
+    def guards(self) -> Sequence[Expr]: ...
+    @property
+    def blocks(self) -> int: ...
+    @property
+    def halves(self) -> int: ...
+    @property
+    def means(self) -> Mapping[str, float]: ...
+    @property
+    def names(self) -> frozenset[str]: ...
+    def times(self, loops: Iterable[Loop]) -> float: ...
 
 
 def filled(a: Access, blocks: int) -> tuple[float, float]:
