@@ -38,6 +38,7 @@ CUT = [
     ("vector_add", {"M": 100, "N": 300}),
     ("softmax", {"M": 40, "N": 500}),
     ("rms_norm", {"M": 21, "N": 300}),
+    ("elementwise/add", {"M": 33, "N": 1100}),
     ("elementwise/swiglu", {"M": 33, "N": 1100}),
     ("gemm/grouped", {"G": 3, "M": 128, "N": 128, "K": 128, "TILES": 2}),
     ("layout/transpose", {"M": 64, "N": 128}),
