@@ -57,6 +57,8 @@ def meetings(i: Instr, buffers: Mapping[str, Buffer], rows: int, cols: int) -> M
         if i.form == "flat":
             rows = chunks = 1
         return _shared(sides, i.op in OVERWRITES, rows, 1 if rows < chunks else chunks)
+    if i.op.startswith("vchoose"):
+        return Meetings(_of_choice(i.op, [side.start for side in sides[1:]]))
     if i.op not in MORE:
         return None
     if i.form == "apart":
@@ -82,6 +84,12 @@ def _of_folds(i: Instr, buffers: Mapping[str, Buffer], src: Side, rows: int, chu
         return Meetings(HALF_OF_ROUNDS)
     to = Side(buffers[i.scratch.buffer].addresses[0], REPEAT_BYTES)
     return _shared([to, to, src], False, rows, chunks)
+
+
+def _of_choice(op: str, sources: Sequence[int]) -> float:
+    """Of its two instructions: a comparison, of two tiles where none is a number, and the selection between two others."""
+    compared = op.startswith("vchoose_") and _one_group(sources[:2])
+    return (compared + _one_group(sources[-2:])) / 2
 
 
 def _apart(sides: Sequence[Side], rows: int) -> float:

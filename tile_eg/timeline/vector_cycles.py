@@ -96,9 +96,13 @@ def _rest(chip: Chip, cost: VectorCost, cols: int, lanes: int, broadcast: bool) 
 def _flat(chip: Chip, cost: VectorCost, work: Work, lanes: int) -> float:
     """One run of rows x pitch elements by count: a count that fills no repeat pays the counter-mode tail (PTO)."""
     count = work.rows * (work.pitch or work.cols) if work.rows > 1 else work.cols
+    return _counted(chip, cost, count, lanes, work.conflict, work.in_the_way)
+
+
+def _counted(chip: Chip, cost: VectorCost, count: int, lanes: int, conflict: float = 0.0, in_the_way: float = 0.0) -> float:
+    """One instruction over a count of elements."""
     tail = chip.vector.counter_tail if count % lanes and count > lanes else 0.0
-    repeats = -(-count // lanes)
-    return max(cost.floor, slope_of(chip, cost, work.conflict, work.in_the_way) * repeats) + tail
+    return max(cost.floor, slope_of(chip, cost, conflict, in_the_way) * -(-count // lanes)) + tail
 
 
 def _row_reduce(name: str) -> Callable[[Chip, Work, bool], float]:
@@ -162,10 +166,10 @@ def _col_reduce(name: str) -> Callable[[Chip, Work, bool], float]:
     def rule(chip: Chip, work: Work, cold: bool) -> float:
         if work.form == "halves":
             return _by_halves(chip, _cost(chip, name, work.dtype.bytes), work, cold)
-        repeats = -(-work.cols // chip.vector.lanes(work.dtype))
+        lanes = chip.vector.lanes(work.dtype)
         fold, copy = (_cost(chip, op, work.dtype.bytes) for op in (name, "copy"))
-        first, more = repeat_cycles(chip, copy, repeats, False), work.rows - 1
-        each = repeat_cycles(chip, fold, repeats, work.conflict, work.in_the_way)
+        first, more = _counted(chip, copy, work.cols, lanes), work.rows - 1
+        each = _counted(chip, fold, work.cols, lanes, work.conflict, work.in_the_way)
         waits = copy.fixed + (more - 1) * fold.fixed if more else 0.0
         return first + waits + more * each + ((fold if more else copy).fixed if cold else 0.0)
 
@@ -176,8 +180,8 @@ def _by_halves(chip: Chip, fold: VectorCost, work: Work, cold: bool) -> float:
     """Each step behind the one before it; the halves of the rows may lie in one bank group."""
     total, lanes = 0.0, chip.vector.lanes(work.dtype)
     for rows, odd in halves(work.rows):
-        total += repeat_cycles(chip, fold, -(-rows * work.cols // lanes), True) + fold.fixed
-        total += repeat_cycles(chip, fold, -(-work.cols // lanes), True) + fold.fixed if odd else 0.0
+        total += _counted(chip, fold, rows * work.cols, lanes, 1.0) + fold.fixed
+        total += _counted(chip, fold, work.cols, lanes, 1.0) + fold.fixed if odd else 0.0
     return total - (0.0 if cold else fold.fixed)
 
 
@@ -204,9 +208,9 @@ def _ramp(chip: Chip, work: Work, cold: bool) -> float:
     """The first row, one number (`fill`), an index, or its product and a sum; then one sum for each further row."""
     names = ("dup",) if work.form in ("fill", "index") else ("dup", "muls", "adds")
     steps, plus = [_cost(chip, name, work.dtype.bytes) for name in names], _cost(chip, "adds", work.dtype.bytes)
-    repeats = -(-work.cols // chip.vector.lanes(work.dtype))
-    first = sum(repeat_cycles(chip, cost, repeats, False) + cost.fixed for cost in steps)
-    rest, last = (work.rows - 1) * repeat_cycles(chip, plus, repeats, False), plus if work.rows > 1 else steps[-1]
+    lanes = chip.vector.lanes(work.dtype)
+    first = sum(_counted(chip, cost, work.cols, lanes) + cost.fixed for cost in steps)
+    rest, last = (work.rows - 1) * _counted(chip, plus, work.cols, lanes), plus if work.rows > 1 else steps[-1]
     return first + rest - (steps[-1].fixed if work.rows == 1 else 0.0) + (last.fixed if cold else 0.0)
 
 
@@ -226,10 +230,12 @@ def _brcb(chip: Chip, work: Work, cold: bool) -> float:
 
 
 def _sort(chip: Chip, work: Work, cold: bool) -> float:
-    """Groups of 32, then merges of four lists each, over pairs of twice as many elements, each behind the one before it."""
-    sort, merge = (_cost(chip, name, work.dtype.bytes) for name in ("sort", "mrgsort"))
+    """Their indices, groups of 32, then merges of four lists each, over pairs of twice as many elements, each behind the one
+    before it."""
+    sort, merge, index = (_cost(chip, name, work.dtype.bytes) for name in ("sort", "mrgsort", "dup"))
     lanes = chip.vector.lanes(work.dtype)
-    total, length = repeat_cycles(chip, sort, -(-work.cols // lanes), False) + sort.fixed, SORTED
+    total = _counted(chip, index, work.cols, lanes) + index.fixed
+    total, length = total + repeat_cycles(chip, sort, -(-work.cols // lanes), False) + sort.fixed, SORTED
     while length < work.cols:
         total, length = total + repeat_cycles(chip, merge, -(-2 * work.cols // lanes), False) + merge.fixed, 4 * length
     return total - (0.0 if cold else sort.fixed)
