@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tests.cost_models.test_cost_models import CHIP, exps
-from tile_eg.cost_models import named, node_cost, predicted, rank_model, search_model
+from tile_eg.cost_models import named, node_cost, observed, predicted, rank_model, search_model, taught
 from tile_eg.errors import TileError
 from tile_eg.timeline.instruction import cycles
 from tile_eg.timeline.work import Work
@@ -46,6 +48,48 @@ def test_a_model_that_raises_is_named_with_the_node() -> None:
 def test_what_is_no_time_is_refused_with_the_program() -> None:
     with pytest.raises(TileError, match="said nan microseconds of program 1"):
         predicted(Says(float("nan")), [exps(1)])
+
+
+class Talks:
+    """A model that does one thing whatever it is asked."""
+
+    name = "talks"
+
+    def __init__(self, does: Callable[[], object]) -> None:
+        self.does = does
+
+    def predict(self, programs):
+        return self.does()
+
+    def observe(self, contexts, microseconds):
+        return self.does()
+
+    update = predict
+
+
+@pytest.mark.parametrize(
+    ("does", "told"),
+    [
+        (lambda: None, "gave None, which is no list of numbers"),
+        (lambda: ["quick"], "gave 'quick', which is no number"),
+        (lambda: {"a": 1.0}, "no list of numbers"),
+        (list, "gave 0 times"),
+        (lambda: sys.exit(3), "raised SystemExit: 3"),
+    ],
+)
+def test_an_answer_of_another_kind_is_told_as_what_it_is(does: Callable[[], object], told: str) -> None:
+    with pytest.raises(TileError, match=told):
+        predicted(Talks(does), [exps(1)])
+
+
+def test_a_model_that_fails_to_learn_is_named() -> None:
+    with pytest.raises(TileError, match="'talks', given 1 programs to learn, raised ZeroDivisionError"):
+        taught(Talks(lambda: 1 / 0), [(exps(1), 1.0)])
+
+
+def test_a_model_that_fails_to_observe_is_named() -> None:
+    with pytest.raises(TileError, match="'talks', told the times of 0 candidates, raised ZeroDivisionError"):
+        observed(Talks(lambda: 1 / 0), [], [])
 
 
 def test_a_roofline_is_a_lower_bound_of_the_timeline() -> None:
@@ -97,9 +141,9 @@ def test_a_model_of_ones_own_is_found_in_the_current_folder(tmp_path: Path, monk
 
 @pytest.mark.parametrize("answer", ["5", b"5"])
 def test_a_text_is_no_number_of_cycles_and_no_time(answer: object) -> None:
-    with pytest.raises(TileError, match="is a text, not a number"):
+    with pytest.raises(TileError, match="which is no number"):
         node_cost(Says(answer), COPY)
-    with pytest.raises(TileError, match="is a text, not a number"):
+    with pytest.raises(TileError, match="which is no number"):
         predicted(Says(answer), [exps(1)])
 
 

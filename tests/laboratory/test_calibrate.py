@@ -150,6 +150,8 @@ HEAD = "file,shape,chip,value,unit"
         ("gemm.tile,M=128,910Z,5,us", "unknown chip '910Z'"), ("gemm.tile,M=128,910B2,5,minutes", "is not a unit of time"),
         ("gemm.tile,M=many,910B2,5,us", "shape M=many: a size is a whole number"), ("gemm.tile,Q=4,910B2,5,us", "Q"),
         ("gemm.tile,M=128,910B2,fast,us", "'fast' is not a number"), ("gemm.tile,M=128,910B2,-3,us", "above 0"),
+        ("gemm.tile,M=128,910B2,5", "fewer values than there are columns"),
+        ("gemm.tile,M=128,910B2,5,us,1", "more values than there are columns"),
         ("none.tile,M=128,910B2,5,us", "there is no file"), ("gemm.tile,M=128,910B3,5,us", "measured on 910B3"),
     ],
 )  # fmt: skip
@@ -173,7 +175,7 @@ def test_rows_of_bench_are_read_and_a_chip_is_written(tmp_path: Path, capsys: py
     head = "kernel,shape,dtype,chip,metric,value,unit,schedule,source"
     command = f"tile-eg bench {EXAMPLES / 'vector_add.tile'} --shapes N={{}}; tile_eg, 100 launches"
     front = "vector_add,N,fp32,910B2 24 AIC 1.8GHz,task_time"
-    lines = [f"{front},{us},us,x,{command.format(n)}" for n, us in ((256, 6.35), (1024, 10.45))]
+    lines = [f"{front},{us},us,x,\"{command.format(n)}\"" for n, us in ((256, 6.35), (1024, 10.45))]
     (tmp_path / "rows.csv").write_text("\n".join([head, *lines]))
     out = tmp_path / "mine.toml"
     given = ["--constants", "launch.prologue_us", "-o", str(out), "--name", "B2-b"]

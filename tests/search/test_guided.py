@@ -121,8 +121,9 @@ def test_more_load_is_told_by_the_features() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(("model", "told"), [(Nan, "said nan of candidate 1"), (TooFew, "gave 0 times")])
 def test_a_context_model_that_fails_is_named(model: type, told: str) -> None:
-    with pytest.raises(TileError, match=told):
+    with pytest.raises(TileError, match=told) as error:
         compiled(model)
+    assert "schedule 1: " in str(error.value) and "--model-faults default" in str(error.value)
 
 
 @pytest.mark.slow

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,10 +14,13 @@ from benchmarks.validate.vector import add
 from tile_eg.chips import load_chip
 from tile_eg.emit.ascend_c import kernel_text
 from tile_eg.emit.packed_operand import copy_in_strips
+from tile_eg.ir.index import const
 from tile_eg.ir.kernel import Tensor
 from tile_eg.ir.machine import write_cycles
-from tile_eg.ops.types import F16
+from tile_eg.ir.program import Buffer, Instr, Tile
+from tile_eg.ops.types import F16, F32, Level
 from tile_eg.simulator.run import Simulation, simulate
+from tile_eg.timeline.banks import Meetings, meetings
 from tile_eg.timeline.engine import run
 from tile_eg.timeline.replay.launches import timed_launches
 from tile_eg.timeline.reuse import hbm_seconds
@@ -163,3 +168,26 @@ def test_what_leaves_l2_out_is_not_found_there() -> None:
 
 def test_a_tensor_that_leaves_l2_out_says_so_in_the_text() -> None:
     assert kernel_text(add(1 << 20, 4096, 48, bypass=True)).count("CACHE_MODE_DISABLE") == 2
+
+
+def met(op: str, addresses: Sequence[int], form: str = "flat", rows: int = 16, cols: int = 64, **more: Any) -> Meetings | None:
+    """What an instruction meets whose result and sources lie at these addresses, in rows of 64 floats."""
+    buffers = {f"b{n}": Buffer(f"b{n}", Level.UB, F32, 16, 64, 64, "nd", 1, (at,)) for n, at in enumerate(addresses)}
+    to, *sources = (Tile(name) for name in buffers)
+    return meetings(Instr(op, to, tuple(sources), const(rows), const(cols), form=form, **more), buffers, rows, cols)
+
+
+def test_a_block_a_row_is_in_the_way_of_all_rows_but_those_that_share_its_bank() -> None:
+    assert met("vadd_rows", (0, 0, 16384), "rows") == Meetings(0.5, 7 / 8)
+
+
+def test_rows_that_both_move_on_alike_meet_as_the_first_ones_do() -> None:
+    assert met("vadd", (0, 1 << 16, (1 << 16) + 256), "rows") == Meetings(0.0, 0.0)
+    assert met("vadd", (0, 1 << 16, 1 << 17), "rows") == Meetings(1.0, 0.0)
+
+
+def test_of_a_choice_only_two_tiles_that_are_read_together_meet() -> None:
+    at = 1 << 16
+    assert met("vchooses_lt", (0, at, at, at + 256)) == Meetings(0.0)
+    assert met("vchooses_lt", (0, at, at + 512, at)) == Meetings(0.5)
+    assert met("vchoose_lt", (0, at, at, at, at)) == Meetings(1.0)

@@ -212,8 +212,28 @@ def test_sums_of_products_pay_two_barriers_more_than_products_and_sums() -> None
     assert cycles(CHIP, Work("vrowdot", 16, 1024)) == both + 2 * mul.fixed + add.fixed
 
 
-def test_column_chunks_meet_an_operand_that_stays_in_every_other_bank_group() -> None:
-    assert cycles(CHIP, Work("vsub_rows", 64, 256)) == 2 * 64 + 2 * 128
+def test_sources_that_meet_in_half_of_the_rounds_take_half_as_much_more() -> None:
+    assert cycles(CHIP, Work("vsub_rows", 64, 256, conflict=0.5)) == 2 * 64 + 2 * 128
+
+
+def test_a_row_whose_columns_fill_no_repeat_pays_the_tail_each_time() -> None:
+    assert cycles(CHIP, Work("vmuls", 2, 300, form="rows")) == 2 * (5 + 16)
+
+
+def test_a_tile_that_is_put_elsewhere_is_copied_before() -> None:
+    put = Work("vput", 32, 64, form="rows")
+    whole = 64 + CHIP.vector.ops["adds", 4].fixed
+    assert cycles(CHIP, replace(put, depth=64 * 64)) == cycles(CHIP, put) + whole
+
+
+def test_a_choice_by_rows_writes_its_numbers_first() -> None:
+    one, two = (cycles(CHIP, Work(f"v{kind}_eq", 4, 64, form="rows")) for kind in ("choose", "mask"))
+    dup = CHIP.vector.ops["dup", 4]
+    assert two == one + 2 * dup.floor + dup.fixed
+
+
+def test_a_ramp_of_ones_is_an_index_alone() -> None:
+    assert cycles(CHIP, Work("vramp", 1, 64, form="index")) == CHIP.vector.ops["dup", 4].floor
 
 
 def test_a_row_maximum_of_one_chunk_folds_nothing() -> None:
@@ -221,8 +241,8 @@ def test_a_row_maximum_of_one_chunk_folds_nothing() -> None:
 
 
 def test_a_column_sum_adds_row_after_row() -> None:
-    add = max(3, 2 * 2) + CHIP.vector.ops["add", 4].fixed
-    assert cycles(CHIP, Work("vcolsum", 10, 128)) == 3 + 9 * add
+    add, copy = CHIP.vector.ops["add", 4].fixed, CHIP.vector.ops["adds", 4].fixed
+    assert cycles(CHIP, Work("vcolsum", 10, 128)) == 3 + copy + 9 * max(3, 2 * 2) + 8 * add
 
 
 def test_brcb_takes_a_repeat_for_eight_elements() -> None:

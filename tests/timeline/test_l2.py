@@ -9,7 +9,7 @@ import pytest
 from timeline_programs import TILE, vector_program
 
 from tile_eg.chips import load_chip
-from tile_eg.ir.index import BLOCK, EACH, Expr, less, read, var
+from tile_eg.ir.index import BLOCK, EACH, ONE, Expr, const, less, minimum, read, var
 from tile_eg.ir.kernel import Tensor
 from tile_eg.ir.program import Gm, Instr, Let, Loop, Node, Program, Tile, When
 from tile_eg.ir.program.tasks import tasks
@@ -241,3 +241,26 @@ def test_blocks_that_a_guard_leaves_out_read_nothing() -> None:
     some = program(("j", 8), at=J, pages=8, blocks=4, guard=less(BLOCK_PAGE, 2))
     assert missed(some, l2_pages=8) == pytest.approx(0.5)
     assert pages_of_hbm(some) == pytest.approx(8)
+
+
+def cut(rows: Expr, guard: Expr = ONE) -> Program:
+    """Four blocks with a tile of up to 64 rows each of a tensor of 200 rows, in trips of a loop that the guard chooses."""
+    load = Instr("gm_to_ub", Tile("a"), (Gm("x", var(BLOCK) * PAGE, 64),), rows, TILE[1], when=guard)
+    p = vector_program(Loop("k", 4, (load,)), blocks=4)
+    return replace(p, tensors=(Tensor("x", F32, (200 * 64,), False), p.tensors[1]))
+
+
+def test_a_tile_that_the_tensor_ends_in_is_no_hit() -> None:
+    once = cut(minimum(const(64), 200 - var(BLOCK) * 64), less(var("k"), 1))
+    assert missed(once, l2_pages=8) == pytest.approx(1.0)
+    assert pages_of_hbm(once) == pytest.approx(200 / 64)
+
+
+def test_trips_that_a_guard_leaves_out_find_nothing() -> None:
+    assert missed(cut(const(50), less(var("k"), 2)), l2_pages=8) == pytest.approx(0.5)
+
+
+def test_rows_that_a_tensor_counts_are_as_many_as_a_tile_holds() -> None:
+    counted = cut(minimum(read("n", var(BLOCK), 200), const(50)), less(var("k"), 1))
+    assert accesses(counted)[0].bytes == 50 * 64 * 4
+    assert run(counted, CHIP).bytes["GM->UB"] == 4 * 50 * 64 * 4

@@ -88,6 +88,8 @@ def _of_csv(file: Path, chip: str) -> Iterator[tuple[Program, float]]:
         raise TileError(f"'{file}' has no columns of measured rows", help=f"the columns are {COLUMNS}")
     for n, row in enumerate(lines, 2):
         try:
+            if None in row or None in row.values():
+                raise TileError(f"it has {'more' if None in row else 'fewer'} values than there are columns")
             yield _program(row, file.parent, chip), _microseconds(row)
         except TileError as error:
             error.message = f"line {n} of '{file}': {error.message}"

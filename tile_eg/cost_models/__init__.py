@@ -16,13 +16,13 @@ from pathlib import Path
 from typing import Any
 
 from tile_eg.chips import Chip
-from tile_eg.cost_models.answers import FAULTS, ModelFault, node_cost, patience, predicted, scored
+from tile_eg.cost_models.answers import FAULTS, ModelFault, node_cost, observed, patience, predicted, scored, taught
 from tile_eg.cost_models.base import ContextModel, RankModel, SearchModel
 from tile_eg.errors import TileError, did_you_mean
 
 __all__ = [
     "FAULTS", "MODELS", "ContextModel", "ModelFault", "RankModel", "Roles", "SearchModel", "context_model", "named", "node_cost",
-    "patience", "predicted", "rank_model", "roles", "scored", "search_model",
+    "observed", "patience", "predicted", "rank_model", "roles", "scored", "search_model", "taught",
 ]  # fmt: skip
 
 MODELS = {

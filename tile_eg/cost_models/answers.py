@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from math import isfinite
@@ -27,15 +27,23 @@ FAULTS = ("stop", "default")
 """What a search may do when its cost model fails: stop with an error, or begin again with the default model and say so."""
 PATIENCE = 60.0
 """Seconds that a model of a user's may take for one answer."""
+MOST_SHOWN = 60
+"""Characters of an answer that are shown."""
 _patience: ContextVar[float] = ContextVar("patience", default=PATIENCE)
 Model = SearchModel | RankModel | ContextModel
 T = TypeVar("T")
 
 
 class ModelFault(TileError):
-    """A cost model gave no answer that can be used. `at` is which of the programs or candidates that it was asked for, from 0."""
+    """A cost model gave no answer that can be used. `at` is which of the programs or candidates that it was asked for, from 0;
+    `late` says that it gave none in time."""
 
     at: int | None = None
+    late: bool = False
+
+
+class _NoNumbers(Exception):
+    """Raised where an answer is of another kind than what was asked for."""
 
 
 class _TooLate(Exception):
@@ -54,8 +62,8 @@ def patience(seconds: float) -> Iterator[None]:
 
 def node_cost(model: SearchModel, work: Work) -> dict[str, float]:
     """What a search model says of one instruction. TileError where it fails, or where that is no number of cycles."""
-    asked = f"{work.op} of {work.rows} x {work.cols} {work.dtype}"
-    cost = _asked(model, asked, lambda: {str(pipe): _number(cycles) for pipe, cycles in model.node_cost((work,)).items()})
+    asked = f"asked for {work.op} of {work.rows} x {work.cols} {work.dtype}"
+    cost = _asked(model, asked, lambda: _by_pipe(model.node_cost((work,))))
     for pipe, cycles in cost.items():
         if pipe not in PIPES:
             raise _fault(model, asked, f"said {cycles} cycles on '{pipe}'", f"there is no such pipe; {did_you_mean(pipe, PIPES)}")
@@ -66,20 +74,30 @@ def node_cost(model: SearchModel, work: Work) -> dict[str, float]:
 
 def predicted(model: RankModel, programs: Sequence[Program]) -> list[float]:
     """What a rank model says of programs, in microseconds. TileError where it fails, or where that is no time."""
-    asked = f"{len(programs)} programs of '{programs[0].name}'" if programs else "no program"
+    asked = f"asked for {len(programs)} programs of '{programs[0].name}'" if programs else "asked for no program"
     return _times(model, asked, "microseconds of program", len(programs), lambda: model.predict(programs))
 
 
 def scored(model: ContextModel, contexts: Sequence[Context]) -> list[float]:
     """What a context model says of candidates: less is better. TileError where it fails, or where that is no number."""
-    asked = f"{len(contexts)} candidates of '{contexts[0].kernel}'" if contexts else "no candidate"
+    asked = f"asked for {len(contexts)} candidates of '{contexts[0].kernel}'" if contexts else "asked for no candidate"
     return _times(model, asked, "of candidate", len(contexts), lambda: model.score(contexts), least=-float("inf"))
+
+
+def taught(model: Any, pairs: Sequence[tuple[Program, float]]) -> None:
+    """Gives a rank model programs and their microseconds to learn from. TileError where it fails."""
+    _asked(model, f"given {len(pairs)} programs to learn", lambda: model.update(pairs))
+
+
+def observed(model: Any, contexts: Sequence[Context], microseconds: Sequence[float]) -> None:
+    """Tells a context model the times of candidates. TileError where it fails."""
+    _asked(model, f"told the times of {len(contexts)} candidates", lambda: model.observe(contexts, microseconds))
 
 
 def _times(
     model: Model, asked: str, of: str, count: int, answer: Callable[[], Sequence[float]], least: float = 0.0
 ) -> list[float]:
-    times = _asked(model, asked, lambda: [_number(t) for t in answer()])
+    times = _asked(model, asked, lambda: _numbers(answer()))
     if len(times) != count:
         raise _fault(model, asked, f"gave {len(times)} times")
     for n, time in enumerate(times):
@@ -96,11 +114,14 @@ def _asked(model: Model, asked: str, answer: Callable[[], T]) -> T:
         with _limited(model):
             return answer()
     except _TooLate:
-        what = f"gave no answer in {_patience.get():g} seconds"
-        raise _fault(model, asked, what, "more patience is given by --model-seconds") from None
+        fault = _fault(model, asked, f"gave no answer in {_patience.get():g} seconds", "it is stopped, as it may never end")
+        fault.late = True
+        raise fault from None
+    except _NoNumbers as error:
+        raise _fault(model, asked, str(error)) from None
     except TileError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise _fault(model, asked, f"raised {type(error).__name__}: {error}") from error
 
 
@@ -124,15 +145,34 @@ def _limited(model: Model) -> Iterator[None]:
         signal.signal(signal.SIGALRM, before)
 
 
+def _by_pipe(answer: Any) -> dict[str, float]:
+    if not isinstance(answer, Mapping):
+        raise _NoNumbers(f"gave {_shown(answer)}, which is no dict of cycles by pipe")
+    return {str(pipe): _number(cycles) for pipe, cycles in answer.items()}
+
+
+def _numbers(answer: Any) -> list[float]:
+    if isinstance(answer, str | bytes | Mapping) or not hasattr(answer, "__iter__"):
+        raise _NoNumbers(f"gave {_shown(answer)}, which is no list of numbers")
+    return [_number(n) for n in answer]
+
+
 def _number(value: Any) -> float:
-    """A number of any library as Python's. TypeError for a text, which `float` would read."""
-    if isinstance(value, str | bytes):
-        raise TypeError(f"{value!r} is a text, not a number")
-    return float(value)
+    """A number of any library as Python's; not of a text, which `float` would read."""
+    try:
+        if not isinstance(value, str | bytes):
+            return float(value)
+    except (TypeError, ValueError):
+        pass
+    raise _NoNumbers(f"gave {_shown(value)}, which is no number")
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= MOST_SHOWN else f"a {type(value).__name__}"
 
 
 def _fault(model: Model, asked: str, what: str, help: str = "") -> ModelFault:
     name = getattr(model, "name", type(model).__name__)
-    way_out = "--model-faults default goes on without the model"
-    help = help or f"a cost is a finite number, at least 0, one for each asked for; {way_out}"
-    return ModelFault(f"the cost model '{name}', asked for {asked}, {what}", help=help)
+    help = help or "a cost is a finite number, at least 0, one for each asked for"
+    return ModelFault(f"the cost model '{name}', {asked}, {what}", help=help)

@@ -13,11 +13,11 @@ from tile_eg.extract.masks import share
 from tile_eg.extract.selection import trips_ahead
 from tile_eg.ir.index import EACH, Expr, variables
 from tile_eg.ir.machine import FRACTAL, strip
-from tile_eg.ir.program import AIC, AIV
+from tile_eg.ir.program import AIC, AIV, REDUCE
 from tile_eg.ops.physical import TERMS, Move, Vector
 from tile_eg.ops.types import F32
 from tile_eg.ops.whole_tiles import WHOLE_TILES
-from tile_eg.timeline.work import ANYWHERE, Work
+from tile_eg.timeline.work import ANYWHERE, HALF_OF_ROUNDS, Work
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,8 @@ class Pricer:
         r, c = here.shape
         meet = term.banks is False or len(set(node.children)) < len(node.children)
         op = term.instruction(node.payload)
-        return Work(op, r, c, dtype=here.tile.dtype, src_dtype=src, form=form, pitch=self.pitch(here), conflict=meet)
+        alike = HALF_OF_ROUNDS if op.endswith("_rows") and form != "apart" else float(meet)
+        return Work(op, r, c, dtype=here.tile.dtype, src_dtype=src, form=form, pitch=self.pitch(here), conflict=alike)
 
 
 def _moved(p: Pricer, n: Node, term: Move) -> Work:
@@ -213,7 +214,7 @@ def _reduction(p: Pricer, n: Node, term: Vector) -> Work:
     src = p.demand(n.children[0])
     (r, c), dtype = src.shape, src.tile.dtype
     op, form = term.instruction(n.payload), term.form(n.payload)
-    meet = len(n.children) < 2 or n.children[0] == n.children[1]
+    meet = HALF_OF_ROUNDS if op in _FOLDS else float(len(n.children) < 2 or n.children[0] == n.children[1])
     return Work(op, r, c, dtype=dtype, src_dtype=dtype, form=form, pitch=p.pitch(src), conflict=meet)
 
 
@@ -243,6 +244,7 @@ def _choice(p: Pricer, n: Node, term: Vector) -> Work:
     return p.vector(term, n, choice_form(p.demand(compared), p.demand(n.cls)), compared)
 
 
+_FOLDS = frozenset(f"vrow{name}" for name in REDUCE)
 _KINDS: dict[str, Callable[[Pricer, Node, Vector], Work]] = {
     "reduction": _reduction, "choice": _choice, "whole": _all, "put": _put, "strips": _strips,
 }  # fmt: skip

@@ -16,6 +16,7 @@ from tile_eg.extract.chaos import Random
 from tile_eg.extract.makespan import makespan
 from tile_eg.extract.pricing import Pricer
 from tile_eg.ir.kernel import Kernel
+from tile_eg.search.candidates import naming
 from tile_eg.search.compiler import Planned, lower, plan_schedule
 
 TRUTH = "timeline"
@@ -167,9 +168,11 @@ def _priced(name: str, planned: Sequence[tuple[Schedule, Planned]], chip: Chip) 
     model = named(name, chip)
     start = perf_counter()
     if callable(getattr(model, "predict", None)):
-        times = predicted(model, [p.program for _, p in planned])
+        with naming([s for s, _ in planned]):
+            times = predicted(model, [p.program for _, p in planned])
     elif callable(getattr(model, "score", None)):
-        times = scored(model, [context(p.program, chip) for _, p in planned])
+        with naming([s for s, _ in planned]):
+            times = scored(model, [context(p.program, chip) for _, p in planned])
     else:
         graph = planned[0][0].graph
         pricer = Pricer(graph, chip, model)

@@ -7,7 +7,7 @@ from time import perf_counter
 from typing import Any
 
 from tile_eg.chips import Chip, load_chip
-from tile_eg.cost_models import named, node_cost, predicted, roles, scored
+from tile_eg.cost_models import named, node_cost, predicted, roles, scored, taught
 from tile_eg.cost_models.context import context
 from tile_eg.cost_models.counted import issued, waves
 from tile_eg.errors import TileError, did_you_mean
@@ -75,13 +75,12 @@ def _judged(name: str, data: Dataset, left_out: set[str], chip: Chip, folds: str
 
 def teach(model: Any, data: Dataset) -> None:
     """Gives a model the programs of a dataset and their times; nothing where it cannot learn. TileError where there are none."""
-    update = getattr(model, "update", None)
-    if update is None:
+    if getattr(model, "update", None) is None:
         return
     if not len(data):
         what = f"'{getattr(model, 'name', type(model).__name__)}' has nothing to learn from: one fold holds all rows"
         raise TileError(what, help="more kernels, or --folds case or none")
-    update(list(zip(data.programs, map(float, data.labels), strict=True)))
+    taught(model, list(zip(data.programs, map(float, data.labels), strict=True)))
 
 
 def priced(model: Any, programs: Sequence[Program], chip: Chip) -> list[float]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import dropwhile
 from typing import TYPE_CHECKING
@@ -118,16 +119,25 @@ def plan_each(schedules: Sequence[Schedule], chip: Chip) -> tuple[list[tuple[Sch
     return planned, tuple(dropped)
 
 
-def ranked(planned: Sequence[tuple[Schedule, Planned]], model: RankModel) -> tuple[Candidate, ...]:
-    """Fastest first; among equals, the order of the search holds."""
-    from tile_eg.cost_models import ModelFault, predicted
+@contextmanager
+def naming(schedules: Sequence[Schedule]) -> Iterator[None]:
+    """Where a cost model fails that is asked for these schedules, in their order, the error says which they are."""
+    from tile_eg.cost_models import ModelFault
 
     try:
-        times = predicted(model, [p.program for _, p in planned])
+        yield
     except ModelFault as fault:
-        told = planned[:MOST_TOLD] if fault.at is None else planned[fault.at : fault.at + 1]
-        fault.notes += tuple((f"schedule {n}: {summary(s)}", None) for n, (s, _) in enumerate(told, 1 + (fault.at or 0)))
+        told = schedules[:MOST_TOLD] if fault.at is None else schedules[fault.at : fault.at + 1]
+        fault.notes += tuple((f"schedule {n}: {summary(s)}", None) for n, s in enumerate(told, 1 + (fault.at or 0)))
         raise
+
+
+def ranked(planned: Sequence[tuple[Schedule, Planned]], model: RankModel) -> tuple[Candidate, ...]:
+    """Fastest first; among equals, the order of the search holds."""
+    from tile_eg.cost_models import predicted
+
+    with naming([s for s, _ in planned]):
+        times = predicted(model, [p.program for _, p in planned])
     return fastest_first([Candidate(s, p, t) for (s, p), t in zip(planned, times, strict=True)])
 
 

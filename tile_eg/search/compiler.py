@@ -57,6 +57,8 @@ def lower(kernel: Kernel | Template, chip: str = DEFAULT_CHIP, *, search: Search
             return compiled(kernel, target, options, rank)
     except ModelFault as fault:
         if options.model_faults == "stop":
+            more = "--model-seconds gives it more time; " if fault.late else ""
+            fault.help = f"{fault.help}; {more}--model-faults default goes on without the model"
             raise
         found = compiled(kernel, target, replace(options, cost_model=None), Roles.rank)
         return replace(found, search=options, failed=fault.message)

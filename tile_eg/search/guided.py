@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from tile_eg.cost_models.context import PIPES, Context, context
 from tile_eg.errors import PlanError, TileError, attempted, plannable
-from tile_eg.search.candidates import Candidate
+from tile_eg.search.candidates import Candidate, naming
 
 if TYPE_CHECKING:
     from tile_eg.chips import Chip
@@ -43,14 +43,16 @@ class Guide:
                 without.append(schedule)
             else:
                 found.append((schedule, context(program, self.chip)))
-        scores = self._scored([c for _, c in found])
+        with naming([s for s, _ in found]):
+            scores = self._scored([c for _, c in found])
         order = sorted(range(len(found)), key=lambda i: scores[i])
         return [*(found[i][0] for i in order), *without][:count]
 
     def order(self, candidates: Sequence[Candidate]) -> dict[int, int]:
         """The places of candidates, by `id`, as the model now has them: it may have learnt from those that were timed."""
-        self._observe(candidates)
-        scores = self._scored([self._context(c) for c in candidates])
+        with naming([c.schedule for c in candidates]):
+            self._observe(candidates)
+            scores = self._scored([self._context(c) for c in candidates])
         places = sorted(range(len(candidates)), key=lambda i: scores[i])
         return {id(candidates[i]): place for place, i in enumerate(places)}
 
@@ -69,10 +71,11 @@ class Guide:
         return self.contexts[id(candidate)]
 
     def _observe(self, candidates: Sequence[Candidate]) -> None:
+        from tile_eg.cost_models import observed
+
         fresh = [c for c in candidates if id(c) not in self.told]
-        observe = getattr(self.model, "observe", None)
-        if fresh and observe is not None:
-            observe([self._context(c) for c in fresh], [c.microseconds for c in fresh])
+        if fresh and hasattr(self.model, "observe"):
+            observed(self.model, [self._context(c) for c in fresh], [c.microseconds for c in fresh])
         self.told.update(map(id, fresh))
 
     def _scored(self, contexts: Sequence[Context]) -> list[float]:

@@ -9,10 +9,11 @@ from math import prod
 
 import numpy as np
 
-from tile_eg.ir.index import BLOCK, SUB, Expr, evaluate, less, var, variables
+from tile_eg.ir.index import BLOCK, SUB, Expr, less, var, variables
 from tile_eg.ir.program import Gm, Instr, Loop, Node, Program, Tasks, When
 from tile_eg.timeline.arrays import values
-from tile_eg.timeline.expressions import compiled
+from tile_eg.timeline.expressions import compiled, largest
+from tile_eg.timeline.filled import EVEN, filled
 from tile_eg.timeline.guards import mean_trips
 
 
@@ -21,7 +22,9 @@ class Access:
     """An instruction that touches a GM tensor: the loops (outermost first) and guards around it, its bytes in one trip of all.
 
     `blocks` is how many of the launch's run it and `halves` how many vector cores of a block, `means` how often loops run, by
-    their variables, that do not always run as often. One that is `past_l2` leaves L2 out.
+    their variables, that do not always run as often. The first of `filled` is the share of its bytes that is moved, over all
+    runs: tiles that a tensor's end cuts off have less, and guards leave trips out; the second one is that of runs that move what
+    no other one does. One that is `past_l2` leaves L2 out.
     """
 
     instr: Instr
@@ -34,6 +37,7 @@ class Access:
     halves: int
     means: Mapping[str, float] = field(default_factory=dict)
     past_l2: bool = False
+    filled: tuple[float, float] = EVEN
 
     def times(self, loops: Iterable[Loop]) -> float:
         """How often it is done in all trips of these loops, on average."""
@@ -43,6 +47,17 @@ class Access:
     def runs(self) -> float:
         """How often the launch does it."""
         return self.blocks * self.times(self.loops)
+
+    @property
+    def moved(self) -> float:
+        """Bytes that the launch moves by it."""
+        return self.bytes * self.runs * self.filled[0]
+
+    @property
+    def new(self) -> float:
+        """The same, what it moves again left out."""
+        runs = (self.blocks if BLOCK in self.names else 1) * self.times(v for v in self.loops if self.varies(v))
+        return self.bytes * runs * self.filled[1]
 
     def varies(self, loop: Loop) -> bool:
         return loop.var in self.names
@@ -58,9 +73,8 @@ def accesses(program: Program) -> list[Access]:
     halves, means = 2 if program.halves else 1, mean_trips(program)
     found = (*_walk(program.cube, (), (), sizes, 1), *_walk(program.vector, (), (), sizes, halves))
     past, n = {t.name for t in program.tensors if t.past_l2}, program.blocks
-    return [
-        replace(a, means=means | _held(a, n), blocks=_running(a.guards, n), past_l2=a.window.tensor in past) for a in found
-    ]
+    counted = (replace(a, means=means | _held(a, n), blocks=_running(a.guards, n)) for a in found)
+    return [replace(a, filled=filled(a, n), past_l2=a.window.tensor in past) for a in counted]
 
 
 def _held(a: Access, blocks: int) -> dict[str, float]:
@@ -99,7 +113,7 @@ def _walk(
 
 
 def at_start(e: Expr) -> int:
-    return e.args[0] if e.op == "const" else max(0, evaluate(e, dict.fromkeys(variables(e), 0)))
+    return e.args[0] if e.op == "const" else max(0, largest(e)(dict.fromkeys(variables(e), 0)))
 
 
 def sharing(found: Sequence[Access], side_by_side: int) -> dict[int, float]:

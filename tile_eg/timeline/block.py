@@ -21,7 +21,7 @@ EDGE = 8  # no skew leaves out more trips at either end
 
 @dataclass(frozen=True)
 class Block:
-    """One block in cycles: its length, what each (core, pipe) was busy, bytes by path, and of HBM by (core, tensor, written).
+    """One block in cycles: its length, what each (core, pipe) was busy, and bytes by path.
 
     `behind_loads` is what it takes from the end of its last load on, 0 where it loads nothing.
     """
@@ -29,7 +29,6 @@ class Block:
     cycles: float
     busy: dict[tuple[str, str], float]
     bytes: dict[str, float]
-    tensors: dict[tuple[str, str, bool], float]
     extrapolated: bool = False
     spans: tuple[Span, ...] = ()
     handovers: tuple[Handover, ...] = ()
@@ -129,17 +128,13 @@ def run_cores(cores: Sequence[Core], *, exact: bool = True) -> None:
 def summed(cores: Sequence[Core], weight: dict[str, int], kept: Record | None) -> Block:
     """What the cores did; `weight` says how many cores of a kind did the same."""
     moved: dict[str, float] = {}
-    tensors: dict[tuple[str, str, bool], float] = {}
     for core in cores:
         for path, n in core.bytes.items():
             moved[path] = moved.get(path, 0) + n * weight[core.name]
-        for (tensor, written), missed in core.tensors.items():
-            key = core.kind, tensor, written
-            tensors[key] = tensors.get(key, 0) + missed * weight[core.name]
     busy = {(c.name, pipe): n for c in cores for pipe, n in c.busy.items()}
     cycles = max((c.end for c in cores), default=0.0)
     loaded = max((c.pipes[LOADS].done for c in cores), default=0.0)
     record = kept or Record()
     jumped = any(c.jumped for c in cores)
     behind = cycles - loaded if loaded else 0.0
-    return Block(cycles, busy, moved, tensors, jumped, tuple(record.spans), tuple(record.handovers), behind)
+    return Block(cycles, busy, moved, jumped, tuple(record.spans), tuple(record.handovers), behind)

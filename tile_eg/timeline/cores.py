@@ -210,12 +210,6 @@ class Core:
         """Bytes by path."""
         return _sums((u.price.path, u.price.bytes * u.times) for u in self.uses if u.price.path)
 
-    @property
-    def tensors(self) -> dict[tuple[str, bool], float]:
-        """Bytes of HBM by (tensor, written)."""
-        moved = ((u, u.price.bytes * u.times * (1.0 if u.price.writes else u.price.miss)) for u in self.uses)
-        return _sums(((u.price.tensor, u.price.writes), n) for u, n in moved if u.price.tensor and u.times)
-
     def stuck(self) -> list[str]:
         """What the core waits for, in words; empty when it has finished."""
         at = self.at

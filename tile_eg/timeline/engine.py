@@ -12,10 +12,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import prod
 
 from tile_eg.chips import Chip
-from tile_eg.ir.program import AIC, AIV, Program
+from tile_eg.ir.program import Program
 from tile_eg.ir.program.any_size import at_sizes
 from tile_eg.ir.program.tasks import inlined
 from tile_eg.ir.sharing import once
@@ -58,15 +57,14 @@ def _run(program: Program, chip: Chip, exact: bool, record: bool) -> Timeline:
         first, block = block, apart(record)
         block = replace(block, cycles=block.cycles + max(0.0, first.cycles - block.cycles) / met.results)
     waves, rest = wave_count(program, chip), program.blocks % at_once
-    share = _shares(program, at_once) if waves == 1 else dict.fromkeys((AIC, AIV), work.share)
-    total, (read, written) = block.cycles, _hbm_bytes(program, block, share, met, handed)
+    total = block.cycles
     if waves > 1:
         later = apart() if met.shared else block
         last = _slowest_block(program, met.pricer(rest), work, exact) if rest and waves <= FEW_WAVES else later
         lengths = block.cycles, later.cycles * work.share, last.cycles * work.share
         total = in_waves(program.blocks, at_once, lengths, chip.shared.first_lost)
-    hbm = hbm_seconds(chip, read, written) * chip.clock_mhz * 1e6
-    cycles = max(total, hbm + (block.behind_loads if read else 0.0))
+    hbm = hbm_seconds(chip, *met.crossing) * chip.clock_mhz * 1e6
+    cycles = max(total, hbm + (block.behind_loads if met.crossing[0] else 0.0))
     launch = chip.launch_us(started(program, at_once), program.kernel_type.startswith("MIX"))
     return Timeline(
         program=program.name,
@@ -92,13 +90,13 @@ def _run(program: Program, chip: Chip, exact: bool, record: bool) -> Timeline:
 @dataclass(frozen=True)
 class _Met:
     """The chip as a program meets it: by `id` of a load which share of it comes from HBM and how many cores read it in step,
-    the part of what is written that L2 has to push out (`pushed`), and how many results each block stores one after the other."""
+    the bytes that HBM reads and writes (`crossing`), and how many results each block stores one after the other."""
 
     program: Program
     chip: Chip
     found: Sequence[Access]
     missed: Mapping[int, float]
-    pushed: float
+    crossing: tuple[float, float]
     in_step: Mapping[int, float]
     results: float
 
@@ -118,8 +116,8 @@ def _met(program: Program, chip: Chip, at_once: int, handed: Collection[str]) ->
     seen = traffic(program, found, Room.of(chip), at_once, handed)
     results = max((a.times(a.loops) for a in found if not a.reads and a.window.tensor not in handed), default=1.0)
     in_step = sharing(found, min(program.blocks, at_once))
-    met = with_reads(chip, *crossing(program, found, seen, handed))
-    return _Met(program, met, found, seen.missed, seen.pushed, in_step, results)
+    crossed = crossing(program, found, seen, handed)
+    return _Met(program, with_reads(chip, *crossed), found, seen.missed, crossed, in_step, results)
 
 
 def least(program: Program, chip: Chip, without: Collection[str] = ()) -> float:
@@ -165,26 +163,6 @@ def _slowest_block(program: Program, pricer: Pricer, work: Loads, exact: bool, r
 
 
 # ---- the whole launch -------------------------------------------------------------------------------------------------------
-
-
-def _shares(program: Program, at_once: int) -> dict[str, float]:
-    """By kind of core: what a block has to do on average, of what the slowest one has; all blocks run side by side."""
-    alone = {AIC: replace(program, vector=()), AIV: replace(program, cube=())}
-    return {core: loads(p, at_once).mean / min(p.blocks, at_once) for core, p in alone.items()}
-
-
-def _hbm_bytes(
-    program: Program, block: Block, share: Mapping[str, float], met: _Met, handed: Collection[str]
-) -> tuple[float, float]:
-    """What HBM reads, as loads did not find it in L2, and writes: each byte once that does not stay there."""
-    sizes = {t.name: t.dtype.bytes * prod(t.shape) for t in program.in_gm}
-    moved = {key: n * program.blocks * share[key[0]] for key, n in block.tensors.items() if key[1] not in handed}
-    past = {t.name for t in program.tensors if t.past_l2}
-    read = sum(n for (*_, writes), n in moved.items() if not writes)
-    written = sum(
-        min(n, sizes[tensor]) * (1.0 if tensor in past else met.pushed) for (_, tensor, writes), n in moved.items() if writes
-    )
-    return read, written
 
 
 def bound_of(block: Block) -> str:

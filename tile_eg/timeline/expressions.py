@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 from operator import itemgetter
 
-from tile_eg.ir.index import ONE, ZERO, Expr, Interval, both, bounds, const, some_value
+from tile_eg.ir.index import ONE, ZERO, Expr, Interval, both, bounds, const, some_value, variables
+from tile_eg.ir.index_elements import elements_in
 from tile_eg.ir.program import Loop, Node, walk
 
 Value = Callable[[Mapping[str, int]], int]
@@ -31,6 +32,15 @@ def compiled(e: Expr) -> Value:
     left, right = compiled(e.args[0]), compiled(e.args[1])
     by = e.args[1].args[0] if e.args[1].op == "const" else None
     return _OF_CONSTANT[e.op](left, by) if by is not None and e.op in _OF_CONSTANT else _BINARY[e.op](left, right)
+
+
+@lru_cache(maxsize=4096)
+def largest(e: Expr) -> Value:
+    """`compiled(e)` of a size: where values of a tensor decide it, the largest that it may have."""
+    if not elements_in(e):
+        return compiled(e)
+    names = variables(e)
+    return lambda env: bounds(e, {name: (env[name], env[name]) for name in names})[1]
 
 
 def _sum(parts: list[Value]) -> Value:

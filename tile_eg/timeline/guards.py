@@ -22,8 +22,9 @@ class Loads:
     """How the work of a launch lies on its blocks, where guards leave some of them less to do than others.
 
     `mean` is how many of the blocks that run side by side work at a time, on average; `heavy` are those to time, the slowest one
-    among them: the first, which has whole tiles, the one with the most instructions, and the one that does the most rows. `share`
-    of what the slowest block has to do is what a block has, where blocks decide how often their loops run.
+    among them: the first, which has whole tiles, the one with the most instructions, the one that does the most rows, and one
+    whose columns fill no repeat of the vector unit. `share` of what the slowest block has to do is what a block has, where blocks
+    decide how often their loops run.
     """
 
     mean: float
@@ -38,20 +39,31 @@ def loads(program: Program, at_once: int) -> Loads:
     counted = {loop.var for loop in counted_loops(program)}
     tested = frozenset[str]().union(*(names for names in conditions if BLOCK in names)) - counted
     tested |= {n.var for nodes in _streams(program) for n in nodes if isinstance(n, Tasks) and _cut(n)}
-    if program.blocks == 1 or not tested:
+    if program.blocks == 1:
         return Loads(side_by_side, (0,))
     spread_out = spread(program.blocks, SAMPLED_BLOCKS)
     blocks = sorted({*range(side_by_side), *spread_out, program.blocks - 1})
     env = {BLOCK: np.array(blocks), SUB: np.array(0)}
+    cut = {blocks[n] for n in _cut_columns(program, env)}
+    if not tested:
+        return Loads(side_by_side, (0, *sorted(cut - {0})))
     work = sum((np.broadcast_to(_issued(nodes, env, tested), len(blocks)) for nodes in _streams(program)), np.zeros(1))
     first, most = work[:side_by_side], int(np.argmax(work))
     rows = sum((np.broadcast_to(_issued(nodes, env, tested, _rows), len(blocks)) for nodes in _streams(program)), np.zeros(1))
     most_of = {blocks[int(np.argmax(n))] for n in (work, rows) if n[0] < n.max()}
-    mean, heavy = float(first.sum() / max(1, first.max())), (0, *sorted(most_of - {0}))
+    mean, heavy = float(first.sum() / max(1, first.max())), (0, *sorted((most_of | cut) - {0}))
     if not counted or not work[most]:
         return Loads(mean, heavy)
     share = float(work[np.isin(blocks, spread_out)].mean() / work[most])
     return Loads(_working(program.blocks, side_by_side, share), heavy, share)
+
+
+def _cut_columns(program: Program, env: Mapping[str, Any]) -> set[int]:
+    """The first of the blocks in `env` in which a tensor ends within the columns of vector instructions."""
+    vector = (n for n in walk(program.vector) if isinstance(n, Instr) and n.op.startswith("v"))
+    asked = {i.cols for i in vector if BLOCK in (names := variables(i.cols)) and names <= {BLOCK, SUB}}
+    columns = (np.asarray(values(e, env)) for e in asked)
+    return {int(np.argmax(cut)) for n in columns if (cut := (n > 0) & (n < n.max())).any()}
 
 
 def _cut(tiles: Tasks) -> bool:

@@ -149,7 +149,7 @@ class L2:
 
         Where loops were not followed to their end, the rest of them goes on alike.
         """
-        total = sum(a.bytes * a.runs for a in self.found if not a.reads and a.window.tensor not in self.handed)
+        total = sum(a.moved for a in self.found if not a.reads and a.window.tensor not in self.handed)
         followed = sum(w.read for w in self.writers if w.access.window.tensor not in self.handed)
         if not followed:
             return 0.0
@@ -169,7 +169,7 @@ class L2:
         for a in self.found:
             if a.reads:
                 name = a.window.tensor
-                read[name] = read.get(name, 0) + a.bytes * a.runs
+                read[name] = read.get(name, 0) + a.moved
                 if at_once[id(a.instr)] > 1 or not all(a.varies(v) for v in a.loops if v.trips > 1):
                     again.add(name)
         return again | {name for name, n in read.items() if n > ONE_PASS * self.tensors[name]}

@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from math import prod
 
 from tile_eg.chips import Chip
-from tile_eg.ir.index import BLOCK
 from tile_eg.ir.program import Program
 from tile_eg.ir.sharing import once
 from tile_eg.timeline.accesses import Access, at_start
@@ -69,7 +68,7 @@ def written_bytes(found: Sequence[Access], tensors: Mapping[str, int], handed: C
     written: dict[str, float] = {}
     for a in found:
         if not a.reads and a.window.tensor not in handed:
-            written[a.window.tensor] = written.get(a.window.tensor, 0.0) + a.bytes * a.runs
+            written[a.window.tensor] = written.get(a.window.tensor, 0.0) + a.moved
     return sum(min(n, tensors[name]) for name, n in written.items())
 
 
@@ -78,7 +77,7 @@ def _alike(found: Sequence[Access]) -> Hashable:
     loops: dict[int, int] = {}
     each = ((a, [(loops.setdefault(id(v), len(loops)), v.var, v.trips) for v in a.loops]) for a in found)
     return tuple(
-        (a.window, tuple(around), a.guards, a.bytes, a.reads, a.blocks, a.halves, tuple(a.means.items()))
+        (a.window, tuple(around), a.guards, a.bytes, a.filled, a.reads, a.blocks, a.halves, tuple(a.means.items()))
         + (a.instr.core, at_start(a.instr.rows), at_start(a.instr.cols))
         for a, around in each
     )
@@ -88,8 +87,8 @@ def _once(loads: list[Access], tensors: dict[str, int]) -> dict[int, float]:
     """All of it fits into L2: every byte comes from HBM once."""
     read, new = dict.fromkeys(tensors, 0.0), dict.fromkeys(tensors, 0.0)
     for a in loads:
-        read[a.window.tensor] += a.bytes * a.runs
-        new[a.window.tensor] += (a.blocks if BLOCK in a.names else 1) * a.bytes * a.times(v for v in a.loops if a.varies(v))
+        read[a.window.tensor] += a.moved
+        new[a.window.tensor] += a.new
     return {id(a.instr): min(1.0, min(new[name], tensors[name]) / max(1, read[name])) for a in loads if (name := a.window.tensor)}
 
 
@@ -102,7 +101,7 @@ def handed_over(program: Program, l2_bytes: int) -> frozenset[str]:
 def crossing(program: Program, found: Sequence[Access], seen: Traffic, handed: Collection[str] = ()) -> tuple[float, float]:
     """Bytes that HBM reads and writes before the launch ends."""
     tensors = {t.name: t.dtype.bytes * prod(t.shape) for t in program.in_gm}
-    read = sum(a.bytes * a.runs * seen.missed.get(id(a.instr), 1.0) for a in found if a.reads and a.window.tensor not in handed)
+    read = sum(a.moved * seen.missed.get(id(a.instr), 1.0) for a in found if a.reads and a.window.tensor not in handed)
     through, past = (written_bytes([a for a in found if a.past_l2 is past], tensors, handed) for past in (False, True))
     return read, seen.pushed * through + past
 

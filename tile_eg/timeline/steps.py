@@ -11,7 +11,7 @@ from typing import Any, Protocol
 from tile_eg.ir.index import ZERO, Expr, evaluate, variables
 from tile_eg.ir.program import CrossSet, CrossWait, Instr, Loop, Node, Print, Tile, When, walk
 from tile_eg.timeline.cores import Core, Pipe, Place, Span, Step, Unit, Use
-from tile_eg.timeline.expressions import compiled
+from tile_eg.timeline.expressions import compiled, largest
 from tile_eg.timeline.flags import sync_step
 from tile_eg.timeline.rings import rings_of
 from tile_eg.timeline.shapes import shapes_of
@@ -212,7 +212,7 @@ def _runner(core: Core, node: Instr, pipe: Pipe) -> Any:
 def _uses(core: Core, node: Instr, prices: Prices, pipe: Pipe) -> Any:
     """The use that an instruction is counted under: one for each of the sizes that it comes in."""
     env, sizes = core.env, [core.settle(e) for e in (node.rows, node.cols, node.depth)]
-    rows, cols, depth = (compiled(e) for e in sizes)
+    rows, cols, depth = (largest(e) for e in sizes)
     known: dict[tuple[int, int, int], Use] = {}
 
     def priced() -> Use:

@@ -58,5 +58,5 @@ def _bytes(loads: Sequence[Access], shares: Mapping[int, float]) -> Counter[str]
     """Bytes that are loaded by tensor, or the share of them by `id` of the instruction."""
     total: Counter[str] = Counter()
     for a in loads:
-        total[a.window.tensor] += round(a.bytes * a.runs * shares.get(id(a.instr), 1.0))
+        total[a.window.tensor] += round(a.moved * shares.get(id(a.instr), 1.0))
     return total

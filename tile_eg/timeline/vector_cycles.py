@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from tile_eg.chips.model import Chip, VectorCost
 from tile_eg.ir.machine import BLOCK_BYTES, BLOCK_ELEMENTS, DOT_PARTS, block_steps, halves, write_cycles
@@ -15,7 +16,7 @@ from tile_eg.timeline.work import Work
 _VECTOR_NAME = {
     "sub": "add", "min": "max", "mins": "maxs", "sum": "add", "strips": "copy", "bytes": "copy", "nibbles": "cast",
     "pack": "compare", "bitselect": "select", "every": "reducev2",
-    "reshape": "copy", "piece": "copy", "put": "copy", "sort32": "sort", "merge": "mrgsort",
+    "copy": "adds", "reshape": "adds", "piece": "adds", "put": "adds", "sort32": "sort", "merge": "mrgsort",
     **{r.instruction[1:]: r.priced_as for r in REPEATED.values()},
 }  # fmt: skip
 
@@ -24,9 +25,14 @@ def _cost(chip: Chip, name: str, element_bytes: int) -> VectorCost:
     return chip.vector.ops[_VECTOR_NAME.get(name, name), 2 if element_bytes <= 2 else 4]
 
 
-def repeat_cycles(chip: Chip, cost: VectorCost, repeats: int, conflict: bool) -> float:
+def slope_of(chip: Chip, cost: VectorCost, conflict: float, in_the_way: float) -> float:
+    """Cycles a repeat, where sources meet in a group of banks, and results are in the way of sources, in such shares of them."""
+    return max(cost.free + (cost.slope - cost.free) * conflict, cost.free + chip.vector.read_write * in_the_way)
+
+
+def repeat_cycles(chip: Chip, cost: VectorCost, repeats: int, conflict: float, in_the_way: float = 0.0) -> float:
     """Cycles of enough instructions for `repeats`: slope each, at least the floor, at most 255 repeats in one (MSKPP)."""
-    slope = cost.slope if conflict else cost.free
+    slope = slope_of(chip, cost, conflict, in_the_way)
     full, rest = divmod(repeats, chip.limits.repeat)
     total = full * max(cost.floor, slope * chip.limits.repeat)
     return total + (max(cost.floor, slope * rest) if rest else 0.0)
@@ -42,11 +48,11 @@ def vector_places(chip: Chip, work: Work) -> int:
     if kind.startswith("row"):
         return 2 * (_step_calls(work.cols, block_steps(work.cols, work.rows)) if work.form == "blocks" else chunks) - 1
     if kind.startswith(("choose", "mask")):
-        return 3 if work.form == "flat" else 3 * work.rows * chunks
+        return 3 if work.form == "flat" else 3 * work.rows * chunks + (_numbers(work) + 1 if _numbers(work) else 0)
     if work.form == "apart":
         return 2 * work.rows if kind != "brcb" else 2
     several = kind.endswith("_rows") or work.form in ("rows", "strips")
-    return min(work.rows, chunks) if several else work.rows if kind == "ramp" else 1
+    return (min(work.rows, chunks) if several else work.rows if kind == "ramp" else 1) + 2 * (kind == "put" and work.depth > 1)
 
 
 def _step_calls(cols: int, steps: Sequence[tuple[str, int]]) -> int:
@@ -66,39 +72,37 @@ def plain_cycles(chip: Chip, work: Work, cold: bool) -> float:
     lanes = chip.vector.repeat_bytes // element
     chunks = -(-work.cols // lanes)
     calls, repeats = (work.rows, chunks) if work.rows < chunks else (chunks, work.rows)  # the repeat runs the longer way
+    meet = work.conflict, work.in_the_way
     if work.form == "apart":
-        total = 2 * work.rows * repeat_cycles(chip, cost, chunks // 2, work.conflict)
-    elif suffix == "rows" and work.rows < chunks:
-        total = calls * max(cost.floor, (cost.slope + cost.free) / 2 * chunks)
-    elif suffix == "rows":
-        total = _chunks(chip, cost, chunks, work.rows, work.conflict)
-    elif suffix or (work.form in ("rows", "strips") and work.rows > 1):
-        total = calls * repeat_cycles(chip, cost, repeats, work.conflict)
+        total = 2 * work.rows * repeat_cycles(chip, cost, chunks // 2, *meet)
+    elif (suffix or work.form in ("rows", "strips")) and work.rows > 1:
+        total = calls * repeat_cycles(chip, cost, repeats, *meet)
+        total += work.rows * _rest(chip, cost, work.cols, lanes, bool(suffix)) if work.rows < chunks else 0.0
     else:
         total = _flat(chip, cost, work, lanes)
     if "strips" in (base, work.form):
         apart = work.pitch * work.dtype.bytes // BLOCK_BYTES
         total = max(total, work.rows * chunks * write_cycles(apart, chip.vector.bank_groups_bytes))
-    if work.in_the_way:
-        total = max(total, work.rows * chunks * (cost.free + chip.vector.read_write))
     return total + (cost.fixed if cold else 0.0)
 
 
-def _chunks(chip: Chip, cost: VectorCost, chunks: int, rows: int, first: bool) -> float:
-    """Instructions for column chunks of 256 bytes against an operand that stays: every other one meets it in its bank group.
-
-    `first` says whether the first chunk does.
-    """
-    meet = (chunks + first) // 2
-    return meet * repeat_cycles(chip, cost, rows, True) + (chunks - meet) * repeat_cycles(chip, cost, rows, False)
+def _rest(chip: Chip, cost: VectorCost, cols: int, lanes: int, broadcast: bool) -> float:
+    """What a row of its own takes for columns that fill no repeat: a tail (PTO), or an instruction where an operand stays."""
+    if not cols % lanes or cols < lanes:
+        return 0.0
+    return cost.floor - cost.free if broadcast else chip.vector.counter_tail
 
 
 def _flat(chip: Chip, cost: VectorCost, work: Work, lanes: int) -> float:
     """One run of rows x pitch elements by count: a count that fills no repeat pays the counter-mode tail (PTO)."""
     count = work.rows * (work.pitch or work.cols) if work.rows > 1 else work.cols
+    return _counted(chip, cost, count, lanes, work.conflict, work.in_the_way)
+
+
+def _counted(chip: Chip, cost: VectorCost, count: int, lanes: int, conflict: float = 0.0, in_the_way: float = 0.0) -> float:
+    """One instruction over a count of elements."""
     tail = chip.vector.counter_tail if count % lanes and count > lanes else 0.0
-    repeats = -(-count // lanes)
-    return max(cost.floor, (cost.slope if work.conflict else cost.free) * repeats) + tail
+    return max(cost.floor, slope_of(chip, cost, conflict, in_the_way) * -(-count // lanes)) + tail
 
 
 def _row_reduce(name: str) -> Callable[[Chip, Work, bool], float]:
@@ -110,20 +114,30 @@ def _row_reduce(name: str) -> Callable[[Chip, Work, bool], float]:
     def rule(chip: Chip, work: Work, cold: bool) -> float:
         if work.form == "blocks":
             return _block_reduce(chip, name, work, cold, block_steps(work.cols, work.rows))
-        lanes = chip.vector.lanes(work.dtype)
-        steps = -(-work.cols // lanes) - 1
-        fold = _cost(chip, name, work.dtype.bytes)
         last = _cost(chip, "whole_sum" if name == "sum" else "whole_max", work.dtype.bytes)
-        total = _chunks(chip, fold, steps, work.rows, False) + steps * fold.fixed
+        total = _folds(chip, name, work, work.cols)
         return total + repeat_cycles(chip, last, work.rows, False) + (last.fixed if cold else 0.0)
 
     return rule
 
 
+def _folds(chip: Chip, name: str, work: Work, cols: int) -> float:
+    """Chunks of 256 bytes into one, each behind the one before it: the first two, which lie in different groups of banks, or the
+    first alone, where the second is not full; then each further one."""
+    lanes, fold, copy = chip.vector.lanes(work.dtype), *(_cost(chip, op, work.dtype.bytes) for op in (name, "copy"))
+    folds, way = -(-cols // lanes) - 1, work.in_the_way
+    if not folds:
+        return 0.0
+    pair = cols >= 2 * lanes
+    begins = fold if pair else copy
+    first = repeat_cycles(chip, begins, work.rows, 0, way) + begins.fixed
+    return first + (folds - pair) * (repeat_cycles(chip, fold, work.rows, work.conflict, way) + fold.fixed)
+
+
 def _block_reduce(chip: Chip, name: str, work: Work, cold: bool, steps: Sequence[tuple[str, int]]) -> float:
     """Steps of `block_steps`, each behind the one before it: 64 floats a cycle by blocks (ASC), folds as in `_row_reduce`."""
     kind = "sum" if name == "sum" else "max"
-    fold, blocks, whole = (_cost(chip, op, work.dtype.bytes) for op in (name, f"block{kind}", f"whole_{kind}"))
+    blocks, whole = (_cost(chip, op, work.dtype.bytes) for op in (f"block{kind}", f"whole_{kind}"))
     total, cols = 0.0, work.cols
     for step, left in steps:
         if step == "block":
@@ -131,8 +145,7 @@ def _block_reduce(chip: Chip, name: str, work: Work, cold: bool, steps: Sequence
         elif step == "whole":
             total += repeat_cycles(chip, whole, work.rows, False) + whole.fixed
         else:
-            folds = -(-cols // left) - 1 + (cols < 2 * left)  # what begins with less than two chunks begins with a copy
-            total += _chunks(chip, fold, folds, work.rows, False) + folds * fold.fixed
+            total += _folds(chip, name, work, cols)
         cols = left
     last = whole if steps[-1][0] == "whole" else blocks
     return total - (0.0 if cold else last.fixed)
@@ -153,11 +166,12 @@ def _col_reduce(name: str) -> Callable[[Chip, Work, bool], float]:
     def rule(chip: Chip, work: Work, cold: bool) -> float:
         if work.form == "halves":
             return _by_halves(chip, _cost(chip, name, work.dtype.bytes), work, cold)
-        repeats = -(-work.cols // chip.vector.lanes(work.dtype))
-        fold = _cost(chip, name, work.dtype.bytes)
-        first = repeat_cycles(chip, _cost(chip, "copy", work.dtype.bytes), repeats, False)
-        each = repeat_cycles(chip, fold, repeats, work.conflict) + fold.fixed
-        return first + (work.rows - 1) * each + (fold.fixed if cold else 0.0)
+        lanes = chip.vector.lanes(work.dtype)
+        fold, copy = (_cost(chip, op, work.dtype.bytes) for op in (name, "copy"))
+        first, more = _counted(chip, copy, work.cols, lanes), work.rows - 1
+        each = _counted(chip, fold, work.cols, lanes, work.conflict, work.in_the_way)
+        waits = copy.fixed + (more - 1) * fold.fixed if more else 0.0
+        return first + waits + more * each + ((fold if more else copy).fixed if cold else 0.0)
 
     return rule
 
@@ -166,29 +180,47 @@ def _by_halves(chip: Chip, fold: VectorCost, work: Work, cold: bool) -> float:
     """Each step behind the one before it; the halves of the rows may lie in one bank group."""
     total, lanes = 0.0, chip.vector.lanes(work.dtype)
     for rows, odd in halves(work.rows):
-        total += repeat_cycles(chip, fold, -(-rows * work.cols // lanes), True) + fold.fixed
-        total += repeat_cycles(chip, fold, -(-work.cols // lanes), True) + fold.fixed if odd else 0.0
+        total += _counted(chip, fold, rows * work.cols, lanes, 1.0) + fold.fixed
+        total += _counted(chip, fold, work.cols, lanes, 1.0) + fold.fixed if odd else 0.0
     return total - (0.0 if cold else fold.fixed)
 
 
 def _choice(chip: Chip, work: Work, cold: bool) -> float:
-    """A comparison, and behind it the selection by its bits: over all rounds, or for each row and chunk of 256 bytes."""
+    """A comparison, and behind it the selection by its bits: over all rounds, or for each row and chunk of 256 bytes, behind the
+    blocks of the numbers that are compared with and chosen."""
     wide = max(work.dtype.bytes, work.src_dtype.bytes)
-    compare, select = (_cost(chip, name, wide) for name in ("compare", "select"))
+    compare, select, dup = (_cost(chip, name, wide) for name in ("compare", "select", "dup"))
     lanes = chip.vector.repeat_bytes // wide
     if work.form == "flat":
         total = sum(_flat(chip, cost, work, lanes) for cost in (compare, select)) + compare.fixed
     else:
         total = work.rows * -(-work.cols // lanes) * (compare.floor + compare.fixed + select.floor)
+        total += _numbers(work) * dup.floor + dup.fixed if _numbers(work) else 0.0
     return total + (select.fixed if cold else 0.0)
 
 
+def _numbers(work: Work) -> int:
+    """Blocks that a choice by rows fills with numbers."""
+    return (not work.op.startswith("vchoose_")) + work.op.startswith("vmask")
+
+
 def _ramp(chip: Chip, work: Work, cold: bool) -> float:
-    """The first row as an index, a product and a sum, then one sum for each further row."""
-    index, times, plus = (_cost(chip, name, work.dtype.bytes) for name in ("other", "muls", "adds"))
-    repeats = -(-work.cols // chip.vector.lanes(work.dtype))
-    first = sum(repeat_cycles(chip, cost, repeats, False) + cost.fixed for cost in (index, times, plus))
-    return first + (work.rows - 1) * repeat_cycles(chip, plus, repeats, False) + (plus.fixed if cold else 0.0)
+    """The first row, one number (`fill`), an index, or its product and a sum; then one sum for each further row."""
+    names = ("dup",) if work.form in ("fill", "index") else ("dup", "muls", "adds")
+    steps, plus = [_cost(chip, name, work.dtype.bytes) for name in names], _cost(chip, "adds", work.dtype.bytes)
+    lanes = chip.vector.lanes(work.dtype)
+    first = sum(_counted(chip, cost, work.cols, lanes) + cost.fixed for cost in steps)
+    rest, last = (work.rows - 1) * _counted(chip, plus, work.cols, lanes), plus if work.rows > 1 else steps[-1]
+    return first + rest - (steps[-1].fixed if work.rows == 1 else 0.0) + (last.fixed if cold else 0.0)
+
+
+def _put(chip: Chip, work: Work, cold: bool) -> float:
+    """The rows that are put, and before them all that they are put into (`depth` elements), where that lies elsewhere."""
+    rows = plain_cycles(chip, replace(work, depth=1), cold)
+    if work.depth == 1:
+        return rows
+    all_of_it = replace(work, rows=1, cols=work.depth, depth=1, form="flat", in_the_way=0.0)
+    return plain_cycles(chip, all_of_it, True) + rows
 
 
 def _brcb(chip: Chip, work: Work, cold: bool) -> float:
@@ -198,10 +230,12 @@ def _brcb(chip: Chip, work: Work, cold: bool) -> float:
 
 
 def _sort(chip: Chip, work: Work, cold: bool) -> float:
-    """Groups of 32, then merges of four lists each, over pairs of twice as many elements, each behind the one before it."""
-    sort, merge = (_cost(chip, name, work.dtype.bytes) for name in ("sort", "mrgsort"))
+    """Their indices, groups of 32, then merges of four lists each, over pairs of twice as many elements, each behind the one
+    before it."""
+    sort, merge, index = (_cost(chip, name, work.dtype.bytes) for name in ("sort", "mrgsort", "dup"))
     lanes = chip.vector.lanes(work.dtype)
-    total, length = repeat_cycles(chip, sort, -(-work.cols // lanes), False) + sort.fixed, SORTED
+    total = _counted(chip, index, work.cols, lanes) + index.fixed
+    total, length = total + repeat_cycles(chip, sort, -(-work.cols // lanes), False) + sort.fixed, SORTED
     while length < work.cols:
         total, length = total + repeat_cycles(chip, merge, -(-2 * work.cols // lanes), False) + merge.fixed, 4 * length
     return total - (0.0 if cold else sort.fixed)
@@ -219,6 +253,7 @@ VECTOR_RULES: dict[str, Callable[[Chip, Work, bool], float]] = {
     "vbrcb": _brcb,
     **{f"v{kind}_{name}": _choice for kind in ("choose", "chooses", "mask") for name in COMPARE},
     "vramp": _ramp,
+    "vput": _put,
     "vsort": _sort,
     "vswap_pairs": _swap,
     **{f"vrow{name}": _row_reduce(name) for name in ("max", "min", "sum")},

@@ -8,6 +8,8 @@ from tile_eg.ir.program import AIV, PIPES
 from tile_eg.ops.types import F32, DType
 
 ANYWHERE = "anywhere"
+HALF_OF_ROUNDS = 0.5
+"""In which an operand that is a block a row, or a chunk a row, lies in one group with whole rows, wherever both begin."""
 
 
 @dataclass(frozen=True)
@@ -20,8 +22,9 @@ class Work:
     the workspace (0: rows follow each other), `align_bytes` what the first row is a multiple of (0: of all), `other` the far end
     of a move. `cores` share the memory system (a mean where some have less to do); `miss` is the share of a load's bytes that
     comes from HBM and not from L2, `drawing` how many cores read from HBM at a time (0: all of them); `sharing` of the cores read
-    the same bytes at the same time. `conflict` says that the sources
-    of a vector instruction may lie in one UB bank group, `in_the_way` that its results lie in banks that a source is read from.
+    the same bytes at the same time. `conflict` is the share of a vector instruction's rounds in which its sources lie in one
+    group of UB's banks, or may, `in_the_way` that in which its results lie in banks that a source is read from. `depth` of a tile
+    that is put into another one are the elements of that one, where they are copied.
     """
 
     op: str
@@ -36,8 +39,8 @@ class Work:
     align_bytes: int = 0
     other: str = "GM"
     cores: float = 1
-    conflict: bool = True
-    in_the_way: bool = False
+    conflict: float = 1.0
+    in_the_way: float = 0.0
     miss: float = 0.0
     drawing: float = 0.0
     sharing: float = 1.0

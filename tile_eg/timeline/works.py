@@ -9,12 +9,13 @@ from types import MappingProxyType
 
 from tile_eg.chips import Chip
 from tile_eg.ir.index import EACH, Expr, variables
-from tile_eg.ir.machine import cores, writes_in_the_way
+from tile_eg.ir.machine import cores
 from tile_eg.ir.program import AIC, AIV, OVERWRITES, Buffer, Gm, Instr, Operand, Program, Tile
 from tile_eg.ir.sizes import usual
 from tile_eg.ops.types import DType, Level
+from tile_eg.timeline.banks import meetings
 from tile_eg.timeline.instruction import cycles, moved_bytes, places
-from tile_eg.timeline.work import ANYWHERE, Work
+from tile_eg.timeline.work import ANYWHERE, HALF_OF_ROUNDS, Work
 
 _MOVES = {
     "gm_to_l1": "L1", "gm_to_ub": "UB", "ub_to_gm": "UB", "fixpipe": "L0C", "l1_to_l0a": "L0A", "l1_to_l0b": "L0B",
@@ -22,6 +23,7 @@ _MOVES = {
 }  # fmt: skip
 
 
+_RAMPS = {0: "fill", 1: "index"}  # what makes the first row of a ramp, by its step to the right
 _STORES = ("ub_to_gm", "ub_to_l1", "fixpipe")
 
 
@@ -30,17 +32,13 @@ class Price:
     """One instruction with its sizes known: cycles on its pipe, cycles until its result is there, and what it moves.
 
     `busy` is its time back to back; `fill` is what passes between its end on the pipe and the completion that flags and barriers
-    wait for. `path` is "GM->L1" and the like, empty for a computation; `tensor` is the GM tensor it touches, if any, and `miss`
-    the share of the bytes that comes from HBM. `places` are those it takes in its pipe's queue.
+    wait for. `path` is "GM->L1" and the like, empty for a computation; `places` are those it takes in its pipe's queue.
     """
 
     busy: float
     fill: float
     path: str
     bytes: int
-    miss: float
-    tensor: str
-    writes: bool
     places: int = 1
 
 
@@ -108,26 +106,34 @@ class Pricer:
     def _price(self, instr: Instr, rows: int, cols: int, depth: int) -> Price:
         work = self.work(instr, rows, cols, depth)
         busy = cycles(self.chip, work)
-        far = instr.dst if instr.op in _STORES else instr.srcs[0] if instr.srcs else instr.dst
-        tensor = far.tensor if isinstance(far, Gm) else ""
         fill = cycles(self.chip, work, cold=True) - busy
         path, moved, taken = _path(instr.op, work.other), moved_bytes(work), places(self.chip, work)
-        return Price(busy, fill, path, moved, work.miss, tensor, far is instr.dst, taken)
+        return Price(busy, fill, path, moved, taken)
 
     def work(self, instr: Instr, rows: int, cols: int, depth: int) -> Work:
         """The instruction as `Work`, with the given valid sizes."""
         store = instr.op in _STORES
         far = instr.dst if store else instr.srcs[0] if instr.srcs else instr.dst
         near = instr.srcs[0] if instr.op in ("ub_to_gm", "ub_to_l1") else instr.dst
+        meet = meetings(instr, self.buffers, rows, cols) if instr.op.startswith("v") else None
         return Work(
-            op=instr.op, rows=rows, cols=cols, depth=depth, form=ANYWHERE if _anywhere(far) else instr.form,
+            op=instr.op, rows=rows, cols=cols, depth=depth * self._kept(instr),
+            form=ANYWHERE if _anywhere(far) else _RAMPS.get(instr.steps[1], "flat") if instr.op == "vramp" else instr.form,
             dtype=self._dtype(instr.dst), src_dtype=self._dtype(instr.srcs[0] if instr.srcs else instr.dst),
             pitch=self.buffers[near.buffer].pitch if isinstance(near, Tile) else 0,
             stride_bytes=self._stride(far), other=self._level(far), cores=self.cores[instr.core],
-            align_bytes=self._align(far), conflict=self._conflict(instr), in_the_way=self._in_the_way(instr),
+            align_bytes=self._align(far), conflict=meet.sources if meet else self._conflict(instr),
+            in_the_way=meet.result if meet else 0.0,
             miss=self.missed.get(id(instr), 0.0), drawing=self.drawing.get(id(instr), 0.0),
             sharing=self.sharing.get(id(instr), 1.0),
         )  # fmt: skip
+
+    def _kept(self, instr: Instr) -> int:
+        """Elements of the tile that another one is put into, unless the result takes its place."""
+        if instr.op != "vput":
+            return 1
+        to, old = (self.buffers[o.buffer] for o in (instr.dst, instr.srcs[0]) if isinstance(o, Tile))
+        return 1 if to.addresses == old.addresses and to.addresses or to is old else to.rows * to.pitch
 
     def _dtype(self, operand: Operand) -> DType:
         return self.tensors[operand.tensor].dtype if isinstance(operand, Gm) else self.buffers[operand.buffer].dtype
@@ -144,26 +150,18 @@ class Pricer:
     def _align(self, operand: Operand) -> int:
         return align_of(operand.offset) * self.tensors[operand.tensor].dtype.bytes if isinstance(operand, Gm) else 0
 
-    def _conflict(self, instr: Instr) -> bool:
+    def _conflict(self, instr: Instr) -> float:
         """Whether two sources start in the same half of a 512-byte stretch of UB; unknown addresses may. What is compared with a
         number and what is then chosen from are read one after the other."""
         if instr.op.startswith("vmask"):
-            return False
+            return 0.0
         sources = [*instr.srcs, instr.dst] if instr.op in OVERWRITES else instr.srcs
         homes = [self.buffers[s.buffer] for s in sources if isinstance(s, Tile)]
         if len(homes) < 2 or not all(b.addresses for b in homes):
-            return True
-        if instr.form == "apart":
-            return any(b.addresses[0] % self.chip.vector.repeat_bytes for b in homes)
+            alternate = instr.op.startswith("vrow") or (instr.op.endswith("_rows") and instr.form != "apart")
+            return HALF_OF_ROUNDS if alternate else 1.0
         groups = [self._group(b) for b in homes]
-        return len(set(groups)) < len(groups)
-
-    def _in_the_way(self, instr: Instr) -> bool:
-        """Whether results are written to banks of UB that a source is read from (machine, clause 30)."""
-        if not instr.op.startswith("v") or not self.chip.vector.read_write or not isinstance(instr.dst, Tile):
-            return False
-        to, *homes = (self.buffers[o.buffer].addresses for o in (instr.dst, *instr.srcs) if isinstance(o, Tile))
-        return bool(to) and any(h and writes_in_the_way(to[0], h[0]) for h in homes)
+        return float(len(set(groups)) < len(groups))
 
     def _group(self, buffer: Buffer) -> int:
         vector = self.chip.vector

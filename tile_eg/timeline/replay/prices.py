@@ -82,8 +82,7 @@ class RanPrices:
     @staticmethod
     def _worked(chip: Chip, work: Work, row: Row) -> Price:
         busy = cycles(chip, work)
-        fill, writes = cycles(chip, work, cold=True) - busy, row.path.endswith("->GM")
-        return Price(busy, fill, _path(row), moved_bytes(work), work.miss, row.tensor, writes)
+        return Price(busy, cycles(chip, work, cold=True) - busy, _path(row), moved_bytes(work))
 
     def _copy(self, row: Row, kind: str, at: Turns) -> Work:
         a, b, c, element = row.sizes
@@ -122,7 +121,7 @@ class RanPrices:
             self.note(row, "a move inside of the core")
         path = self.chip.paths[name]
         busy = path.cycles(size, 1, False)
-        return Price(busy, path.cycles(size, 1, True) - busy, row.path if "->" in row.path else "", size, 0.0, "", False)
+        return Price(busy, path.cycles(size, 1, True) - busy, row.path if "->" in row.path else "", size)
 
     def _vector(self, row: Row) -> Price:
         sixteenths, element, conflict, counted = row.sizes
@@ -139,7 +138,7 @@ class RanPrices:
             busy = max(cost.floor, slope * whole) + tail
         else:
             busy = repeat_cycles(self.chip, replace(cost, slope=slope), whole, True)
-        return Price(busy, cost.fixed, "", 0, 0.0, "", False)
+        return Price(busy, cost.fixed, "", 0)
 
     def _cost(self, row: Row, element: int) -> VectorCost:
         name, size = _VECTOR.get(row.name, row.name.lower()), 2 if element <= 2 else 4

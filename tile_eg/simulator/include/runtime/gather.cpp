@@ -50,6 +50,7 @@ void vector_gather(VectorSide dst, Operand src, Operand offsets, int64_t base, L
     });
     gather.keeps_apart();
     gather.check();
+    gather.sized(lanes.count >= 0 ? lanes.count * size / 16 : rounds * 16, size, 0, lanes.count >= 0);
     gather.counts("vector", rounds * 256);
     Memory& ub = machine.memory(Space::UB);
     each([&](int64_t to, int64_t i) {
