@@ -117,3 +117,41 @@ def test_element_loops_of_two_blocks_may_not_write_the_same_elements():
     line = "parallel (i, j) in (32, N) { Y[min(b*20, M - 32) + i, j] = x[i, j] }"
     with pytest.raises(TileError, match="two blocks write the same elements of `Y`: those with b=0 and b=1, a window of 32x40"):
         check(load_text(LAST_IS_WHOLE.replace("LINE", "").replace("Y[s, 0] = y", line), "t.tile").instantiate())
+
+
+IN_TRIPS = """
+kernel whole[M=40, N=40](X: f32[M, N], I: i32[8]) -> Y: f32[M, N] {
+  grid b = 2
+  let s = min(b*32, M - 32)
+  shared x: f32[8, N], y: f32[8, N], g: f32[N], n: i32[8]
+  n = I[b]
+  y = 0
+  g = 0
+  for k in serial(4) {
+    x = X[s + 8*k, 0]
+    LINE
+    Y[s + 8*k, 0] = y
+  }
+}
+"""
+
+
+def check_trips(line: str) -> None:
+    check(load_text(IN_TRIPS.replace("LINE", line), "t.tile").instantiate())
+
+
+@pytest.mark.parametrize("line", ["y = x + g[None, :]", "y = 0\n for m in serial(3) { y += x }", "y = X[s + 8*k + I[0], 0]"])
+def test_blocks_may_store_one_row_in_different_trips_if_each_trip_begins_anew(line):
+    check_trips(line)
+
+
+@pytest.mark.parametrize("line", ["y += x", "g += 1\n y = x + g[None, :]", "y = X[s + 8*k + n[0], 0]"])
+def test_blocks_may_not_store_one_row_if_its_value_goes_by_earlier_trips_or_by_an_index_of_the_block(line):
+    with pytest.raises(TileError, match="two blocks write the same elements of `Y`: those with b=0 and b=1"):
+        check_trips(line)
+
+
+def test_blocks_may_not_store_one_row_if_its_value_counts_elements():
+    line = "parallel (i, j) in (32, N) { g[0] = g[0] + 1\n Y[s + i, j] = g[0] }"
+    with pytest.raises(TileError, match="two blocks write the same elements of `Y`"):
+        check_whole(line)

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from tile_eg.frontend.checks.alike import in_context, parts_of_block
+from tile_eg.frontend.liveness import Liveness, assigned
 from tile_eg.ir import index as ix
 from tile_eg.ir import kernel as kn
 from tile_eg.ir.index import Expr
@@ -58,6 +59,15 @@ class _Moved:
         for s in kn.statements(self.kernel.body):
             if isinstance(s, kn.Parallel):
                 self.trips |= dict(zip(s.vars, s.extents, strict=True))
+        self.carried = frozenset(name for s in kn.statements(self.kernel.body) for name in self.carried_by(s))
+
+    def carried_by(self, s: kn.Stmt) -> Iterable[str]:
+        """The buffers that hand values from trip to trip of a loop along which the window moves."""
+        if isinstance(s, kn.For) and s.var in self.moving:
+            return Liveness(self.shapes).before(s.body, frozenset()) & assigned(s.body)
+        if isinstance(s, kn.Parallel) and (own := self.moving & {*s.vars}):
+            return [a.target.name for a in kn.assigns(s.body) if not own & _own(a.target.starts)]
+        return ()
 
     def store(self, s: kn.Assign, dims: tuple[At, ...]) -> None:
         """An assignment whose target's dimensions lie so in the tensor, from the element of index 0 of its window on."""
@@ -106,11 +116,14 @@ class _Moved:
             if self.tensors[r.name].output:
                 raise Moves
             for start, extent, at in zip(r.starts, r.extents, dims, strict=True):
+                self.reads(ix.ZERO if at is None else at)
                 apart = at is not None and ix.variables(at) & (self.grid | self.moving)
                 if apart and extent is not None:
                     raise Moves  # its elements lie elsewhere than they are stored, and not by one number in all blocks
                 if apart or at is None:
                     self.otherwise(start, points)
+        elif r.name in self.carried:
+            raise Moves  # a place is reached in one trip in one block and in another trip in another
         elif (r.name, dims) not in self.seen:
             self.seen.add((r.name, dims))
             if sum(name == r.name for name, _ in self.seen) > MOST_SHIFTS:
@@ -174,6 +187,10 @@ class _Moved:
         if ix.variables(e) & (_own(points) | self.moving) - self.grid:
             raise Moves
         self.left.add(e)
+        self.reads(e)
+
+    def reads(self, e: Expr) -> None:
+        """Moves where an index is made of elements of buffers, or of what the kernel writes."""
         written = {name for name, t in self.tensors.items() if t.output}
         names = {r.args[0] for r in all_elements_in(e)}
         if names - self.tensors.keys() or names & written:
