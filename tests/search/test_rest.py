@@ -121,6 +121,14 @@ def test_whole_turns_have_no_rest():
 
 
 @pytest.mark.slow
+def test_it_is_not_made_of_a_launch_that_does_all_sums_in_parts():
+    low = lower(kernel(GEMM, M=416, N=128, K=8192))
+    split = [c for c in low.form.candidates if c.schedule.persistent and c.schedule.parts and c.schedule.parts.op == "Parts"]
+    (tried,) = (t for t in low.tried if t.offer.move.name == "rest-in-parts")
+    assert split and not tried.made
+
+
+@pytest.mark.slow
 def test_parts_that_take_as_long_as_a_turn_are_not_searched():
     low = lower(kernel(GEMM, M=1024, N=2048, K=4096, BM=128, BN=256))
     (tried,) = (t for t in low.tried if t.offer.move.name == "rest-in-parts")
