@@ -24,6 +24,21 @@ from tile_eg.transforms.split_k import in_parts
 
 FLOATS, SHORT = GEMM.replace("f16[", "f32["), GEMM.replace("f16[", "bf16[")
 ODD = {"M": 460, "N": 384, "K": 350}
+TWO_SUMS = """
+kernel two_sums[M=900, N=384, K=250, BM=32, BN=64, BK=64](A: f16[M, K], B: f16[K, N], D: f16[K, N]) -> C: f16[M, N] {
+  grid (bx, by) = (ceildiv(M, BM), ceildiv(N, BN))
+  shared a: f16[BM, BK], b: f16[BK, BN], d: f16[BK, BN]
+  fragment c: f32[BM, BN] = 0, e: f32[BM, BN] = 0
+  for k in pipelined(ceildiv(K, BK)) {
+    a = A[bx*BM, k*BK]
+    b = B[k*BK, by*BN]
+    d = D[k*BK, by*BN]
+    c += a @ b
+    e += a @ d
+  }
+  C[bx*BM, by*BN] = c * sigmoid(e)
+}
+"""
 LARGE = {"M": 4096, "N": 4096, "K": 4096, "BM": 128, "BN": 256}
 EVEN = {"M": 4096, "N": 1536, "K": 512, "BM": 128, "BN": 256}
 
@@ -51,6 +66,7 @@ CASES = [
     pytest.param(BOTH_DOWN, ODD, True, id="both operands", marks=pytest.mark.long),
     pytest.param(ADDED, {"M": 900}, False, id="vector work"),
     pytest.param(BYTES, {"M": 460, "N": 390, "K": 640}, False, id="bytes"),
+    pytest.param(TWO_SUMS, {}, False, id="two sums of short tiles"),
     pytest.param(FLOATS, ODD, False, id="f32", marks=pytest.mark.long),
     pytest.param(SHORT, ODD, True, id="bf16", marks=pytest.mark.long),
 ]
