@@ -24,6 +24,21 @@ from tile_eg.transforms.split_k import in_parts
 
 FLOATS, SHORT = GEMM.replace("f16[", "f32["), GEMM.replace("f16[", "bf16[")
 ODD = {"M": 460, "N": 384, "K": 350}
+TWO_SUMS = """
+kernel two_sums[M=900, N=384, K=250, BM=32, BN=64, BK=64](A: f16[M, K], B: f16[K, N], D: f16[K, N]) -> C: f16[M, N] {
+  grid (bx, by) = (ceildiv(M, BM), ceildiv(N, BN))
+  shared a: f16[BM, BK], b: f16[BK, BN], d: f16[BK, BN]
+  fragment c: f32[BM, BN] = 0, e: f32[BM, BN] = 0
+  for k in pipelined(ceildiv(K, BK)) {
+    a = A[bx*BM, k*BK]
+    b = B[k*BK, by*BN]
+    d = D[k*BK, by*BN]
+    c += a @ b
+    e += a @ d
+  }
+  C[bx*BM, by*BN] = c * sigmoid(e)
+}
+"""
 LARGE = {"M": 4096, "N": 4096, "K": 4096, "BM": 128, "BN": 256}
 EVEN = {"M": 4096, "N": 1536, "K": 512, "BM": 128, "BN": 256}
 
@@ -51,6 +66,7 @@ CASES = [
     pytest.param(BOTH_DOWN, ODD, True, id="both operands", marks=pytest.mark.long),
     pytest.param(ADDED, {"M": 900}, False, id="vector work"),
     pytest.param(BYTES, {"M": 460, "N": 390, "K": 640}, False, id="bytes"),
+    pytest.param(TWO_SUMS, {}, False, id="two sums of short tiles"),
     pytest.param(FLOATS, ODD, False, id="f32", marks=pytest.mark.long),
     pytest.param(SHORT, ODD, True, id="bf16", marks=pytest.mark.long),
 ]
@@ -118,6 +134,14 @@ def test_explain_shows_what_is_done_in_parts_and_why_not_what_it_saves():
 def test_whole_turns_have_no_rest():
     low = lower(kernel(GEMM, **EVEN))
     assert not any(t.offer.move.name == "rest-in-parts" for t in low.tried)
+
+
+@pytest.mark.slow
+def test_it_is_not_made_of_a_launch_that_does_all_sums_in_parts():
+    low = lower(kernel(GEMM, M=416, N=128, K=8192))
+    split = [c for c in low.form.candidates if c.schedule.persistent and c.schedule.parts and c.schedule.parts.op == "Parts"]
+    (tried,) = (t for t in low.tried if t.offer.move.name == "rest-in-parts")
+    assert split and not tried.made
 
 
 @pytest.mark.slow

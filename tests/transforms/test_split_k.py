@@ -139,6 +139,17 @@ def test_some_tiles_in_unequal_parts_have_the_meaning_of_the_whole(m, n, depth, 
     assert np.array_equal(got[:32, 16:32], meaning(k, given_)["C"][:32, 16:32])
 
 
+def test_tiles_in_parts_have_the_valid_rows_of_their_own_number():
+    k = kernel(PRODUCT)
+    random = np.random.default_rng(3)
+    given_ = {t.name: random.integers(-8, 8, t.shape).astype(np.float32) for t in k.tensors if not t.output}
+    parts = in_parts(to_values(k), 2, 1, Tiles(3, 5 - var(BLOCK)))  # from below, the short tile first
+    got = run_values(parts.second, given_ | run_values(parts.first, given_))["C"]
+    assert np.array_equal(got[:, 16:], meaning(k, given_)["C"][:, 16:])
+    sums = [t for t in reachable(parts.second) if t.op == "load" and t.args[0].args[0].name == "sums"]
+    assert [[evaluate(t.vrows, {BLOCK: b}) for b in range(3)] for t in sums] == [[8, 16, 16]]
+
+
 @pytest.mark.parametrize(("trips", "count", "may"), [(64, 3, True), (4, 3, False), (5, 3, True), (3, 3, True), (3, 4, False)])
 def test_only_the_last_part_may_be_shorter_and_it_has_a_trip(trips, count, may):
     assert fits(trips, count) is may

@@ -182,10 +182,11 @@ def _second(values: Values, loop: Term, count: int, of: Tiles, shared: tuple[Ten
     number, _, states, stages = loop.args
     name = free_names(("part",), set(values.variables.values()))["part"]
     again = Rewriter({BLOCK: of.block})
-    pairs = tuple(_added(again.builder, of.count, number, k, name, *s) for k, s in enumerate(zip(shared, states, strict=True)))
+    zeros = [again.term(state) for state, _ in states]
+    pairs = tuple(_added(again.builder, of.count, number, k, name, *s) for k, s in enumerate(zip(shared, zeros, strict=True)))
     sums = again.builder.make("loop", number, count, pairs, 0)
-    for k, (state, _) in enumerate(states):
-        result = again.builder.make("proj", sums, k, **_shape(state))
+    for k, zero in enumerate(zeros):
+        result = again.builder.make("proj", sums, k, **_shape(zero))
         again.terms |= dict.fromkeys(_results(values, loop, k), result)
     outputs = tuple(map(again.term, values.outputs))
     loops: dict[str, Any] = {"parents": {number: 0}, "trips": {number: count}, "variables": {number: name}}
@@ -201,9 +202,8 @@ def _results(values: Values, loop: Term, k: int) -> list[Term]:
     return [t for t in reachable(values) if t.op == "proj" and t.args == (loop, k)]
 
 
-def _added(b: Builder, tiles: int, loop: int, k: int, variable: str, tensor: Tensor, pair: tuple[Term, Term]):  # noqa: ANN202
+def _added(b: Builder, tiles: int, loop: int, k: int, variable: str, tensor: Tensor, zero: Term):  # noqa: ANN202
     """A state of the second phase: zero, and the sum of one more part in each trip."""
-    zero = pair[0]
     shape = _shape(zero)
     start = (var(variable) * tiles + var(BLOCK)) * (zero.rows * zero.cols)
     one = b.make("load", b.make("given", tensor), start, zero.cols, **shape)
