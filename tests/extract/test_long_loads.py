@@ -92,3 +92,12 @@ def test_a_loop_has_one_such_load():
 @pytest.mark.parametrize("order", [None, (2, 0, 0)], ids=["a block a tile", "persistent"])
 def test_numbers_are_those_of_the_source(text, order):
     check_numbers(kernel(text), Using("gm-l1-coarsened"), order)
+
+
+COLUMN = GEMM.replace("N=64, K=1024, BM=64, BK=32", "N=1, K=1024, BM=64, BN=32, BK=32").replace("f16[BK, N]", "f16[BK, BN]")
+COLUMN = COLUMN.replace("f32[BM, N]", "f32[BM, BN]")
+"""Both operands go on by 32 elements a trip: A along its rows, B, of one column, down."""
+
+
+def test_a_column_does_not_go_on_along_rows_though_it_moves_on_as_they_do():
+    assert {n.payload[2] for n in graph_of(COLUMN).nodes if n.op == "GmToL1Coarsened"} == {"A"}

@@ -155,8 +155,9 @@ class Encoder:
                 size, valid = size * form.factor, form.wider(valid, size)
             step = t.later(moved[1]) if moved else None
             wide = t.ahead(valid, size) if valid is not None else None
-            if moved and step and wide is not None and step[0] == size:
-                self.lines.append(f"(set (ahead {self.expr(moved[1])} {t.loop} {t.factor} {size}) {self.expr(wide)})")
+            if moved and step and valid is not None and wide is not None and step[0] == size:
+                at, own = self.expr(moved[1]), self.expr(valid)
+                self.lines.append(f"(set (ahead {at} {own} {t.loop} {t.factor} {size}) {self.expr(wide)})")
 
     def term(self, t: Term) -> str:
         if t not in self.names:
