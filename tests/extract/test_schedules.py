@@ -141,7 +141,7 @@ def test_the_solver_and_the_makespan_measure_the_same_time(text):
     solver.parameters.num_workers = 1
     assert solver.solve(model.cp) == cp_model.OPTIMAL
     nodes = [n for n in graph.nodes if solver.boolean_value(model.chosen[n.index])]
-    assert makespan(graph, CHIP, nodes, model.prices) == solver.objective_value
+    assert makespan(graph, CHIP, nodes, model.prices) == pytest.approx(solver.objective_value)
 
 
 def test_an_operand_that_lives_on_is_never_overwritten():
