@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import lru_cache
 
 import numpy as np
@@ -86,6 +87,15 @@ def test_numbers_are_those_of_the_source(text, sizes, packed, chip, count, facto
     near = 2e-2 if text is SHORT else 4e-3
     for name, want in meaning(k, arrays).items():
         np.testing.assert_allclose(ran[name].astype(np.float32), want.astype(np.float32), rtol=near, atol=5 * near)
+
+
+@pytest.mark.slow
+def test_a_schedule_that_ran_out_of_flags_is_planned_again_like_the_first_time():
+    k = kernel(TWO_SUMS)
+    low = lower(k, chip="950", search=search_options(without=("rest-in-parts",)))
+    arrays = arrays_for(k)
+    ran = plan_schedule(replace(best_persistent(low.form).schedule), low.chip).run(arrays, order=1)
+    np.testing.assert_allclose(ran["C"].astype(np.float32), meaning(k, arrays)["C"].astype(np.float32), rtol=4e-3, atol=2e-2)
 
 
 @lru_cache

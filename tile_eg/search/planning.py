@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from math import prod
 
@@ -70,6 +71,8 @@ def _plan_phase(schedule: Schedule, chip: Chip) -> Planned:
     from tile_eg.extract.flags import shallower
     from tile_eg.extract.memory import assign
 
+    schedule.storages = {sid: replace(s) for sid, s in schedule.storages.items()}  # schedules made of one choice share them
+    schedule.peaks, schedule.addresses = dict(schedule.peaks), dict(schedule.addresses)
     while True:
         program = lowering.plan(schedule, chip)
         planned = once("plan", (program, chip, _spans(program)), partial(_with_flags, program, chip))
