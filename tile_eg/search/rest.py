@@ -13,7 +13,7 @@ from tile_eg.search.form import Form
 from tile_eg.search.moves import MOVES
 from tile_eg.search.persistent import best_persistent
 from tile_eg.search.queue import Made, Offer
-from tile_eg.search.split_k import phase
+from tile_eg.search.split_k import planned_phase
 from tile_eg.sizing.phases import meeting
 
 if TYPE_CHECKING:
@@ -96,13 +96,17 @@ def tiles_of(form: Form, schedule: Schedule) -> Tiles:
 
 
 def rest_of(form: Form, parts: Parts) -> tuple[Rest | None, Dropped]:
-    """The best schedules of tiles in parts, and what failed; None where there are none."""
+    """Schedules of tiles in parts, and what failed; None where there are none.
+
+    The ones that the search model likes best: the others are a part of a turn that is a small one itself.
+    """
     from tile_eg.extract.schedule import Rest
 
-    (sums, failed), (added, others) = (phase(values, form.setting) for values in (parts.first, parts.second))
+    setting = replace(form.setting, options=replace(form.setting.options, k=1))
+    (sums, failed), (added, others) = (planned_phase(values, setting) for values in (parts.first, parts.second))
     if not sums or not added:
         return None, (*failed, *others)
-    return Rest(parts.count, form.values.blocks % form.setting.chip.cube_cores, sums[0].schedule, added[0].schedule), ()
+    return Rest(parts.count, form.values.blocks % form.setting.chip.cube_cores, sums[0][0], added[0][0]), ()
 
 
 def with_rest(schedule: Schedule, rest: Rest, form: Form) -> Iterator[Schedule]:

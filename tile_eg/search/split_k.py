@@ -89,6 +89,12 @@ def schedules_of(values: Values, setting: Setting) -> list[Schedule]:
 
 def phase(values: Values, setting: Setting) -> tuple[tuple[Candidate, ...], Dropped]:
     """One phase of a launch, ranked: its blocks all run at a time."""
+    planned, dropped = planned_phase(values, setting)
+    return written(ranked(planned, setting.model)), dropped
+
+
+def planned_phase(values: Values, setting: Setting) -> tuple[list[tuple[Schedule, Planned]], Dropped]:
+    """One phase of a launch with its plans, as the search model has them."""
     from tile_eg.extract.grid import orders, with_grid
     from tile_eg.timeline.works import blocks_at_once
 
@@ -98,4 +104,4 @@ def phase(values: Values, setting: Setting) -> tuple[tuple[Candidate, ...], Drop
     over = [(s, n) for (s, p), n in zip(planned, cores, strict=True) if p.program.blocks > n]
     if over:
         planned, dropped = plan_each([with_grid(s, g, chip) for s, n in over for g in orders(s, chip, n, 1)], chip)
-    return written(ranked(planned, setting.model)), dropped
+    return planned, dropped
