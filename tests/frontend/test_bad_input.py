@@ -218,6 +218,12 @@ def test_a_size_without_a_value_says_how_to_give_one():
     assert "--set M=512" in caught.value.help
 
 
+def test_all_sizes_without_values_are_told_at_once():
+    with pytest.raises(TileError, match="the sizes `M`, `N` have no values") as caught:
+        load_text(changed("M=512, N=512", "M, N")).instantiate()
+    assert "--set M=512 --set N=512" in caught.value.help
+
+
 def test_a_size_that_the_kernel_does_not_have_is_refused():
     with pytest.raises(TileError, match="`gemm` has no size called `BKK`"):
         load_text(GEMM).instantiate({"BKK": 4})

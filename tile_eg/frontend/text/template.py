@@ -109,10 +109,12 @@ class Template:
 
     def _complete(self, given: Mapping[str, SupportsIndex]) -> dict[str, int]:
         full = _defaults(self.tree, whole_sizes(given, self.of_calls()), self.file)
-        for node in size_nodes(self.tree):
-            name = str(node.children[0])
-            if full[name] is None:
-                raise TileError(f"the size `{name}` has no value", span_of(node, self.file), help=f"give it: --set {name}=512")
+        missing = {str(n.children[0]): n for n in size_nodes(self.tree) if full[str(n.children[0])] is None}
+        if missing:
+            names, one = ", ".join(f"`{name}`" for name in missing), len(missing) == 1
+            what = f"the size {names} has no value" if one else f"the sizes {names} have no values"
+            give = f"give {'it' if one else 'them'}: {' '.join(f'--set {name}=512' for name in missing)}"
+            raise TileError(what, span_of(next(iter(missing.values())), self.file), help=give)
         return {n: v for n, v in full.items() if v is not None}
 
 
