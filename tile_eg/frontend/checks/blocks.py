@@ -55,12 +55,12 @@ def _as_window(kernel: kn.Kernel, target: kn.Region, ranges: Ranges) -> tuple[kn
 def windows_meet(
     kernel: kn.Kernel, target: kn.Region, ranges: Ranges, made_of: Set[Expr] | None = None, moves: bool = False
 ) -> bool:
-    """Whether windows that one statement stores in several blocks overlap. TileError where the values may differ there.
+    """Whether the windows that one statement stores in several blocks overlap. TileError where their values may differ there.
 
-    Two windows that begin in one cell of a raster of the window's own size overlap for certain; two rasters, half a window
-    apart, are tried. What they miss is left to the simulator, which sees every byte. So are more than 2**18 windows, and those
-    whose place or length is read from a tensor. `made_of` is all of the block's index that the value depends on; None:
-    not known. `moves`: it does not depend on where the window begins, only on where each element lies.
+    Windows are laid on a raster whose cells are as large as a window, and on a second one, half a window further on: two that
+    begin in one cell overlap. Overlaps that neither raster shows are left to the simulator, which sees every byte; so are more
+    than 2**18 windows, and those whose place or length is read from a tensor. `made_of` are the parts of the block's index that
+    the value depends on (None: not known). `moves`: it depends on each element's place alone, not on where the window begins.
     """
     if any(target.counts) or any(map(elements_in, target.starts)):
         return False

@@ -1,5 +1,6 @@
-"""Values that move along with the window in which they are stored: each depends on where it lies in the tensor, not on where the
-window begins. So blocks whose windows overlap store equal values there, as where the last one begins earlier to be whole.
+"""Stored values that depend on their place in the tensor, and not on where the block's window begins.
+
+Blocks whose windows overlap store equal values then: as where the last block begins earlier, so that its tile is whole.
 """
 
 from __future__ import annotations
@@ -17,16 +18,16 @@ from tile_eg.ir.index_elements import all_elements_in, elements_in
 MOST_SHIFTS = 4
 """Places at which one buffer is looked at."""
 At = Expr | None
-"""Where in the tensor an element of index 0 along an axis is stored; None where that does not matter."""
+"""The index in the tensor at which a buffer's element 0 along an axis is stored; None where it does not matter."""
 
 
 class Moves(Exception):
-    """A value for which it is not seen that it moves along."""
+    """A value that may depend on where the window begins."""
 
 
 def made_of_moved(kernel: kn.Kernel, store: kn.Assign) -> frozenset[Expr] | None:
-    """The parts of the block's index that a stored value depends on otherwise than by where it is stored; None where it is not
-    seen how it depends on that."""
+    """The parts of the block's index that a stored value depends on beside its place in the tensor; None where that cannot be
+    told."""
     grid = {name for name, _ in kernel.grid}
     dims = tuple(s if ix.variables(s) & grid else None for s in store.target.starts)
     found = _Moved(kernel, frozenset(v for at in dims if at is not None for v in ix.variables(at)))
@@ -42,8 +43,8 @@ def made_of_moved(kernel: kn.Kernel, store: kn.Assign) -> frozenset[Expr] | None
 
 @dataclass
 class _Moved:
-    """`moving` are the variables by which the window moves: at one place they may differ between blocks. `left` are the indices
-    that the value depends on otherwise."""
+    """`moving` are the variables that move the window: two blocks that store at one place may differ in them. `left` gathers the
+    indices that the value depends on beside its place."""
 
     kernel: kn.Kernel
     moving: frozenset[str]
@@ -70,7 +71,7 @@ class _Moved:
         return ()
 
     def store(self, s: kn.Assign, dims: tuple[At, ...]) -> None:
-        """An assignment whose target's dimensions lie so in the tensor, from the element of index 0 of its window on."""
+        """An assignment. `dims` says of each dimension of its target where element 0 of the window is stored in the tensor."""
         _plain(s.target)
         pairs = list(zip(dims, s.target.extents, strict=True))
         axes = tuple(at for at, extent in pairs if extent is not None)
