@@ -43,7 +43,7 @@ def test_every_example_has_its_sizes() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [n if n in QUICK else pytest.param(n, marks=pytest.mark.slow) for n in SIZES])
+@pytest.mark.parametrize("name", [n if n in QUICK else pytest.param(n, marks=pytest.mark.long) for n in SIZES])
 def test_no_offset_of_an_example_overflows(name: str) -> None:
     """And in 32 bits some would: the sizes are large enough to tell."""
     kernel = load_text((EXAMPLES / f"{name}.tile").read_text(), name).instantiate(SIZES[name])

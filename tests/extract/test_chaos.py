@@ -29,17 +29,18 @@ SMALL = {
 
 EXTRACTORS = [Exact(), Worst(), *(Random(s) for s in range(3))]
 NAMES = [e.name + str(getattr(e, "seed", "")) for e in EXTRACTORS]
+FEWER = [e if n < 3 else pytest.param(e, marks=pytest.mark.long) for n, e in enumerate(EXTRACTORS)]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("extractor", EXTRACTORS, ids=NAMES)
+@pytest.mark.parametrize("extractor", FEWER, ids=NAMES)
 @pytest.mark.parametrize("name", sorted(TRICKY))
 def test_every_choice_computes_a_tricky_kernel(name, extractor):
     check_numbers(kernel(TRICKY[name]), extractor)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("extractor", EXTRACTORS, ids=NAMES)
+@pytest.mark.parametrize("extractor", FEWER, ids=NAMES)
 @pytest.mark.parametrize("text", [SPLIT_K, EXP, IN_A_LOOP, COLUMNS], ids=["sums", "exp of sums", "a loop of sums", "bytes"])
 def test_every_choice_adds_up_and_multiplies_bytes(text, extractor):
     check_numbers(kernel(text), extractor)
@@ -47,9 +48,6 @@ def test_every_choice_adds_up_and_multiplies_bytes(text, extractor):
 
 def test_every_example_is_tried():
     assert SMALL.keys() == {f.stem for f in EXAMPLES.glob("*.tile")}
-
-
-FEWER = [e if n < 3 else pytest.param(e, marks=pytest.mark.long) for n, e in enumerate(EXTRACTORS)]
 
 
 @pytest.mark.slow
