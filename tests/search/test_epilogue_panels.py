@@ -114,7 +114,7 @@ def test_rows_are_loaded_from_the_whole_result_in_the_workspace() -> None:
     assert (made["workspace-panel"], made["workspace-ub-panel"]) == ("PanelOf", "WsToUB")
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_an_epilogue_that_does_not_fit_is_done_in_panels_and_can_be_switched_off() -> None:
     low = lower(kernel(GELU, **LARGE))
     assert low.form is not None and low.form.moves[0].startswith("epilogue-panels")
