@@ -166,6 +166,8 @@ SENSELESS = {
     "a flag between cores that is none": ("cross_set MTE3 16", "there is no flag 16"),
     "a meeting in a loop": ("for i in 2 { sync_all }", "sync_all stands in a loop"),
     "a meeting of one kind of cores": ("sync_all", "sync_all stands in both streams of a mixed kernel"),
+    "a slot that is none": ("for i in 4 { vexp a[i % 2] <- a : 8 x 8 }", "vexp uses slots 0 to 1 of a, which has 1"),
+    "a slot behind the last one": ("vexp a <- a[1] : 8 x 8", "vexp uses slot 1 of a, which has 1"),
     "a copy from the wrong memory": ("ub_to_gm a <- a : 8 x 8", "cannot use UB here"),
 }
 

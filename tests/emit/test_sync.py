@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from tile_eg.emit.sync.check import races
 from tile_eg.emit.sync.planning import SyncError, synchronise
-from tile_eg.ir.index import bounds
-from tile_eg.ir.program import CrossSet, CrossWait, Instr, Loop, Node, PipeBarrier, Program, SetFlag, WaitFlag, When, walk
+from tile_eg.ir.index import bounds, const
+from tile_eg.ir.program import CrossSet, CrossWait, Instr, Loop, Node, PipeBarrier, Program, SetFlag, Tile, WaitFlag, When, walk
 from tile_eg.ir.program.parser import parse_program
 from tile_eg.ir.program.text import node_text
 
@@ -244,6 +244,24 @@ buffer u: UB f32 16 x 16 nd, pitch 16, slots 1 at 0
 cube { for i in 2 { fixpipe w[i % 2] <- c : 16 x 16 } }
 vector { gm_to_ub u <- w[0] : 16 x 16 gm_to_ub u <- w[1] : 16 x 16 gm_to_ub u <- w[0] : 16 x 16 }"""
     assert races(synchronise(parse_program(text, "k"))) == []
+
+
+def test_a_slot_that_is_filled_again_before_the_other_core_reads_it_has_no_order() -> None:
+    text = """program k on 910B2 as MIX_AIC_1_2, blocks 1, workspace 4096
+buffer c: L0C f32 16 x 16 nz, pitch 16, slots 1 at 0
+buffer w: WS f32 16 x 16 nd, pitch 16, slots 1 at 0
+buffer u: UB f32 16 x 16 nd, pitch 16, slots 1 at 0
+cube { for i in 2 { fixpipe w <- c : 16 x 16 } }
+vector { for i in 3 { gm_to_ub u <- w : 16 x 16 } }"""
+    with pytest.raises(SyncError, match="the cube core fills a slot of w again before the vector core reads it"):
+        synchronise(parse_program(text, "k"))
+
+
+def test_a_slot_that_a_buffer_has_not_is_a_fault() -> None:
+    p = vector("gm_to_ub a <- A{0 : 8} : 8 x 8")
+    wrong = replace(p, vector=(replace(p.vector[0], dst=Tile("a", const(1))),))
+    with pytest.raises(ValueError, match="slot 1 of a is used, which has 1"):
+        synchronise(wrong)
 
 
 def test_more_edges_than_ids_share_ids() -> None:

@@ -28,8 +28,8 @@ class Finding:
     """One thing that is wrong with a kernel, at a line of its Ascend C.
 
     `kind` is one of race, block_race, uninitialised, deadlock, double_set, leftover_flag, flag_id, cross_flag, out_of_bounds,
-    misaligned, capacity, field, overlap, cache, wrong_memory, wrong_core, kernel_type, queue, assert, launch, unwritten,
-    unsupported.
+    misaligned, capacity, field, overlap, overwritten, cache, wrong_memory, wrong_core, kernel_type, queue, assert, launch,
+    unwritten, unsupported.
     `other_line` is the other instruction of a race or of a doubled flag (0: none). `file` and `other_file` are the files of the
     lines, as they are included; empty for the kernel's own.
     """

@@ -193,6 +193,8 @@ class Scope:
     def _slot(self, b: Buffer, slot: Expr) -> Expr | Part:
         """Where a slot starts, in elements from the buffer's first address."""
         starts = [(a - min(b.addresses)) // b.dtype.bytes for a in b.addresses] or [0]
+        if self.low(slot) < 0 or self.high(slot) >= len(starts):
+            raise EmitError(f"slots {self.low(slot)} to {self.high(slot)} of {b.name}, which has {len(starts)}")
         if len(starts) == 1 or slot.value is not None:
             return ix.const(starts[slot.value or 0])
         steps = {y - x for x, y in zip(starts, starts[1:], strict=False)}

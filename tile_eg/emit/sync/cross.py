@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 from tile_eg.emit.sync.edges import Stream
 from tile_eg.emit.sync.needed import Pair
-from tile_eg.emit.sync.trace import Path, Site, SyncError
+from tile_eg.emit.sync.trace import Access, Path, Site, SyncError
 from tile_eg.ir.program import AIC, AIV, Loop, Tile
 from tile_eg.ops.types import Level
 
@@ -128,11 +128,33 @@ def _pairs(writer: _Side, reader: _Side, buffer: str) -> list[Pair]:
         cells = _cells(writer, j, buffer)
         if not _cells(reader, j, buffer) <= cells:
             raise SyncError(f"the {r} core's use number {j} of {buffer} reads a slot that the {w} core has not filled then")
+        if _overwritten(writer, j, buffer):
+            raise SyncError(f"the {_named(w)} fills a slot of {buffer} again before the {_named(r)} reads it")
         out += [((w, a), (r, b)) for a in writer.visits[j] for b in reader.visits[j]]
         for k in sorted({held[c] for c in cells if c in held}):
             out += [((r, b), (w, a)) for b in reader.visits[k] for a in writer.visits[j]]
         held |= dict.fromkeys(cells, j)
     return out
+
+
+def _named(core: str) -> str:
+    return "cube core" if core == AIC else "vector core"
+
+
+def _overwritten(side: _Side, visit: int, buffer: str) -> bool:
+    """Whether an instruction writes over what it wrote in an earlier trip of the same visit, and nobody has read: of both, only
+    the second would be handed over."""
+    held, instances = side.stream.layout.held, side.stream.trace.instances
+    unread: dict[tuple, list[Access]] = {}
+    for n in side.visits[visit]:
+        for a in (a for a in instances[n].accesses if held.get(a.buffer) == buffer):
+            if not a.write:
+                unread = {key: of for key, of in unread.items() if key[0] != a.cell}
+            elif any(a.window.covers(b.window) for b in unread.setdefault((a.cell, instances[n].path), [])):
+                return True
+            else:
+                unread[a.cell, instances[n].path].append(a)
+    return False
 
 
 def _edges(writer: _Side, reader: _Side, buffer: str, slots: int) -> list[CrossEdge]:

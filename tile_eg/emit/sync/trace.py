@@ -303,6 +303,8 @@ class Layout:
         key = buffer, write, slots, window, of
         if key not in self._touched:
             b, (low, high) = self.buffers[buffer], slots
+            if high < 0 or low >= b.slots:
+                raise ValueError(f"slot {low} of {buffer} is used, which has {b.slots}")
             w = window or self._all.setdefault(buffer, Window(buffer, 0, b.rows, 0, b.pitch))
             whole = w.r0 == 0 and w.c0 == 0 and w.r1 >= b.rows and w.c1 >= b.cols and low == high
             cells = (c for s in range(max(0, low), min(high, b.slots - 1) + 1) for c in self.cells[buffer, s])

@@ -5,11 +5,11 @@ What the machine makes of it (races, capacity) is judged elsewhere.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from tile_eg.errors import Span, TileError
 from tile_eg.ir import index as ix
-from tile_eg.ir.index import BLOCK, EACH, SUB, Expr
+from tile_eg.ir.index import BLOCK, EACH, SUB, Expr, Interval
 from tile_eg.ir.index_elements import all_elements_in
 from tile_eg.ir.machine import ALL_CROSS_IDS, EVENT_IDS, SCALAR_PIPE
 from tile_eg.ir.program import (
@@ -32,6 +32,7 @@ from tile_eg.ir.program import (
     SetFlag,
     SyncAll,
     Tasks,
+    Tile,
     WaitFlag,
     When,
     walk,
@@ -67,6 +68,7 @@ def check_program(p: Program) -> None:
             if isinstance(n, SyncAll) and not any(n is top for top in p.core(core)):
                 raise TileError("sync_all stands in a loop or under a guard", help="all cores meet as often: write it at the top")
             _node(p, core, n, scope)
+        _slots(p, p.core(core), {BLOCK: (0, p.blocks - 1), SUB: (0, 1)} | {let.name: (0, let.most) for let in p.lets})
     meetings = [sum(isinstance(n, SyncAll) for n in p.core(core)) for core in (AIC, AIV)]
     if meetings[0] != meetings[1]:
         raise TileError("sync_all stands in both streams of a mixed kernel, as often in the one as in the other")
@@ -169,6 +171,26 @@ def _instr(p: Program, core: str, i: Instr, scope: tuple[str, ...]) -> None:
     for e in (i.rows, i.cols, i.depth, i.init, i.bound, i.when, i.unit, *_offsets(i)):
         _known(e, (*scope, EACH) if i.op in ("gm_to_l1", "gm_to_ub", "ub_to_gm") else scope, i.span)
         _readable(p, e, i.span)
+
+
+def _slots(p: Program, nodes: tuple[Node, ...], ranges: Mapping[str, Interval]) -> None:
+    """No slot is used that its buffer does not have. `ranges` are those of the variables around."""
+    for n in nodes:
+        if isinstance(n, Instr):
+            for t in (n.dst, *n.srcs, n.scratch):
+                if isinstance(t, Tile):
+                    _slot(next(b for b in p.buffers if b.name == t.buffer), *ix.bounds(t.slot, ranges), n)
+        elif isinstance(n, Loop | When):
+            lets = {let.name: (0, let.most) for let in n.lets} if isinstance(n, Tasks) else {}
+            own = {n.var: (0, max(0, n.trips - 1))} if isinstance(n, Loop) else {}
+            _slots(p, n.body, {**ranges, **lets, **own})
+
+
+def _slot(b: Buffer, first: int, last: int, i: Instr) -> None:
+    if first < 0 or last >= b.slots:
+        those = f"slot {first}" if first == last else f"slots {first} to {last}"
+        help = f"slots are 0 to {b.slots - 1}" if b.slots > 1 else "its only slot is 0"
+        raise TileError(f"{i.op} uses {those} of {b.name}, which has {b.slots}", i.span, help=help)
 
 
 def _level(p: Program, o: Operand, span: Span | None) -> Level:

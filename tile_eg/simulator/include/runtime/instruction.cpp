@@ -229,6 +229,7 @@ bool Instruction::check_row(const Track& row, const Span& span, const char* kind
     const int64_t end = (span.end + granule - 1) / granule;
     for (int64_t i = span.begin / granule; (i = row.skip(i, end, fine)) < end;) {
         const uint32_t id = row[i];
+        if (!std::strcmp(kind, "RAW")) machine.events[id].read = true;
         const bool part = i * granule < span.begin || (i + 1) * granule > span.end;  // the other byte may be another block's
         if (part && span.memory->space() == Space::GM && machine.events[id].block != event_.block) {
             ++i;
@@ -343,7 +344,7 @@ void Instruction::record()
         span.memory->touch(span.begin, span.end);
         machine.gm_writes += span.memory->space() == Space::GM;
         const int64_t first = span.begin / granule, last = (span.end + granule - 1) / granule;
-        note_overwritten(id, span);
+        note_overwritten(id, span), count_down(id, span);
         span.memory->writer.fill(first, last, id);
         if (event_.load && !meetings_.empty()) continue;  // a load made again: who reads may not have finished for the next write
         for (Track& slot : span.memory->reader) slot.fill(first, last, 0);

@@ -357,6 +357,8 @@ private:
     void check_live(const Span& span) const;
     void note_overwritten(uint32_t id, const Span& span);
     void note_overwritten(uint32_t id, uint32_t before, const Place& bytes);
+    void count_down(uint32_t id, const Span& span);
+    void tell_unread(const Span& span, const Event& earlier) const;
     void tell_overwritten(const Span& span, const Event& later) const;
     void check_dirty(const Span& span) const;
     void check_rewritten(const Span& span);

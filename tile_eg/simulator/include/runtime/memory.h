@@ -34,6 +34,8 @@ struct Event {
     bool signal = false;   // a scalar access to GM that cores may agree by: past the data cache, or right after it let go
     Place written;         // the tensor that it writes, where it is on chip
     uint64_t load = 0;     // of a copy of inputs: what it copies, and where to (again.cpp)
+    bool read = false;     // something has read what it wrote, or a part of that
+    int64_t left = 0;      // granules that it wrote and nothing has overwritten
     bool guarded = false;  // an Mmad large enough for the hardware to order accumulations by itself
 };
 
