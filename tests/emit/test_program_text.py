@@ -29,6 +29,7 @@ from tile_eg.ir.program import (
     When,
 )
 from tile_eg.ir.program.parser import parse_program
+from tile_eg.ir.program.text import FORMS
 from tile_eg.ops.types import BF16, F16, F32, Level
 
 PROGRAMS = sorted((Path(__file__).parent / "programs").glob("*.program"))
@@ -68,7 +69,13 @@ instructions = st.builds(
     transpose=st.booleans(),
     relu=st.booleans(),
     swap=st.booleans(),
-    form=st.sampled_from(["flat", "rows"]),
+    atomic=st.booleans(),
+    form=st.sampled_from(FORMS),
+    mode=st.sampled_from(["", "CAST_FLOOR", "ORDER_VALUE_INDEX"]),
+    bound=exprs,
+    unit=exprs,
+    other=st.floats(allow_nan=False, allow_subnormal=False),
+    pad=st.none() | st.floats(allow_nan=False, allow_subnormal=False),
     scratch=st.none() | tiles,
     when=exprs,
     rules=st.lists(st.sampled_from(["c-mmad", "v_add", "tile.64", "2-stage"]), max_size=3).map(tuple),
@@ -177,6 +184,15 @@ def test_a_program_that_makes_no_sense_is_refused(body: str, message: str) -> No
     head = HEAD.replace("buffer", "tensor A: f32[8, 8]\nbuffer", 1)
     with pytest.raises(TileError, match=message):
         parse_program(f"{head}vector {{ {body} }}", "p.program")
+
+
+@pytest.mark.parametrize(
+    "body",
+    ["vput a <- a, a : 2 x 8 form rows", "vsort32 a <- a, a : 1 x 8", "vbitselect a <- a, a, a : 8 x 8", "vgather a <- a, a : 1 x 8"],
+)
+def test_instructions_of_several_sources_are_read(body: str) -> None:
+    p = parse_program(f"{HEAD}vector {{ {body} }}", "p.program")
+    assert parse_program(str(p), "again") == p
 
 
 def test_a_buffer_needs_an_address_for_every_slot() -> None:

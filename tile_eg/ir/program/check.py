@@ -37,7 +37,9 @@ from tile_eg.ir.program import (
     When,
     walk,
 )
+from tile_eg.ops.repeats import REPEATED
 from tile_eg.ops.types import I32, Level
+from tile_eg.ops.whole_tiles import WHOLE_TILES
 
 KERNEL_TYPES = ("AIC_ONLY", "AIV_ONLY", "MIX_AIC_1_1", "MIX_AIC_1_2")
 CORE_PIPES = {AIC: ("MTE1", "MTE2", "M", "FIX"), AIV: ("MTE2", "V", "MTE3")}
@@ -51,7 +53,14 @@ PLACES: dict[str, tuple[tuple[Level, ...], ...]] = {
     **{f"vchoose_{c}": (_UB,) * 5 for c in COMPARE}, **{f"vchooses_{c}": (_UB,) * 4 for c in COMPARE},
     **{f"vmask_{c}": (_UB,) * 3 for c in COMPARE},
 }  # fmt: skip
-TWO_SOURCES = ("vmuladd", "vrowdot", *(f"v{b}{kind}" for b in BINARY for kind in ("", "_rows", "_cols")))
+TWO_SOURCES = ("vmuladd", "vrowdot", "vput", "vsort32", *(f"v{b}{kind}" for b in BINARY for kind in ("", "_rows", "_cols")))
+SOURCES: dict[str, tuple[int, ...]] = {
+    **{op: (len(levels) - 1,) for op, levels in PLACES.items()}, **dict.fromkeys(TWO_SOURCES, (2,)), "vbitselect": (2, 3),
+    **{f"vcompare_{c}": (1, 2) for c in COMPARE}, "vmerge": (2, 3, 4),
+    **{f"v{w.name}": (w.operands,) for w in WHOLE_TILES.values() if not w.made_of_others and w.name != "merge"},
+    **{r.instruction: (2 if r.second else 1,) for r in REPEATED.values()},
+}  # fmt: skip
+"""How many source operands an instruction takes, where that is not one."""
 
 
 def check_program(p: Program) -> None:
@@ -159,9 +168,10 @@ def _readable(p: Program, e: Expr, span: Span | None) -> None:
 def _instr(p: Program, core: str, i: Instr, scope: tuple[str, ...]) -> None:
     if i.core != core:
         raise TileError(f"{i.op} runs on the {_name(i.core)}, not on the {_name(core)}", i.span)
-    places = PLACES.get(i.op, (_UB, _UB, _UB) if i.op in TWO_SOURCES else (_UB, _UB))
-    if len(i.srcs) != len(places) - 1:
-        raise TileError(f"{i.op} takes {len(places) - 1} source operands, not {len(i.srcs)}", i.span)
+    takes = SOURCES.get(i.op, (1,))
+    if len(i.srcs) not in takes:
+        raise TileError(f"{i.op} takes {' or '.join(map(str, takes))} source operands, not {len(i.srcs)}", i.span)
+    places = PLACES.get(i.op, (_UB,) * (1 + len(i.srcs)))
     for o, levels in zip((i.dst, *i.srcs), places, strict=True):
         level = _level(p, o, i.span)
         if level not in levels:

@@ -258,7 +258,7 @@ class _Parser(Tokens):
 
     def _options(self) -> dict:
         read: dict[str, Callable] = {"scalar": self.real, "other": self.real, "steps": self._steps, "scratch": self._tile}
-        read |= {"pad": self.real, "value": self._formula}
+        read |= {"pad": self.real, "value": self._formula, "mode": lambda: self.word("a mode")}
         read |= dict.fromkeys(("init", "bound", "when", "unit"), self.expr)
         read |= {"form": lambda: self.need(*FORMS), **{w: (lambda: True) for w in WORDS}}
         out = {}

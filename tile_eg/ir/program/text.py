@@ -30,7 +30,7 @@ from tile_eg.ir.program.instructions import (
 )
 
 WORDS = ("transpose", "relu", "swap", "atomic")
-FORMS = ("flat", "rows", "blocks", "halves", "apart", "strips")
+FORMS = ("flat", "rows", "blocks", "halves", "apart", "strips", "dual", "window")
 OPTIONS = ("scalar", "init", "bound", "other", "form", "when", "unit")
 DEFAULTS = {f.name: f.default for f in fields(Instr)}
 
@@ -128,6 +128,7 @@ def _instr(i: Instr) -> str:
     parts += [w for w in WORDS if getattr(i, w)]
     parts += [f"{w} {getattr(i, w)}" for w in OPTIONS if getattr(i, w) != DEFAULTS[w]]
     parts += [f"pad {i.pad!r}"] if i.pad is not None else []
+    parts += [f"mode {i.mode}"] if i.mode else []
     parts += [f"value {formula_text(i.value)}"] if i.value else []
     parts += [f"steps {', '.join(map(str, i.steps))}"] if i.steps != (0, 0) or i.op == "vramp" else []
     parts += [f"scratch {_operand(i.scratch)}"] if i.scratch else []
