@@ -188,7 +188,7 @@ def test_a_program_that_makes_no_sense_is_refused(body: str, message: str) -> No
 
 @pytest.mark.parametrize(
     "body",
-    ["vput a <- a, a : 2 x 8 form rows", "vsort32 a <- a, a : 1 x 8", "vbitselect a <- a, a, a : 8 x 8", "vgather a <- a, a : 1 x 8"],
+    ["vput a <- a, a : 2 x 8 form rows", "vsort32 a <- a, a : 1 x 8", "vbitselect a <- a, a, a : 8 x 8"],
 )
 def test_instructions_of_several_sources_are_read(body: str) -> None:
     p = parse_program(f"{HEAD}vector {{ {body} }}", "p.program")
