@@ -1,4 +1,4 @@
-"""Candidates of the search compute what their kernel means, are planned again as the first time, and read back from their text."""
+"""Candidates of the search compute what their kernel means, are planned again as they were, and read back from their text."""
 
 from __future__ import annotations
 
