@@ -38,8 +38,8 @@ class Shape:
 
 
 def shapes_of(loop: Loop, settle: Callable[[Expr], Expr], turn: Turn) -> list[Shape]:
-    """Those of all instructions and guards in a loop that depend on its variable, simplified by `settle`, and the turns that prices
-    go by; each once."""
+    """Those of all instructions and guards in a loop that depend on its variable, simplified by `settle`, and the turns that
+    prices go by; each once."""
     each = ((settle(e), inner) for e, inner in _expressions(loop.body, {}, turn))
     found = {e: inner for e, inner in each if e.op != "const" and loop.var in variables(e)}
     return [

@@ -36,8 +36,8 @@ def meets(row: Row) -> bool:
 
 
 class Turns:
-    """Counts along the rows of one core: `phase` is how often all cores have met; since then, `turn` are the copies from and to GM
-    and `moved` their bytes."""
+    """Counts along the rows of one core: `phase` is how often all cores have met; since then, `turn` are the copies from and to
+    GM, and `moved` their bytes."""
 
     def __init__(self) -> None:
         self.phase, self.turn, self.moved = 0, 0, 0
