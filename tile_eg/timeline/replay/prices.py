@@ -119,7 +119,7 @@ class RanPrices:
 
     def _inner(self, row: Row, size: int) -> Price:
         """A move inside of the core, by the path's table."""
-        name = _INNER.get(row.path, OTHER)
+        name = "l0c_to_ub_dual" if row.path == "L0C->UB" and row.sizes[2] == 2 else _INNER.get(row.path, OTHER)
         if name not in self.chip.paths:
             name = OTHER
         if name == OTHER:
