@@ -106,6 +106,16 @@ def test_a_finding_inside_the_checkout_is_told_at_its_line_there(tmp_path: Path)
     assert (finding.file, finding.line) == ("impl/adv_api/detail/math/grow_impl.h", 6) and finding.file in done.files
 
 
+def test_layouts_are_taken_from_the_checkout_where_a_file_makes_one(tmp_path: Path) -> None:
+    kit = checkout(tmp_path)
+    layouts = tmp_path / "kit/impl/basic_api/kernel_operator_coord.h"
+    assert all("kernel_operator_coord.h" not in text for text in kit.texts([GROWN.replace("by{3}", "by{MakeShape(3)}")]).values())
+    layouts.write_text("namespace AscendC { template <typename T> T MakeShape(T n) { return n; } }\n")
+    assert "impl/basic_api/kernel_operator_coord.h" not in kit.texts([GROWN])
+    done = launched(tmp_path, GROWN.replace("by{3}", "by{uint32_t(AscendC::MakeShape(3))}"))
+    assert done.ok and done.outputs[0].tolist() == [x + 3 for x in range(2048)]
+
+
 def overflow(before: int, behind: int) -> str:
     """A kernel that sets what becomes of infinities before and behind all that it computes."""
     begun = GROWN.replace(

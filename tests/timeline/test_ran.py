@@ -48,13 +48,16 @@ CUT = [
 """Where tensors end within tiles, tables count rows, and instructions are written as several."""
 
 
-def timed_as_it_ran(low: Lowered, given: Mapping[str, np.ndarray] = MappingProxyType({})) -> RanLaunch:
+def timed_as_it_ran(
+    low: Lowered, given: Mapping[str, np.ndarray] = MappingProxyType({}), architecture: int = 2201
+) -> RanLaunch:
     p = low.program
     arrays = {t.name: np.ones(t.shape, numpy_dtype(t.dtype)) for t in p.tensors} | dict(given)
     written = [i for i, t in enumerate(p.tensors) if t.output]
     done = simulate(
         low.source, kernel_symbol(p), list(arrays.values()), kernel_type=p.kernel_type, launch=launch_blocks(p),
         workspace=-(-workspace_bytes(p) // launch_blocks(p)), outputs=written, trace=True,
+        architecture=architecture, capacities={str(level): m.bytes for level, m in low.chip.memories.items()},
     )  # fmt: skip
     assert done.ok
     return timed_launches(done.trace, low.chip)[0]
@@ -76,6 +79,14 @@ def test_they_take_the_same_time_where_tensors_end_within_tiles(name: str, sizes
     low = example.compiled(sizes, CHIP.name)
     text, program = timed_as_it_ran(low, example.drawn(sizes, seed=1)).timeline, run(low.program, low.chip, exact=True)
     assert program.cycles == pytest.approx(text.cycles, rel=0.05)
+
+
+@pytest.mark.slow
+def test_a_product_goes_to_both_vector_cores_at_once_in_a_text_as_in_its_program() -> None:
+    source = EXAMPLES[0].with_name("gemm_exp.tile")
+    low = lower(load_text(source.read_text(), source.name).instantiate({"M": 64, "N": 128, "K": 64}), "950")
+    text, program = timed_as_it_ran(low, architecture=3510).timeline, run(low.program, low.chip, exact=True)
+    assert text.cycles == pytest.approx(program.cycles, rel=0.01)
 
 
 @pytest.mark.slow

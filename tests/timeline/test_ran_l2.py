@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from tile_eg.chips import Chip, load_chip
 from tile_eg.simulator.findings import TraceRow
-from tile_eg.timeline.replay.l2 import L2, Traffic
+from tile_eg.timeline.replay.l2 import L2, Traffic, Turns
 from tile_eg.timeline.replay.launches import RanLaunch, timed_launches
 
 CHIP = load_chip("910B2")
@@ -156,7 +156,22 @@ def test_cores_that_read_one_place_at_different_turns_do_not_share_it() -> None:
 
 def test_blocks_that_do_nothing_leave_the_others_more_of_the_memory_system() -> None:
     half = [load("x", (block * 4 + at) * PAGE, block=block) for block in range(4) for at in range(4 if block % 2 else 2)]
-    assert traffic(*half).working == [3.0]
+    assert at_work(half, at_once=4) == [4, 4, 2, 2]
+
+
+def test_blocks_that_come_in_waves_leave_what_they_do_not_need_to_the_next_ones() -> None:
+    half = [load("x", (block * 4 + at) * PAGE, block=block) for block in range(4) for at in range(4 if block % 2 else 2)]
+    assert at_work(half, at_once=2) == [1.5] * 4
+
+
+def at_work(rows: list[TraceRow], at_once: int) -> list[float]:
+    """How many blocks copy at the time of each copy of block 1."""
+    found, at, out = traffic(*rows, at_once=at_once), Turns(), []
+    for row in rows:
+        if row.block == 1:
+            out.append(found.at_work(row, at))
+            at.after(row)
+    return out
 
 
 # ---- what it takes ----------------------------------------------------------------------------------------------------------

@@ -28,8 +28,12 @@ _INCLUDED = re.compile(r'^[ \t]*#[ \t]*include[ \t]*["<]([^">]+)[">]', re.M)
 _DATA = tuple(f"impl/basic_api/utils/kernel_utils_{part}.h" for part in ("constants", "struct_norm_sort", "struct_confusion_pad"))
 """Numbers and structures, without instructions, that the high-level API shares with the basic one."""
 _CONSTANTS = _DATA[0]
+_LAYOUTS = "impl/basic_api/kernel_operator_coord.h"
+"""Shapes and strides of tensors, and coordinates in them: numbers alone, as `TransData` and the host's views of GM take them."""
+_OF_LAYOUTS = frozenset(("MakeLayout", "MakeShape", "MakeStride", "MakeCoord"))
 _MESSAGES = "impl/basic_api/dav_c220/kfc/kfc_comm.h"
-_TAKEN = ("include/adv_api/", "impl/adv_api/", "include/utils/std/", "impl/utils/std/", _MESSAGES, *_DATA)
+_NUMBERS = ("include/utils/std/", "impl/utils/std/", "impl/basic_api/kernel_operator_layout.h", _LAYOUTS)
+_TAKEN = ("include/adv_api/", "impl/adv_api/", *_NUMBERS, _MESSAGES, *_DATA)
 """What is taken from the checkout. All else of it that is included is the simulator's part."""
 _OWN = ("include/adv_api/utils/types.h", "impl/adv_api/detail/host_log.h", "impl/adv_api/detail/hccl/", "include/adv_api/hccl/")
 """What of these is the simulator's part nevertheless."""
@@ -108,8 +112,9 @@ class Devkit:
         named = sorted({header for name, header in self.functions.items() if name in words})
         objects = any(_OBJECTS_HEADER in text for text in sources)
         matmul = "#define TILE_SIM_MATMUL\n" if objects else ""
+        beside = [_LAYOUTS] if words & _OF_LAYOUTS and self.text(_LAYOUTS) else []
         found = {
-            FUNCTIONS: matmul + _including(f"<{FUNCTIONS}>", f"<{OWN}>", *(f'"{header}"' for header in named)),
+            FUNCTIONS: matmul + _including(f"<{FUNCTIONS}>", f"<{OWN}>", *(f'"{header}"' for header in (*beside, *named))),
             _KERNEL_TILING: self._kernel_tiling(),
             "tiling/tiling_api.h": _HOST + _including(*self._host_headers(words)),
         }

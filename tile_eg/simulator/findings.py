@@ -56,11 +56,11 @@ class TraceRow:
     """One instruction or flag, in the order of issue: block, core, pipe, name, line, bytes moved.
 
     `path` is what the bytes count for ("GM->UB", "macs", "vector"); `tensor` and `offset` (in bytes) are where it touches GM.
-    `sizes` of a copy: rows, bytes of a row, bytes between rows in GM, bytes of an element; of Mmad: m, n, k, bytes of an element;
-    of a vector instruction: repeats in sixteenths, bytes of its widest element, sixteenths of its rounds in which sources share
-    a bank group and, 256 times, of those in which its destination is in the way of a source, and 65536 times the blocks of 32
-    bytes between those that one round writes (modulo 16), 1 if it goes by a count; of a launch (path "launch"): kernel type,
-    blocks; of a flag between cores: its mode.
+    `sizes` of a copy: rows, bytes of a row, bytes between rows in GM (of a Fixpipe to UB: how many vector cores get a part),
+    bytes of an element; of Mmad: m, n, k, bytes of an element; of a vector instruction: repeats in sixteenths, bytes of its
+    widest element, sixteenths of its rounds in which sources share a bank group and, 256 times, of those in which its
+    destination is in the way of a source, and 65536 times the blocks of 32 bytes between those that one round writes (modulo
+    16), 1 if it goes by a count; of a launch (path "launch"): kernel type, blocks; of a flag between cores: its mode.
     `touched` are the on-chip bytes that it reads and writes: level, first byte, end, 1 if written. A copy that is `past_l2`
     leaves L2 out (SetL2CacheHint).
     """

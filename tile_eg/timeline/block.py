@@ -10,6 +10,7 @@ from tile_eg.ir.machine import cores as cores_of
 from tile_eg.ir.program import AIC, AIV, Instr, Loop, Node, Program, Tasks, When, walk
 from tile_eg.timeline.cores import Core, Handover, Record, Span, StreamError
 from tile_eg.timeline.expressions import Settler
+from tile_eg.timeline.last_turn import InTurn
 from tile_eg.timeline.steady import Together
 from tile_eg.timeline.steps import add_steps
 from tile_eg.timeline.works import Pricer
@@ -35,7 +36,7 @@ class Block:
     behind_loads: float = 0.0
 
 
-def run_block(program: Program, pricer: Pricer, block: int, *, exact: bool = False, record: bool = False) -> Block:
+def run_block(program: Program, pricer: Pricer | InTurn, block: int, *, exact: bool = False, record: bool = False) -> Block:
     """Block number `block`. `exact` runs every trip of every loop, `record` keeps when each instruction ran."""
     kept = Record() if record else None
     cores = []

@@ -12,9 +12,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import prod
 
 from tile_eg.chips import Chip
-from tile_eg.ir.program import Program
+from tile_eg.ir.program import Program, Tasks
 from tile_eg.ir.program.any_size import at_sizes
 from tile_eg.ir.program.tasks import inlined
 from tile_eg.ir.sharing import once
@@ -23,6 +24,7 @@ from tile_eg.timeline.block import Block, least_busy, run_block, surely_run
 from tile_eg.timeline.cores import Span, StreamError
 from tile_eg.timeline.guards import Loads, loads
 from tile_eg.timeline.l2 import Room
+from tile_eg.timeline.last_turn import InTurn
 from tile_eg.timeline.meetings import joined, phases
 from tile_eg.timeline.result import Timeline
 from tile_eg.timeline.reuse import crossing, handed_over, hbm_seconds, traffic, with_reads
@@ -51,8 +53,8 @@ def _run(program: Program, chip: Chip, exact: bool, record: bool) -> Timeline:
     at_once, handed = blocks_at_once(program, chip), handed_over(program, chip.l2_reach)
     met = _met(program, chip, at_once, handed)
     work = loads(program, at_once)
-    block = _slowest_block(program, met.pricer(work.mean, in_step=True), work, exact, record)
-    apart = lambda record=False: _slowest_block(program, met.pricer(work.mean), work, exact, record)  # noqa: E731
+    block = _slowest_block(program, met.prices(work, in_step=True), work, exact, record)
+    apart = lambda record=False: _slowest_block(program, met.prices(work), work, exact, record)  # noqa: E731
     if met.results > 1 and met.shared:
         first, block = block, apart(record)
         block = replace(block, cycles=block.cycles + max(0.0, first.cycles - block.cycles) / met.results)
@@ -110,14 +112,26 @@ class _Met:
         alike = self.program, self.chip, blocks, self.missed, self.in_step if in_step else {}
         return Pricer(*alike, turns(self.chip, Pricer(*alike), self.found))
 
+    def prices(self, work: Loads, *, in_step: bool = False) -> Pricer | InTurn:
+        """The same where the launch's blocks have this work."""
+        if work.turns is None:
+            return self.pricer(work.mean, in_step=in_step)
+        before, last = (self.pricer(n, in_step=in_step) for n in work.turns)
+        return InTurn(before, last, self.found)
+
 
 def _met(program: Program, chip: Chip, at_once: int, handed: Collection[str]) -> _Met:
     found = accesses(program)
     seen = traffic(program, found, Room.of(chip), at_once, handed)
-    results = max((a.times(a.loops) for a in found if not a.reads and a.window.tensor not in handed), default=1.0)
+    results = max((_stored(a) for a in found if not a.reads and a.window.tensor not in handed), default=1.0)
     in_step = sharing(found, min(program.blocks, at_once))
     crossed = crossing(program, found, seen, handed)
     return _Met(program, with_reads(chip, *crossed), found, seen.missed, crossed, in_step, results)
+
+
+def _stored(a: Access) -> float:
+    """How often a block that has a last tile stores a result."""
+    return prod(v.trips if isinstance(v, Tasks) else a.means.get(v.var, v.trips) for v in a.loops)
 
 
 def least(program: Program, chip: Chip, without: Collection[str] = ()) -> float:
@@ -157,7 +171,7 @@ def wave_count(program: Program, chip: Chip) -> int:
     return -(-program.blocks // blocks_at_once(program, chip))
 
 
-def _slowest_block(program: Program, pricer: Pricer, work: Loads, exact: bool, record: bool = False) -> Block:
+def _slowest_block(program: Program, pricer: Pricer | InTurn, work: Loads, exact: bool, record: bool = False) -> Block:
     blocks = (run_block(program, pricer, number, exact=exact, record=record) for number in work.heavy)
     return max(blocks, key=lambda block: block.cycles)
 

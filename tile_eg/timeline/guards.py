@@ -24,12 +24,14 @@ class Loads:
     `mean` is how many of the blocks that run side by side work at a time, on average; `heavy` are those to time, the slowest one
     among them: the first, which has whole tiles, the one with the most instructions, the one that does the most rows, and one
     whose columns fill no repeat of the vector unit. `share` of what the slowest block has to do is what a block has, where blocks
-    decide how often their loops run.
+    decide how often their loops run. `turns` are the blocks at work in all turns but the last and in that one, where blocks take
+    tiles in turn and not all of them have a last one.
     """
 
     mean: float
     heavy: tuple[int, ...]
     share: float = 1.0
+    turns: tuple[float, float] | None = None
 
 
 def loads(program: Program, at_once: int) -> Loads:
@@ -53,9 +55,20 @@ def loads(program: Program, at_once: int) -> Loads:
     most_of = {blocks[int(np.argmax(n))] for n in (work, rows) if n[0] < n.max()}
     mean, heavy = float(first.sum() / max(1, first.max())), (0, *sorted((most_of | cut) - {0}))
     if not counted or not work[most]:
-        return Loads(mean, heavy)
+        return Loads(mean, heavy, turns=None if counted else _turns(program, mean))
     share = float(work[np.isin(blocks, spread_out)].mean() / work[most])
     return Loads(_working(program.blocks, side_by_side, share), heavy, share)
+
+
+def _turns(program: Program, mean: float) -> tuple[float, float] | None:
+    """How many of the blocks that take tiles in turn work in all turns but the last, and in that one; `mean` is that of all."""
+    tiles = next((n for nodes in _streams(program) for n in nodes if isinstance(n, Tasks)), None)
+    if tiles is None or tiles.trips < 2:
+        return None
+    each = np.broadcast_to(values(tiles.until, {BLOCK: np.arange(program.blocks), SUB: 0}), program.blocks)
+    have_last = float(np.mean(each == tiles.trips))
+    before = min(program.blocks, mean * tiles.trips / float(each.mean()))
+    return (before, before * have_last) if have_last < 1 else None
 
 
 def _cut_columns(program: Program, env: Mapping[str, Any]) -> set[int]:

@@ -161,9 +161,14 @@ def _fixpipe(chip: Chip, work: Work, cold: bool) -> float:
     return _gm(chip, "l0c_to_gm", work, cold)
 
 
-def _direct(name: str) -> Callable[[Chip, Work, bool], float]:
-    """Between UB and L1 on 950: 128 bytes per cycle (INI)."""
-    return lambda chip, work, cold: _path(chip, name).cycles(work.rows * work.cols * work.dtype.bytes, 1, cold)
+def _direct(name: str, cores: int) -> Callable[[Chip, Work, bool], float]:
+    """Between UB and L1 on 950: 128 bytes per cycle (INI), a copy for each column of 32-byte blocks and each of the `cores`."""
+
+    def rule(chip: Chip, work: Work, cold: bool) -> float:
+        path, copies = _path(chip, name), min(cores, work.rows) * -(-work.cols * work.dtype.bytes // BLOCK_BYTES)
+        return path.cycles(work.rows * work.cols * work.dtype.bytes, 1, cold) + (copies - 1) * path.issue
+
+    return rule
 
 
 def _path(chip: Chip, name: str) -> Path:
@@ -192,6 +197,6 @@ MOVES: dict[str, Rule] = {
     "fixpipe": _fixpipe,
     "l1_to_l0a": _l1_to_l0("l1_to_l0a"),
     "l1_to_l0b": _l1_to_l0("l1_to_l0b"),
-    "ub_to_l1": _direct("ub_to_l1"),
-    "l1_to_ub": _direct("l1_to_ub"),
+    "ub_to_l1": _direct("ub_to_l1", 1),
+    "l1_to_ub": _direct("l1_to_ub", 2),
 }

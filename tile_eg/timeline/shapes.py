@@ -16,6 +16,7 @@ from tile_eg.timeline.arrays import values
 from tile_eg.timeline.expressions import compiled
 
 Env = Mapping[str, int]
+Turn = Callable[[Instr], Expr]
 WORTH_A_SKIP = 24  # trips
 ONE_BY_ONE = 8
 """Trips that are looked at one by one before all that follow are looked at as an array: most differences come soon."""
@@ -36,9 +37,10 @@ class Shape:
     bends: int
 
 
-def shapes_of(loop: Loop, settle: Callable[[Expr], Expr]) -> list[Shape]:
-    """Those of all instructions and guards in a loop that depend on its variable, simplified by `settle`; each once."""
-    each = ((settle(e), inner) for e, inner in _expressions(loop.body, {}))
+def shapes_of(loop: Loop, settle: Callable[[Expr], Expr], turn: Turn) -> list[Shape]:
+    """Those of all instructions and guards in a loop that depend on its variable, simplified by `settle`, and the turns that
+    prices go by; each once."""
+    each = ((settle(e), inner) for e, inner in _expressions(loop.body, {}, turn))
     found = {e: inner for e, inner in each if e.op != "const" and loop.var in variables(e)}
     return [
         Shape(_at_ends(compiled(e), e, inner), _at_ends(partial(values, e), e, inner), _bends(e, loop.var))
@@ -46,17 +48,18 @@ def shapes_of(loop: Loop, settle: Callable[[Expr], Expr]) -> list[Shape]:
     ]
 
 
-def _expressions(nodes: Sequence[Node], inner: Mapping[str, int]) -> Iterator[tuple[Expr, Mapping[str, int]]]:
+def _expressions(nodes: Sequence[Node], inner: Mapping[str, int], turn: Turn) -> Iterator[tuple[Expr, Mapping[str, int]]]:
     for node in nodes:
         if isinstance(node, Instr):
-            yield from ((e, inner) for e in (node.when, node.rows, node.cols, node.depth, node.unit) if e.op != "const")
+            asked = node.when, node.rows, node.cols, node.depth, node.unit, turn(node)
+            yield from ((e, inner) for e in asked if e.op != "const")
         elif isinstance(node, Loop):
             if node.until is not None:
                 yield node.until, inner
-            yield from _expressions(node.body, {**inner, node.var: node.trips})
+            yield from _expressions(node.body, {**inner, node.var: node.trips}, turn)
         elif isinstance(node, When):
             yield node.condition, inner
-            yield from _expressions(node.body, inner)
+            yield from _expressions(node.body, inner, turn)
 
 
 def _at_ends(value: Callable[[Any], Any], e: Expr, inner: Mapping[str, int]) -> Callable[[Any], tuple[Any, ...]]:

@@ -20,9 +20,10 @@ from tile_eg.timeline.works import Price
 
 
 class Prices(Protocol):
-    """Whoever can tell what an instruction costs."""
+    """Whoever can tell what an instruction costs, with its sizes and in the `turn` that it is in."""
 
-    def price(self, instr: Instr, rows: int, cols: int, depth: int) -> Price: ...
+    def turn(self, instr: Instr) -> Expr: ...
+    def price(self, instr: Instr, rows: int, cols: int, depth: int, turn: int = 0) -> Price: ...
 
 
 def add_steps(core: Core, nodes: tuple[Node, ...], prices: Prices, *, exact: bool) -> None:
@@ -71,7 +72,9 @@ def _add_loop(core: Core, node: Loop, prices: Prices, exact: bool) -> None:
     trips = node.trips if until is None else min(node.trips, evaluate(until, env))
     if trips <= 0:
         return
-    place = Place(var, trips) if exact else Place(var, trips, shapes_of(node, core.settle), rings_of(node, core.settle))
+    place = Place(var, trips)
+    if not exact:
+        place = Place(var, trips, shapes_of(node, core.settle, prices.turn), rings_of(node, core.settle))
     alone = not any(isinstance(n, CrossSet | CrossWait) for n in walk(node.body))
     nested = any(isinstance(n, Loop) for n in walk(node.body))
     watch = Watch(core, place, nested) if alone and not exact and trips > LEAST_TRIPS else None
@@ -210,13 +213,13 @@ def _runner(core: Core, node: Instr, pipe: Pipe) -> Any:
 
 
 def _uses(core: Core, node: Instr, prices: Prices, pipe: Pipe) -> Any:
-    """The use that an instruction is counted under: one for each of the sizes that it comes in."""
-    env, sizes = core.env, [core.settle(e) for e in (node.rows, node.cols, node.depth)]
-    rows, cols, depth = (largest(e) for e in sizes)
-    known: dict[tuple[int, int, int], Use] = {}
+    """The use that an instruction is counted under: one for each of the sizes that it comes in, and for each turn."""
+    env, sizes = core.env, [core.settle(e) for e in (node.rows, node.cols, node.depth, prices.turn(node))]
+    rows, cols, depth, turn = (largest(e) for e in sizes)
+    known: dict[tuple[int, int, int, int], Use] = {}
 
     def priced() -> Use:
-        key = rows(env), cols(env), depth(env)
+        key = rows(env), cols(env), depth(env), turn(env)
         if key not in known:
             known[key] = core.use(prices.price(node, *key), pipe.name)
         return known[key]

@@ -8,7 +8,7 @@ from math import gcd, prod
 from types import MappingProxyType
 
 from tile_eg.chips import Chip
-from tile_eg.ir.index import EACH, Expr, variables
+from tile_eg.ir.index import EACH, ZERO, Expr, variables
 from tile_eg.ir.machine import cores
 from tile_eg.ir.program import AIC, AIV, OVERWRITES, Buffer, Gm, Instr, Operand, Program, Tile
 from tile_eg.ir.sizes import usual
@@ -96,7 +96,11 @@ class Pricer:
         self.cores = {AIC: max(1.0, aic * blocks), AIV: max(1.0, aiv * blocks)}
         self.known: dict[tuple[int, int, int, int], Price] = {}
 
-    def price(self, instr: Instr, rows: int, cols: int, depth: int) -> Price:
+    def turn(self, instr: Instr) -> Expr:
+        """All turns cost the same."""
+        return ZERO
+
+    def price(self, instr: Instr, rows: int, cols: int, depth: int, turn: int = 0) -> Price:
         """Of an instruction with these valid sizes."""
         key = (id(instr), rows, cols, depth)
         if key not in self.known:

@@ -7,6 +7,7 @@ until other lines push it out: this is what HBM writes. What is left when a laun
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -35,17 +36,34 @@ def meets(row: Row) -> bool:
 
 
 class Turns:
-    """Counts along the rows of one core: `phase` is how often all cores have met, `turn` the copies from and to GM since then."""
+    """Counts along the rows of one core: `phase` is how often all cores have met; since then, `turn` are the copies from and to
+    GM, and `moved` their bytes."""
 
     def __init__(self) -> None:
-        self.phase, self.turn = 0, 0
+        self.phase, self.turn, self.moved = 0, 0, 0
 
     def after(self, row: Row) -> None:
         """Goes on behind a row."""
         if meets(row):
-            self.phase, self.turn = self.phase + 1, 0
+            self.phase, self.turn, self.moved = self.phase + 1, 0, 0
         elif in_gm(row):
-            self.turn += 1
+            self.turn, self.moved = self.turn + 1, self.moved + row.bytes
+
+
+class Working:
+    """How many of the blocks side by side copy at a time: those whose core has not moved all its bytes yet when another one has
+    come as far. Where blocks come in waves it is a mean: one that is done makes room for the next."""
+
+    def __init__(self, moved: Mapping[tuple[int, str], Mapping[int, int]], at_once: int) -> None:
+        """The bytes that each block's core moves, by phase and core."""
+        self.side_by_side = {key: sorted(n for block, n in each.items() if block < at_once) for key, each in moved.items()}
+        self.in_waves = any(block >= at_once for each in moved.values() for block in each)
+
+    def at(self, core: str, at: Turns) -> float:
+        each = self.side_by_side.get((at.phase, core), [])
+        if not each:
+            return 1.0
+        return sum(each) / max(1, each[-1]) if self.in_waves else float(len(each) - bisect_right(each, at.moved))
 
 
 @dataclass(frozen=True)
@@ -53,14 +71,13 @@ class Traffic:
     """What one launch moves: the share of each place's reads that comes from HBM, and HBM's bytes (read, written) by phase.
 
     A phase lies between two meetings of all cores. `sharing` says how many of the cores that start together read one place at the
-    same turn, where they are several, as long as they have stored no result; `working` how many of the blocks side by side copy
-    at a time, on average, by phase.
+    same turn, where they are several, as long as they have stored no result; `working` says how many blocks copy at a time.
     """
 
     missed: Mapping[Where, float]
     hbm: Sequence[tuple[float, float]]
     sharing: Mapping[Read, int]
-    working: Sequence[float]
+    working: Working
 
     def miss(self, row: Row, at: Turns) -> float:
         """The share of a row's bytes that comes from HBM."""
@@ -69,6 +86,10 @@ class Traffic:
     def readers(self, row: Row, at: Turns) -> int:
         """How many cores read what the row reads at the same time."""
         return self.sharing.get(_read_of(row, at), 1)
+
+    def at_work(self, row: Row, at: Turns) -> float:
+        """How many blocks copy at the time of a row."""
+        return self.working.at(row.core, at)
 
 
 def _read_of(row: Row, at: Turns) -> Read:
@@ -164,6 +185,7 @@ class _Order:
     def __init__(self, rows: Sequence[Row], at_once: int) -> None:
         cores: defaultdict[tuple[int, str], Turns] = defaultdict(Turns)
         turns: defaultdict[tuple[int, int], int] = defaultdict(int)
+        moved: defaultdict[tuple[int, str], defaultdict[int, int]] = defaultdict(lambda: defaultdict(int))
         readers: defaultdict[Read, set[tuple[int, str]]] = defaultdict(set)
         found: list[tuple[tuple[int, int, int, int], Row]] = []
         results, apart = _results(rows), set[tuple[int, int]]()
@@ -172,6 +194,7 @@ class _Order:
             if in_gm(row) and row.bytes > 0:
                 found.append(((row.block // at_once, at.phase, turns[row.block, at.phase], row.block), row))
                 turns[row.block, at.phase] += 1
+                moved[at.phase, row.core][row.block] += row.bytes
                 if row.tensor in results:
                     apart.add((row.block, at.phase))
                 if row.path.startswith("GM->") and row.block < at_once and (row.block, at.phase) not in apart:
@@ -180,18 +203,13 @@ class _Order:
         found.sort(key=lambda item: item[0])
         self.copies = [(key[1], row) for key, row in found]
         self.sharing = {read: len(them) for read, them in readers.items() if len(them) > 1}
-        self.working = [_mean(turns, at_once, phase) for phase in range(1 + max((at.phase for at in cores.values()), default=0))]
+        self.working = Working(moved, at_once)
+        self.phases = 1 + max((at.phase for at in cores.values()), default=0)
 
 
 def _results(rows: Sequence[Row]) -> set[str]:
     """The tensors that are written and not read: what blocks store there are their results."""
     return {r.tensor for r in rows if r.path.endswith("->GM")} - {r.tensor for r in rows if r.path.startswith("GM->")}
-
-
-def _mean(turns: Mapping[tuple[int, int], int], at_once: int, phase: int) -> float:
-    """How many of the blocks of a first wave copy at a time."""
-    found = [n for (block, now), n in turns.items() if now == phase and block < at_once]
-    return sum(found) / max(found, default=1)
 
 
 class L2:
@@ -209,7 +227,7 @@ class L2:
     def launch(self, rows: Sequence[Row], at_once: int) -> Traffic:
         """The rows of one launch, of which so many blocks run side by side."""
         order = _Order(rows, at_once)
-        moved: list[list[float]] = [[0.0, 0.0] for _ in order.working]
+        moved: list[list[float]] = [[0.0, 0.0] for _ in range(order.phases)]
         read: defaultdict[Where, float] = defaultdict(float)
         missed: defaultdict[Where, float] = defaultdict(float)
         for phase, row in order.copies:

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from tile_eg.chips import Chip
 from tile_eg.chips.model import VectorCost
+from tile_eg.ir.index import ZERO, Expr
 from tile_eg.ir.machine import write_cycles
 from tile_eg.ir.program import Instr
 from tile_eg.ops.types import F16, F32, I8, DType
@@ -60,7 +61,11 @@ class RanPrices:
         self.unknown: dict[str, tuple[str, set[int]]] = {}
         self.loads: defaultdict[Core, deque[Work]] = defaultdict(lambda: deque(maxlen=NEARBY))
 
-    def price(self, instr: Instr, rows: int, cols: int, depth: int) -> Price:
+    def turn(self, instr: Instr) -> Expr:
+        """Each row of a trace has a price of its own."""
+        return ZERO
+
+    def price(self, instr: Instr, rows: int, cols: int, depth: int, turn: int = 0) -> Price:
         return self.known[id(instr)]
 
     def learn(self, instr: Instr, core: Core, row: Row, size: int, at: Turns) -> None:
@@ -92,7 +97,7 @@ class RanPrices:
         reads = row.path.startswith("GM->")
         return Work(
             _MOVES[row.path], a, max(1, b // dtype.bytes), dtype=dtype, src_dtype=dtype, stride_bytes=c, align_bytes=row.offset,
-            other="GM", cores=max(1.0, self.cores[kind] * self.traffic.working[at.phase]),
+            other="GM", cores=max(1.0, self.cores[kind] * self.traffic.at_work(row, at)),
             miss=self.traffic.miss(row, at) if reads else 0.0,
             sharing=self.traffic.readers(row, at) if reads and self.in_step else 1,
         )  # fmt: skip
@@ -114,7 +119,7 @@ class RanPrices:
 
     def _inner(self, row: Row, size: int) -> Price:
         """A move inside of the core, by the path's table."""
-        name = _INNER.get(row.path, OTHER)
+        name = "l0c_to_ub_dual" if row.path == "L0C->UB" and row.sizes[2] == 2 else _INNER.get(row.path, OTHER)
         if name not in self.chip.paths:
             name = OTHER
         if name == OTHER:

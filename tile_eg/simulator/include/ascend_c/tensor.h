@@ -34,7 +34,7 @@ struct TBuffAddr {
     AddressOfItsOwn bufferAddr;
 };
 
-enum class DataFormat : uint8_t { ND, NZ, NCHW, NC1HWC0, NHWC };
+enum class DataFormat : uint8_t { ND, NZ, NCHW, NC1HWC0, NHWC, NCDHW, NDC1HWC0, FRACTAL_Z_3D };
 
 // The shape of a tensor, beside it: no instruction looks at it.
 struct ShapeInfo {

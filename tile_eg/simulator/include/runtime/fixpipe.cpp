@@ -135,7 +135,8 @@ void fixpipe(const char* name, Operand dst, Operand src, FixpipeShape s, int lin
     });
     if (s.per_column) out.reads(s.scales, 0, s.n * 8);
     out.check();
-    out.sized(s.m * matrices, s.n * size, s.dst_stride * size, size);
+    const int64_t cores = s.destinations == Destinations::one ? 1 : 2;
+    out.sized(s.m * matrices, s.n * size, dst.space == Space::UB ? cores : s.dst_stride * size, size);
     out.counts(path_of(dst), s.m * s.n * matrices * size);
     Memory& from = machine.memory(src);
     const std::vector<uint64_t> scales = scales_of(out, s);
