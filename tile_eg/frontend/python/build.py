@@ -74,6 +74,7 @@ class Builder(ABC):
         self.along: tuple[str, ...] = ()
         self.in_index = False
         self.grid: dict[str, Interval] = {}
+        self.trips: dict[str, Interval] = {}
         self.left: list[tuple[str, Span, str]] = []
         self.orders: list[Order] = []
         self.variables: set[str] = set()

@@ -10,6 +10,7 @@ from typing import Any
 
 from tile_eg.errors import FollowUp, NotSearched, Span, TileError
 from tile_eg.frontend.conditions import compared_in, guarded, is_condition, of_elements
+from tile_eg.frontend.narrow_positions import with_low_bits
 from tile_eg.frontend.python.build import Builder, Leave, ReadAgain
 from tile_eg.frontend.python.defined import Defined
 from tile_eg.frontend.python.expressions import arithmetic, evaluate
@@ -328,6 +329,7 @@ def _nest(r: Reader, node: ast.For, loop: Loop, names: list[str], axis: int) -> 
         return None
     var, start = r.unique(names[axis]), loop.starts[axis]
     plain = loop.step == 1 and isinstance(start, int)
+    r.trips[var] = (start, start + loop.extents[axis] - 1) if isinstance(start, int) and plain else (0, loop.extents[axis] - 1)
     with r.block(repeats=True) as body:
         r.local[names[axis]] = index.var(var) if plain else start + index.var(var) * loop.step
         _nest(r, node, loop, names, axis + 1)
@@ -348,7 +350,8 @@ def _parallel(r: Reader, node: ast.For, loop: Loop) -> None:
             r.run(node.body)
     finally:
         r.in_parallel, r.along = False, ()
-    r.statements.append(with_known_positions(Parallel(variables, loop.extents, _element_assignments(body), r.span(node))))
+    made = Parallel(variables, loop.extents, _element_assignments(body), r.span(node))
+    r.statements.append(with_known_positions(with_low_bits(made, r.dtype_of, {**r.trips, **r.grid})))
 
 
 def _persistent(r: Reader, node: ast.For, loop: Loop) -> None:

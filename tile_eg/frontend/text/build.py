@@ -14,6 +14,7 @@ from tile_eg.frontend.checks import statement_faults
 from tile_eg.frontend.conditions import guarded
 from tile_eg.frontend.element_sums import names_beside, with_element_sums
 from tile_eg.frontend.guarded_stores import with_counted_stores
+from tile_eg.frontend.narrow_positions import with_low_bits
 from tile_eg.frontend.nibbles import with_bytes
 from tile_eg.frontend.ssa.position_values import with_known_positions
 from tile_eg.frontend.text.expressions import Expressions
@@ -66,6 +67,7 @@ class Builder:
         self.scope = scope
         self.expressions = Expressions(scope)
         self.grid: tuple[tuple[str, int], ...] | None = None
+        self.trips: dict[str, ix.Interval] = {}
         self.empty = False
         self.told: list[TileError] = []
 
@@ -206,6 +208,7 @@ class Builder:
         refuse_unbounded(count, grid, span)
         first = start.value if start.value is not None else 0
         var = self.scope.open_variable(str(name), self.span(name), start - first)
+        self.trips[var] = first, first + extent - 1
         body = tuple(self.statements(block))
         self.scope.close_variable(str(name))
         yield kn.For(var, first, extent, kind, stages, body, self.span(node), count)
@@ -251,7 +254,9 @@ class Builder:
             self.scope.elements = ()
         for n in names:
             self.scope.close_variable(str(n))
-        yield with_known_positions(kn.Parallel(names_used, tuple(extents), body, self.span(node)))
+        made = kn.Parallel(names_used, tuple(extents), body, self.span(node))
+        ranges = {**self.trips, **{n: (0, e - 1) for n, e in self.grid or ()}}
+        yield with_known_positions(with_low_bits(made, lambda name: self.scope.arrays[name].dtype, ranges))
 
     def element_statements(self, block: Node) -> Iterator[kn.Assign]:
         for stmt in self.statements(block):
