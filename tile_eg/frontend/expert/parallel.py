@@ -25,6 +25,7 @@ from tile_eg.frontend.expert.reader import ExpertReader, On
 from tile_eg.frontend.expert.registers import Registers, each
 from tile_eg.frontend.expert.scalars import drained, of_tensor
 from tile_eg.frontend.expert.typed import in_type_of
+from tile_eg.frontend.guarded_parts import parted
 from tile_eg.frontend.narrow_positions import with_low_bits
 from tile_eg.frontend.python.expressions import evaluate
 from tile_eg.frontend.python.placement_words import HANDLERS
@@ -45,17 +46,18 @@ from tile_eg.ops.types import I32, Level
 OPTIONS = {"transpose": False, "enable_relu": False, "pad_value": None}
 
 
-def read_loop(r: ExpertReader, node: ast.For, loop: Loop, names: list[str]) -> kn.Parallel:
-    """An element loop as it is written. TileError where its iterations are not independent of each other."""
+def read_loop(r: ExpertReader, node: ast.For, loop: Loop, names: list[str]) -> list[kn.Parallel]:
+    """An element loop as it is written, or as loops over its parts. TileError where its iterations depend on each other."""
     if len(names) != len(loop.extents):
         raise r.error(f"this loop has {len(loop.extents)} variables, got {ast.unparse(node.target)}", node.target)
     variables = [r.unique(n) for n in names]
     r.grid.update({v: (0, max(0, n - 1)) for v, n in zip(variables, loop.extents, strict=True)})
     written = kn.Parallel(tuple(variables), tuple(loop.extents), _body(r, node, names, variables), r.span(node))
-    found = with_known_positions(with_low_bits(written, r.dtype_of, r.ranges))
-    if 0 not in loop.extents:
-        check_order(r, tuple(s for s in found.body if not s.atomic), _axes(found))
-    return found
+    parts = [*map(with_known_positions, parted(with_low_bits(written, r.dtype_of, r.ranges), r.shape_named, r.unique))]
+    for part in parts if 0 not in loop.extents else ():
+        r.grid.update({v: (0, n - 1) for v, n in zip(part.vars, part.extents, strict=True)})
+        check_order(r, tuple(s for s in part.body if not s.atomic), _axes(part))
+    return parts
 
 
 def _axes(s: kn.Parallel) -> Axes:

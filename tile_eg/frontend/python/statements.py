@@ -10,6 +10,7 @@ from typing import Any
 
 from tile_eg.errors import FollowUp, NotSearched, Span, TileError
 from tile_eg.frontend.conditions import compared_in, guarded, is_condition, of_elements
+from tile_eg.frontend.guarded_parts import parted
 from tile_eg.frontend.narrow_positions import with_low_bits
 from tile_eg.frontend.python.build import Builder, Leave, ReadAgain
 from tile_eg.frontend.python.defined import Defined
@@ -351,7 +352,8 @@ def _parallel(r: Reader, node: ast.For, loop: Loop) -> None:
     finally:
         r.in_parallel, r.along = False, ()
     made = Parallel(variables, loop.extents, _element_assignments(body), r.span(node))
-    r.statements.append(with_known_positions(with_low_bits(made, r.dtype_of, {**r.trips, **r.grid})))
+    for part in parted(with_low_bits(made, r.dtype_of, {**r.trips, **r.grid}), r.shape_named, r.unique):
+        r.statements.append(with_known_positions(part))
 
 
 def _persistent(r: Reader, node: ast.For, loop: Loop) -> None:

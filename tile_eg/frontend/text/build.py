@@ -13,12 +13,13 @@ from tile_eg.frontend import scalars as sc
 from tile_eg.frontend.checks import statement_faults
 from tile_eg.frontend.conditions import guarded
 from tile_eg.frontend.element_sums import names_beside, with_element_sums
+from tile_eg.frontend.guarded_parts import parted
 from tile_eg.frontend.guarded_stores import with_counted_stores
 from tile_eg.frontend.narrow_positions import with_low_bits
 from tile_eg.frontend.nibbles import with_bytes
 from tile_eg.frontend.ssa.position_values import with_known_positions
 from tile_eg.frontend.text.expressions import Expressions
-from tile_eg.frontend.text.scope import Scope
+from tile_eg.frontend.text.scope import Scope, fresh
 from tile_eg.frontend.text.syntax import Node, span_of
 from tile_eg.frontend.trips import depth, refuse_unbounded, trips
 from tile_eg.frontend.windows import OpenWindow, close, known_shape
@@ -256,7 +257,10 @@ class Builder:
             self.scope.close_variable(str(n))
         made = kn.Parallel(names_used, tuple(extents), body, self.span(node))
         ranges = {**self.trips, **{n: (0, e - 1) for n, e in self.grid or ()}}
-        yield with_known_positions(with_low_bits(made, lambda name: self.scope.arrays[name].dtype, ranges))
+        arrays = self.scope.arrays
+        made = with_low_bits(made, lambda name: arrays[name].dtype, ranges)
+        for part in parted(made, lambda name: arrays[name].shape, lambda name: fresh(name, self.scope.variables)):
+            yield with_known_positions(part)
 
     def element_statements(self, block: Node) -> Iterator[kn.Assign]:
         for stmt in self.statements(block):
