@@ -77,3 +77,18 @@ def test_text_says_the_same() -> None:
       parallel (i, j) in (16, 64) { y[i, j] = select(i >= 1, x[i - 1, j], 0) }
       Y[0, 0] = y }"""
     np.testing.assert_array_equal(lower(load_text(text).instantiate()).run({"X": X})["Y"], shifted(1, 0))
+
+
+@pytest.mark.parametrize("body", ["Y[r, j] = x[i, j]", "Y[r, j] = x[0, j]"])
+def test_a_variable_of_one_iteration_need_not_say_what_is_written(body: str) -> None:
+    kernel = prim_func(f"""@T.prim_func
+def f(X: T.Tensor((10, 50), "float32"), Y: T.Tensor((10, 50), "float32")):
+    with T.Kernel(10) as r:
+        x = T.alloc_shared((1, 64), "float32")
+        T.copy(X[r, 0], x)
+        for i, j in T.Parallel(1, 64):
+            if j < 50:
+                {body}
+""")
+    x = np.ascontiguousarray(X[:10, :50])
+    np.testing.assert_array_equal(tile_eg.jit(out_idx=[-1], effort="none")(kernel)(x), x)

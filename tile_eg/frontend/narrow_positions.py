@@ -15,6 +15,7 @@ from tile_eg.ops.types import I32, SIGNED, DType
 LOW_BITS = ("add", "sub", "mul", "and", "or", "xor")
 """Operations of which the low bits of a result follow from the low bits of the operands."""
 Types = Callable[[str], DType | None]
+Ranges = Mapping[str, Interval]
 
 
 def wrapped(x: Expr, dtype: DType) -> Expr:
@@ -25,20 +26,20 @@ def wrapped(x: Expr, dtype: DType) -> Expr:
     return (x + below) % 2**dtype.bits - below
 
 
-def with_low_bits(s: Parallel, types: Types, ranges: Mapping[str, Interval]) -> Parallel:
+def with_low_bits(s: Parallel, types: Types, ranges: Ranges) -> Parallel:
     """The loop in which each position fits the element type that it is stored in. `ranges` are those of the variables outside of
     it. TileError where its low bits do not tell the result."""
     known = {**ranges, **{v: (0, max(0, n - 1)) for v, n in zip(s.vars, s.extents, strict=True)}}
     return replace(s, body=tuple(_stored(a, types, known) for a in s.body))
 
 
-def _stored(a: Assign, types: Types, ranges: Mapping[str, Interval]) -> Assign:
+def _stored(a: Assign, types: Types, ranges: Ranges) -> Assign:
     value = mapped(a.value, lambda e: _fitting_cast(e, ranges))
     to = types(a.target.name)
     return replace(a, value=value if to is None or not _is_narrow(to) else _of(value, to, types, ranges))
 
 
-def _fitting_cast(e: TileExpr, ranges: Mapping[str, Interval]) -> TileExpr:
+def _fitting_cast(e: TileExpr, ranges: Ranges) -> TileExpr:
     return replace(e, x=_fitting(e.x, e.dtype, ranges)) if isinstance(e, Cast) and isinstance(e.x, Index) else e
 
 
@@ -46,7 +47,7 @@ def _is_narrow(dtype: DType) -> bool:
     return dtype.whole and dtype.bits < I32.bits
 
 
-def _of(e: TileExpr, to: DType, types: Types, ranges: Mapping[str, Interval]) -> TileExpr:
+def _of(e: TileExpr, to: DType, types: Types, ranges: Ranges) -> TileExpr:
     match e:
         case Index():
             return _fitting(e, to, ranges)
@@ -57,7 +58,7 @@ def _of(e: TileExpr, to: DType, types: Types, ranges: Mapping[str, Interval]) ->
     return e
 
 
-def _beside(e: Binary | Select | Choose, to: DType, types: Types, ranges: Mapping[str, Interval]) -> TileExpr:
+def _beside(e: Binary | Select | Choose, to: DType, types: Types, ranges: Ranges) -> TileExpr:
     """Two values of one type: a position beside elements is cast to theirs."""
     x, y = (_of(z, to, types, ranges) for z in (e.x, e.y))
     if isinstance(x, Index) and isinstance(y, Index):
@@ -66,7 +67,7 @@ def _beside(e: Binary | Select | Choose, to: DType, types: Types, ranges: Mappin
     return replace(e, x=x, y=y)
 
 
-def _joined(e: Binary, to: DType, types: Types, ranges: Mapping[str, Interval]) -> TileExpr:
+def _joined(e: Binary, to: DType, types: Types, ranges: Ranges) -> TileExpr:
     """An operation on elements of the type that is stored, and positions."""
     if e.op in LOW_BITS:
         return _beside(e, to, types, ranges)
@@ -93,14 +94,14 @@ def _only(e: TileExpr, to: DType, types: Types) -> bool:
     return isinstance(e, Index) or (isinstance(e, Cast) and e.dtype == to)
 
 
-def _fitting(e: Index, to: DType, ranges: Mapping[str, Interval]) -> TileExpr:
+def _fitting(e: Index, to: DType, ranges: Ranges) -> TileExpr:
     """An index as one that the type holds."""
     if not _is_narrow(to) or _fits(e.value, to, ranges):
         return e
     return replace(e, value=wrapped(e.value, to))
 
 
-def _fits(e: Expr, to: DType, ranges: Mapping[str, Interval]) -> bool:
+def _fits(e: Expr, to: DType, ranges: Ranges) -> bool:
     low, high = ix.bounds(e, _all(e, ranges))
     return low >= _least(to) and high < _least(to) + 2**to.bits
 
@@ -109,5 +110,5 @@ def _least(dtype: DType) -> int:
     return 0 if dtype in SIGNED else -(2 ** (dtype.bits - 1))
 
 
-def _all(e: Expr, ranges: Mapping[str, Interval]) -> Mapping[str, Interval]:
+def _all(e: Expr, ranges: Ranges) -> Mapping[str, Interval]:
     return {**dict.fromkeys(ix.variables(e), (0, ix.ANY)), **ranges}

@@ -15,6 +15,7 @@ from typing import Any
 
 from tile_eg.errors import Note, TileError
 from tile_eg.frontend.conditions import guarded, is_condition, opposite
+from tile_eg.frontend.element_loops import read_as
 from tile_eg.frontend.expert.accesses import Access, Axes, Unfit, access, accesses, check_order, idle, place, window
 from tile_eg.frontend.expert.elements import Elements
 from tile_eg.frontend.expert.extents import unless
@@ -25,12 +26,9 @@ from tile_eg.frontend.expert.reader import ExpertReader, On
 from tile_eg.frontend.expert.registers import Registers, each
 from tile_eg.frontend.expert.scalars import drained, of_tensor
 from tile_eg.frontend.expert.typed import in_type_of
-from tile_eg.frontend.guarded_parts import parted
-from tile_eg.frontend.narrow_positions import with_low_bits
 from tile_eg.frontend.python.expressions import evaluate
 from tile_eg.frontend.python.placement_words import HANDLERS
 from tile_eg.frontend.python.values import Loop, is_tile, nodes
-from tile_eg.frontend.ssa.position_values import with_known_positions
 from tile_eg.frontend.ssa.positions import parts
 from tile_eg.ir import index as ix
 from tile_eg.ir import kernel as kn
@@ -53,7 +51,7 @@ def read_loop(r: ExpertReader, node: ast.For, loop: Loop, names: list[str]) -> l
     variables = [r.unique(n) for n in names]
     r.grid.update({v: (0, max(0, n - 1)) for v, n in zip(variables, loop.extents, strict=True)})
     written = kn.Parallel(tuple(variables), tuple(loop.extents), _body(r, node, names, variables), r.span(node))
-    parts = [*map(with_known_positions, parted(with_low_bits(written, r.dtype_of, r.ranges), r.shape_named, r.unique))]
+    parts = [*read_as(written, r.dtype_of, r.shape_named, r.unique, r.ranges)]
     for part in parts if 0 not in loop.extents else ():
         r.grid.update({v: (0, n - 1) for v, n in zip(part.vars, part.extents, strict=True)})
         check_order(r, tuple(s for s in part.body if not s.atomic), _axes(part))

@@ -10,8 +10,7 @@ from typing import Any
 
 from tile_eg.errors import FollowUp, NotSearched, Span, TileError
 from tile_eg.frontend.conditions import compared_in, guarded, is_condition, of_elements
-from tile_eg.frontend.guarded_parts import parted
-from tile_eg.frontend.narrow_positions import with_low_bits
+from tile_eg.frontend.element_loops import read_as
 from tile_eg.frontend.python.build import Builder, Leave, ReadAgain
 from tile_eg.frontend.python.defined import Defined
 from tile_eg.frontend.python.expressions import arithmetic, evaluate
@@ -36,7 +35,6 @@ from tile_eg.frontend.python.values import (
 from tile_eg.frontend.python.ways_out import ENDS, OUTSIDE, STATEMENTS, of_arguments
 from tile_eg.frontend.python.words import counted
 from tile_eg.frontend.python.written_out import MOST, has_own_trips, trips_of
-from tile_eg.frontend.ssa.position_values import with_known_positions
 from tile_eg.frontend.windows import known_shape, may_vary
 from tile_eg.ir import index
 from tile_eg.ir.index import Expr
@@ -352,8 +350,7 @@ def _parallel(r: Reader, node: ast.For, loop: Loop) -> None:
     finally:
         r.in_parallel, r.along = False, ()
     made = Parallel(variables, loop.extents, _element_assignments(body), r.span(node))
-    for part in parted(with_low_bits(made, r.dtype_of, {**r.trips, **r.grid}), r.shape_named, r.unique):
-        r.statements.append(with_known_positions(part))
+    r.statements += read_as(made, r.dtype_of, r.shape_named, r.unique, {**r.trips, **r.grid})
 
 
 def _persistent(r: Reader, node: ast.For, loop: Loop) -> None:

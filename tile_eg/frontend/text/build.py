@@ -12,12 +12,10 @@ from tile_eg.errors import TileError, attempted, by_line, did_you_mean, together
 from tile_eg.frontend import scalars as sc
 from tile_eg.frontend.checks import statement_faults
 from tile_eg.frontend.conditions import guarded
+from tile_eg.frontend.element_loops import read_as
 from tile_eg.frontend.element_sums import names_beside, with_element_sums
-from tile_eg.frontend.guarded_parts import parted
 from tile_eg.frontend.guarded_stores import with_counted_stores
-from tile_eg.frontend.narrow_positions import with_low_bits
 from tile_eg.frontend.nibbles import with_bytes
-from tile_eg.frontend.ssa.position_values import with_known_positions
 from tile_eg.frontend.text.expressions import Expressions
 from tile_eg.frontend.text.scope import Scope, fresh
 from tile_eg.frontend.text.syntax import Node, span_of
@@ -257,10 +255,8 @@ class Builder:
             self.scope.close_variable(str(n))
         made = kn.Parallel(names_used, tuple(extents), body, self.span(node))
         ranges = {**self.trips, **{n: (0, e - 1) for n, e in self.grid or ()}}
-        arrays = self.scope.arrays
-        made = with_low_bits(made, lambda name: arrays[name].dtype, ranges)
-        for part in parted(made, lambda name: arrays[name].shape, lambda name: fresh(name, self.scope.variables)):
-            yield with_known_positions(part)
+        arrays, taken = self.scope.arrays, self.scope.variables
+        yield from read_as(made, lambda n: arrays[n].dtype, lambda n: arrays[n].shape, lambda n: fresh(n, taken), ranges)
 
     def element_statements(self, block: Node) -> Iterator[kn.Assign]:
         for stmt in self.statements(block):
