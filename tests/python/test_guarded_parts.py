@@ -92,3 +92,23 @@ def f(X: T.Tensor((10, 50), "float32"), Y: T.Tensor((10, 50), "float32")):
 """)
     x = np.ascontiguousarray(X[:10, :50])
     np.testing.assert_array_equal(tile_eg.jit(out_idx=[-1], effort="none")(kernel)(x), x)
+
+
+def test_maxima_over_ever_longer_ranges() -> None:
+    """Parts of one buffer that begin at one element have a place each, as they differ in size."""
+    kernel = prim_func("""@T.prim_func
+def f(X: T.Tensor((8, 32), "float32"), Y: T.Tensor((8, 32), "float32")):
+    with T.Kernel(1) as b:
+        x, y = T.alloc_shared((8, 32), "float32"), T.alloc_shared((8, 32), "float32")
+        T.copy(X, x)
+        for s in [4, 8]:
+            for i, j in T.Parallel(8, 32):
+                y[i, j] = T.if_then_else(j >= s, T.max(x[i, j], x[i, j - s]), x[i, j])
+            T.copy(y, x)
+        T.copy(x, Y)
+""")
+    x = np.ascontiguousarray(X[:8, :32])
+    wanted = x
+    for s in (4, 8):
+        wanted = np.maximum(wanted, np.pad(wanted[:, :-s], ((0, 0), (s, 0)), constant_values=-np.inf))
+    np.testing.assert_array_equal(tile_eg.jit(out_idx=[-1], effort="none")(kernel)(x), wanted)
