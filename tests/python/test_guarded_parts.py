@@ -112,3 +112,22 @@ def f(X: T.Tensor((8, 32), "float32"), Y: T.Tensor((8, 32), "float32")):
     for s in (4, 8):
         wanted = np.maximum(wanted, np.pad(wanted[:, :-s], ((0, 0), (s, 0)), constant_values=-np.inf))
     np.testing.assert_array_equal(tile_eg.jit(out_idx=[-1], effort="none")(kernel)(x), wanted)
+
+
+def test_trips_that_a_condition_goes_by_are_read_one_by_one() -> None:
+    kernel = prim_func("""@T.prim_func
+def f(X: T.Tensor((16, 64), "float32"), K: T.Tensor((3, 3), "float32"), Y: T.Tensor((16, 64), "float32")):
+    with T.Kernel(1) as b:
+        x, y = T.alloc_shared((16, 64), "float32"), T.alloc_shared((16, 64), "float32")
+        T.copy(X, x)
+        T.clear(y)
+        for a in range(3):
+            for c in range(3):
+                for i, j in T.Parallel(16, 64):
+                    there = T.And(T.And(i + a >= 1, i + a < 17), T.And(j + c >= 1, j + c < 65))
+                    y[i, j] += T.if_then_else(there, x[i + a - 1, j + c - 1], 0.0) * K[a, c]
+        T.copy(y, Y)
+""")
+    k, padded = np.arange(9, dtype=np.float32).reshape(3, 3), np.pad(X, 1)
+    wanted = sum(padded[a : a + 16, c : c + 64] * k[a, c] for a, c in np.ndindex(3, 3))
+    np.testing.assert_allclose(tile_eg.jit(out_idx=[-1], effort="none")(kernel)(X, k), wanted, rtol=1e-4, atol=1e-4)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from itertools import pairwise, product
+from types import MappingProxyType
 
 from tile_eg.frontend.ranges import decided
 from tile_eg.ir import index as ix
@@ -24,12 +25,12 @@ Ranges = Mapping[str, Interval]
 def parted(s: Parallel, shapes: Shapes, unique: Callable[[str], str]) -> tuple[Parallel, ...]:
     """The loop, or the loops over its parts, with variables that are `unique`. It stays whole where its parts would still read
     outside, or might use what others of them write."""
-    if not _reads_outside(s, shapes) or not _reads_apart(s):
+    if not reads_outside(s, shapes) or not _reads_apart(s):
         return (s,)
     cuts = {v: _cuts(s, v, n) for v, n in zip(s.vars, s.extents, strict=True)}
     each = [[*pairwise(cuts[v])] for v in s.vars]
     parts = [p for where in product(*each) if (p := _part(s, where)).body] if _count(each) <= MOST else []
-    if not parts or any(_reads_outside(p, shapes) for p in parts):
+    if not parts or any(reads_outside(p, shapes) for p in parts):
         return (s,)
     return tuple(_renamed(p, unique) for p in parts)
 
@@ -58,9 +59,9 @@ def _regions(e: TileExpr) -> list[Region]:
     return found
 
 
-def _reads_outside(s: Parallel, shapes: Shapes) -> bool:
-    """Whether an element that is read by the loop's own variables may have no place."""
-    own = {v: (0, max(0, n - 1)) for v, n in zip(s.vars, s.extents, strict=True)}
+def reads_outside(s: Parallel, shapes: Shapes, beside: Ranges = MappingProxyType({})) -> bool:
+    """Whether an element that is read by the loop's own variables, and others in these ranges, may have no place."""
+    own = {**beside, **{v: (0, max(0, n - 1)) for v, n in zip(s.vars, s.extents, strict=True)}}
     for r in _reads(s):
         for start, size in zip(r.starts, shapes(r.name) or (), strict=False):
             if ix.variables(start) <= own.keys() and not elements_in(start):
@@ -115,12 +116,22 @@ def _chosen(a: Assign, ranges: Ranges) -> Assign:
     """The assignment without choices that are the same for all its elements."""
 
     def change(e: TileExpr) -> TileExpr:
-        if not isinstance(e, Select) or ix.variables(e.condition) - ranges.keys() or elements_in(e.condition):
+        if not isinstance(e, Select) or (truth := _truth(e.condition, ranges)) is None:
             return e
-        truth = decided(e.condition, ranges)
-        return e if truth is None else e.x if truth else e.y
+        return e.x if truth else e.y
 
     return replace(a, value=mapped(a.value, change))
+
+
+def _truth(c: Expr, ranges: Ranges) -> bool | None:
+    """Whether a condition holds in these ranges, where that is the same everywhere, whatever other variables are."""
+    if c.op == "and":
+        found = [_truth(x, ranges) for x in c.args]
+        return False if False in found else None if None in found else True
+    if c.op == "lt" and c.args[1] == ix.ONE and c.args[0].op in ("lt", "and"):
+        other = _truth(c.args[0], ranges)
+        return None if other is None else not other
+    return None if ix.variables(c) - ranges.keys() or elements_in(c) else decided(c, ranges)
 
 
 def _renamed(s: Parallel, unique: Callable[[str], str]) -> Parallel:

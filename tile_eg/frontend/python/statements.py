@@ -10,7 +10,7 @@ from typing import Any
 
 from tile_eg.errors import FollowUp, NotSearched, Span, TileError
 from tile_eg.frontend.conditions import compared_in, guarded, is_condition, of_elements
-from tile_eg.frontend.element_loops import read_as
+from tile_eg.frontend.element_loops import read_as, trip_by_trip
 from tile_eg.frontend.python.build import Builder, Leave, ReadAgain
 from tile_eg.frontend.python.defined import Defined
 from tile_eg.frontend.python.expressions import arithmetic, evaluate
@@ -333,7 +333,8 @@ def _nest(r: Reader, node: ast.For, loop: Loop, names: list[str], axis: int) -> 
         r.local[names[axis]] = index.var(var) if plain else start + index.var(var) * loop.step
         _nest(r, node, loop, names, axis + 1)
     first = start if plain and isinstance(start, int) else 0
-    r.statements.append(For(var, first, loop.extents[axis], loop.kind, loop.stages, tuple(body), r.span(node), loop.count))
+    made = For(var, first, loop.extents[axis], loop.kind, loop.stages, tuple(body), r.span(node), loop.count)
+    r.statements += trip_by_trip(made, r.dtype_of, r.shape_named, r.unique, {**r.trips, **r.grid})
     return None
 
 

@@ -12,7 +12,7 @@ from tile_eg.errors import TileError, attempted, by_line, did_you_mean, together
 from tile_eg.frontend import scalars as sc
 from tile_eg.frontend.checks import statement_faults
 from tile_eg.frontend.conditions import guarded
-from tile_eg.frontend.element_loops import read_as
+from tile_eg.frontend.element_loops import read_as, trip_by_trip
 from tile_eg.frontend.element_sums import names_beside, with_element_sums
 from tile_eg.frontend.guarded_stores import with_counted_stores
 from tile_eg.frontend.nibbles import with_bytes
@@ -210,7 +210,8 @@ class Builder:
         self.trips[var] = first, first + extent - 1
         body = tuple(self.statements(block))
         self.scope.close_variable(str(name))
-        yield kn.For(var, first, extent, kind, stages, body, self.span(node), count)
+        made = kn.For(var, first, extent, kind, stages, body, self.span(node), count)
+        yield from trip_by_trip(made, *self.known())
 
     def loop_range(self, call: Node) -> tuple[str, tuple[Expr, Expr], int, kn.Span]:
         """kind, start and end, stages, and the place of the end of `serial(n)`, `serial(a, b)`, `pipelined(n, stages=2)`."""
@@ -254,9 +255,13 @@ class Builder:
         for n in names:
             self.scope.close_variable(str(n))
         made = kn.Parallel(names_used, tuple(extents), body, self.span(node))
-        ranges = {**self.trips, **{n: (0, e - 1) for n, e in self.grid or ()}}
+        yield from read_as(made, *self.known())
+
+    def known(self) -> tuple[Any, ...]:
+        """What reading an element loop asks: element types and dimensions by name, new names, and ranges of variables."""
         arrays, taken = self.scope.arrays, self.scope.variables
-        yield from read_as(made, lambda n: arrays[n].dtype, lambda n: arrays[n].shape, lambda n: fresh(n, taken), ranges)
+        ranges = {**self.trips, **{n: (0, e - 1) for n, e in self.grid or ()}}
+        return lambda n: arrays[n].dtype, lambda n: arrays[n].shape, lambda n: fresh(n, taken), ranges
 
     def element_statements(self, block: Node) -> Iterator[kn.Assign]:
         for stmt in self.statements(block):
