@@ -48,3 +48,21 @@ def test_elements_that_choose_the_other_arm_are_done() -> None:
 def test_in_order_a_choice_between_elements_is_refused_with_a_way_out() -> None:
     with pytest.raises(TileError, match="only some elements choose that arm[^$]*pad_value, or write a loop for each arm"):
         ran(BY_ELEMENT, "in order")
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_the_scalar_unit_takes_the_other_arm(way: str) -> None:
+    kernel = prim_func("""@T.prim_func
+def f(X: T.Tensor((10,), "float32"), H: T.Tensor((16,), "float32")):
+    with T.Kernel(1, is_npu=True) as (cid, vid):
+        a, h = T.alloc_ub((16,), "float32"), T.alloc_ub((16,), "float32")
+        WAY
+        T.tile.fill(h, 0.0)
+        T.copy(X[0], a)
+        for t in T.serial(16):
+            h[t] = T.if_then_else(t < 8, 1.0, a[11])
+        T.copy(h, H)
+""".replace("WAY", WAYS[way]))
+    auto = {tile_eg.PassConfigKey.TL_ASCEND_AUTO_SYNC: True}
+    found = tile_eg.jit(out_idx=[-1], pass_configs=auto, effort="none")(kernel)(X[0])
+    np.testing.assert_array_equal(found, np.arange(16) < 8)

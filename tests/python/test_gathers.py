@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import textwrap
+from typing import Any
 
 import numpy as np
 import pytest
@@ -482,3 +483,23 @@ def test_rows_behind_the_last_index_are_nowhere_whatever_is_computed_of_it(made,
     want = [w[index(at[n : n + 16])].sum(0) for n in (0, 16, 32)]
     got = run_kernel(load_text(text).instantiate(), {"W": w, "at": at})["S"]
     np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-5)
+
+
+def test_an_index_that_a_mask_leaves_out_is_kept_inside_as_the_message_says() -> None:
+    def kernel_with(index: str) -> Any:
+        return prim_func(f"""@T.prim_func
+def f(W: T.Tensor((10,), "float32"), Q: T.Tensor((16,), "int32"), O: T.Tensor((16,), "float32")):
+    with T.Kernel(1) as b:
+        q, o = T.alloc_shared((16,), "int32"), T.alloc_shared((16,), "float32")
+        T.copy(Q, q)
+        for j in T.Parallel(16):
+            o[j] = T.if_then_else(q[j] >= 0, W[{index}], 0.0)
+        T.copy(o, O)
+""")
+
+    w, q = np.arange(1, 11, dtype=np.float32), np.arange(-4, 12, dtype=np.int32) % 10 - (np.arange(16) == 5) * 11
+    q = q.astype(np.int32)
+    with pytest.raises(TileError, match=r"(.|\n)*keep it inside by max\(min\(i, 9\), 0\)"):
+        tile_eg.jit(out_idx=[-1], effort="none")(kernel_with("q[j]"))(w, q)
+    got = tile_eg.jit(out_idx=[-1], effort="none")(kernel_with("max(min(q[j], 9), 0)"))(w, q)
+    np.testing.assert_array_equal(got, np.where(q >= 0, w[q], 0))

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import tile_eg
 import tile_eg.language as T
-from tests.python.written import defined
+from tests.python.written import defined, prim_func
 from tile_eg.errors import TileError
 
 ROWS, COLS = 6, 16
@@ -131,3 +131,18 @@ def test_whether_parts_were_written_is_looked_at_once(monkeypatch) -> None:
     monkeypatch.setattr(converter, "check_parts", looked.append)
     converter.to_values(kernel)
     assert len(looked) == 1
+
+
+def test_a_running_sum_of_whole_numbers_begins_with_an_element() -> None:
+    kernel = prim_func("""@T.prim_func
+def f(V: T.Tensor((16,), "int32"), O: T.Tensor((16,), "int32")):
+    with T.Kernel(1) as b:
+        v, s = T.alloc_shared((16,), "int32"), T.alloc_shared((16,), "int32")
+        T.copy(V, v)
+        s[0] = v[0]
+        for i in T.serial(1, 16):
+            s[i] = s[i - 1] + v[i]
+        T.copy(s, O)
+""")
+    v = np.arange(16, dtype=np.int32)
+    np.testing.assert_array_equal(tile_eg.jit(out_idx=[-1], effort="none")(kernel)(v), np.cumsum(v))

@@ -34,7 +34,9 @@ def refuse_outside(r: kn.Region, d: int, at: Array, size: int) -> None:
     found = outside(at, size)
     if found.size:
         value = int(found.flat[0])
-        raise TileError(f"an index of `{r.name}` that is read is {value}: dimension {d} has {size} elements", r.span)
+        what = f"an index of `{r.name}` that is read is {value}: dimension {d} has {size} elements"
+        way = f"one that a condition leaves out is read, too: keep it inside by max(min(i, {size - 1}), 0)"
+        raise TileError(what, r.span, help=way)
 
 
 def outside(at: Array, size: int) -> Array:

@@ -101,7 +101,7 @@ def printed(s: Scope, n: Print) -> list[str]:
         return [f"tile_sim::watch({', '.join((str(n.id), *shown, values))});"]
     if n.shown is not None:
         return ["AscendC::PipeBarrier<PIPE_ALL>();", f"AscendC::DumpTensor({s.at(n.shown)}, {n.id}, {n.count});"]
-    text = json.dumps(n.text)
+    told = (json.dumps(n.text), *(formula_text(s, f) for f in n.args))
     if n.holds != ONE:
-        return [f"ascendc_assert({s.cpp(n.holds)}, {text});"]
-    return [f"AscendC::PRINTF({', '.join((text, *(formula_text(s, f) for f in n.args)))});"]
+        return [f"ascendc_assert({', '.join((s.cpp(n.holds), *told))});"]
+    return [f"AscendC::PRINTF({', '.join(told)});"]

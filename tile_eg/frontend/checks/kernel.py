@@ -285,4 +285,8 @@ class Checker:
 def _inside(start: Expr, size: int) -> str:
     """A help line: which indices a dimension of a buffer has."""
     last = size + start.value if start.value is not None else -1
-    return f"indices do not count from the end: write {last}" if 0 <= last < size else f"its indices are 0 to {size - 1}"
+    if 0 <= last < size:
+        return f"indices do not count from the end: write {last}"
+    inside = f"max(min({index_text(start)}, {size - 1}), 0)"
+    clamp = f"; one that a condition leaves out is read, too: keep it inside by {inside}" if ix.variables(start) else ""
+    return f"its indices are 0 to {size - 1}{clamp}"

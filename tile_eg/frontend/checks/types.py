@@ -195,7 +195,7 @@ class Typing:
         """The value has to have the target's shape; a number or one element fills it; any dtype is cast to a float one."""
         target, value = self.of(s.target), self.of(s.value)
         _check_number(target, s.value)
-        if target.dtype in WHOLE and value.dtype not in (None, target.dtype):
+        if target.dtype in WHOLE and value.dtype not in (None, target.dtype) and not _holds_all(target.dtype, value.dtype):
             to = target.dtype
             help = f"{cast(to, 'x', s.span)} rounds, and saturates"
             raise TileError(f"`{s.target.name}` holds {to}, the value is {value}", s.span, help=help)
@@ -231,6 +231,12 @@ class Typing:
         dims = shape_text(value.shape).replace(" x ", ", ")
         one = f"({dims}{',' * (len(value.shape) == 1)})"
         return "a buffer for it is " + hint(f"{array.name}: {array.dtype}[{dims}]", f"T.alloc_fragment({one}, ...)", s.span)
+
+
+def _holds_all(wide: DType, of: DType | None) -> bool:
+    """Whether a type of whole numbers holds all numbers of another one."""
+    signs = of is not None and (of not in SIGNED) <= (wide not in SIGNED)
+    return of is not None and of.whole and signs and of.bits + (of in SIGNED and wide not in SIGNED) <= wide.bits
 
 
 def _takes(op: Unary | Binary, t: Type, span: kn.Span | None) -> Type:

@@ -27,9 +27,12 @@ from tile_eg.ops.types import Level
 
 def parallel(r: ExpertReader, node: ast.For, loop: Loop, names: list[str]) -> None:
     """An element loop."""
-    s = read_loop(r, node, loop, names)
-    if 0 in s.extents:
-        return
+    for s in read_loop(r, node, loop, names):
+        if 0 not in s.extents:
+            _done(r, s)
+
+
+def _done(r: ExpertReader, s: Parallel) -> None:
     held = {b.name: Alloc(b.name, "shared", b.dtype, b.shape) for b in r.held.values()}
     parts = with_element_sums((s,), tuple(r.tensors.values()), r.unique, held)
     _statements(r, parts, {part.name for part in parts if isinstance(part, Alloc)})

@@ -328,7 +328,7 @@ class Elements:
     def chosen(self, op: str, a: Vector, b: Value, x: Value, y: Value, dtype: DType, kind: str, **more: Any) -> Vector:
         """x where a is to b as `op` says, else y."""
         yes = self.vector(x, dtype, kind)
-        if isinstance(b, Scalar) and isinstance(y, Scalar) and isinstance(y.value, float):
+        if isinstance(b, Scalar) and isinstance(y, Scalar) and isinstance(y.value, float) and not dtype.whole:
             return self.step(f"vmask_{op}", kind, dtype, a, yes, other=y.value, **scalar_field(b), **more)
         no = self.vector(y, dtype, kind)
         if isinstance(b, Scalar):

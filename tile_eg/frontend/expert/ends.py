@@ -8,16 +8,28 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import reduce
 from typing import TypeVar
 
 from tile_eg.errors import Span, TileError
-from tile_eg.frontend.expert.extents import NOT_FOLLOWED, Buffers, Extent, Extents, either, has_slots, left_of, lesser, shape_of
+from tile_eg.frontend.expert.extents import (
+    NOT_FOLLOWED,
+    Buffers,
+    Extent,
+    Extents,
+    either,
+    has_slots,
+    left_of,
+    lesser,
+    shape_of,
+    unless,
+)
 from tile_eg.frontend.expert.places import Place, same_memory
 from tile_eg.frontend.expert.states import Part, Stored, Trips, mentions, with_number
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import Expr
 from tile_eg.ir.index_elements import all_elements_in, elements_in
-from tile_eg.ir.program import Formula, Instr, Tile
+from tile_eg.ir.program import Formula, Gm, Instr, Tile
 from tile_eg.ops.elementwise import BINARY, UNARY
 
 Arm = TypeVar("Arm")
@@ -37,7 +49,8 @@ class Ends:
     read in it before, by axes, `moved` those that were then loaded. `parts` has the window
     of a buffer that was written last, where it was not the whole buffer. `beyond` are numbers that the scalar unit keeps, of
     elements that may lie beyond an end, each with the name under which it keeps whether they do not. `stored` are windows of
-    tensors that the kernel has written, with what exists of them (None: all)."""
+    tensors that the kernel has written, with what exists of them (None: all). `inside` are single elements of tensors that may
+    lie beyond an end, each with where it does not."""
 
     known: dict[str, Extents] = field(default_factory=dict)
     filled: set[str] = field(default_factory=set)
@@ -48,10 +61,17 @@ class Ends:
     late: dict[tuple[str, int], Span | None] = field(default_factory=dict)
     moved: set[str] = field(default_factory=set)
     beyond: dict[str, str] = field(default_factory=dict)
+    inside: dict[Gm, Expr] = field(default_factory=dict)
 
     def there(self, r: Buffers, value: Formula, beside: Tile | None = None) -> Expr:
-        """That all elements exist which a formula reads, as far as that is followed; one at the place of `beside` matters not."""
-        found = ix.ONE
+        """That all elements exist which a formula reads, as far as that is followed. One at the place of `beside` matters not;
+        one that an arm of a choice by indices takes, where that arm is chosen."""
+        if value.op == "select" and value.args[0].op == "index":
+            holds, x, y = value.args[0].args[0], *(self.there(r, arm, beside) for arm in value.args[1:])
+            return reduce(ix.both, (self.meant(holds), unless(1 - holds, x), unless(holds, y)))
+        if any(isinstance(a, Formula) for a in value.args):
+            return reduce(ix.both, (self.there(r, a, beside) for a in value.args), ix.ONE)
+        found = reduce(ix.both, (self.inside.get(t, ix.ONE) for t in value.operands() if isinstance(t, Gm)), ix.ONE)
         for t in value.elements():
             if beside is not None and (t.row, t.col) == (beside.row, beside.col):
                 continue
@@ -81,13 +101,13 @@ class Ends:
         self._put_into(name)
         self.known[name] = extents if whole else NOT_FOLLOWED
         self.parts.pop(name, None)
-        return self.shared(r.views, name)
+        return self.shared(r, name)
 
     def loaded(self, r: Buffers, target: Place, source: Place, padded: bool) -> None:
         """A window of a tensor was loaded."""
         self._loaded(r, target, source, padded)
         self._part_loaded(r, target, source, padded)
-        self.shared(r.views, target.tile().buffer)
+        self.shared(r, target.tile().buffer)
 
     def _loaded(self, r: Buffers, target: Place, source: Place, padded: bool) -> None:
         name, (rows, cols) = target.tile().buffer, shape_of(r, target.tile())
@@ -140,7 +160,7 @@ class Ends:
             self.parts[name] = part
         elif part is not None and (part.rows, part.cols) == shape_of(r, i.dst) and self.known.get(name) == NOT_FOLLOWED:
             self.known[name] = part.extents
-        self.shared(r.views, i.dst.buffer)
+        self.shared(r, i.dst.buffer)
 
     def read(self, name: str, span: Span | None, axes: Iterable[int] = (0, 1)) -> None:
         """A buffer was read: what the trip before left there, unless it was written in this one."""
@@ -191,11 +211,13 @@ class Ends:
             elif not self._exists(r, i.dst, i.rows, i.cols):
                 self.known[name] = NOT_FOLLOWED
 
-    def shared(self, views: Mapping[str, str], name: str) -> None:
-        """What exists of a buffer that was written is not followed where it has another name too."""
-        names = same_memory(views, [name])
-        if len(names) > 1 and self.known.keys() & names:
-            self.known |= dict.fromkeys(names, NOT_FOLLOWED)
+    def shared(self, r: Buffers, name: str) -> None:
+        """What exists of a buffer that was written is followed under its other names where they have rows like its own."""
+        names = same_memory(r.views, [name])
+        rows, cols = shape_of(r, Tile(name))
+        for other in names - {name} if self.known.keys() & names else ():
+            alike = shape_of(r, Tile(other)) == (rows, cols)
+            self.known[other] = self.known.get(name, (ix.const(rows), ix.const(cols))) if alike else NOT_FOLLOWED
         for other in names if len(names) > 1 else ():
             self.parts.pop(other, None)
         for written in (self.filled, self.fresh):
@@ -263,21 +285,13 @@ class Ends:
         self.known, self.parts = with_number(self.known, name, now), with_number(self.parts, name, now)
         self.stored = with_number(self.stored, name, now)
 
-    def check_sorted(self, r: Buffers, x: Place, count: int, span: Span) -> None:
-        """TileError where not all of the first elements of a window surely exist."""
-        down, along = self.known.get(x.tile().buffer, (ix.const(x.rows), ix.const(x.cols)))
-        row = x.rows == 1 and along is not None and ix.bounds(along, r.ranges)[0] >= count
-        if not row and (down, along) != (ix.const(x.rows), ix.const(x.cols)):
-            what = f"{count} elements of {x.tile().buffer} are sorted, of which a tensor's end may cut off some"
-            raise TileError(what, span, help="say what stands there: T.copy(A[i, j], a, pad_value=-T.infinity())")
-
     def alike(self, r: Buffers, to: Place, x: Place) -> None:
         """As much of `to` exists as of `x`."""
         name, own = to.tile().buffer, self.known.get(x.tile().buffer)
         self.known.pop(name, None)
         if own is not None:
             self.known[name] = own
-        self.shared(r.views, name)
+        self.shared(r, name)
 
     def one_a_line(self, r: Buffers, to: Place, x: Place, across: bool) -> None:
         """One element of `to` exists for each row of `x` (`across`) or column."""
@@ -285,7 +299,7 @@ class Ends:
         self.known.pop(name, None)
         if own is not None:
             self.known[name] = ix.ONE, own[0] if across else own[1]
-        self.shared(r.views, name)
+        self.shared(r, name)
 
     def begun(self) -> Trips:
         """A loop begins: what is known before it."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
+from tile_eg.frontend import conditions
 from tile_eg.frontend.expert.places import Held
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import Expr, Interval
@@ -72,3 +73,8 @@ def chosen(condition: Expr, x: Extent, y: Extent) -> Extent:
     if x == y or x is None or y is None:
         return x if x == y else None
     return y + condition * (x - y)
+
+
+def unless(other: Expr, there: Expr) -> Expr:
+    """That something exists, where the other arm of a choice is not taken."""
+    return there if there == ix.ONE else conditions.either(other, there, None)  # type: ignore[return-value]

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from tile_eg.errors import Span, TileError
 from tile_eg.frontend.expert.extents import NOT_FOLLOWED, Extent, Extents, lesser, shape_of
 from tile_eg.frontend.expert.places import Place
 from tile_eg.ir import index as ix
@@ -124,3 +125,14 @@ def multiplied(r: ExpertReader, c: Place, left: tuple[Place, bool], right: tuple
         down, along = lesser(before[0], down, c.rows), lesser(before[1], along, c.cols)
     varies = ix.variables(begins)
     r.ends.put(r, c, tuple(None if e is not None and ix.variables(e) & varies else e for e in (down, along)))  # type: ignore[arg-type]
+
+
+def check_sorted(r: ExpertReader, x: Place, count: int, span: Span) -> None:
+    """TileError where not all of the first elements of a window surely exist."""
+    if r.ends is None:
+        return
+    down, along = r.ends.known.get(x.tile().buffer, (ix.const(x.rows), ix.const(x.cols)))
+    row = x.rows == 1 and along is not None and ix.bounds(along, r.ranges)[0] >= count
+    if not row and (down, along) != (ix.const(x.rows), ix.const(x.cols)):
+        what = f"{count} elements of {x.tile().buffer} are sorted, of which a tensor's end may cut off some"
+        raise TileError(what, span, help="say what stands there: T.copy(A[i, j], a, pad_value=-T.infinity())")

@@ -71,7 +71,8 @@ def in_order(function: PrimFunc, sizes: Mapping[str, Any] | None, why: TileError
     try:
         made = _read_in_levels(found, _one_by_one, sizes, "all", meet=True, streams=streams)
     except TileError as e:
-        if isinstance(why, NotSearched) and why.asked and not why.others:
+        alike = (e.message, e.span)
+        if isinstance(why, NotSearched) and why.asked and all((o.message, o.span) == alike for o in why.others):
             raise _beside(e, why, found) from e
         why.source = why.source or _text_of(why, found)
         why.notes = (*why.notes, (f"in the order of its statements it cannot be done either: {e.message}", e.span))

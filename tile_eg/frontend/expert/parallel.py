@@ -14,20 +14,21 @@ from functools import reduce
 from typing import Any
 
 from tile_eg.errors import Note, TileError
-from tile_eg.frontend.conditions import either, guarded, is_condition, opposite
+from tile_eg.frontend.conditions import guarded, is_condition, opposite
+from tile_eg.frontend.element_loops import read_as
 from tile_eg.frontend.expert.accesses import Access, Axes, Unfit, access, accesses, check_order, idle, place, window
 from tile_eg.frontend.expert.elements import Elements
+from tile_eg.frontend.expert.extents import unless
 from tile_eg.frontend.expert.loads import fitted
 from tile_eg.frontend.expert.operands import FULL, Step, check_aligned, inside, kind_of
 from tile_eg.frontend.expert.picked import where_read
 from tile_eg.frontend.expert.reader import ExpertReader, On
 from tile_eg.frontend.expert.registers import Registers, each
-from tile_eg.frontend.expert.scalars import drained
+from tile_eg.frontend.expert.scalars import drained, of_tensor
 from tile_eg.frontend.expert.typed import in_type_of
 from tile_eg.frontend.python.expressions import evaluate
 from tile_eg.frontend.python.placement_words import HANDLERS
 from tile_eg.frontend.python.values import Loop, is_tile, nodes
-from tile_eg.frontend.ssa.position_values import with_known_positions
 from tile_eg.frontend.ssa.positions import parts
 from tile_eg.ir import index as ix
 from tile_eg.ir import kernel as kn
@@ -43,17 +44,18 @@ from tile_eg.ops.types import I32, Level
 OPTIONS = {"transpose": False, "enable_relu": False, "pad_value": None}
 
 
-def read_loop(r: ExpertReader, node: ast.For, loop: Loop, names: list[str]) -> kn.Parallel:
-    """An element loop as it is written. TileError where its iterations are not independent of each other."""
+def read_loop(r: ExpertReader, node: ast.For, loop: Loop, names: list[str]) -> list[kn.Parallel]:
+    """An element loop as it is written, or as loops over its parts. TileError where its iterations depend on each other."""
     if len(names) != len(loop.extents):
         raise r.error(f"this loop has {len(loop.extents)} variables, got {ast.unparse(node.target)}", node.target)
     variables = [r.unique(n) for n in names]
     r.grid.update({v: (0, max(0, n - 1)) for v, n in zip(variables, loop.extents, strict=True)})
     written = kn.Parallel(tuple(variables), tuple(loop.extents), _body(r, node, names, variables), r.span(node))
-    found = with_known_positions(written)
-    if 0 not in loop.extents:
-        check_order(r, tuple(s for s in found.body if not s.atomic), _axes(found))
-    return found
+    parts = [*read_as(written, r.dtype_of, r.shape_named, r.unique, r.ranges)]
+    for part in parts if 0 not in loop.extents else ():
+        r.grid.update({v: (0, n - 1) for v, n in zip(part.vars, part.extents, strict=True)})
+        check_order(r, tuple(s for s in part.body if not s.atomic), _axes(part))
+    return parts
 
 
 def _axes(s: kn.Parallel) -> Axes:
@@ -121,12 +123,7 @@ def _needed(r: ExpertReader, s: Assign, axes: Axes, e: TileExpr) -> Expr:
         what = "a tensor's end may cut off an element that one arm of this choice takes, and only some elements choose that arm"
         raise TileError(what, e.span or s.span, help="load the tile with pad_value, or write a loop for each arm")
     x, y = needed
-    return ix.both(_unless(opposite(e.condition, None), x), _unless(e.condition, y))  # type: ignore[arg-type]
-
-
-def _unless(other: Expr, there: Expr) -> Expr:
-    """That something exists, where the other arm is not chosen."""
-    return there if there == ix.ONE else either(other, there, None)  # type: ignore[return-value]
+    return ix.both(unless(opposite(e.condition, None), x), unless(e.condition, y))  # type: ignore[arg-type]
 
 
 def _operands(e: TileExpr) -> list[TileExpr]:
@@ -137,6 +134,8 @@ def _operands(e: TileExpr) -> list[TileExpr]:
 def _exists(r: ExpertReader, s: Assign, axes: Axes, x: Region) -> Expr:
     found = ix.ONE
     known = r.ends.known if r.ends is not None else {}
+    if x.name in r.tensors and r.ends is not None and not any(axes.uses(at) for at in x.starts):
+        return r.ends.there(r, of_tensor(r, x, r.tensors[x.name].dtype))
     ends = known.get(x.name, ()) if len(x.starts) <= 2 else ()
     for at, end in zip(x.starts[::-1], ends[::-1], strict=False):
         alone = not axes.uses(at) and at not in s.target.starts and not elements_in(at)

@@ -75,7 +75,7 @@ def _check(r: ExpertReader, span: Span, condition: Any, msg: Any = "") -> None:
     if not isinstance(condition, Expr):
         help = 'print what it is: T.printf("%f\\n", x[i, j]); whole numbers that are read may be compared as indices'
         raise TileError("an assertion is a condition on indices, not on elements of floats or tiles", span, help=help)
-    r.emit(pr.Print(str(msg), holds=condition, span=span))
+    r.emit(pr.Print(str(msg).replace("%", "%%"), holds=condition, span=span))
 
 
 def launched(r: ExpertReader, node: ast.FunctionDef) -> tuple[ast.With, list[ast.stmt]]:

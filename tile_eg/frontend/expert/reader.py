@@ -12,6 +12,7 @@ from tile_eg.errors import Span, TileError
 from tile_eg.frontend.expert.ends import Ends
 from tile_eg.frontend.expert.nodes import Branch, Exits, Misplaced, NewVariable, On, Persistent, ScalarUnit, Scope
 from tile_eg.frontend.expert.places import Held, Place, of_buffer, of_tensor, same_memory
+from tile_eg.frontend.expert.read_places import checked
 from tile_eg.frontend.python.expressions import evaluate
 from tile_eg.frontend.python.source import Source, one_by_one
 from tile_eg.frontend.python.statements import RULES, Reader
@@ -187,12 +188,13 @@ class ExpertReader(Reader):
     def place(self, value: Any, span: Span | None, *levels: Level, cols: int | None = None) -> Place:
         """A buffer, window or region as an operand; of a tensor, in rows of so many `cols` if it can be. TileError unless it lies
         in one of the `levels`."""
-        region = value if isinstance(value, Region) else as_region(value, span)
+        region = wanted = value if isinstance(value, Region) else as_region(value, span)
         starts = tuple(self.unit.settled(self, e, span) for e in region.starts)
         counts = tuple(e and self.unit.settled(self, e, span) for e in region.counts)
         region = replace(region, span=region.span or span, starts=starts, counts=counts)
         if region.name in self.tensors:
             found = of_tensor(self.tensors[region.name], region, self.ranges, self.within, cols)
+            checked(self, self.tensors[region.name], replace(region, starts=wanted.starts), starts, found)
         else:
             held = self.held[region.name]
             if levels and held.level not in levels:

@@ -7,6 +7,7 @@ from typing import Any
 from tile_eg.errors import Span, TileError
 from tile_eg.frontend.conditions import Compared, Logic
 from tile_eg.frontend.expert.places import Place
+from tile_eg.frontend.expert.read_places import arm
 from tile_eg.frontend.expert.reader import ExpertReader, on
 from tile_eg.frontend.expert.unaligned import own_room
 from tile_eg.frontend.python.values import Window, as_tile, describe
@@ -132,7 +133,8 @@ def _formula(r: ExpertReader, e: TileExpr, span: Span | None) -> Formula:
             return _within(_as(_formula(r, e.x, span), e.dtype.whole), e.dtype)
         case Select() | Choose():
             c = e.condition if isinstance(e, Select) else Compared(e.op, e.a, e.b)
-            x, y = _formula(r, e.x, span), _formula(r, e.y, span)
+            x = arm(r, c, 1, lambda: _formula(r, e.x, span), span)
+            y = arm(r, c, 0, lambda: _formula(r, e.y, span), span)
             whole = x.whole and y.whole
             return Formula("select", (_condition(r, c, span), _as(x, whole), _as(y, whole)), whole)
     raise TileError(f"the scalar unit cannot compute {describe(e)}", span, help="it has +, -, *, /, min, max and sqrt")

@@ -6,6 +6,7 @@ from tile_eg.frontend.expert.accesses import Axes
 from tile_eg.frontend.expert.reader import ExpertReader
 from tile_eg.frontend.python.values import nodes
 from tile_eg.frontend.ssa.composed import Composer
+from tile_eg.frontend.ssa.whole_numbers import UNSIGNED
 from tile_eg.ir import kernel as kn
 from tile_eg.ops.types import F32, I32, U32
 
@@ -20,4 +21,5 @@ def in_type_of(r: ExpertReader, s: kn.Assign, axes: Axes) -> kn.TileExpr:
     if isinstance(value, kn.Index) and dtype is U32 and axes.uses(value.value):
         value = kn.Cast(U32, value, value.span)
     made = typed.of(value)
-    return typed.in_type(made, dtype) if any(isinstance(n, kn.Index) and axes.uses(n.value) for n in nodes(made)) else made
+    places = any(isinstance(n, kn.Index) and axes.uses(n.value) for n in nodes(made))
+    return typed.in_type(made, dtype) if places or {typed.dtype(made), dtype} & {*UNSIGNED} else made

@@ -34,6 +34,8 @@ def set_to(r: ExpertReader, name: str, value: Formula, span: Span | None) -> Non
     if r.ends is not None and name in r.variables and r.ends.depends_on(name):
         r.ends.kept(name, keep(r, f"{name}_before", Formula("scalar", (name,), True), span))
     there = ix.ONE if r.ends is None else r.ends.there(r, value)
+    if there.value != 1 and any(isinstance(x, pr.Gm) for x in value.operands()):  # it would be read beyond the tensor
+        value = Formula("select", (Formula("index", (there,), True), value, Formula("number", (0.0,), value.whole)), value.whole)
     nodes: list[pr.Node] = [pr.Scalar(name, value, span)]
     flag = r.ends.beyond.get(name) if r.ends is not None else None
     if flag is not None and name in r.variables:

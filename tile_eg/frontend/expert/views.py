@@ -36,7 +36,7 @@ def _view(r: ExpertReader, span: Span, src: Any, shape: Any = None, dtype: Any =
     r.held[name] = Held(name, Level.UB, made, wanted, span)
     r.views[name] = r.views.get(src.name, src.name)
     if r.ends is not None:
-        r.ends.shared(r.views, src.name)
+        r.ends.shared(r, src.name)
     return Buffer(name, made, wanted, src.scope)
 
 

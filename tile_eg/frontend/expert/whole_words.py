@@ -9,6 +9,7 @@ from typing import Any
 
 from tile_eg.errors import Note, Span, TileError
 from tile_eg.frontend.checks.types import check_number
+from tile_eg.frontend.expert.followed import check_sorted
 from tile_eg.frontend.expert.places import Place
 from tile_eg.frontend.expert.reader import ExpertReader, on
 from tile_eg.frontend.expert.scalars import drained, formula, is_scalar, store
@@ -98,8 +99,7 @@ def _sorted(r: ExpertReader, span: Span, dst: Any, src: Any, count: int, keep: i
     if isinstance(found, str) or to.dtype != x.dtype:
         raise TileError(found if isinstance(found, str) else f"{x.dtype} is sorted into {x.dtype}, not {to.dtype}", span)
     _holds(to, found[0], span)
-    if r.ends is not None:
-        r.ends.check_sorted(r, x, count, span)
+    check_sorted(r, x, count, span)
     half = x.dtype is F16
     into, values = to.operand, x.operand
     if half:

@@ -74,6 +74,7 @@ class Builder(ABC):
         self.along: tuple[str, ...] = ()
         self.in_index = False
         self.grid: dict[str, Interval] = {}
+        self.trips: dict[str, Interval] = {}
         self.left: list[tuple[str, Span, str]] = []
         self.orders: list[Order] = []
         self.variables: set[str] = set()
@@ -155,6 +156,11 @@ class Builder(ABC):
         """The element type of a buffer or tensor."""
         named = (v for v in self.local.values() if isinstance(v, Buffer))
         return self.types.get(name) or next((v.dtype for v in named if v.name == name), None)
+
+    def shape_named(self, name: str) -> tuple[int, ...] | None:
+        """The dimensions of a buffer or tensor."""
+        named = (v for v in self.local.values() if isinstance(v, Buffer))
+        return self.shapes.get(name) or next((v.shape for v in named if v.name == name), None)
 
     def unique(self, name: str) -> str:
         """`name`, or with a number after it where it is taken."""

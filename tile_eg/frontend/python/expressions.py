@@ -130,7 +130,7 @@ def arithmetic(b: Builder, op: type[Any], x: Any, y: Any, node: ast.AST) -> Any:
     name, function = ARITHMETIC[op]
     if op is ast.MatMult and (is_tile(x) or is_tile(y)):
         return _product(x, y, b.span(node))
-    if conditions.of_elements(x) or conditions.of_elements(y):
+    if conditions.of_elements(x) or conditions.of_elements(y) or (_compares(x) and _compares(y)):
         return conditions.joined(op.__name__, x, y, b.span(node))
     if op in INDEX_OPS and is_whole(x) and is_whole(y) and (b.in_index or not b.in_parallel):
         x, y = (element(v) if isinstance(v, Window) else v for v in (x, y))
@@ -148,6 +148,11 @@ def arithmetic(b: Builder, op: type[Any], x: Any, y: Any, node: ast.AST) -> Any:
             raise b.error(f"{symbol}: indices have +, -, *, // and %, and shifts and bits by constants", node)
         return function(index.wrap(x), index.wrap(y))
     return function(x, y)
+
+
+def _compares(x: Any) -> bool:
+    """Whether an index is a comparison of others."""
+    return isinstance(x, Expr) and x.op in ("lt", "and")
 
 
 def _product(x: Any, y: Any, span: Span) -> MatMul:

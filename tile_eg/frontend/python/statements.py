@@ -10,6 +10,7 @@ from typing import Any
 
 from tile_eg.errors import FollowUp, NotSearched, Span, TileError
 from tile_eg.frontend.conditions import compared_in, guarded, is_condition, of_elements
+from tile_eg.frontend.element_loops import read_as, trip_by_trip
 from tile_eg.frontend.python.build import Builder, Leave, ReadAgain
 from tile_eg.frontend.python.defined import Defined
 from tile_eg.frontend.python.expressions import arithmetic, evaluate
@@ -34,7 +35,6 @@ from tile_eg.frontend.python.values import (
 from tile_eg.frontend.python.ways_out import ENDS, OUTSIDE, STATEMENTS, of_arguments
 from tile_eg.frontend.python.words import counted
 from tile_eg.frontend.python.written_out import MOST, has_own_trips, trips_of
-from tile_eg.frontend.ssa.position_values import with_known_positions
 from tile_eg.frontend.windows import known_shape, may_vary
 from tile_eg.ir import index
 from tile_eg.ir.index import Expr
@@ -328,11 +328,13 @@ def _nest(r: Reader, node: ast.For, loop: Loop, names: list[str], axis: int) -> 
         return None
     var, start = r.unique(names[axis]), loop.starts[axis]
     plain = loop.step == 1 and isinstance(start, int)
+    r.trips[var] = (start, start + loop.extents[axis] - 1) if isinstance(start, int) and plain else (0, loop.extents[axis] - 1)
     with r.block(repeats=True) as body:
         r.local[names[axis]] = index.var(var) if plain else start + index.var(var) * loop.step
         _nest(r, node, loop, names, axis + 1)
     first = start if plain and isinstance(start, int) else 0
-    r.statements.append(For(var, first, loop.extents[axis], loop.kind, loop.stages, tuple(body), r.span(node), loop.count))
+    made = For(var, first, loop.extents[axis], loop.kind, loop.stages, tuple(body), r.span(node), loop.count)
+    r.statements += trip_by_trip(made, r.dtype_of, r.shape_named, r.unique, {**r.trips, **r.grid})
     return None
 
 
@@ -348,7 +350,8 @@ def _parallel(r: Reader, node: ast.For, loop: Loop) -> None:
             r.run(node.body)
     finally:
         r.in_parallel, r.along = False, ()
-    r.statements.append(with_known_positions(Parallel(variables, loop.extents, _element_assignments(body), r.span(node))))
+    made = Parallel(variables, loop.extents, _element_assignments(body), r.span(node))
+    r.statements += read_as(made, r.dtype_of, r.shape_named, r.unique, {**r.trips, **r.grid})
 
 
 def _persistent(r: Reader, node: ast.For, loop: Loop) -> None:

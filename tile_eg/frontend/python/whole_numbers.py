@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from tile_eg.frontend.narrow_positions import wrapped
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import Expr
 from tile_eg.ir.kernel import Binary, Cast, Index, Number, Select
-from tile_eg.ops.types import I32, SIGNED, DType
 
 _JOINED: dict[str, Callable[[Expr, Expr], Expr]] = {
     "add": lambda x, y: x + y, "sub": lambda x, y: x - y, "mul": lambda x, y: x * y, "max": ix.maximum, "min": ix.minimum,
@@ -35,14 +35,6 @@ def as_whole(e: Any) -> Expr | None:
             a, b = as_whole(x), as_whole(y)
             return None if a is None or b is None else _JOINED[op](a, b)
     return None
-
-
-def wrapped(x: Expr, dtype: DType) -> Expr:
-    """An index as a whole number of a type shorter than 32 bits: its low bits, as C casts a scalar."""
-    if dtype.bits >= I32.bits:
-        return x
-    below = 0 if dtype in SIGNED else 2 ** (dtype.bits - 1)
-    return (x + below) % 2**dtype.bits - below
 
 
 def bits(op: str, x: Expr, y: Expr) -> Expr | None:

@@ -11,7 +11,16 @@ from dataclasses import fields, replace
 from typing import Any, get_args
 
 from tile_eg.frontend.checks.types import Typing
-from tile_eg.frontend.ssa.whole_numbers import UNSIGNED, computed, converted, needs_composition, reduced, repeated
+from tile_eg.frontend.ssa.whole_numbers import (
+    UNSIGNED,
+    below,
+    computed,
+    converted,
+    needs_composition,
+    reduced,
+    repeated,
+    same_bits,
+)
 from tile_eg.frontend.ssa.whole_ranges import plain
 from tile_eg.ir import kernel as kn
 from tile_eg.ir.kernel import TileExpr
@@ -88,7 +97,8 @@ class Composer:
         if self.is_of_positions(value, dtype):
             return self.of(kn.Cast(dtype, kn.Cast(F32, value)))
         of = self.dtype(value)
-        return value if of is None else converted(value, of, dtype) or value
+        made = None if of is None else converted(value, of, dtype)
+        return value if made is None else self.of(made)
 
     def is_of_positions(self, value: TileExpr, to: DType) -> bool:
         """Whether a number without a sign is made of positions and plain numbers alone, which are numbers of f32."""
@@ -127,6 +137,9 @@ class Composer:
                 return self.in_f32(_PAIRS[e.op], e, e.x, e.y)
             case kn.Choose():
                 return self.choice(e)
+            case kn.Select() if (chosen := self.dtype(e.x, e.y)) in UNSIGNED:
+                x, y = (same_bits(z, chosen) for z in (e.x, e.y))  # type: ignore[arg-type]
+                return self.of(kn.Cast(chosen, replace(e, x=x, y=y), e.span))  # type: ignore[arg-type]
         return e
 
     def whole_numbers(self, e: kn.Unary | kn.Binary) -> TileExpr:
@@ -134,10 +147,13 @@ class Composer:
         operands = {n: getattr(e, n) for n in ("x", "y") if hasattr(e, n)}
         types = {n: self.typing.of(x).dtype for n, x in operands.items()}
         found = {d for d in types.values() if d is not None}
-        if len(found) == 1:
+        places = [n for n, t in types.items() if t is None and not isinstance(operands[n], kn.Number)]
+        if len(found) == 1 and not (places and found & {*UNSIGNED}):
             return computed(e, found.pop())
+        if found == {U32}:
+            return replace(e, **{n: kn.Cast(U32, operands[n], e.span) for n in places})  # type: ignore[arg-type]
         alone = {n: kn.Cast(F32, x, e.span) for n, x in operands.items() if needs_composition(types[n])}
-        return replace(e, **alone) if len(found) > 1 and alone else e  # type: ignore[arg-type]
+        return replace(e, **alone) if (places or len(found) > 1) and alone else e  # type: ignore[arg-type]
 
     def in_f32(self, made: Callable[..., TileExpr], e: kn.Unary | kn.Binary, *operands: TileExpr) -> TileExpr:
         dtype = self.dtype(*operands)
@@ -149,11 +165,16 @@ class Composer:
     def choice(self, e: kn.Choose) -> TileExpr:
         """Whole numbers are compared in f32, which holds the short ones; of i32, a <= b where min(a, b) - a is 0: no other number
         becomes 0 in f32."""
-        dtype = self.dtype(e.a, e.b)
+        dtype, chosen = self.dtype(e.a, e.b), self.dtype(e.x, e.y)
+        if chosen in UNSIGNED:
+            x, y = (same_bits(z, chosen) for z in (e.x, e.y))
+            return self.of(kn.Cast(chosen, replace(e, x=x, y=y), e.span))
         if dtype not in WHOLE or e.op == kn.BIT:
             return e
+        if dtype in UNSIGNED and all(isinstance(x, kn.Number) or self.dtype(x) == dtype for x in (e.a, e.b)):
+            return self.of(replace(e, a=below(e.a, dtype), b=below(e.b, dtype)))
         if dtype != I32:
-            a, b = (x if isinstance(x, kn.Number) else kn.Cast(F32, x, e.span) for x in (e.a, e.b))
+            a, b = (x if isinstance(x, kn.Number) else self.of(kn.Cast(F32, x, e.span)) for x in (e.a, e.b))
             return replace(e, a=a, b=b)
         op, x, y = ({"ge": "le", "gt": "lt"}[e.op], e.b, e.a) if e.op in ("ge", "gt") else (e.op, e.a, e.b)
         least = x if op in ("eq", "ne") else kn.Binary("min", x, y, e.span)

@@ -12,6 +12,7 @@ from tile_eg.frontend.hints import hint
 from tile_eg.frontend.index_text import index_text
 from tile_eg.frontend.ranges import decided, extremes, surely_equal
 from tile_eg.frontend.ssa import by_position, outside, pieces
+from tile_eg.frontend.ssa.along_rows import rows_along
 from tile_eg.frontend.ssa.branches import as_choices
 from tile_eg.frontend.ssa.extents import inside, smaller
 from tile_eg.frontend.ssa.parts import Part, part, part_of_whole
@@ -81,15 +82,15 @@ class Regions:
     def element(self, read: Expr, span: kn.Span | None) -> Expr:
         """An element of a tensor or of a buffer, as one of an input."""
         name, place, most = read.args
-        held = self.env[name]
+        held = self.env.get(name)
         place = inside_of(self.index(place, span), self.count_of(name) - 1)
         self.check_place(name, place, span)
-        if held.op == "given" and not held.args[0].output:
+        if held is not None and held.op == "given" and not held.args[0].output:
             if self.tensors[name].strides:
                 raise TileError(f"indices are read one by one from `{name}`, whose elements do not lie in one run", span)
             self.shorten(place, self.tensors[name].shape)
             return ix.read(name, place, most)
-        if held.op != "load" or held.args[0].op != "given" or held.args[0].args[0].output:
+        if held is None or held.op != "load" or held.args[0].op != "given" or held.args[0].args[0].output:
             what = "holds what is computed here" if name in self.buffers else "is written here"
             raise NotSearched(
                 f"an index is read from `{name}`, which {what}: not supported yet", span,
@@ -148,8 +149,8 @@ class Regions:
 
     def check_place(self, name: str, place: Expr, span: kn.Span | None) -> None:
         """TileError where an index is read beyond the end of what holds the indices; rows that go on to its end are cut there."""
-        cut = EACH in ix.variables(place) and EACH not in ix.variables(place - ix.var(EACH))
-        if cut or elements_in(place):
+        cut = rows_along(place, self.tensors[name].shape if name in self.tensors else (self.count_of(name),))
+        if elements_in(place) or (cut is not None and (name in self.tensors or cut.step == 1)):
             return
         ranges = {**self.tiles.ranges, **self.facts, EACH: (0, self.rows - 1)}
         if ix.variables(place) - ranges.keys():
@@ -165,14 +166,11 @@ class Regions:
     def shorten(self, place: Expr, shape: tuple[int, ...]) -> None:
         """Of rows that lie anywhere, those are there for which an index is: `place` of an input of this shape, whose last
         dimension indices do not pass."""
-        if EACH not in ix.variables(place) or EACH in ix.variables(place - ix.var(EACH)):
+        if (along := rows_along(place, shape)) is None:
             return
-        while len(shape) > 1 and shape[-1] == 1:
-            shape = shape[:-1]
-        first, ranges = place - ix.var(EACH), self.tiles.ranges
-        if len(shape) > 1:
-            first = ix.simplified(ix.mod(first, ix.const(shape[-1])), {**ranges, **self.facts})
-        self.there.append(lambda rows: inside(first, rows, shape[-1], ranges, 1, self.tiles.within))
+        ranges, within = self.tiles.ranges, self.tiles.within
+        first = ix.simplified(along.first, {**ranges, **self.facts}) if len(shape) > 1 else along.first
+        self.there.append(lambda rows: inside(first, rows, along.size, ranges, along.step, within))
 
     def shorten_by(self, held: Term, place: Expr, name: str, span: kn.Span | None) -> None:
         """The same for a buffer, where the end of an input may have cut it short."""

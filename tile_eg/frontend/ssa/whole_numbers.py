@@ -72,14 +72,23 @@ def _plus(x: TileExpr, n: int) -> TileExpr:
 def _moved(e: kn.Unary | kn.Binary, dtype: DType) -> TileExpr:
     """The larger or smaller of two numbers without a sign: by numbers with one, half the range below."""
     assert isinstance(e, kn.Binary)
-    signed, half = SIGNED[dtype], 2 ** (dtype.bits - 1)
+    joined = kn.Binary(e.op, below(e.x, dtype), below(e.y, dtype), e.span)
+    return kn.Cast(dtype, _plus(joined, -(2 ** (dtype.bits - 1))), e.span)
 
-    def below(x: TileExpr) -> TileExpr:
-        if isinstance(x, kn.Number):
-            return kn.Number(x.value - half, x.span)
-        return _plus(kn.Cast(signed, x, e.span), -half)
 
-    return kn.Cast(dtype, _plus(kn.Binary(e.op, below(e.x), below(e.y), e.span), -half), e.span)
+def below(x: TileExpr, dtype: DType) -> TileExpr:
+    """A number without a sign as one with it, half the range below: which of two is larger stays so."""
+    half = 2 ** (dtype.bits - 1)
+    if isinstance(x, kn.Number):
+        return kn.Number(x.value - half, x.span)
+    return _plus(kn.Cast(SIGNED[dtype], x, getattr(x, "span", None)), -half)
+
+
+def same_bits(x: TileExpr, dtype: DType) -> TileExpr:
+    """A number without a sign as the one with it that has the same bits."""
+    if isinstance(x, kn.Number):
+        return kn.Number(x.value - (2**dtype.bits if x.value >= 2 ** (dtype.bits - 1) else 0), x.span)
+    return kn.Cast(SIGNED[dtype], x, getattr(x, "span", None))
 
 
 def reduced(e: kn.Reduce, dtype: DType | None) -> TileExpr:

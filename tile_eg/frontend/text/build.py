@@ -12,12 +12,12 @@ from tile_eg.errors import TileError, attempted, by_line, did_you_mean, together
 from tile_eg.frontend import scalars as sc
 from tile_eg.frontend.checks import statement_faults
 from tile_eg.frontend.conditions import guarded
+from tile_eg.frontend.element_loops import read_as, trip_by_trip
 from tile_eg.frontend.element_sums import names_beside, with_element_sums
 from tile_eg.frontend.guarded_stores import with_counted_stores
 from tile_eg.frontend.nibbles import with_bytes
-from tile_eg.frontend.ssa.position_values import with_known_positions
 from tile_eg.frontend.text.expressions import Expressions
-from tile_eg.frontend.text.scope import Scope
+from tile_eg.frontend.text.scope import Scope, fresh
 from tile_eg.frontend.text.syntax import Node, span_of
 from tile_eg.frontend.trips import depth, refuse_unbounded, trips
 from tile_eg.frontend.windows import OpenWindow, close, known_shape
@@ -66,6 +66,7 @@ class Builder:
         self.scope = scope
         self.expressions = Expressions(scope)
         self.grid: tuple[tuple[str, int], ...] | None = None
+        self.trips: dict[str, ix.Interval] = {}
         self.empty = False
         self.told: list[TileError] = []
 
@@ -206,9 +207,11 @@ class Builder:
         refuse_unbounded(count, grid, span)
         first = start.value if start.value is not None else 0
         var = self.scope.open_variable(str(name), self.span(name), start - first)
+        self.trips[var] = first, first + extent - 1
         body = tuple(self.statements(block))
         self.scope.close_variable(str(name))
-        yield kn.For(var, first, extent, kind, stages, body, self.span(node), count)
+        made = kn.For(var, first, extent, kind, stages, body, self.span(node), count)
+        yield from trip_by_trip(made, *self.known())
 
     def loop_range(self, call: Node) -> tuple[str, tuple[Expr, Expr], int, kn.Span]:
         """kind, start and end, stages, and the place of the end of `serial(n)`, `serial(a, b)`, `pipelined(n, stages=2)`."""
@@ -251,7 +254,14 @@ class Builder:
             self.scope.elements = ()
         for n in names:
             self.scope.close_variable(str(n))
-        yield with_known_positions(kn.Parallel(names_used, tuple(extents), body, self.span(node)))
+        made = kn.Parallel(names_used, tuple(extents), body, self.span(node))
+        yield from read_as(made, *self.known())
+
+    def known(self) -> tuple[Any, ...]:
+        """What reading an element loop asks: element types and dimensions by name, new names, and ranges of variables."""
+        arrays, taken = self.scope.arrays, self.scope.variables
+        ranges = {**self.trips, **{n: (0, e - 1) for n, e in self.grid or ()}}
+        return lambda n: arrays[n].dtype, lambda n: arrays[n].shape, lambda n: fresh(n, taken), ranges
 
     def element_statements(self, block: Node) -> Iterator[kn.Assign]:
         for stmt in self.statements(block):

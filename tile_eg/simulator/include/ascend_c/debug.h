@@ -72,13 +72,25 @@ inline void watch(int64_t id, std::initializer_list<int64_t> values)
     watched(id, nullptr, 0, values.begin(), int64_t(values.size()));
 }
 
+// An assertion that does not hold, with the text that its author gave it.
+inline void fails(int line, const char* condition)
+{
+    misuse("assert", line, "the assertion %s does not hold", condition);
+}
+template <class... Arguments>
+void fails(int line, const char* condition, const char* format, Arguments... arguments)
+{
+    char text[512];
+    std::snprintf(text, sizeof text, format, AscendC::detail::printable(arguments)...);
+    misuse("assert", line, "%s%sthe assertion %s does not hold", text, *text ? ": " : "", condition);
+}
+
 }  // namespace tile_sim
 
-#define ascendc_assert(condition, ...) ((condition) ? void(0) : ::tile_sim::misuse("assert", ::tile_sim::placed(__LINE__, __FILE__), "the assertion %s does not hold", #condition))
-#define ASCENDC_ASSERT(condition, ...)                                                                                       \
-    do {                                                                                                                     \
-        if (!(condition))                                                                                                    \
-            ::tile_sim::misuse("assert", ::tile_sim::placed(__LINE__, __FILE__), "the assertion %s does not hold", #condition); \
+#define ascendc_assert(condition, ...) ((condition) ? void(0) : ::tile_sim::fails(::tile_sim::placed(__LINE__, __FILE__), #condition __VA_OPT__(, ) __VA_ARGS__))
+#define ASCENDC_ASSERT(condition, ...)                                                                          \
+    do {                                                                                                        \
+        if (!(condition)) ::tile_sim::fails(::tile_sim::placed(__LINE__, __FILE__), #condition);                \
     } while (0)
 #define ASSERT(condition) ASCENDC_ASSERT(condition)
 #define KERNEL_LOG(level, ...)

@@ -1,0 +1,75 @@
+"""Indices that are read, in a kernel that is done in the order of its statements: each has to lie in its own dimension.
+
+The memory alone does not tell: behind the end of a row lies the next one. The first dimension is not asked, as what lies
+beyond it lies beyond the tensor, which the simulator sees.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tile_eg.errors import Span, TileError, attempted
+from tile_eg.frontend.expert.nodes import On
+from tile_eg.frontend.expert.picked import where_read
+from tile_eg.frontend.expert.places import Place
+from tile_eg.frontend.ranges import at_most
+from tile_eg.ir import index as ix
+from tile_eg.ir.index import Expr
+from tile_eg.ir.index_elements import elements_in
+from tile_eg.ir.kernel import Region, Tensor
+from tile_eg.ir.program import Formula, Print, When
+
+
+def checked(r: Any, t: Tensor, read: Region, starts: tuple[Expr, ...], found: Place) -> None:
+    """Adds what tells an index of `read` that lies outside of its dimension of `t`; `starts` are its indices as the scalar unit
+    has them. Where a plain index may do so, it is noted in which place the element lies inside."""
+    if r.ends is None:
+        return
+    there = ix.ONE
+    for axis, (start, size) in enumerate(zip(starts, t.shape, strict=True)):
+        if read.extents[axis] is not None:
+            continue
+        if not elements_in(start):
+            there = there if at_most(start, size - 1, r.ranges, r.within) else ix.both(there, ix.less(start, size))
+        elif axis:
+            _told(r, t, read, axis, start, size)
+    if found.element:
+        r.ends.inside[found.operand] = there
+
+
+def _told(r: Any, t: Tensor, read: Region, axis: int, start: Expr, size: int) -> None:
+    inside = ix.ONE
+    for c in (ix.less(-1, start), ix.less(start, size)):
+        inside = inside if ix.bounds(c, r.ranges) == (1, 1) else ix.both(inside, c)
+    if inside.value == 1:
+        return
+    followed = attempted(lambda: where_read(r, r.ends, read.starts, read.span))
+    if isinstance(followed, TileError):  # it is refused where it is used
+        return
+    there = r.unit.settled(r, followed, read.span)
+    text = f"an index of {t.name} that is read is %d: dimension {axis} has {size} elements"
+    told = Print(text, (Formula("index", (start,), True),), holds=inside, span=read.span)
+    r.place_node(r.core, told if there.value == 1 else When(there, (On(r.core, told),)))  # type: ignore[arg-type]
+
+
+def arm(r: Any, condition: Any, chosen: int, made: Callable[[], Formula], span: Span | None) -> Formula:
+    """An arm of a choice of the scalar unit, taken where the condition is `chosen` (1 or 0): its indices matter there alone."""
+    with r.block(repeats=False) as nodes:
+        found = made()
+    for on in nodes:
+        if _tells(on.node):
+            r.place_node(None, When(_holds(r, condition, chosen, span), (on,)))
+        else:
+            r.place_node(on.core, on.node)
+    return found
+
+
+def _tells(node: Any) -> bool:
+    body: tuple[Any, ...] = node.body if isinstance(node, When) else ()
+    return isinstance(node, Print) or (bool(body) and all(_tells(on.node) for on in body))
+
+
+def _holds(r: Any, condition: Any, chosen: int, span: Span | None) -> Expr:
+    e = r.unit.settled(r, condition if isinstance(condition, Expr) else r.unit.number(r, condition, span), span)
+    return e if chosen else 1 - e
