@@ -154,6 +154,21 @@ kernel again[M=64, N=128](X: f32[M, N]) -> (C: f32[M, N], D: f32[M, N]) {
   D[0, 0] = y * 2
 }
 """,
+    "rows of three parts": """
+kernel parts[M=256, N=192](X: f16[M, N], V: f32[M, 64]) -> C: f16[M, N] {
+  grid bx = 4
+  shared x: f16[64, N], v: f32[64, 64]
+  fragment y: f16[64, N]
+  x = X[bx*64, 0]
+  v = V[bx*64, 0]
+  parallel (i, j) in (64, 64) {
+    y[i, j] = x[i, j] * v[i, j]
+    y[i, j + 64] = x[i, j + 64] - v[i, j]
+    y[i, j + 128] = x[i, j + 128] + v[i, j]
+  }
+  C[bx*64, 0] = y
+}
+""",
     "product of products in f32": """
 kernel products[M=32, N=64, K=64](A: f32[M, K], B: f32[K, N], D: f32[N, M]) -> C: f32[M, M] {
   grid bx = 1

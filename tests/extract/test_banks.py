@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from itertools import combinations
+from itertools import combinations, product
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.extract.kernels import CHIP, graph_of
 from tile_eg.extract import Schedule, extract
-from tile_eg.extract.banks import Banks, banks_of
+from tile_eg.extract.banks import Banks, _grouped, banks_of
 from tile_eg.extract.memory import _pack_apart, lifetimes, pack_level
 from tile_eg.ops.types import Level
 
@@ -25,6 +25,18 @@ kernel added[M=64, N=256, BM=16](A: f32[M, N], B: f32[M, N], W: f32[N]) -> C: f3
 }
 """
 
+TURNED = """
+kernel turned[M=64, N=256, BM=16](A: f32[M, N], B: f32[M, N], S: f32[M, N], T: f32[M, N]) -> (C: f32[M, N], D: f32[M, N]) {
+  grid bx = ceildiv(M, BM)
+  shared a: f32[BM, N], b: f32[BM, N], s: f32[BM, N], t: f32[BM, N]
+  a = A[bx*BM, 0]
+  b = B[bx*BM, 0]
+  s = S[bx*BM, 0]
+  t = T[bx*BM, 0]
+  C[bx*BM, 0] = exp(a * s) - b * t
+  D[bx*BM, 0] = b * s + exp(a * t)
+}
+"""
 LONG = """
 kernel less[M=64, N=1024, BM=16](A: f32[M, N], V: f32[M]) -> C: f32[M, N] {
   grid bx = ceildiv(M, BM)
@@ -81,8 +93,20 @@ def test_long_rows_and_the_two_copies_of_what_is_taken_from_them_start_a_bank_gr
 def test_a_result_in_the_place_of_an_operand_shares_its_group():
     s = best(SUM)
     ids = sorted(i for i, storage in s.storages.items() if storage.level is Level.UB)
-    found = banks_of(s, CHIP, [p for p in combinations(ids, 2) if s.addresses[p[0]] == s.addresses[p[1]]])
+    (found,) = banks_of(s, CHIP, [p for p in combinations(ids, 2) if s.addresses[p[0]] == s.addresses[p[1]]])
     assert all(found.groups.get(a) == found.groups.get(b) for a, b in combinations(ids, 2) if s.addresses[a] == s.addresses[b])
+
+
+def test_what_is_read_together_lies_apart_though_results_could_have_the_place_of_operands():
+    assert set(map(frozenset, groups(best(TURNED), "VBin"))) == {frozenset({0, 1})}
+
+
+@given(st.sets(st.tuples(st.integers(0, 5), st.integers(0, 5)).filter(lambda p: p[0] < p[1]), max_size=8))
+def test_groups_are_found_where_there_are_any(apart):
+    groups, at_odds = _grouped([], sorted(apart), roomy=True)
+    two_sided = any(all(side[a] != side[b] for a, b in apart) for side in product((0, 1), repeat=6))
+    assert at_odds is not two_sided
+    assert at_odds or all(groups[a] != groups[b] for a, b in apart)
 
 
 def test_operands_lie_close_where_there_is_no_room_between_them():

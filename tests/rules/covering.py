@@ -16,6 +16,7 @@ PRODUCTS = "tests/rules/test_tiling.py"
 PARTS = "tests/search/test_split_k.py"
 STRIPS = "tests/search/test_packed_operand.py"
 EPILOGUES = "tests/search/test_epilogue_panels.py"
+STORED = "tests/rules/test_stored_parts.py"
 ELSEWHERE = {
     "k-tiling": (f"{PRODUCTS}::test_every_form_of_a_loop_of_products_has_the_same_sums",),
     "whole-panels": (f"{PRODUCTS}::test_every_form_of_a_loop_of_products_has_the_same_sums",),
@@ -30,6 +31,7 @@ ELSEWHERE = {
     "split-depth-added": (f"{PARTS}::test_they_are_right_in_any_order",),
     "operand-in-strips": (f"{STRIPS}::test_numbers_are_those_of_the_source",),
     "gm-l1-strips": (f"{STRIPS}::test_numbers_are_those_of_the_source",),
+    **dict.fromkeys(("stored-beside", "stored-alone"), (f"{STORED}::test_the_numbers_are_those_of_the_whole",)),
     **dict.fromkeys(("workspace-panel", "workspace-ub-panel"), (f"{EPILOGUES}::test_every_choice_computes_them",)),
 }
 """Rules that rewrite loops, or long products, and those of two phases."""

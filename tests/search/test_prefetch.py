@@ -11,8 +11,9 @@ import pytest
 from tests.extract.checked import arrays_for
 from tests.extract.kernels import kernel
 from tile_eg.emit.sync.check import races
-from tile_eg.extract.next_tile import next_loads, waits_for_places
+from tile_eg.extract.next_tile import known_loads, next_loads, waits_for_places
 from tile_eg.extract.schedule import Schedule
+from tile_eg.ir.program import Instr, SetFlag, Tasks
 from tile_eg.ops.types import Level
 from tile_eg.search import search_options
 from tile_eg.search.compiler import Lowered, lower, meaning, plan_schedule
@@ -81,6 +82,17 @@ kernel rms[M=65536, N=1024, BM=16](X: f16[M, N], W: f16[N]) -> Y: f16[M, N] {
   Y[bx*BM, 0] = f * r[:, None] * w[None, :]
 }
 """
+SOFTMAX = """
+kernel softmax[M=2048, N=512, BM=32](X: f32[M, N]) -> Y: f32[M, N] {
+  grid bx = ceildiv(M, BM)
+  shared x: f32[BM, N], m: f32[BM], l: f32[BM]
+  x = X[bx*BM, 0]
+  m = rowmax(x)
+  x = exp(x - m[:, None])
+  l = rowsum(x)
+  Y[bx*BM, 0] = x / l[:, None]
+}
+"""
 SMALL = {"M": 1701, "N": 128}
 
 
@@ -106,6 +118,15 @@ def test_the_text_loads_the_first_tile_before_the_loop_and_the_next_one_where_th
     before, _, loop = compiled(NORM).source.partition("for (int32_t task = 0")
     assert before.count("X_gm[") == 1
     assert loop[: loop.index("X_gm[")].rstrip().splitlines()[-2].strip().startswith("if (")
+
+
+def test_with_two_places_the_next_tile_s_load_waits_for_this_one_s_alone() -> None:
+    low = compiled(SOFTMAX, "v-reduce-blocks")
+    two = next(s for s in able(low) if all(s.storages[load.dst].slots == 2 for load in known_loads(s)))
+    body = next(n for n in plan_schedule(prefetched(two), low.chip).program.vector if isinstance(n, Tasks)).body
+    begun = [n for n in body if isinstance(n, SetFlag) and (n.src, n.dst) == ("V", "MTE2")]
+    first = next(n for n in body if isinstance(n, Instr) and n.op.startswith("v"))
+    assert begun and body.index(begun[0]) < body.index(first)
 
 
 def test_why_not_the_alternative_tells_when_each_loads() -> None:

@@ -324,9 +324,17 @@ class Encoder:
         version, offset, stride, value = t.args
         valid = self._valid(value)  # of a constant, the value alone would not tell
         write = {"store": "Store", "accumulate": "Accumulate"}[t.op]
+        self._parts_of(value, offset)
         return f"({write} {self.term(version)} {self.expr(offset)} {stride} {self.term(self._whole_of(value))} {valid})"
 
     _accumulate = _store
+
+    def _parts_of(self, value: Term, offset: Expr) -> None:
+        """Where each part of a row that is put together is stored."""
+        while value.op == "put":
+            at, value, _ = value.args
+            if at.value is not None:
+                self.lines.append(f"(set (further {self.expr(offset)} {at.value}) {self.expr(offset + at.value)})")
 
     def _targ(self, t: Term) -> str:
         return f"(TArg {t.args[0]} {t.args[1]})"

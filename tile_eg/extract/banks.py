@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import combinations
+from math import prod
 
 from tile_eg.chips import Chip
 from tile_eg.extract.schedule import Schedule, Step
@@ -33,25 +34,41 @@ class Banks:
         return (address // self.size + 1) * self.size
 
 
-def banks_of(schedule: Schedule, chip: Chip, in_place: Iterable[tuple[int, int]]) -> Banks:
-    """Groups for the storages of UB that are read together; `in_place` are pairs that may take one place, which share a group."""
-    kin = _Kin(in_place, apart := _read_together(schedule))
-    neighbours: dict[int, set[int]] = {}
-    for a, b in apart:
-        neighbours.setdefault(kin.of(a), set()).add(kin.of(b))
-        neighbours.setdefault(kin.of(b), set()).add(kin.of(a))
-    group: dict[int, int] = {}
-    for first in sorted(neighbours, key=lambda k: (-len(neighbours[k]), k)):
-        queue = [first]
-        group.setdefault(first, 0)
-        while queue:
-            at = queue.pop()
-            new = sorted(n for n in neighbours[at] if n not in group)
-            group |= dict.fromkeys(new, 1 - group[at])
-            queue += new
-    found = {s: group[kin.of(s)] for s in schedule.storages if kin.of(s) in group}
+def banks_of(schedule: Schedule, chip: Chip, in_place: Iterable[tuple[int, int]]) -> list[Banks]:
+    """Groups for the storages of UB that are read together, the best first; `in_place` are pairs that may take one place.
+
+    Such a pair shares a group where that lets all others lie apart. Where it does not, what is read together lies apart first,
+    which takes more room, and else what may take one place shares a group first.
+    """
+    apart, pairs = _read_together(schedule), list(in_place)
+    close, at_odds = _grouped(pairs, list(apart), roomy=False)
+    ways = [_grouped(pairs, sorted(apart, key=lambda p: -apart[p]), roomy=True)[0], close] if at_odds else [close]
     rounds = (i for i, s in schedule.storages.items() if s.level is Level.UB and s.slot_bytes >= chip.vector.repeat_bytes)
-    return Banks(found, chip.vector.repeat_bytes, frozenset((*_in_pieces(schedule), *rounds)))
+    whole = frozenset((*_in_pieces(schedule), *rounds))
+    return [Banks(groups, chip.vector.repeat_bytes, whole) for groups in ways]
+
+
+def _grouped(pairs: list[tuple[int, int]], apart: list[tuple[int, int]], *, roomy: bool) -> tuple[dict[int, int], bool]:
+    """Groups by storage, and whether two share one that are read together."""
+    sides = _Sides()
+    for a, b in apart if roomy else ():
+        sides.join(a, b, True)
+    for a, b in pairs:
+        if not any({sides.of(a)[0], sides.of(b)[0]} == {sides.of(c)[0], sides.of(d)[0]} for c, d in apart):
+            sides.join(a, b, False)
+    for a, b in apart:
+        sides.join(a, b, True)
+    meets: dict[int, set[int]] = {}
+    for a, b in apart:
+        meets.setdefault(a, set()).add(b)
+        meets.setdefault(b, set()).add(a)
+    first: dict[int, int] = {}
+    for s in sorted(meets, key=lambda s: (-len(meets[s]), s)):
+        head, side = sides.of(s)
+        first.setdefault(head, side)
+    known = {s: sides.of(s) for s in {*meets, *(s for p in pairs for s in p)}}
+    groups = {s: int(side != first[head]) for s, (head, side) in sorted(known.items()) if head in first}
+    return groups, any(groups[a] == groups[b] for a, b in apart)
 
 
 def _apart(step: Step) -> bool:
@@ -64,28 +81,33 @@ def _in_pieces(schedule: Schedule) -> set[int]:
     return {s for step, _ in schedule.walk() if _apart(step) for s in step.srcs if isinstance(s, int)}
 
 
-def _read_together(schedule: Schedule) -> list[tuple[int, int]]:
-    """Pairs of different storages in UB that an instruction over a tile reads at a time."""
-    out: dict[tuple[int, int], None] = {}
-    for step, _ in schedule.walk():
+def _read_together(schedule: Schedule) -> dict[tuple[int, int], int]:
+    """Pairs of different storages in UB that an instruction over a tile reads at a time, with the cycles of those in a block."""
+    out: dict[tuple[int, int], int] = {}
+    for step, around in schedule.walk():
         read = sorted({s for s in step.srcs if isinstance(s, int) and schedule.storages[s].level is Level.UB})
         term = VECTOR.get(step.node.op)
         if term and term.banks and not _apart(step):
-            out |= dict.fromkeys(combinations(read, 2))
-    return list(out)
+            for pair in combinations(read, 2):
+                out[pair] = out.get(pair, 0) + step.cycles * prod(loop.trips for loop in around)
+    return out
 
 
-class _Kin:
-    """Storages that may take one place, joined where this puts no two into one group that are read together."""
+class _Sides:
+    """Storages of which it is known whether they lie in one group or in different ones: each by the first of them, and its side."""
 
-    def __init__(self, pairs: Iterable[tuple[int, int]], apart: Iterable[tuple[int, int]]) -> None:
-        self.head: dict[int, int] = {}
-        for a, b in pairs:
-            x, y = self.of(a), self.of(b)
-            if x != y and not any({self.of(c), self.of(d)} == {x, y} for c, d in apart):
-                self.head[max(x, y)] = min(x, y)
+    def __init__(self) -> None:
+        self.head: dict[int, tuple[int, bool]] = {}
 
-    def of(self, storage: int) -> int:
+    def of(self, storage: int) -> tuple[int, bool]:
+        side = False
         while storage in self.head:
-            storage = self.head[storage]
-        return storage
+            storage, odd = self.head[storage]
+            side ^= odd
+        return storage, side
+
+    def join(self, a: int, b: int, odd: bool) -> None:
+        """Lets two lie apart (`odd`), or together, unless more is known of them already."""
+        (x, one), (y, other) = self.of(a), self.of(b)
+        if x != y:
+            self.head[max(x, y)] = min(x, y), one ^ other ^ odd

@@ -244,9 +244,11 @@ def _pack_apart(schedule: Schedule, lives: dict[int, Life], level: Level, chip: 
     close = pack_level(schedule, lives, level, align)
     if level is not Level.UB or close[1] > limit:
         return close
-    apart = pack_level(schedule, lives, level, align, banks_of(schedule, chip, _of_one_place(lives, close[0])))
-    fits = apart[1] <= limit and (schedule.copies == 1 or limit // max(1, close[1]) == limit // max(1, apart[1]))
-    return apart if fits else close
+    for banks in banks_of(schedule, chip, _of_one_place(lives, close[0])):
+        apart = pack_level(schedule, lives, level, align, banks)
+        if apart[1] <= limit and (schedule.copies == 1 or limit // max(1, close[1]) == limit // max(1, apart[1])):
+            return apart
+    return close
 
 
 def _of_one_place(lives: dict[int, Life], places: dict[int, int]) -> Iterator[tuple[int, int]]:

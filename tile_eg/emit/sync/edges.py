@@ -298,7 +298,8 @@ def reverse(s: Stream, e: Edge) -> Edge | None:
     """The edge that keeps `e` from being set again before its wait is over; None where a tile would wait for the next one's."""
     if e.wait_at[1] in s.early and e.wait_at[1] < e.set_at[1]:
         return None
-    back = Edge(s.core, e.dst, e.src, ("post", e.wait_at[1]), ("pre", e.set_at[1]), outer=True)
+    set_at: Site = ("pre" if e.set_at[1] in s.early else "post", e.wait_at[1])
+    back = Edge(s.core, e.dst, e.src, set_at, ("pre", e.set_at[1]), outer=True)
     return s.completed(back)
 
 
