@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 from itertools import combinations, product
+from pathlib import Path
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -25,18 +26,7 @@ kernel added[M=64, N=256, BM=16](A: f32[M, N], B: f32[M, N], W: f32[N]) -> C: f3
 }
 """
 
-TURNED = """
-kernel turned[M=64, N=256, BM=16](A: f32[M, N], B: f32[M, N], S: f32[M, N], T: f32[M, N]) -> (C: f32[M, N], D: f32[M, N]) {
-  grid bx = ceildiv(M, BM)
-  shared a: f32[BM, N], b: f32[BM, N], s: f32[BM, N], t: f32[BM, N]
-  a = A[bx*BM, 0]
-  b = B[bx*BM, 0]
-  s = S[bx*BM, 0]
-  t = T[bx*BM, 0]
-  C[bx*BM, 0] = exp(a * s) - b * t
-  D[bx*BM, 0] = b * s + exp(a * t)
-}
-"""
+TURNED = (Path(__file__).parents[2] / "examples/rope/rope_halves.tile").read_text("utf-8")
 LONG = """
 kernel less[M=64, N=1024, BM=16](A: f32[M, N], V: f32[M]) -> C: f32[M, N] {
   grid bx = ceildiv(M, BM)
