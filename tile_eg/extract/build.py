@@ -15,7 +15,7 @@ from tile_eg.extract.order import Dependences, as_late, by_lag, in_groups, order
 from tile_eg.extract.pricing import Price, bit_elements
 from tile_eg.extract.schedule import Item, LoopStep, Schedule, Step, Storage, StorageId, walk
 from tile_eg.extract.selection import Selection, trips_ahead
-from tile_eg.extract.skew import lags
+from tile_eg.extract.skew import lags, loads_first
 from tile_eg.ir.machine import BLOCK_ELEMENTS, block_steps, dot_elements
 from tile_eg.ops.physical import DEEP, LOADS, MOVES, OVERWRITES, STORES, VECTOR
 from tile_eg.ops.types import Level
@@ -42,7 +42,7 @@ class Builder:
 
     `late`: constants are made where they are read first, so that they take room no longer than that. `steady`: the trips of a
     skewed loop are ordered as they run once the loop is full. `grouped`: V's instructions are ordered in groups that do not need
-    each other.
+    each other. `early`: loops issue what a trip loads before the work of the trip before it.
     """
 
     def __init__(
@@ -53,8 +53,9 @@ class Builder:
         late: bool = False,
         steady: bool = False,
         grouped: bool = False,
+        early: bool = False,
     ) -> None:
-        self.graph, self.steady = graph, steady
+        self.graph, self.steady, self.grouped, self.early = graph, steady, grouped, early
         self.chosen = Selection(graph, nodes)
         self.prices = prices
         self.price = {n.cls: step_price(self.chosen, prices, n) for n in self.chosen.instructions}
@@ -76,6 +77,7 @@ class Builder:
         for loop in self.chosen.loops:
             core = {x: self._pipe(x).split(".")[0] for x in self.orders[loop] if x > 0}
             self.lag |= lags(self.chosen, loop, self.orders[loop], self.needs.edges[loop], core)
+            self.lag |= loads_first(self.chosen, loop, self.orders[loop]) if self.early else {}
             self.orders[loop].sort(key=lambda x: self.lag[x])
             if self.steady and any(self.lag[x] for x in self.orders[loop]):
                 self.orders[loop] = by_lag(self.orders[loop], self.lag, self.needs.edges[loop], self.price)
@@ -86,6 +88,7 @@ class Builder:
         able = rings(top, self.storages)
         self._keep_given(top)
         schedule = Schedule(self.graph, self.chosen.nodes, top, self.storages, steady=self.steady)
+        schedule.grouped, schedule.early = self.grouped, self.early
         for sid, storage in self.storages.items():
             decide(schedule, storage)
             if sid not in able:

@@ -30,13 +30,15 @@ def build_schedule(
     asked: Iterable[Node] = (),
     steady: bool = False,
     grouped: bool = False,
+    early: bool = False,
 ) -> Schedule:
     """A choice in order, legal and with addresses. Refused where it has no order, clobbers a value or overflows a level.
 
     Where there is not room or flags for all its buffers, other decisions are taken on their depth, but not of those `asked` for.
     Constants are made while V waits for its first operands; where there is no room for that, where they are read first. `steady`:
     skewed loops are ordered, and UB is given out, for trips that run while the loop is full; in the order in which V waits least,
-    where there is room for that. `grouped`: what V does is ordered in groups that do not need each other.
+    where there is room for that. `grouped`: what V does is ordered in groups that do not need each other. `early`: loops that load
+    do so a trip ahead.
     """
     if any(n.op.startswith(f"{FOREIGN}:") for n in nodes):
         return Schedule(graph, nodes, [], {})
@@ -45,11 +47,11 @@ def build_schedule(
     *ways, last = product(lates, (True, False) if steady else (False,))
     for late, settled in ways:
         try:
-            return _ordered(Builder(graph, nodes, prices, late, steady, grouped), chip, asked, settled)
+            return _ordered(Builder(graph, nodes, prices, late, steady, grouped, early), chip, asked, settled)
         except Refused as refused:
             if refused.kind != "capacity":
                 raise
-    return _ordered(Builder(graph, nodes, prices, last[0], steady, grouped), chip, asked, last[1])
+    return _ordered(Builder(graph, nodes, prices, last[0], steady, grouped, early), chip, asked, last[1])
 
 
 def _ordered(builder: Builder, chip: Chip, asked: Iterable[Node], settled: bool) -> Schedule:

@@ -7,7 +7,7 @@ Each core crossing on the way from a trip's start counts as many half trips as t
 from __future__ import annotations
 
 from tile_eg.extract.selection import Selection
-from tile_eg.ops.physical import OVERWRITES, STORES
+from tile_eg.ops.physical import LOADS, OVERWRITES, STORES
 
 LIMIT = 12
 """Half trips beyond which a loop is not skewed: the skew of four that is offered, for three crossings on the way of a trip."""
@@ -28,6 +28,15 @@ def lags(chosen: Selection, loop: int, items: list[int], edges: set[tuple[int, i
         if max(halves.values()) > LIMIT:
             break
     return none
+
+
+def loads_first(chosen: Selection, loop: int, items: list[int]) -> dict[int, int]:
+    """Lag by item where each trip issues the loads of the next one before its work; nothing where they are not ahead of it."""
+    if any(x < 0 for x in items) or _permuted(chosen, loop):
+        return {}
+    written = set().union(*_tensor_groups(chosen, loop))
+    loads = {x for x in items if chosen.pick[x].op in LOADS and x not in written}
+    return {x: int(x not in loads) for x in items} if loads else {}
 
 
 def _late(

@@ -255,6 +255,11 @@ def loads_option(schedule: Schedule) -> str:
     return "for the next tile, during the work on this one" if schedule.prefetched else "for each tile as its work begins"
 
 
+def trips_option(schedule: Schedule) -> str:
+    """When loops of vector cores issue what a trip loads, in few words."""
+    return "a trip ahead" if schedule.early else "as a trip begins"
+
+
 def difference(schedule: Schedule, best: Schedule) -> str:
     """What a schedule decides otherwise than the best one, a line each."""
     lines = [*_loops(schedule, best), *(_changed(schedule, best) if schedule.parts is best.parts else ())]
@@ -264,6 +269,8 @@ def difference(schedule: Schedule, best: Schedule) -> str:
         lines.append(f"tiles that fill no turn: {rest_option(schedule)} instead of {rest_option(best)}")
     if schedule.shuffled is not best.shuffled:
         lines.append(f"sums over depth: {sums_option(schedule)} instead of {sums_option(best)}")
+    if schedule.early is not best.early:
+        lines.append(f"loads in loops: {trips_option(schedule)} instead of {trips_option(best)}")
     if schedule.prefetched is not best.prefetched:
         lines.append(f"loads: {loads_option(schedule)} instead of {loads_option(best)}")
     if schedule.past_l2 != best.past_l2:

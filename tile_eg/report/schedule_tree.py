@@ -105,7 +105,8 @@ def _branches(schedule: Schedule, items: Iterable[Item]) -> list[Branch]:
 def _loop(schedule: Schedule, loop: LoopStep) -> Branch:
     name = schedule.graph.values.variables[loop.loop]
     ring = f", stages={loop.given} as written" if loop.given else ""
-    skew = f", skew {_skew(schedule, loop)}: up to {loop.skew} trips late" if loop.skew else ""
+    skew = f", skew {_skew(schedule, loop)}: up to {loop.skew} trips late" if loop.skew and not schedule.early else ""
+    skew = ", loads a trip ahead" if loop.skew and schedule.early else skew
     columns = ("", "", "", "", ", ".join(schedule.graph.forms.get(loop.loop, ())))
     trips = f"up to {loop.trips}" if loop.loop in schedule.graph.values.counts else str(loop.trips)
     return Branch(f"for {name} in {trips}{ring}{skew}", columns, _branches(schedule, loop.body))

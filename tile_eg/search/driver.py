@@ -14,6 +14,7 @@ from tile_eg.search import (
     further,
     grouped,
     last_trip,
+    loads_ahead,
     packed_operand,
     past_l2,
     persistent,
@@ -103,6 +104,7 @@ def _all_moves(form: Form, candidate: Candidate | None) -> Iterator[Offer]:
         yield from shuffle_k.offers(form)
         yield from steady.offers(form)
         yield from grouped.offers(form)
+        yield from loads_ahead.offers(form)
         yield from prefetch.offers(form)
         yield from past_l2.offers(form)
     else:

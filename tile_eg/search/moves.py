@@ -82,6 +82,8 @@ MOVES = {
              "tiles that fill no turn of all cores = parts of their sums on all cores, added while the next tiles are computed"),
         Move("shuffle-k", "rounding", FINISHING, (0, 1, 1),
              "a sum over depth = the sum of the same products from another one on in each core, so that they read other lines"),
+        Move("loads-ahead", "equal", FINISHING, (0, 1, 1),
+             "a loop of vector cores = the same with each trip's loads issued before the work of the trip before it"),
         Move("prefetch-tile", "equal", FINISHING, (0, 1, 1),
              "the loads of a persistent kernel's tile = the same, issued during the work on the tile before it"),
         Move("past-l2", "equal", FINISHING, (0, 1, 1),

@@ -50,7 +50,9 @@ def made_anew(form: Form, build: Callable[[], list[Schedule]]) -> Made:
     return Made((*made, *ranked(grids, form.setting.model)), (*dropped, *others))
 
 
-def rebuilt(form: Form, schedule: Schedule, *, steady: bool = False, grouped: bool = False) -> list[Schedule]:
+def rebuilt(
+    form: Form, schedule: Schedule, *, steady: bool = False, grouped: bool = False, early: bool = False
+) -> list[Schedule]:
     """The same choice built anew, as in `build_schedule`; nothing where there is no room for it then."""
     from tile_eg.cost_models import roles, search_model
     from tile_eg.extract.base import Refused
@@ -61,6 +63,6 @@ def rebuilt(form: Form, schedule: Schedule, *, steady: bool = False, grouped: bo
     pricer = Pricer(graph, chip, search_model(roles(form.setting.options.cost_model, chip).search, chip))
     try:
         prices = [pricer.price(n) for n in graph.nodes]
-        return [build_schedule(graph, schedule.nodes, prices, chip, steady=steady, grouped=grouped)]
+        return [build_schedule(graph, schedule.nodes, prices, chip, steady=steady, grouped=grouped, early=early)]
     except Refused:
         return []
