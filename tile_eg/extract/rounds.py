@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from tile_eg.egraph import Graph, Node
 from tile_eg.extract.base import Extraction, decisions
 from tile_eg.extract.buffers import decided, depth_of
+from tile_eg.extract.memory import ON_CHIP
 from tile_eg.extract.model import Model
 from tile_eg.extract.selection import is_half, trips_ahead
 from tile_eg.ops.physical import STORES, VECTOR
@@ -54,6 +55,7 @@ def rounds(graph: Graph, found: Extraction, k: int) -> Iterator[Round]:
     yield Round(min(k, 2) if cores else k, by_cores if cores else by_forms)
     if cores and k > 1:
         yield from _in_less_room(graph, found)
+        yield from _made_anew(graph, found)
     if k > 1:
         yield from _staying_otherwise(graph, found)
     if 1 < len(found.schedules) < k and not found.gave_up:
@@ -62,10 +64,25 @@ def rounds(graph: Graph, found: Extraction, k: int) -> Iterator[Round]:
 
 def _in_less_room(graph: Graph, found: Extraction) -> Iterator[Round]:
     """For each schedule one more that takes less room, on as many cores."""
-    sparing = tuple(n for n in graph.nodes if n.op in VECTOR and VECTOR[n.op].saves_room)
+    sparing = _sparing(graph.nodes)
     for s in list(found.schedules) if sparing else ():
         if not {*sparing} & {*s.nodes}:
             yield Round(len(found.schedules) + 1, by_decisions, tuple(shared_stores(graph, s.nodes)), sparing)
+
+
+def _made_anew(graph: Graph, found: Extraction) -> Iterator[Round]:
+    """For each schedule whose values share places, so that pipes wait for each other, one more in which no loop keeps what is made
+    before it: what it loads again leaves its place meanwhile."""
+    kept = tuple(n for n in graph.nodes if n.op == "Keep")
+    for s in list(found.schedules) if kept else ():
+        if s.crowded > len(ON_CHIP) and {*kept} & {*s.nodes}:
+            held = (*shared_stores(graph, s.nodes), *_sparing(s.nodes))
+            yield Round(len(found.schedules) + 1, by_decisions, held, none_of=kept)
+
+
+def _sparing(nodes: Iterable[Node]) -> tuple[Node, ...]:
+    """The instructions that take less room, and not less time, than others for the same."""
+    return tuple(n for n in nodes if n.op in VECTOR and VECTOR[n.op].saves_room)
 
 
 def _staying_otherwise(graph: Graph, found: Extraction) -> Iterator[Round]:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 ORDERS = 3
 """Orders of tiles that are looked at for one number of cores: what brings the loads in the quickest."""
 ALIKE = 0.9
-"""What a form's later schedules gain as persistent kernels is taken to be at most so much better than what its first one did.
+"""What a form's later schedules gain as persistent kernels is taken to be at most so much better than what its others did.
 Of the 404 persistent kernels of examples/ at their real sizes, 0.9 drops 30, none of them the best of its form; 0.95 drops 40,
 four of which were better than what is left."""
 
@@ -38,7 +38,7 @@ def offers(form: Form, candidate: Candidate) -> Iterator[Offer]:
         return
     if not schedule.persistent:
         if any(g.op == "Persistent" for g in form.grids):
-            bound, weight = floor(candidate, form.setting.chip), 2 if schedule.loops else 1
+            bound, weight = _lowest(form, candidate), 2 if schedule.loops else 1
             made = cache(partial(persistent_of, form, candidate))
             closer = partial(_least, form, candidate, made)
             make, group = partial(_first, form, candidate, made), ("persistent", *_like(form, candidate))
@@ -50,6 +50,12 @@ def offers(form: Form, candidate: Candidate) -> Iterator[Offer]:
     form.offered.add(candidate.planned.program.blocks)
     for grid in _orders(form, candidate)[1:] if fresh else ():
         yield Offer(MOVES["tile-order"], grid_option(grid), bound, partial(_reordered, form, grid), form)
+
+
+def _lowest(form: Form, candidate: Candidate) -> float:
+    """The bound of all of a form's schedules on as many cores, so that the fastest of them comes first."""
+    alike = (c for c in form.candidates if not c.schedule.persistent and _like(form, c) == _like(form, candidate))
+    return min((floor(c, form.setting.chip) for c in alike), default=floor(candidate, form.setting.chip))
 
 
 def _timed(candidate: Candidate) -> str:
@@ -86,7 +92,7 @@ def _least(form: Form, candidate: Candidate, made: Callable[[], list[Schedule]])
 
     Of other forms' times it says nothing: other orders of tiles and packed operands, made of a form's best, have other loads.
     """
-    if (expected := expected_of(form, candidate)) >= form.microseconds:
+    if (expected := max(expected_of(form, candidate), floor(candidate, form.setting.chip))) >= form.microseconds:
         return expected
     best = best_persistent(form, _cores(form, candidate))
     least = min((unhindered(s, form.setting.chip, candidate) for s in made()), default=0.0) if best else 0.0
@@ -105,10 +111,10 @@ def _like(form: Form, candidate: Candidate) -> tuple[int, bool]:
 
 
 def _first(form: Form, candidate: Candidate, made: Callable[[], list[Schedule]]) -> Made:
-    """The candidate's persistent kernels; the form keeps what its first ones gain."""
-    out = _planned(form, made)
+    """The candidate's persistent kernels; the form keeps the most that any of them gained."""
+    out, like = _planned(form, made), _like(form, candidate)
     if out.candidates:
-        form.gained.setdefault(_like(form, candidate), out.candidates[0].microseconds / candidate.microseconds)
+        form.gained[like] = min(form.gained.get(like, 1.0), out.candidates[0].microseconds / candidate.microseconds)
     return out
 
 

@@ -124,7 +124,6 @@ class Queue:
             elif self.spent[offer.key] + offer.weight > max(offer.move.tries[effort], offer.least):
                 self.waiting.append(offer)
             else:
-                self.spent[offer.key] += offer.weight
                 self._take_up(offer)
                 yield
 
@@ -152,6 +151,7 @@ class Queue:
         elif bound >= self.best:
             self.tried.append(Tried(replace(offer, bound=bound), False, why=NO_BETTER))
         else:
+            self.spent[offer.key] += offer.weight
             self._make(offer)
 
     def close(self) -> tuple[Tried, ...]:
