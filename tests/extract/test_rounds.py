@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from tests.extract.kernels import CHIP, graph_of, pricer
+from tile_eg.egraph import Node
 from tile_eg.extract.base import Extraction, decisions
 from tile_eg.extract.exact import Exact
-from tile_eg.extract.rounds import by_cores, by_decisions, by_forms, may_share, rounds
+from tile_eg.extract.memory import ON_CHIP
+from tile_eg.extract.rounds import _made_anew, by_cores, by_decisions, by_forms, may_share, rounds
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 NORM = (EXAMPLES / "layer_norm.tile").read_text()
+KEPT = (EXAMPLES / "rope/rope_halves.tile").read_text()
 GEMM = (EXAMPLES / "gemm.tile").read_text()
 
 
@@ -49,3 +53,17 @@ def test_no_schedule_is_found_twice(text: str) -> None:
 def test_of_each_form_one_takes_less_room() -> None:
     sparing = [any(n.op == "VRedMul" for n in s.nodes) for s in found(NORM, 3).schedules]
     assert {True, False} == {*sparing}
+
+
+def crowded(*nodes: Node, by: int) -> Extraction:
+    """A schedule of these nodes whose values share places, so many times."""
+    return Extraction([SimpleNamespace(nodes=list(nodes), crowded=by)])  # type: ignore[list-item]
+
+
+def test_what_a_loop_keeps_is_asked_for_anew_where_places_are_short() -> None:
+    graph = graph_of(KEPT)
+    kept, store = ([n for n in graph.nodes if n.op == op] for op in ("Keep", "UBToGM"))
+    asked = list(_made_anew(graph, crowded(kept[0], store[0], by=len(ON_CHIP) + 1)))
+    assert [set(r.none_of) for r in asked] == [set(kept)] and store[0] in asked[0].each
+    assert not list(_made_anew(graph, crowded(kept[0], store[0], by=len(ON_CHIP))))
+    assert not list(_made_anew(graph, crowded(store[0], by=len(ON_CHIP) + 1)))

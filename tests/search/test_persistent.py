@@ -45,9 +45,24 @@ def test_nothing_is_expected_where_the_first_one_has_no_plan(monkeypatch) -> Non
     assert Searched(monkeypatch).first(monkeypatch).expects(1000.0) == 0
 
 
-def test_the_first_one_counts_and_not_those_behind_it(monkeypatch) -> None:
+def test_the_most_that_any_of_them_gained_counts(monkeypatch) -> None:
     searched = Searched(monkeypatch).first(monkeypatch, 110.0)
-    assert searched.first(monkeypatch, 50.0).expects(200.0) == pytest.approx(220.0 * persistent.ALIKE)
+    assert searched.first(monkeypatch, 50.0).first(monkeypatch, 120.0).expects(200.0) == pytest.approx(100.0 * persistent.ALIKE)
+
+
+def test_all_schedules_on_as_many_cores_have_the_bound_of_the_best_and_the_fastest_comes_first(monkeypatch) -> None:
+    searched = Searched(monkeypatch)
+    monkeypatch.setattr(persistent, "floor", lambda candidate, chip: candidate.least)
+    able = [SimpleNamespace(least=n, schedule=SimpleNamespace(persistent=False)) for n in (40.0, 30.0)]
+    searched.form.candidates, searched.form.setting.chip = able, None
+    assert [persistent._lowest(searched.form, c) for c in able] == [30.0, 30.0]  # type: ignore[arg-type]
+
+
+def test_what_takes_more_by_its_own_bound_is_not_planned(monkeypatch) -> None:
+    searched = Searched(monkeypatch).first(monkeypatch, 50.0)
+    searched.form.setting.chip = None
+    monkeypatch.setattr(persistent, "floor", lambda candidate, chip: 101.0)
+    assert persistent._least(searched.form, searched.candidate(120.0), list) == 101.0
 
 
 def test_full_effort_makes_all(monkeypatch) -> None:

@@ -86,6 +86,14 @@ def test_what_a_closer_look_rules_out_is_not_made_and_told_with_its_bound() -> N
     assert (search.made, dropped.offer.what, dropped.offer.bound) == (["wins"], "cannot", 5)
 
 
+def test_what_a_closer_look_rules_out_spends_no_budget() -> None:
+    search = Search()
+    search.offer("cannot", 1, tries=(0, 1, 1), closer=11)
+    search.offer("made", 2, gives=9, tries=(0, 1, 1))
+    search.queue.run(1)
+    assert search.made == ["made"]
+
+
 def test_nobody_looks_closer_at_what_its_bound_rules_out() -> None:
     search = Search()
     search.offer("cannot", 12, closer=0)

@@ -48,7 +48,7 @@ class Form:
 
     `problem` says why there is no candidate, and `full` which memory is too small where that is the reason. `orders` are the
     persistent grids that are worth a plan, by their blocks, and `offered` what the queue knows of: blocks whose orders it has
-    and tensors that may be packed. `gained` is what the first persistent kernels take, as a part of their schedule's time.
+    and tensors that may be packed. `gained` is the least that persistent kernels take, as a part of their schedule's time.
     """
 
     setting: Setting

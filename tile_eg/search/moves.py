@@ -19,7 +19,8 @@ class Move:
 
     `tries` is how many of its offers are made for one form of a kernel, best bound first, by the effort (none, quick, full): a
     budget in counts. Of a packed operand it is how often each operand is packed. Persistent grids are counted for each number of
-    cores that they take; that of a schedule with loops counts twice: its blocks overlap their own trips, and gain less.
+    cores that they take; that of a schedule with loops counts twice: its blocks overlap their own trips, and gain less. Of loads for
+    the next tile it is the schedules that are planned so.
     `any_order`: it makes sums whose order changes from run to run.
     """
 
@@ -84,7 +85,7 @@ MOVES = {
              "a sum over depth = the sum of the same products from another one on in each core, so that they read other lines"),
         Move("loads-ahead", "equal", FINISHING, (0, 1, 1),
              "a loop of vector cores = the same with each trip's loads issued before the work of the trip before it"),
-        Move("prefetch-tile", "equal", FINISHING, (0, 1, 1),
+        Move("prefetch-tile", "equal", FINISHING, (0, 4, 4),
              "the loads of a persistent kernel's tile = the same, issued during the work on the tile before it"),
         Move("past-l2", "equal", FINISHING, (0, 1, 1),
              "a load of what L2 does not serve = the same past L2, which then keeps what is written"),

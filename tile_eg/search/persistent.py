@@ -92,8 +92,10 @@ def _least(form: Form, candidate: Candidate, made: Callable[[], list[Schedule]])
 
     Of other forms' times it says nothing: other orders of tiles and packed operands, made of a form's best, have other loads.
     """
-    if (expected := max(expected_of(form, candidate), floor(candidate, form.setting.chip))) >= form.microseconds:
+    if (expected := expected_of(form, candidate)) >= form.microseconds:
         return expected
+    if (own := floor(candidate, form.setting.chip)) >= form.microseconds:
+        return own
     best = best_persistent(form, _cores(form, candidate))
     least = min((unhindered(s, form.setting.chip, candidate) for s in made()), default=0.0) if best else 0.0
     return least if best and least >= best.microseconds else 0.0
@@ -114,7 +116,7 @@ def _first(form: Form, candidate: Candidate, made: Callable[[], list[Schedule]])
     """The candidate's persistent kernels; the form keeps the most that any of them gained."""
     out, like = _planned(form, made), _like(form, candidate)
     if out.candidates:
-        form.gained[like] = min(form.gained.get(like, 1.0), out.candidates[0].microseconds / candidate.microseconds)
+        form.gained[like] = min(form.gained.get(like, float("inf")), out.candidates[0].microseconds / candidate.microseconds)
     return out
 
 

@@ -22,20 +22,23 @@ from tile_eg.search.form import Form
 from tile_eg.search.moves import MOVES
 from tile_eg.search.queue import Made, Offer
 
-TRIED = 4
-"""How many of a form's schedules are planned with their loads ahead: those whose busiest pipe has the least to do (assumed)."""
-
-
 def offers(form: Form) -> Iterator[Offer]:
-    """One for each form. It is made near the end of the search, of the schedules that are the best by then."""
-    if form.candidates:
-        yield Offer(MOVES["prefetch-tile"], "the best schedules", 0.0, partial(_made, form), form, closer=partial(_bound, form))
+    """One for each form. It is made near the end of the search, of the schedules that are the best by then, as many as the budget
+    of the move has."""
+    if form.candidates and (most := _most(form)):
+        make, closer = partial(_made, form), partial(_bound, form)
+        yield Offer(MOVES["prefetch-tile"], "the best schedules", 0.0, make, form, weight=most, closer=closer)
+
+
+def _most(form: Form) -> int:
+    """How many of a form's schedules are planned with their loads ahead."""
+    return MOVES["prefetch-tile"].tries[form.setting.options.level]
 
 
 def _able(form: Form) -> list[Candidate]:
-    """The schedules with loads that can be issued earlier, as far as places go."""
+    """The schedules with loads that can be issued earlier, as far as places go: those whose busiest pipe has the least to do."""
     plain = (c for c in form.launchable if not c.schedule.finished and c.schedule.one_phase)
-    return sorted((c for c in plain if known_loads(c.schedule)), key=lambda c: floor(c, form.setting.chip))[:TRIED]
+    return sorted((c for c in plain if known_loads(c.schedule)), key=lambda c: floor(c, form.setting.chip))[: _most(form)]
 
 
 def _bound(form: Form) -> float:

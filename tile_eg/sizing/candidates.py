@@ -11,13 +11,13 @@ from tile_eg.chips import Chip
 from tile_eg.errors import TileError
 from tile_eg.ir.open_kernel import OpenKernel
 from tile_eg.ir.values import Values
+from tile_eg.ops.types import F32, Level
 from tile_eg.sizing.estimate import Estimate, estimate
 from tile_eg.sizing.phases import with_parts
 
 COARSE = (16, 32, 64, 128, 256, 512)
 FINE = (16, 32, 48, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320, 384, 448, 512)
 SMALL, LONG = (1, 2, 4, 8), (1024, 2048, 4096)  # rows and columns of tiles on vector cores alone
-ROWS = (1024, 2048, 4096, 8192, 16384)  # columns of tiles a few of which are a row that stays in UB
 STARTS, SMALL_START = (128, 32), 8
 MOST = 120  # estimates in one search
 UNSURE = 0.03
@@ -70,7 +70,7 @@ class Climb:
         best = self._best()
         self._climb(best.sizes if best else (STARTS[0],) * len(self.kernel.open), lambda at: _fine(self._ladder(FINE), at))
         if any(c.estimate.again for c in self.seen.values() if c):
-            for sizes in _few_trips(len(self.kernel.open)):
+            for sizes in _few_trips(len(self.kernel.open), self.chip):
                 self.at(sizes)
         return sorted((c for c in self.seen.values() if c), key=lambda c: c.rank)
 
@@ -106,10 +106,17 @@ class Climb:
         return Candidate(sizes, found, found.excess(self.chip))
 
 
-def _few_trips(count: int) -> Iterator[Sizes]:
+def _few_trips(count: int, chip: Chip) -> Iterator[Sizes]:
     """Tiles so long that a loop over them has few trips, which may all stay in UB: one size is long, the others are small."""
-    for at, long in product(range(count), ROWS):
+    for at, long in product(range(count), staying(chip)):
         yield from (rest[:at] + (long,) + rest[at:] for rest in product(SMALL, repeat=count - 1))
+
+
+def staying(chip: Chip) -> list[int]:
+    """Columns of tiles a few of which are a row that stays in UB: from those of long tiles on, as long as two of them fit, in f32,
+    one for what is loaded and one for what is made of it."""
+    most = chip.level_bytes(Level.UB) // (2 * F32.bytes)
+    return [n for n in (LONG[0] << step for step in range(most.bit_length())) if n <= most]
 
 
 def named(names: Sequence[str], sizes: Sizes) -> Mapping[str, int]:
