@@ -104,7 +104,9 @@ def test_what_a_loop_stores_is_not_loaded_a_trip_ahead() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("chip", ["910B2", "950"])
-@pytest.mark.parametrize(("text", "sizes"), [(SUMS, SMALL), (SHORT, {"M": 90}), (IN_PLACE, {"M": 90})], ids=["sums", "short", "own"])
+@pytest.mark.parametrize(
+    ("text", "sizes"), [(SUMS, SMALL), (SHORT, {"M": 90}), (IN_PLACE, {"M": 90})], ids=["sums", "short", "own"]
+)
 def test_the_numbers_are_the_same(text: str, sizes: dict[str, int], chip: str) -> None:
     k = kernel(text, **sizes)
     low, arrays = lower(k, chip, search=search_options(without=["load-of-store"])), arrays_for(k)

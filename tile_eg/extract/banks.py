@@ -94,7 +94,7 @@ def _read_together(schedule: Schedule) -> dict[tuple[int, int], int]:
 
 
 class _Sides:
-    """Storages of which it is known whether they lie in one group or in different ones: each by the first of them, and its side."""
+    """Storages of which it is known whether they lie in one group or in different ones: by the first of them, and a side each."""
 
     def __init__(self) -> None:
         self.head: dict[int, tuple[int, bool]] = {}

@@ -37,8 +37,8 @@ def build_schedule(
     Where there is not room or flags for all its buffers, other decisions are taken on their depth, but not of those `asked` for.
     Constants are made while V waits for its first operands; where there is no room for that, where they are read first. `steady`:
     skewed loops are ordered, and UB is given out, for trips that run while the loop is full; in the order in which V waits least,
-    where there is room for that. `grouped`: what V does is ordered in groups that do not need each other. `early`: loops that load
-    do so a trip ahead.
+    where there is room for that. `grouped`: what V does is ordered in groups that do not need each other. `early`: loops
+    load a trip ahead.
     """
     if any(n.op.startswith(f"{FOREIGN}:") for n in nodes):
         return Schedule(graph, nodes, [], {})

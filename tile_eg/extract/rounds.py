@@ -71,8 +71,8 @@ def _in_less_room(graph: Graph, found: Extraction) -> Iterator[Round]:
 
 
 def _made_anew(graph: Graph, found: Extraction) -> Iterator[Round]:
-    """For each schedule whose values share places, so that pipes wait for each other, one more in which no loop keeps what is made
-    before it: what it loads again leaves its place meanwhile."""
+    """For each schedule whose values share places, so that pipes wait for each other, one more in which no loop keeps what is
+    made before it: what it loads again leaves its place meanwhile."""
     kept = tuple(n for n in graph.nodes if n.op == "Keep")
     for s in list(found.schedules) if kept else ():
         if s.crowded > len(ON_CHIP) and {*kept} & {*s.nodes}:

@@ -19,8 +19,8 @@ class Move:
 
     `tries` is how many of its offers are made for one form of a kernel, best bound first, by the effort (none, quick, full): a
     budget in counts. Of a packed operand it is how often each operand is packed. Persistent grids are counted for each number of
-    cores that they take; that of a schedule with loops counts twice: its blocks overlap their own trips, and gain less. Of loads for
-    the next tile it is the schedules that are planned so.
+    cores that they take; that of a schedule with loops counts twice: its blocks overlap their own trips, and gain less. Of loads
+    for the next tile it is the schedules that are planned so.
     `any_order`: it makes sums whose order changes from run to run.
     """
 

@@ -22,6 +22,7 @@ from tile_eg.search.form import Form
 from tile_eg.search.moves import MOVES
 from tile_eg.search.queue import Made, Offer
 
+
 def offers(form: Form) -> Iterator[Offer]:
     """One for each form. It is made near the end of the search, of the schedules that are the best by then, as many as the budget
     of the move has."""

@@ -113,8 +113,8 @@ def _few_trips(count: int, chip: Chip) -> Iterator[Sizes]:
 
 
 def staying(chip: Chip) -> list[int]:
-    """Columns of tiles a few of which are a row that stays in UB: from those of long tiles on, as long as two of them fit, in f32,
-    one for what is loaded and one for what is made of it."""
+    """Columns of tiles a few of which are a row that stays in UB: from those of long tiles on, as long as two of them fit, in
+    f32, one for what is loaded and one for what is made of it."""
     most = chip.level_bytes(Level.UB) // (2 * F32.bytes)
     return [n for n in (LONG[0] << step for step in range(most.bit_length())) if n <= most]
 
