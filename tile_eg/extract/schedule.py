@@ -120,9 +120,9 @@ class Schedule:
     Where no schedule has flags enough, one that is `yielding` gives up slots that its author asked for. Where it is
     `shuffled`, each core begins its sums over depth at another trip; loads of the tensors `past_l2` leave L2 out. A `steady` one
     has the trips of its skewed loops in the order in which they run once the loop is full. In a `grouped` one V does what does
-    not need each other side by side; loops of an `early` one issue what a trip loads before the work of the trip before it. One that
-    is `prefetched` issues what each tile loads outside of loops before the work on the tile before it, into `own_places`: nothing
-    else is there meanwhile. `refill` is the chip's.
+    not need each other side by side; loops of an `early` one issue what a trip loads before the work of the trip before it. One
+    that is `prefetched` issues what each tile loads outside of loops before the work on the tile before it, into `own_places`:
+    nothing else is there meanwhile. `refill` is the chip's.
     """
 
     graph: Graph
