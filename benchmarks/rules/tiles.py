@@ -154,6 +154,19 @@ kernel again[M=64, N=128](X: f32[M, N]) -> (C: f32[M, N], D: f32[M, N]) {
   D[0, 0] = y * 2
 }
 """,
+    "sums of rows of two parts": """
+kernel sums[M=64, N=128](X: f32[M, N]) -> S: f32[M] {
+  grid bx = 1
+  shared x: f32[M, N]
+  fragment y: f32[M, N]
+  x = X[0, 0]
+  parallel (i, j) in (M, 64) {
+    y[i, j] = exp(x[i, j])
+    y[i, j + 64] = x[i, j + 64] * 2
+  }
+  S[0] = rowsum(y * y)
+}
+""",
     "rows of three parts": """
 kernel parts[M=256, N=192](X: f16[M, N], V: f32[M, 64]) -> C: f16[M, N] {
   grid bx = 4
