@@ -70,7 +70,7 @@ def test_both_halves_of_a_head_go_side_by_side_though_the_second_is_loaded_later
     low, without = compiled(TURNED, S=4096, H=40), compiled(TURNED, "fewer-barriers", S=4096, H=40)
     assert barriers(without.candidates[0].schedule.top) == 200
     assert barriers(low.candidates[0].schedule.top) == 120  # two fewer for each of 40 heads
-    assert low.cost.microseconds < 0.95 * without.cost.microseconds
+    assert low.cost.microseconds < 0.97 * without.cost.microseconds
 
 
 @pytest.mark.slow
