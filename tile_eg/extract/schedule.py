@@ -12,6 +12,8 @@ from tile_eg.egraph import Graph, Node
 from tile_eg.errors import Span
 from tile_eg.ops.types import DType, Level
 
+FIRST, LAST = "first", "last"
+"""What a step of a joined schedule is for: a tile's first trip, or its last one."""
 StorageId = Union[int, str]  # a number on chip or in the workspace, a tensor's name in GM
 
 
@@ -57,7 +59,10 @@ class Storage:
 
 @dataclass(eq=False)
 class Step:
-    """One chosen node as an instruction: destination, sources (P children in order) and the versions that it must find there."""
+    """One chosen node as an instruction: destination, sources (P children in order) and the versions that it must find there.
+
+    In a loop that goes on from tile to tile (`Schedule.joined`) one that is `at` FIRST or LAST is done in that trip of a tile alone.
+    """
 
     node: Node
     region: int
@@ -69,6 +74,7 @@ class Step:
     lag: int = 0
     back_edge: bool = False
     scratch: int | None = None
+    at: str = ""
 
     @property
     def core(self) -> str:
@@ -121,6 +127,7 @@ class Schedule:
     `shuffled`, each core begins its sums over depth at another trip; loads of the tensors `past_l2` leave L2 out. A `steady` one
     has the trips of its skewed loops in the order in which they run once the loop is full. One that is `prefetched` issues what
     each tile loads outside of loops before the work on the tile before it, into `own_places`: nothing else is there meanwhile.
+    The one loop of a `joined` one goes on from tile to tile (`extract/joined.py`): all that a tile does stands in it.
     `refill` is the chip's.
     """
 
@@ -146,6 +153,7 @@ class Schedule:
     steady: bool = False
     prefetched: bool = False
     own_places: bool = False
+    joined: bool = False
     refill: Sequence[int] = (0,)
 
     @property
@@ -172,7 +180,7 @@ class Schedule:
     @property
     def finished(self) -> bool:
         """Whether its plan has what no other plan of its choice has."""
-        return self.shuffled or self.prefetched or bool(self.past_l2)
+        return self.shuffled or self.prefetched or self.joined or bool(self.past_l2)
 
     @property
     def loops(self) -> bool:

@@ -217,8 +217,9 @@ class Layout:
         return {BLOCK: (0, max(0, self.program.blocks - 1)), SUB: (0, 1)} | lets
 
     def named(self, task: int = 0) -> Env:
-        """The names of numbers of trips, as they are for a tile of a block."""
-        return {name: of[task % len(of)] for name, of in self.counts.items()}
+        """The names of numbers of trips, as they are for a tile of a block, and that of how many tiles it has."""
+        tiles = {t.behind: t.trips - 1 for t in self.tasks if t.behind}
+        return {name: of[task % len(of)] for name, of in self.counts.items()} | tiles
 
     @cached_property
     def tasks(self) -> tuple[Tasks, ...]:

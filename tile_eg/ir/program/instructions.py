@@ -369,10 +369,13 @@ class Tasks(Loop):
 
     `trips` is the most that any block has, `until` how many this one has: `trips` or one less. `lets` name what each trip works
     on, in order. Trips are independent of one another: no two touch the same elements of a tensor that they write.
+
+    Where each trip also ends what the one before began, there is one trip more than tiles, and `behind` names their number.
     """
 
     until: Expr = ONE
     lets: tuple[Let, ...] = ()
+    behind: str = ""
 
 
 @dataclass(frozen=True)

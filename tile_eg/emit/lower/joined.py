@@ -1,0 +1,99 @@
+"""A loop that goes on from tile to tile: which tile and trip each of its steps is at, and when it is done.
+
+A step that is `lag` trips late is, in the first `lag` trips of a tile, at the last ones of the tile before. So one more round of
+trips follows the block's last tile, in which only what is late is done.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from tile_eg.emit.lower.tasks import TaskLoop
+from tile_eg.extract import LoopStep, Schedule, Step
+from tile_eg.extract.schedule import FIRST, LAST
+from tile_eg.ir.index import BLOCK, ONE, Expr, both, const, less, maximum, minimum, substitute, var, variables
+from tile_eg.ir.program import Gm, Instr, Let, Loop, Node, Operand, Program, Tasks, Tile
+from tile_eg.ir.program.tasks import free_names, in_order
+
+
+@dataclass(frozen=True)
+class Joined:
+    """The loop `trips` of variable `trip` in the loop over tiles; `before` are the names of the tile before this one."""
+
+    tasks: TaskLoop
+    trip: str
+    trips: int
+    before: dict[str, str]
+
+    @staticmethod
+    def of(schedule: Schedule, tasks: TaskLoop) -> Joined:
+        loop = next(x for x in schedule.top if isinstance(x, LoopStep))
+        values = schedule.graph.values
+        taken = {*values.variables.values(), *tasks.names.values()}
+        names = free_names([f"{n}_before" for n in ("turn", "band", "width", "step", "tile")], taken)
+        return Joined(tasks, values.variables[loop.loop], loop.trips, {n.removesuffix("_before"): m for n, m in names.items()})
+
+    @property
+    def task(self) -> Expr:
+        return var(self.tasks.names["task"])
+
+    @property
+    def tiles(self) -> Expr:
+        return var(self.tasks.names["tiles"])
+
+    def guard(self, step: Step) -> Expr:
+        """Where a step is done: at a tile that the block has, and in the trip of it that it is for."""
+        lag, last, trip = step.lag, self.trips - 1, var(self.trip)
+        if step.at == FIRST:
+            return self._in_trip(lag) if lag < self.trips else both(less(0, self.task), self._is(0))
+        if step.at == LAST:
+            return self._in_trip(last) if not lag else both(less(0, self.task), self._is(lag - 1))
+        now = self.task * self.trips + trip
+        return both(less(lag - 1, now) if lag else ONE, less(now, self.tiles * self.trips + lag))
+
+    def _in_trip(self, trip: int) -> Expr:
+        return both(less(self.task, self.tiles), self._is(trip))
+
+    def _is(self, trip: int) -> Expr:
+        """Whether it is this trip of the loop."""
+        low = less(trip - 1, var(self.trip)) if trip else ONE
+        return both(low, less(var(self.trip), trip + 1)) if trip < self.trips - 1 else low
+
+    def at(self, node: Instr, step: Step) -> Instr:
+        """An instruction of a step, at the tile and the trip that the step is at."""
+        lag = step.lag
+        early = less(var(self.trip), lag) if 0 < lag < self.trips else const(min(lag, 1))
+        trip = {FIRST: const(0), LAST: const(self.trips - 1)}.get(step.at, (var(self.trip) + (self.trips - lag)) % self.trips if lag else var(self.trip))
+        now, old = var(self.tasks.names["tile"]), var(self.before["tile"])
+        tile = now if not lag else old if lag == self.trips else now + (old - now) * early
+        place = {BLOCK: tile, self.trip: trip}
+        turn = {self.tasks.names["task"]: self.task - early} if lag else {}
+
+        def operand(o: Operand) -> Operand:
+            if isinstance(o, Gm):
+                return replace(o, offset=substitute(o.offset, place))
+            slot = substitute(o.slot, {self.trip: var(self.trip) - lag} if self.trip in variables(o.slot) else turn)
+            return Tile(o.buffer, slot, substitute(o.row, place), substitute(o.col, place))
+
+        fields = {f: substitute(getattr(node, f), place) for f in ("rows", "cols", "depth", "init", "bound", "when", "unit")}
+        scratch, srcs = operand(node.scratch) if node.scratch else None, tuple(map(operand, node.srcs))
+        held = node.held and node.held.changed(lambda e: substitute(e, place))
+        return replace(node, dst=operand(node.dst), srcs=srcs, scratch=scratch, held=held, **fields)  # type: ignore[arg-type]
+
+    def around(self, body: tuple[Node, ...]) -> Tasks:
+        """The loop over the tiles of a block, and one round more."""
+        made = self.tasks.around((Loop(self.trip, self.trips, body),))
+        last, names = self.tasks.end - 1, self.tasks.names
+        lets = in_order(minimum(self.tasks.turn, last), self.tasks.grid, self.tasks.window, self.tasks.along, names)
+        old = in_order(
+            maximum(self.tasks.turn - self.tasks.blocks, 0), self.tasks.grid, self.tasks.window, self.tasks.along,
+            {**names, **self.before},
+        )
+        return replace(made, trips=made.trips + 1, until=made.until + 1, lets=(*lets, *old), behind=names["tiles"])
+
+    def named(self, program: Program) -> Program:
+        """The program with the name of how many tiles a block has."""
+        made = next(n for n in (*program.cube, *program.vector) if isinstance(n, Tasks))
+        let = Let(self.tasks.names["tiles"], made.until - 1, made.trips - 1)
+        return replace(program, lets=(*program.lets, let))
