@@ -64,6 +64,7 @@ def _roots(schedule: Schedule) -> list[Branch]:
 def _blocks(schedule: Schedule) -> str:
     shuffled = "; sums from another trip on in each" if schedule.shuffled else ""
     ahead = "; what the next tile loads is issued during the work on this one" if schedule.prefetched else ""
+    ahead += "; its loop goes on from tile to tile" if schedule.joined else ""
     return _tiles(schedule) + shuffled + ahead + (f"; loaded past L2: {past_l2(schedule)}" if schedule.past_l2 else "")
 
 

@@ -13,6 +13,7 @@ from tile_eg.ir.open_kernel import OpenKernel
 from tile_eg.search import (
     further,
     grouped,
+    joined,
     last_trip,
     packed_operand,
     past_l2,
@@ -104,6 +105,7 @@ def _all_moves(form: Form, candidate: Candidate | None) -> Iterator[Offer]:
         yield from steady.offers(form)
         yield from grouped.offers(form)
         yield from prefetch.offers(form)
+        yield from joined.offers(form)
         yield from past_l2.offers(form)
     else:
         yield from persistent.offers(form, candidate)

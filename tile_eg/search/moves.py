@@ -84,6 +84,8 @@ MOVES = {
              "a sum over depth = the sum of the same products from another one on in each core, so that they read other lines"),
         Move("prefetch-tile", "equal", FINISHING, (0, 1, 1),
              "the loads of a persistent kernel's tile = the same, issued during the work on the tile before it"),
+        Move("tiles-as-one", "equal", FINISHING, (0, 1, 1),
+             "the skewed loops of a persistent kernel's tiles = one, in which a tile begins before the last one has ended"),
         Move("past-l2", "equal", FINISHING, (0, 1, 1),
              "a load of what L2 does not serve = the same past L2, which then keeps what is written"),
     )

@@ -60,20 +60,30 @@ class Joined:
         low = less(trip - 1, var(self.trip)) if trip else ONE
         return both(low, less(var(self.trip), trip + 1)) if trip < self.trips - 1 else low
 
+    def _early(self, step: Step) -> Expr:
+        """1 where a step is at the tile before."""
+        if step.lag in (0, self.trips) or step.at == LAST:
+            return const(min(step.lag, 1))
+        return const(0) if step.at == FIRST else less(var(self.trip), step.lag)
+
+    def _tile(self, step: Step) -> Expr:
+        early, now, old = self._early(step), var(self.tasks.names["tile"]), var(self.before["tile"])
+        if early.value is None:
+            return now * less(step.lag - 1, var(self.trip)) + old * early
+        return old if early.value else now
+
+    def _trip(self, step: Step) -> Expr:
+        late = (var(self.trip) + (self.trips - step.lag)) % self.trips if step.lag else var(self.trip)
+        return {FIRST: const(0), LAST: const(self.trips - 1)}.get(step.at, late)
+
     def at(self, node: Instr, step: Step) -> Instr:
         """An instruction of a step, at the tile and the trip that the step is at."""
-        lag = step.lag
-        early = less(var(self.trip), lag) if 0 < lag < self.trips else const(min(lag, 1))
-        trip = {FIRST: const(0), LAST: const(self.trips - 1)}.get(step.at, (var(self.trip) + (self.trips - lag)) % self.trips if lag else var(self.trip))
-        now, old = var(self.tasks.names["tile"]), var(self.before["tile"])
-        tile = now if not lag else old if lag == self.trips else now + (old - now) * early
-        place = {BLOCK: tile, self.trip: trip}
-        turn = {self.tasks.names["task"]: self.task - early} if lag else {}
+        place, turn = {BLOCK: self._tile(step), self.trip: self._trip(step)}, {self.tasks.names["task"]: self.task - self._early(step)}
 
         def operand(o: Operand) -> Operand:
             if isinstance(o, Gm):
                 return replace(o, offset=substitute(o.offset, place))
-            slot = substitute(o.slot, {self.trip: var(self.trip) - lag} if self.trip in variables(o.slot) else turn)
+            slot = _later(o.slot, self.trip, step.lag) if self.trip in variables(o.slot) else substitute(o.slot, turn)
             return Tile(o.buffer, slot, substitute(o.row, place), substitute(o.col, place))
 
         fields = {f: substitute(getattr(node, f), place) for f in ("rows", "cols", "depth", "init", "bound", "when", "unit")}
@@ -97,3 +107,9 @@ class Joined:
         made = next(n for n in (*program.cube, *program.vector) if isinstance(n, Tasks))
         let = Let(self.tasks.names["tiles"], made.until - 1, made.trips - 1)
         return replace(program, lets=(*program.lets, let))
+
+
+def _later(slot: Expr, trip: str, lag: int) -> Expr:
+    """The slot of a ring so many trips ago, as a remainder of what is not negative."""
+    slots = slot.args[1].value if slot.op == "mod" else None
+    return substitute(slot, {trip: var(trip) + (-lag % slots if slots else -lag)})
