@@ -365,9 +365,10 @@ class Let:
 
 @dataclass(frozen=True)
 class Tasks(Loop):
-    """The loop of a launch block over its tiles of the grid, outermost in a stream. `trips` is the most that any block has, `until` how many this one has: `trips` or one less. `lets` name what each trip works
-    on, in order. No two touch the same elements of a tensor that they write. Where each also ends what the one before it began,
-    there is one more than tiles, and `behind` names how many these are.
+    """A launch block's loop over its tiles of the grid, outermost in a stream. No two trips write the same elements of a tensor.
+
+    `trips` is the most that any block has, `until` how many this one has: `trips` or one less. `lets` name what each trip works
+    on, in order. Where each also ends what the one before began, there is one more than tiles: `behind` names how many these are.
     """
 
     until: Expr = ONE
