@@ -119,7 +119,7 @@ def _skew(schedule: Schedule, loop: LoopStep) -> int:
 
 def _step(schedule: Schedule, step: Step) -> Branch:
     sources = ", ".join(_name(schedule, s) for s in step.srcs if s != step.dst or not isinstance(s, str))
-    late = f" (trip - {step.lag})" if step.lag else ""
+    late = f" ({step.at or ''}{' ' if step.at else ''}trip{f' - {step.lag}' if step.lag else ''})" if step.lag or step.at else ""
     label = f"{_name(schedule, step.dst)} = {instruction(step.node)}({sources}){late}"
     made_by = ", ".join([chain(schedule.graph, step.node), *(r for n in cuts(schedule, step.node) for r in n.rules)])
     span = statement(schedule.graph, step.node)
