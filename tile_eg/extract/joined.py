@@ -9,17 +9,24 @@ last one, each as late as the steps of the loop that it goes with: in so many tr
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from math import lcm
 
 from tile_eg.chips import Chip
 from tile_eg.extract.base import Refused
 from tile_eg.extract.memory import assign
 from tile_eg.extract.schedule import FIRST, LAST, Item, LoopStep, Schedule, Step, Storage, StorageId
+from tile_eg.ir.index_elements import all_elements_in
+from tile_eg.ir.values import Values
 from tile_eg.ops.physical import VECTOR
 from tile_eg.ops.types import Level
 
 LOADS = "MTE2"
+L0_SLOTS = 2
+MOST_ROUNDS = 12
+"""Trips after which the rings of a loop have to come round where tiles have other numbers of trips: each goes through whole rounds
+of them (assumed)."""
 TILES, BEYOND = 3, 3
 """Tiles, and trips beyond the skew, in which a joined loop is looked at: each tile then has one before and one behind it."""
 Ring = dict[StorageId, int]
@@ -35,7 +42,8 @@ def joined(schedule: Schedule, chip: Chip) -> Schedule | None:
     first, last = _begun(before, loop), _ended(behind, loop)
     steps = [*first, *(x for x in loop.body if isinstance(x, Step)), *_in_place(last, loop, storages)]
     body = replace(loop, body=list[Item](steps), skew=max(s.lag for s in steps))
-    if body.skew > loop.trips:
+    counted = loop.loop in schedule.graph.values.counts
+    if body.skew > loop.trips and not counted:
         return None
     for sid in _twice(steps):
         storages[sid].slots, storages[sid].ring, storages[sid].least, storages[sid].decisions = 2, 0, 2, ()
@@ -47,7 +55,7 @@ def joined(schedule: Schedule, chip: Chip) -> Schedule | None:
         return None
     for load in [x.dst for x in steps if x.at == FIRST and x.pipe.endswith(LOADS)]:
         made = _with_two(made, load, chip)
-    return made
+    return made if not counted or rounds_of(made, loop) <= MOST_ROUNDS else None
 
 
 def _has_room(schedule: Schedule, chip: Chip) -> bool:
@@ -85,8 +93,19 @@ def loop_of(schedule: Schedule) -> LoopStep | None:
     if not schedule.persistent or not schedule.one_phase or schedule.finished or len(loops) != 1:
         return None
     (loop,) = loops
-    plain = all(isinstance(x, Step) for x in loop.body) and loop.ahead == 1 and loop.loop not in schedule.graph.values.counts
-    return loop if loop.skew and plain and not schedule.graph.values.sizes else None
+    values, plain = schedule.graph.values, all(isinstance(x, Step) for x in loop.body) and loop.ahead == 1
+    return loop if loop.skew and plain and not values.sizes and _known(loop, values) else None
+
+
+def _known(loop: LoopStep, values: Values) -> bool:
+    """Whether the number of trips is known, or follows from the tile alone and is never 0."""
+    count = values.counts.get(loop.loop)
+    return count is None or (values.fewest.get(loop.loop, 0) > 0 and not all_elements_in(count))
+
+
+def rounds_of(schedule: Schedule, loop: LoopStep) -> int:
+    """After how many trips all rings of a loop come round together."""
+    return lcm(L0_SLOTS, *(s.slots for s in schedule.storages.values() if s.ring == loop.loop))
 
 
 def _outside(schedule: Schedule, loop: LoopStep) -> tuple[list[Step], list[Step]]:
@@ -180,9 +199,14 @@ Run = tuple[Step, int, int]
 
 def _alike(schedule: Schedule, loop: LoopStep, made: Schedule, body: LoopStep) -> bool:
     """Whether every step of a tile reads what the same step reads where one tile is done after the other."""
-    trips = min(loop.trips, body.skew + BEYOND)
-    plain = _found(_one_by_one(schedule, loop, trips), schedule.storages, loop, trips)
-    return plain == _found(_going_on(made, body, trips), made.storages, loop, trips)
+    if loop.loop in schedule.graph.values.counts:
+        rounds = -(-(body.skew + 1) // rounds_of(made, loop)) * rounds_of(made, loop)
+        each, length = [min(loop.trips, body.skew + BEYOND), 1, *[min(loop.trips, 2)] * (TILES - 2)], 0
+    else:
+        each, length = [min(loop.trips, body.skew + BEYOND)] * TILES, min(loop.trips, body.skew + BEYOND)
+        rounds = length
+    plain = _found(_one_by_one(schedule, loop, each), schedule.storages, loop, length)
+    return plain == _found(_going_on(made, body, each, rounds), made.storages, loop, length)
 
 
 def _found(runs: Iterable[Run], storages: dict[int, Storage], loop: LoopStep, trips: int) -> dict[tuple, list[tuple | None]]:
@@ -203,19 +227,22 @@ def _slot(storages: dict[int, Storage], sid: StorageId, loop: LoopStep, trip: in
     return (tile if storages[sid].ring == 0 else trip) % storages[sid].slots
 
 
-def _one_by_one(schedule: Schedule, loop: LoopStep, trips: int) -> Iterator[Run]:
+def _one_by_one(schedule: Schedule, loop: LoopStep, each: Sequence[int]) -> Iterator[Run]:
     before, behind = _outside(schedule, loop)
-    for tile in range(TILES):
+    for tile, trips in enumerate(each):
         yield from ((s, tile, 0) for s in before)
         for t in range(trips + loop.skew):
             yield from ((s, tile, t - s.lag) for s in _steps(loop) if 0 <= t - s.lag < trips)
         yield from ((s, tile, 0) for s in behind)
 
 
-def _going_on(made: Schedule, body: LoopStep, trips: int) -> Iterator[Run]:
-    wanted = {FIRST: 0, LAST: trips - 1}
-    for t in range(TILES * trips + body.skew):
+def _going_on(made: Schedule, body: LoopStep, each: Sequence[int], rounds: int) -> Iterator[Run]:
+    """The steps in the order of a loop in which a tile has as many trips as `each` says, and at least so many `rounds`."""
+    lengths = [-(-max(n, rounds) // rounds) * rounds if rounds else n for n in each]
+    starts = [sum(lengths[:tile]) for tile in range(len(each))]
+    for t in range(sum(lengths) + body.skew):
         for step in _steps(body):
-            tile, trip = divmod(t - step.lag, trips)
-            if 0 <= tile < TILES and trip == wanted.get(step.at, trip):
+            tile = max((k for k, start in enumerate(starts) if start <= t - step.lag), default=-1)
+            trip = t - step.lag - starts[tile]
+            if tile >= 0 and trip < each[tile] and trip == {FIRST: 0, LAST: each[tile] - 1}.get(step.at, trip):
                 yield step, tile, trip if not step.at else 0

@@ -308,7 +308,9 @@ def _tasks(s: Scope, n: Tasks, indices: list[str], body: list[str]) -> list[str]
 
 def _of(s: Scope, n: Tasks, counted: list[Let], trips: bool) -> list[str]:
     """The names of a tile that count the trips of loops, or the others."""
-    return [_named(s, let) for let in n.lets if (let in counted) == trips]
+    own = {*sum(n.before, ())}
+    late = {let for let in n.lets if let in counted or let.name in own or ix.variables(let.value) & own}
+    return [_named(s, let) for let in n.lets if (let in late) == trips]
 
 
 def _named(s: Scope, let: Let) -> str:

@@ -53,7 +53,7 @@ class TaskLoop:
             return None
         values = schedule.graph.values
         grid = _extents(values)
-        names = free_names(("task", "turn", "band", "width", "step", "tile", "tiles"), {*values.variables.values(), BLOCK, SUB})
+        names = free_names(("task", "turn", "band", "width", "step", "tile", "tiles", "rounds"), {*values.variables.values(), BLOCK, SUB})
         blocks, window, along = schedule.grid.payload
         if values.sizes:
             blocks = minimum(blocks, values.sizes.blocks)

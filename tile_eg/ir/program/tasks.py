@@ -100,6 +100,8 @@ def counted_by(program: Program) -> list[Let]:
     streams = (program.cube, program.vector)
     loops = [n for nodes in streams for n in walk(nodes) if isinstance(n, Loop)]
     used = frozenset[str]().union(*(variables(n.until) for n in loops if n.until is not None and not isinstance(n, Tasks)))
+    used |= {now for n in loops if isinstance(n, Tasks) for now, _ in n.before}
+    used -= {let.name for n in loops if isinstance(n, Tasks) and n.before for let in n.lets if variables(let.value) & {*sum(n.before, ())}}
     lets = (*program.lets, *(let for n in loops if isinstance(n, Tasks) for let in n.lets))
     return list(dict.fromkeys(let for let in lets if let.name in used))
 
