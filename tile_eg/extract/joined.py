@@ -45,8 +45,10 @@ def joined(schedule: Schedule, chip: Chip) -> Schedule | None:
     counted = loop.loop in schedule.graph.values.counts
     if body.skew > loop.trips and not counted:
         return None
-    for sid in _twice(steps):
+    for sid in _twice(steps, counted):
         storages[sid].slots, storages[sid].ring, storages[sid].least, storages[sid].decisions = 2, 0, 2, ()
+    if counted:
+        _even(storages, loop)
     top = [*(x for x in schedule.top if schedule.before_tiles(x)), body]
     made = replace(schedule, storages=storages, top=top, peaks={}, addresses={}, joined=True, copies=1, crowded=0)
     if any(s.slots < 2 for sid, s in storages.items() if s.ring == 0) or not _alike(schedule, loop, made, body):
@@ -95,6 +97,14 @@ def loop_of(schedule: Schedule) -> LoopStep | None:
     (loop,) = loops
     values, plain = schedule.graph.values, all(isinstance(x, Step) for x in loop.body) and loop.ahead == 1
     return loop if loop.skew and plain and not values.sizes and _known(loop, values) else None
+
+
+def _even(storages: dict[int, Storage], loop: LoopStep) -> None:
+    """Gives rings of a loop as many slots as go into the deepest one: all then come round as soon as that does."""
+    own = [s for s in storages.values() if s.ring == loop.loop]
+    deepest = max((s.slots for s in own), default=1)
+    for s in own:
+        s.slots = next(n for n in range(s.slots, deepest + 1) if deepest % n == 0)
 
 
 def _known(loop: LoopStep, values: Values) -> bool:
@@ -179,14 +189,17 @@ def _fits(storages: dict[int, Storage], a: StorageId, b: StorageId) -> bool:
     return len(found) == 2 and len(forms) == 1 and found[0].slots == 1
 
 
-def _twice(steps: Iterable[Step]) -> list[int]:
-    """What tiles touch in trips of the loop that are apart: this tile's and the next one's need a place each."""
+def _twice(steps: Iterable[Step], counted: bool) -> list[int]:
+    """What tiles touch in trips of the loop that are apart: this tile's and the next one's need a place each. What only ends tiles
+    does where these may have few trips: its last step is then done after the next tile's first one.
+    """
     lags: dict[StorageId, set[tuple[int, str]]] = defaultdict(set)
     for step in steps:
         for sid in {step.dst, *step.srcs}:
             lags[sid].add((step.lag, step.at))
     apart = {sid for sid, found in lags.items() if len({lag for lag, _ in found}) > 1}
-    ends = {sid for sid in apart if {at for _, at in lags[sid]} not in ({""}, {LAST})}
+    alone = [{""}] if counted else [{""}, {LAST}]
+    ends = {sid for sid in apart if {at for _, at in lags[sid]} not in alone}
     return sorted(sid for sid in ends if isinstance(sid, int))
 
 
