@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -15,15 +16,19 @@ from tile_eg.emit.sync.check import races
 from tile_eg.errors import plannable
 from tile_eg.extract.joined import TILES, _alike, joined, loop_of
 from tile_eg.extract.schedule import FIRST, LAST, LoopStep, Schedule, Step
-from tile_eg.ir.program import Tasks
+from tile_eg.ir.index import variables
+from tile_eg.ir.program import Loop, Tasks
+from tile_eg.ir.program.parser import parse_program
 from tile_eg.search import search_options
 from tile_eg.search.compiler import Lowered, lower, meaning, plan_schedule
 from tile_eg.search.planned import Planned
+from tile_eg.simulator.sample import blocks_with
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-ATTENTION, SPLIT, MLA = (
-    (EXAMPLES / f"{name}.tile").read_text("utf-8") for name in ("flash_attention", "attention/split_decode", "attention/mla_decode")
-)
+NAMES = ("split_decode", "mla_decode", "grouped_query", "sliding_window", "backward_dq")
+SPLIT, MLA, CAUSAL, WINDOW, BACKWARD = ((EXAMPLES / "attention" / f"{name}.tile").read_text("utf-8") for name in NAMES)
+ATTENTION = (EXAMPLES / "flash_attention.tile").read_text("utf-8")
+COUNTED = {"H": 16, "S": 250, "G": 4, "D": 64, "BM": 64, "BN": 32}
 HEADS = {"H": 16, "S": 256, "BM": 64, "BN": 64}
 
 
@@ -95,16 +100,14 @@ def test_a_loop_of_fewer_trips_than_its_skew_is_left_as_it_is() -> None:
     assert joined(short, compiled().chip) is None
 
 
-def test_what_two_tiles_need_at_a_time_has_two_places() -> None:
-    """Attention needs none such: a place that is filled a trip early is found by the check."""
+def test_a_place_that_is_filled_while_the_tile_before_needs_it_is_found() -> None:
     schedule = plain(compiled())
     loop, made = loop_of(schedule), joined(schedule, compiled().chip)
-    assert loop and made
-    whole = next(x for x in made.top if isinstance(x, LoopStep))
-    assert _alike(schedule, loop, made, whole)
+    assert loop and made and _alike(schedule, loop, made)
     late = next(s for s in body(made) if s.at == FIRST and s.lag)
+    whole = next(x for x in made.top if isinstance(x, LoopStep))
     early = replace(whole, body=[replace(x, lag=0) if x is late else x for x in whole.body])
-    assert not _alike(schedule, loop, made, early)
+    assert not _alike(schedule, loop, replace(made, top=[early if x is whole else x for x in made.top]))
 
 
 @pytest.mark.slow
@@ -112,6 +115,41 @@ def test_what_two_tiles_need_at_a_time_has_two_places() -> None:
 def test_blocks_may_have_any_number_of_tiles(tiles: int) -> None:
     low = compiled(ATTENTION, "tiles-as-one", H=tiles, S=128, BM=128, BN=32, D=32)
     assert not races(as_one(low).program)
+
+
+def test_tiles_of_other_numbers_of_trips_go_through_whole_rounds_of_their_rings() -> None:
+    low = compiled(CAUSAL, "tiles-as-one", **COUNTED)
+    program = as_one(low).program
+    (tasks,) = (n for n in program.cube if isinstance(n, Tasks))
+    ((trips, _),) = tasks.before
+    (loop,) = (n for n in tasks.body if isinstance(n, Loop))
+    assert loop.until is not None and trips not in variables(loop.until)
+    assert all(loop.trips % b.slots == 0 for b in program.buffers if b.slots > 1)
+
+
+def test_what_ends_short_tiles_late_has_two_places() -> None:
+    """A tile of one trip may be over before the results of the tile before it are stored."""
+    low = compiled(CAUSAL, "tiles-as-one", **COUNTED)
+    made = next(m for c in low.candidates if (m := joined(c.schedule, low.chip)))
+    lags = defaultdict[object, set[int]](set)
+    for step in body(made):
+        for sid in (step.dst, *step.srcs):
+            lags[sid] |= {step.lag} if step.at == LAST else set()
+    late = [sid for sid, found in lags.items() if len(found) > 1 and isinstance(sid, int)]
+    assert late and all(made.storages[sid].slots == 2 for sid in late)
+
+
+def test_the_text_of_such_a_program_is_read_back() -> None:
+    for low in (compiled(ATTENTION, "tiles-as-one", **HEADS), compiled(CAUSAL, "tiles-as-one", **COUNTED)):
+        program = as_one(low).program
+        assert parse_program(str(program)) == program
+
+
+def test_the_block_of_each_tile_is_known_for_a_sample() -> None:
+    low = compiled(CAUSAL, "tiles-as-one", **COUNTED)
+    chosen, other = as_one(low).program, plan_schedule(plain(low), low.chip).program
+    total = 4 * COUNTED["H"]
+    assert all(blocks_with([n], chosen, total) == blocks_with([n], other, total) != () for n in range(total))
 
 
 TAILS = {"H": 10, "S": 250, "D": 32, "BM": 64, "BN": 32}
@@ -124,9 +162,12 @@ TAILS = {"H": 10, "S": 250, "D": 32, "BM": 64, "BN": 32}
         (ATTENTION, TAILS, "910B2"),
         (ATTENTION, TAILS, "950"),
         (SPLIT, {"B": 32, "H": 8, "G": 2, "S": 500, "D": 64, "P": 2}, "910B2"),
+        (CAUSAL, COUNTED, "910B2"),
+        pytest.param(WINDOW, {"H": 16, "S": 250, "W": 100, "D": 64, "BM": 64, "BN": 32}, "910B2", marks=pytest.mark.long),
+        pytest.param(BACKWARD, {"H": 16, "S": 250, "D": 64, "BM": 32, "BN": 32}, "950", marks=pytest.mark.long),
         pytest.param(MLA, {"B": 32, "H": 32, "S": 200, "C": 128, "R": 64, "BM": 32, "BN": 32}, "910B2", marks=pytest.mark.long),
     ],
-    ids=["tails", "tails on the 950", "split decode", "mla"],
+    ids=["tails", "tails on the 950", "split decode", "causal", "window", "backward", "mla"],
 )
 def test_the_numbers_are_the_same(text: str, sizes: dict[str, int], chip: str) -> None:
     low, k = compiled(text, "tiles-as-one", "past-l2", chip=chip, **sizes), kernel(text, **sizes)

@@ -80,7 +80,8 @@ class Otherwise:
         return Candidate(held, planned, predicted(self.rank, [planned.program])[0]), ""
 
     def _loaded_ahead(self, schedule: Schedule) -> Schedule:
-        """With its tiles as one where the chosen schedule has them so, or with its loads ahead where the chosen schedule has them; into places of their own if it has those and there is room."""
+        """With its tiles as one where the chosen schedule has them so. Or with its loads ahead where that has them; into places
+        of their own if it has those and there is room."""
         chosen = self.chosen.schedule
         if chosen.joined:
             return joined(schedule, self.lowered.chip) or schedule

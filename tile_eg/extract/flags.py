@@ -50,7 +50,7 @@ def _filled_between(schedule: Schedule, core: str, one: str, other: str) -> list
 
 
 def _ids(group: list[Storage], shared: set[int], once: set[int]) -> int:
-    """One a slot, but for what is `shared` and what is there `once` a tile of a loop that goes on, and one to hand places over from
+    """One a slot, but for what is `shared` and what comes `once` a tile in a loop that goes on, and one to hand places over from
     each loop's rings to the next loop's."""
     loops = {s.ring for s in group if s.slots > 1 and s.id not in once}
     slots = (1 if s.id in once else s.slots for s in group if s.slots > 1 or s.id not in shared)

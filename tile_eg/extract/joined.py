@@ -1,9 +1,9 @@
 """One loop over tiles and trips: the skewed loop of a persistent kernel goes on from one tile to the next.
 
 A skewed loop runs some trips longer than it has, and in its first and last trips one kind of core waits for the other: for each
-tile once the way from the first product to the vector cores and back. Where the loop goes on, the first trips of the next tile are
-issued in the last ones of this tile. What a tile does before its loop is then done in its first trip, what it does behind it in its
-last one, each as late as the steps of the loop that it goes with: in so many trips of the loop that goes on.
+tile once the way from the first product to the vector cores and back. Where the loop goes on, the first trips of the next tile
+are issued in the last ones of this tile. What a tile does before its loop is then done in its first trip, and what it does behind
+it in its last one, each as late as the steps of the loop that it goes with.
 """
 
 from __future__ import annotations
@@ -25,39 +25,42 @@ from tile_eg.ops.types import Level
 LOADS = "MTE2"
 L0_SLOTS = 2
 MOST_ROUNDS = 12
-"""Trips after which the rings of a loop have to come round where tiles have other numbers of trips: each goes through whole rounds
-of them (assumed)."""
+"""Trips after which the rings of a loop have to come round where tiles have other numbers of trips: each tile goes through whole
+rounds of them (assumed)."""
 TILES, BEYOND = 3, 3
 """Tiles, and trips beyond the skew, in which a joined loop is looked at: each tile then has one before and one behind it."""
-Ring = dict[StorageId, int]
 
 
 def joined(schedule: Schedule, chip: Chip) -> Schedule | None:
     """A copy whose one loop goes on from tile to tile; None where it has another form, or where memory has no room for that."""
     loop = loop_of(schedule)
-    if loop is None:
+    made = loop and _going(schedule, loop, chip)
+    if not loop or not made or not _alike(schedule, loop, made) or not _has_room(made, chip):
         return None
-    storages = _out_of_turns({sid: replace(s) for sid, s in schedule.storages.items()}, chip)
+    for step, _ in made.walk():
+        if step.at == FIRST and step.pipe.endswith(LOADS):
+            made = _with_two(made, step.dst, chip)
+    return made if not _counted(schedule, loop) or rounds_of(made, loop) <= MOST_ROUNDS else None
+
+
+def _going(schedule: Schedule, loop: LoopStep, chip: Chip) -> Schedule | None:
+    """The schedule with all that a tile does in its loop, and no places; None where that has fewer trips than steps are late."""
+    storages, counted = _out_of_turns(schedule, chip), _counted(schedule, loop)
     before, behind = _outside(schedule, loop)
-    first, last = _begun(before, loop), _ended(behind, loop)
-    steps = [*first, *(x for x in loop.body if isinstance(x, Step)), *_in_place(last, loop, storages)]
+    steps = [*_begun(before, loop), *_steps(loop), *_in_place(_ended(behind, loop), loop, storages)]
     body = replace(loop, body=list[Item](steps), skew=max(s.lag for s in steps))
-    counted = loop.loop in schedule.graph.values.counts
-    if body.skew > loop.trips and not counted:
-        return None
     for sid in _twice(steps, counted):
         storages[sid].slots, storages[sid].ring, storages[sid].least, storages[sid].decisions = 2, 0, 2, ()
     if counted:
         _even(storages, loop)
     top = [*(x for x in schedule.top if schedule.before_tiles(x)), body]
-    made = replace(schedule, storages=storages, top=top, peaks={}, addresses={}, joined=True, copies=1, crowded=0)
-    if any(s.slots < 2 for sid, s in storages.items() if s.ring == 0) or not _alike(schedule, loop, made, body):
-        return None
-    if not _has_room(made, chip):
-        return None
-    for load in [x.dst for x in steps if x.at == FIRST and x.pipe.endswith(LOADS)]:
-        made = _with_two(made, load, chip)
-    return made if not counted or rounds_of(made, loop) <= MOST_ROUNDS else None
+    fits = counted or body.skew <= loop.trips
+    return replace(schedule, storages=storages, top=top, peaks={}, addresses={}, joined=True, copies=1) if fits else None
+
+
+def _counted(schedule: Schedule, loop: LoopStep) -> bool:
+    """Whether tiles have other numbers of trips."""
+    return loop.loop in schedule.graph.values.counts
 
 
 def _has_room(schedule: Schedule, chip: Chip) -> bool:
@@ -70,7 +73,7 @@ def _has_room(schedule: Schedule, chip: Chip) -> bool:
 
 def _with_two(schedule: Schedule, sid: StorageId, chip: Chip) -> Schedule:
     """With two slots for what a tile loads first, where nothing else has less room then: the next tile's comes meanwhile."""
-    storages = _out_of_turns({i: replace(s) for i, s in schedule.storages.items()}, chip)
+    storages = _out_of_turns(schedule, chip)
     held = storages[sid]  # type: ignore[index]
     if held.slots > 1 or held.given:
         return schedule
@@ -80,8 +83,10 @@ def _with_two(schedule: Schedule, sid: StorageId, chip: Chip) -> Schedule:
     return trial if fits else schedule
 
 
-def _out_of_turns(storages: dict[int, Storage], chip: Chip) -> dict[int, Storage]:
-    """With one place for each result in L0C where they took turns (`extract/turns.py`): they do so again once they have places."""
+def _out_of_turns(schedule: Schedule, chip: Chip) -> dict[int, Storage]:
+    """Copies of the storages, with one place for each result in L0C where they took turns (`extract/turns.py`): they do so again
+    once they have places."""
+    storages = {sid: replace(s) for sid, s in schedule.storages.items()}
     results = [s for s in storages.values() if s.level is Level.L0C]
     if sum(s.bytes for s in results) > chip.level_bytes(Level.L0C):
         for s in results:
@@ -90,7 +95,7 @@ def _out_of_turns(storages: dict[int, Storage], chip: Chip) -> dict[int, Storage
 
 
 def loop_of(schedule: Schedule) -> LoopStep | None:
-    """The one loop of a persistent kernel's tiles, if it is skewed, of steps alone, and has as many trips in each tile."""
+    """The one loop of a persistent kernel's tiles, if it is skewed, and of steps alone."""
     loops = [x for x in schedule.top if isinstance(x, LoopStep)]
     if not schedule.persistent or not schedule.one_phase or schedule.finished or len(loops) != 1:
         return None
@@ -190,8 +195,8 @@ def _fits(storages: dict[int, Storage], a: StorageId, b: StorageId) -> bool:
 
 
 def _twice(steps: Iterable[Step], counted: bool) -> list[int]:
-    """What tiles touch in trips of the loop that are apart: this tile's and the next one's need a place each. What only ends tiles
-    does where these may have few trips: its last step is then done after the next tile's first one.
+    """What tiles touch in trips of the loop that are apart: this tile's and the next one's need a place each. So does what only
+    ends tiles where these may have few trips: the next tile's may come before this one's is read.
     """
     lags: dict[StorageId, set[tuple[int, str]]] = defaultdict(set)
     for step in steps:
@@ -210,20 +215,20 @@ Run = tuple[Step, int, int]
 """A step, its tile, and its trip; 0 outside of loops."""
 
 
-def _alike(schedule: Schedule, loop: LoopStep, made: Schedule, body: LoopStep) -> bool:
+def _alike(schedule: Schedule, loop: LoopStep, made: Schedule) -> bool:
     """Whether every step of a tile reads what the same step reads where one tile is done after the other."""
-    if loop.loop in schedule.graph.values.counts:
-        rounds = -(-(body.skew + 1) // rounds_of(made, loop)) * rounds_of(made, loop)
-        each, length = [min(loop.trips, body.skew + BEYOND), 1, *[min(loop.trips, 2)] * (TILES - 2)], 0
-    else:
-        each, length = [min(loop.trips, body.skew + BEYOND)] * TILES, min(loop.trips, body.skew + BEYOND)
-        rounds = length
-    plain = _found(_one_by_one(schedule, loop, each), schedule.storages, loop, length)
-    return plain == _found(_going_on(made, body, each, rounds), made.storages, loop, length)
+    body = next(x for x in made.top if isinstance(x, LoopStep))
+    most, few = min(loop.trips, body.skew + BEYOND), min(loop.trips, 2)
+    counted, rounds = _counted(schedule, loop), rounds_of(made, loop)
+    each = [most, 1, few] if counted else [most] * TILES
+    long = [-(-max(n, body.skew + 1) // rounds) * rounds for n in each] if counted else each
+    going_on = 0 if counted else most
+    plain = _found(_one_by_one(schedule, loop, each), schedule.storages, loop, going_on)
+    return plain == _found(_going_on(body, each, long), made.storages, loop, going_on)
 
 
 def _found(runs: Iterable[Run], storages: dict[int, Storage], loop: LoopStep, trips: int) -> dict[tuple, list[tuple | None]]:
-    """By run of a step, which runs wrote what it reads, and what its own place held."""
+    """By run of a step, which runs wrote what it reads, where rings go on by so many `trips` a tile."""
     held: dict[tuple[StorageId, int], tuple] = {}
     out: dict[tuple, list[tuple | None]] = {}
     for step, tile, trip in runs:
@@ -249,11 +254,10 @@ def _one_by_one(schedule: Schedule, loop: LoopStep, each: Sequence[int]) -> Iter
         yield from ((s, tile, 0) for s in behind)
 
 
-def _going_on(made: Schedule, body: LoopStep, each: Sequence[int], rounds: int) -> Iterator[Run]:
-    """The steps in the order of a loop in which a tile has as many trips as `each` says, and at least so many `rounds`."""
-    lengths = [-(-max(n, rounds) // rounds) * rounds if rounds else n for n in each]
-    starts = [sum(lengths[:tile]) for tile in range(len(each))]
-    for t in range(sum(lengths) + body.skew):
+def _going_on(body: LoopStep, each: Sequence[int], long: Sequence[int]) -> Iterator[Run]:
+    """The steps in the order of a loop in which a tile has as many trips as `each` says, in so `long` a piece of it."""
+    starts = [sum(long[:tile]) for tile in range(len(each))]
+    for t in range(sum(long) + body.skew):
         for step in _steps(body):
             tile = max((k for k, start in enumerate(starts) if start <= t - step.lag), default=-1)
             trip = t - step.lag - starts[tile]

@@ -61,7 +61,7 @@ class Storage:
 class Step:
     """One chosen node as an instruction: destination, sources (P children in order) and the versions that it must find there.
 
-    In a loop that goes on from tile to tile (`Schedule.joined`) one that is `at` FIRST or LAST is done in that trip of a tile alone.
+    In a loop that goes on from tile to tile (`Schedule.joined`) one that is `at` FIRST or LAST is done in that trip alone.
     """
 
     node: Node

@@ -6,12 +6,11 @@ trips follows the block's last tile, in which only what is late is done.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from tile_eg.emit.lower.tasks import TaskLoop
-from tile_eg.extract.joined import rounds_of
 from tile_eg.extract import LoopStep, Schedule, Step
+from tile_eg.extract.joined import rounds_of
 from tile_eg.extract.schedule import FIRST, LAST
 from tile_eg.ir.index import BLOCK, ONE, Expr, both, const, less, maximum, minimum, substitute, var, variables
 from tile_eg.ir.program import Gm, Instr, Let, Loop, Node, Operand, Program, Tasks, Tile
@@ -113,7 +112,8 @@ class Joined:
 
     def at(self, node: Instr, step: Step) -> Instr:
         """An instruction of a step, at the tile and the trip that the step is at."""
-        place, turn = {BLOCK: self._tile(step), self.trip: self._trip(step)}, {self.tasks.names["task"]: self.task - self._early(step)}
+        place = {BLOCK: self._tile(step), self.trip: self._trip(step)}
+        turn = {self.tasks.names["task"]: self.task - self._early(step)}
 
         def operand(o: Operand) -> Operand:
             if isinstance(o, Gm):
@@ -135,10 +135,10 @@ class Joined:
             maximum(self.tasks.turn - self.tasks.blocks, 0), self.tasks.grid, self.tasks.window, self.tasks.along,
             {**names, **self.before},
         )
-        lets, pairs = [*lets, *old], [(let.name, self.before[let.name]) for let in self.tasks.counts]
-        if self.rounds:
-            lets += self._counts()
-        return replace(made, trips=made.trips + 1, until=made.until + 1, lets=tuple(lets), behind=names["tiles"], before=tuple(pairs))
+        own = self._counts() if self.rounds else []
+        pairs = tuple((let.name, self.before[let.name]) for let in self.tasks.counts)
+        made = replace(made, trips=made.trips + 1, until=made.until + 1, lets=(*old, *lets, *own))
+        return replace(made, behind=names["tiles"], before=pairs)
 
     def _loop(self, body: tuple[Node, ...]) -> Loop:
         if not self.rounds:

@@ -30,6 +30,8 @@ from tile_eg.ir.program.tasks import free_names, in_order, renamed, tasks
 from tile_eg.ir.sizes import sizes_in
 from tile_eg.ir.values import Values
 
+NAMES = ("task", "turn", "band", "width", "step", "tile", "tiles", "rounds")
+
 
 @dataclass(frozen=True)
 class TaskLoop:
@@ -53,7 +55,7 @@ class TaskLoop:
             return None
         values = schedule.graph.values
         grid = _extents(values)
-        names = free_names(("task", "turn", "band", "width", "step", "tile", "tiles", "rounds"), {*values.variables.values(), BLOCK, SUB})
+        names = free_names(NAMES, {*values.variables.values(), BLOCK, SUB})
         blocks, window, along = schedule.grid.payload
         if values.sizes:
             blocks = minimum(blocks, values.sizes.blocks)

@@ -366,11 +366,9 @@ class Let:
 @dataclass(frozen=True)
 class Tasks(Loop):
     """A launch block's loop over its tiles of the grid, outermost in a stream. No two trips write the same elements of a tensor.
-
     `trips` is the most that any block has, `until` how many this one has: `trips` or one less. `lets` name what each trip works
-    on, in order. Where each also ends what the one before began, there is one more than tiles: `behind` names how many these are;
-    `before` has names of how often loops run, each with that for the tile before.
-    """
+    on, in order. Where each also ends what the one before began, there is one more than tiles: `behind` names how many these are,
+    and `before` has names of how often loops run, each with that for the tile before."""
 
     until: Expr = ONE
     lets: tuple[Let, ...] = ()
@@ -389,6 +387,7 @@ class When:
 @dataclass(frozen=True)
 class While(When):
     """The body runs again and again, as long as the condition is 1 before it."""
+
 
 Node = Union[Instr, Scalar, SetFlag, WaitFlag, PipeBarrier, CrossSet, CrossWait, SyncAll, Print, Loop, When]
 
