@@ -9,6 +9,7 @@ from tile_eg.cost_models import predicted, rank_model, roles, search_model
 from tile_eg.egraph import Graph, Node
 from tile_eg.extract.forced import Answer, Forced
 from tile_eg.extract.grid import with_grid
+from tile_eg.extract.joined import joined
 from tile_eg.extract.makespan import MEETING
 from tile_eg.extract.pricing import Pricer
 from tile_eg.extract.schedule import Schedule
@@ -79,8 +80,11 @@ class Otherwise:
         return Candidate(held, planned, predicted(self.rank, [planned.program])[0]), ""
 
     def _loaded_ahead(self, schedule: Schedule) -> Schedule:
-        """With its loads ahead where the chosen schedule has them; into places of their own if it has those and there is room."""
+        """With its tiles as one where the chosen schedule has them so. Or with its loads ahead where that has them; into places
+        of their own if it has those and there is room."""
         chosen = self.chosen.schedule
+        if chosen.joined:
+            return joined(schedule, self.lowered.chip) or schedule
         if not chosen.prefetched:
             return schedule
         apart = with_own_places(schedule, self.lowered.chip) if chosen.own_places else None

@@ -18,7 +18,8 @@ def fit_ids(schedule: Schedule) -> None:
     """
     shared = _sharing(schedule)
     for group in _crossings(schedule).values():
-        while _ids(group, shared) > len(USABLE_EVENT_IDS) and (ring := _deepest(schedule, group)):
+        once = {s.id for s in group if schedule.joined and s.ring == 0}
+        while _ids(group, shared, once) > len(USABLE_EVENT_IDS) and (ring := _deepest(schedule, group)):
             shrink(schedule, ring)
 
 
@@ -48,10 +49,12 @@ def _filled_between(schedule: Schedule, core: str, one: str, other: str) -> list
     return [*found.get(pipes, ()), *found.get(pipes[::-1], ())]
 
 
-def _ids(group: list[Storage], shared: set[int]) -> int:
-    """One a slot, but for what is `shared`, and one to hand places over from each loop's rings to the next loop's."""
-    loops = {s.ring for s in group if s.slots > 1}
-    return sum(s.slots for s in group if s.slots > 1 or s.id not in shared) + max(0, len(loops) - 1)
+def _ids(group: list[Storage], shared: set[int], once: set[int]) -> int:
+    """One a slot, but for what is `shared` and what comes `once` a tile in a loop that goes on, and one to hand places over from
+    each loop's rings to the next loop's."""
+    loops = {s.ring for s in group if s.slots > 1 and s.id not in once}
+    slots = (1 if s.id in once else s.slots for s in group if s.slots > 1 or s.id not in shared)
+    return sum(slots) + max(0, len(loops) - 1)
 
 
 def _sharing(schedule: Schedule) -> set[int]:

@@ -71,6 +71,9 @@ class _Line:
 
     def life(self, sid: int, roomy: bool, apart: bool) -> Life:
         events, pipes = self.events[sid], self.crosses(sid)
+        if self._from_trip_to_trip(events):
+            inside = [e for e in events if not e[2].at]
+            return Life(0, 2 * self.time, {s for s in self.reuse[sid] if s != sid}, *self._gap(sid, inside))
         copied = self.copies > 1 and self.storages[sid].level is Level.UB
         if self.persistent and not copied and (self.storages[sid].ring == 0 or (apart and pipes)):
             return Life(0, 2 * self.time, {s for s in self.reuse[sid] if s != sid})
@@ -85,10 +88,16 @@ class _Line:
                 if loop not in common:
                     start, end = self.span[loop]
                     first, last = min(first, 2 * start), max(last, 2 * end)
+        roomy = roomy and not any(step.at for _, _, step, _ in events)
         if common and (self._goes_round(sid, events) or (roomy and pipes)):
             start, end = self.span[common[-1]]
             first, last = min(first, 2 * start), max(last, 2 * end)
         return Life(first, last, {s for s in self.reuse[sid] if s != sid}, *self._gap(sid, events))
+
+    def _from_trip_to_trip(self, events: list) -> bool:
+        """Whether a tile of a joined schedule begins or ends with it what other trips work on, or is in several trips at once."""
+        ends = {(step.at, step.lag) for _, _, step, _ in events}
+        return any(at for at, _ in ends) and len(ends) > 1
 
     def _gap(self, sid: int, events: list) -> tuple[tuple[int, int] | None, tuple[tuple[int, ...], int] | None]:
         """The gap of a storage with one slot, and where its accesses in loops are: one loop and one lag, or nowhere."""

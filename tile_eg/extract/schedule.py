@@ -12,6 +12,8 @@ from tile_eg.egraph import Graph, Node
 from tile_eg.errors import Span
 from tile_eg.ops.types import DType, Level
 
+FIRST, LAST = "first", "last"
+"""What a step of a joined schedule is for: a tile's first trip, or its last one."""
 StorageId = Union[int, str]  # a number on chip or in the workspace, a tensor's name in GM
 
 
@@ -57,7 +59,10 @@ class Storage:
 
 @dataclass(eq=False)
 class Step:
-    """One chosen node as an instruction: destination, sources (P children in order) and the versions that it must find there."""
+    """One chosen node as an instruction: destination, sources (P children in order) and the versions that it must find there.
+
+    In a loop that goes on from tile to tile (`Schedule.joined`) one that is `at` FIRST or LAST is done in that trip alone.
+    """
 
     node: Node
     region: int
@@ -69,6 +74,7 @@ class Step:
     lag: int = 0
     back_edge: bool = False
     scratch: int | None = None
+    at: str = ""
 
     @property
     def core(self) -> str:
@@ -122,7 +128,8 @@ class Schedule:
     has the trips of its skewed loops in the order in which they run once the loop is full. In a `grouped` one V does what does
     not need each other side by side; loops of an `early` one issue what a trip loads before the work of the trip before it. One
     that is `prefetched` issues what each tile loads outside of loops before the work on the tile before it, into `own_places`:
-    nothing else is there meanwhile. `refill` is the chip's.
+    nothing else is there meanwhile. The one loop of a `joined` one goes on from tile to tile (`extract/joined.py`): all that a
+    tile does stands in it. `refill` is the chip's.
     """
 
     graph: Graph
@@ -149,6 +156,7 @@ class Schedule:
     grouped: bool = False
     early: bool = False
     own_places: bool = False
+    joined: bool = False
     refill: Sequence[int] = (0,)
 
     @property
@@ -175,7 +183,7 @@ class Schedule:
     @property
     def finished(self) -> bool:
         """Whether its plan has what no other plan of its choice has."""
-        return self.shuffled or self.prefetched or bool(self.past_l2)
+        return self.shuffled or self.prefetched or self.joined or bool(self.past_l2)
 
     @property
     def loops(self) -> bool:

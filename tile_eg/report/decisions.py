@@ -260,6 +260,11 @@ def trips_option(schedule: Schedule) -> str:
     return "a trip ahead" if schedule.early else "as a trip begins"
 
 
+def tiles_option(schedule: Schedule) -> str:
+    """Whether a persistent kernel ends a tile before it begins the next one, in few words."""
+    return "as one loop, each begun before the one before it has ended" if schedule.joined else "one after the other"
+
+
 def difference(schedule: Schedule, best: Schedule) -> str:
     """What a schedule decides otherwise than the best one, a line each."""
     lines = [*_loops(schedule, best), *(_changed(schedule, best) if schedule.parts is best.parts else ())]
@@ -273,6 +278,8 @@ def difference(schedule: Schedule, best: Schedule) -> str:
         lines.append(f"loads in loops: {trips_option(schedule)} instead of {trips_option(best)}")
     if schedule.prefetched is not best.prefetched:
         lines.append(f"loads: {loads_option(schedule)} instead of {loads_option(best)}")
+    if schedule.joined is not best.joined:
+        lines.append(f"tiles: {tiles_option(schedule)} instead of {tiles_option(best)}")
     if schedule.past_l2 != best.past_l2:
         lines.append(f"loaded past L2: {past_l2(schedule)} instead of {past_l2(best)}")
     if not lines:

@@ -64,6 +64,7 @@ def _roots(schedule: Schedule) -> list[Branch]:
 def _blocks(schedule: Schedule) -> str:
     shuffled = "; sums from another trip on in each" if schedule.shuffled else ""
     ahead = "; what the next tile loads is issued during the work on this one" if schedule.prefetched else ""
+    ahead += "; its loop goes on from tile to tile" if schedule.joined else ""
     return _tiles(schedule) + shuffled + ahead + (f"; loaded past L2: {past_l2(schedule)}" if schedule.past_l2 else "")
 
 
@@ -119,7 +120,7 @@ def _skew(schedule: Schedule, loop: LoopStep) -> int:
 
 def _step(schedule: Schedule, step: Step) -> Branch:
     sources = ", ".join(_name(schedule, s) for s in step.srcs if s != step.dst or not isinstance(s, str))
-    late = f" (trip - {step.lag})" if step.lag else ""
+    late = f" ({step.at or ''}{' ' if step.at else ''}trip{f' - {step.lag}' if step.lag else ''})" if step.lag or step.at else ""
     label = f"{_name(schedule, step.dst)} = {instruction(step.node)}({sources}){late}"
     made_by = ", ".join([chain(schedule.graph, step.node), *(r for n in cuts(schedule, step.node) for r in n.rules)])
     span = statement(schedule.graph, step.node)

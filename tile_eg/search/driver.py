@@ -13,6 +13,7 @@ from tile_eg.ir.open_kernel import OpenKernel
 from tile_eg.search import (
     further,
     grouped,
+    joined,
     last_trip,
     loads_ahead,
     packed_operand,
@@ -106,6 +107,7 @@ def _all_moves(form: Form, candidate: Candidate | None) -> Iterator[Offer]:
         yield from grouped.offers(form)
         yield from loads_ahead.offers(form)
         yield from prefetch.offers(form)
+        yield from joined.offers(form)
         yield from past_l2.offers(form)
     else:
         yield from persistent.offers(form, candidate)

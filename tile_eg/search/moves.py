@@ -87,6 +87,8 @@ MOVES = {
              "a loop of vector cores = the same with each trip's loads issued before the work of the trip before it"),
         Move("prefetch-tile", "equal", FINISHING, (0, 4, 4),
              "the loads of a persistent kernel's tile = the same, issued during the work on the tile before it"),
+        Move("tiles-as-one", "equal", FINISHING, (0, 1, 1),
+             "the skewed loops of a persistent kernel's tiles = one, in which a tile begins before the last one has ended"),
         Move("past-l2", "equal", FINISHING, (0, 1, 1),
              "a load of what L2 does not serve = the same past L2, which then keeps what is written"),
     )

@@ -148,6 +148,7 @@ def _reordered(form: Form, grid: Node) -> Made:
 
 def best_persistent(form: Form, blocks: int | None = None) -> Candidate | None:
     """The best persistent candidate of one phase; of so many blocks."""
-    found = (c for c in form.candidates if c.schedule.persistent and c.schedule.one_phase)
+    plain = (c for c in form.candidates if not c.schedule.joined)
+    found = (c for c in plain if c.schedule.persistent and c.schedule.one_phase)
     of_blocks = (c for c in found if blocks in (None, c.planned.program.blocks))
     return next((c for c in of_blocks if not c.unwritable), None)

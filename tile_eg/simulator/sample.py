@@ -9,6 +9,7 @@ from math import prod
 from tile_eg.errors import TileError
 from tile_eg.ir.index import BLOCK, evaluate
 from tile_eg.ir.program import Program, SyncAll, Tasks, walk
+from tile_eg.ir.program.tasks import tile_of
 
 WAY_OUT = "smaller sizes, or another schedule: `tile-eg alternatives` lists some for `--schedule`"
 
@@ -53,19 +54,21 @@ def _taken(program: Program, total: int) -> dict[int, int]:
         return {tile: tile for tile in range(total)}
     loops = {n for n in walk((*program.cube, *program.vector)) if isinstance(n, Tasks)}
     alike = len({(t.var, t.until, t.lets) for t in loops}) == 1
-    return _by_turns(next(iter(loops)), program.blocks) if alike else {}
+    return _by_turns(next(iter(loops)), program) if alike else {}
 
 
-def _by_turns(tasks: Tasks, blocks: int) -> dict[int, int]:
-    """The block that takes each tile: the last of the names of a turn is its tile."""
+def _by_turns(tasks: Tasks, program: Program) -> dict[int, int]:
+    """The block that takes each tile."""
     found = {}
-    for block in range(blocks):
+    for block in range(program.blocks):
         env = {BLOCK: block}
-        for turn in range(evaluate(tasks.until, env) if tasks.lets else 0):
+        turns = evaluate(tasks.until, env) - bool(tasks.behind) if tasks.lets else 0
+        env[tasks.behind] = turns
+        for turn in range(turns):
             env[tasks.var] = turn
             for let in tasks.lets:
                 env[let.name] = evaluate(let.value, env)
-            found[env[tasks.lets[-1].name]] = block
+            found[env[tile_of(tasks, program).name]] = block
     return found
 
 

@@ -52,7 +52,7 @@ from tile_eg.ir.program import (
     While,
     walk,
 )
-from tile_eg.ir.program.tasks import counted_by
+from tile_eg.ir.program.tasks import counted_by, numbers_of_trips, tile_of
 from tile_eg.ops.types import Level
 
 OPS: dict[str, Callable[[Scope, Instr], list[str]]] = {
@@ -142,8 +142,7 @@ def _sizes(s: Scope) -> dict[Path, list[str]]:
         out[()] += indices_named(s, found, BLOCK)
     for k, n in enumerate(nodes):
         if isinstance(n, Tasks):
-            tile = next(let.name for let in reversed(n.lets) if let not in counted_by(s.program))
-            out[(k,)] = indices_named(s, found, tile)
+            out[(k,)] = indices_named(s, found, tile_of(n, s.program).name)
     return out
 
 
@@ -308,7 +307,9 @@ def _tasks(s: Scope, n: Tasks, indices: list[str], body: list[str]) -> list[str]
 
 def _of(s: Scope, n: Tasks, counted: list[Let], trips: bool) -> list[str]:
     """The names of a tile that count the trips of loops, or the others."""
-    return [_named(s, let) for let in n.lets if (let in counted) == trips]
+    own = numbers_of_trips(n)
+    late = {let for let in n.lets if let in counted or let.name in own or ix.variables(let.value) & own}
+    return [_named(s, let) for let in n.lets if (let in late) == trips]
 
 
 def _named(s: Scope, let: Let) -> str:

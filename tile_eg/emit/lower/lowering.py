@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from tile_eg.chips import Chip
 from tile_eg.emit.lower.held import held_by
+from tile_eg.emit.lower.joined import Joined
 from tile_eg.emit.lower.moves import moved
 from tile_eg.emit.lower.products import Products
 from tile_eg.emit.lower.storages import Storages
@@ -37,6 +38,7 @@ class Lowering:
         self.schedule, self.chip, self.values = schedule, chip, schedule.graph.values
         self.storages = Storages(schedule, chip)
         self.products = Products(self.storages)
+        self.joined = Joined.of(schedule, self.storages.tasks) if schedule.joined and self.storages.tasks else None
         self.alone = False
 
     def program(self) -> Program:
@@ -47,11 +49,12 @@ class Lowering:
         sizes = self.values.sizes
         if sizes and isinstance(blocks, Expr):
             sizes = replace(sizes, blocks=blocks)
-        return Program(
+        made = Program(
             self.values.name, self.chip.name, kind, self.values.tensors, usual(blocks), self.storages.halves,
             self.schedule.peaks.get(Level.WS, 0), used, cube, vector, self.values.shared,
             () if self.storages.tasks else self.storages.counts, sizes,
         )  # fmt: skip
+        return self.joined.named(made) if self.joined else made
 
     # ---- streams ----
 
@@ -59,6 +62,9 @@ class Lowering:
         top, tasks = self.schedule.top, self.storages.tasks
         before = self._items([i for i in top if self.schedule.before_tiles(i)], core, ())
         of_tile = [i for i in top if not self.schedule.before_tiles(i)]
+        if self.joined:
+            (loop,) = (item for item in of_tile if isinstance(item, LoopStep))
+            return (*before, self.joined.around(self._items(loop.body, core, (loop,))))
         nodes = self._items(of_tile, core, ())
         if not tasks or not nodes:
             return nodes
@@ -117,17 +123,21 @@ class Lowering:
             out += nodes
             return
         loop = around[-1]
-        trip = var(self.values.variables[loop.loop])
-        guard = both(
-            less(step.lag - 1, trip) if step.lag else ONE,
-            less(trip, self.storages.trips(loop) + step.lag) if step.lag < loop.skew else ONE,
-        )
+        guard = self.joined.guard(step) if self.joined else self._guard(step, loop)
         alone = self.schedule.steady and isinstance(TERMS[step.node.op], Cube)
         if out and isinstance(out[-1], When) and out[-1].condition == guard and not (alone or self.alone):
             out[-1] = When(guard, (*out[-1].body, *nodes))
         else:
             out.append(When(guard, tuple(nodes)))
         self.alone = alone
+
+    def _guard(self, step: Step, loop: LoopStep) -> Expr:
+        """In which trips of a skewed loop a step is done."""
+        trip = var(self.values.variables[loop.loop])
+        return both(
+            less(step.lag - 1, trip) if step.lag else ONE,
+            less(trip, self.storages.trips(loop) + step.lag) if step.lag < loop.skew else ONE,
+        )
 
     # ---- one step ----
 
@@ -150,15 +160,17 @@ class Lowering:
             else {}
         )
         held = held_by(self.storages, step, around)
-        return [self._finish(n, step, trip, held) for n in nodes]
+        return [self._finish(n, step, trip, held, bool(self.joined and around)) for n in nodes]
 
-    def _finish(self, node: Node, step: Step, trip: dict[str, Expr], held: Held | None) -> Node:
+    def _finish(self, node: Node, step: Step, trip: dict[str, Expr], held: Held | None, joined: bool) -> Node:
         if isinstance(node, Loop):
-            return replace(node, body=tuple(self._finish(n, step, trip, held) for n in node.body))
+            return replace(node, body=tuple(self._finish(n, step, trip, held, joined) for n in node.body))
         assert isinstance(node, Instr)
         span = statement(self.schedule.graph, step.node)
         result = isinstance(node.dst, Gm) or self.storages.names.get(step.dst) == node.dst.buffer  # type: ignore[arg-type]
         made = replace(node, span=span, rules=step.node.rules, held=held if result else None)
+        if self.joined and joined:
+            return self.joined.at(made, step)
         return _shift(made, trip) if trip else made
 
 

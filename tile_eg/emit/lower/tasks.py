@@ -30,6 +30,8 @@ from tile_eg.ir.program.tasks import free_names, in_order, renamed, tasks
 from tile_eg.ir.sizes import sizes_in
 from tile_eg.ir.values import Values
 
+NAMES = ("task", "turn", "band", "width", "step", "tile", "tiles", "rounds")
+
 
 @dataclass(frozen=True)
 class TaskLoop:
@@ -53,7 +55,7 @@ class TaskLoop:
             return None
         values = schedule.graph.values
         grid = _extents(values)
-        names = free_names(("task", "turn", "band", "width", "step", "tile"), {*values.variables.values(), BLOCK, SUB})
+        names = free_names(NAMES, {*values.variables.values(), BLOCK, SUB})
         blocks, window, along = schedule.grid.payload
         if values.sizes:
             blocks = minimum(blocks, values.sizes.blocks)
@@ -93,7 +95,7 @@ class TaskLoop:
     def next(self, nodes: tuple[Node, ...]) -> tuple[Node, ...]:
         """Instructions as those of the tile of the next task, where there is one."""
         task = var(self.names["task"]) + 1
-        there = less(substitute(self.turn, {self.names["task"]: task}), self._end)
+        there = less(substitute(self.turn, {self.names["task"]: task}), self.end)
         return tuple(replace(n, when=both(there, n.when)) for n in self._at(nodes, task) if isinstance(n, Instr))
 
     def _at(self, nodes: tuple[Node, ...], task: Expr) -> tuple[Node, ...]:
@@ -103,7 +105,7 @@ class TaskLoop:
         return renamed(self.this(nodes), known)
 
     @property
-    def _end(self) -> int | Expr:
+    def end(self) -> int | Expr:
         """The turn behind the last one."""
         return prod(self.grid) if self.tiles is None else sum(self.tiles)
 

@@ -11,10 +11,10 @@ import math
 from collections.abc import Iterator
 
 from tile_eg.emit.sync.trace import Counts
-from tile_eg.ir.index import BLOCK
+from tile_eg.ir.index import BLOCK, variables
 from tile_eg.ir.index_elements import elements_in
 from tile_eg.ir.program import AIC, AIV, Let, Loop, Program, Tasks, walk
-from tile_eg.ir.program.tasks import counted_by
+from tile_eg.ir.program.tasks import counted_by, numbers_of_trips, tile_of
 from tile_eg.ir.sizes import sizes_in
 from tile_eg.timeline.expressions import compiled
 
@@ -56,6 +56,9 @@ def _mixed(found: list[int]) -> tuple[int, ...]:
 def _skew(program: Program) -> int:
     """The most trips that a counted loop has beyond its number."""
     most = {let.name: let.most for let in counted_by(program)}
+    if joined := next((n for n in (*program.cube, *program.vector) if isinstance(n, Tasks) and n.before), None):
+        none = dict.fromkeys(numbers_of_trips(joined), 0)
+        return max(compiled(let.value)(none) for let in joined.lets if variables(let.value) & none.keys())
     loops = (n for core in (AIC, AIV) for n in walk(program.core(core)) if isinstance(n, Loop))
     counted = (n for n in loops if n.until is not None and not isinstance(n, Tasks))
     return max((compiled(n.until)(most) - max(most.values()) for n in counted if n.until is not None), default=0)
@@ -72,5 +75,5 @@ def _occurring(program: Program, let: Let) -> set[int]:
     value = compiled(let.value)
     if not loops:
         return {value({BLOCK: block}) for block in range(program.blocks)}
-    tile = next(other for other in reversed(loops[0].lets) if other not in counted_by(program))
-    return {value({tile.name: n}) for n in range(tile.most + 1)}
+    tile, there = tile_of(loops[0], program), {loops[0].var: 0, loops[0].behind: 1}
+    return {value({tile.name: n, **there}) for n in range(tile.most + 1)}

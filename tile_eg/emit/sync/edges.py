@@ -219,7 +219,7 @@ def _around_guards(s: Stream, e: Edge) -> Edge | None:
         return None
     ends = p[: common + 1], c[: common + 1]
     guards = [at for end in ends if isinstance(at := s.along(end)[-1], When)]
-    if len(guards) < 2 or not any(map(_one_product, guards)):
+    if len(guards) < 2 or not any(map(_one_product, guards)) or len(s.visits["pre", p]) != len(s.visits["pre", c]):
         return None
     return s.completed(replace(e, set_at=("post", ends[0]), wait_at=("pre", ends[1])))
 

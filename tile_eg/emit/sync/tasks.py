@@ -19,7 +19,7 @@ def lengths(program: Program) -> Iterator[tuple[int, tuple[int, ...]]]:
     if not loops:
         yield 1, ()
         return
-    most, ragged = loops[0].trips, loops[0].until.value is None
+    most, ragged = loops[0].trips - bool(loops[0].behind), loops[0].until.value is None
     short = max(_turning(program, t) for t in loops) + 1
     for tiles in (short, 3 * short):
         if program.sizes:  # a block may have any number of them
@@ -43,6 +43,6 @@ def with_tiles(program: Program, tiles: int) -> Program:
     """The program with so many tiles a block."""
 
     def stream(core: str) -> tuple[Node, ...]:
-        return tuple(replace(n, trips=tiles) if isinstance(n, Tasks) else n for n in program.core(core))
+        return tuple(replace(n, trips=tiles + bool(n.behind)) if isinstance(n, Tasks) else n for n in program.core(core))
 
     return replace(program, cube=stream(AIC), vector=stream(AIV))

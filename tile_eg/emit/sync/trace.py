@@ -217,8 +217,13 @@ class Layout:
         return {BLOCK: (0, max(0, self.program.blocks - 1)), SUB: (0, 1)} | lets
 
     def named(self, task: int = 0) -> Env:
-        """The names of numbers of trips, as they are for a tile of a block."""
-        return {name: of[task % len(of)] for name, of in self.counts.items()}
+        """The names of numbers of trips, as they are for a tile of a block, and that of how many tiles it has."""
+        now = {name: of[task % len(of)] for name, of in self.counts.items()}
+        for t in self.tasks:
+            if t.behind:
+                now |= {t.behind: t.trips - 1}
+                now |= _beside(t, task, self.counts)
+        return now
 
     @cached_property
     def tasks(self) -> tuple[Tasks, ...]:
@@ -310,6 +315,20 @@ class Layout:
             cells = (c for s in range(max(0, low), min(high, b.slots - 1) + 1) for c in self.cells[buffer, s])
             self._touched[key] = [Access(cell, write, w, buffer, whole, of) for cell in cells]
         return self._touched[key]
+
+
+def _beside(tasks: Tasks, task: int, counts: Counts) -> Env:
+    """How often loops run that go on from tile to tile: for a tile and for the one before it, 0 where there is none, and what
+    follows from these numbers alone."""
+    out: Env = {}
+    for now, old in tasks.before:
+        of = counts[now]
+        out[now] = of[task % len(of)] if task < tasks.trips - 1 else 0
+        out[old] = of[(task - 1) % len(of)] if task else 0
+    for let in tasks.lets if tasks.before else ():
+        if let.name not in out and ix.variables(let.value) <= out.keys():
+            out[let.name] = ix.evaluate(let.value, out)
+    return out
 
 
 def _wraps(e: Expr) -> bool:

@@ -14,6 +14,7 @@ from functools import lru_cache
 from operator import itemgetter
 
 from tile_eg.emit.sync.steps import parted, steps
+from tile_eg.emit.sync.tasks import with_tiles
 from tile_eg.emit.sync.trace import (
     MAX_TRACE,
     Access,
@@ -42,11 +43,14 @@ class Walks:
     def trace(self, core: str, tiles: int, counts: Counts, whole: bool = False) -> Trace:
         """The trace of a core's stream, with every direct dependence between its instructions; `whole` shortens no loop."""
         nodes = self.program.core(core)
-        alone = not nodes or not isinstance(nodes[-1], Tasks)
+        last = nodes[-1] if nodes else None
+        behind = isinstance(last, Tasks) and bool(last.behind)
+        alone = not isinstance(last, Tasks) or behind
         key = core, tuple(counts.items()), whole, tiles if alone else 0
         if key not in self.known:
-            self.known[key] = _Walker(Layout(self.program, counts), core, {} if whole else self.skips, tiles)
-        return self.known[key].trace(tiles)
+            layout = Layout(with_tiles(self.program, tiles) if behind else self.program, counts)
+            self.known[key] = _Walker(layout, core, {} if whole else self.skips, tiles)
+        return self.known[key].trace(tiles + behind)
 
 
 def _changes(loop: Loop, env: Env) -> tuple[int, int] | None:

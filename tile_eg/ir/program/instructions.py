@@ -365,14 +365,15 @@ class Let:
 
 @dataclass(frozen=True)
 class Tasks(Loop):
-    """The loop of a launch block over its tiles of the grid, outermost in a stream.
-
+    """A launch block's loop over its tiles of the grid, outermost in a stream. No two trips write the same elements of a tensor.
     `trips` is the most that any block has, `until` how many this one has: `trips` or one less. `lets` name what each trip works
-    on, in order. Trips are independent of one another: no two touch the same elements of a tensor that they write.
-    """
+    on, in order. Where each also ends what the one before began, there is one more than tiles: `behind` names how many these are,
+    and `before` has names of how often loops run, each with that for the tile before."""
 
     until: Expr = ONE
     lets: tuple[Let, ...] = ()
+    behind: str = ""
+    before: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True)

@@ -169,10 +169,15 @@ class _Parser(Tokens):
         self.need("in")
         trips = self.integer()
         self.need("until")
-        until, lets = self.expr(), []
+        until, lets, before = self.expr(), [], []
+        behind = self.name("a name") if self.take("behind") else ""
+        while behind and self.tokens[self.at][0] == "name":
+            old = self.name("a name")
+            self.need("before")
+            before.append((self.name("a name"), old))
         while self.take(","):
             lets.append(self._let())
-        return Tasks(var, trips, self.block(), until=until, lets=tuple(lets))
+        return Tasks(var, trips, self.block(), until=until, lets=tuple(lets), behind=behind, before=tuple(before))
 
     def _let(self) -> Let:
         name = self.name("a name")

@@ -100,8 +100,22 @@ def counted_by(program: Program) -> list[Let]:
     streams = (program.cube, program.vector)
     loops = [n for nodes in streams for n in walk(nodes) if isinstance(n, Loop)]
     used = frozenset[str]().union(*(variables(n.until) for n in loops if n.until is not None and not isinstance(n, Tasks)))
+    used |= {now for n in loops if isinstance(n, Tasks) for now, _ in n.before}
+    used -= {let.name for n in loops if isinstance(n, Tasks) for let in n.lets if variables(let.value) & numbers_of_trips(n)}
     lets = (*program.lets, *(let for n in loops if isinstance(n, Tasks) for let in n.lets))
     return list(dict.fromkeys(let for let in lets if let.name in used))
+
+
+def numbers_of_trips(tasks: Tasks) -> frozenset[str]:
+    """The names of how often loops run that go on from tile to tile, for a tile and for the one before it."""
+    return frozenset(name for pair in tasks.before for name in pair)
+
+
+def tile_of(tasks: Tasks, program: Program) -> Let:
+    """What names a block's tile: the last of the names that count no trips."""
+    own, counted = numbers_of_trips(tasks), counted_by(program)
+    names = (let for let in tasks.lets if let not in counted and let.name not in own and not variables(let.value) & own)
+    return list(names)[-1]
 
 
 def inlined(program: Program) -> Program:

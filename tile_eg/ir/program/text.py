@@ -63,7 +63,8 @@ def _head(n: Loop | When) -> str:
         return f"if {n.condition}"
     if not isinstance(n, Tasks):
         return f"for {n.var} in {n.trips}" + (f" until {n.until}" if n.until is not None else "")
-    return f"tasks {n.var} in {n.trips} until {n.until}" + "".join(f", {let_text(let)}" for let in n.lets)
+    behind = (f" behind {n.behind}" if n.behind else "") + "".join(f" {old} before {now}" for now, old in n.before)
+    return f"tasks {n.var} in {n.trips} until {n.until}{behind}" + "".join(f", {let_text(let)}" for let in n.lets)
 
 
 def let_text(let: Let) -> str:
