@@ -270,6 +270,10 @@ class Encoder:
     def _bytes(self, t: Term) -> str:
         return f'(Bytes "{t.dtype}" {self.term(t.args[0])})'
 
+    def _scaled(self, t: Term) -> str:
+        assert t.vcols is not None
+        return f'(Scaled "{t.dtype}" {self.expr(t.vcols)} {self.term(t.args[0])} {self.term(t.args[1])})'
+
     def _nibbles(self, t: Term) -> str:
         assert t.vcols is not None
         return f"(Nibbles {self.expr(t.vcols)} {self.term(t.args[0])})"

@@ -20,10 +20,10 @@ from tile_eg.extract.pricing import Pricer
 from tile_eg.extract.room import Live, overfull
 from tile_eg.extract.selection import is_half, tensor_of, touches_whole
 from tile_eg.extract.solver import load_cp_model
-from tile_eg.ir.machine import USABLE_EVENT_IDS
+from tile_eg.ir.machine import USABLE_EVENT_IDS, scale_bytes
 from tile_eg.ir.program import AIC
 from tile_eg.ops.physical import ALIASES, HELD, OVERWRITES, STORES, TOUCHES
-from tile_eg.ops.types import Level
+from tile_eg.ops.types import E8M0, Level
 
 HORIZON = 10**10
 
@@ -32,6 +32,8 @@ def slot_bytes(place: Demand, ahead: int = 1) -> int:
     """Bytes of one slot of so many tiles of a value side by side at its place, fractals and 32-byte rows included."""
     r, c = place.shape[0], place.shape[1] * ahead
     size = place.tile.dtype.bytes
+    if place.tile.dtype is E8M0:
+        return scale_bytes(r, c)
     if place.level in (Level.L1, Level.L0C):
         unit = max(16, 16 if place.level is Level.L0C else 32 // size)
         return -(-r // unit) * unit * (-(-c // unit) * unit) * size

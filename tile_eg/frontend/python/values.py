@@ -21,6 +21,7 @@ from tile_eg.ir.kernel import (
     Number,
     Reduce,
     Region,
+    Scaled,
     Select,
     TileExpr,
     Unary,
@@ -28,7 +29,7 @@ from tile_eg.ir.kernel import (
 )
 from tile_eg.ops.types import DTYPES, I32, DType, dtype_of
 
-TILE_NODES = (Region, Number, Index, Unary, Binary, Broadcast, MatMul, Reduce, Cast, Select, Choose, Whole)
+TILE_NODES = (Region, Number, Index, Unary, Binary, Broadcast, MatMul, Scaled, Reduce, Cast, Select, Choose, Whole)
 
 
 @dataclass(frozen=True)
