@@ -9,6 +9,7 @@ from tile_eg.extract.buffers import Buffer, busy, decided, depth_of, uncovered
 from tile_eg.extract.schedule import Schedule, Storage
 from tile_eg.ir.machine import USABLE_EVENT_IDS
 from tile_eg.ops.physical import AIV, MOVES
+from tile_eg.ops.types import E8M0
 
 
 def fit_ids(schedule: Schedule) -> None:
@@ -49,9 +50,12 @@ def _filled_between(schedule: Schedule, core: str, one: str, other: str) -> list
 
 
 def _ids(group: list[Storage], shared: set[int]) -> int:
-    """One a slot, but for what is `shared`, and one to hand places over from each loop's rings to the next loop's."""
+    """One a slot, but for what is `shared`, and one to hand places over from each loop's rings to the next loop's.
+
+    Scales are loaded and read with their operands, whose flags serve both.
+    """
     loops = {s.ring for s in group if s.slots > 1}
-    return sum(s.slots for s in group if s.slots > 1 or s.id not in shared) + max(0, len(loops) - 1)
+    return sum(s.slots for s in group if (s.slots > 1 or s.id not in shared) and s.dtype is not E8M0) + max(0, len(loops) - 1)
 
 
 def _sharing(schedule: Schedule) -> set[int]:

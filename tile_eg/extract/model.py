@@ -206,13 +206,14 @@ class Model:
         return out
 
     def _flags(self) -> None:
-        """Each of several buffers has a flag of its own between two pipes, but where the author gave their number."""
+        """Each of several buffers has a flag of its own between two pipes, but where the author gave their number; scales go along
+        with their operands."""
         taken: dict[tuple[Level, str], list] = defaultdict(list)
         for cls, moves in self.moves.items():
             offered = self.graph.classes[cls]
             place = place_of(offered[0])
             for d in offered if len(offered) > 1 else ():
-                if depth_of(d) > ALONE:
+                if depth_of(d) > ALONE and place.tile.dtype is not E8M0:
                     taken[place.level, self.prices[moves[0].index].pipe].append(depth_of(d) * self.chosen[d.index])
         for terms in taken.values():
             self.cp.add(sum(terms) <= len(USABLE_EVENT_IDS))

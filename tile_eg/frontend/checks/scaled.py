@@ -10,11 +10,12 @@ from tile_eg.frontend.hints import hint
 from tile_eg.frontend.liveness import operands, regions
 from tile_eg.frontend.windows import scales_shape, shape_text
 from tile_eg.ir import kernel as kn
-from tile_eg.ops.types import E8M0, F32, NARROW, PACKED, SCALED, SCALED_DEPTH, DType
+from tile_eg.ops.types import E8M0, F32, NARROW, PACKED, SCALED, SCALED_DEPTH, U8, DType
 
 if TYPE_CHECKING:
     from tile_eg.frontend.checks.types import Type, Typing
 
+DECLARED = 'declare them as e8m0 ("float8_e8m0"); an array of bytes is x.view(ml_dtypes.float8_e8m0fnu)'
 AS_BYTES = "as numbers they are bytes: of a tensor of {u8}, {power} is the scale"
 
 
@@ -45,14 +46,15 @@ def _operand(types: Typing, e: kn.Scaled) -> tuple[tuple[int, ...], DType]:
     of = e.packed or x.dtype
     if of not in SCALED or len(x.shape) != 2:
         there = ", ".join(map(str, (*NARROW, *PACKED)))
-        raise TileError(f"scales are of tiles of {there}, not of {x}", e.span, help=f"cast it: {hint('f8e4m3(x)', 'T.cast', e.span)}")
+        raise TileError(f"scales are of tiles of {there}, not of {x}", e.span, help="a product of others goes without scales: a @ b")
     shape = (x.shape[0], 2 * x.shape[1]) if e.packed else x.shape
     if shape[1] % SCALED_DEPTH:
         message = f"a product with scales goes along K in steps of {SCALED_DEPTH}, and this tile has {shape[1]} columns"
         raise TileError(message, e.span, help=f"give it a multiple of {SCALED_DEPTH}")
     if scale.dtype is not E8M0 or scale.shape != scales_shape(shape):
         wanted = f"{shape_text(scales_shape(shape) or ())} of e8m0"
-        raise TileError(f"the scales of {shape_text(shape)} of {of} are {wanted}, not {scale}", e.scale.span or e.span)
+        message = f"the scales of {shape_text(shape)} of {of} are {wanted}, not {scale}"
+        raise TileError(message, e.scale.span or e.span, help=DECLARED if scale.dtype is U8 else "")
     return shape, of
 
 

@@ -8,7 +8,7 @@ from tile_eg.errors import Span, TileError
 from tile_eg.frontend.hints import hint
 from tile_eg.frontend.index_text import index_text
 from tile_eg.frontend.ssa.tiles import Tiles, valid_cols
-from tile_eg.ir.index import EACH, Expr, terms_of, variables
+from tile_eg.ir.index import EACH, Expr, minimum, terms_of, variables
 from tile_eg.ir.values import Term
 from tile_eg.ops.types import SCALE_BLOCK, SCALED, SCALED_DEPTH, DType
 
@@ -17,12 +17,17 @@ def scaled(tiles: Tiles, x: Term, scale: Term, packed: DType | None, span: Span 
     """x with its scales; `packed`: the floats of 4 bits of which each byte of x holds two."""
     assert x.dtype is not None
     each = 2 if packed else 1
-    cols = tiles.extent(valid_cols(x) * each)
+    cols = tiles.extent(_times(valid_cols(x), each))
     if not is_multiple(cols, SCALED_DEPTH):
         message = f"a product with scales goes along K in steps of {SCALED_DEPTH}, and {index_text(cols)} elements of K are left here"
         raise TileError(message, span, help=f"let K be a multiple of {SCALED_DEPTH}: zeros behind the operands change nothing")
     _check_loaded(scale, span)
     return tiles.make(span, "scaled", x, scale, like=x, cols=x.cols * each, dtype=SCALED[packed or x.dtype], vcols=cols)
+
+
+def _times(e: Expr, n: int) -> Expr:
+    """e * n, a minimum of products rather than a product of a minimum: other rules look for the tile's size in it."""
+    return minimum(*(_times(a, n) for a in e.args)) if e.op == "min" else e * n
 
 
 def _check_loaded(scale: Term, span: Span | None) -> None:
