@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from math import gcd
-
 from tile_eg.errors import Span, TileError
 from tile_eg.frontend.hints import hint
 from tile_eg.frontend.index_text import index_text
 from tile_eg.frontend.ssa.tiles import Tiles, valid_cols
-from tile_eg.ir.index import EACH, Expr, minimum, terms_of, variables
+from tile_eg.ir.index import EACH, variables
+from tile_eg.ir.multiples import is_multiple, times
 from tile_eg.ir.values import Term
 from tile_eg.ops.types import SCALE_BLOCK, SCALED, SCALED_DEPTH, DType
 
@@ -17,17 +16,12 @@ def scaled(tiles: Tiles, x: Term, scale: Term, packed: DType | None, span: Span 
     """x with its scales; `packed`: the floats of 4 bits of which each byte of x holds two."""
     assert x.dtype is not None
     each = 2 if packed else 1
-    cols = tiles.extent(_times(valid_cols(x), each))
+    cols = tiles.extent(times(valid_cols(x), each))
     if not is_multiple(cols, SCALED_DEPTH):
         message = f"a product with scales goes along K in steps of {SCALED_DEPTH}, and {index_text(cols)} elements of K are left here"
         raise TileError(message, span, help=f"let K be a multiple of {SCALED_DEPTH}: zeros behind the operands change nothing")
     _check_loaded(scale, span)
     return tiles.make(span, "scaled", x, scale, like=x, cols=x.cols * each, dtype=SCALED[packed or x.dtype], vcols=cols)
-
-
-def _times(e: Expr, n: int) -> Expr:
-    """e * n, a minimum of products rather than a product of a minimum: other rules look for the tile's size in it."""
-    return minimum(*(_times(a, n) for a in e.args)) if e.op == "min" else e * n
 
 
 def _check_loaded(scale: Term, span: Span | None) -> None:
@@ -43,13 +37,3 @@ def _check_loaded(scale: Term, span: Span | None) -> None:
         what = f"rows of scales begin {stride} elements apart" if stride % 2 else f"these scales begin at element {index_text(offset)}"
         help = f"let a row of the operand in its tensor be a multiple of {2 * SCALE_BLOCK} elements long, and begin at one"
         raise TileError(f"two scales of a row are loaded together, and {what}", span, help=help)
-
-
-def is_multiple(e: Expr, n: int) -> bool:
-    """Whether an index expression is a multiple of n, by its form."""
-    if e.value is not None:
-        return e.value % n == 0
-    if e.op in ("min", "max"):
-        return all(is_multiple(a, n) for a in e.args)
-    terms = terms_of(e)
-    return n == 1 or (e not in terms and all(is_multiple(t, n // gcd(factor, n)) for t, factor in terms.items()))
