@@ -12,7 +12,7 @@ from tile_eg.ir import arithmetic as ar
 from tile_eg.ir import index as ix
 from tile_eg.ir.arrays import numpy_dtype
 from tile_eg.ir.left_padding import without_padding
-from tile_eg.ops.types import DTYPES, VALUES, packed_in
+from tile_eg.ops.types import DTYPES, VALUE_TYPES, packed_in
 
 Array = np.ndarray
 
@@ -95,7 +95,7 @@ class Numbers:
         return out
 
     def _scaled(self, dtype: str, _: ix.Expr, x: Class, scale: Class) -> Array:
-        return ar.scaled(self.of(x), self.of(scale), packed_in(VALUES[dtype]))
+        return ar.scaled(self.of(x), self.of(scale), packed_in(VALUE_TYPES[dtype]))
 
     def _un(self, op: str, x: Class) -> Array:
         return ar.unary(op, self.of(x))

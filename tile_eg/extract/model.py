@@ -206,8 +206,10 @@ class Model:
         return out
 
     def _flags(self) -> None:
-        """Each of several buffers has a flag of its own between two pipes, but where the author gave their number; scales go along
-        with their operands."""
+        """Each of several buffers has a flag of its own between two pipes, but where the author gave their number.
+
+        Scales go along with their operands.
+        """
         taken: dict[tuple[Level, str], list] = defaultdict(list)
         for cls, moves in self.moves.items():
             offered = self.graph.classes[cls]

@@ -60,9 +60,9 @@ class Alias(Term):
 
 @dataclass(frozen=True)
 class Cube(Term):
-    """A product, or the L0C that it begins with; its time stands at the cut for L0. A product's last two classes are its operands.
+    """A product, or the L0C that it begins with; its time stands at the cut for L0.
 
-    `scaled`: the two before these are their scales.
+    A product's last two classes are its operands; `scaled`: the two before these are their scales.
     """
 
     product: bool = False

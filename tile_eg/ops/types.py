@@ -58,8 +58,8 @@ PACKED = (E2M1, E1M2)
 HALVES = (I4, *PACKED)
 """Numbers of which two share a byte: memories hold them as bytes (`frontend/nibbles.py`)."""
 SCALED = {d: DType(f"mx{d.name}", d.bits, d.ascend, "float64") for d in (*NARROW, *PACKED)}
-"""What the operands of a product with scales hold, by what they are stored as: floats of which each `SCALE_BLOCK` along the depth of
-the product share a scale, a power of two (`E8M0`). No memory holds such a number as one."""
+"""What the operands of a product with scales hold, by what they are stored as: floats of which each `SCALE_BLOCK` along the
+depth of the product share a scale, a power of two (`E8M0`). No memory holds such a number as one."""
 
 
 def packed_in(dtype: DType) -> DType | None:
@@ -75,7 +75,7 @@ EXACT = 1 << 24
 
 DTYPES = {d.name: d for d in (*FLOATS, *WHOLE, *NARROW, E8M0)}
 """What memories hold. Numbers of 4 bits (`HALVES`) lie two in a byte, and are bytes behind the frontends."""
-VALUES = DTYPES | {d.name: d for d in SCALED.values()}
+VALUE_TYPES = DTYPES | {d.name: d for d in SCALED.values()}
 """What values are of."""
 SIGNED = {U8: I8, U16: I16, U32: I32}
 """The element types without a sign, and those with one that have the same bits."""

@@ -201,7 +201,8 @@ class _Estimator:
         """Loads and products of steps of m x n that fit L0A and L0B twice."""
         dtype = t.args[0].dtype or F32
         m, n = min(m, rows), min(n, cols)
-        room = min(self.chip.level_bytes(Level.L0A) // m, self.chip.level_bytes(Level.L0B) // n) * dtype.together // (2 * dtype.bytes)
+        room = min(self.chip.level_bytes(Level.L0A) // m, self.chip.level_bytes(Level.L0B) // n) // 2
+        room = room * dtype.together // dtype.bytes
         k = min(depth, max(16, room // 16 * 16))
         times = -(-rows // m) * -(-cols // n) * -(-depth // k)
         return [

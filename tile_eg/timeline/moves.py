@@ -190,8 +190,8 @@ def _path(chip: Chip, name: str) -> Path:
 
 
 def _l1_to_l0(path: str) -> Callable[[Chip, Work, bool], float]:
-    """23.5 + bytes / 256 (L0A) or / 128 (L0B), every dimension padded to its fractal (ASC, fit); scales go one after the other with
-    their operand."""
+    """23.5 + bytes / 256 (L0A) or / 128 (L0B), every dimension padded to its fractal (ASC, fit); scales go after
+    their operand (ASC)."""
 
     def rule(chip: Chip, work: Work, cold: bool) -> float:
         wide = work.rows if path == "l1_to_l0a" else work.cols

@@ -89,7 +89,7 @@ class _Deeper:
         again.terms[term] = again.builder.make("loop", loop, self._trips(loop), tuple(states), *term.args[3:])
 
     def _wide(self, again: Rewriter, loop: int, load: Term, down: bool) -> Term:
-        """The load of several trips' tiles, side by side or one below the other (`down`); of an operand with scales both loads."""
+        """The load of several trips' tiles, side by side or one below the other (`down`); both of an operand with scales."""
         if load.op == "scaled" and not down:
             x, scale = (self._wide(again, loop, part, down) for part in load.args)
             each = load.cols // load.args[0].cols

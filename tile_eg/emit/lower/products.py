@@ -79,7 +79,8 @@ class Products:
     def _operand_types(self, step: Step) -> tuple[DType, DType]:
         """What a product's operands are of: those with scales of the floats that the bytes in L1 hold."""
         if step.node.op in WITH_SCALES:
-            return self.tile_of(step).factors
+            left, right = self.tile_of(step).factors
+            return left, right
         left, right = (self.storages.buffers[s].dtype for s in step.srcs[-2:])  # type: ignore[index]
         return left, right
 

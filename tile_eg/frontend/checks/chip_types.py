@@ -15,8 +15,8 @@ def check_types(
     tree: Any, chip: str, there: Collection[str], others: Callable[[], Sequence[str]],
     spans: Mapping[str, Span | None] | None = None,
 ) -> None:  # fmt: skip
-    """TileError where nodes have a float of 8 bits or scales that are not `there`: the element types of which the chip's cube core
-    makes products. `others` are the chips that have them all, `spans` the places of nodes that have none of their own, by name."""
+    """TileError where nodes have a float of 8 bits or scales that are not `there`: the element types of which the chip's cube
+    core makes products. `others` are the chips that have them all, `spans` the places of nodes without one of their own."""
     for node in _typed(tree):
         if node.dtype in NARROW and node.dtype.name not in there:
             raise _absent(f"{node.dtype} is a float of 8 bits, and {chip} has none", node, others, spans or {})

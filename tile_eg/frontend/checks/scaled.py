@@ -2,66 +2,61 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, NoReturn
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from tile_eg.errors import Span, TileError
 from tile_eg.frontend.hints import hint
-from tile_eg.frontend.liveness import operands, regions
+from tile_eg.frontend.liveness import operands
 from tile_eg.frontend.windows import scales_shape, shape_text
 from tile_eg.ir import kernel as kn
-from tile_eg.ops.types import E8M0, F32, NARROW, PACKED, SCALED, SCALED_DEPTH, U8, DType
-
-if TYPE_CHECKING:
-    from tile_eg.frontend.checks.types import Type, Typing
+from tile_eg.ops.types import E8M0, NARROW, PACKED, SCALED, SCALED_DEPTH, U8, DType
 
 DECLARED = 'declare them as e8m0 ("float8_e8m0"); an array of bytes is x.view(ml_dtypes.float8_e8m0fnu)'
 AS_BYTES = "as numbers they are bytes: of a tensor of {u8}, {power} is the scale"
 
 
-def product(types: Typing, e: kn.MatMul) -> Type:
-    """The type of a product with scales: f32."""
-    from tile_eg.frontend.checks.types import Type
-
+def product_shape(e: kn.MatMul, of: Callable[[kn.TileExpr], Any]) -> tuple[int, int]:
+    """The shape of a product with scales; `of` gives the type of an expression."""
+    written = hint("scaled(a, sa) @ scaled(b, sb).T", "T.gemm_mx(a, sa, b, sb, c, transpose_B=True)", e.span)
     for side in (e.a, e.b):
         if not isinstance(side, kn.Scaled):
-            help = hint("scaled(a, sa) @ scaled(b, sb).T", "T.gemm_mx(a, sa, b, sb, c, transpose_B=True)", e.span)
-            raise TileError("both operands of a product have scales, or none", e.span, help=help + "; a scale of 1 is the byte 127")
-    (a, of_a), (b, of_b) = (_operand(types, side) for side in (e.a, e.b))  # type: ignore[arg-type]
+            help = f"{written}; a scale of 1 is the byte 127"
+            raise TileError("both operands of a product have scales, or none", e.span, help=help)
+    (a, of_a), (b, of_b) = (_operand(side, of) for side in (e.a, e.b))  # type: ignore[arg-type]
     if (of_a in PACKED) != (of_b in PACKED):
         help = "store both as floats of 8 bits, or both as floats of 4 bits"
         raise TileError(f"a product with scales multiplies floats of one width, not {of_a} and {of_b}", e.span, help=help)
     if e.transpose_a or not e.transpose_b:
-        how = hint("scaled(a, sa) @ scaled(b, sb).T", "T.gemm_mx(a, sa, b, sb, c, transpose_B=True)", e.span)
         message = "of a product with scales the left operand lies as (M, K) and the right one as (N, K): rows have the scales"
-        raise TileError(message, e.span, help=f"store them that way: {how}")
+        raise TileError(message, e.span, help=f"store them that way: {written}")
     if a[1] != b[1]:
         raise TileError(f"the inner sizes of this product differ: {a[1]} and {b[1]}", e.span)
-    return Type((a[0], b[0]), F32)
+    return a[0], b[0]
 
 
-def _operand(types: Typing, e: kn.Scaled) -> tuple[tuple[int, ...], DType]:
+def _operand(e: kn.Scaled, of: Callable[[kn.TileExpr], Any]) -> tuple[tuple[int, ...], DType]:
     """The shape of an operand in its own elements, and what they are."""
-    x, scale = types.of(e.x), types.of(e.scale)
-    of = e.packed or x.dtype
-    if of not in SCALED or len(x.shape) != 2:
+    x, scale = of(e.x), of(e.scale)
+    dtype = e.packed or x.dtype
+    if dtype not in SCALED or len(x.shape) != 2:
         there = ", ".join(map(str, (*NARROW, *PACKED)))
-        raise TileError(f"scales are of tiles of {there}, not of {x}", e.span, help="a product of others goes without scales: a @ b")
+        raise TileError(f"scales are of tiles of {there}, not of {x}", e.span, help="a product of others goes without: a @ b")
     shape = (x.shape[0], 2 * x.shape[1]) if e.packed else x.shape
     if shape[1] % SCALED_DEPTH:
         message = f"a product with scales goes along K in steps of {SCALED_DEPTH}, and this tile has {shape[1]} columns"
         raise TileError(message, e.span, help=f"give it a multiple of {SCALED_DEPTH}")
     if scale.dtype is not E8M0 or scale.shape != scales_shape(shape):
         wanted = f"{shape_text(scales_shape(shape) or ())} of e8m0"
-        message = f"the scales of {shape_text(shape)} of {of} are {wanted}, not {scale}"
+        message = f"the scales of {shape_text(shape)} of {dtype} are {wanted}, not {scale}"
         raise TileError(message, e.scale.span or e.span, help=DECLARED if scale.dtype is U8 else "")
-    return shape, of
+    return shape, dtype
 
 
-def refuse(e: kn.Scaled) -> NoReturn:
+def refused(e: kn.Scaled) -> TileError:
     """A scaled operand as a value of its own."""
     help = "both operands of a product have scales: scaled(a, sa) @ scaled(b, sb).T"
-    raise TileError("`scaled` stands for an operand of a product, and nowhere else", e.span, help=help)
+    return TileError("`scaled` stands for an operand of a product, and nowhere else", e.span, help=help)
 
 
 def check_scales(s: kn.Assign, arrays: Mapping[str, kn.Tensor | kn.Alloc]) -> None:
@@ -71,7 +66,8 @@ def check_scales(s: kn.Assign, arrays: Mapping[str, kn.Tensor | kn.Alloc]) -> No
     alone = isinstance(s.value, kn.Region) and bool(found)
     if (held is E8M0) != alone or (found and not alone) or (held is E8M0 and s.atomic):
         span = found[0].span if found else s.span
-        raise TileError("scales (e8m0) are loaded, copied and multiplied by, and no numbers are computed of them", span, help=_bytes(span))
+        message = "scales (e8m0) are loaded, copied and multiplied by, and no numbers are computed of them"
+        raise TileError(message, span, help=_bytes(span))
 
 
 def _scales_read(e: kn.TileExpr, arrays: Mapping[str, kn.Tensor | kn.Alloc]) -> list[kn.Region]:

@@ -60,11 +60,11 @@ class Typing:
             case kn.Broadcast():
                 return self.broadcast(e)
             case kn.MatMul() if isinstance(e.a, kn.Scaled) or isinstance(e.b, kn.Scaled):
-                return scaled.product(self, e)
+                return Type(scaled.product_shape(e, self.of), F32)
             case kn.MatMul():
                 return self.product(e)
             case kn.Scaled():
-                scaled.refuse(e)
+                raise scaled.refused(e)
             case kn.Reduce():
                 return self.reduction(e)
             case kn.Pack():

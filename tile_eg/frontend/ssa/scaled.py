@@ -18,7 +18,7 @@ def scaled(tiles: Tiles, x: Term, scale: Term, packed: DType | None, span: Span 
     each = 2 if packed else 1
     cols = tiles.extent(times(valid_cols(x), each))
     if not is_multiple(cols, SCALED_DEPTH):
-        message = f"a product with scales goes along K in steps of {SCALED_DEPTH}, and {index_text(cols)} elements of K are left here"
+        message = f"a product with scales goes along K in steps of {SCALED_DEPTH}, and {index_text(cols)} elements are left here"
         raise TileError(message, span, help=f"let K be a multiple of {SCALED_DEPTH}: zeros behind the operands change nothing")
     _check_loaded(scale, span)
     return tiles.make(span, "scaled", x, scale, like=x, cols=x.cols * each, dtype=SCALED[packed or x.dtype], vcols=cols)
@@ -34,6 +34,6 @@ def _check_loaded(scale: Term, span: Span | None) -> None:
         help = "gather the rows of both in a kernel before this one"
         raise TileError("the rows of scales lie one behind the other in their tensor, and these are gathered", span, help=help)
     if stride % 2 or not is_multiple(offset, 2):
-        what = f"rows of scales begin {stride} elements apart" if stride % 2 else f"these scales begin at element {index_text(offset)}"
+        what = f"their rows begin {stride} elements apart" if stride % 2 else f"these begin at element {index_text(offset)}"
         help = f"let a row of the operand in its tensor be a multiple of {2 * SCALE_BLOCK} elements long, and begin at one"
         raise TileError(f"two scales of a row are loaded together, and {what}", span, help=help)

@@ -29,8 +29,8 @@ BINARY = {op.sign: op.name for op in elementwise.BINARY.values() if op.sign}
 JOINED = {"&": both, "|": either}
 """How conditions of elements are joined, as NumPy has it."""
 PAIRS = {op.name for op in elementwise.BINARY.values() if not op.sign}
-FUNCTIONS = sorted({*UNARY, *PAIRS, *REDUCTIONS, *sc.FUNCTIONS, "sum", "select", "isnan", "bits", "pack", "pad", "nibbles", "scaled"}
-                   | {"topk", *WHOLE_TILES, *DTYPES})  # fmt: skip
+FUNCTIONS = sorted({*UNARY, *PAIRS, *REDUCTIONS, *sc.FUNCTIONS, "sum", "select", "isnan", "bits", "pack", "pad", "nibbles"}
+                   | {"scaled", "topk", *WHOLE_TILES, *DTYPES})  # fmt: skip
 
 INSTEAD = {
     "where": "select(condition, x, y)", "mean": "rowsum(x) / n",

@@ -52,7 +52,7 @@ from tile_eg.ir.program.check import check_program
 from tile_eg.ir.program.text import FORMS, WORDS
 from tile_eg.ir.program.tokens import Tokens
 from tile_eg.ops.elementwise import ON_SCALARS
-from tile_eg.ops.types import VALUES, Level
+from tile_eg.ops.types import VALUE_TYPES, Level
 
 OPS = (*PIPES, *VECTOR)
 FORMULAS = ("number", "index", "element", "scalar", "cast", *ON_SCALARS)
@@ -101,7 +101,7 @@ class _Parser(Tokens):
     def tensor(self) -> Tensor:
         name = self.name()
         self.need(":")
-        dtype = VALUES[self.need(*VALUES)]
+        dtype = VALUE_TYPES[self.need(*VALUE_TYPES)]
         self.need("[")
         shape = () if self.peek("]") else self._integers()
         self.need("]")
@@ -115,7 +115,7 @@ class _Parser(Tokens):
     def buffer(self) -> Buffer:
         name = self.name()
         self.need(":")
-        level, dtype = Level(self.need(*Level)), VALUES[self.need(*VALUES)]
+        level, dtype = Level(self.need(*Level)), VALUE_TYPES[self.need(*VALUE_TYPES)]
         rows = self.integer()
         self.need("x")
         cols = self.integer()
