@@ -15,7 +15,7 @@ from tile_eg.errors import Span, TileError
 from tile_eg.ir import index as ix
 from tile_eg.ir import kernel as kn
 from tile_eg.ir.index import Expr
-from tile_eg.ops.types import F16, HALVES, I4, I8, PACKED, U8, DType
+from tile_eg.ops.types import E8M0, F16, HALVES, I4, I8, PACKED, U8, DType
 
 N = TypeVar("N")
 KEPT, TENSORS = "a kernel that is kept as it is written", "expressions of whole tensors"
@@ -35,12 +35,13 @@ def with_bytes(kernel: kn.Kernel) -> kn.Kernel:
 
 
 def whole_bytes(dtype: DType, where: str, span: Span | None) -> DType:
-    """The element type. TileError for numbers of 4 bits, which are not there in `where`."""
-    if dtype not in HALVES:
+    """The element type. TileError for numbers of 4 bits and for scales, which are not there in `where`."""
+    if dtype not in (*HALVES, E8M0):
         return dtype
+    what = "scales (e8m0)" if dtype is E8M0 else "numbers of 4 bits"
     help = "write the kernel with buffers of its own and no flags"
     help += "; here take bytes: x & 15 and x >> 4 are the numbers" if dtype is I4 else ""
-    raise TileError(f"numbers of 4 bits are not there in {where}", span, help=help)
+    raise TileError(f"{what} are not there in {where}", span, help=help)
 
 
 def _nodes(tree: Any) -> Iterator[Any]:

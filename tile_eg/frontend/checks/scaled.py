@@ -60,8 +60,12 @@ def refused(e: kn.Scaled) -> TileError:
 
 
 def check_scales(s: kn.Assign, arrays: Mapping[str, kn.Tensor | kn.Alloc]) -> None:
-    """TileError where scales are anything but loaded, copied, stored and multiplied by."""
-    held = arrays[s.target.name].dtype if s.target.name in arrays else None
+    """TileError where scales are anything but loaded, copied and multiplied by."""
+    array = arrays.get(s.target.name)
+    held = array.dtype if array else None
+    if held is E8M0 and isinstance(array, kn.Tensor):
+        help = "what is stored as bytes is of " + hint("u8", '"uint8"', s.span)
+        raise TileError(f"`{s.target.name}` holds scales (e8m0), which no kernel stores", s.target.span or s.span, help=help)
     found = _scales_read(s.value, arrays)
     alone = isinstance(s.value, kn.Region) and bool(found)
     if (held is E8M0) != alone or (found and not alone) or (held is E8M0 and s.atomic):
@@ -70,10 +74,12 @@ def check_scales(s: kn.Assign, arrays: Mapping[str, kn.Tensor | kn.Alloc]) -> No
         raise TileError(message, span, help=_bytes(span))
 
 
-def _scales_read(e: kn.TileExpr, arrays: Mapping[str, kn.Tensor | kn.Alloc]) -> list[kn.Region]:
-    """The windows of scales in an expression, those of scaled operands aside."""
+def _scales_read(e: kn.TileExpr, arrays: Mapping[str, kn.Tensor | kn.Alloc]) -> list[kn.Region | kn.Cast]:
+    """The windows of scales in an expression, those of scaled operands aside, and what is cast to scales."""
     if isinstance(e, kn.Region):
         return [e] if e.name in arrays and arrays[e.name].dtype is E8M0 else []
+    if isinstance(e, kn.Cast) and e.dtype is E8M0:
+        return [e]
     if isinstance(e, kn.Scaled):
         return _scales_read(e.x, arrays)
     return [r for x in operands(e) for r in _scales_read(x, arrays)]

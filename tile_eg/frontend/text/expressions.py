@@ -20,7 +20,7 @@ from tile_eg.ir import kernel as kn
 from tile_eg.ir.index import Expr
 from tile_eg.ir.index_elements import all_elements_in
 from tile_eg.ops import elementwise
-from tile_eg.ops.types import DTYPES, F16, I32, dtype_of
+from tile_eg.ops.types import DTYPES, E8M0, F16, I32, dtype_of
 from tile_eg.ops.whole_tiles import WHOLE_TILES
 
 UNARY = {word: op.name for op in elementwise.UNARY.values() for word in op.tile}
@@ -30,7 +30,7 @@ JOINED = {"&": both, "|": either}
 """How conditions of elements are joined, as NumPy has it."""
 PAIRS = {op.name for op in elementwise.BINARY.values() if not op.sign}
 FUNCTIONS = sorted({*UNARY, *PAIRS, *REDUCTIONS, *sc.FUNCTIONS, "sum", "select", "isnan", "bits", "pack", "pad", "nibbles"}
-                   | {"scaled", "topk", *WHOLE_TILES, *DTYPES})  # fmt: skip
+                   | {"scaled", "topk", *WHOLE_TILES, *DTYPES} - {E8M0.name})  # fmt: skip
 
 INSTEAD = {
     "where": "select(condition, x, y)", "mean": "rowsum(x) / n",
