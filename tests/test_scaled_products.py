@@ -129,8 +129,7 @@ TEXTS = [
     (GEMM.replace("BK=128", "BK=32"), "this tile has 32 columns"),
     (GEMM.replace("k*BK // 32]\n    b", "k*BK // 32 + 1]\n    b"), "two scales of a row are loaded together"),
     (GEMM.replace("sb = SB[by*BN, k*BK // 32]", "sb = 1"), "no numbers are computed of them"),
-    (GEMM.replace(") -> C: f32[M, N]", ") -> (C: f32[M, N], D: e8m0[M, K // 32])").replace("= c\n}", "= c\n  D[bx*BM, 0] = sa\n}"),
-     "holds scales"),
+    (GEMM.replace("-> C: f32[M, N]", "-> C: e8m0[M, N]").replace("BN] = c", "BN] = sa"), "holds scales"),
     (OF_4_BITS.replace("= c\n}", "= c + rowsum(f32(a))[:, None]\n}"), "operands of products alone"),
 ]
 
