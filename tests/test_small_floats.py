@@ -172,7 +172,10 @@ def test_a_kept_kernel_for_a_chip_without_them_says_so() -> None:
         kept("float8_e4m3", "910B2")(32, 64, 96).planned()
 
 
-REFUSED = [("mxfp8", "MmadMx"), ("float4_e2m1", "floats of 4 bits"), ("float8_e3m4", "no float of 8 bits has this")]
+REFUSED = [
+    ("mxfp8", "two tensors"), ("float4_e2m1", "numbers of 4 bits are not there"), ("float4_e3m0", "no float of 4 bits"),
+    ("float8_e3m4", "no float of 8 bits has this"),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("name", "said"), REFUSED)

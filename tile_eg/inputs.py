@@ -17,6 +17,7 @@ from tile_eg.ir.pieces import pieces_of
 from tile_eg.ir.reference import run_kernel
 from tile_eg.ir.reference_bounds import Expected, run_with_bounds
 from tile_eg.ir.reference_indices import most_of_indices
+from tile_eg.ops.types import E8M0
 
 if TYPE_CHECKING:
     import numpy as np
@@ -152,12 +153,21 @@ def _has_product(node: Any) -> bool:
 
 def _array(rng: np.random.Generator, t: Tensor, number: int, name: str, top: float) -> np.ndarray:
     dtype = numpy_dtype(t.dtype)
+    if t.dtype is E8M0:
+        return _scales(rng, t, 12 if name == "wide" else 4).astype(dtype)
     if dtype.kind in "iu":
         return _whole(rng, t, name).astype(dtype)
     if name == "wide":
         return _wide(rng, t, top).astype(dtype)
     plain = rng.uniform(-1, 1, t.shape)
     return (_with_specials(rng, plain, number) if name == "nan" else plain).astype(dtype)
+
+
+def _scales(rng: np.random.Generator, t: Tensor, most: int) -> np.ndarray:
+    """Powers of two, from 2**-most to 2**most."""
+    import numpy as np
+
+    return np.exp2(rng.integers(-most, most + 1, t.shape).astype(np.float32))
 
 
 def _whole(rng: np.random.Generator, t: Tensor, name: str) -> np.ndarray:

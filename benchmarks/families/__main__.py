@@ -71,7 +71,7 @@ def _priced(example: Example, sizes: Sizes, name: str) -> str:
     try:
         ours = example.compiled(sizes, name).timeline.microseconds
     except TileError:
-        if name == DEFAULT_CHIP:
+        if name == example.chip:
             raise
         return "- | -"
     bound = example.bound(chip, sizes)
@@ -83,7 +83,7 @@ def _largest_error(example: Example) -> float:
     sizes = example.tried[0]
     kernel = example.template.instantiate(sizes)
     (drawn,) = drawn_sets(kernel, ("uniform",), seed=1, given=example.drawn(sizes, seed=1))
-    got = example.compiled(sizes, DEFAULT_CHIP).run(drawn.arrays).outputs
+    got = example.compiled(sizes, example.chip).run(drawn.arrays).outputs
     meant = example.meant({n: a if a.dtype.kind in "iu" else a.astype(np.float64) for n, a in drawn.arrays.items()})
     return max(float(np.max(np.abs(got[name].astype(np.float64) - want), initial=0)) for name, want in meant.items())
 

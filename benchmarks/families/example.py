@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.targets.bounds import Bound
-from tile_eg.chips import Chip
+from tile_eg.chips import DEFAULT_CHIP, Chip
 from tile_eg.frontend.text import Template, load_text
 from tile_eg.ir.program import Program
 from tile_eg.search.compiler import Lowered, lower
@@ -30,7 +30,7 @@ class Example:
     times that. `schedule` says in a sentence what the search makes of the kernel. `inputs` draws arrays that cannot be any
     numbers, such as indices and lengths. `experts` build the programs of published schedules for real sizes, by label of a size.
     `held` says what holds a size that misses its target, and what would mend it. `of` is the family of a file in no folder.
-    One that is `lengthy` takes tens of seconds to compile, and is run in the long suite alone.
+    One that is `lengthy` takes tens of seconds to compile, and is run in the long suite alone. It is run on `chip`.
     """
 
     file: str
@@ -45,6 +45,7 @@ class Example:
     held: str = ""
     of: str = ""
     lengthy: bool = False
+    chip: str = DEFAULT_CHIP
 
     @property
     def family(self) -> str:

@@ -8,7 +8,7 @@ from benchmarks.targets.bounds import FLOAT, HALF, SIDES, Bound, hbm, moved
 from tile_eg.chips import Chip
 from tile_eg.ops.types import Level
 
-BYTES = {"f16": HALF, "bf16": HALF, "f32": FLOAT, "i8": 1}
+BYTES = {"f16": HALF, "bf16": HALF, "f32": FLOAT, "i8": 1, "mxf8e4m3": 1, "mxf4e2m1": 0.5}
 
 
 def product(
@@ -37,12 +37,12 @@ def product(
 
 def cube(chip: Chip, m: int, n: int, k: int, dtype: str) -> float:
     """Microseconds of a product on all cube cores, each dimension padded to its fractal of 16 x 16 elements x 32 bytes."""
-    depth = 32 // BYTES[dtype]
+    depth = int(32 / BYTES[dtype])
     each = chip.cube.fractal * (16 * 16 * depth) / chip.cube.macs[dtype]
     return chip.microseconds(-(-m // 16) * -(-n // 16) * -(-k // depth) * each / chip.cube_cores)
 
 
-def _loads(chip: Chip, m: int, n: int, k: int, size: int) -> tuple[float, float]:
+def _loads(chip: Chip, m: int, n: int, k: int, size: float) -> tuple[float, float]:
     """Microseconds of L2 and of all MTE2 to load the panels of every tile of the best tiles that L0C holds."""
     path = chip.path("gm_to_l1")
     tiles = [(tm, tn) for tm, tn in pairs(SIDES, SIDES) if tm * tn * FLOAT <= chip.level_bytes(Level.L0C)]

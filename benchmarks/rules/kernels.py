@@ -48,6 +48,7 @@ SHOWN_BY = {
     "handed-alone": "stores with one buffer", "workspace-panel": "gelu of a wide product",
     "workspace-ub-panel": "gelu of a wide product",
     "workspace-l1-strips": "flash_attention of 16 heads", "v-cast-strips": "flash_attention of 16 heads",
+    "mmad-mx": "product with scales on the 950", "mmad-mx-accumulate": "products with scales on the 950",
     "short-positions": "flash_attention_causal 2048", "v-short-ramp": "flash_attention_causal 2048",
 } | {r: k + SUFFIX for r, k in ON_950.items()}  # fmt: skip
 """Kernels that are tried first, for rules that match in many."""

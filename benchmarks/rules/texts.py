@@ -324,6 +324,37 @@ LONG_TEXTS = {n: LONG.format(**parts) for n, parts in LONGS.items()}
 LONG_TEXTS |= {"product added to its mask": BELOW, "gelu of a wide product": WIDE}
 
 
+ON_THE_950 = {
+    "product with scales on the 950": """
+kernel scaled[M=48, N=40, K=128](A: f8e4m3[M, K], SA: e8m0[M, K // 32], B: f8e5m2[N, K], SB: e8m0[N, K // 32]) -> C: f32[M, N] {
+  grid bx = 1
+  shared a: f8e4m3[M, K], b: f8e5m2[N, K], sa: e8m0[M, K // 32], sb: e8m0[N, K // 32]
+  a = A[0, 0]
+  sa = SA[0, 0]
+  b = B[0, 0]
+  sb = SB[0, 0]
+  C[0, 0] = scaled(a, sa) @ scaled(b, sb).T
+}
+""",
+    "products with scales on the 950": """
+kernel scaled[M=48, N=40, K=576, BK=64](
+    A: f8e4m3[M, K], SA: e8m0[M, K // 32], B: f8e4m3[N, K], SB: e8m0[N, K // 32]) -> C: f32[M, N] {
+  grid bx = 1
+  shared a: f8e4m3[M, BK], b: f8e4m3[N, BK], sa: e8m0[M, BK // 32], sb: e8m0[N, BK // 32]
+  fragment c: f32[M, N] = 0
+  for k in pipelined(ceildiv(K, BK)) {
+    a = A[0, k*BK]
+    sa = SA[0, k*BK // 32]
+    b = B[0, k*BK]
+    sb = SB[0, k*BK // 32]
+    c += scaled(a, sa) @ scaled(b, sb).T
+  }
+  C[0, 0] = c
+}
+""",
+}
+
+
 def chain(step: str, x: str = "x") -> str:
     """A step twelve times over, each with a constant of its own."""
     for c in range(2, 14):
@@ -359,7 +390,7 @@ def texts() -> dict[str, str]:
     out |= {n: REARRANGED.format(value) for n, value in WHOLE.items()}
     out |= {"numbers of 4 bits": FOUR_BITS, "short rows of numbers of 4 bits": FOUR_BITS_IN_ROWS}
     out |= {"bytes in turns": IN_TURNS, "bytes in turns, short rows": TURNS_CUT_OFF}
-    return out | {"a choice by bits": BY_BITS, "bits of a comparison": PACKED} | TILES | TRICKY
+    return out | {"a choice by bits": BY_BITS, "bits of a comparison": PACKED} | TILES | TRICKY | ON_THE_950
 
 
 def full_nest(value: str, width: int) -> str:

@@ -17,7 +17,7 @@ from tile_eg.extract.pricing import Pricer
 from tile_eg.frontend.ssa import to_values
 from tile_eg.ir.arrays import numpy_dtype
 from tile_eg.ir.kernel import Kernel, Tensor
-from tile_eg.ops.types import I8
+from tile_eg.ops.types import E8M0, I8
 from tile_eg.search.compiler import Run, meaning, plan_schedule
 from tile_eg.transforms.epilogue_panels import epilogue_in_panels
 
@@ -30,6 +30,8 @@ def arrays_for(k: Kernel) -> dict[str, np.ndarray]:
 def _drawn(random: np.random.Generator, t: Tensor) -> np.ndarray:
     if t.dtype is I8:
         return random.integers(-128, 128, t.shape, np.int8)
+    if t.dtype is E8M0:
+        return np.exp2(random.integers(-4, 5, t.shape).astype(np.float32)).astype(numpy_dtype(E8M0))
     return random.uniform(-1, 1, t.shape).astype(numpy_dtype(t.dtype))
 
 

@@ -17,7 +17,6 @@ import pytest
 from benchmarks.families import EXAMPLES
 from benchmarks.families.__main__ import with_sections
 from benchmarks.families.example import FOLDER, Example
-from tile_eg.chips import DEFAULT_CHIP
 from tile_eg.inputs import drawn_sets
 from tile_eg.jit.any_size import AnySizeKernel
 from tile_eg.report.compare import absolute_error, compare
@@ -46,7 +45,7 @@ def numbers(array: np.ndarray) -> np.ndarray:
 def test_a_kernel_computes_what_was_meant(example: Example, sizes: Mapping[str, int]) -> None:
     kernel = example.template.instantiate(sizes)
     (drawn,) = drawn_sets(kernel, ("uniform",), seed=1, given=example.drawn(sizes, seed=1))
-    got = example.compiled(sizes, DEFAULT_CHIP).run(drawn.arrays).outputs
+    got = example.compiled(sizes, example.chip).run(drawn.arrays).outputs
     meant = drawn.meant or {}
     assert [c for c in compare(got, meant) if not c.good] == []
     exact = example.meant({name: numbers(array) for name, array in drawn.arrays.items()})

@@ -13,7 +13,7 @@ from tile_eg.egraph.numbers import Numbers, Unbound
 from tile_eg.ir.arrays import numpy_dtype
 from tile_eg.ir.index import BLOCK, SUB, Expr, variables
 from tile_eg.ir.machine import BLOCK_BYTES
-from tile_eg.ops.types import DTYPES
+from tile_eg.ops.types import VALUE_TYPES
 from tile_eg.transforms.k_tiling import Tiling
 
 
@@ -213,7 +213,7 @@ def can_be_split(w: World, v: Class, share: int | None, _: None) -> bool:
         return True
     if share == 0:
         return rows % 4 == 0
-    return cols % 2 == 0 and cols // 2 * DTYPES[dtype].bytes % (8 if rows == 1 else BLOCK_BYTES) == 0
+    return cols % 2 == 0 and cols // 2 * VALUE_TYPES[dtype].bytes % (8 if rows == 1 else BLOCK_BYTES) == 0
 
 
 def step_of(size: Callable[[World, Class], int]) -> Callable[..., bool]:
@@ -250,13 +250,13 @@ def in_even_steps(x: np.ndarray) -> bool:
 CLAIMS: dict[str, Callable[..., bool]] = {
     "rows": everywhere(lambda w, n, v, rows: raw(n, v).shape[0] == rows),
     "cols": everywhere(lambda w, n, v, cols: raw(n, v).shape[1] == cols),
-    "dt": everywhere(lambda w, n, v, dtype: raw(n, v).dtype == numpy_dtype(DTYPES[dtype])),
-    "eb": lambda w, v, size: size == DTYPES[w.of("dt")[v]].bytes,
+    "dt": everywhere(lambda w, n, v, dtype: raw(n, v).dtype == numpy_dtype(VALUE_TYPES[dtype])),
+    "eb": lambda w, v, size: size == VALUE_TYPES[w.of("dt")[v]].bytes,
     "vr": everywhere(lambda w, n, v, e: has_extent(w, n, v, e, 0, 0)),
     "vc": everywhere(lambda w, n, v, e: has_extent(w, n, v, e, 0, 1)),
     "deps": depends, "tdeps": depends, "ideps": index_depends, "anc": ancestors,
     "treg": region_of,
-    "tdt": everywhere(lambda w, n, t, dtype: n.of(t).dtype == numpy_dtype(DTYPES[dtype])),
+    "tdt": everywhere(lambda w, n, t, dtype: n.of(t).dtype == numpy_dtype(VALUE_TYPES[dtype])),
     "tname": everywhere(lambda w, n, t, name: n.of(t).size == w.arrays[name].size),
     "Written": written,
     "ZeroFill": everywhere(lambda w, n, v, _: not n.of(v).any()),

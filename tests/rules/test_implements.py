@@ -87,6 +87,8 @@ DIRECT = {
     "exp of the relu of a product": ["fixpipe-ub-relu"],
     "chain": ["ub-l1"],
     "product and the sums of its operand": ["l1-ub"],
+    "product with scales on the 950": ["mmad-mx"],
+    "products with scales on the 950": ["mmad-mx-accumulate"],
 }
 USES = [(rule, kernel, "910B2") for kernel, rules in KERNELS.items() for rule in rules]
 USES += [(rule, kernel, "950") for kernel, rules in DIRECT.items() for rule in rules]

@@ -10,7 +10,7 @@ from tile_eg.egraph.quotients import reciprocals
 from tile_eg.ir.index import BLOCK, EACH, SUB, Expr, const, variables
 from tile_eg.ir.left_padding import LEFT
 from tile_eg.ir.machine import USABLE_EVENT_IDS
-from tile_eg.ir.values import VERSIONS, WRITES, Term, Values
+from tile_eg.ir.values import VERSIONS, WRITES, Term, Values, reachable
 from tile_eg.ops.types import I32, DType
 from tile_eg.transforms.contained import parts_of_loads
 from tile_eg.transforms.k_tiling import Tiling, loads_in, longer_loads
@@ -140,9 +140,15 @@ class Encoder:
                 self.lines.append(f"(Strides {offset} {t.loop} {moved[0]})")
                 self.lines.append(f"(set (later {offset} {t.deep}) {self.expr(moved[1])})")
             for valid, size in ((load.vrows, load.rows), (load.vcols, load.cols)):
-                wide = t.wider(valid, size) if valid is not None else None
-                if valid is not None and wide is not None:
-                    self.lines.append(f"(set (wider {self.expr(valid)} {t.deep} {size}) {self.expr(wide)})")
+                self._wider(t, valid, size)
+        for operand in (x for x in reachable(self.values) if x.op == "scaled"):
+            self._wider(t, operand.vcols, operand.cols)
+
+    def _wider(self, t: Tiling, valid: Expr | None, size: int) -> None:
+        """How much of the tiles of a deeper trip is valid along an axis, where `valid` is of one tile of `size` elements."""
+        wide = t.wider(valid, size) if valid is not None else None
+        if valid is not None and wide is not None:
+            self.lines.append(f"(set (wider {self.expr(valid)} {t.deep} {size}) {self.expr(wide)})")
 
     def _longer(self, t: Tiling, form: Tiling | None) -> None:
         """That a load of a loop may bring the tiles of several trips, and how much of them is valid."""
@@ -269,6 +275,10 @@ class Encoder:
 
     def _bytes(self, t: Term) -> str:
         return f'(Bytes "{t.dtype}" {self.term(t.args[0])})'
+
+    def _scaled(self, t: Term) -> str:
+        assert t.vcols is not None
+        return f'(Scaled "{t.dtype}" {self.expr(t.vcols)} {self.term(t.args[0])} {self.term(t.args[1])})'
 
     def _nibbles(self, t: Term) -> str:
         assert t.vcols is not None

@@ -17,7 +17,7 @@ from tile_eg.rules import Theory
 class Tile:
     """A value's shape and valid extents. `fill` is its constant where it has one, `ramp` its steps along rows and columns.
 
-    Of a product, `matmul` tells which operands are transposed, `depth` and `operand` are its k and its operands' dtype.
+    Of a product, `matmul` tells which operands are transposed, `depth` and `factors` are its k and its operands' dtypes.
     `rules` are those that found equal values. `places` are what the author says of the buffers that hold it, by their names.
     `strips`: it holds another tile in strips of 32 bytes.
     """
@@ -30,7 +30,7 @@ class Tile:
     fill: float | None = None
     matmul: tuple[bool, bool] | None = None
     depth: int = 0
-    operand: DType | None = None
+    factors: tuple[DType, ...] = ()
     term: Term | None = None
     rules: tuple[str, ...] = ()
     ramp: tuple[int, int] | None = None

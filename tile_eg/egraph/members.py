@@ -9,7 +9,7 @@ from typing import Any
 
 from tile_eg.egraph.encode import Encoder
 from tile_eg.ir.index import Expr, const
-from tile_eg.ops.types import DTYPES, DType
+from tile_eg.ops.types import VALUE_TYPES, DType
 from tile_eg.rules import native
 
 VALUES = ("V", "T", "S", "St", "Lp")
@@ -95,7 +95,7 @@ def _shapes(egraph: Any, functions: Any, decode: dict[str, Callable[[Any], Any]]
     rows, cols, types = table("rows", "i64"), table("cols", "i64"), table("dt", "String")
     vrows, vcols = table("vr", "I"), table("vc", "I")
     known = [v for v in rows if v in cols and v in types and v in vrows and v in vcols]
-    return {("V", v): Shape(rows[v], cols[v], DTYPES[types[v]], vrows[v], vcols[v]) for v in known}
+    return {("V", v): Shape(rows[v], cols[v], VALUE_TYPES[types[v]], vrows[v], vcols[v]) for v in known}
 
 
 def _well_founded(classes: Mapping[Class, Sequence[Member]]) -> dict[Class, Member]:

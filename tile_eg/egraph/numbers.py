@@ -12,7 +12,7 @@ from tile_eg.ir import arithmetic as ar
 from tile_eg.ir import index as ix
 from tile_eg.ir.arrays import numpy_dtype
 from tile_eg.ir.left_padding import without_padding
-from tile_eg.ops.types import DTYPES
+from tile_eg.ops.types import DTYPES, VALUE_TYPES, packed_in
 
 Array = np.ndarray
 
@@ -93,6 +93,9 @@ class Numbers:
         out = np.full((rows, cols), ar.nothing(made.dtype), made.dtype)
         out[: made.shape[0], : made.shape[1]] = made
         return out
+
+    def _scaled(self, dtype: str, _: ix.Expr, x: Class, scale: Class) -> Array:
+        return ar.scaled(self.of(x), self.of(scale), packed_in(VALUE_TYPES[dtype]))
 
     def _un(self, op: str, x: Class) -> Array:
         return ar.unary(op, self.of(x))

@@ -222,8 +222,8 @@ def commands_of(values: Values, chip: Chip) -> tuple[Encoder, list[str]]:
     packable = copyable(values, chip.rows.long) if _may_be_packed(values, chip) else []
     encoder = Encoder(with_all_strips(values, packable), tilings)
     commands = encoder.encode()
-    commands.append(f"(set (l0a) {chip.level_bytes(Level.L0A)})")
-    commands.append(f"(set (l0b) {chip.level_bytes(Level.L0B)})")
+    commands.append(f"(set (l0a) {8 * chip.level_bytes(Level.L0A)})")
+    commands.append(f"(set (l0b) {8 * chip.level_bytes(Level.L0B)})")
     commands.append(f"(set (long-row) {chip.rows.long})")
     commands += [f"(Cores {n})" for n in _cores(encoder, chip)]
     if not values.sizes and not values.shared and values.blocks < 2 * chip.cube_cores and (trips := divisible(values)):

@@ -14,7 +14,7 @@ from tile_eg.egraph.placed import as_placed, misplaced
 from tile_eg.ir.index import EACH, const, variables
 from tile_eg.ir.values import Place, Term, Values
 from tile_eg.ops.physical import LOADS, MOVES, TERMS
-from tile_eg.ops.types import DTYPES, Level
+from tile_eg.ops.types import VALUE_TYPES, Level
 from tile_eg.rules import Rule, native
 from tile_eg.transforms.packed_operand import with_strips
 
@@ -83,19 +83,19 @@ class _Reader:
     def _tiles(self) -> dict[Any, Tile]:
         i64 = self.egraph.value_to_i64
         rows, cols = self.table("rows", i64), self.table("cols", i64)
-        dtypes = self.table("dt", lambda v: DTYPES[self.egraph.value_to_string(v)])
+        dtypes = self.table("dt", lambda v: VALUE_TYPES[self.egraph.value_to_string(v)])
         vr, vc = self.table("vr", self.index.get), self.table("vc", self.index.get)
         fills = {r.output: self.egraph.value_to_f64(r.inputs[0]) for r in self.of("Fill")}
         ramps = {r.output: (i64(r.inputs[2]), i64(r.inputs[3])) for r in self.of("Ramp")}
         ramps |= {r.output: ramps[r.inputs[1]] for r in self.of("Cast") if r.inputs[1] in ramps}
         products = {r.output: (bool(i64(r.inputs[2])), bool(i64(r.inputs[3]))) for r in self.of("MatMul")}
-        operands = {r.output: dtypes[r.inputs[0]] for r in self.of("MatMul")}
+        factors = {r.output: (dtypes[r.inputs[0]], dtypes[r.inputs[1]]) for r in self.of("MatMul")}
         depth, terms, rules = self.table("depth", i64), self._terms(), self._made_by(("byV",))
         places, strips = self._places(), {r.output for r in self.of("StripsOf")}
         return {
             v: Tile(
                 rows[v], cols[v], dtypes[v], vr[v], vc[v],
-                fills.get(v), products.get(v), depth.get(v, 0), operands.get(v), terms.get(v),
+                fills.get(v), products.get(v), depth.get(v, 0), factors.get(v, ()), terms.get(v),
                 tuple(sorted(rules.get(v, ()))), ramps.get(v), places.get(v, ()), v in strips,
             )
             for v in rows

@@ -17,7 +17,8 @@ not_eq nullptr operator or or_eq private protected public register reinterpret_c
 static_assert static_cast struct switch template this thread_local throw true try typedef typeid typename union unsigned using
 virtual void volatile wchar_t while xor xor_eq
 NULL EOF NAN INFINITY HUGE_VAL BUFSIZ RAND_MAX CHAR_BIT assert errno stdin stdout stderr linux unix size_t std"""
-_TYPES = "half bfloat16_t int4b_t fp8_e4m3fn_t fp8_e5m2_t int8_t int16_t int32_t int64_t uint8_t uint16_t uint32_t uint64_t"
+_TYPES = """half bfloat16_t int4b_t fp8_e4m3fn_t fp8_e5m2_t fp8_e8m0_t fp4x2_e2m1_t fp4x2_e1m2_t int8_t int16_t int32_t int64_t
+uint8_t uint16_t uint32_t uint64_t"""
 _TEXT = """AscendC QuantMode_t GM_ADDR main pipe workspace block sub Min Max l1 l0a l0b l0c ub
 stream blocks launch workspaceBytes aclError aclrtStream"""
 _LIBRARY = """abort abs access acos acosh aligned_alloc asin asinh atan atan2 atanh atexit atof atoi atol bcmp bcopy bsearch bzero

@@ -56,7 +56,11 @@ def _in_any_order(i: Instr, loop: Loop) -> bool:
         return isinstance(i.srcs[0], Gm) and loop.var not in variables(i.dst.row) | variables(i.dst.col)
     if i.op == "mmad":
         return loop.var not in _named(i.dst)
-    (source,) = i.srcs
+    return all(_read_in_any_order(source, loop) for source in i.srcs)
+
+
+def _read_in_any_order(source: Operand, loop: Loop) -> bool:
+    """Whether what goes on to L0 lies where another trip finds it as well."""
     if not isinstance(source, Tile):
         return False
     window = variables(source.row) | variables(source.col)

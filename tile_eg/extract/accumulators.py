@@ -14,7 +14,7 @@ from tile_eg.egraph import Graph, Node
 from tile_eg.extract.base import Refused
 from tile_eg.extract.selection import Selection
 from tile_eg.ir.index import Expr
-from tile_eg.ops.physical import ALIASES
+from tile_eg.ops.physical import ADDING, ALIASES, PRODUCTS
 from tile_eg.ops.types import Level
 
 
@@ -38,7 +38,7 @@ def check_accumulators(chosen: Selection) -> None:
     """Refused where two products leave different layouts in one accumulator, or what reads it takes it for another one."""
     found: dict[object, tuple[Layout, Node]] = {}
     for n in chosen.nodes:
-        if n.op in ("Mmad", "MmadAcc"):
+        if n.op in PRODUCTS:
             cut = chosen.pick[n.children[0]]
             made, first = found.setdefault(chosen.cells.find(n.cls), (layout(cut), cut))
             if made != layout(cut):
@@ -53,7 +53,7 @@ def check_accumulators(chosen: Selection) -> None:
 
 def _read(chosen: Selection, n: Node) -> Iterable[int]:
     """The classes in L0C that an instruction takes out of it."""
-    places = ((c, chosen.graph.demands.get(c)) for c in chosen.sources(n) if n.op != "MmadAcc")
+    places = ((c, chosen.graph.demands.get(c)) for c in chosen.sources(n) if n.op not in ADDING)
     return [c for c, where in places if where and where.level is Level.L0C]
 
 
@@ -73,13 +73,13 @@ class Accumulators:
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
-        self.made = [(n, n.cls, n.children[0]) for n in graph.nodes if n.op in ("Mmad", "MmadAcc")]
+        self.made = [(n, n.cls, n.children[0]) for n in graph.nodes if n.op in PRODUCTS]
         products = len({cut for _, _, cut in self.made})
         self.links = [link for n in graph.nodes for link in self._links(n)] if products > 1 else []
         self.groups = [g for g in self._groups() if self._differ(g)]
 
     def _links(self, n: Node) -> list[tuple[Node, object, object]]:
-        if n.op == "MmadAcc":
+        if n.op in ADDING:
             return [(n, n.cls, n.children[1])]
         if n.op == "State":
             return [(n, n.payload[:2], c) for c in n.children] if n.payload[2][0] is Level.L0C else []

@@ -17,7 +17,7 @@ from tile_eg.extract.schedule import Item, LoopStep, Schedule, Step, Storage, St
 from tile_eg.extract.selection import Selection, trips_ahead
 from tile_eg.extract.skew import lags, loads_first
 from tile_eg.ir.machine import BLOCK_ELEMENTS, block_steps, dot_elements
-from tile_eg.ops.physical import DEEP, LOADS, MOVES, OVERWRITES, STORES, VECTOR
+from tile_eg.ops.physical import DEEP, LOADS, MOVES, OVERWRITES, PRODUCTS, STORES, VECTOR
 from tile_eg.ops.types import Level
 from tile_eg.ops.whole_tiles import WHOLE_TILES
 
@@ -26,7 +26,7 @@ SPREAD = {name: term.row_bytes for name, term in VECTOR.items() if term.row_byte
 
 def step_price(chosen: Selection, prices: list[Price], node: Node) -> Price:
     """A node's price; a product's stands at its L0 cut, and its loads run under its Mmads."""
-    if node.op not in ("Mmad", "MmadAcc"):
+    if node.op not in PRODUCTS:
         return prices[node.index]
     cut = prices[chosen.pick[node.children[0]].index]
     return Price({"AIC.M": max(cut.cycles.values(), default=0)}, cut.works)

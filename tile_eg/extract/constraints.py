@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import combinations
 from typing import NamedTuple
 
 from tile_eg.egraph import Graph, Node
 from tile_eg.extract.base import Refused
 from tile_eg.extract.selection import trips_ahead
+from tile_eg.ops.types import E8M0
 
 
 class Constraint(NamedTuple):
@@ -24,7 +26,7 @@ class Constraint(NamedTuple):
 
 def constraints(graph: Graph) -> Iterator[Constraint]:
     """Those of storage cells: a buffer is handed over once, a kept one never, a state only to itself; and of loads for several
-    trips: one of them for a loop, since all would go by as many trips."""
+    trips: one of them for a loop, since all would go by as many trips, or those of scales together."""
     taken: dict[int, list[Node]] = defaultdict(list)
     copied: dict[int, list[Node]] = defaultdict(list)
     coarsened: dict[int, list[Node]] = defaultdict(list)
@@ -36,9 +38,24 @@ def constraints(graph: Graph) -> Iterator[Constraint]:
             copied[n.children[0]].append(n)
         elif trips_ahead(n) > 1:
             coarsened[n.region].append(n)
-    for groups, what in ((taken, "a buffer is handed over twice"), (coarsened, "two loads of a loop bring several trips' tiles")):
-        yield from (Constraint(group, 1, what) for group in groups.values() if len(group) > 1)
+    yield from (Constraint(group, 1, "a buffer is handed over twice") for group in taken.values() if len(group) > 1)
+    for group in coarsened.values():
+        yield from _coarsened(graph, group)
     yield from _copied_late(graph, copied, taken)
+
+
+def _coarsened(graph: Graph, loads: Sequence[Node]) -> Iterator[Constraint]:
+    """Of a loop's loads for several trips: one, or those of scales for as many trips each."""
+    what = "two loads of a loop bring several trips' tiles"
+    scales = [n for n in loads if graph.demands[n.cls].tile.dtype is E8M0]
+    others = [n for n in loads if n not in scales]
+    for cls in dict.fromkeys(n.cls for n in scales) if scales else (None,):
+        group = [*others, *(n for n in scales if n.cls == cls)]
+        if len(group) > 1:
+            yield Constraint(group, 1, what)
+    for n, m in combinations(scales, 2):
+        if n.cls != m.cls and trips_ahead(n) != trips_ahead(m):
+            yield Constraint((n, m), 1, what)
 
 
 def _handed_over(graph: Graph, taker: Node) -> Iterator[Constraint]:

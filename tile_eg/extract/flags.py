@@ -9,6 +9,7 @@ from tile_eg.extract.buffers import Buffer, busy, decided, depth_of, uncovered
 from tile_eg.extract.schedule import Schedule, Storage
 from tile_eg.ir.machine import USABLE_EVENT_IDS
 from tile_eg.ops.physical import AIV, MOVES
+from tile_eg.ops.types import E8M0
 
 
 def fit_ids(schedule: Schedule) -> None:
@@ -51,10 +52,13 @@ def _filled_between(schedule: Schedule, core: str, one: str, other: str) -> list
 
 def _ids(group: list[Storage], shared: set[int], once: set[int]) -> int:
     """One a slot, but for what is `shared` and what comes `once` a tile in a loop that goes on, and one to hand places over from
-    each loop's rings to the next loop's."""
+    each loop's rings to the next loop's.
+
+    Scales are loaded and read with their operands, whose flags serve both.
+    """
     loops = {s.ring for s in group if s.slots > 1 and s.id not in once}
-    slots = (1 if s.id in once else s.slots for s in group if s.slots > 1 or s.id not in shared)
-    return sum(slots) + max(0, len(loops) - 1)
+    own = [s for s in group if (s.slots > 1 or s.id not in shared) and s.dtype is not E8M0]
+    return sum(1 if s.id in once else s.slots for s in own) + max(0, len(loops) - 1)
 
 
 def _sharing(schedule: Schedule) -> set[int]:

@@ -14,7 +14,7 @@ from tile_eg.egraph.view import pruned
 from tile_eg.extract.accumulators import Accumulators, layout
 from tile_eg.extract.constraints import constraints
 from tile_eg.extract.selection import is_half, tensor_of, touches_whole, trips_ahead
-from tile_eg.ops.physical import STORES, TOUCHES
+from tile_eg.ops.physical import ADDING, STORES, TOUCHES
 from tile_eg.ops.types import Level
 
 
@@ -68,7 +68,7 @@ class _Settled:
     def _adds_up(self, n: Node) -> bool:
         if n.op == "L0":
             return n.cls not in self.cuts or layout(n) in self.layouts
-        return n.op != "MmadAcc" or n not in self.products
+        return n.op not in ADDING or n not in self.products
 
     @staticmethod
     def _runs(n: Node) -> bool:

@@ -188,13 +188,13 @@ def _across(p: Pricer, n: Node, term: Move) -> Work:
 def _product(n: Node) -> dict[Work, int]:
     """The L0 cut carries the price of its product: every step loads both operands and multiplies."""
     tile, _, m, k_n, k = n.payload
-    dtype = tile.operand
+    left, right = tile.factors
     rows, cols = (-(-_valid(*x) // FRACTAL) * FRACTAL for x in ((tile.vrows, tile.rows), (tile.vcols, tile.cols)))
     sizes = (_parts(min(rows, tile.rows), m), _parts(min(cols, tile.cols), k_n), _parts(tile.depth, k))
     out: dict[Work, int] = {}
     for (r, rows), (c, cols), (d, depths) in product(*(s.items() for s in sizes)):
-        for op, made in (("l1_to_l0a", dtype), ("l1_to_l0b", dtype), ("mmad", F32)):
-            out[Work(op, r, c, d, made, dtype)] = rows * cols * depths
+        for op, made in (("l1_to_l0a", left), ("l1_to_l0b", right), ("mmad", F32)):
+            out[Work(op, r, c, d, made, left)] = rows * cols * depths
     return out
 
 

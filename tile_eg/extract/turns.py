@@ -10,6 +10,7 @@ from math import gcd
 
 from tile_eg.chips import Chip
 from tile_eg.extract.schedule import LoopStep, Schedule, Step
+from tile_eg.ops.physical import PRODUCTS
 from tile_eg.ops.types import Level
 
 
@@ -35,7 +36,7 @@ def take_turns(schedule: Schedule, chip: Chip) -> None:
 
 def _results(loop: LoopStep) -> list[tuple[int, int]]:
     """The places in L0C that a loop's own products fill, in the order in which they begin, with their lags."""
-    steps = (x for x in loop.body if isinstance(x, Step) and x.node.op in ("Mmad", "MmadAcc"))
+    steps = (x for x in loop.body if isinstance(x, Step) and x.node.op in PRODUCTS)
     return list(dict.fromkeys((s.dst, s.lag) for s in steps))  # type: ignore[misc]
 
 

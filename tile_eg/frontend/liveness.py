@@ -25,6 +25,8 @@ def operands(e: kn.TileExpr) -> tuple[kn.TileExpr, ...]:
             return (e.a, e.b, e.x, e.y)
         case kn.MatMul():
             return (e.a, e.b)
+        case kn.Scaled():
+            return (e.x, e.scale)
     return ()
 
 

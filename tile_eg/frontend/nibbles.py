@@ -1,7 +1,8 @@
-"""Numbers of 4 bits (`i4`), of which two share a byte, the even one in its lower half: memories hold bytes.
+"""Numbers of 4 bits (`i4`, and the floats `f4e2m1` and `f4e1m2`), of which two share a byte, the even one in its lower half:
+memories hold bytes.
 
-A tensor of i4 is one of bytes with half as many columns, and so is a buffer. What is read of a buffer is a tile of f16 beside it,
-which is made of the bytes whenever they are loaded.
+A tensor of them is one of bytes with half as many columns, and so is a buffer. What is read of a buffer of i4 is a tile of f16
+beside it, which is made of the bytes whenever they are loaded. Floats are read by products with scales alone, as bytes.
 """
 
 from __future__ import annotations
@@ -14,10 +15,11 @@ from tile_eg.errors import Span, TileError
 from tile_eg.ir import index as ix
 from tile_eg.ir import kernel as kn
 from tile_eg.ir.index import Expr
-from tile_eg.ops.types import F16, I4, I8, DType
+from tile_eg.ops.types import E8M0, F16, HALVES, I4, I8, PACKED, U8, DType
 
 N = TypeVar("N")
 KEPT, TENSORS = "a kernel that is kept as it is written", "expressions of whole tensors"
+SCALED_PRODUCT = "scaled(a, sa) @ scaled(b, sb).T, in Python T.gemm_mx(a, sa, b, sb, c, transpose_B=True)"
 ROW = 64
 """Numbers of 4 bits in a block of 32 bytes."""
 
@@ -25,19 +27,21 @@ ROW = 64
 def with_bytes(kernel: kn.Kernel) -> kn.Kernel:
     """The kernel without numbers of 4 bits. TileError where they do not lie in whole bytes, or where a kernel makes them."""
     places: tuple[kn.Tensor | kn.Alloc, ...] = (*kernel.tensors, *kn.allocs(kernel.body))
-    if not any(p.dtype is I4 for p in places) and not _casts(kernel.body):
+    if not any(p.dtype in HALVES for p in places) and not _casts(kernel.body):
         return kernel
     found = _Bytes(kernel)
-    tensors = tuple(_halved(t) if t.dtype is I4 else t for t in kernel.tensors)
+    tensors = tuple(_halved(t) if t.dtype in HALVES else t for t in kernel.tensors)
     return replace(kernel, tensors=tensors, body=tuple(found.statements(kernel.body)))
 
 
 def whole_bytes(dtype: DType, where: str, span: Span | None) -> DType:
-    """The element type. TileError for numbers of 4 bits, which are not there in `where`."""
-    if dtype is not I4:
+    """The element type. TileError for numbers of 4 bits and for scales, which are not there in `where`."""
+    if dtype not in (*HALVES, E8M0):
         return dtype
-    help = "write the kernel with buffers of its own and no flags; here take bytes: x & 15 and x >> 4 are the numbers"
-    raise TileError(f"numbers of 4 bits are not there in {where}", span, help=help)
+    what = "scales (e8m0)" if dtype is E8M0 else "numbers of 4 bits"
+    help = "write the kernel with buffers of its own and no flags"
+    help += "; here take bytes: x & 15 and x >> 4 are the numbers" if dtype is I4 else ""
+    raise TileError(f"{what} are not there in {where}", span, help=help)
 
 
 def _nodes(tree: Any) -> Iterator[Any]:
@@ -52,7 +56,7 @@ def _nodes(tree: Any) -> Iterator[Any]:
 
 
 def _casts(body: tuple[kn.Stmt, ...]) -> bool:
-    return any(isinstance(n, kn.Cast) and n.dtype is I4 for n in _nodes(body))
+    return any(isinstance(n, kn.Cast) and n.dtype in HALVES for n in _nodes(body))
 
 
 def _halved(place: Any) -> Any:
@@ -60,13 +64,15 @@ def _halved(place: Any) -> Any:
     if place.shape[-1] % 2:
         message = f"`{place.name}` has rows of {place.shape[-1]} numbers of 4 bits, and two share a byte"
         raise TileError(message, place.span, help="give it an even number of columns")
-    return replace(place, dtype=I8, shape=(*place.shape[:-1], place.shape[-1] // 2))
+    return replace(place, dtype=I8 if place.dtype is I4 else U8, shape=(*place.shape[:-1], place.shape[-1] // 2))
 
 
 class _Bytes:
     """Rewrites the statements of one kernel."""
 
     def __init__(self, kernel: kn.Kernel) -> None:
+        places: tuple[kn.Tensor | kn.Alloc, ...] = (*kernel.tensors, *kn.allocs(kernel.body))
+        self.dtypes = {p.name: p.dtype for p in places if p.dtype in HALVES}
         self.tensors = {t.name for t in kernel.tensors if t.dtype is I4}
         self.buffers = {a.name: a for a in kn.allocs(kernel.body) if a.dtype is I4}
         taken = {t.name for t in kernel.tensors} | {a.name for a in kn.allocs(kernel.body)}
@@ -83,12 +89,12 @@ class _Bytes:
                 yield from (n.name for n in _nodes(s.value) if isinstance(n, kn.Region) and n.name in self.buffers)
 
     def is_packed(self, e: Any) -> bool:
-        return isinstance(e, kn.Region) and (e.name in self.tensors or e.name in self.buffers)
+        return isinstance(e, kn.Region) and e.name in self.dtypes
 
     def statements(self, body: Iterable[kn.Stmt]) -> Iterator[kn.Stmt]:
         for s in body:
             match s:
-                case kn.Alloc() if s.dtype is I4:
+                case kn.Alloc() if s.dtype in HALVES:
                     yield from self.alloc(s)
                 case kn.For() | kn.Parallel():
                     yield replace(s, body=tuple(self.statements(s.body)))  # type: ignore[arg-type]
@@ -111,15 +117,17 @@ class _Bytes:
 
     def filled(self, s: kn.Assign) -> Iterator[kn.Stmt]:
         """A load, a store, a copy or a fill of bytes, and what is read of them then."""
-        value = s.value.x if isinstance(s.value, kn.Cast) and s.value.dtype is I4 else s.value
-        if isinstance(value, kn.Number):
+        dtype = self.dtypes[s.target.name]
+        value = s.value.x if isinstance(s.value, kn.Cast) and s.value.dtype is dtype else s.value
+        if isinstance(value, kn.Number) and (dtype is I4 or value.value == 0):
             made: kn.TileExpr = _both(value)
-        elif self.is_packed(value) and not s.atomic:
-            made = self.half(value)  # type: ignore[arg-type]
+        elif isinstance(value, kn.Region) and self.dtypes.get(value.name) is dtype and not s.atomic:
+            made = self.half(value)
         else:
             raise TileError(
                 f"`{s.target.name}` holds numbers of 4 bits, which no value is rounded to yet", s.target.span or s.span,
-                help="they are loaded from a tensor of i4, copied and stored; what is computed is kept as i8",
+                help=f"they are loaded from a tensor of {dtype}, copied and stored; what is computed is kept as "
+                + ("i8" if dtype is I4 else "f8e4m3"),
             )  # fmt: skip
         yield replace(s, target=self.half(s.target), value=made)
         if s.target.name in self.read:
@@ -142,13 +150,18 @@ class _Bytes:
 
     def value(self, e: N) -> N:
         """An expression, with numbers of f16 for those of 4 bits."""
+        if isinstance(e, kn.Scaled) and isinstance(e.x, kn.Region) and self.dtypes.get(e.x.name) in PACKED:
+            return replace(e, x=self.half(e.x), packed=self.dtypes[e.x.name], scale=self.value(e.scale))  # type: ignore[return-value]
         if isinstance(e, kn.Region):
+            if self.dtypes.get(e.name) in PACKED:
+                help = "they are loaded into a buffer, and multiplied with their scales: " + SCALED_PRODUCT
+                raise TileError(f"floats of 4 bits of `{e.name}` are operands of products alone", e.span, help=help)
             if e.name in self.tensors:
                 help = "copy the tensor into a buffer of i4 first, and read that"
                 raise TileError(f"numbers of 4 bits of `{e.name}` are loaded by whole bytes", e.span, help=help)
             return replace(e, name=self.numbers[e.name]) if e.name in self.buffers else e  # type: ignore[return-value]
-        if isinstance(e, kn.Cast) and e.dtype is I4:
-            raise TileError("no value is rounded to numbers of 4 bits yet", e.span, help="keep it as i8")
+        if isinstance(e, kn.Cast) and e.dtype in HALVES:
+            raise TileError("no value is rounded to numbers of 4 bits yet", e.span, help="keep it as i8, or f8e4m3 on the 950")
         if isinstance(e, tuple):
             return tuple(map(self.value, e))  # type: ignore[return-value]
         if not is_dataclass(e) or isinstance(e, Expr | DType):

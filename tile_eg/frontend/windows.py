@@ -22,6 +22,7 @@ from tile_eg.ir.kernel import (
     Pad,
     Reduce,
     Region,
+    Scaled,
     Select,
     Tensor,
     TileExpr,
@@ -29,6 +30,7 @@ from tile_eg.ir.kernel import (
     Whole,
 )
 from tile_eg.ir.strided import strides_of
+from tile_eg.ops.types import SCALE_BLOCK
 from tile_eg.ops.whole_tiles import WHOLE_TILES
 
 Shape = tuple[int, ...]
@@ -164,6 +166,9 @@ def known_shape(e: TileExpr | OpenWindow) -> Shape | None:
             return max((s for s in parts if s), key=len, default=None if None in parts else ())
         case MatMul():
             return _product_shape(e)
+        case Scaled():
+            x = known_shape(e.x)
+            return (*x[:-1], 2 * x[-1]) if x and e.packed else x
         case Reduce():
             x = known_shape(e.x)
             return None if x is None else (x[1 - e.axis],) if len(x) == 2 else ()
@@ -219,9 +224,16 @@ def close(e: TileExpr | OpenWindow, shape: Shape | None) -> TileExpr:
             return replace(e, x=close(e.x, (shape[1 - e.axis],) if shape is not None and len(shape) == 2 else None))
         case Reduce():
             return replace(e, x=close(e.x, None))
+        case Scaled():
+            return replace(e, x=close(e.x, shape), scale=close(e.scale, scales_shape(shape or known_shape(e))))
         case MatMul():
             return replace(e, a=close(e.a, _operand(e, shape, True)), b=close(e.b, _operand(e, shape, False)))
     return e
+
+
+def scales_shape(shape: Shape | None) -> Shape | None:
+    """The shape of the scales of an operand of this shape."""
+    return (*shape[:-1], shape[-1] // SCALE_BLOCK) if shape else None
 
 
 def _operand(e: MatMul, shape: Shape | None, left: bool) -> Shape | None:

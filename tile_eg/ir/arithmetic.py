@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from tile_eg.ops.elementwise import BINARY, COMPARE, REDUCE, UNARY
-from tile_eg.ops.types import EXACT
+from tile_eg.ops.types import E1M2, E2M1, EXACT, SCALE_BLOCK, DType
 from tile_eg.ops.whole_tiles import WHOLE_TILES
 
 Array = np.ndarray
@@ -74,7 +74,9 @@ def reduce(name: str, x: Array, axis: int) -> Array:
 
 
 def matmul(a: Array, b: Array) -> Array:
-    """f32 product of f16, bf16 or f32 operands; of i8 the exact one, in i32."""
+    """f32 product of f16, bf16 or f32 operands, and of those with scales; of i8 the exact one, in i32."""
+    if a.dtype == np.float64:  # with scales, whose products may lie beyond f32 where their sums do not
+        return (a @ b).astype(np.float32)
     if a.dtype.kind in WHOLE:
         return (a.astype(np.float64) @ b.astype(np.float64)).astype(np.int32)
     return a.astype(np.float32) @ b.astype(np.float32)
@@ -110,6 +112,27 @@ def _saturated(x: Array, dtype: np.dtype) -> Array:
 def bytes_of(x: Array, dtype: np.dtype) -> Array:
     """The two bytes of each number of 16 bits, the lower one first."""
     return np.ascontiguousarray(x).astype("<i2").view(np.int8).astype(dtype)
+
+
+_SMALLEST = {
+    E2M1: (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0),
+    E1M2: (0.0, 0.25, 0.5, 0.75, 1.0, 1.25, 1.5, 1.75),
+}  # fmt: skip
+"""Floats of 4 bits by their lower three, the fourth being the sign (OCP Microscaling Formats 1.0; E1M2 by the vendor's name)."""
+
+
+def scaled(x: Array, scale: Array, packed: DType | None) -> Array:
+    """x in f64, each 32 elements of a row times their scale. `packed`: the floats of 4 bits of which a byte of x holds two."""
+    return numbers_of(x, packed) * np.repeat(scale.astype(np.float64), SCALE_BLOCK, axis=-1)
+
+
+def numbers_of(x: Array, packed: DType | None) -> Array:
+    """The floats in x as f64, where a byte of it may hold two of 4 bits, the lower half first."""
+    if packed is None:
+        return x.astype(np.float64)
+    bits = np.stack([x.view(np.uint8) & 15, x.view(np.uint8) >> 4], axis=-1).reshape(*x.shape[:-1], -1)
+    sizes = np.array(_SMALLEST[packed])
+    return np.concatenate([sizes, -sizes])[bits]
 
 
 def nibbles(x: Array) -> Array:

@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING
 
 from tile_eg.errors import TileError
 from tile_eg.ir.kernel import Tensor
-from tile_eg.ops.types import I4, DType
+from tile_eg.ops.types import HALVES, DType
 
 if TYPE_CHECKING:
     import numpy as np
 
 
 def numpy_dtype(dtype: DType) -> np.dtype:
-    """The NumPy type of an element type; those of bf16 and of floats of 8 bits are `ml_dtypes`'."""
+    """The NumPy type of an element type; those of bf16 and of floats of 8 bits are `ml_dtypes`'. Scaled operands are computed in
+    f64, in which their numbers are exact."""
     import numpy as np
 
     if is_numpys(dtype):
@@ -28,12 +29,12 @@ def numpy_dtype(dtype: DType) -> np.dtype:
 
 def is_numpys(dtype: DType) -> bool:
     """Whether NumPy has the element type itself."""
-    return dtype.whole or dtype.name in ("f16", "f32")
+    return dtype.whole or dtype.numpy in ("float16", "float32", "float64")
 
 
 def of_elements(shape: tuple[int, ...], dtype: DType | None) -> tuple[int, ...]:
     """The shape of a tensor whose array has this one: two numbers of 4 bits lie in each byte of a row."""
-    return (*shape[:-1], 2 * shape[-1]) if dtype is I4 and shape else shape
+    return (*shape[:-1], 2 * shape[-1]) if dtype in HALVES and shape else shape
 
 
 def check_arguments(tensors: Sequence[Tensor], arrays: Mapping[str, np.ndarray], added_to: Collection[str] = frozenset()) -> None:

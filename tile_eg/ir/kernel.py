@@ -120,6 +120,19 @@ class MatMul:
 
 
 @dataclass(frozen=True)
+class Scaled:
+    """An operand of a product with scales: x (r, k) with a scale (r, k / 32, e8m0) for each 32 elements of a row.
+
+    `packed`: the floats of 4 bits of which each byte of x holds two, so that x has half as many columns.
+    """
+
+    x: TileExpr
+    scale: TileExpr
+    packed: DType | None = None
+    span: Span | None = _span()
+
+
+@dataclass(frozen=True)
 class Reduce:
     """op: max min sum, over axis 1 (rows become values) or 0 (columns become values) of a tile: a vector."""
 
@@ -202,7 +215,9 @@ class Choose:
     span: Span | None = _span()
 
 
-TileExpr = Union[Region, Number, Index, Unary, Binary, Broadcast, MatMul, Reduce, Cast, Bytes, Pack, Pad, Whole, Select, Choose]
+TileExpr = Union[
+    Region, Number, Index, Unary, Binary, Broadcast, MatMul, Scaled, Reduce, Cast, Bytes, Pack, Pad, Whole, Select, Choose
+]  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -127,6 +127,10 @@ FIELD_LIMITS: dict[str, tuple[int, int]] = {
     "Nd2NzParams.dstNzC0Stride": (1, 16384),
     "Nd2NzParams.dstNzNStride": (1, 16384),
     "Nd2NzParams.dstNzMatrixStride": (0, 16384),
+    "Dn2NzParams.nValue": (0, 16384),
+    "Dn2NzParams.dValue": (0, 2**21 - 1),
+    "LoadData2DMxParams.xStep": (0, 255),
+    "LoadData2DMxParams.srcStride": (0, 65535),
     "LoadData2DParams.startIndex": (0, 65535),
     "LoadData2DParams.repeatTimes": (0, 255),
     "LoadData2DParams.srcStride": (0, 65535),
@@ -168,6 +172,11 @@ def most_of(field: str) -> int:
 
 STRIP = 16
 """Columns of a strip of 16-bit elements: 32 bytes, the width of a fractal."""
+
+
+def scale_bytes(rows: int, cols: int) -> int:
+    """Bytes in L1 of the scales of a product's operand: fractals of 16 rows and two scales, row by row."""
+    return 32 * -(-rows // 16) * -(-cols // 2)
 
 
 def strip(dtype: DType) -> int:

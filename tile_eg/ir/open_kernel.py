@@ -13,7 +13,7 @@ Build = Callable[[Mapping[str, Any]], Kernel | InOrder]
 """Gives a kernel at some sizes, or that the search has no form for it."""
 AUTO = "auto"
 FIRST = (64, 32, 128, 16)  # sizes to look at a kernel with
-OTHER = 48
+OTHERS = (48, 192)  # and others, to see what depends on one: operands with scales take multiples of 64
 
 
 class NoBlocks(Exception):
@@ -35,9 +35,9 @@ class OpenKernel(Kernel):
 def open_kernel(names: Sequence[str], build: Build) -> OpenKernel | InOrder:
     """The kernel with these sizes left open; or that the search has no form for it. TileError where it cannot be built, or where
     a tensor's shape depends on one."""
-    sizes, kernel = _first(names, build)
+    sizes, kernel = _first([dict.fromkeys(names, size) for size in FIRST], build)
     for name in names:
-        other = build({**sizes, name: OTHER})
+        _, other = _first([{**sizes, name: size} for size in OTHERS], build)
         if isinstance(kernel, InOrder) or isinstance(other, InOrder):
             return kernel if isinstance(kernel, InOrder) else other  # type: ignore[return-value]
         _check_tensors(name, kernel, other)
@@ -45,18 +45,17 @@ def open_kernel(names: Sequence[str], build: Build) -> OpenKernel | InOrder:
     return OpenKernel(**same, open=tuple(names), build=lambda at: searchable(build(at)))
 
 
-def _first(names: Sequence[str], build: Build) -> tuple[dict[str, int], Kernel | InOrder]:
+def _first(choices: Sequence[dict[str, int]], build: Build) -> tuple[dict[str, int], Kernel | InOrder]:
     """The kernel at the first sizes at which there is one; else what there is at the first of all."""
     found: list[InOrder | TileError] = []
-    for size in FIRST:
-        sizes = dict.fromkeys(names, size)
+    for sizes in choices:
         kernel = attempted(lambda: build(sizes))  # noqa: B023
         if isinstance(kernel, Kernel):
             return sizes, kernel
         found.append(kernel)
     if isinstance(found[0], TileError):
         raise found[0]
-    return dict.fromkeys(names, FIRST[0]), found[0]
+    return choices[0], found[0]
 
 
 def _check_tensors(name: str, one: Kernel, other: Kernel) -> None:

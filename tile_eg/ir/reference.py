@@ -23,7 +23,7 @@ from tile_eg.ir.index_elements import elements_in
 from tile_eg.ir.reference_places import NO_INDEX, Array, Env, evaluate, meant, refuse_outside
 from tile_eg.ir.reference_tiles import Tile, both, common, common_ends, existing, filled, meeting, numbers_with
 from tile_eg.ir.reference_values import run_values
-from tile_eg.ops.types import I32, U32
+from tile_eg.ops.types import I32, U32, DType
 from tile_eg.ops.whole_tiles import NOTHING, WHOLE_TILES
 
 __all__ = ["run_kernel", "run_values"]
@@ -240,6 +240,8 @@ class Block:
             case kn.MatMul():
                 a, b = self.value(e.a, env), self.value(e.b, env)
                 return self.product(*meeting(a.flipped if e.transpose_a else a, b.flipped if e.transpose_b else b))
+            case kn.Scaled():
+                return self.scaled(self.value(e.x, env), self.value(e.scale, env), e.packed)
             case kn.Select() if self.elements:
                 holds = np.asarray(evaluate(e.condition, env)) != 0
                 return self.chosen(holds, self.arm(e.x, env, holds), self.arm(e.y, env, ~holds))
@@ -352,6 +354,11 @@ class Block:
             return Tile(ar.reduce(op, x.data, axis))
         some = x.along(1 - axis) if x.data.ndim == 2 else np.asarray(x.ends is not None or np.any(x.valid))
         return Tile(ar.reduce(op, filled(op, x), axis), some)
+
+    def scaled(self, x: Tile, scale: Tile, packed: DType | None) -> Tile:
+        """An operand of a product with scales."""
+        valid = np.repeat(x.valid, 2, axis=-1) if packed and x.valid is not None else x.valid
+        return Tile(ar.scaled(x.data, scale.data, packed), valid)
 
     def product(self, a: Tile, b: Tile) -> Tile:
         """A product of operands whose invalid elements are 0; a row and a column that do not exist are not valid."""

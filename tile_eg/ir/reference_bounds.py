@@ -18,7 +18,7 @@ from tile_eg.ir import kernel as kn
 from tile_eg.ir import rounding as rd
 from tile_eg.ir.reference import Block, Tile, blocks, common, filled, initial
 from tile_eg.ir.reference_places import Array, Env
-from tile_eg.ops.types import F32, I8, I32
+from tile_eg.ops.types import F32, I8, I32, SCALE_BLOCK, DType
 from tile_eg.ops.whole_tiles import WHOLE_TILES
 
 
@@ -177,6 +177,12 @@ class BoundedBlock(Block):
         result = super().reduced(op, x, axis)
         known = spread(x) if x.valid is None else np.where(x.valid, spread(x), 0.0)
         return replace(result, spread=rd.reduce(op, filled(op, x), known, axis if x.data.ndim == 2 else 0, result.data))
+
+    def scaled(self, x: Tile, scale: Tile, packed: DType | None) -> Tile:
+        result = super().scaled(x, scale, packed)
+        if packed or x.spread is None:
+            return replace(result, spread=rd.exact(result.data.shape))
+        return replace(result, spread=x.spread * np.repeat(scale.data.astype(np.float64), SCALE_BLOCK, axis=-1))
 
     def product(self, a: Tile, b: Tile) -> Tile:
         result = super().product(a, b)

@@ -24,6 +24,7 @@ from tile_eg.ir.reference_bounds import BoundedBlock, Expected, Scales, spread
 from tile_eg.ir.reference_places import Array
 from tile_eg.ir.reference_values import Dependences, Run
 from tile_eg.ir.values import Term, Values, accumulates, first_version, reachable
+from tile_eg.ops.types import packed_in
 
 Trips = tuple[tuple[str, int], ...]
 """The trips that a value is of: loops' variables, outermost loop first."""
@@ -174,6 +175,11 @@ class BoundedRun(Run):
         depth = min(x.data.shape[1], y.data.shape[0])
         every, deep = slice(None), slice(0, depth)
         return self.within_tile(t, self.does.product(x.taken((every, deep)), y.taken((deep, every))))
+
+    def _scaled(self, t: Term) -> Any:
+        x, scale = t.args
+        assert t.dtype is not None
+        return self.does.scaled(self.term(x), self.term(scale), packed_in(t.dtype))
 
     def _unary(self, t: Term) -> Any:
         return self.does.unary(t.args[0], self.term(t.args[1]))

@@ -16,6 +16,7 @@ from tile_eg.ir import index as ix
 from tile_eg.ir.arrays import numpy_dtype
 from tile_eg.ir.left_padding import without_padding
 from tile_eg.ir.values import Term, Values, accumulates, first_version
+from tile_eg.ops.types import packed_in
 
 Array = np.ndarray
 
@@ -141,6 +142,10 @@ class Run:
         out = np.full((t.rows, t.cols), ar.nothing(dtype), dtype)
         out[: x.shape[0], : y.shape[1]] = ar.matmul(x[:, :depth], y[:depth])
         return out
+
+    def _scaled(self, t: Term) -> Array:
+        x, scale = t.args
+        return ar.scaled(self.term(x), self.term(scale), packed_in(_dtype(t)))
 
     def inner(self, t: Term) -> Array:
         rows, cols = self.valid(t)

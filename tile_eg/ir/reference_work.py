@@ -41,5 +41,5 @@ def _of_expression(e: object, held: int) -> tuple[int, int]:
 
 
 def _operands(e: object) -> list[object]:
-    found = [getattr(e, name, None) for name in ("x", "y", "a", "b")] + list(getattr(e, "xs", ()))
+    found = [getattr(e, name, None) for name in ("x", "y", "a", "b", "scale")] + list(getattr(e, "xs", ()))
     return [x for x in found if hasattr(x, "__dataclass_fields__")]

@@ -33,6 +33,7 @@ class Term:
       load     version, offset (Expr, elements), stride (int, elements between rows)
       fill     value (float)
       matmul   a, b, transpose_a (bool), transpose_b (bool)
+      scaled   x, scale                x with a scale for each 32 elements of a row: an operand of a matmul, of a `SCALED` type
       unary    name, x                 exp ln sqrt rsqrt reciprocal abs relu sigmoid tanh neg
       binary   name, x, y              add sub mul div max min, equal shapes
       bcast    axis (int), v           axis 1: v[i] for all j; axis 0: v[j] for all i

@@ -12,7 +12,7 @@ from tile_eg.errors import TileError, TileWarning
 from tile_eg.ir.arrays import check_argument, ending_at, numpy_dtype, signature
 from tile_eg.ir.kept import KeptKernel
 from tile_eg.jit.told import levels
-from tile_eg.ops.types import BF16, I4, NARROW, DType, dtype_of
+from tile_eg.ops.types import BF16, E2M1, E8M0, I4, NARROW, DType, dtype_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -39,7 +39,7 @@ def to_numpy(value: Any, name: str) -> np.ndarray:
     if isinstance(value, np.ma.MaskedArray):
         raise TileError(f"argument {name} is a masked array, and a kernel reads what is masked too", help="fill it: a.filled(0)")
     if isinstance(value, np.ndarray):
-        return _two_in_a_byte(value) if value.dtype.name == I4.numpy else value
+        return _two_in_a_byte(value) if value.dtype.name in (I4.numpy, E2M1.numpy) else value
     if not is_torch(value):
         help = "NumPy arrays and torch tensors on the CPU are taken"
         raise TileError(f"argument {name} is no array but of type {type(value).__name__}", help=help)
@@ -49,7 +49,8 @@ def to_numpy(value: Any, name: str) -> np.ndarray:
     check_no_gradient(value, name)
     check_plain(value, name)
     if (of := _by_bits(value.dtype)) is not None:
-        return value.detach().view(torch.int8 if of.bytes == 1 else torch.int16).numpy().view(numpy_dtype(of))
+        bits = value.detach().view(torch.int8 if of.bytes == 1 else torch.int16).numpy()
+        return bits.view(np.uint8 if of is E2M1 else numpy_dtype(of))
     return value.detach().numpy()
 
 
@@ -79,14 +80,17 @@ def _two_in_a_byte(x: np.ndarray) -> np.ndarray:
 
     if x.shape[-1:] == () or x.shape[-1] % 2:
         return x
-    bits = x.astype(np.int8)
+    bits = x.astype(np.int8) if x.dtype.name == I4.numpy else x.view(np.uint8)
     return (bits[..., ::2] & 15) | (bits[..., 1::2] << 4)
 
 
 def _by_bits(dtype: Any) -> DType | None:
     """The element type of torch's that NumPy has not, by its name there; None for any other."""
-    of = dtype_of(str(dtype).removeprefix("torch."))
-    return of if of in (BF16, *NARROW) else None
+    name = str(dtype).removeprefix("torch.")
+    if name == "float4_e2m1fn_x2":  # two in a byte, as a kernel has them
+        return E2M1
+    of = dtype_of(name)
+    return of if of in (BF16, *NARROW, E8M0) else None
 
 
 def as_declared(array: np.ndarray, shape: Sequence[int], may_end_early: bool = False) -> np.ndarray:

@@ -169,6 +169,18 @@ def gemm_v0(A: Any, B: Any, C: Any, transpose_A: bool = False, transpose_B: bool
 
 
 @word
+def gemm_mx(
+    A: Any, A_scale: Any, B: Any, B_scale: Any, C: Any, transpose_A: bool = False, transpose_B: bool = False, init: Any = False
+) -> None:
+    """C += (A * A_scale) @ (B * B_scale).T of blocks of 32 small floats with a scale (MXFP8, MXFP4); `init`: C = instead of C +=.
+
+    A (M, K) and B (N, K) are of float8_e4m3, float8_e5m2, or of float4_e2m1, float4_e1m2, and K is a multiple of 64. A_scale
+    (M, K / 32) and B_scale (N, K / 32) are of float8_e8m0, a scale for each 32 elements along K. C (M, N) is of float32.
+    `transpose_B` says that B lies as (N, K), and has to be given: B as (K, N) is not supported. Of the 950 alone.
+    """
+
+
+@word
 def mma(A: Any, B: Any, C: Any, init: Any = False) -> None:
     """C += A @ B, or C = A @ B where `init` holds, of operands in L0A and L0B."""
 

@@ -55,6 +55,8 @@ def held_in(watched: Watched, data: bytes, window: Window, values: Mapping[str, 
         places = _of_product(b, evaluate(watched.instr.rows, values), window)
     elif b.layout == "nd":
         places = rows[:, None] * b.pitch + cols
+    elif b.layout == "pairs":
+        places = (rows // 16)[:, None] * (-(-b.cols // 2) * 32) + cols // 2 * 32 + (rows % 16)[:, None] * 2 + cols % 2
     else:
         width = 32 // b.dtype.bytes
         high = -(-b.rows // max(16, width)) * max(16, width)

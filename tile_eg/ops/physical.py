@@ -60,7 +60,13 @@ class Alias(Term):
 
 @dataclass(frozen=True)
 class Cube(Term):
-    """A product, or the L0C that it begins with; its time stands at the cut for L0."""
+    """A product, or the L0C that it begins with; its time stands at the cut for L0.
+
+    A product's last two classes are its operands; `scaled`: the two before these are their scales.
+    """
+
+    product: bool = False
+    scaled: bool = False
 
 
 @dataclass(frozen=True)
@@ -174,8 +180,10 @@ TERMS: dict[str, Term] = {
         _move("L1ToUB", "l1_to_ub", "L1", "UB", staged=True),
         _move("UBToGM", "ub_to_gm", "UB", "GM", operand=1, empties=True),
         _move("UBToWS", "ub_to_gm", "UB", "WS", empties=True),
-        Cube("Mmad", decision=True),
-        Cube("MmadAcc", decision=True, overwrites=1),
+        Cube("Mmad", decision=True, product=True),
+        Cube("MmadAcc", decision=True, overwrites=1, product=True),
+        Cube("MmadMx", decision=True, product=True, scaled=True),
+        Cube("MmadMxAcc", decision=True, overwrites=1, product=True, scaled=True),
         Cube("ZeroL0C"),
         Structure("L0", decision=True),
         _elementwise("VUn", _named(), says=("unary", 1)),
@@ -249,6 +257,10 @@ TERMS: dict[str, Term] = {
 
 MOVES: dict[str, Move] = {n: t for n, t in TERMS.items() if isinstance(t, Move)}
 VECTOR: dict[str, Vector] = {n: t for n, t in TERMS.items() if isinstance(t, Vector)}
+PRODUCTS = frozenset(n for n, t in TERMS.items() if isinstance(t, Cube) and t.product)
+ADDING = frozenset(n for n in PRODUCTS if TERMS[n].overwrites is not None)
+"""Products that are added to what L0C holds."""
+WITH_SCALES = frozenset(n for n, t in TERMS.items() if isinstance(t, Cube) and t.scaled)
 STORES = frozenset(n for n, m in MOVES.items() if m.target == "GM")
 TOUCHES = {n: m.core for n, m in MOVES.items() if "GM" in (m.source, m.target)}
 """Which core touches a tensor in GM."""

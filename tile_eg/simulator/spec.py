@@ -32,7 +32,7 @@ from tile_eg.ir.arrays import numpy_dtype
 from tile_eg.ops.types import dtype_of
 from tile_eg.simulator.launches import TYPES
 
-DTYPES = ("f16", "bf16", "f32", "i8", "u8", "i16", "u16", "i32", "u32", "i64", "u64", "f8e4m3", "f8e5m2")
+DTYPES = ("f16", "bf16", "f32", "i8", "u8", "i16", "u16", "i32", "u32", "i64", "u64", "f8e4m3", "f8e5m2", "e8m0")
 GENERATORS = ("uniform", "normal", "zeros", "arange")
 TOP = ("kernel", "blocks", "type", "defines", "arguments", "auto_sync", "meaning", "inputs", "seed")
 KEYS = ("name", "shape", "dtype", "file", "generator", "seed", "low", "high", "output", "expect", "tolerance", "save", "value",
@@ -232,7 +232,7 @@ def _agrees(array: np.ndarray, data: Mapping[str, Any], where: str) -> None:
 
 
 def dtype(name: str, where: str = "") -> np.dtype:
-    """The NumPy type of an element type: f16, bf16, f32, i8 to i64, u8 to u64, f8e4m3, f8e5m2."""
+    """The NumPy type of an element type: f16, bf16, f32, i8 to i64, u8 to u64, f8e4m3, f8e5m2, e8m0."""
     if name not in DTYPES:
         raise TileError(f"{where}: unknown dtype `{name}`", help=f"one of {', '.join(DTYPES)}")
     if of := dtype_of(name):

@@ -25,12 +25,12 @@ def source(t: Term) -> Term:
 
 class Anatomy:
     """Look-ups over a kernel's terms, without element loops that only copy. `cube` are the values that lie in L0C: products, and
-    sums of products.
+    sums of products. Products read what their operands with scales are made of.
     """
 
     def __init__(self, values: Values) -> None:
         self.values = values
-        self.terms = [t for t in reachable(values) if source(t) is t]
+        self.terms = [t for t in reachable(values) if source(t) is t and t.op != "scaled"]
         self.loops = {t.args[0]: t for t in self.terms if t.op == "loop"}
         self.loop_of = {name: loop for loop, name in values.variables.items()}
         self.known: dict[Term, frozenset[int]] = {}
@@ -42,13 +42,14 @@ class Anatomy:
         out: dict[Term, list[Term]] = defaultdict(list)
         for t in self.terms:
             if t.op not in SCALAR and t.op != "loop":
-                for x in self._operands(t):
+                for x in self.operands(t):
                     out[x].append(t)
         return out
 
-    def _operands(self, t: Term) -> list[Term]:
+    def operands(self, t: Term) -> list[Term]:
+        """The values that a term is made of."""
         found = [source(x) for x in t.args if isinstance(x, Term)]
-        return [y for x in found for y in (self._operands(x) if x.op in SCALAR else [x])]
+        return [y for x in found for y in (self.operands(x) if x.op in (*SCALAR, "scaled") else [x])]
 
     def scalar_operations(self, nest: Term) -> int:
         """How many operations a nest does on each element."""

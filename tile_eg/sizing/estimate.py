@@ -201,7 +201,8 @@ class _Estimator:
         """Loads and products of steps of m x n that fit L0A and L0B twice."""
         dtype = t.args[0].dtype or F32
         m, n = min(m, rows), min(n, cols)
-        room = min(self.chip.level_bytes(Level.L0A) // m, self.chip.level_bytes(Level.L0B) // n) // (2 * dtype.bytes)
+        room = min(self.chip.level_bytes(Level.L0A) // m, self.chip.level_bytes(Level.L0B) // n) // 2
+        room = room * dtype.together // dtype.bytes
         k = min(depth, max(16, room // 16 * 16))
         times = -(-rows // m) * -(-cols // n) * -(-depth // k)
         return [
@@ -319,7 +320,7 @@ class _Estimator:
         return [x for x in loads if (moved := t.later(x.args[1])) is not None and moved[0] == x.cols]
 
     def _l1(self, factor: dict[int, int]) -> int:
-        operands = {x for t in self.a.terms if t.op == "matmul" for x in t.args[:2]}
+        operands = {x for t in self.a.terms if t.op == "matmul" for x in self.a.operands(t)}
         return sum(_bytes(x) * (self._slots(x) if self.a.region(x) else 1) * factor.get(self.a.region(x), 1) for x in operands)
 
     def _slots(self, t: Term) -> int:

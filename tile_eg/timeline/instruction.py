@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tile_eg.chips.model import Chip
+from tile_eg.ops.types import fractal_depth
 from tile_eg.timeline.moves import MOVES, Rule, burst_bytes, gm_bytes, line_bytes, moved_bytes
 from tile_eg.timeline.vector_cycles import VECTOR_RULES, plain_cycles, repeat_cycles, vector_places
 from tile_eg.timeline.work import ANYWHERE, Work
@@ -50,13 +51,13 @@ def places(chip: Chip, work: Work) -> int:
 
 def mmad_fractals(work: Work) -> int:
     """Fractals of 16 x 16 x 32 bytes: every dimension is padded (ASC, theoretical cube performance)."""
-    return -(-work.rows // 16) * -(-work.cols // 16) * -(-work.depth // (32 // work.src_dtype.bytes))
+    return -(-work.rows // 16) * -(-work.cols // 16) * -(-work.depth // fractal_depth(work.src_dtype))
 
 
 def _mmad(chip: Chip, work: Work, cold: bool) -> float:
     """2.4 + 0.992 cycles a half fractal back to back, 23.1 isolated (MSKPP); a float fractal takes two (ASC)."""
     cube = chip.cube
-    depth = 32 // work.src_dtype.bytes
+    depth = fractal_depth(work.src_dtype)
     each = cube.fractal * (16 * 16 * depth) / cube.macs[work.src_dtype.name]
     return (cube.startup if cold else cube.issue) + each * mmad_fractals(work)
 

@@ -9,6 +9,7 @@ from math import gcd
 from tile_eg.chips.model import Chip, Path
 from tile_eg.errors import TileError
 from tile_eg.ir.machine import BLOCK_BYTES, strip
+from tile_eg.ops.types import SCALE_BLOCK, SCALED, DType, fractal_depth
 from tile_eg.timeline.work import Work
 
 Rule = Callable[[Chip, Work, bool], float]
@@ -17,12 +18,22 @@ Rule = Callable[[Chip, Work, bool], float]
 def moved_bytes(work: Work) -> int:
     """Bytes that a move carries, without padding and burst rounding; 0 for a computation."""
     if work.op == "l1_to_l0a":
-        return work.rows * work.depth * work.dtype.bytes
+        return _operand_bytes(work.dtype, work.rows, work.depth) + _scale_bytes(work.dtype, work.rows, work.depth)
     if work.op == "l1_to_l0b":
-        return work.cols * work.depth * work.dtype.bytes
+        return _operand_bytes(work.dtype, work.cols, work.depth) + _scale_bytes(work.dtype, work.cols, work.depth)
     if work.op in ("gm_to_l1", "gm_to_ub", "ub_to_gm", "fixpipe", "ub_to_l1", "l1_to_ub"):
         return work.rows * work.cols * work.dtype.bytes
     return 0
+
+
+def _operand_bytes(dtype: DType, wide: int, depth: int) -> int:
+    """Bytes of a part of a product's operand in L0A or L0B."""
+    return wide * depth * dtype.bytes // dtype.together
+
+
+def _scale_bytes(dtype: DType, wide: int, depth: int) -> int:
+    """And of its scales in the memory beside it, where it has some."""
+    return wide * -(-depth // SCALE_BLOCK) if dtype in SCALED.values() else 0
 
 
 def _up(n: int, multiple: int) -> int:
@@ -179,12 +190,14 @@ def _path(chip: Chip, name: str) -> Path:
 
 
 def _l1_to_l0(path: str) -> Callable[[Chip, Work, bool], float]:
-    """23.5 + bytes / 256 (L0A) or / 128 (L0B), every dimension padded to its fractal (ASC, fit)."""
+    """23.5 + bytes / 256 (L0A) or / 128 (L0B), every dimension padded to its fractal (ASC, fit); scales go after
+    their operand (ASC)."""
 
     def rule(chip: Chip, work: Work, cold: bool) -> float:
         wide = work.rows if path == "l1_to_l0a" else work.cols
-        size = _up(wide, 16) * _up(work.depth, max(16, 32 // work.dtype.bytes)) * work.dtype.bytes
-        return chip.paths[path].cycles(size, 1, cold)
+        sizes = work.dtype, _up(wide, 16), _up(work.depth, max(16, fractal_depth(work.dtype)))
+        own, scales = chip.paths[path].cycles(_operand_bytes(*sizes), 1, cold), _scale_bytes(*sizes)
+        return own + chip.paths["l1_to_l0_scales"].cycles(scales, 1, cold) if scales else own
 
     return rule
 

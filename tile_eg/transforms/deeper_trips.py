@@ -13,6 +13,7 @@ from typing import Any
 
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import BLOCK, EACH, Expr, const, evaluate, minimum, substitute, terms_of, var, variables
+from tile_eg.ir.multiples import times
 from tile_eg.ir.sizes import sizes_in
 from tile_eg.ir.values import Term, Values, reachable
 from tile_eg.transforms.any_size import tensor_of
@@ -88,7 +89,13 @@ class _Deeper:
         again.terms[term] = again.builder.make("loop", loop, self._trips(loop), tuple(states), *term.args[3:])
 
     def _wide(self, again: Rewriter, loop: int, load: Term, down: bool) -> Term:
-        """The load of several trips' tiles, side by side or one below the other (`down`)."""
+        """The load of several trips' tiles, side by side or one below the other (`down`); both of an operand with scales."""
+        if load.op == "scaled" and not down:
+            x, scale = (self._wide(again, loop, part, down) for part in load.args)
+            each = load.cols // load.args[0].cols
+            assert x.vcols is not None
+            shape = _shape(load) | {"cols": x.cols * each, "vcols": times(x.vcols, each)}
+            return again.terms.setdefault(load, again.builder.make("scaled", x, scale, **shape))
         name = self.values.variables[loop]
         if load.op != "load" or EACH in variables(load.args[1]):
             raise NotAlong

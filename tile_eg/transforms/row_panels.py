@@ -194,6 +194,11 @@ class Splitter:
             of_b = ROWS if tb else COLS
         return self.builder.make("matmul", self.tile(a, of_a), self.tile(b, of_b), ta, tb, **self.shape(t, axis))
 
+    def _scaled(self, t: Term, axis: str) -> Term:
+        if axis == COLS:  # elements share a scale along their row
+            raise CannotSplit
+        return self.builder.make("scaled", *(self.tile(x, axis) for x in t.args), **self.shape(t, axis))
+
     def _unary(self, t: Term, axis: str) -> Term:
         return self.builder.make("unary", t.args[0], self.tile(t.args[1], axis), **self.shape(t, axis))
 

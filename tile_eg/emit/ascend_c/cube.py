@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+from tile_eg.emit.ascend_c import scaled
 from tile_eg.emit.ascend_c.direct import DIRECT, fixpipe_part, scale_bits
 from tile_eg.emit.ascend_c.index import (
     EmitError,
@@ -75,6 +76,8 @@ def row_by_row(s: Scope, i: Instr, write: Callable[[Scope, Instr], list[str]]) -
 def gm_to_l1(s: Scope, i: Instr) -> list[str]:
     """One ND2NZ copy; a copy for each row where the rows of the source lie too far apart for its field."""
     src, dst = i.srcs[0], tile(i, i.dst)
+    if s.buffer(dst).layout == "pairs":
+        return scaled.gm_to_l1(s, i)
     if anywhere(src):
         return row_by_row(s, i, gm_to_l1)
     stride, rows16 = stride_of(s, src), padded_rows(s.buffer(dst))
@@ -231,7 +234,7 @@ def mmad(s: Scope, i: Instr) -> list[str]:
     operands = accumulator(s, i, c), s.slot(a), s.slot(b)
     aligned = s.architecture == "dav-2201" and any(load.transpose and s.dtype(load.dst) is F32 for load in s.writers(a.buffer))
     if not aligned:
-        return call("Mmad", *operands, params)
+        return call("MmadMx" if i.form == "scales" else "Mmad", *operands, params)
     p = s.fresh("params")
     body = [f"AscendC::MmadParams {p} = {params};", f"{p}.kDirectionAlign = true;", *call("Mmad", *operands, p)]
     return ["{", *("    " + line for line in body), "}"]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from struct import pack
 
+from tile_eg.emit.ascend_c import scaled
 from tile_eg.emit.ascend_c.index import EmitError, Scope, block, call, ceil_div, counted, padded_rows, round_up
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import ONE, ZERO, Expr
@@ -22,6 +23,8 @@ UB = "CFG_ROW_MAJOR_UB"
 
 def load_l0(s: Scope, i: Instr) -> list[str]:
     """One LoadData2DParamsV2: fractals in columns, each turned where L0A wants k x m or L0B k x n turned."""
+    if i.form == "scales":
+        return scaled.load_l0(s, i)
     src, dst = i.srcs[0], i.dst
     assert isinstance(src, Tile) and isinstance(dst, Tile)
     if dst.row != ZERO or dst.col != ZERO:

@@ -172,6 +172,10 @@ class Scope:
         b = self.buffer(o)
         return self._indexed(self.names[b.name], self._slot(b, o.slot), o.row * b.pitch + o.col + offset)
 
+    def pairs(self, o: Gm) -> str:
+        """A window of scales, which text names by twos."""
+        return self._indexed(self.names[f"GM {o.tensor}"], o.offset // 2)
+
     def fractal(self, t: Tile, row: Expr | int, col: Expr | int, plus: Expr | int = ZERO) -> str:
         """The element (row, col) of a window in an nz buffer; col is a multiple of the fractal's width."""
         b = self.buffer(t)
@@ -192,7 +196,7 @@ class Scope:
 
     def _slot(self, b: Buffer, slot: Expr) -> Expr | Part:
         """Where a slot starts, in elements from the buffer's first address."""
-        starts = [(a - min(b.addresses)) // b.dtype.bytes for a in b.addresses] or [0]
+        starts = [(a - min(b.addresses)) // b.dtype.bytes * b.dtype.together for a in b.addresses] or [0]
         if self.low(slot) < 0 or self.high(slot) >= len(starts):
             raise EmitError(f"slots {self.low(slot)} to {self.high(slot)} of {b.name}, which has {len(starts)}")
         if len(starts) == 1 or slot.value is not None:
@@ -228,8 +232,11 @@ def not_empty(s: Scope, i: Instr) -> list[str]:
 
 
 def adds_nothing(s: Scope, i: Instr) -> bool:
-    """Whether an instruction is part of a product that may be one of no numbers: it is done with one, which is 0."""
-    return i.op in ("l1_to_l0a", "l1_to_l0b", "mmad") and s.low(i.depth) <= 0
+    """Whether an instruction is part of a product that may be one of no numbers: it is done with one, which is 0.
+
+    Products with scales begin with some depth in any case.
+    """
+    return i.form != "scales" and i.op in ("l1_to_l0a", "l1_to_l0b", "mmad") and s.low(i.depth) <= 0
 
 
 def block(head: str, body: list[str]) -> list[str]:

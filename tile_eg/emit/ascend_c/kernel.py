@@ -53,7 +53,7 @@ from tile_eg.ir.program import (
     walk,
 )
 from tile_eg.ir.program.tasks import counted_by, numbers_of_trips, tile_of
-from tile_eg.ops.types import Level
+from tile_eg.ops.types import E8M0, Level
 
 OPS: dict[str, Callable[[Scope, Instr], list[str]]] = {
     **CUBE_AND_COPIES, **VECTOR_OPS, **REDUCTIONS, **SELECTIONS, **PARTS, **WHOLE, **REPEATS
@@ -196,8 +196,9 @@ def _tensors(s: Scope) -> list[str]:
     for t in s.program.tensors:
         if t.name in touched:
             name = s.names[f"GM {t.name}"]
-            out += [f"AscendC::GlobalTensor<{t.dtype.ascend}> {name};"]
-            out += [f"{name}.SetGlobalBuffer((__gm__ {t.dtype.ascend}*){arguments[t.name]});"]
+            of = "uint16_t" if t.dtype is E8M0 else t.dtype.ascend  # scales are moved by twos
+            out += [f"AscendC::GlobalTensor<{of}> {name};"]
+            out += [f"{name}.SetGlobalBuffer((__gm__ {of}*){arguments[t.name]});"]
             out += [f"{name}.SetL2CacheHint(AscendC::CacheMode::CACHE_MODE_DISABLE);"] if t.past_l2 else []
     starts, _ = shared_at(s.program)
     for t in s.program.shared:
@@ -240,7 +241,7 @@ def _static(s: Scope, b: Buffer) -> str:
     """A tensor at its address without a TPipe, which would give a core room in its own memories only."""
     first, last = min(b.addresses), max(b.addresses) + b.slot_bytes
     slots = f", {b.slots} slots" if b.slots > 1 else ""
-    at = f"AscendC::TPosition::{POSITIONS[b.level]}, {first}, {(last - first) // b.dtype.bytes}"
+    at = f"AscendC::TPosition::{POSITIONS[b.level]}, {first}, {(last - first) // b.dtype.bytes * b.dtype.together}"
     return f"AscendC::LocalTensor<{b.dtype.ascend}> {s.names[b.name]}({at});  // {b.rows} x {b.cols}{slots}"
 
 

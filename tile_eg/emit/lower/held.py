@@ -10,6 +10,7 @@ from tile_eg.extract import LoopStep, Step
 from tile_eg.ir.index import Expr, minimum, var
 from tile_eg.ir.program.held import Held
 from tile_eg.ir.values import Term
+from tile_eg.ops.physical import ADDING
 
 Trips = tuple[tuple[str, Expr], ...]
 
@@ -25,7 +26,7 @@ def held_by(storages: Storages, step: Step, around: Sequence[LoopStep]) -> Held 
         return None
     if term.op == "matmul" and where.tile.depth != _depth(term):
         return None  # a part of it
-    if any(loop.loop in storages.values.deeper for loop in around) and step.node.op != "MmadAcc":
+    if any(loop.loop in storages.values.deeper for loop in around) and step.node.op not in ADDING:
         return None  # of several trips of the source's loop; a sum is then that after the last of them
     return Held(term, trips, share=_share(where, step, demands))
 

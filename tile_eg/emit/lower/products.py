@@ -11,8 +11,8 @@ from tile_eg.emit.lower.units import flag_of, handovers, windows
 from tile_eg.extract import LoopStep, Step
 from tile_eg.ir.index import ONE, ZERO, Expr, both, less, minimum, var
 from tile_eg.ir.program import Buffer, Instr, Loop, Node, Tile
-from tile_eg.ops.physical import ALIASES
-from tile_eg.ops.types import DType, Level
+from tile_eg.ops.physical import ADDING, ALIASES, PRODUCTS, WITH_SCALES
+from tile_eg.ops.types import SCALE_BLOCK, DType, Level
 
 
 class Products:
@@ -21,7 +21,7 @@ class Products:
     def __init__(self, storages: Storages) -> None:
         self.storages = storages
         self.pick = {n.cls: n for n in storages.schedule.nodes}
-        products = [(s, around) for s, around in storages.schedule.walk() if s.node.op in ("Mmad", "MmadAcc")]
+        products = [(s, around) for s, around in storages.schedule.walk() if s.node.op in PRODUCTS]
         steps = [s for s, _ in products]
         self.cuts = {s.node.cls: self._cut(s) for s in steps}
         self.turns = self._turns(products)
@@ -65,7 +65,7 @@ class Products:
     def _buffers(self, step: Step) -> tuple[Buffer, Buffer]:
         """Two slots for each operand; a product of one step that comes to the same one in each trip has that alone."""
         cut, (before, total) = self.cuts[step.node.cls], self.turns[step.node.cls]
-        left, right = (self.storages.buffers[s].dtype for s in step.srcs[-2:])  # type: ignore[index]
+        left, right = self._operand_types(step)
         name = self.names[step.node.cls]
         halves = {level: self.storages.chip.level_bytes(level) // 2 for level in (Level.L0A, Level.L0B)}
 
@@ -73,7 +73,16 @@ class Products:
             slots = (before % 2 * halves[level],) if cut.steps == 1 and not total % 2 else (0, halves[level])
             return Buffer(f"{name}_{level.lower()}", level, dtype, rows, cols, cols, layout, len(slots), slots)
 
-        return buffer(Level.L0A, left, cut.m, cut.k, "zz"), buffer(Level.L0B, right, cut.k, cut.n, "zn")
+        a, b = cut.k // left.together, cut.k // right.together
+        return buffer(Level.L0A, left, cut.m, a, "zz"), buffer(Level.L0B, right, b, cut.n, "zn")
+
+    def _operand_types(self, step: Step) -> tuple[DType, DType]:
+        """What a product's operands are of: those with scales of the floats that the bytes in L1 hold."""
+        if step.node.op in WITH_SCALES:
+            left, right = self.tile_of(step).factors
+            return left, right
+        left, right = (self.storages.buffers[s].dtype for s in step.srcs[-2:])  # type: ignore[index]
+        return left, right
 
     def lower(self, step: Step, around: tuple[LoopStep, ...]) -> list[Node]:
         cut, tile = self.cuts[step.node.cls], self.pick[step.node.children[0]].payload[0]
@@ -96,14 +105,32 @@ class Products:
         a, b = self.l0[step.node.cls]
         ta, tb = self.pick[step.node.children[0]].payload[0].matmul or (False, False)
         left, right = (self.storages.source(step, i) for i in (-2, -1))
-        source_a = _window(left, k, m) if ta else _window(left, m, k)
-        source_b = _window(right, n, k) if tb else _window(right, k, n)
         c = self.storages.tile(step.dst)
         to_a, to_b = Tile(a.name, slot), Tile(b.name, slot)
+        if step.node.op in WITH_SCALES:
+            return self._one_scaled(step, at, size, (to_a, to_b), Tile(c.buffer, c.slot, m, n), flags)
+        source_a = _window(left, k, m) if ta else _window(left, m, k)
+        source_b = _window(right, n, k) if tb else _window(right, k, n)
         return [
             Instr("l1_to_l0a", to_a, (source_a,), rows=rows, depth=depth, transpose=ta),
             Instr("l1_to_l0b", to_b, (source_b,), cols=cols, depth=depth, transpose=tb),
             Instr("mmad", Tile(c.buffer, c.slot, m, n), (to_a, to_b), rows, cols, depth, init=flags[0], unit=flags[1]),
+        ]
+
+    def _one_scaled(
+        self, step: Step, at: tuple[Expr, Expr, Expr], size: tuple[Expr, Expr, Expr], to: tuple[Tile, Tile], c: Tile,
+        flags: tuple[Expr, Expr],
+    ) -> list[Node]:  # fmt: skip
+        """The same of operands with scales, both of which lie with their depth along the rows."""
+        (m, n, k), (rows, cols, depth) = at, size
+        scale_a, scale_b, left, right = (self.storages.source(step, i) for i in (-4, -3, -2, -1))
+        of_a, of_b = self._operand_types(step)
+        a = _window(left, m, k // of_a.together), _window(scale_a, m, k // SCALE_BLOCK)
+        b = _window(right, n, k // of_b.together), _window(scale_b, n, k // SCALE_BLOCK)
+        return [
+            Instr("l1_to_l0a", to[0], a, rows=rows, depth=depth, form="scales"),
+            Instr("l1_to_l0b", to[1], b, cols=cols, depth=depth, transpose=True, form="scales"),
+            Instr("mmad", c, to, rows, cols, depth, init=flags[0], unit=flags[1], form="scales"),
         ]
 
     def by_windows(self, step: Step, made: Instr) -> list[Node]:
@@ -146,12 +173,14 @@ class Products:
         ta, tb = tile.matmul or (False, False)
         a, b = (self.storages.schedule.graph.demands[c].tile for c in step.node.children[-2:])
         of_a, of_b = (a.vrows if ta else a.vcols), (b.vcols if tb else b.vrows)
+        if step.node.op in WITH_SCALES:
+            of_a, of_b = (of * t.together for of, t in zip((of_a, of_b), self._operand_types(step), strict=True))
         return of_b if of_a.value == tile.depth else of_a if of_b.value == tile.depth or of_a == of_b else minimum(of_a, of_b)
 
     def _init(self, step: Step, k: Expr) -> Expr:
         """Where an Mmad overwrites its result: the first step in k, and there only where the accumulator is still zero."""
         first = less(k, 1)
-        return first if step.node.op == "Mmad" else both(first, self._is_zero(step.node.children[1]))
+        return first if step.node.op not in ADDING else both(first, self._is_zero(step.node.children[1]))
 
     def _is_zero(self, cls: int) -> Expr:
         chosen = self.pick[cls]

@@ -15,6 +15,7 @@ from tile_eg.emit.lower.storages import Storages
 from tile_eg.extract import LoopStep, Schedule, Step
 from tile_eg.ir.index import ONE, Expr, both, const, less, var
 from tile_eg.ir.program import Gm, Instr, Loop, Node
+from tile_eg.ops.physical import PRODUCTS
 from tile_eg.ops.types import Level
 
 ARCHITECTURE = "dav-2201"
@@ -48,7 +49,7 @@ def handovers(schedule: Schedule, architecture: str) -> dict[int, Handover]:
 
 
 def _one_product(writers: list[Handover], counted: Container[int]) -> bool:
-    if len(writers) != 1 or writers[0].product.node.op not in ("Mmad", "MmadAcc"):
+    if len(writers) != 1 or writers[0].product.node.op not in PRODUCTS:
         return False
     return not any(x.skew or x.loop in counted for x in writers[0].around)
 

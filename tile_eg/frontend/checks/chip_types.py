@@ -1,4 +1,4 @@
-"""Whether a chip has the element types of a kernel: floats of 8 bits are on the 950 alone."""
+"""Whether a chip has the element types of a kernel: floats of 8 and of 4 bits, and scales, are on the 950 alone."""
 
 from __future__ import annotations
 
@@ -8,21 +8,27 @@ from typing import Any
 
 from tile_eg.errors import Span, TileError
 from tile_eg.ir.index import Expr
-from tile_eg.ops.types import NARROW, DType
+from tile_eg.ops.types import E8M0, NARROW, SCALED, DType
 
 
 def check_types(
     tree: Any, chip: str, there: Collection[str], others: Callable[[], Sequence[str]],
     spans: Mapping[str, Span | None] | None = None,
 ) -> None:  # fmt: skip
-    """TileError where nodes have a float of 8 bits that is not `there`: the element types of which the chip's cube core makes
-    products. `others` are the chips that have them all, `spans` the places of nodes that have none of their own, by name."""
+    """TileError where nodes have a float of 8 bits or scales that are not `there`: the element types of which the chip's cube
+    core makes products. `others` are the chips that have them all, `spans` the places of nodes without one of their own."""
     for node in _typed(tree):
         if node.dtype in NARROW and node.dtype.name not in there:
-            name = next(iter(others()), "")
-            help = f'chip="{name}" in Python, --chip {name} on the command line; else take f16 or bf16'
-            span = getattr(node, "span", None) or (spans or {}).get(node.name)
-            raise TileError(f"{node.dtype} is a float of 8 bits, and {chip} has none", span, help=help)
+            raise _absent(f"{node.dtype} is a float of 8 bits, and {chip} has none", node, others, spans or {})
+        if node.dtype is E8M0 and not {d.name for d in SCALED.values()} <= set(there):
+            message = f"e8m0 are scales of products of small floats, and {chip} has no such products"
+            raise _absent(message, node, others, spans or {})
+
+
+def _absent(message: str, node: Any, others: Callable[[], Sequence[str]], spans: Mapping[str, Span | None]) -> TileError:
+    name = next(iter(others()), "")
+    help = f'chip="{name}" in Python, --chip {name} on the command line; else take f16 or bf16'
+    return TileError(message, getattr(node, "span", None) or spans.get(node.name), help=help)
 
 
 def _typed(tree: Any) -> Iterator[Any]:

@@ -74,6 +74,9 @@ class Definite:
             case kn.MatMul():
                 self.reads(e.a, written, ranges)
                 self.reads(e.b, written, ranges)
+            case kn.Scaled():
+                self.reads(e.x, written, ranges)
+                self.reads(e.scale, written, ranges)
             case kn.Whole():
                 for x in e.xs:
                     self.reads(x, written, ranges)

@@ -97,6 +97,9 @@ class _Moved:
             case kn.MatMul() if len(axes) == 2:
                 self.value(e.a, (None, axes[0]) if e.transpose_a else (axes[0], None), points)
                 self.value(e.b, (axes[1], None) if e.transpose_b else (None, axes[1]), points)
+            case kn.Scaled() if len(axes) == 2 and axes[1] is None:
+                self.value(e.x, axes, points)
+                self.value(e.scale, axes, points)
             case kn.Select():
                 self.condition(e.condition, points)
                 self.all((e.x, e.y), axes, points)

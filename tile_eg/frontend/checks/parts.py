@@ -81,8 +81,9 @@ class _Parts:
                 truth = values_at(e.condition, at) != 0
                 self.reads(e.x, at, where & truth)
                 self.reads(e.y, at, where & ~truth)
-            case kn.MatMul() | kn.Choose() | kn.Binary() | kn.Select() | kn.Unary() | kn.Cast() | kn.Reduce() | kn.Broadcast():
-                for name in ("a", "b", "x", "y"):
+            case (kn.MatMul() | kn.Scaled() | kn.Choose() | kn.Binary() | kn.Select() | kn.Unary() | kn.Cast() | kn.Reduce()
+                  | kn.Broadcast()):  # fmt: skip
+                for name in ("a", "b", "x", "y", "scale"):
                     if hasattr(e, name):
                         self.reads(getattr(e, name), at, where)
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from tile_eg.errors import TileError, did_you_mean
+from tile_eg.frontend.checks import scaled
 from tile_eg.frontend.hints import cast, hint
 from tile_eg.frontend.liveness import regions
 from tile_eg.frontend.windows import lies_across, shape_text
@@ -58,8 +59,12 @@ class Typing:
                 return self.choice(e)
             case kn.Broadcast():
                 return self.broadcast(e)
+            case kn.MatMul() if isinstance(e.a, kn.Scaled) or isinstance(e.b, kn.Scaled):
+                return Type(scaled.product_shape(e, self.of), F32)
             case kn.MatMul():
                 return self.product(e)
+            case kn.Scaled():
+                raise scaled.refused(e)
             case kn.Reduce():
                 return self.reduction(e)
             case kn.Pack():
@@ -193,6 +198,7 @@ class Typing:
 
     def assignment(self, s: kn.Assign) -> None:
         """The value has to have the target's shape; a number or one element fills it; any dtype is cast to a float one."""
+        scaled.check_scales(s, self.arrays)
         target, value = self.of(s.target), self.of(s.value)
         _check_number(target, s.value)
         if target.dtype in WHOLE and value.dtype not in (None, target.dtype) and not _holds_all(target.dtype, value.dtype):

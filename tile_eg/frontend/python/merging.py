@@ -36,6 +36,7 @@ from tile_eg.ir.kernel import (
     Parallel,
     Reduce,
     Region,
+    Scaled,
     Select,
     Stmt,
     TileExpr,
@@ -209,6 +210,9 @@ class Merge:
                 return self.reduction(e)
             case MatMul():
                 return self.product(e)
+            case Scaled():
+                (x, scale), axis = self.together((e.x, e.scale))
+                return replace(e, x=x, scale=scale), axis
             case Whole(op="transpose"):
                 x, axis = self.value(e.xs[0])
                 return replace(e, xs=(x,)), None if axis is None else 1 - axis
@@ -262,6 +266,9 @@ class Merge:
                 self.demand(e.x, 0)
             case Reduce():
                 self.demand(e.x, 1 - e.axis)
+            case Scaled():
+                self.demand(e.x, axis)
+                self.demand(e.scale, axis)
             case Whole(op="transpose"):
                 self.demand(e.xs[0], 1 - axis)
             case MatMul() if self.once:

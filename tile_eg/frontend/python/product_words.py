@@ -12,7 +12,7 @@ from tile_eg.frontend.python.extents import counted, extents_of
 from tile_eg.frontend.python.values import as_region, describe, with_rank
 from tile_eg.frontend.python.words import HANDLERS, handles
 from tile_eg.ir.index import Expr
-from tile_eg.ir.kernel import Binary, MatMul, Number, Select, TileExpr
+from tile_eg.ir.kernel import Binary, MatMul, Number, Region, Scaled, Select, TileExpr
 from tile_eg.language.gpu import GemmWarpPolicy
 
 __all__ = ["HANDLERS"]
@@ -41,6 +41,15 @@ def _gemm_v0(b: Builder, span: Span, A: Any, B: Any, C: Any, transpose_a: Any, t
     product(b, span, (A, B, C), None, transpose_a, transpose_b, init)
 
 
+@handles("gemm_mx")
+def _gemm_mx(
+    b: Builder, span: Span, A: Any, A_scale: Any, B: Any, B_scale: Any, C: Any, transpose_a: Any, transpose_b: Any, init: Any
+) -> None:
+    x, x_scale, y, y_scale, c = (with_rank(as_region(v, span), 2) for v in (A, A_scale, B, B_scale, C))
+    factors = Scaled(x, x_scale, span=span), Scaled(y, y_scale, span=span)
+    _assign(b, span, c, MatMul(*factors, bool(transpose_a), bool(transpose_b), span), init)
+
+
 def product(b: Builder, span: Span, operands: Sequence[Any], size: Any, transpose_a: bool, transpose_b: bool, init: Any) -> None:
     """c = (c where init does not hold, else 0) + a @ b."""
     regions = [as_region(v, span) for v in operands]
@@ -50,7 +59,11 @@ def product(b: Builder, span: Span, operands: Sequence[Any], size: Any, transpos
         *factors, to = (r if r.shape == s else counted(r, s, span) for r, s in zip(regions, shapes, strict=True))
         regions = [*factors, replace(to, counts=())]
     x, y, c = (with_rank(r, 2) for r in regions)
-    value: TileExpr = MatMul(x, y, bool(transpose_a), bool(transpose_b), span)
+    _assign(b, span, c, MatMul(x, y, bool(transpose_a), bool(transpose_b), span), init)
+
+
+def _assign(b: Builder, span: Span, c: Region, value: TileExpr, init: Any) -> None:
+    """c = (c where init does not hold, else 0) + value."""
     if isinstance(init, Expr):
         value = Binary("add", Select(init, Number(0.0), c, span), value, span)
     elif not init:

@@ -33,6 +33,7 @@ from tile_eg.ir.kernel import (
     Parallel,
     Reduce,
     Region,
+    Scaled,
     Select,
     Stmt,
     TileExpr,
@@ -200,7 +201,7 @@ class _Rows:
         """The value with its windows changed."""
         if isinstance(e, Region):
             return change(e)
-        if isinstance(e, Reduce | MatMul | Pack | Broadcast):
+        if isinstance(e, Reduce | MatMul | Scaled | Pack | Broadcast):
             raise _NoRows
         parts = {f: self.changed(getattr(e, f), change) for f in ("a", "b", "x", "y") if hasattr(e, f)}
         return replace(e, **parts) if parts else e  # type: ignore[arg-type]

@@ -21,6 +21,7 @@ from tile_eg.ir.kernel import (
     Number,
     Reduce,
     Region,
+    Scaled,
     Select,
     TileExpr,
     Unary,
@@ -28,7 +29,7 @@ from tile_eg.ir.kernel import (
 )
 from tile_eg.ops.types import DTYPES, I32, DType, dtype_of
 
-TILE_NODES = (Region, Number, Index, Unary, Binary, Broadcast, MatMul, Reduce, Cast, Select, Choose, Whole)
+TILE_NODES = (Region, Number, Index, Unary, Binary, Broadcast, MatMul, Scaled, Reduce, Cast, Select, Choose, Whole)
 
 
 @dataclass(frozen=True)
@@ -277,13 +278,10 @@ def with_rank(r: Region, rank: int) -> Region:
 
 
 _NO_TYPE = (
-    (("mxfp8", "e8m0"),
-     "blocks of floats with scales are no element type here, and their product (MmadMx, scales in L0A and L0B) is not there",
-     'on the 950 keep the floats in "float8_e4m3" and the scales in "uint8", and scale the product of each block: '
-     'c[i, j] += p[i, j] * T.exp2(T.cast(s[i], "float32") - 127)'),
-    (("mxfp", "float4", "fp4", "e2m1", "e1m2", "hifloat8"),
-     "floats of 4 bits, and those whose exponents vary in length, are not supported",
-     'floats of 8 bits are on the 950: "float8_e4m3", "float8_e5m2"; whole numbers of 4 bits ("int4") are on all chips'),
+    (("mxfp", "mxf"), "blocks of floats with scales are two tensors: the floats, and a scale for each 32 of them along K",
+     'declare "float8_e4m3" or "float4_e2m1", and "float8_e8m0" for the scales: T.gemm_mx(a, sa, b, sb, c, transpose_B=True)'),
+    (("e8m0", "float4", "fp4", "hifloat"), "no float of 4 bits, and no scale, has this name",
+     'on the 950 there are "float4_e2m1" and "float4_e1m2", and "float8_e8m0" for scales'),
     (("float8", "fp8", "e4m3", "e5m2"), "no float of 8 bits has this name",
      'on the 950 there are "float8_e4m3" and "float8_e5m2"'),
     (("float64", "double"), "the vector cores have no floats of 64 bits", 'take "float32"'),

@@ -7,6 +7,7 @@ from functools import partial
 from tile_eg.frontend.ssa import pieces, positions, whole_reductions, whole_tiles
 from tile_eg.frontend.ssa.by_position import chosen_by
 from tile_eg.frontend.ssa.regions import Env, Regions
+from tile_eg.frontend.ssa.scaled import scaled
 from tile_eg.frontend.ssa.tiles import tile_shape, valid_cols, valid_rows
 from tile_eg.ir import index as ix
 from tile_eg.ir import kernel as kn
@@ -55,6 +56,8 @@ class Expressions(Regions):
                 return self.reduce(e, env)
             case kn.MatMul():
                 return self.product(e, env)
+            case kn.Scaled():
+                return self.scaled(e, env)
             case kn.Select():
                 return self.select(e, env, shape, dtype)
             case kn.Choose(op=kn.BIT):
@@ -113,6 +116,11 @@ class Expressions(Regions):
         if x.dtype in WHOLE:
             return whole_reductions.reduced(self.tiles, e.op, x, axis, e.span)
         return self.tiles.reduce(e.op, x, axis, e.span)
+
+    def scaled(self, e: kn.Scaled, env: Env) -> Term:
+        """An operand of a product with scales."""
+        x, scale = (self.tile(part, env, tile_shape(self.shape_of(part)), F32) for part in (e.x, e.scale))
+        return scaled(self.tiles, x, scale, e.packed, e.span)
 
     def product(self, e: kn.MatMul, env: Env) -> Term:
         a = self.tile(e.a, env, tile_shape(self.shape_of(e.a)), F32)

@@ -174,7 +174,7 @@ class Planes:
                 start = e.starts[d] + (p if e.extents[d] != 1 else 0)
                 one = replace(e, starts=_put(e.starts, d, start), extents=_put(e.extents, d, None))
                 return self.of_plane(one)
-            case kn.MatMul() | kn.Reduce() | kn.Broadcast() | kn.Whole():
+            case kn.MatMul() | kn.Scaled() | kn.Reduce() | kn.Broadcast() | kn.Whole():
                 raise TileError("products, reductions and the like of planes are not supported yet", e.span, help=LOOP)
         return self.of_plane(e) if isinstance(e, kn.Region) else _mapped(e, lambda x: self.at_plane(x, p, rank))
 
@@ -210,6 +210,8 @@ def _mapped(e: kn.TileExpr, each) -> kn.TileExpr:  # noqa: ANN001
             return replace(e, xs=tuple(map(each, e.xs)))
         case kn.MatMul():
             return replace(e, a=each(e.a), b=each(e.b))
+        case kn.Scaled():
+            return replace(e, x=each(e.x), scale=each(e.scale))
     return e
 
 

@@ -21,7 +21,7 @@ from tile_eg.ir.kernel import Region, Tensor, Whole
 from tile_eg.ir.strided import strides_of
 from tile_eg.ir.values import Builder, Term
 from tile_eg.ops.elementwise import REDUCE
-from tile_eg.ops.types import F16, F32, I8, I32, U8, DType
+from tile_eg.ops.types import F16, F32, I8, I32, SCALE_BLOCK, U8, DType
 
 
 def tile_shape(shape: tuple[int, ...]) -> tuple[int, int]:
@@ -326,6 +326,8 @@ class Tiles:
                 wanted = [(axis, None, None), (v, None, rows if axis == 1 else cols)]
             case "reduce", (axis, name, v):
                 wanted = [(axis, None, None), (name, None, None), (v, *((cols, None) if axis == 1 else (None, cols)))]
+            case "scaled", (a, scale):
+                wanted = [(a, rows, cols // (x.cols // a.cols)), (scale, rows, cols // SCALE_BLOCK)]
             case "matmul", (a, b, ta, tb):
                 of_a, of_b = (None, rows) if ta else (rows, None), (cols, None) if tb else (None, cols)
                 wanted = [(a, *of_a), (b, *of_b), (ta, None, None), (tb, None, None)]

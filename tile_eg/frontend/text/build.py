@@ -55,6 +55,8 @@ NO_TYPE = {
     "f64": "the vector cores have no floats of 64 bits: take f32",
     "i64": "the vector cores have no whole numbers of 64 bits: take i32",
     "u64": "the vector cores have no whole numbers of 64 bits: take u32", "bool": "masks are bytes, u8: 1 where they hold",
+    "mxfp8": "take f8e4m3, and e8m0 for the scales: scaled(a, sa) @ scaled(b, sb).T",
+    "mxfp4": "take f4e2m1, and e8m0 for the scales: scaled(a, sa) @ scaled(b, sb).T", "fp4": "take f4e2m1",
     "int": "take i32", "float": "take f32", "half": "take f16",
 }  # fmt: skip
 

@@ -20,7 +20,7 @@ from tile_eg.ir import kernel as kn
 from tile_eg.ir.index import Expr
 from tile_eg.ir.index_elements import all_elements_in
 from tile_eg.ops import elementwise
-from tile_eg.ops.types import DTYPES, F16, I32, dtype_of
+from tile_eg.ops.types import DTYPES, E8M0, F16, I32, dtype_of
 from tile_eg.ops.whole_tiles import WHOLE_TILES
 
 UNARY = {word: op.name for op in elementwise.UNARY.values() for word in op.tile}
@@ -30,7 +30,7 @@ JOINED = {"&": both, "|": either}
 """How conditions of elements are joined, as NumPy has it."""
 PAIRS = {op.name for op in elementwise.BINARY.values() if not op.sign}
 FUNCTIONS = sorted({*UNARY, *PAIRS, *REDUCTIONS, *sc.FUNCTIONS, "sum", "select", "isnan", "bits", "pack", "pad", "nibbles"}
-                   | {"topk", *WHOLE_TILES, *DTYPES})  # fmt: skip
+                   | {"scaled", "topk", *WHOLE_TILES, *DTYPES} - {E8M0.name})  # fmt: skip
 
 INSTEAD = {
     "where": "select(condition, x, y)", "mean": "rowsum(x) / n",
@@ -248,6 +248,8 @@ class Expressions:
             return self._select(args, span)
         if name == "pack":
             return kn.Pack(self.tile(_one(name, args, span)), span)
+        if name == "scaled":
+            return self._scaled(args, span)
         if name == "nibbles":
             return kn.Bytes(F16, self.tile(_one(name, args, span)), span)
         if name == "pad":
@@ -265,6 +267,12 @@ class Expressions:
         if name in sc.FUNCTIONS and values and all(map(is_scalar, values)):
             return sc.call(name, values, span)
         return self._tile_call(name, args, span)
+
+    def _scaled(self, args: list[Node], span: kn.Span) -> kn.Scaled:
+        """scaled(a, s): an operand of a product, with a scale for each 32 elements of a row."""
+        if len(args) != 2:
+            raise TileError("`scaled` takes a tile and its scales: scaled(a, s)", span)
+        return kn.Scaled(self.tile(args[0]), self.tile(args[1]), span=span)
 
     def _padded(self, args: list[Node], span: kn.Span) -> kn.Pad:
         """pad(A[i, j], 0): a number in the place of what lies beyond the end of the tensor."""

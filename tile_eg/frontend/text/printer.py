@@ -159,6 +159,8 @@ class Printer:
                 return f"{e.op}({', '.join((*(self.expression(x, 0) for x in e.xs), *numbers))})"
             case kn.Pad():
                 return f"pad({self.expression(e.x, 0)}, {number_text(e.value)})"
+            case kn.Scaled():
+                return f"scaled({self.expression(e.x, 0)}, {self.expression(e.scale, 0)})"
             case kn.Pack():
                 return f"pack({self.expression(e.x, 0)})"
             case kn.Bytes() if e.dtype is F16:

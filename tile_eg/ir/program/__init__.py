@@ -1,5 +1,6 @@
 """A planned kernel and what it is made of: buffers, instructions, flags, loops. Its text, its parser, and what checks a text."""
 
+from tile_eg.ir.program.buffers import Buffer
 from tile_eg.ir.program.instructions import (
     BINARY,
     COMPARE,
@@ -8,7 +9,6 @@ from tile_eg.ir.program.instructions import (
     SCALAR,
     UNARY,
     VECTOR,
-    Buffer,
     CrossSet,
     CrossWait,
     Formula,

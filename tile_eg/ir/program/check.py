@@ -168,10 +168,12 @@ def _readable(p: Program, e: Expr, span: Span | None) -> None:
 def _instr(p: Program, core: str, i: Instr, scope: tuple[str, ...]) -> None:
     if i.core != core:
         raise TileError(f"{i.op} runs on the {_name(i.core)}, not on the {_name(core)}", i.span)
-    takes = SOURCES.get(i.op, (1,))
+    scaled = i.form == "scales" and i.op in ("l1_to_l0a", "l1_to_l0b")
+    takes = (2,) if scaled else SOURCES.get(i.op, (1,))
     if len(i.srcs) not in takes:
         raise TileError(f"{i.op} takes {' or '.join(map(str, takes))} source operands, not {len(i.srcs)}", i.span)
     places = PLACES.get(i.op, (_UB,) * (1 + len(i.srcs)))
+    places = (*places, (Level.L1,)) if scaled else places
     for o, levels in zip((i.dst, *i.srcs), places, strict=True):
         level = _level(p, o, i.span)
         if level not in levels:

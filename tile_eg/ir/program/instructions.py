@@ -12,42 +12,10 @@ from tile_eg.ir.program.held import Held
 from tile_eg.ops import elementwise
 from tile_eg.ops.physical import AIV, PIPES
 from tile_eg.ops.repeats import REPEATED
-from tile_eg.ops.types import DType, Level
 from tile_eg.ops.whole_tiles import WHOLE_TILES
 
 NOT_KEPT = {"kept": False}
 """Of a field that has no plain form (`ir/plain.py`): a program that comes from a cache has its default there."""
-
-
-@dataclass(frozen=True)
-class Buffer:
-    """A planned piece of one memory.
-
-    `rows` x `cols` is the capacity of one slot in elements. `layout` is nd (UB, WS: rows `pitch` elements apart), nz (L1, L0C),
-    zz (L0A) or zn (L0B): fractals of 16 x 32 bytes (L0C: 16 x 16 elements), every dimension padded to its fractal. `addresses`
-    gives the byte address of each slot (WS: in the workspace of one block); empty before memory planning.
-    `halved` says that each of the two vector cores holds one half, so that rows and cols are already those of a half.
-    """
-
-    name: str
-    level: Level
-    dtype: DType
-    rows: int
-    cols: int
-    pitch: int
-    layout: str = "nd"
-    slots: int = 1
-    addresses: tuple[int, ...] = ()
-    halved: bool = False
-
-    @property
-    def slot_bytes(self) -> int:
-        """Bytes of one slot, its padding included."""
-        if self.layout == "nd":
-            return -(-self.rows * self.pitch * self.dtype.bytes // 32) * 32
-        c0 = 16 if self.level is Level.L0C else 32 // self.dtype.bytes
-        up = lambda n, m: -(-n // m) * m  # noqa: E731
-        return up(self.rows, max(16, c0)) * up(self.cols, max(16, c0)) * self.dtype.bytes
 
 
 @dataclass(frozen=True)
@@ -155,7 +123,9 @@ class Instr:
                bytes a row, `stride` elements from one to the next
     l1_to_l0a  dst zz (rows=m, depth=k) <- src nz tile; attr transpose: src holds k x m
     l1_to_l0b  dst zn (depth=k, cols=n) <- src nz tile that holds k x n; attr transpose: src holds n x k
-    mmad       dst nz (L0C window) (+)= srcs[0] @ srcs[1]; rows=m, cols=n, depth=k; `init`: 1 overwrites dst, 0 adds
+               Form scales of both: srcs[1] are the scales of the window, which go along to L0A_MX and L0B_MX
+    mmad       dst nz (L0C window) (+)= srcs[0] @ srcs[1]; rows=m, cols=n, depth=k; `init`: 1 overwrites dst, 0 adds; form scales:
+               both operands times their scales
     fixpipe    dst (Gm, Tile in WS, Tile in L1) <- src (L0C), cast to the destination's dtype; attr relu; of i32 to f16, and
                to i8, times `scalar`, held with 10 bits of mantissa. `depth`: the rows of
                the product that these are of.

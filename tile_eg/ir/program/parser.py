@@ -52,7 +52,7 @@ from tile_eg.ir.program.check import check_program
 from tile_eg.ir.program.text import FORMS, WORDS
 from tile_eg.ir.program.tokens import Tokens
 from tile_eg.ops.elementwise import ON_SCALARS
-from tile_eg.ops.types import DTYPES, Level
+from tile_eg.ops.types import VALUE_TYPES, Level
 
 OPS = (*PIPES, *VECTOR)
 FORMULAS = ("number", "index", "element", "scalar", "cast", *ON_SCALARS)
@@ -101,7 +101,7 @@ class _Parser(Tokens):
     def tensor(self) -> Tensor:
         name = self.name()
         self.need(":")
-        dtype = DTYPES[self.need(*DTYPES)]
+        dtype = VALUE_TYPES[self.need(*VALUE_TYPES)]
         self.need("[")
         shape = () if self.peek("]") else self._integers()
         self.need("]")
@@ -115,11 +115,11 @@ class _Parser(Tokens):
     def buffer(self) -> Buffer:
         name = self.name()
         self.need(":")
-        level, dtype = Level(self.need(*Level)), DTYPES[self.need(*DTYPES)]
+        level, dtype = Level(self.need(*Level)), VALUE_TYPES[self.need(*VALUE_TYPES)]
         rows = self.integer()
         self.need("x")
         cols = self.integer()
-        layout, pitch = self.need("nd", "nz", "zz", "zn"), self._field("pitch")
+        layout, pitch = self.need("nd", "nz", "zz", "zn", "pairs"), self._field("pitch")
         self.need(",")
         halved = bool(self.take("halved") and self.need(","))
         self.need("slots")

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 
 from tile_eg.ir.kernel import Tensor
 from tile_eg.ir.printed import Printed
-from tile_eg.ir.program.instructions import Buffer, Gm, Instr, Let, Node, walk
+from tile_eg.ir.program.buffers import Buffer
+from tile_eg.ir.program.instructions import Gm, Instr, Let, Node, walk
 from tile_eg.ir.program.text import buffer_text, let_text, nodes_text, tensor_text
 from tile_eg.ir.sizes import Sizes
 from tile_eg.ops.physical import AIC, AIV

@@ -7,8 +7,8 @@ from pathlib import PurePath
 
 from tile_eg.ir.index import ONE, ZERO
 from tile_eg.ir.kernel import Tensor
+from tile_eg.ir.program.buffers import Buffer
 from tile_eg.ir.program.instructions import (
-    Buffer,
     CrossSet,
     CrossWait,
     Formula,

@@ -143,6 +143,25 @@ void DataCopy(const LocalTensor<T>& dst, const GlobalTensor<T>& src, const Nd2Nz
         line);
 }
 
+#if __NPU_ARCH__ == 3510
+// Columns become rows of NZ.
+template <class T>
+void DataCopy(const LocalTensor<T>& dst, const GlobalTensor<T>& src, const Dn2NzParams& p, Line line = Line(__builtin_LINE()))
+{
+    using tile_sim::checked;
+    tile_sim::copy_dn2nz(
+        dst.operand(), src.operand(),
+        {checked(p.dnNum, 0, 4095, "Dn2NzParams.dnNum", line), checked(p.nValue, 0, 16384, "Dn2NzParams.nValue", line),
+         checked(p.dValue, 0, 2097151, "Dn2NzParams.dValue", line),
+         checked(p.srcDnMatrixStride, 0, 1099511627775, "Dn2NzParams.srcDnMatrixStride", line),
+         checked(p.srcDValue, 1, 1099511627775, "Dn2NzParams.srcDValue", line),
+         checked(p.dstNzC0Stride, 1, 16384, "Dn2NzParams.dstNzC0Stride", line),
+         checked(p.dstNzNStride, 1, 16384, "Dn2NzParams.dstNzNStride", line),
+         checked(p.dstNzMatrixStride, 0, 16384, "Dn2NzParams.dstNzMatrixStride", line)},
+        line);
+}
+#endif
+
 // NZ in UB to rows in GM: the vendor makes it of one copy for each block of 16 columns, and so do we.
 template <class T>
 void DataCopy(const GlobalTensor<T>& dst, const LocalTensor<T>& src, const Nz2NdParamsFull& p, Line line = Line(__builtin_LINE()))

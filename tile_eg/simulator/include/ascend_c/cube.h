@@ -37,20 +37,52 @@ void LoadData(const LocalTensor<T>& dst, const GlobalTensor<T>& src, const LoadD
     tile_sim::load_2d(dst.operand(), src.operand(), detail::load_2d_shape(p, line), line);
 }
 
+namespace detail
+{
+
+inline tile_sim::LoadParts parts_shape(const LoadData2DParamsV2& p, int line)
+{
+    using tile_sim::checked;
+    return {checked(p.mStartPosition, 0, 4294967295, "LoadData2DParamsV2.mStartPosition", line),
+            checked(p.kStartPosition, 0, 4294967295, "LoadData2DParamsV2.kStartPosition", line),
+            checked(p.mStep, 0, 255, "LoadData2DParamsV2.mStep", line),
+            checked(p.kStep, 0, 255, "LoadData2DParamsV2.kStep", line),
+            checked(p.srcStride, -2147483648, 2147483647, "LoadData2DParamsV2.srcStride", line),
+            checked(p.dstStride, 0, 65535, "LoadData2DParamsV2.dstStride", line),
+            p.ifTranspose};
+}
+
+}  // namespace detail
+
 template <class T>
 void LoadData(const LocalTensor<T>& dst, const LocalTensor<T>& src, const LoadData2DParamsV2& p,
               Line line = Line(__builtin_LINE()))
 {
-    using tile_sim::checked;
-    tile_sim::load_parts(
-        dst.operand(), src.operand(),
-        {checked(p.mStartPosition, 0, 4294967295, "LoadData2DParamsV2.mStartPosition", line),
-         checked(p.kStartPosition, 0, 4294967295, "LoadData2DParamsV2.kStartPosition", line),
-         checked(p.mStep, 0, 255, "LoadData2DParamsV2.mStep", line), checked(p.kStep, 0, 255, "LoadData2DParamsV2.kStep", line),
-         checked(p.srcStride, -2147483648, 2147483647, "LoadData2DParamsV2.srcStride", line),
-         checked(p.dstStride, 0, 65535, "LoadData2DParamsV2.dstStride", line), p.ifTranspose},
-        line);
+    tile_sim::load_parts(dst.operand(), src.operand(), detail::parts_shape(p, line), line);
 }
+
+#if __NPU_ARCH__ == 3510
+// A part of an operand, and its scales into the memory beside L0A or L0B.
+template <class T>
+void LoadData(const LocalTensor<T>& dst, const LocalTensor<T>& src, const LocalTensor<fp8_e8m0_t>& srcMx,
+              const LoadData2DParamsV2& p, const LoadData2DMxParams& mx, Line line = Line(__builtin_LINE()))
+{
+    using tile_sim::checked;
+    static_assert(std::is_same_v<T, fp8_e4m3fn_t> || std::is_same_v<T, fp8_e5m2_t> || std::is_same_v<T, fp4x2_e2m1_t> ||
+                      std::is_same_v<T, fp4x2_e1m2_t>,
+                  "LoadData with scales takes floats of 8 and of 4 bits");
+    tile_sim::LoadParts shape = detail::parts_shape(p, line);
+    shape.scaled = true;
+    shape.scales = {srcMx.operand(),
+                    checked(mx.xStartPosition, 0, 65535, "LoadData2DMxParams.xStartPosition", line),
+                    checked(mx.yStartPosition, 0, 65535, "LoadData2DMxParams.yStartPosition", line),
+                    checked(mx.xStep, 0, 255, "LoadData2DMxParams.xStep", line),
+                    checked(mx.yStep, 0, 255, "LoadData2DMxParams.yStep", line),
+                    checked(mx.srcStride, 0, 65535, "LoadData2DMxParams.srcStride", line),
+                    checked(mx.dstStride, 0, 65535, "LoadData2DMxParams.dstStride", line)};
+    tile_sim::load_parts(dst.operand(), src.operand(), shape, line);
+}
+#endif
 
 #if __NPU_ARCH__ == 2201
 template <class T, class U>
@@ -201,17 +233,54 @@ void LoadData(const LocalTensor<T>& dst, const LocalTensor<T>& src, const LoadDa
                        {byte(0), byte(8), byte(16), byte(24), byte(32), byte(40), word(0), word(16), word(32), word(48)}, line);
 }
 
+namespace detail
+{
+
+inline tile_sim::MmadShape product_shape(const MmadParams& p, int line)
+{
+    using tile_sim::checked;
+    return {checked(p.m, 0, 4095, "MmadParams.m", line), checked(p.n, 0, 4095, "MmadParams.n", line),
+            checked(p.k, 0, 4095, "MmadParams.k", line), checked(p.unitFlag, 0, 3, "MmadParams.unitFlag", line),
+            p.cmatrixSource, p.cmatrixInitVal && !p.isBias, p.kDirectionAlign};
+}
+
+// With a bias, the sums start at the bias of their column, from the bias table.
+template <class V>
+tile_sim::MmadShape product_shape(const MmadParams& p, const LocalTensor<V>& bias, int line)
+{
+    tile_sim::MmadShape shape = product_shape(p, line);
+    shape.from_bias = true, shape.init = false;
+    shape.has_bias = true, shape.bias = bias.operand();
+    return shape;
+}
+
+}  // namespace detail
+
 template <class T, class U, class S>
 void Mmad(const LocalTensor<T>& dst, const LocalTensor<U>& a, const LocalTensor<S>& b, const MmadParams& p,
           Line line = Line(__builtin_LINE()))
 {
-    using tile_sim::checked;
-    tile_sim::mmad(dst.operand(), a.operand(), b.operand(),
-                   {checked(p.m, 0, 4095, "MmadParams.m", line), checked(p.n, 0, 4095, "MmadParams.n", line),
-                    checked(p.k, 0, 4095, "MmadParams.k", line), checked(p.unitFlag, 0, 3, "MmadParams.unitFlag", line),
-                    p.cmatrixSource, p.cmatrixInitVal && !p.isBias, p.kDirectionAlign},
-                   line);
+    tile_sim::mmad(dst.operand(), a.operand(), b.operand(), detail::product_shape(p, line), line);
 }
+
+#if __NPU_ARCH__ == 3510
+template <class T, class U, class S>
+void MmadMx(const LocalTensor<T>& dst, const LocalTensor<U>& a, const LocalTensor<S>& b, const MmadParams& p,
+            Line line = Line(__builtin_LINE()))
+{
+    tile_sim::MmadShape shape = detail::product_shape(p, line);
+    shape.scaled = true;
+    tile_sim::mmad(dst.operand(), a.operand(), b.operand(), shape, line);
+}
+template <class T, class U, class S, class V>
+void MmadMx(const LocalTensor<T>& dst, const LocalTensor<U>& a, const LocalTensor<S>& b, const LocalTensor<V>& bias,
+            const MmadParams& p, Line line = Line(__builtin_LINE()))
+{
+    tile_sim::MmadShape shape = detail::product_shape(p, bias, line);
+    shape.scaled = true;
+    tile_sim::mmad(dst.operand(), a.operand(), b.operand(), shape, line);
+}
+#endif
 
 #if __NPU_ARCH__ == 2201
 template <class T, class U>
@@ -228,21 +297,11 @@ void MmadWithSparse(const LocalTensor<T>& dst, const LocalTensor<U>& fm, const L
 }
 #endif
 
-// With a bias, the sums start at the bias of their column, from the bias table.
 template <class T, class U, class S, class V>
 void Mmad(const LocalTensor<T>& dst, const LocalTensor<U>& a, const LocalTensor<S>& b, const LocalTensor<V>& bias,
           const MmadParams& p, Line line = Line(__builtin_LINE()))
 {
-    using tile_sim::checked;
-    tile_sim::MmadShape shape{checked(p.m, 0, 4095, "MmadParams.m", line),
-                              checked(p.n, 0, 4095, "MmadParams.n", line),
-                              checked(p.k, 0, 4095, "MmadParams.k", line),
-                              checked(p.unitFlag, 0, 3, "MmadParams.unitFlag", line),
-                              true,
-                              false,
-                              p.kDirectionAlign};
-    shape.has_bias = true, shape.bias = bias.operand();
-    tile_sim::mmad(dst.operand(), a.operand(), b.operand(), shape, line);
+    tile_sim::mmad(dst.operand(), a.operand(), b.operand(), detail::product_shape(p, bias, line), line);
 }
 
 template <class T>

@@ -37,6 +37,17 @@ struct LoadData2DParamsV2 {
     }
 };
 
+#if __NPU_ARCH__ == 3510
+struct LoadData2DMxParams {
+    Field xStartPosition, yStartPosition, xStep, yStep, srcStride, dstStride;
+    LoadData2DMxParams() = default;
+    LoadData2DMxParams(Field xStart, Field yStart, Field x, Field y, Field src, Field dst)
+        : xStartPosition(xStart), yStartPosition(yStart), xStep(x), yStep(y), srcStride(src), dstStride(dst)
+    {
+    }
+};
+#endif
+
 struct LoadData2dTransposeParams {
     Field startIndex, repeatTimes, srcStride, dstGap, dstFracGap, addrMode;
     LoadData2dTransposeParams() = default;

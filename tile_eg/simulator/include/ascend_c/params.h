@@ -59,6 +59,24 @@ struct Nd2NzParams {
     }
 };
 
+#if __NPU_ARCH__ == 3510
+struct Dn2NzParams {
+    Field dnNum, nValue, dValue, srcDnMatrixStride, srcDValue, dstNzC0Stride, dstNzNStride, dstNzMatrixStride;
+    Dn2NzParams() = default;
+    Dn2NzParams(Field matrices, Field n, Field d, Field srcMatrix, Field srcRow, Field dstC0, Field dstRow, Field dstMatrix)
+        : dnNum(matrices),
+          nValue(n),
+          dValue(d),
+          srcDnMatrixStride(srcMatrix),
+          srcDValue(srcRow),
+          dstNzC0Stride(dstC0),
+          dstNzNStride(dstRow),
+          dstNzMatrixStride(dstMatrix)
+    {
+    }
+};
+#endif
+
 struct Nz2NdParamsFull {
     Field ndNum = 1, nValue, dValue, srcNdMatrixStride = 1, srcNStride, dstDStride, dstNdMatrixStride = 1;
     Nz2NdParamsFull() = default;

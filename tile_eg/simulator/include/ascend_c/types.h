@@ -95,6 +95,15 @@ struct fp8_e5m2_t {
     fp8_e5m2_t() = default;
     fp8_e5m2_t(float held) : bits(tile_sim::small_bits(held, tile_sim::e5m2)) {}
 };
+struct fp8_e8m0_t {  // scales, and floats of 4 bits of which two share a byte: they are moved and multiplied
+    uint8_t bits = 0;
+};
+struct fp4x2_e2m1_t {
+    uint8_t bits = 0;
+};
+struct fp4x2_e1m2_t {
+    uint8_t bits = 0;
+};
 #endif
 
 namespace tile_sim
@@ -110,6 +119,18 @@ struct TypeOf<fp8_e4m3fn_t> {
 template <>
 struct TypeOf<fp8_e5m2_t> {
     static constexpr DType value = DType::f8e5m2;
+};
+template <>
+struct TypeOf<fp8_e8m0_t> {
+    static constexpr DType value = DType::e8m0;
+};
+template <>
+struct TypeOf<fp4x2_e2m1_t> {
+    static constexpr DType value = DType::f4e2m1;
+};
+template <>
+struct TypeOf<fp4x2_e1m2_t> {
+    static constexpr DType value = DType::f4e1m2;
 };
 #endif
 template <>
@@ -240,6 +261,16 @@ template <class T>
 struct SizeOfBits {
     static constexpr size_t value = std::is_same_v<T, int4b_t> ? 4 : sizeof(T) * 8;
 };
+#if __NPU_ARCH__ == 3510
+template <>
+struct SizeOfBits<fp4x2_e2m1_t> {
+    static constexpr size_t value = 4;
+};
+template <>
+struct SizeOfBits<fp4x2_e1m2_t> {
+    static constexpr size_t value = 4;
+};
+#endif
 template <class N>
 constexpr N CeilDivision(N a, N b)
 {

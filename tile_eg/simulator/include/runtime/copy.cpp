@@ -132,6 +132,42 @@ void copy_pad_in(Operand dst, Operand src, Rows rows, Padding padding, int line)
     }
 }
 
+// A block of 32 bytes of NZ for each column of the source, of as many of its rows.
+void copy_dn2nz(Operand dst, Operand src, Nd2Nz s, int line)
+{
+    if (queued(line, [=] { copy_dn2nz(dst, src, s, line); }, dst, src)) return;
+    Instruction copy("DataCopy", Pipe::MTE2, line);
+    copy.needs(dst, Space::L1, "destination");
+    if (!s.matrices || !s.rows || !s.cols) return;
+    copy.align(dst, 32, "destination");
+    const int64_t size = size_of(dst.type), c0 = 32 / size, n = s.rows, d = s.cols, blocks = (d + c0 - 1) / c0;
+    if (blocks > 1 && s.dst_row_stride == 1 && s.dst_c0_stride < n)
+        misuse("overlap", line, "blocks of rows overlap in L1: %lld columns, and %lld from one block to the next", (long long)n,
+               (long long)s.dst_c0_stride);
+    const auto from = [&](int64_t matrix, int64_t row) { return (matrix * s.src_matrix_stride + row * s.src_row_stride) * size; };
+    const auto to = [&](int64_t matrix, int64_t column, int64_t block) {
+        return matrix * s.dst_matrix_stride * size + (block * s.dst_c0_stride + column * s.dst_row_stride) * 32;
+    };
+    for (int64_t m = 0; m < s.matrices; ++m) {
+        for (int64_t row = 0; row < d; ++row) copy.reads(src, from(m, row), n * size, Instruction::Poison::carry);
+        for (int64_t block = 0; block < blocks; ++block)
+            if (s.dst_row_stride == 1)
+                copy.writes_in_a_row(dst, to(m, 0, block), n * 32, 32);
+            else
+                for (int64_t column = 0; column < n; ++column) copy.writes(dst, to(m, column, block), 32);
+    }
+    copy.check();
+    copy.sized(s.matrices * d, n * size, s.src_row_stride * size, size);
+    copy.counts("GM->L1", s.matrices * n * d * size);
+    for (int64_t m = 0; m < s.matrices; ++m)
+        for (int64_t block = 0; block < blocks; ++block)
+            for (int64_t column = 0; column < n; ++column) {
+                std::memset(copy.data(dst, to(m, column, block)), 0, 32);  // rows that there are not are zero up to 32 bytes
+                for (int64_t row = block * c0; row < std::min(d, (block + 1) * c0); ++row)
+                    carry(dst, to(m, column, block) + row % c0 * size, src, from(m, row) + column * size, size);
+            }
+}
+
 void copy_nd2nz(Operand dst, Operand src, Nd2Nz s, int line)
 {
     if (queued(line, [=] { copy_nd2nz(dst, src, s, line); }, dst, src)) return;

@@ -25,6 +25,7 @@ float to_hf32(float x)
 }
 
 bool is_small(DType type) { return type == DType::f8e4m3 || type == DType::f8e5m2; }
+bool is_smallest(DType type) { return type == DType::f4e2m1 || type == DType::f4e1m2; }
 
 // `count` elements of an operand of Mmad that starts at `p`, from element `first` on.
 void load(const uint8_t* p, int64_t first, int64_t count, DType type, float* out)
@@ -36,6 +37,11 @@ void load(const uint8_t* p, int64_t first, int64_t count, DType type, float* out
     }
     if (is_small(type)) {
         for (int64_t i = 0; i < count; ++i) out[i] = small_to_float(p[first + i], type == DType::f8e4m3 ? e4m3 : e5m2);
+        return;
+    }
+    if (is_smallest(type)) {
+        const auto& sizes = type == DType::f4e2m1 ? e2m1 : e1m2;
+        for (int64_t i = first; i < first + count; ++i) *out++ = nibble_to_float(p[i / 2] >> (i % 2 ? 4 : 0), sizes);
         return;
     }
     uint16_t bits[lanes];
@@ -76,7 +82,12 @@ void check_mmad(const Operand& dst, const Operand& a, const Operand& b, const Mm
         product.needs(b, Space::L0B, "right operand");
     product.align(dst, 1024, "destination"), product.align(a, 512, "left operand"), product.align(b, 512, "right operand");
     const bool whole = a.type == DType::i8 || (a.type == DType::i4 && machine.settings.architecture == 2201);
-    const bool small = is_small(a.type) && is_small(b.type);
+    const bool small = (is_small(a.type) && is_small(b.type)) || (s.scaled && is_smallest(a.type) && is_smallest(b.type));
+    if (s.scaled && !(small && dst.type == DType::f32))
+        misuse("unsupported", product.line(), "MmadMx takes floats of 8 bits, or of 4 bits, into float");
+    if (s.scaled && s.k % 64)
+        misuse("field", product.line(), "MmadParams.k of MmadMx is %lld, and must be a multiple of 64", (long long)s.k);
+    if (s.scaled && is_small(a.type)) product.align(a, 1024, "left operand"), product.align(b, 1024, "right operand");
     const bool known = (a.type == b.type || small) && (whole ? dst.type == DType::i32
                                                   : dst.type == DType::f32 &&
                                                         (small || a.type == DType::f16 || a.type == DType::bf16 || a.type == DType::f32));
@@ -128,10 +139,46 @@ void unpack_right(std::vector<T>& values, const Operand& b, const MmadShape& s, 
         }
 }
 
+// Scales along the depth of a row of A, or of a column of B, two of each 16 lines in a fractal.
+struct ScalePlace {
+    int64_t pairs;
+    int64_t operator()(int64_t i, int64_t p) const { return (i / 16 * pairs + p / 64) * 32 + i % 16 * 2 + p / 32 % 2; }
+};
+
+template <class T, class At>
+void scale_values(std::vector<T>&, const Operand&, int64_t, int64_t, At)
+{
+}
+template <class At>
+void scale_values(std::vector<float>& values, const Operand& operand, int64_t lines, int64_t k, At at)
+{
+    const Operand scales = scales_of(operand);
+    const uint8_t* const bytes = machine.memory(scales).at(scales.address);
+    const ScalePlace place{k / 64};
+    for (int64_t i = 0; i < lines; ++i)
+        for (int64_t p = 0; p < k; ++p) values[size_t(at(i, p))] *= scale_to_float(bytes[place(i, p)]);
+}
+
+// The rows of A, or the columns of B, of which some scale holds nothing; together with those that are marked.
+std::vector<char> unwritten_scales(std::vector<char> marked, const Operand& operand, int64_t lines, int64_t k)
+{
+    const Operand scales = scales_of(operand);
+    Memory& memory = machine.memory(scales);
+    const ScalePlace place{k / 64};
+    for (int64_t i = 0; i < lines; ++i)
+        for (int64_t p = 0; p < k; p += 32) {
+            const int64_t at = scales.address + place(i, p);
+            if (!memory.poisoned(at, at + 1)) continue;
+            marked.resize(size_t(lines), 0);
+            marked[size_t(i)] = 1;
+        }
+    return marked;
+}
+
 void multiply(const Product<int32_t>& product, DType) { add_products(product); }
 void multiply(const Product<float>& product, DType type)
 {
-    return type == DType::f16 || is_small(type) ? add_exact_products(product) : add_products(product);
+    return type == DType::f16 || is_small(type) || is_smallest(type) ? add_exact_products(product) : add_products(product);
 }
 
 // Sums start at zero, at the bias, or at what L0C holds.
@@ -216,9 +263,15 @@ void compute(const Operand& dst, const Operand& a, const Operand& b, const MmadS
     const auto right = [&](int64_t j, int64_t p) { return (p / c0 * n16 + j / 16) * 16 * c0 + j % 16 * c0 + p % c0; };
     static Unpacked<T> values;  // one product is computed at a time
     unpack_left(values.left, a, s, left), unpack_right(values.right, b, s, right);
+    if (s.scaled) {
+        scale_values(values.left, a, s.m, s.k, [&](int64_t i, int64_t p) { return i * s.k + p; });
+        scale_values(values.right, b, s.n, s.k, [&](int64_t j, int64_t p) { return p * blocks(s.n, lanes) * lanes + j; });
+    }
     fill_result(dst, a, s, values);
-    poison_result(dst, s, unwritten_lines(a, s.m, s.k, left_bytes(s, across, blocks(s.k, c0)), left),
-                  unwritten_lines(b, s.n, s.k, blocks(s.k, c0) * n16 * 512, right), before);
+    std::vector<char> rows = unwritten_lines(a, s.m, s.k, left_bytes(s, across, blocks(s.k, c0)), left);
+    std::vector<char> columns = unwritten_lines(b, s.n, s.k, blocks(s.k, c0) * n16 * 512, right);
+    if (s.scaled) rows = unwritten_scales(rows, a, s.m, s.k), columns = unwritten_scales(columns, b, s.n, s.k);
+    poison_result(dst, s, rows, columns, before);
 }
 
 }  // namespace
@@ -226,7 +279,7 @@ void compute(const Operand& dst, const Operand& a, const Operand& b, const MmadS
 void mmad(Operand dst, Operand a, Operand b, MmadShape s, int line)
 {
     if (queued(line, [=] { mmad(dst, a, b, s, line); }, dst, a, b)) return;
-    Instruction product("Mmad", Pipe::M, line);
+    Instruction product(s.scaled ? "MmadMx" : "Mmad", Pipe::M, line);
     check_mmad(dst, a, b, s, product);
     if (!s.m || !s.n || !s.k) return;
     if (s.from_bias && !s.init && !s.has_bias)  // without a tensor for it: the start of the table
@@ -240,6 +293,10 @@ void mmad(Operand dst, Operand a, Operand b, MmadShape s, int line)
     product.guarded((s.m / 16) * (s.n / 16) >= 10);
     product.reads(a, 0, s.m == 1 ? bytes_of(a.type, s.k) : left_bytes(s, across, blocks(s.k, c0)), Instruction::Poison::carry);
     product.reads(b, 0, blocks(s.k, c0) * n16 * 512, Instruction::Poison::carry);
+    if (s.scaled) {
+        product.reads(scales_of(a), 0, blocks(s.m, 16) * (s.k / 64) * 32, Instruction::Poison::carry);
+        product.reads(scales_of(b), 0, n16 * (s.k / 64) * 32, Instruction::Poison::carry);
+    }
     if (accumulates) product.reads(dst, 0, result, Instruction::Poison::carry);
     if (s.has_bias) product.reads(s.bias, 0, s.n * 4, Instruction::Poison::carry);
     product.writes(dst, 0, result);

@@ -9,9 +9,15 @@ struct Load2D {
     int64_t start, repeat, src_stride, dst_gap;
     bool transpose, descending;
 };
+struct ScaleParts {  // scales of a part of a matrix in L1, in fractals of 16 rows and two scales, row by row
+    Operand from;
+    int64_t x_start, y_start, x_step, y_step, src_stride, dst_stride;
+};
 struct LoadParts {  // architecture 3510: a part of a matrix, fractal by fractal, each turned where it is asked for
     int64_t m_start, k_start, m_step, k_step, src_stride, dst_stride;
     bool transpose;
+    bool scaled = false;
+    ScaleParts scales = {};
 };
 struct LoadSquare {
     int64_t start, repeat, src_stride, dst_gap, dst_fractal_gap;
@@ -40,6 +46,7 @@ struct MmadShape {
     bool from_bias, init, k_align;
     bool has_bias = false;
     Operand bias;  // in BT
+    bool scaled = false;  // both operands times their scales
 };
 enum class Layout : uint8_t { nz, row_major, column_major };
 enum class Destinations : uint8_t { one, by_rows, by_columns };
@@ -74,6 +81,7 @@ void load_sparse(Operand dst, Operand src, Operand indices, int64_t start, int64
 ImageRegister& image_register();
 FixpipeRegister& fixpipe_register();
 void mmad(Operand dst, Operand a, Operand b, MmadShape shape, int line);
+Operand scales_of(const Operand& operand);  // those of what lies there in L0A or L0B
 void mmad_sparse(Operand dst, Operand a, Operand b, MmadShape shape, int line);
 void reset_unit_flags();  // all of L0C is the products' again
 void fixpipe(const char* name, Operand dst, Operand src, FixpipeShape shape, int line);

@@ -31,6 +31,11 @@ constexpr KernelType type_by_cores(KernelType type)
     constexpr KernelType types[] = {KernelType::AIC_ONLY, KernelType::AIC_ONLY, KernelType::AIV_ONLY, KernelType::MIX_AIC_1_2};
     return CoresOf<Work>::value ? types[CoresOf<Work>::value] : type;
 }
+template <auto number>
+constexpr KernelType type_by_cores(KernelType type)
+{
+    return type;
+}
 
 // What `kernel<<<blocks, memory, stream>>>(arguments)` becomes; it returns when the kernel has ended.
 void launch(const char* kernel, KernelType type, int64_t blocks, int line, const std::function<void()>& call);

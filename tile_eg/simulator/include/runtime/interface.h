@@ -6,16 +6,21 @@
 namespace tile_sim
 {
 
-// BT: the bias table, FB: the Fixpipe buffer (scales by column), IX: indices of a sparse right operand, beside L0B
-enum class Space : uint8_t { GM, UB, L1, L0A, L0B, L0C, BT, FB, IX, count };
+// BT: the bias table, FB: the Fixpipe buffer (scales by column), IX: indices of a sparse right operand, beside L0B; MXA, MXB: scales
+// of operands, beside L0A and L0B
+enum class Space : uint8_t { GM, UB, L1, L0A, L0B, L0C, BT, FB, IX, MXA, MXB, count };
 enum class Pipe : uint8_t { S, V, M, MTE1, MTE2, MTE3, FIX, count, ALL };
-enum class DType : uint8_t { f16, bf16, f32, i8, u8, i16, u16, i32, u32, i64, u64, i4, f8e4m3, f8e5m2 };
+enum class DType : uint8_t { f16, bf16, f32, i8, u8, i16, u16, i32, u32, i64, u64, i4, f8e4m3, f8e5m2, e8m0, f4e2m1, f4e1m2 };
 enum class KernelType : uint8_t { AIC_ONLY, AIV_ONLY, MIX_AIC_1_1, MIX_AIC_1_2, MIX_AIC_1_0, MIX_AIV_1_0 };
+
+// Whether two elements share a byte: see bytes_of.
+constexpr bool is_half_byte(DType type) { return type == DType::i4 || type == DType::f4e2m1 || type == DType::f4e1m2; }
 
 constexpr int64_t size_of(DType type)
 {
+    if (is_half_byte(type)) return 1;
     switch (type) {
-        case DType::i4:  // two elements in a byte: see bytes_of
+        case DType::e8m0:
         case DType::i8:
         case DType::u8:
         case DType::f8e4m3:
@@ -31,8 +36,8 @@ constexpr int64_t size_of(DType type)
     }
 }
 
-constexpr int64_t bytes_of(DType type, int64_t elements) { return type == DType::i4 ? elements / 2 : elements * size_of(type); }
-constexpr int64_t block_of(DType type) { return type == DType::i4 ? 64 : 32 / size_of(type); }  // elements in 32 bytes
+constexpr int64_t bytes_of(DType type, int64_t elements) { return is_half_byte(type) ? elements / 2 : elements * size_of(type); }
+constexpr int64_t block_of(DType type) { return is_half_byte(type) ? 64 : 32 / size_of(type); }  // elements in 32 bytes
 
 struct PipePair {
     Pipe src, dst;
@@ -167,6 +172,7 @@ struct Nd2Nz {
 };
 void copy_rows(const char* name, Operand dst, Operand src, Rows rows, int line);
 void copy_pad_in(Operand dst, Operand src, Rows rows, Padding padding, int line);
+void copy_dn2nz(Operand dst, Operand src, Nd2Nz shape, int line);
 void copy_nd2nz(Operand dst, Operand src, Nd2Nz shape, int line);
 
 // sync.cpp

@@ -35,10 +35,34 @@ void load_2d(Operand dst, Operand src, Load2D s, int line)
     }
 }
 
+Operand scales_of(const Operand& operand)
+{
+    const Space space = operand.space == Space::L0A ? Space::MXA : Space::MXB;
+    return {space, DType::e8m0, operand.address / 16, machine.memory(space).bytes()};
+}
+
+namespace
+{
+
+constexpr int64_t scale_fractal = 32;
+
+// Visits the fractals of scales: where each comes from and goes to, in bytes.
+template <class Visit>
+void each_of_scales(const ScaleParts& s, Visit visit)
+{
+    for (int64_t x = 0; x < s.x_step; ++x)
+        for (int64_t y = 0; y < s.y_step; ++y)
+            visit(((s.x_start + x) * s.src_stride + s.y_start + y) * scale_fractal, (x * s.dst_stride + y) * scale_fractal);
+}
+
+}  // namespace
+
 // Blocks of 16 rows and 32 bytes of a matrix in NZ, to NZ in L0A and to the same order of fractals (its transpose) in L0B.
 void load_parts(Operand dst, Operand src, LoadParts s, int line)
 {
-    if (queued(line, [=] { load_parts(dst, src, s, line); }, dst, src)) return;
+    if (s.scaled ? queued(line, [=] { load_parts(dst, src, s, line); }, dst, src, s.scales.from)
+                 : queued(line, [=] { load_parts(dst, src, s, line); }, dst, src))
+        return;
     if (!machine.settings.direct_paths())
         misuse("unsupported", line, "LoadData2DParamsV2 is for architecture 3510: LoadData2DParams moves fractals here");
     Instruction load("LoadData", Pipe::MTE1, line);
@@ -46,14 +70,24 @@ void load_parts(Operand dst, Operand src, LoadParts s, int line)
     const int64_t size = size_of(dst.type), c0 = 32 / size, unit = size == 1 ? 2 : 1;
     if (s.transpose && (s.m_step % unit || (size == 4 && s.k_step % 2)))
         misuse("field", line, "a turning LoadData2DParamsV2 takes mStep in pairs for 8 bits, and kStep in pairs for 32");
+    if (s.scaled) load.needs(s.scales.from, Space::L1, "scales"), load.align(s.scales.from, 32, "scales");
+    if (s.scaled && s.transpose && is_half_byte(dst.type))
+        misuse("unsupported", line, "a turning LoadData of floats of 4 bits is not simulated: let their rows lie along the depth");
+    const Operand beside = s.scaled ? scales_of(dst) : Operand{};
     const auto from = [&](int64_t m, int64_t k) { return ((s.k_start + k) * std::abs(s.src_stride) + s.m_start + m) * fractal; };
     const int64_t rows = s.transpose ? s.k_step * c0 / 16 : s.m_step, cols = s.transpose ? s.m_step * 16 / c0 : s.k_step;
     for (int64_t k = 0; k < s.k_step; ++k)
         for (int64_t m = 0; m < s.m_step; ++m) load.reads(src, from(m, k), fractal, Instruction::Poison::carry);
     for (int64_t col = 0; col < cols; ++col)
         for (int64_t row = 0; row < rows; ++row) load.writes(dst, (col * s.dst_stride + row) * fractal, fractal);
+    if (s.scaled)
+        each_of_scales(s.scales, [&](int64_t out_of, int64_t into) {
+            load.reads(s.scales.from, out_of, scale_fractal, Instruction::Poison::carry), load.writes(beside, into, scale_fractal);
+        });
     load.check();
-    load.counts(path(dst, src), s.m_step * s.k_step * fractal);
+    load.counts(path(dst, src), s.m_step * s.k_step * fractal + (s.scaled ? s.scales.x_step * s.scales.y_step * scale_fractal : 0));
+    if (s.scaled)
+        each_of_scales(s.scales, [&](int64_t out_of, int64_t into) { carry(beside, into, s.scales.from, out_of, scale_fractal); });
     Mover mover(dst, src);
     for (int64_t col = 0; col < cols; ++col)
         for (int64_t row = 0; row < rows; ++row) mover.empty((col * s.dst_stride + row) * fractal, fractal);

@@ -59,7 +59,7 @@ const char* name_of(Pipe pipe)
 
 const char* name_of(Space space)
 {
-    static const char* names[] = {"GM", "UB", "L1", "L0A", "L0B", "L0C", "BT", "FB", "IX"};
+    static const char* names[] = {"GM", "UB", "L1", "L0A", "L0B", "L0C", "BT", "FB", "IX", "L0A_MX", "L0B_MX"};
     return names[int(space)];
 }
 

@@ -169,7 +169,7 @@ bool configure_host(const char* option)
 {
     if (std::sscanf(option, "arch=%ld", &machine.settings.architecture) == 1) {
         if (machine.settings.architecture == 3510)
-            machine.settings.capacity[int(Space::BT)] = machine.settings.capacity[int(Space::FB)] = 4096;
+            for (Space space : {Space::BT, Space::FB, Space::MXA, Space::MXB}) machine.settings.capacity[int(space)] = 4096;
         return true;
     }
     if (!std::strcmp(option, "auto_sync")) return machine.settings.auto_sync = true;

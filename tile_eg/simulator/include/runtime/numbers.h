@@ -80,6 +80,16 @@ inline float small_to_float(uint8_t value, SmallFloat type)
     return bits_float(float_bits(size) | sign);
 }
 
+// Floats of 4 bits by their lower three, the fourth being the sign.
+constexpr float e2m1[8] = {0, 0.5f, 1, 1.5f, 2, 3, 4, 6}, e1m2[8] = {0, 0.25f, 0.5f, 0.75f, 1, 1.25f, 1.5f, 1.75f};
+inline float nibble_to_float(int bits, const float (&sizes)[8]) { return bits & 8 ? -sizes[bits & 7] : sizes[bits & 7]; }
+
+// The power of two that a scale stands for; its largest is no number.
+inline float scale_to_float(uint8_t scale)
+{
+    return bits_float(scale == 255 ? 0x7fc00000u : scale ? uint32_t(scale) << 23 : 0x400000u);
+}
+
 // Of a number that the type holds exactly.
 inline uint8_t small_bits(float value, SmallFloat type)
 {
