@@ -134,7 +134,7 @@ def _operands(e: TileExpr) -> list[TileExpr]:
 def _exists(r: ExpertReader, s: Assign, axes: Axes, x: Region) -> Expr:
     found = ix.ONE
     known = r.ends.known if r.ends is not None else {}
-    if x.name in r.tensors and r.ends is not None and not any(axes.uses(at) for at in x.starts):
+    if x.name in r.tensors and r.ends is not None and not any(axes.uses(at) or elements_in(at) for at in x.starts):
         return r.ends.there(r, of_tensor(r, x, r.tensors[x.name].dtype))
     ends = known.get(x.name, ()) if len(x.starts) <= 2 else ()
     for at, end in zip(x.starts[::-1], ends[::-1], strict=False):

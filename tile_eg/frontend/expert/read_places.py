@@ -6,7 +6,7 @@ beyond it lies beyond the tensor, which the simulator sees.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from tile_eg.errors import Span, TileError, attempted
@@ -15,7 +15,7 @@ from tile_eg.frontend.expert.picked import where_read
 from tile_eg.frontend.expert.places import Place
 from tile_eg.frontend.ranges import at_most
 from tile_eg.ir import index as ix
-from tile_eg.ir.index import Expr
+from tile_eg.ir.index import Expr, Interval
 from tile_eg.ir.index_elements import elements_in
 from tile_eg.ir.kernel import Region, Tensor
 from tile_eg.ir.program import Formula, Print, When
@@ -31,11 +31,22 @@ def checked(r: Any, t: Tensor, read: Region, starts: tuple[Expr, ...], found: Pl
         if read.extents[axis] is not None:
             continue
         if not elements_in(start):
-            there = there if at_most(start, size - 1, r.ranges, r.within) else ix.both(there, ix.less(start, size))
+            sure = at_most(start, size - 1, r.ranges, r.within) or _is_below(start, size, r.within, r.ranges)
+            there = there if sure else ix.both(there, ix.less(start, size))
         elif axis:
             _told(r, t, read, axis, start, size)
     if found.element:
         r.ends.inside[found.operand] = there
+
+
+def _is_below(start: Expr, size: int, condition: Expr, ranges: Mapping[str, Interval]) -> bool:
+    """Whether a condition says itself that an index is below a number."""
+    if condition.op == "and":
+        return any(_is_below(start, size, c, ranges) for c in condition.args)
+    if condition.op != "lt":
+        return False
+    behind = (start - condition.args[0]).value
+    return behind is not None and ix.bounds(condition.args[1], ranges)[1] + behind <= size
 
 
 def _told(r: Any, t: Tensor, read: Region, axis: int, start: Expr, size: int) -> None:

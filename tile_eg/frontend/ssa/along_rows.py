@@ -10,12 +10,11 @@ from tile_eg.ir.index import Expr
 
 
 class Along(NamedTuple):
-    """Elements of a tensor, one for each row of a window: the `first` one's place in their dimension, which has `size` elements,
-    and how far they lie apart there."""
+    """Neighbours in one dimension of a tensor, one for each row of a window: the `first` one's place there, and the `size` of the
+    dimension."""
 
     first: Expr
     size: int
-    step: int
 
 
 def rows_along(place: Expr, shape: tuple[int, ...]) -> Along | None:
@@ -27,6 +26,6 @@ def rows_along(place: Expr, shape: tuple[int, ...]) -> Along | None:
     strides = [prod(shape[a + 1 :]) for a in range(len(shape))]
     axes = [a for a, stride in enumerate(strides) if stride == step and (shape[a] > 1 or len(shape) == 1)]
     if not axes:
-        return Along(first, shape[0], step) if len(shape) == 1 else None
+        return None
     at = first // step
-    return Along(at if axes[-1] == 0 else ix.mod(at, ix.const(shape[axes[-1]])), shape[axes[-1]], 1)
+    return Along(at if axes[-1] == 0 else ix.mod(at, ix.const(shape[axes[-1]])), shape[axes[-1]])

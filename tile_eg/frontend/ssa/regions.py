@@ -150,7 +150,7 @@ class Regions:
     def check_place(self, name: str, place: Expr, span: kn.Span | None) -> None:
         """TileError where an index is read beyond the end of what holds the indices; rows that go on to its end are cut there."""
         cut = rows_along(place, self.tensors[name].shape if name in self.tensors else (self.count_of(name),))
-        if elements_in(place) or (cut is not None and (name in self.tensors or cut.step == 1)):
+        if elements_in(place) or cut is not None:
             return
         ranges = {**self.tiles.ranges, **self.facts, EACH: (0, self.rows - 1)}
         if ix.variables(place) - ranges.keys():
@@ -170,7 +170,7 @@ class Regions:
             return
         ranges, within = self.tiles.ranges, self.tiles.within
         first = ix.simplified(along.first, {**ranges, **self.facts}) if len(shape) > 1 else along.first
-        self.there.append(lambda rows: inside(first, rows, along.size, ranges, along.step, within))
+        self.there.append(lambda rows: inside(first, rows, along.size, ranges, 1, within))
 
     def shorten_by(self, held: Term, place: Expr, name: str, span: kn.Span | None) -> None:
         """The same for a buffer, where the end of an input may have cut it short."""
