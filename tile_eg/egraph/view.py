@@ -44,12 +44,16 @@ class _Reader:
         self.index |= {r.output: encoder.index[string(r.inputs[0])] for r in self.of("Ix")}
         self.tensor = self._tensors()
         self.tile = self._tiles()
+        in_memory = {r.inputs[0]: r.output for r in self.of("gm")}
+        # by the version and where the one before it is: a row may be stored whole, or its last part behind the others
         self.version = {
-            r.output: (self.tensor[t], self.index[offset], i64(stride), self.index[rows], self.index[cols], write == "Accumulate")
+            (r.output, in_memory.get(t)): (
+                self.tensor[t], self.index[offset], i64(stride), self.index[rows], self.index[cols], write == "Accumulate",
+            )
             for write in WRITES
             for r in self.of(write)
             for t, offset, stride, _, rows, cols in [r.inputs]
-        }
+        }  # fmt: skip
         self.decode: dict[str, Callable[[Any], Any]] = {
             "i64": i64,
             "String": string,
@@ -58,7 +62,6 @@ class _Reader:
             "Sh": self.share.get,
             "V": self.tile.get,
             "I": self.index.get,
-            "T": self.version.get,
         }
 
     def of(self, name: str) -> Iterable[Any]:
@@ -156,7 +159,9 @@ class _Reader:
             for r in self.of(op):
                 children = tuple(x for x, s in zip(r.inputs, sorts, strict=True) if s in CLASS_SORTS)
                 payload = tuple(
-                    self.decode[s](x) for x, s in zip(r.inputs, sorts, strict=True) if s not in CLASS_SORTS and s != "Cell"
+                    self.version.get((x, children[0])) if s == "T" else self.decode[s](x)
+                    for x, s in zip(r.inputs, sorts, strict=True)
+                    if s not in CLASS_SORTS and s != "Cell"
                 )
                 rules = tuple(sorted(n for n in made.get(r.output, ()) if op in self.rules[n].makes))
                 region = where[r.output].region if r.output in where else versions.get(r.output, 0)
