@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -213,7 +214,7 @@ def test_explain_has_nothing_to_say_about_a_program(tmp_path: Path, capsys: Capt
 def test_rules_counts_by_theory_and_shows_each_rule(capsys: Captured) -> None:
     out = printed(capsys, "rules")
     assert "together" in out
-    assert "mmad-accumulate  implements" in out
+    assert re.search("mmad-accumulate +implements", out)
 
 
 def test_rules_of_one_theory_can_be_asked_for(capsys: Captured) -> None:

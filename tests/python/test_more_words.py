@@ -218,7 +218,6 @@ def test_the_same_in_tile_text() -> None:
 @pytest.mark.parametrize(
     ("line", "way"),
     [
-        ("v = T.alloc_ub((8, 64), 'float4_e2m1')", "floats of 8 bits are on the 950"),
         ("v = T.alloc_ub((8, 64), 'uint4')", "x & 15 and x >> 4"),
         ("v = T.alloc_ub((8, 64), 'float64')", 'take "float32"'),
         ("v = T.alloc_ub((8, 64), 'int64')", 'take "int32"'),

@@ -191,10 +191,8 @@ def test_2201_has_none_of_these_paths(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "name"),
     [
-        ("MmadMx(c, c, c, c, MmadParams());", "MmadMx"),
         ("SetLoadDataRepeatWithStride({1, 1, 0, 1});", "SetLoadDataRepeatWithStride"),
         ("LoadDataWithSparse(c, c, c, LoadData2DParams());", "LoadDataWithSparse"),
-        ("Dn2NzParams p;", "Dn2NzParams"),
         ("Reg::RegTensor<float> r;", "Reg"),
         ("MicroAPI::RegTensor<float> r;", "MicroAPI"),
         ("hifloat8_t x;", "hifloat8_t"),

@@ -105,7 +105,7 @@ def entropy(*without: str) -> Lowered:
 def test_columns_that_a_tile_does_not_divide_cost_little_more_than_others() -> None:
     apart, together = entropy(), entropy("last-trip")
     assert apart.form.moves and not together.form.moves
-    assert apart.timeline.microseconds < 0.8 * together.timeline.microseconds
+    assert apart.timeline.microseconds < 0.9 * together.timeline.microseconds
 
 
 @pytest.mark.slow

@@ -158,7 +158,7 @@ class _Reader:
             sorts = self.functions[op].input_sorts
             for r in self.of(op):
                 children = tuple(x for x, s in zip(r.inputs, sorts, strict=True) if s in CLASS_SORTS)
-                payload = tuple(
+                payload: tuple[Any, ...] = tuple(
                     self.version.get((x, children[0])) if s == "T" else self.decode[s](x)
                     for x, s in zip(r.inputs, sorts, strict=True)
                     if s not in CLASS_SORTS and s != "Cell"

@@ -10,10 +10,9 @@ from tile_eg.frontend.hints import cast
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import Expr, Interval
 from tile_eg.ir.kernel import Assign, Binary, Cast, Choose, Index, Number, Parallel, Region, Select, TileExpr, mapped
+from tile_eg.ops.elementwise import BINARY
 from tile_eg.ops.types import I32, SIGNED, DType
 
-LOW_BITS = ("add", "sub", "mul", "and", "or", "xor")
-"""Operations of which the low bits of a result follow from the low bits of the operands."""
 Types = Callable[[str], DType | None]
 Ranges = Mapping[str, Interval]
 
@@ -69,7 +68,7 @@ def _beside(e: Binary | Select | Choose, to: DType, types: Types, ranges: Ranges
 
 def _joined(e: Binary, to: DType, types: Types, ranges: Ranges) -> TileExpr:
     """An operation on elements of the type that is stored, and positions."""
-    if e.op in LOW_BITS:
+    if e.op in BINARY and BINARY[e.op].low_bits:
         return _beside(e, to, types, ranges)
     for z in (e.x, e.y):
         if isinstance(z, Index) and not _fits(z.value, to, ranges):

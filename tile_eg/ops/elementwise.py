@@ -59,7 +59,8 @@ class Binary:
 
     `sign` is how both languages write it between its operands, else it is a function; `python` are its other names in Python.
     `native` is its Ascend C function, and `with_scalar` that of the form whose second operand is a number, empty where there is
-    none; `types` are the element types that these take. `takes`, `made_of_others`, `apart`: as in `Unary`.
+    none; `types` are the element types that these take. `takes`, `made_of_others`, `apart`: as in `Unary`. `low_bits`: the low
+    bits of a result follow from the low bits of whole operands.
     """
 
     name: str
@@ -72,6 +73,7 @@ class Binary:
     takes: Types = NUMBERS
     python: tuple[str, ...] = ()
     made_of_others: bool = False
+    low_bits: bool = False
 
 
 @dataclass(frozen=True)
@@ -155,15 +157,15 @@ UNARY: dict[str, Unary] = {
 BINARY: dict[str, Binary] = {
     b.name: b
     for b in (
-        Binary("add", lambda m, x, y: x + y, "+", "Add", "Adds", types=ALL, takes=ANY),
-        Binary("sub", lambda m, x, y: x - y, "-", "Sub", types=ALL, takes=ANY),
-        Binary("mul", lambda m, x, y: x * y, "*", "Mul", "Muls", types=ALL, takes=ANY),
+        Binary("add", lambda m, x, y: x + y, "+", "Add", "Adds", types=ALL, takes=ANY, low_bits=True),
+        Binary("sub", lambda m, x, y: x - y, "-", "Sub", types=ALL, takes=ANY, low_bits=True),
+        Binary("mul", lambda m, x, y: x * y, "*", "Mul", "Muls", types=ALL, takes=ANY, low_bits=True),
         Binary("div", lambda m, x, y: x / y, "/", "Div", apart=(8, 0)),
         Binary("max", lambda m, x, y: m.maximum(x, y), "", "Max", "Maxs", types=SIGNED_TOO, takes=ANY),
         Binary("min", lambda m, x, y: m.minimum(x, y), "", "Min", "Mins", types=SIGNED_TOO, takes=ANY),
-        Binary("and", lambda m, x, y: x & y, "&", "And", types=BITS, takes=BYTES_TOO, python=("bitwise_and",)),
-        Binary("or", lambda m, x, y: x | y, "|", "Or", types=BITS, takes=BYTES_TOO, python=("bitwise_or",)),
-        Binary("xor", lambda m, x, y: x ^ y, "^", takes=BYTES_TOO, python=("bitwise_xor",), made_of_others=True),
+        Binary("and", lambda m, x, y: x & y, "&", "And", types=BITS, takes=BYTES_TOO, python=("bitwise_and",), low_bits=True),
+        Binary("or", lambda m, x, y: x | y, "|", "Or", types=BITS, takes=BYTES_TOO, python=("bitwise_or",), low_bits=True),
+        Binary("xor", lambda m, x, y: x ^ y, "^", takes=BYTES_TOO, python=("bitwise_xor",), made_of_others=True, low_bits=True),
         Binary("shl", _shift(True), "<<", "", "ShiftLeft", types=BITS, takes=BYTES_TOO, python=("bitwise_lshift",)),
         Binary("shr", _shift(False), ">>", "", "ShiftRight", types=BITS, takes=BYTES_TOO, python=("bitwise_rshift",)),
         Binary("pow", lambda m, x, y: x**y, "**", apart=(300, 0), python=("pow",), made_of_others=True),
