@@ -172,8 +172,13 @@ def test_wide_inputs_find_what_uniform_ones_do_not(name: str, part: str, other: 
     assert verdicts(right, lower(wrong)) == {"uniform": True, "wide": False}
 
 
+AGAIN = ("flash_attention_causal", "flash_attention_rows", "gemm_exp", "gemm_transposed")
+"""Examples that `make long` gives such numbers: the others have all their operations."""
+ALL = [pytest.param(n, marks=[pytest.mark.long] * (n in AGAIN)) for n in sorted(e.stem for e in EXAMPLES.glob("*.tile"))]
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("name", sorted(e.stem for e in EXAMPLES.glob("*.tile")))
+@pytest.mark.parametrize("name", ALL)
 def test_every_example_takes_nan_and_infinities_as_it_is_meant_to(name: str) -> None:
     k = load_text((EXAMPLES / f"{name}.tile").read_text(), f"{name}.tile").instantiate()
     (special,) = drawn_sets(k, ["nan"], 1)

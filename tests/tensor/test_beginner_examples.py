@@ -67,8 +67,13 @@ def test_the_examples_are_those_with_tiles_and_some_more() -> None:
     assert {p.stem for p in EXAMPLES.glob("*.tile")} - set(BEGINNER) == {"flash_attention_rows", "online_softmax"}
 
 
+AGAIN = ("flash_attention_causal", "gemm_int8", "gemm_transposed")
+"""Those of which `make long` compares the two sources: another kernel of their kind is always compared."""
+WITH_TILES = [pytest.param(n, marks=[pytest.mark.long] * (n in AGAIN)) for n in BEGINNER if n not in ALSO | LENGTHY]
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [n for n in BEGINNER if n not in ALSO | LENGTHY])
+@pytest.mark.parametrize("name", WITH_TILES)
 def test_an_expression_is_no_slower_than_tiles_and_loops(name: str) -> None:
     assert beginner(name).cost.microseconds <= NO_SLOWER * developer(name, large=False)
 
