@@ -9,7 +9,7 @@ from tile_eg.egraph import Demand, Graph, Node
 from tile_eg.errors import Note
 from tile_eg.extract.buffers import depth_of, place_of
 from tile_eg.extract.schedule import Schedule
-from tile_eg.ops.physical import BEGINS, MOVES, TERMS
+from tile_eg.ops.physical import BEGINS, MOVES, STORES, TERMS
 from tile_eg.report.schedule_tree import instruction, past_l2, place_text
 from tile_eg.report.text import duration, table
 
@@ -223,7 +223,14 @@ def option(node: Node, graph: Graph) -> str:
         return "reloaded"
     stored = move and move.instruction == "ub_to_gm"
     share = next((p for p in node.payload if p in (0, 1)), None) if stored else None
-    return TERMS[node.op].word or instruction(node) + {None: "", 0: "/rows", 1: "/cols"}[share]
+    parts = " in parts" if node.op in STORES and _is_part(node, graph) else ""
+    return TERMS[node.op].word or instruction(node) + {None: "", 0: "/rows", 1: "/cols"}[share] + parts
+
+
+def _is_part(store: Node, graph: Graph) -> bool:
+    """Whether what a store writes is the last part of a row that another way to decide stores as a whole."""
+    cols = [m.payload[-1][4].value or 0 for m in graph.classes[store.cls] if m.op in STORES]
+    return (store.payload[-1][4].value or 0) < max(cols)
 
 
 def grid_option(grid: Node | None) -> str:
