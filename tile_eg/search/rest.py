@@ -98,7 +98,8 @@ def tiles_of(form: Form, schedule: Schedule) -> Tiles:
 def rest_of(form: Form, parts: Parts) -> tuple[Rest | None, Dropped]:
     """Schedules of tiles in parts, and what failed; None where there are none.
 
-    The ones that the search model likes best: the others are a part of a turn that is a small one itself.
+    Of each phase the schedule that the search model likes best is taken: in seven products the timeline's best of four was at most
+    0.3 % faster.
     """
     from tile_eg.extract.schedule import Rest
 
