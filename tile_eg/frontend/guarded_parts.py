@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from itertools import pairwise, product
+from math import prod
 from types import MappingProxyType
 
 from tile_eg.frontend.ranges import decided
@@ -29,17 +30,10 @@ def parted(s: Parallel, shapes: Shapes, unique: Callable[[str], str]) -> tuple[P
         return (s,)
     cuts = {v: _cuts(s, v, n) for v, n in zip(s.vars, s.extents, strict=True)}
     each = [[*pairwise(cuts[v])] for v in s.vars]
-    parts = [p for where in product(*each) if (p := _part(s, where)).body] if _count(each) <= MOST else []
+    parts = [p for where in product(*each) if (p := _part(s, where)).body] if prod(map(len, each)) <= MOST else []
     if not parts or any(reads_outside(p, shapes) for p in parts):
         return (s,)
     return tuple(_renamed(p, unique) for p in parts)
-
-
-def _count(each: list[list[Interval]]) -> int:
-    found = 1
-    for parts in each:
-        found *= len(parts)
-    return found
 
 
 def _reads(s: Parallel) -> Iterator[Region]:
