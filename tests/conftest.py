@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
-from collections import Counter
+from collections import Counter, defaultdict
 from typing import Any
 
 import pytest
@@ -28,6 +28,25 @@ settings.load_profile("repeatable")
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    leave_a_few(items)
+    mark_quick([item for item in items if not item.get_closest_marker("long")])
+
+
+def leave_a_few(items: list[pytest.Item]) -> None:
+    """Of the cases of a test that is marked `few(n)`, marks as `long` all but n, spread evenly over them, the first among them."""
+    cases = defaultdict[str, list[pytest.Item]](list)
+    for item in items:
+        if item.get_closest_marker("few") and not item.get_closest_marker("long"):
+            cases[item.nodeid.partition("[")[0]].append(item)
+    for of_one in cases.values():
+        most = of_one[0].get_closest_marker("few").args[0]
+        left = {case * len(of_one) // most for case in range(most)}
+        for number, item in enumerate(of_one):
+            if number not in left:
+                item.add_marker("long")
+
+
+def mark_quick(items: list[pytest.Item]) -> None:
     """Marks as `quick` the first tests of those that are `slow(but=...)`, and all that are not slow."""
     seen = Counter[str]()
     for item in items:

@@ -51,6 +51,7 @@ def check(name: str, data: st.DataObject) -> None:
 SETTINGS = settings(deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 
 
+@pytest.mark.few(3)
 @pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(SIZES.keys() - VARIANTS))
 @settings(SETTINGS, max_examples=2)

@@ -50,6 +50,7 @@ def added(low):
     return {n.op for core in ("AIC", "AIV") for n in walk(low.program.core(core)) if isinstance(n, Instr) and n.atomic}
 
 
+@pytest.mark.few(5)
 @pytest.mark.slow
 @pytest.mark.parametrize("text", [SPLIT_K, RELU, EXP, SUMS, MANY, IN_A_LOOP, HALVES])
 @pytest.mark.parametrize("order", [None, 3])

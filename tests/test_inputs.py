@@ -177,6 +177,7 @@ AGAIN = ("flash_attention_causal", "flash_attention_rows", "gemm_exp", "gemm_tra
 ALL = [pytest.param(n, marks=[pytest.mark.long] * (n in AGAIN)) for n in sorted(e.stem for e in EXAMPLES.glob("*.tile"))]
 
 
+@pytest.mark.few(4)
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ALL)
 def test_every_example_takes_nan_and_infinities_as_it_is_meant_to(name: str) -> None:

@@ -201,7 +201,7 @@ def test_a_product_of_any_shape(product: Path, m: int, n: int, k: int) -> None:
     np.testing.assert_array_equal(tile_eg.load(product)(a, b), a @ b)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_text_is_the_same_whatever_was_called_first(product_file: Path) -> None:
     sources = set()
     for m in (3, 100):

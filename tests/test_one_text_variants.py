@@ -156,7 +156,7 @@ def test_trips_whose_tiles_lie_side_by_side_for_a_while_stay(column: str) -> Non
     assert in_deeper_trips(values, 2) is None
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_search_takes_deeper_trips_of_long_sums() -> None:
     text = OneText(build_of(PRODUCT), ("M", "N", "K"), "910B2", search_options()).text({})
     assert isinstance(text, AnySize)
@@ -242,7 +242,7 @@ def test_sizes_that_are_whole_tiles_take_a_kernel_without_tails() -> None:
 # ---- sizes that are named ----
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_named_sizes_are_as_fast_as_given_ones() -> None:
     named = {"M": (64,), "N": (64,), "K": (8192,)}
     text = OneText(build_of(PRODUCT), ("M", "N", "K"), "910B2", search_options(), named).text({})

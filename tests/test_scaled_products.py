@@ -53,6 +53,7 @@ def compiled(source: str, **sizes: int) -> Lowered:
     return lower(load_text(source).instantiate(sizes), "950")
 
 
+@pytest.mark.few(3)
 @pytest.mark.slow(but=2)
 @pytest.mark.parametrize("source", [
     GEMM, OF_4_BITS, QUANTISED, GEMM.replace("K=320", "K=2048"), OF_4_BITS.replace("M=100", "M=1"),

@@ -93,6 +93,7 @@ def drawn(low: Lowered) -> dict[str, np.ndarray]:
     return {t.name: random.uniform(-2, 2, t.shape).astype(types[t.name]) for t in low.kernel.tensors if not t.output}
 
 
+@pytest.mark.few(3)
 @pytest.mark.slow
 @pytest.mark.parametrize("source", [GEMM, GEMM.replace("B: f8e4m3", "B: f8e5m2").replace("b: f8e4m3", "b: f8e5m2"), QUANTISED,
                                     TENSORS, ARITHMETIC])  # fmt: skip

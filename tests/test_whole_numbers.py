@@ -68,6 +68,7 @@ def check(low: Lowered, order: int | None = None) -> None:
     assert all(c.good for c in found), found
 
 
+@pytest.mark.few(7)
 @pytest.mark.slow
 @pytest.mark.parametrize("layout", [ROWS, COLUMNS], ids=["rows", "columns"])
 @pytest.mark.parametrize("way", WAYS)

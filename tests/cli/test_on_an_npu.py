@@ -30,6 +30,7 @@ def test_the_main_of_the_page_launches_the_kernel_that_was_emitted(tmp_path: Pat
     assert "expected 0.00195312" in capsys.readouterr().out
 
 
+@pytest.mark.few(1)
 @pytest.mark.slow
 @pytest.mark.parametrize("example", ["softmax", "gemm", "gemm_exp"])
 def test_the_spec_that_is_emitted_launches_the_text_that_is_emitted(example: str, tmp_path: Path, capsys: Captured) -> None:

@@ -78,6 +78,7 @@ def test_one_vector_core_works_alone_where_two_would_meet(source):
     assert shares(source) == {None}
 
 
+@pytest.mark.few(7)
 @pytest.mark.slow
 @pytest.mark.parametrize("extractor", [Exact(), Worst(), Random(0), Random(1)], ids=["exact", "worst", "random0", "random1"])
 @pytest.mark.parametrize("source", [READ_BACK, READ_BACK_SHIFTED, STORED_OVER, COLUMN_TILES, WHOLE_NEEDED])

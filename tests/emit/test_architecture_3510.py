@@ -125,6 +125,7 @@ def test_rows_that_end_in_a_fractal_pass_the_workspace() -> None:
     assert "ub_to_l1" not in {i.op for i in instructions(made)}
 
 
+@pytest.mark.few(4)
 @pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["f16", "bf16", "f32"])
 @pytest.mark.parametrize("way", WAYS)
@@ -161,6 +162,7 @@ BOTH = """kernel both[M=64, N=64, K=64, BM=64](A: f16[M, K], B: f16[K, N]) -> (C
 """
 
 
+@pytest.mark.few(4)
 @pytest.mark.slow
 @pytest.mark.parametrize("rows", [64, 90, 100])
 @pytest.mark.parametrize("order", [None, 1, -1])

@@ -75,6 +75,7 @@ def runs(low: Lowered, text: str, seed: int | None = None, **sizes: int) -> None
         np.testing.assert_allclose(ran[name].astype(np.float64), want.astype(np.float64), rtol=4e-3, atol=1e-2)
 
 
+@pytest.mark.few(5)
 @pytest.mark.slow(but=2)
 @pytest.mark.parametrize("chip", ["910B2", "950"])
 @pytest.mark.parametrize("seed", [None, 1])

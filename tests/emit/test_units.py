@@ -142,6 +142,7 @@ def test_loops_that_are_skipped_take_as_long_as_those_that_are_run(halves):
     assert run(p, CHIP).cycles == pytest.approx(run(p, CHIP, exact=True).cycles, rel=1e-6)
 
 
+@pytest.mark.few(5)
 @pytest.mark.slow
 @pytest.mark.parametrize("text", [GEMM, EXP], ids=["to GM", "to the vector cores"])
 @pytest.mark.parametrize("halves", [False, True])

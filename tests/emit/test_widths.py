@@ -42,6 +42,7 @@ def test_every_example_has_its_sizes() -> None:
     assert set(SIZES) == {file.stem for file in EXAMPLES.glob("*.tile")}
 
 
+@pytest.mark.few(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [n if n in QUICK else pytest.param(n, marks=pytest.mark.long) for n in SIZES])
 def test_no_offset_of_an_example_overflows(name: str) -> None:

@@ -106,6 +106,7 @@ def test_one_kernel_is_exported_the_same_each_time() -> None:
     assert exported(lower(kernel("softmax"))) == exported(lower(kernel("softmax")))
 
 
+@pytest.mark.few(4)
 @pytest.mark.slow
 @pytest.mark.parametrize("extractor", ["exact", "greedy"])
 @pytest.mark.parametrize("name", ["softmax", "matmul_add", "gelu_mul", "online_softmax", "flash_attention"])

@@ -70,6 +70,7 @@ def test_an_accumulator_of_one_product_is_left_alone():
     assert Accumulators(graph).groups == []
 
 
+@pytest.mark.few(6)
 @pytest.mark.slow
 @pytest.mark.parametrize("text", [TWO_PRODUCTS, IN_A_LOOP, PRODUCT_AND_SQUARE, SHORTER_PRODUCT])
 @pytest.mark.parametrize("sizes", [{"M": 100}, {"M": 65, "K": 32}])

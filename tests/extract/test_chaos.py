@@ -32,6 +32,7 @@ NAMES = [e.name + str(getattr(e, "seed", "")) for e in EXTRACTORS]
 FEWER = [e if n < 3 else pytest.param(e, marks=pytest.mark.long) for n, e in enumerate(EXTRACTORS)]
 
 
+@pytest.mark.few(20)
 @pytest.mark.slow
 @pytest.mark.parametrize("extractor", FEWER, ids=NAMES)
 @pytest.mark.parametrize("name", sorted(TRICKY))
@@ -39,6 +40,7 @@ def test_every_choice_computes_a_tricky_kernel(name, extractor):
     check_numbers(kernel(TRICKY[name]), extractor)
 
 
+@pytest.mark.few(5)
 @pytest.mark.slow
 @pytest.mark.parametrize("extractor", FEWER, ids=NAMES)
 @pytest.mark.parametrize("text", [SPLIT_K, EXP, IN_A_LOOP, COLUMNS], ids=["sums", "exp of sums", "a loop of sums", "bytes"])
@@ -50,6 +52,7 @@ def test_every_example_is_tried():
     assert SMALL.keys() == {f.stem for f in EXAMPLES.glob("*.tile")}
 
 
+@pytest.mark.few(16)
 @pytest.mark.slow
 @pytest.mark.parametrize("extractor", FEWER, ids=NAMES)
 @pytest.mark.parametrize("name", sorted(SMALL))
@@ -60,6 +63,7 @@ def test_every_choice_computes_an_example(name, extractor):
 ORDERS = {"gemm": (4, 2, 1), "flash_attention": (1, 0, 0), "softmax": (1, 0, 0), "gemm_exp": (3, 1, 0), "vector_add": (1, 1, 0)}
 
 
+@pytest.mark.few(7)
 @pytest.mark.slow
 @pytest.mark.parametrize("extractor", [Exact(), Worst(), Random(5)], ids=lambda e: e.name)
 @pytest.mark.parametrize("name", sorted(ORDERS))

@@ -59,6 +59,7 @@ def realised(graph: Graph, nodes: list[Node]) -> Schedule | None:
         return None
 
 
+@pytest.mark.few(3)
 @pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(SOURCES))
 def test_any_choice_that_is_accepted_computes_what_the_kernel_means(name):

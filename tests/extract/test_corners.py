@@ -190,6 +190,7 @@ kernel t[M=16, N=64](A: f16[M, N]) -> C: f16[M, N] {
 """
 
 
+@pytest.mark.few(11)
 @pytest.mark.slow
 @pytest.mark.parametrize("extractor", [Exact(), Random(1)], ids=["exact", "random"])
 @pytest.mark.parametrize("name", sorted(CORNERS))

@@ -12,7 +12,7 @@ from tile_eg.search.compiler import lower
 NORM = Path(__file__).parents[2] / "examples" / "norms" / "group_norm.tile"
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_what_is_loaded_outside_of_the_passes_takes_no_buffer_from_the_first_two() -> None:
     kernel = load_text(NORM.read_text(encoding="utf-8"), NORM.name).instantiate({"B": 8, "C": 320, "G": 32, "S": 4096})
     schedule = lower(kernel).chosen.schedule

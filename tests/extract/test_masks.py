@@ -95,6 +95,7 @@ def test_positions_are_short_where_all_of_them_are_exact_so():
     assert positions("bx*BM + 70*i >= k*BN + j") == {"f32"}
 
 
+@pytest.mark.few(5)
 @pytest.mark.slow
 @pytest.mark.parametrize("trips", ["4", "bx + 1"])
 @pytest.mark.parametrize("condition", CONDITIONS)

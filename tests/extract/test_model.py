@@ -30,6 +30,7 @@ kernel gated[M=512, N=512, K=512, BM=128, BN=128, BK=64](X: f16[M, K], G: f16[K,
 TEXTS = {name: (EXAMPLES / f"{name}.tile").read_text() for name in ("gemm", "softmax", "online_softmax", "matmul_add")}
 
 
+@pytest.mark.few(6)
 @pytest.mark.slow
 @pytest.mark.parametrize("text", [GATED, *TEXTS.values()], ids=["gated", *TEXTS])
 @pytest.mark.parametrize("op", ["Buffers", "Skew", "State"])

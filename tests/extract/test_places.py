@@ -148,6 +148,7 @@ def ops(kernel: CompiledKernel) -> str:
     return str(kernel.compile().program)
 
 
+@pytest.mark.few(2)
 @pytest.mark.slow
 @pytest.mark.parametrize(("a", "b"), [(2, 3), (2, 2), (4, 2), (3, 5)])
 def test_slots_of_l1_are_as_many_as_the_author_says(a: int, b: int) -> None:

@@ -68,6 +68,7 @@ def test_a_later_loop_finds_what_an_earlier_one_loaded(name: str) -> None:
     check_numbers(kernel(TEXTS[name]), Using("row-stays"))
 
 
+@pytest.mark.few(6)
 @pytest.mark.slow(but=1)
 @pytest.mark.parametrize("extractor", [Worst(), *(Random(s) for s in range(3))], ids=["worst", "random0", "random1", "random2"])
 @pytest.mark.parametrize("name", TEXTS)

@@ -103,6 +103,7 @@ def slots(schedule: Schedule) -> dict[str, set[int]]:
     return found
 
 
+@pytest.mark.few(5)
 @pytest.mark.slow
 @pytest.mark.parametrize("stages", [1, 2, 3, 4])
 @pytest.mark.parametrize("text", LOADED, ids=NAMES.get)

@@ -39,6 +39,7 @@ SMALLER = {
 EXTRACTORS = [[Random(seed) for seed in range(4)], [Worst()]]
 
 
+@pytest.mark.few(3)
 @pytest.mark.slow
 @pytest.mark.parametrize("extractors", EXTRACTORS, ids=["random", "worst"])
 @pytest.mark.parametrize("example", KERNELS)

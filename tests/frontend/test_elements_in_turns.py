@@ -79,6 +79,7 @@ SPELLINGS = [
 ]  # fmt: skip
 
 
+@pytest.mark.few(4)
 @pytest.mark.slow(but=1)
 @pytest.mark.parametrize("dtype", [F16, BF16, F32], ids=str)
 @pytest.mark.parametrize(("even", "odd"), SPELLINGS, ids=["by place", "by angle", "mixed"])

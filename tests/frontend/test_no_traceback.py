@@ -31,7 +31,7 @@ def error_of(text: str) -> TileError | None:
 
 
 @pytest.mark.slow
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(st.data())
 def test_a_text_with_a_few_changed_words_is_read_or_refused(data):
     tokens = TOKENS.findall(data.draw(st.sampled_from(TEXTS)))

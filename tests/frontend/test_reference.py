@@ -108,7 +108,7 @@ def test_an_example_means_the_same_as_values(name, sizes):
 
 
 @pytest.mark.slow
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(kernels())
 def test_values_mean_what_the_kernel_means(kernel):
     check(kernel)

@@ -47,7 +47,7 @@ def check(name: str, chip: str, most: int, **options: object) -> None:
     assert not wrong, "\n".join(wrong)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_candidates_of_a_kernel_whose_flags_run_out():
     check("two sums of short tiles", "950", 2)
 

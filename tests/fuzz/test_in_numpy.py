@@ -41,6 +41,7 @@ def agrees(kind: str, way: str, seed: int) -> bool:
     return True
 
 
+@pytest.mark.few(2)
 @kinds
 @pytest.mark.parametrize("way", ["searched", "in order"])
 @pytest.mark.slow(but=2)

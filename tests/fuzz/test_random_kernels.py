@@ -22,12 +22,14 @@ def test_a_seed_gives_one_kernel():
     assert random_kernel(5) == random_kernel(5) != random_kernel(6)
 
 
+@pytest.mark.few(6)
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", FIRST)
 def test_a_random_kernel_computes_what_was_meant(seed):
     check(seed)
 
 
+@pytest.mark.few(1)
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", [*(pytest.param(n, marks=pytest.mark.long) for n in MORE), *FEW_ARE_LEGAL])
 def test_more_random_kernels_compute_what_was_meant(seed):

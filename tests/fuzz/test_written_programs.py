@@ -49,7 +49,7 @@ def refused(ways: Any) -> Callable[[Program, int], None]:
 @pytest.mark.slow
 @level
 def test_a_right_program_gives_what_numpy_gives(level: str) -> None:
-    every(LEVELS[level][0](), check_valid, 4 if level == "beginner" else 12, 1)
+    every(LEVELS[level][0](), check_valid, 4, 1)
 
 
 @pytest.mark.slow(but=1)

@@ -30,6 +30,7 @@ def kernel(text: str, **sizes: int):
     return load_text(text, "test.tile").instantiate(sizes)
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize("name", sorted(EXAMPLES))
 def test_all_terms_of_an_example_agree(name: str) -> None:
     done = audit_kernel(kernel(EXAMPLES[name], **SMALL.get(name, {})))

@@ -125,6 +125,7 @@ def test_a_name_that_is_none_is_told_before_a_row_is_read(tmp_path: Path, capsys
     assert "there is no constant 'launch.bass_us'" in capsys.readouterr().err
 
 
+@pytest.mark.long
 def test_two_constants_that_always_come_together_are_not_both_determined() -> None:
     fit = calibrate(synthetic(), "910B2", ("launch.base_us", "launch.prologue_us"))
     assert len(fit.changed) < 2

@@ -58,6 +58,7 @@ def test_the_search_makes_the_transform_and_goes_without_it(extended: Path) -> N
     assert "left out" in tile_eg_in(extended, "explain", str(file), *without)
 
 
+@pytest.mark.few(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("kernel", KERNELS, ids=lambda k: k["name"])
 @pytest.mark.parametrize("chip", ["910B2", "950"])

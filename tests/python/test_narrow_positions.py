@@ -47,6 +47,7 @@ def elements(dtype: str) -> np.ndarray:
     return (np.arange(64).reshape(4, 16) * 3).astype(dtype)
 
 
+@pytest.mark.few(17)
 @pytest.mark.slow(but=2)
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("dtype", ["uint16", "int16", "uint8", "int8"])
@@ -62,6 +63,7 @@ def test_a_maximum_of_bytes_and_larger_positions_is_refused_with_a_way_out(way: 
         ran("T.max(x[i, j], j * 100)", way, elements("uint8"))
 
 
+@pytest.mark.few(7)
 @pytest.mark.slow(but=2)
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("dtype", ["uint16", "uint32"])

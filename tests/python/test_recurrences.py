@@ -92,7 +92,7 @@ def loops(draw: st.DrawFn) -> str:
 
 
 @pytest.mark.slow
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=6, deadline=None)
 @given(loops())
 def test_any_such_loop_does(text: str) -> None:
     check(text)

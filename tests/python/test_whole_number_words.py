@@ -57,6 +57,7 @@ ARITHMETIC: dict[str, Callable[..., np.ndarray]] = {
 }  # fmt: skip
 
 
+@pytest.mark.few(3)
 @KEPT
 @pytest.mark.parametrize("dtype", [*BYTES, "uint16", "uint32"])
 @pytest.mark.slow
@@ -66,6 +67,7 @@ def test_arithmetic_keeps_the_lowest_bits(dtype: str, kept: bool) -> None:
         assert (stored(f"T.tile.{word}(y, x, z)", x, z, kept=kept) == meaning(x, z)).all(), word
 
 
+@pytest.mark.few(2)
 @pytest.mark.slow
 @KEPT
 @pytest.mark.parametrize("dtype", BYTES)
@@ -109,6 +111,7 @@ def saturated(x: np.ndarray, to: str) -> np.ndarray:
     return np.clip(np.rint(x.astype(np.float64)), limits.min, limits.max).astype(to)
 
 
+@pytest.mark.few(9)
 @KEPT
 @pytest.mark.parametrize(("of", "to"), CASTS)
 @pytest.mark.slow
@@ -127,6 +130,7 @@ def test_floats_are_rounded_to_whole_numbers_as_the_mode_says(kept: bool) -> Non
     assert (stored('T.tile.cast(y, x, "CAST_FLOOR", 512)', half, half, "float32", kept=kept) == half).all()
 
 
+@pytest.mark.few(2)
 @pytest.mark.slow
 @KEPT
 @pytest.mark.parametrize(("dim", "out"), [(1, (8,)), (0, (64,))])
@@ -137,6 +141,7 @@ def test_whole_numbers_are_reduced_exactly(dim: int, out: tuple[int, ...], kept:
         assert (found == meaning(x, axis=dim).astype(np.int32)).all(), op
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("dtype", ["uint8", "int8", "uint16", "uint32"])
 @pytest.mark.slow
 def test_rows_of_other_types_are_reduced_in_searched_kernels(dtype: str) -> None:

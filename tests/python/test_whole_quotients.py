@@ -61,6 +61,7 @@ def divided(dtype: str, by: int | None, kept: bool) -> None:
 OF_TYPES = [("int32", None), ("int32", -3), ("int16", 7), ("int8", -3), ("uint16", None), ("uint8", 8)]
 
 
+@pytest.mark.few(3)
 @pytest.mark.slow
 @pytest.mark.parametrize(("dtype", "by"), OF_TYPES)
 def test_whole_numbers_are_divided(dtype: str, by: int | None) -> None:

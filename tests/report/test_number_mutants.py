@@ -22,6 +22,7 @@ def test_the_text_with_all_mutants_computes_what_the_kernel_means(name: str) -> 
     assert subject(name).caught_by(0) == ""
 
 
+@pytest.mark.few(5)
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SIZES)
 def test_every_mutant_has_wrong_numbers_on_one_of_the_sets(name: str) -> None:

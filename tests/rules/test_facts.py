@@ -65,6 +65,7 @@ def test_every_table_that_a_rule_fills_has_a_claim() -> None:
     assert filled - physical <= CLAIMS.keys()
 
 
+@pytest.mark.few(8)
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("rule", "old", "new", "name"),

@@ -152,6 +152,7 @@ def test_loops_are_skewed_just_where_the_cores_meet(name: str) -> None:
     assert skewed == {n.payload[0] for n in graph.nodes if n.op == "PLoop" and meeting_inside(graph, n.payload[0])}
 
 
+@pytest.mark.few(60)
 @pytest.mark.slow
 @pytest.mark.parametrize(("rule", "name", "chip"), USES)
 def test_what_a_rule_makes_computes_what_it_stands_for(rule: str, name: str, chip: str) -> None:

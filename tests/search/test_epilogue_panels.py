@@ -93,6 +93,7 @@ def test_a_kernel_without_a_product_and_a_product_of_what_vector_cores_made_stay
     assert of_panels is None or [t.rows for t in reachable(of_panels) if t.op == "matmul"]
 
 
+@pytest.mark.few(11)
 @pytest.mark.slow(but=1)
 @pytest.mark.parametrize("chip", ["910B2", "950"])
 @pytest.mark.parametrize("extractor", EXTRACTORS, ids=lambda e: e.name + str(getattr(e, "seed", "")))

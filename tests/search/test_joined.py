@@ -110,6 +110,7 @@ def test_a_place_that_is_filled_while_the_tile_before_needs_it_is_found() -> Non
     assert not _alike(schedule, loop, replace(made, top=[early if x is whole else x for x in made.top]))
 
 
+@pytest.mark.few(3)
 @pytest.mark.slow
 @pytest.mark.parametrize("tiles", [25, 47, 48, 49, 24 * (TILES + 1)])
 def test_blocks_may_have_any_number_of_tiles(tiles: int) -> None:
@@ -155,6 +156,7 @@ def test_the_block_of_each_tile_is_known_for_a_sample() -> None:
 TAILS = {"H": 10, "S": 250, "D": 32, "BM": 64, "BN": 32}
 
 
+@pytest.mark.few(2)
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "sizes", "chip"),

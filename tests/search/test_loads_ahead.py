@@ -102,6 +102,7 @@ def test_what_a_loop_stores_is_not_loaded_a_trip_ahead() -> None:
     assert (lag["X"], lag["C"]) == (0, 1)
 
 
+@pytest.mark.few(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("chip", ["910B2", "950"])
 @pytest.mark.parametrize(

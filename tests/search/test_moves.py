@@ -91,6 +91,7 @@ def test_the_list_of_rules_has_the_moves(capsys: Captured) -> None:
     assert all(name in listed for name in MOVES)
 
 
+@pytest.mark.few(1)
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SIZES)
 def test_full_does_what_quick_does_and_goes_on(name: str) -> None:

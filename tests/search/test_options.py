@@ -89,7 +89,7 @@ def test_every_effort_plans_at_most_its_number_of_schedules(effort: str) -> None
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["gemm", "flash_attention", "softmax"])
+@pytest.mark.parametrize("name", ["gemm", pytest.param("flash_attention", marks=pytest.mark.long), "softmax"])
 def test_more_effort_never_gives_a_slower_kernel(name: str) -> None:
     none, quick, full = (lower(example(name), search=search_options(effort=e)) for e in EFFORTS)
     times = [x.candidates[0].microseconds for x in (none, quick, full)]

@@ -50,6 +50,7 @@ def large(**options) -> Lowered:
     return lower(kernel(GEMM, **LARGE), search=search_options(**options))
 
 
+@pytest.mark.few(3)
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "sizes"),
@@ -158,6 +159,7 @@ def test_a_product_of_one_tile_a_core_is_not_offered_it():
     assert not any(g.op == "Strips" for g in lower(kernel(GEMM, M=32)).extraction.best.graph.grids)
 
 
+@pytest.mark.few(1)
 @pytest.mark.slow
 @pytest.mark.parametrize("chip", ["910B2", "950"])
 def test_long_sums_make_up_for_the_copy_in_a_few_turns(chip):

@@ -133,6 +133,7 @@ def test_why_not_the_alternative_tells_when_each_loads() -> None:
     assert "loads: for each tile as its work begins instead of" in str(compiled(NORM).explanation)
 
 
+@pytest.mark.few(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("chip", ["910B2", "950"])
 @pytest.mark.parametrize(("text", "sizes"), [(NORM, SMALL), (EDGES, {}), (OWN_OUTPUT, {})], ids=["norm", "edges", "own"])
@@ -149,6 +150,7 @@ def test_the_numbers_are_the_same(text: str, sizes: dict[str, int], chip: str) -
         assert not ran.findings
 
 
+@pytest.mark.few(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("rows", [48 * 16, 49 * 16, 3 * 48 * 16, 2 * 48 * 16 + 1])
 def test_blocks_may_have_any_number_of_tiles(rows: int) -> None:

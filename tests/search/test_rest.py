@@ -73,6 +73,7 @@ CASES = [
 ]
 
 
+@pytest.mark.few(2)
 @pytest.mark.slow
 @pytest.mark.parametrize(("text", "sizes", "packed"), CASES)
 @pytest.mark.parametrize(

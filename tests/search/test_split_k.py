@@ -65,6 +65,7 @@ def test_it_can_be_switched_off(options):
     assert parts_of(skinny(**options)) is None
 
 
+@pytest.mark.few(1)
 @pytest.mark.slow
 @pytest.mark.parametrize("text", [PRODUCT, EXP, TWO])
 def test_the_result_is_right_and_the_same_in_every_order(text):
@@ -142,6 +143,7 @@ def test_a_kernel_that_stays_whole_tells_what_parts_would_cost():
     assert "us (+" in str(why_not(lower(kernel(PRODUCT)), "rule=split-depth"))
 
 
+@pytest.mark.few(1)
 @pytest.mark.slow
 @pytest.mark.parametrize("chip", ["910B4", "950"])
 def test_all_cores_of_a_chip_meet_whatever_their_number(chip: str) -> None:

@@ -49,6 +49,7 @@ def compiled() -> Lowered:
     return lower(kernel(text, S=4096, H=16, D=128, BM=128, BN=256), "910B2")
 
 
+@pytest.mark.few(3)
 @pytest.mark.slow
 @pytest.mark.parametrize("order", [None, (1, 0, 0)], ids=["a block a tile", "persistent"])
 @pytest.mark.parametrize("extractor", [Exact(), Worst(), Random(0), Random(1)], ids=["exact", "worst", "random", "random too"])
@@ -62,7 +63,7 @@ def test_results_that_take_places_in_turns_are_what_the_kernel_means(order):
     check_numbers(kernel(PAIRS, S=1280, D=64, BM=128, BN=128), Exact(), order, steady=True)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_no_result_has_the_place_in_l0c_of_the_one_before_it():
     schedule = compiled().ranked[0].schedule
     (loop,) = [i for i in schedule.top if isinstance(i, LoopStep)]

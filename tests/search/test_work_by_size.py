@@ -52,6 +52,7 @@ MOST = {"flags found": 22, "solves": 16, "blocks timed": 52}
 """The tiles that fill no turn of the cores are two kernels more, their parts and what adds these up, each searched by itself."""
 
 
+@pytest.mark.few(2)
 @pytest.mark.slow(but=1)
 @pytest.mark.parametrize("case", LARGE.values(), ids=LARGE)
 def test_large_sizes_ask_for_a_few_plans_and_timelines(case: tuple[str, dict[str, int]]) -> None:

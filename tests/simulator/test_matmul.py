@@ -23,6 +23,7 @@ def multiply(source: str, a: np.ndarray, b: np.ndarray, c: np.ndarray, launch: i
     return simulate(source, "k", [a, b, c], kernel_type="AIC_ONLY", launch=launch, outputs=[2])
 
 
+@pytest.mark.few(17)
 @pytest.mark.parametrize("sizes", [(64, 64, 64), (30, 40, 70), (40, 50, 36)], ids=str)
 @pytest.mark.parametrize("b_turned", [False, True], ids=["B", "Bt"])
 @pytest.mark.parametrize("a_turned", [False, True], ids=["A", "At"])

@@ -37,6 +37,7 @@ def sample(name: str) -> list[Mutant]:
     return found[:: max(1, len(found) // SAMPLE)]
 
 
+@pytest.mark.few(4)
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SIZES)
 def test_an_unchanged_example_is_not_blamed(name: str) -> None:
@@ -44,7 +45,7 @@ def test_an_unchanged_example_is_not_blamed(name: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["vector_add", "softmax", "gemm", "gemm_exp", "flash_attention"])
+@pytest.mark.parametrize("name", ["vector_add", "softmax", "gemm", "gemm_exp", pytest.param("flash_attention", marks=pytest.mark.long)])
 def test_a_wrong_kernel_is_caught(name: str) -> None:
     kernel = subject(name)
     missed = [mutant for mutant in sample(name) if fate(kernel, mutant) == MISSED]
@@ -70,6 +71,7 @@ def test_every_unit_flag_that_is_not_as_it_was_emitted_is_found() -> None:
 BARRIERS = "flash_attention", "flash_attention_causal", "online_softmax"
 
 
+@pytest.mark.few(1)
 @pytest.mark.slow
 @pytest.mark.parametrize("name", BARRIERS)
 def test_every_barrier_of_an_example_at_its_own_size_is_needed(name: str) -> None:
@@ -77,6 +79,7 @@ def test_every_barrier_of_an_example_at_its_own_size_is_needed(name: str) -> Non
     assert [m.where for m in without_a_barrier(kernel) if not found_at_once(kernel, m)] == []
 
 
+@pytest.mark.few(5)
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [file.stem for file in sorted(EXAMPLES.glob("*.tile"))])
 def test_every_flag_of_an_example_at_its_own_size_is_needed(name: str) -> None:
@@ -103,6 +106,7 @@ def test_wrong_numbers_are_told_from_findings() -> None:
 LONG = ("flash_attention", "flash_attention_rows")  # minutes each
 
 
+@pytest.mark.few(3)
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [pytest.param(name, marks=pytest.mark.long) if name in LONG else name for name in SIZES])
 def test_no_mutant_of_an_example_gets_away(name: str) -> None:

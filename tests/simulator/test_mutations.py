@@ -39,6 +39,7 @@ def places(source: str) -> list[tuple[int, int]]:
     return [m.span() for m in SYNC.finditer(source) if m.start() > body]
 
 
+@pytest.mark.few(2)
 @pytest.mark.slow(but=1)
 @pytest.mark.parametrize("name", KERNELS)
 def test_a_kernel_without_one_of_its_flags_is_caught(name: str) -> None:

@@ -40,6 +40,7 @@ def test_an_example_computes_the_same_in_any_order(name: str) -> None:
     assert not wrong, f"these orders give other numbers: {wrong}"
 
 
+@pytest.mark.few(4)
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SIZES)
 def test_an_example_computes_the_same_in_a_hundred_orders(name: str) -> None:
@@ -61,6 +62,7 @@ def races(kernel: Subject) -> Iterator[Mutant]:
         yield from (m for m in kind(kernel) if {f.kind for f in kernel.run(m.entries).findings} == {"race"})
 
 
+@pytest.mark.few(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["softmax", "gemm", "matmul_add", "flash_attention"])
 def test_a_race_gives_wrong_numbers_in_some_order(name: str) -> None:

@@ -81,6 +81,7 @@ def test_a_run_that_waits_instead_of_computing_ends_too(tmp_path: Path, monkeypa
         ran(tmp_path, waits, limits=Limits(seconds=0.5))
 
 
+@pytest.mark.few(1)
 @pytest.mark.slow
 @pytest.mark.parametrize("handled", ["signal(SIGPROF, SIG_IGN);", "itimerval none{}; setitimer(ITIMER_PROF, &none, nullptr);"])
 def test_the_limit_holds_for_a_file_that_stops_the_clock(handled: str, tmp_path: Path) -> None:

@@ -47,7 +47,7 @@ def test_the_second_phase_has_as_many_panels_as_take_least(tiles: int):
     assert all(cycles <= estimate(p.first, CHIP).cycles + estimate(p.second, CHIP).cycles for p in forms)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_sizes_left_open_fit_sums_in_parts():
     kernel = left_open("gemm", "BM", "BN", **SKINNY)
     best, whole = lower(kernel), lower(kernel, search=search_options(without=["split-depth", "split-depth-added"]))

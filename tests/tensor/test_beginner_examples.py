@@ -72,6 +72,7 @@ AGAIN = ("flash_attention_causal", "gemm_int8", "gemm_transposed")
 WITH_TILES = [pytest.param(n, marks=[pytest.mark.long] * (n in AGAIN)) for n in BEGINNER if n not in ALSO | LENGTHY]
 
 
+@pytest.mark.few(3)
 @pytest.mark.slow
 @pytest.mark.parametrize("name", WITH_TILES)
 def test_an_expression_is_no_slower_than_tiles_and_loops(name: str) -> None:
@@ -90,8 +91,9 @@ def test_nor_is_it_on_large_tensors(name: str) -> None:
     assert beginner(name, large=True).cost.microseconds <= NO_SLOWER * developer(name, large=True)
 
 
+@pytest.mark.few(5)
 @pytest.mark.slow
-@pytest.mark.parametrize("name", BEGINNER)
+@pytest.mark.parametrize("name", [pytest.param(n, marks=[pytest.mark.long] * (n in LENGTHY)) for n in BEGINNER])
 def test_an_example_computes_what_was_meant(name: str) -> None:
     compiled = beginner(name)
     sets = drawn_sets(compiled.kernel, USUAL, seed=1)

@@ -198,6 +198,7 @@ def no_slower(name: str, sizes: dict[str, int]) -> None:
     assert whole <= 1.1 * min(lower(source.instantiate({**sizes, **t})).cost.microseconds for t in ({}, tiles))
 
 
+@pytest.mark.few(1)
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["scans/cumsum_columns", "moe/embedding"])
 def test_it_is_no_slower_than_tiles_and_loops(name: str) -> None:

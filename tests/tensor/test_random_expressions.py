@@ -98,7 +98,7 @@ def check(tree: Tree, sizes: list[int], run: Run) -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=100, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@settings(max_examples=40, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 @given(TREES, SIZES)
 def test_an_expression_means_what_numpy_computes_or_is_refused(tree: Tree, sizes: list[int]) -> None:
     check(tree, sizes, by_tree)

@@ -16,6 +16,7 @@ LONG = RANDOM.integers(-(2**28), 2**28, (4, 9000)).astype(np.int32)
 V = RANDOM.integers(-128, 128, 100).astype(np.int8)
 
 
+@pytest.mark.few(3)
 @pytest.mark.slow(but=2)
 @pytest.mark.parametrize(
     ("text", "x", "expected"),

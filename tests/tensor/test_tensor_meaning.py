@@ -167,6 +167,7 @@ def test_the_kernel_tree_means_what_numpy_computes_at_any_tiles(form: Callable[.
         assert_near(out[kernel.tensors[-1].name], want, 1e-5)
 
 
+@pytest.mark.few(16)
 @pytest.mark.slow
 @pytest.mark.parametrize(("form", "shapes"), CASES)
 def test_the_emitted_kernel_computes_what_numpy_does(form: Callable[..., Any], shapes: list[tuple[int, ...]]) -> None:

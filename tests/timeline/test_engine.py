@@ -373,7 +373,7 @@ def test_blocks_that_stand_for_all_keep_no_time_with_a_grid() -> None:
     assert loads(uneven, 48).share == pytest.approx((rows + 1) / 2 / rows, rel=0.02)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_cores_behind_the_first_wave_share_memory_with_all_others() -> None:
     body = (load(), set_("MTE2", "V"), wait("MTE2", "V"), vexp(), set_("V", "MTE2"), wait("V", "MTE2"))
     uneven = vector_program(Loop("k", 96, body, until=var(BLOCK) % 96 + 1), blocks=96 * 40)

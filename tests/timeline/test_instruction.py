@@ -274,6 +274,7 @@ def test_an_empty_tile_costs_nothing(op: str) -> None:
     assert cycles(CHIP, Work(op, 0, 16, 16)) == 0
 
 
+@pytest.mark.few(56)
 @pytest.mark.slow(but=6)
 @pytest.mark.parametrize("op", OPS)
 @given(rows=SIZES, cols=SIZES, depth=SIZES)

@@ -63,6 +63,7 @@ def timed_as_it_ran(
     return timed_launches(done.trace, low.chip)[0]
 
 
+@pytest.mark.few(7)
 @pytest.mark.slow
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda e: e.stem)
 def test_text_and_program_take_the_same_time(example: Path) -> None:
@@ -72,6 +73,7 @@ def test_text_and_program_take_the_same_time(example: Path) -> None:
     assert text.microseconds == pytest.approx(program.microseconds, rel=0.02)
 
 
+@pytest.mark.few(5)
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "sizes"), CUT, ids=lambda v: v if isinstance(v, str) else "x".join(map(str, v.values())))
 def test_they_take_the_same_time_where_tensors_end_within_tiles(name: str, sizes: dict[str, int]) -> None:
@@ -96,6 +98,7 @@ def test_rows_that_are_written_one_by_one_hold_back_the_next_load_of_the_program
     assert timed_as_it_ran(low).timeline.cycles == pytest.approx(run(low.program, low.chip, exact=True).cycles, rel=0.04)
 
 
+@pytest.mark.few(2)
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "sizes"), SIZES, ids=lambda v: v if isinstance(v, str) else "x".join(map(str, v.values())))
 def test_a_text_that_fills_the_chip_moves_the_bytes_of_its_program_and_is_not_quicker(name: str, sizes: dict[str, int]) -> None:

@@ -108,6 +108,7 @@ def test_columns_that_a_tile_does_not_divide_cost_little_more_than_others() -> N
     assert apart.timeline.microseconds < 0.9 * together.timeline.microseconds
 
 
+@pytest.mark.few(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("order", [None, 1])
 @pytest.mark.parametrize(("rows", "cols"), [(8, 1100), (40, 5000)])

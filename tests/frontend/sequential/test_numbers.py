@@ -42,6 +42,7 @@ def searched(kernel: CompiledKernel) -> CompiledKernel:
     return found
 
 
+@pytest.mark.few(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("name", list(DRAWN))
 @settings(max_examples=3, deadline=None)
