@@ -33,7 +33,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def leave_a_few(items: list[pytest.Item]) -> None:
-    """Of the cases of a test that is marked `few(n)`, marks as `long` all but n, spread evenly over them, the first among them."""
+    """Of a test that is marked `few(n)`, marks as `long` all cases but n, spread evenly over them, the first among them."""
     cases = defaultdict[str, list[pytest.Item]](list)
     for item in items:
         if item.get_closest_marker("few") and not item.get_closest_marker("long"):

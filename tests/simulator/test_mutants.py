@@ -45,7 +45,9 @@ def test_an_unchanged_example_is_not_blamed(name: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["vector_add", "softmax", "gemm", "gemm_exp", pytest.param("flash_attention", marks=pytest.mark.long)])
+@pytest.mark.parametrize(
+    "name", ["vector_add", "softmax", "gemm", "gemm_exp", pytest.param("flash_attention", marks=pytest.mark.long)]
+)
 def test_a_wrong_kernel_is_caught(name: str) -> None:
     kernel = subject(name)
     missed = [mutant for mutant in sample(name) if fate(kernel, mutant) == MISSED]
