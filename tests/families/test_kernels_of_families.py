@@ -26,15 +26,14 @@ ROUNDED_TWICE = 1e-7
 ALL = [pytest.param(e, id=e.file) for e in EXAMPLES]
 
 
-def usual(example: Example) -> int:
-    """Which of its sizes every run tries: the second, which has tails; `make long` tries the others."""
-    return min(1, len(example.tried) - 1)
+def marks(example: Example, number: int) -> list[pytest.MarkDecorator]:
+    """Every run tries the second of a kernel's sizes, which has tails; `make long` tries the others."""
+    usual = min(1, len(example.tried) - 1)
+    return [pytest.mark.long] if example.lengthy or number != usual else []
 
 
 CASES = [
-    pytest.param(
-        e, sizes, id=f"{e.file}-{'x'.join(map(str, sizes.values()))}", marks=[pytest.mark.long] if e.lengthy or n != usual(e) else []
-    )
+    pytest.param(e, sizes, id=f"{e.file}-{'x'.join(map(str, sizes.values()))}", marks=marks(e, n))
     for e in EXAMPLES
     for n, sizes in enumerate(e.tried)
 ]
