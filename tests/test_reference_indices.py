@@ -8,6 +8,7 @@ import pytest
 import tile_eg
 import tile_eg.language as T
 from tile_eg.errors import TileError
+from tile_eg.frontend.text import load_text
 from tile_eg.ir import reference_indices
 from tile_eg.ir.kernel import Assign
 from tile_eg.ir.reference_indices import check_indices
@@ -71,3 +72,18 @@ def test_a_loop_of_windows_alone_is_looked_at_once(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(reference_indices._Indices, "assign", noted)
     assert not told(tile_eg.jit(gathered).kernel, **indices(0, ""))
     assert seen == ["at"] * 4
+
+
+SUMS = """
+kernel sums(X: f32[4, 64], p: i32[1]) -> O: f32[1, 64] {
+  grid bx = 1
+  shared x: f32[1, 64]
+  x = cumsum(X[p[0] : p[0] + 1, 0 : 64])
+  O[0, 0] = x
+}
+"""
+
+
+def test_what_an_operation_on_a_whole_tile_reads_is_asked_too() -> None:
+    wrong = told(load_text(SUMS).instantiate(), X=np.zeros((4, 64), np.float32), p=np.full(1, 9, np.int32))
+    assert "an index of `X` that is read is 9: dimension 0 has 4 elements" in wrong

@@ -13,6 +13,7 @@ import tile_eg.language as T
 from tile_eg.errors import TileError
 from tile_eg.frontend.text import load_text
 from tile_eg.inputs import drawn_sets
+from tile_eg.ir.program.parser import parse_program
 from tile_eg.report.compare import compare
 from tile_eg.search.compiler import Lowered, expected, lower
 
@@ -71,6 +72,11 @@ def test_the_emitted_text_names_the_operands_types_and_moves_scales_by_pairs() -
     text = str(compiled(OF_4_BITS).source)
     assert "MmadMx" in text and "LocalTensor<fp4x2_e2m1_t> c_l0a" in text and "LocalTensor<fp4x2_e1m2_t> c_l0b" in text
     assert "GlobalTensor<uint16_t> SA_gm" in text and "Dn2NzParams" in text and "LoadData2DMxParams" in text
+
+
+def test_its_program_reads_back() -> None:
+    program = compiled(OF_4_BITS).program
+    assert parse_program(str(program)) == program
 
 
 def gemm_mx(dtype: str, chip: str = "950", scale: str = "float8_e8m0", transpose: bool = True, other: str = ""):

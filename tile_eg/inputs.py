@@ -17,7 +17,6 @@ from tile_eg.ir.pieces import pieces_of
 from tile_eg.ir.reference import run_kernel
 from tile_eg.ir.reference_bounds import Expected, run_with_bounds
 from tile_eg.ir.reference_indices import most_of_indices
-from tile_eg.ops.types import E8M0
 
 if TYPE_CHECKING:
     import numpy as np
@@ -153,7 +152,7 @@ def _has_product(node: Any) -> bool:
 
 def _array(rng: np.random.Generator, t: Tensor, number: int, name: str, top: float) -> np.ndarray:
     dtype = numpy_dtype(t.dtype)
-    if t.dtype is E8M0:
+    if t.dtype.scale:
         return _scales(rng, t, 12 if name == "wide" else 4).astype(dtype)
     if dtype.kind in "iu":
         return _whole(rng, t, name).astype(dtype)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import tile_eg
 from tile_eg.errors import TileError
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import Expr
@@ -203,3 +205,9 @@ def test_a_buffer_needs_an_address_for_every_slot() -> None:
 def test_a_stream_that_the_kernel_type_lacks_is_refused() -> None:
     with pytest.raises(TileError, match="no stream for the vector core"):
         parse_program(HEAD.replace("AIV_ONLY", "AIC_ONLY") + "vector { vexp a <- a : 8 x 8 }", "p.program")
+
+
+def test_every_form_that_is_written_is_read() -> None:
+    sources = (path.read_text("utf-8") for path in Path(tile_eg.__file__).parent.rglob("*.py"))
+    written = {form for text in sources for form in re.findall(r'\bform=(?:always\()?"(\w+)"', text)}
+    assert {"scales", "strips"} < written <= set(FORMS)

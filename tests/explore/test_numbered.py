@@ -49,8 +49,9 @@ def test_every_alternative_says_what_it_decides_otherwise() -> None:
 @pytest.mark.slow
 def test_alternatives_that_differ_alike_from_the_first_say_how_they_differ_from_each_other() -> None:
     of = found("gemm")
-    twin = Numbered(3, of.shown[1].candidate)
-    assert "3:\n" in (told := str(Alternatives(of.lowered, [*of.shown[:2], twin], 3))) and "unlike 2" in told
+    twins = [Numbered(n, of.shown[1].candidate) for n in (3, 4)]
+    third, fourth = str(Alternatives(of.lowered, [*of.shown[:2], *twins], 4)).split("\n3:\n")[1].split("\n4:\n")
+    assert "unlike 2" in third and "unlike 3" not in third and "unlike 2" in fourth and "unlike 3" in fourth
 
 
 def test_the_table_has_the_time_the_bound_and_the_bytes_of_each() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import replace
 from functools import cache
+from itertools import pairwise, product
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,8 @@ import pytest
 from tests.extract.checked import arrays_for
 from tests.extract.kernels import kernel
 from tile_eg.emit.sync.check import races
+from tile_eg.emit.sync.counts import checked
+from tile_eg.emit.sync.tasks import with_tiles
 from tile_eg.errors import plannable
 from tile_eg.extract.joined import TILES, _alike, joined, loop_of
 from tile_eg.extract.schedule import FIRST, LAST, LoopStep, Schedule, Step
@@ -126,6 +129,20 @@ def test_tiles_of_other_numbers_of_trips_go_through_whole_rounds_of_their_rings(
     (loop,) = (n for n in tasks.body if isinstance(n, Loop))
     assert loop.until is not None and trips not in variables(loop.until)
     assert all(loop.trips % b.slots == 0 for b in program.buffers if b.slots > 1)
+
+
+def test_flags_are_checked_where_a_tile_of_each_number_of_trips_follows_one_of_each() -> None:
+    tiles, counts = list(checked(as_one(compiled(CAUSAL, "tiles-as-one", **COUNTED)).program))[-1]
+    trips = [counts["trips"][k % len(counts["trips"])] for k in range(tiles)]
+    assert set(pairwise(trips)) == set(product({2, 4, 6, 8}, repeat=2))
+
+
+@pytest.mark.slow
+def test_a_short_tile_behind_a_long_one_waits_for_its_store() -> None:
+    """The long one's results are stored beside the short one's products, whose handovers then tell nothing of the store."""
+    causal = (EXAMPLES / "flash_attention_causal.tile").read_text("utf-8")
+    low = compiled(causal, "tiles-as-one", chip="950", H=20, S=90, D=16, BM=16, BN=16)
+    assert not races(with_tiles(as_one(low).program, 4), {"trips": (6, 1)})
 
 
 def test_what_ends_short_tiles_late_has_two_places() -> None:

@@ -83,14 +83,13 @@ class Alternatives(Printed):
 
     def _differences(self) -> dict[int, str]:
         """What each schedule decides otherwise than 1; where that reads as of an earlier one, also what differs from that."""
-        first, out = self.lowered.candidates[0].schedule, dict[int, str]()
-        known: dict[str, Numbered] = {}
+        first, known = self.lowered.candidates[0].schedule, dict[str, Numbered]()
         for n in (n for n in self.shown if n.number > 1):
             text = difference(n.candidate.schedule, first)
-            like = known.setdefault(text, n)
-            unlike = "" if like is n else difference(n.candidate.schedule, like.candidate.schedule)
-            out[n.number] = f"{text}\nunlike {like.number}\n{indent(unlike)}" if unlike else text
-        return out
+            while like := known.get(text):
+                text += f"\nunlike {like.number}\n{indent(difference(n.candidate.schedule, like.candidate.schedule))}"
+            known[text] = n
+        return {n.number: text for text, n in known.items()}
 
 
 def _row(n: Numbered, best: Numbered) -> tuple[str, ...]:

@@ -13,7 +13,6 @@ from typing import NamedTuple
 from tile_eg.egraph import Graph, Node
 from tile_eg.extract.base import Refused
 from tile_eg.extract.selection import trips_ahead
-from tile_eg.ops.types import E8M0
 
 
 class Constraint(NamedTuple):
@@ -47,7 +46,7 @@ def constraints(graph: Graph) -> Iterator[Constraint]:
 def _coarsened(graph: Graph, loads: Sequence[Node]) -> Iterator[Constraint]:
     """Of a loop's loads for several trips: one, or those of scales for as many trips each."""
     what = "two loads of a loop bring several trips' tiles"
-    scales = [n for n in loads if graph.demands[n.cls].tile.dtype is E8M0]
+    scales = [n for n in loads if graph.demands[n.cls].tile.dtype.scale]
     others = [n for n in loads if n not in scales]
     for cls in dict.fromkeys(n.cls for n in scales) if scales else (None,):
         group = [*others, *(n for n in scales if n.cls == cls)]

@@ -9,7 +9,6 @@ from tile_eg.extract.buffers import Buffer, busy, decided, depth_of, uncovered
 from tile_eg.extract.schedule import Schedule, Storage
 from tile_eg.ir.machine import USABLE_EVENT_IDS
 from tile_eg.ops.physical import AIV, MOVES
-from tile_eg.ops.types import E8M0
 
 
 def fit_ids(schedule: Schedule) -> None:
@@ -57,7 +56,7 @@ def _ids(group: list[Storage], shared: set[int], once: set[int]) -> int:
     Scales are loaded and read with their operands, whose flags serve both.
     """
     loops = {s.ring for s in group if s.slots > 1 and s.id not in once}
-    own = [s for s in group if (s.slots > 1 or s.id not in shared) and s.dtype is not E8M0]
+    own = [s for s in group if (s.slots > 1 or s.id not in shared) and not s.dtype.scale]
     return sum(1 if s.id in once else s.slots for s in own) + max(0, len(loops) - 1)
 
 

@@ -23,7 +23,7 @@ from tile_eg.extract.solver import load_cp_model
 from tile_eg.ir.machine import USABLE_EVENT_IDS, scale_bytes
 from tile_eg.ir.program import AIC
 from tile_eg.ops.physical import ALIASES, HELD, OVERWRITES, STORES, TOUCHES
-from tile_eg.ops.types import E8M0, Level
+from tile_eg.ops.types import Level
 
 HORIZON = 10**10
 
@@ -32,7 +32,7 @@ def slot_bytes(place: Demand, ahead: int = 1) -> int:
     """Bytes of one slot of so many tiles of a value side by side at its place, fractals and 32-byte rows included."""
     r, c = place.shape[0], place.shape[1] * ahead
     size = place.tile.dtype.bytes
-    if place.tile.dtype is E8M0:
+    if place.tile.dtype.scale:
         return scale_bytes(r, c)
     if place.level in (Level.L1, Level.L0C):
         unit = max(16, 16 if place.level is Level.L0C else 32 // size)
@@ -215,7 +215,7 @@ class Model:
             offered = self.graph.classes[cls]
             place = place_of(offered[0])
             for d in offered if len(offered) > 1 else ():
-                if depth_of(d) > ALONE and place.tile.dtype is not E8M0:
+                if depth_of(d) > ALONE and not place.tile.dtype.scale:
                     taken[place.level, self.prices[moves[0].index].pipe].append(depth_of(d) * self.chosen[d.index])
         for terms in taken.values():
             self.cp.add(sum(terms) <= len(USABLE_EVENT_IDS))

@@ -8,11 +8,11 @@ from typing import Any
 
 from tile_eg.errors import Span, TileError
 from tile_eg.frontend.hints import hint
-from tile_eg.frontend.liveness import regions
 from tile_eg.frontend.scalars import negation
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import Expr
 from tile_eg.ir.kernel import Assign, Choose, Number, Select, Stmt, TileExpr
+from tile_eg.ir.operands import regions
 from tile_eg.ops.elementwise import COMPARE
 
 NAMES = {op.sign: op.name for op in COMPARE.values()}

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from tile_eg.frontend.guarded_parts import Shapes, parted, reads_outside
+from tile_eg.frontend.guarded_parts import Shapes, conditions, parted, reads_outside
 from tile_eg.frontend.narrow_positions import Ranges, Types, with_low_bits
 from tile_eg.frontend.ssa.position_values import with_known_positions
 from tile_eg.ir import index as ix
-from tile_eg.ir.kernel import For, Parallel, Select, Stmt, TileExpr, at_places, mapped
+from tile_eg.ir.kernel import For, Parallel, Stmt, at_places
 
 MOST_TRIPS = 16
 """Trips of a loop that are read one by one."""
@@ -43,16 +43,7 @@ def trip_by_trip(s: For, types: Types, shapes: Shapes, unique: Callable[[str], s
 
 def _chooses_by(v: str, s: Parallel) -> bool:
     """Whether a choice in a loop goes by a variable."""
-    found = False
-
-    def seen(e: TileExpr) -> TileExpr:
-        nonlocal found
-        found |= isinstance(e, Select) and v in ix.variables(e.condition)
-        return e
-
-    for a in s.body:
-        mapped(a.value, seen)
-    return found
+    return any(v in ix.variables(c) for a in s.body for c in conditions(a))
 
 
 def _without_single(s: Parallel) -> Parallel:

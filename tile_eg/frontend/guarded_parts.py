@@ -16,6 +16,7 @@ from tile_eg.ir import index as ix
 from tile_eg.ir.index import Expr, Interval
 from tile_eg.ir.index_elements import elements_in
 from tile_eg.ir.kernel import Assign, Parallel, Region, Select, TileExpr, at_places, mapped
+from tile_eg.ir.operands import parts, regions
 
 MOST = 32
 """Parts of one loop."""
@@ -38,19 +39,7 @@ def parted(s: Parallel, shapes: Shapes, unique: Callable[[str], str]) -> tuple[P
 
 def _reads(s: Parallel) -> Iterator[Region]:
     for a in s.body:
-        yield from _regions(a.value)
-
-
-def _regions(e: TileExpr) -> list[Region]:
-    found: list[Region] = []
-
-    def seen(x: TileExpr) -> TileExpr:
-        if isinstance(x, Region):
-            found.append(x)
-        return x
-
-    mapped(e, seen)
-    return found
+        yield from regions(a.value)
 
 
 def reads_outside(s: Parallel, shapes: Shapes, beside: Ranges = MappingProxyType({})) -> bool:
@@ -75,18 +64,17 @@ def _reads_apart(s: Parallel) -> bool:
 def _cuts(s: Parallel, v: str, n: int) -> list[int]:
     """The numbers of a variable at which a condition of it alone may change, and its ends."""
     found = {0, n}
-    for a in s.body:
-        mapped(a.value, lambda e: _noted(e, v, found))
-    return sorted(at for at in found if 0 <= at <= n)
-
-
-def _noted(e: TileExpr, v: str, found: set[int]) -> TileExpr:
-    for c in _comparisons(e.condition) if isinstance(e, Select) else ():
+    for c in (c for a in s.body for condition in conditions(a) for c in _comparisons(condition)):
         terms = dict(ix.terms_of(c.args[1] - c.args[0]))
         rest, step = terms.pop(ix.ONE, 0), terms.pop(ix.var(v), 0)
         if not terms and step:  # step * v + rest > 0
             found.add(-rest // step + 1 if step > 0 else -(-rest // -step))
-    return e
+    return sorted(at for at in found if 0 <= at <= n)
+
+
+def conditions(a: Assign) -> Iterator[Expr]:
+    """What the choices by position in an assignment go by."""
+    return (e.condition for e in parts(a.value) if isinstance(e, Select))
 
 
 def _comparisons(c: Expr) -> Iterator[Expr]:

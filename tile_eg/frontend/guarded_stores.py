@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
-from tile_eg.frontend.liveness import regions
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import Expr, terms_of
 from tile_eg.ir.kernel import (
@@ -30,6 +29,7 @@ from tile_eg.ir.kernel import (
     assigns,
     exchanged,
 )
+from tile_eg.ir.operands import regions
 from tile_eg.ops.types import I32
 
 Counts = dict[str, Expr]

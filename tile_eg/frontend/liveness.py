@@ -8,42 +8,14 @@ from dataclasses import dataclass, field
 from tile_eg.ir import index as ix
 from tile_eg.ir import kernel as kn
 from tile_eg.ir.index_elements import all_elements_in
+from tile_eg.ir.operands import parts, regions
 
 Names = frozenset[str]
 
 
-def operands(e: kn.TileExpr) -> tuple[kn.TileExpr, ...]:
-    """The expressions that an expression is made of."""
-    match e:
-        case kn.Unary() | kn.Cast() | kn.Bytes() | kn.Pack() | kn.Pad() | kn.Reduce() | kn.Broadcast():
-            return (e.x,)
-        case kn.Binary() | kn.Select():
-            return (e.x, e.y)
-        case kn.Whole():
-            return e.xs
-        case kn.Choose():
-            return (e.a, e.b, e.x, e.y)
-        case kn.MatMul():
-            return (e.a, e.b)
-        case kn.Scaled():
-            return (e.x, e.scale)
-    return ()
-
-
-def regions(e: kn.TileExpr) -> Iterator[kn.Region]:
-    """Every region that an expression reads."""
-    if isinstance(e, kn.Region):
-        yield e
-    for x in operands(e):
-        yield from regions(x)
-
-
 def padded(e: kn.TileExpr) -> Iterator[kn.Region]:
     """The regions that may reach beyond their tensor, as a number stands for what is not there."""
-    if isinstance(e, kn.Pad) and isinstance(e.x, kn.Region):
-        yield e.x
-    for x in operands(e):
-        yield from padded(x)
+    return (x.x for x in parts(e) if isinstance(x, kn.Pad) and isinstance(x.x, kn.Region))
 
 
 def indexed_by(*windows: kn.Region) -> Names:

@@ -13,6 +13,7 @@ from tile_eg.ir import index as ix
 from tile_eg.ir import kernel as kn
 from tile_eg.ir.arrays import numpy_dtype
 from tile_eg.ir.index_elements import all_elements_in, elements_in, inside_of
+from tile_eg.ir.operands import regions
 from tile_eg.ir.reference import Block, blocks
 from tile_eg.ir.reference_places import Env, evaluate, meant, outside
 from tile_eg.ops.types import I32
@@ -161,18 +162,10 @@ def _kept_statement(s: kn.Stmt, buffers: set[str]) -> kn.Stmt | None:
 
 def _windows(s: kn.Assign) -> list[kn.Region]:
     """The regions of an assignment whose place is read."""
-    return [r for r in (s.target, *_regions(s.value)) if any(map(elements_in, r.starts))]
+    return [r for r in (s.target, *regions(s.value)) if any(map(elements_in, r.starts))]
 
 
 def _picked(r: kn.Region, tensors: Mapping[str, Array]) -> list[tuple[ix.Expr, int]]:
     """The elements of tensors in a window's place whose own place is read, and how many elements their tensor has."""
     reads = (read for start in r.starts for read in all_elements_in(start) if elements_in(read.args[1]))
     return [(read, tensors[read.args[0]].size) for read in sorted(reads, key=str) if read.args[0] in tensors]
-
-
-def _regions(e: object) -> Iterator[kn.Region]:
-    if isinstance(e, kn.Region):
-        yield e
-    for part in ("x", "y", "a", "b"):
-        if hasattr(e, part):
-            yield from _regions(getattr(e, part))

@@ -8,12 +8,16 @@ from enum import StrEnum
 
 @dataclass(frozen=True)
 class DType:
-    """An element type: `bits` per element, its `.tile` name, its Ascend C spelling and its NumPy name."""
+    """An element type: `bits` per element, its `.tile` name, its Ascend C spelling and its NumPy name.
+
+    Elements that `scale` others lie by twos, and are loaded and waited for along with those.
+    """
 
     name: str
     bits: int
     ascend: str
     numpy: str
+    scale: bool = False
 
     @property
     def bytes(self) -> int:
@@ -47,7 +51,7 @@ E4M3 = DType("f8e4m3", 8, "fp8_e4m3fn_t", "float8_e4m3fn")
 E5M2 = DType("f8e5m2", 8, "fp8_e5m2_t", "float8_e5m2")
 E2M1 = DType("f4e2m1", 4, "fp4x2_e2m1_t", "float4_e2m1fn")
 E1M2 = DType("f4e1m2", 4, "fp4x2_e1m2_t", "uint8")
-E8M0 = DType("e8m0", 8, "fp8_e8m0_t", "float8_e8m0fnu")
+E8M0 = DType("e8m0", 8, "fp8_e8m0_t", "float8_e8m0fnu", scale=True)
 
 FLOATS = (F16, BF16, F32)
 WHOLE = (I8, U8, I16, U16, I32, U32)

@@ -53,7 +53,7 @@ from tile_eg.ir.program import (
     walk,
 )
 from tile_eg.ir.program.tasks import counted_by, numbers_of_trips, tile_of
-from tile_eg.ops.types import E8M0, Level
+from tile_eg.ops.types import Level
 
 OPS: dict[str, Callable[[Scope, Instr], list[str]]] = {
     **CUBE_AND_COPIES, **VECTOR_OPS, **REDUCTIONS, **SELECTIONS, **PARTS, **WHOLE, **REPEATS
@@ -196,7 +196,7 @@ def _tensors(s: Scope) -> list[str]:
     for t in s.program.tensors:
         if t.name in touched:
             name = s.names[f"GM {t.name}"]
-            of = "uint16_t" if t.dtype is E8M0 else t.dtype.ascend  # scales are moved by twos
+            of = "uint16_t" if t.dtype.scale else t.dtype.ascend  # moved by twos
             out += [f"AscendC::GlobalTensor<{of}> {name};"]
             out += [f"{name}.SetGlobalBuffer((__gm__ {of}*){arguments[t.name]});"]
             out += [f"{name}.SetL2CacheHint(AscendC::CacheMode::CACHE_MODE_DISABLE);"] if t.past_l2 else []

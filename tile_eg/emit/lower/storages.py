@@ -13,7 +13,7 @@ from tile_eg.ir.index import ONE, SUB, ZERO, Expr, const, less, maximum, minimum
 from tile_eg.ir.program import Buffer, Tile
 from tile_eg.ir.program.tasks import free_names
 from tile_eg.ops.physical import ALIASES
-from tile_eg.ops.types import E8M0, Level
+from tile_eg.ops.types import Level
 
 
 class Storages:
@@ -155,7 +155,7 @@ class Storages:
 
 
 def buffer_of(s: Storage, addresses: tuple[int, ...], name: str) -> Buffer:
-    layout = "pairs" if s.dtype is E8M0 else "nz" if s.level in (Level.L1, Level.L0C) else "nd"
+    layout = "pairs" if s.dtype.scale else "nz" if s.level in (Level.L1, Level.L0C) else "nd"
     block = 32 // s.dtype.bytes
     pitch = -(-s.cols // block) * block + s.gap if layout == "nd" else s.cols
     return Buffer(name, s.level, s.dtype, s.rows, s.cols, pitch, layout, len(addresses), addresses, s.share is not None)

@@ -2,7 +2,8 @@
 
 What is found must serve every number that occurs. A long loop has a first part, a steady one that repeats itself once all rings
 came round, and a last part; so the numbers to look at are those where these parts overlap, each phase of the rings behind them,
-and one at which all rings came round twice.
+and one at which all rings came round twice. A loop that goes on from tile to tile does the last part of one beside the first part
+of the next: there each number is looked at behind each other one.
 """
 
 from __future__ import annotations
@@ -11,9 +12,9 @@ import math
 from collections.abc import Iterator
 
 from tile_eg.emit.sync.trace import Counts
-from tile_eg.ir.index import BLOCK, variables
+from tile_eg.ir.index import BLOCK, Expr, var, variables
 from tile_eg.ir.index_elements import elements_in
-from tile_eg.ir.program import AIC, AIV, Let, Loop, Program, Tasks, walk
+from tile_eg.ir.program import AIC, AIV, Let, Loop, Program, Tasks, When, walk
 from tile_eg.ir.program.tasks import counted_by, numbers_of_trips, tile_of
 from tile_eg.ir.sizes import sizes_in
 from tile_eg.timeline.expressions import compiled
@@ -32,7 +33,7 @@ def checked(program: Program) -> Iterator[tuple[int, Counts]]:
     """Tiles of a block, and the trips that each of them has by name, at which what was found is looked at again.
 
     Blocks of a tile each have one of these numbers; a block that goes through tiles has them one after the other, small ones
-    between large ones, or the least of them each time.
+    between large ones, or the least of them each time, or, where a loop goes on, each behind each.
     """
     lets = counted_by(program)
     if not lets:
@@ -44,8 +45,51 @@ def checked(program: Program) -> Iterator[tuple[int, Counts]]:
     if any(isinstance(n, Tasks) for core in (AIC, AIV) for n in program.core(core)):
         yield length + 1, mixed
         yield 2 * max(b.slots for b in program.buffers) + 1, {name: found[:1] for name, found in mixed.items()}
+        if going_on := _going_on(program):
+            (tasks, _), late = going_on[0], max(_late(loop) for _, loop in going_on)
+            ((now, _),) = tasks.before
+            each = _each_behind_each(_unlike(tasks, late, small[now]))
+            yield len(each) + 1, {now: each}
         return
     yield from ((1, {name: (found[k],) for name, found in mixed.items()}) for k in range(length))
+
+
+def _going_on(program: Program) -> list[tuple[Tasks, Loop]]:
+    """The loops over tiles, and those in them that go on from tile to tile: one for each core."""
+    tops = [n for core in (AIC, AIV) for n in program.core(core) if isinstance(n, Tasks) and n.before]
+    return [(n, x) for n in tops for x in n.body if isinstance(x, Loop)]
+
+
+def _unlike(tasks: Tasks, late: int, found: list[int]) -> list[int]:
+    """Of these numbers of trips, those of which a tile may meet its neighbours otherwise: where it ends while the one before is
+    at work, up to `late` rounds, and of the others the least with each number of rounds behind its last trip, up to as many."""
+    ((now, _),) = tasks.before
+    rounds = next(compiled(let.value) for let in tasks.lets if variables(let.value) == {now})
+    least = dict[int, int]()
+    for n in found:
+        if n > late:
+            least.setdefault(min(late, rounds({now: n}) - n), n)
+    return sorted({*(n for n in found if n <= late), *least.values()})
+
+
+def _late(loop: Loop) -> int:
+    """In how many of its first rounds some step is at the tile before, at the most: as far as guards ask for a round."""
+    asked = (c for n in walk(loop.body) if isinstance(n, When) for c in _comparisons(n.condition))
+    return max((c.args[1].value or 0 for c in asked if c.args[0] == var(loop.var)), default=0)
+
+
+def _comparisons(e: Expr) -> Iterator[Expr]:
+    """The comparisons in an expression."""
+    if e.op == "lt":
+        yield e
+    for part in e.args:
+        if isinstance(part, Expr):
+            yield from _comparisons(part)
+
+
+def _each_behind_each(found: list[int]) -> tuple[int, ...]:
+    """The numbers in an order in which each comes behind each, and behind itself, the first one behind the last."""
+    return tuple(n for k, a in enumerate(found) for n in (a, *(x for b in found[k + 1 :] for x in (a, b))))
 
 
 def _mixed(found: list[int]) -> tuple[int, ...]:

@@ -9,12 +9,12 @@ from math import gcd, prod
 from tile_eg.errors import TileError, attempted
 from tile_eg.frontend.checks.alike import made_of, parts_of_block
 from tile_eg.frontend.checks.moved import made_of_moved
-from tile_eg.frontend.liveness import regions
 from tile_eg.frontend.ranges import all_values
 from tile_eg.ir import index as ix
 from tile_eg.ir import kernel as kn
 from tile_eg.ir.index import Expr
 from tile_eg.ir.index_elements import elements_in
+from tile_eg.ir.operands import regions
 
 MAX_WINDOWS = 1 << 18
 Ranges = Mapping[str, ix.Interval]

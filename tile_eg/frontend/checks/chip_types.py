@@ -8,7 +8,7 @@ from typing import Any
 
 from tile_eg.errors import Span, TileError
 from tile_eg.ir.index import Expr
-from tile_eg.ops.types import E8M0, NARROW, SCALED, DType
+from tile_eg.ops.types import NARROW, SCALED, DType
 
 
 def check_types(
@@ -20,7 +20,7 @@ def check_types(
     for node in _typed(tree):
         if node.dtype in NARROW and node.dtype.name not in there:
             raise _absent(f"{node.dtype} is a float of 8 bits, and {chip} has none", node, others, spans or {})
-        if node.dtype is E8M0 and not {d.name for d in SCALED.values()} <= set(there):
+        if node.dtype.scale and not {d.name for d in SCALED.values()} <= set(there):
             message = f"e8m0 are scales of products of small floats, and {chip} has no such products"
             raise _absent(message, node, others, spans or {})
 

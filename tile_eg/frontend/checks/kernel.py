@@ -11,13 +11,14 @@ from tile_eg.frontend.checks.definite import Definite
 from tile_eg.frontend.checks.types import Typing
 from tile_eg.frontend.hints import hint
 from tile_eg.frontend.index_text import index_text
-from tile_eg.frontend.liveness import padded, regions
+from tile_eg.frontend.liveness import padded
 from tile_eg.frontend.ranges import extremes
 from tile_eg.frontend.windows import lies_across
 from tile_eg.ir import index as ix
 from tile_eg.ir import kernel as kn
 from tile_eg.ir.index import Expr
 from tile_eg.ir.index_elements import all_elements_in, elements_in
+from tile_eg.ir.operands import regions
 from tile_eg.ops.types import I32
 
 

@@ -7,9 +7,9 @@ from typing import Any
 
 from tile_eg.errors import Span, TileError
 from tile_eg.frontend.hints import hint
-from tile_eg.frontend.liveness import operands
 from tile_eg.frontend.windows import scales_shape, shape_text
 from tile_eg.ir import kernel as kn
+from tile_eg.ir.operands import operands
 from tile_eg.ops.types import E8M0, NARROW, PACKED, SCALED, SCALED_DEPTH, U8, DType
 
 DECLARED = 'declare them as e8m0 ("float8_e8m0"); an array of bytes is x.view(ml_dtypes.float8_e8m0fnu)'

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from tile_eg.errors import TileError, did_you_mean
 from tile_eg.frontend.checks import scaled
 from tile_eg.frontend.hints import cast, hint
-from tile_eg.frontend.liveness import regions
 from tile_eg.frontend.windows import lies_across, shape_text
 from tile_eg.ir import index as ix
 from tile_eg.ir import kernel as kn
+from tile_eg.ir.operands import regions
 from tile_eg.ops.elementwise import BINARY, REDUCE, UNARY, Binary, Unary
 from tile_eg.ops.types import BF16, F16, F32, I8, I16, I32, NARROW, SIGNED, U8, U32, WHOLE, DType
 from tile_eg.ops.whole_tiles import WHOLE_TILES

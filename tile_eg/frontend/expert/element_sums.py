@@ -15,12 +15,12 @@ from tile_eg.frontend.expert.parallel import elements, read_loop
 from tile_eg.frontend.expert.picked import where_read
 from tile_eg.frontend.expert.places import Held
 from tile_eg.frontend.expert.reader import ExpertReader
-from tile_eg.frontend.liveness import regions
 from tile_eg.frontend.python.values import Loop
 from tile_eg.ir import index as ix
 from tile_eg.ir import program as pr
 from tile_eg.ir.index import Expr
 from tile_eg.ir.kernel import Alloc, Assign, For, If, Parallel, Stmt, assigns
+from tile_eg.ir.operands import regions
 from tile_eg.ir.program import AIV
 from tile_eg.ops.types import Level
 

@@ -16,7 +16,7 @@ from tile_eg.frontend.python.loop_fusion import fused
 from tile_eg.frontend.python.merging import Merge, Parted
 from tile_eg.frontend.python.row_tiles import rows_of_tensor
 from tile_eg.frontend.python.temporaries import temporaries, uses_of
-from tile_eg.frontend.python.values import nodes
+from tile_eg.frontend.python.values import nodes, regions_in
 from tile_eg.frontend.ranges import at_most
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import ZERO, Expr, Interval, var, variables
@@ -44,7 +44,7 @@ def carried(kernel: Kernel) -> Kernel | TileError:
 
 def _of_any_length(body: Sequence[Stmt], name: str) -> NotSearched | None:
     """A window of which the kernel knows only at run time how much is meant."""
-    for r in _regions(tuple(body)):
+    for r in regions_in(tuple(body)):
         if r.name == name and r.counts:
             message = f"the search has no form for a part of `{name}`, which is written and read, whose length varies"
             return NotSearched(message, r.span)
@@ -62,11 +62,7 @@ def _read_unwritten(kernel: Kernel, t: Tensor) -> TileError | None:
 
 def _is_read(body: Sequence[Stmt], name: str) -> bool:
     values = (s.value for s in nodes(tuple(body)) if isinstance(s, Assign))
-    return any(r.name == name for value in values for r in _regions(value))
-
-
-def _regions(tree: object) -> Iterator[Region]:
-    return (n for n in nodes(tree) if isinstance(n, Region))
+    return any(r.name == name for value in values for r in regions_in(value))
 
 
 def _without_loads(kernel: Kernel, t: Tensor) -> Kernel | NotSearched:
@@ -108,7 +104,7 @@ def _read_first(body: Sequence[Stmt], name: str) -> bool:
     """Whether a tensor is read before it is written: what the caller gave."""
     for s in nodes(tuple(body)):
         if isinstance(s, Assign):
-            if any(r.name == name for r in _regions(s.value)):
+            if any(r.name == name for r in regions_in(s.value)):
                 return True
             if s.target.name == name:
                 return False
@@ -194,7 +190,7 @@ def _seen(body: Sequence[Stmt], name: str, ranges: Ranges, around: tuple[str, ..
     for s in body:
         match s:
             case Assign():
-                yield from ((r, around, ranges) for r in (*_regions(s.value), s.target) if r.name == name)
+                yield from ((r, around, ranges) for r in (*regions_in(s.value), s.target) if r.name == name)
             case For():
                 yield from _seen(s.body, name, ranges | {s.var: (s.start, s.start + max(s.extent, 1) - 1)}, (*around, s.var))
             case Parallel():
@@ -211,7 +207,7 @@ def _merged_loops(kernel: Kernel, name: str) -> tuple[Stmt, ...]:
     """The body with the loops merged that read, or write, one part of a tensor in each trip."""
     body = tuple(_rows_at_once(kernel.body, name))
     for s in [s for s in nodes(body) if isinstance(s, For)]:
-        if any(r.name == name and any(s.var in variables(x) for x in r.starts) for r in _regions(s.body)):
+        if any(r.name == name and any(s.var in variables(x) for x in r.starts) for r in regions_in(s.body)):
             body = _merged(body, s)
     return body
 

@@ -11,7 +11,7 @@ from dataclasses import replace
 from types import MappingProxyType
 
 from tile_eg.errors import Span
-from tile_eg.frontend.python.values import nodes
+from tile_eg.frontend.python.values import nodes, regions_in
 from tile_eg.frontend.ranges import extremes
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import ZERO, Expr, variables
@@ -114,7 +114,7 @@ def _elements_taken_out(
     target = shapes.get(s.target.name)
     if not s.target.shape or (target is not None and not _whole(s.target, target.shape)):
         return s, before
-    for r in dict.fromkeys(_regions(s.value)):
+    for r in dict.fromkeys(regions_in(s.value)):
         alloc = shapes.get(r.name)
         if alloc is None or r.shape or len(alloc.shape) != 1 or alloc.shape == (1,) or variables(r.starts[0]) & loops:
             continue
@@ -131,7 +131,7 @@ def _elements_of_loop(
 ) -> Iterator[Stmt]:
     """An element loop that reads a fixed element of a vector of whole numbers, after what spreads that along its last axis."""
     inside, written = loops | set(s.vars), {a.target.name for a in s.body}
-    for r in dict.fromkeys(_regions(tuple(a.value for a in s.body))):
+    for r in dict.fromkeys(regions_in(tuple(a.value for a in s.body))):
         alloc = shapes.get(r.name)
         if alloc is None or len(alloc.shape) != 1 or alloc.shape == (1,) or r.name in written or variables(r.starts[0]) & inside:
             continue
@@ -176,12 +176,12 @@ def _assignment(
 ) -> Stmt:
     """The assignment as an element loop where it needs one, as for the one element that it spreads."""
     shapes = {name: a.shape for name, a in allocs.items()}
-    parts = [r for r in _regions((s.target, s.value)) if r.name in shapes and not _whole(r, shapes[r.name])]
+    parts = [r for r in regions_in((s.target, s.value)) if r.name in shapes and not _whole(r, shapes[r.name])]
     if not (parts or spread) or s.atomic or any(variables(x) & loops for r in parts for x in r.starts):
         return s
-    if any(r.counts for r in _regions((s.target, s.value))):
+    if any(r.counts for r in regions_in((s.target, s.value))):
         return s
-    if any(r.name == s.target.name and r != s.target for r in _regions(s.value)):
+    if any(r.name == s.target.name and r != s.target for r in regions_in(s.value)):
         return s  # an element of what is written, which is read before
     whole = s.target not in parts
     extents = s.target.shape if whole else tuple(shapes[s.target.name])
@@ -200,10 +200,6 @@ def _assignment(
     return Parallel(names, extents, (replace(s, target=target, value=value),), s.span)
 
 
-def _regions(tree: object) -> Iterator[Region]:
-    return (n for n in nodes(tree) if isinstance(n, Region))
-
-
 def _whole(r: Region, shape: tuple[int, ...]) -> bool:
     """Whether a window is all of a buffer; an index stands for all of a dimension of one element."""
     same = all(e == n or (e is None and n == 1) for e, n in zip(r.extents, shape, strict=True))
@@ -212,7 +208,7 @@ def _whole(r: Region, shape: tuple[int, ...]) -> bool:
 
 def _same_everywhere(value: TileExpr) -> bool:
     """Whether a value is one number for all elements."""
-    return all(not r.shape for r in _regions(value)) and all(isinstance(n, _ELEMENTWISE) for n in nodes(value))
+    return all(not r.shape for r in regions_in(value)) and all(isinstance(n, _ELEMENTWISE) for n in nodes(value))
 
 
 _ELEMENTWISE = (Region, Number, Index, Unary, Binary, Cast, Select, Choose)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from tile_eg.frontend.checks.definite import Definite
 from tile_eg.frontend.python.temporaries import uses_of
 from tile_eg.frontend.python.tile_loops import substituted
-from tile_eg.frontend.python.values import nodes
+from tile_eg.frontend.python.values import nodes, regions_in
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import Expr
 from tile_eg.ir.index_elements import all_elements_in
@@ -60,7 +60,7 @@ class _CubeBuffers:
         found = set[str]()
         for s in nodes(tuple(body)):
             if isinstance(s, Assign) and (products := [n for n in nodes(s.value) if isinstance(n, MatMul)]):
-                found |= {s.target.name, *(r.name for m in products for r in _regions(m))}
+                found |= {s.target.name, *(r.name for m in products for r in regions_in(m))}
         return cls(frozenset(found), frozenset(s.name for s in nodes(tuple(body)) if isinstance(s, Alloc)))
 
     def cores(self, s: Stmt) -> set[str]:
@@ -193,10 +193,6 @@ def _as_long(a: _Item, b: _Item) -> bool:
 
 def _hand_over(a: _Item, b: _Item) -> bool:
     return bool(a.writes & b.reads or b.writes & a.reads)
-
-
-def _regions(tree: object) -> Iterator[Region]:
-    return (n for n in nodes(tree) if isinstance(n, Region))
 
 
 def _read_in_indices(indices: Sequence[Expr]) -> set[str]:

@@ -5,12 +5,12 @@ The equality: each iteration reads and writes the one element that is its own, s
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from tile_eg.frontend.element_sums import names_beside
 from tile_eg.frontend.python.parts import exchanged_part
-from tile_eg.frontend.python.values import nodes
+from tile_eg.frontend.python.values import regions_in
 from tile_eg.ir.index import ZERO, var, variables
 from tile_eg.ir.kernel import Alloc, Assign, Kernel, Parallel, Region, Stmt, exchanged
 
@@ -44,9 +44,9 @@ def _own_element(s: Parallel, name: str) -> Region | None:
     """The element of a tensor that each iteration reads and writes, where it touches no other one of it."""
     if not all(isinstance(a, Assign) and not a.atomic and _keeps_nothing(a) for a in s.body):
         return None
-    if not any(r.name == name for a in s.body for r in _regions(a.value)):
+    if not any(r.name == name for a in s.body for r in regions_in(a.value)):
         return None
-    first, *rest = (r for r in _regions(s.body) if r.name == name)
+    first, *rest = (r for r in regions_in(s.body) if r.name == name)
     if any(r != first for r in rest) or first.step != 1 or any(e is not None for e in first.extents):
         return None
     used = [sorted(variables(start) & set(s.vars)) for start in first.starts]
@@ -58,10 +58,6 @@ def _own_element(s: Parallel, name: str) -> Region | None:
 def _keeps_nothing(a: Assign) -> bool:
     """Not a choice between a value and what the target holds: that is a store of a part."""
     return getattr(a.value, "y", None) != a.target or not hasattr(a.value, "condition")
-
-
-def _regions(tree: object) -> Iterator[Region]:
-    return (n for n in nodes(tree) if isinstance(n, Region))
 
 
 def _window(s: Parallel, element: Region) -> Region:

@@ -319,6 +319,11 @@ def nodes(tree: Any) -> Iterator[Any]:
                 yield from nodes(getattr(tree, f.name))
 
 
+def regions_in(tree: Any) -> Iterator[Region]:
+    """Every region of a kernel tree."""
+    return (n for n in nodes(tree) if isinstance(n, Region))
+
+
 def reads(value: Any) -> set[str]:
     """The names of the buffers whose elements a bound value would read when it is used."""
     if isinstance(value, Expr):

@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import replace
 
-from tile_eg.frontend.liveness import regions
 from tile_eg.frontend.ranges import Ranges, extremes
 from tile_eg.frontend.scalars import negation
 from tile_eg.ir import index as ix
 from tile_eg.ir import kernel as kn
 from tile_eg.ir.index import Expr
 from tile_eg.ir.index_elements import elements_in
+from tile_eg.ir.operands import regions
 
 
 def as_choices(s: kn.If, tensors: dict[str, kn.Tensor], ranges: Ranges) -> tuple[kn.Stmt, ...] | None:

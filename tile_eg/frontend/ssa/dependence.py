@@ -10,12 +10,13 @@ from dataclasses import dataclass
 
 from tile_eg.errors import TileError
 from tile_eg.frontend.hints import hint
-from tile_eg.frontend.liveness import Names, regions
+from tile_eg.frontend.liveness import Names
 from tile_eg.frontend.trips import refuse_counted
 from tile_eg.ir import index as ix
 from tile_eg.ir import kernel as kn
 from tile_eg.ir.index import Expr
 from tile_eg.ir.index_elements import elements_in
+from tile_eg.ir.operands import regions
 
 Shapes = Mapping[str, tuple[int, ...]]
 Decide = Callable[[Expr, kn.Span | None, Mapping[str, int]], bool]

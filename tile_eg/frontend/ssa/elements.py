@@ -9,7 +9,7 @@ from typing import Any
 from tile_eg.errors import NotSearched, TileError
 from tile_eg.frontend.hints import hint
 from tile_eg.frontend.index_text import index_text
-from tile_eg.frontend.liveness import Names, regions
+from tile_eg.frontend.liveness import Names
 from tile_eg.frontend.ssa.by_position import chosen_by
 from tile_eg.frontend.ssa.dependence import Step, multiple, steps, temporaries
 from tile_eg.frontend.ssa.extents import meet
@@ -20,8 +20,8 @@ from tile_eg.frontend.ssa.steps import between, computing, promoted, reducing
 from tile_eg.frontend.ssa.tiles import valid_cols, valid_rows
 from tile_eg.ir import index as ix
 from tile_eg.ir import kernel as kn
-from tile_eg.ir.index import Expr
 from tile_eg.ir.index_elements import elements_in
+from tile_eg.ir.operands import regions
 from tile_eg.ir.values import Term
 from tile_eg.ops.elementwise import REDUCE
 from tile_eg.ops.types import F16, F32, I32, U32, WHOLE, DType
@@ -45,8 +45,8 @@ class Scalar:
     """A scalar term, and the valid extents that its operands allow (None: any)."""
 
     term: Term
-    vrows: Expr | None = None
-    vcols: Expr | None = None
+    vrows: ix.Expr | None = None
+    vcols: ix.Expr | None = None
 
 
 def convert(c: Regions, s: kn.For | kn.Parallel, env: Env, after: Names) -> Env:
@@ -67,7 +67,7 @@ def independent(c: Regions, s: kn.Parallel, after: Names) -> bool:
     return not isinstance(found, TileError)
 
 
-def reads_with(e: Expr, variable: str) -> list[Expr]:
+def reads_with(e: ix.Expr, variable: str) -> list[ix.Expr]:
     """The elements of tensors in an index that vary with a variable."""
     return [r for r in elements_in(e) if variable in ix.variables(r)]
 
@@ -286,17 +286,17 @@ class Statement:
 
     def meeting(
         self, xs: tuple[Scalar, ...], axes: Axes, span: kn.Span | None
-    ) -> tuple[tuple[Scalar, ...], tuple[Expr | None, Expr | None]]:
+    ) -> tuple[tuple[Scalar, ...], tuple[ix.Expr | None, ix.Expr | None]]:
         """Operands, none of which ends behind another one unless it is whole, and the valid extents of their result."""
         rows = self.least([x.vrows for x in xs], axes.rows)
         cols = self.least([x.vcols for x in xs], axes.cols)
         return tuple(replace(x, term=self.ending(x.term, rows, cols, axes, span)) for x in xs), (rows, cols)
 
-    def least(self, extents: list[Expr | None], full: int) -> Expr | None:
+    def least(self, extents: list[ix.Expr | None], full: int) -> ix.Expr | None:
         known = [e for e in extents if e is not None]
         return self.tiles.extent(reduce(lambda a, b: meet(a, b, full, self.tiles.ranges), known)) if known else None
 
-    def ending(self, s: Term, rows: Expr | None, cols: Expr | None, axes: Axes, span: kn.Span | None) -> Term:
+    def ending(self, s: Term, rows: ix.Expr | None, cols: ix.Expr | None, axes: Axes, span: kn.Span | None) -> Term:
         """A scalar term of elements that end where a result does, but for those of whole tiles."""
         ends = {"elem": (rows, cols), "elem_row": (None, rows), "elem_col": (None, cols)}.get(s.op)
         if ends is not None:

@@ -6,11 +6,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from tile_eg.frontend.liveness import regions
 from tile_eg.frontend.ssa.loops import Buffers, Loop, with_loops
 from tile_eg.ir import index as ix
 from tile_eg.ir import kernel as kn
 from tile_eg.ir.machine import BLOCK_BYTES
+from tile_eg.ir.operands import regions
 from tile_eg.ops.types import F32, I16, I32, U32
 from tile_eg.ops.whole_tiles import WORDS
 

@@ -12,11 +12,11 @@ from dataclasses import dataclass, replace
 from tile_eg.errors import TileError
 from tile_eg.frontend.checks import check
 from tile_eg.frontend.index_text import index_text
-from tile_eg.frontend.liveness import regions
 from tile_eg.frontend.trips import refuse_counted
 from tile_eg.ir import index as ix
 from tile_eg.ir import kernel as kn
 from tile_eg.ir.index import Expr
+from tile_eg.ir.operands import regions
 
 MOST = 16
 """Planes that are written out; each is a load and an instruction of its own."""

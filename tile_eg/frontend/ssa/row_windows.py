@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 
-from tile_eg.frontend.liveness import regions
 from tile_eg.ir import index as ix
 from tile_eg.ir import kernel as kn
 from tile_eg.ir.index import Expr
+from tile_eg.ir.operands import regions
 
 Columns = tuple[str, Expr]
 """The name of a buffer, and the first column of a window of it."""

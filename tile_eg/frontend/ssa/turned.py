@@ -9,12 +9,13 @@ from collections.abc import Iterator
 from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
-from tile_eg.frontend.liveness import assigned, regions
+from tile_eg.frontend.liveness import assigned
 from tile_eg.frontend.ssa.loops import Buffers, Loop, with_loops
 from tile_eg.frontend.ssa.position_values import are_computed, with_known_positions
 from tile_eg.ir import index as ix
 from tile_eg.ir import kernel as kn
 from tile_eg.ir.index import Expr
+from tile_eg.ir.operands import regions
 from tile_eg.ops.types import BF16, F16, F32, I8, I32, U8, U32, DType
 from tile_eg.ops.whole_tiles import WORDS
 
