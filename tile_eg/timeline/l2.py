@@ -319,7 +319,7 @@ class L2:
         window.read += size * len(starts)
 
     def _missing(self, tensor: str, starts: Iterable[int], size: int, cache: _Cache, *, writes: bool) -> int:
-        """Touches windows of a tensor; how many were not there: among what was touched last, or written and not pushed out yet."""
+        """Touches windows of a tensor; how many were not there: not touched lately, nor written and not pushed out yet."""
         kept, dirty, held, missing = self.kept, self.kept.dirty, cache.held, 0
         number, apart, keeps = self.numbers[tensor], len(self.numbers), self.kept.capacity > 0
         for start in starts:
