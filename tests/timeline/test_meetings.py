@@ -13,7 +13,7 @@ from tile_eg.ir.kernel import Tensor
 from tile_eg.ir.machine import SYNC_ALL_HANDOVERS
 from tile_eg.ir.program import Gm, Program, SyncAll, When
 from tile_eg.ops.types import F32
-from tile_eg.timeline.engine import run
+from tile_eg.timeline.engine import least, run
 from tile_eg.timeline.summary import handover_range
 
 CHIP = load_chip("910B2")
@@ -29,6 +29,14 @@ def test_a_meeting_takes_three_handovers():
     once, twice = run(mixed(*WORK), CHIP), run(mixed(*WORK, SyncAll(), *WORK), CHIP)
     meeting = SYNC_ALL_HANDOVERS * CHIP.sync.cross_latency
     assert twice.cycles == pytest.approx(2 * once.cycles + meeting)
+
+
+def test_what_a_launch_takes_at_the_least_counts_its_meetings():
+    apart, met = mixed(*WORK), mixed(*WORK, SyncAll(), *WORK)
+    assert least(apart, CHIP) < least(met, CHIP) <= run(met, CHIP).microseconds
+    launch = run(met, CHIP).launch_us
+    meeting = CHIP.microseconds(SYNC_ALL_HANDOVERS * CHIP.sync.cross_latency)
+    assert least(met, CHIP) == pytest.approx(launch + 2 * (least(apart, CHIP) - launch) + meeting)
 
 
 def test_the_slowest_block_of_each_phase_counts():

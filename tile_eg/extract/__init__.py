@@ -58,11 +58,18 @@ def found_schedules(
     model: str = "analytic",
     extractor: str = "exact",
     settings: Mapping[str, Any] = NOTHING,
+    resort: bool = True,
 ) -> Extraction:
-    """As `extract`; where the kernel has no legal schedule, `problem` of what is returned says why."""
+    """As `extract`; where the kernel has no legal schedule, `problem` of what is returned says why.
+
+    Without `resort` no other extractor takes over where the exact one's best choice is too large: that is put off.
+    """
     pricer = Pricer(graph, chip, search_model(model, chip))
     found = _found(extractor, settings, graph, chip, pricer, k)
     while not found.schedules and found.extractor in FALLBACK and (found.gave_up or found.extractor != "exact"):
+        if found.extractor == "exact" and found.too_large and not resort:
+            found.put_off = True
+            break
         found = _found(FALLBACK[found.extractor], {}, graph, chip, pricer, k)
     if not found.schedules:
         from tile_eg.extract.failure import no_schedule

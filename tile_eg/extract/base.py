@@ -43,7 +43,8 @@ class Overflow:
 class Extraction:
     """The best schedules, cheapest first, with different decisions; `refused` keeps (cost, reason).
 
-    Where there are none, `problem` tells why, and `full` which memory is too small if that is the reason.
+    Where there are none, `problem` tells why, and `full` which memory is too small if that is the reason; `put_off`: another
+    extractor may find one, and was not asked.
     """
 
     schedules: list[Schedule]
@@ -53,6 +54,12 @@ class Extraction:
     gave_up: bool = False  # out of time, or of patience with choices that turned out illegal, before all were tried
     problem: TileError | None = None
     full: Level | None = None
+    put_off: bool = False
+
+    @property
+    def too_large(self) -> bool:
+        """Whether the choice that would be best was refused for the room that it needs."""
+        return bool(self.refused and self.refused[0][1].overflow)
 
     @property
     def best(self) -> Schedule:

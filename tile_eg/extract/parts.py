@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tile_eg.chips import Chip
 from tile_eg.egraph import Node
-from tile_eg.ir.machine import SYNC_ALL_HANDOVERS
+from tile_eg.timeline.meetings import meeting
 
 
 def least_cycles(node: Node, blocks: int, cycles: float, hbm_cycles: float, shared: int, chip: Chip) -> float:
@@ -15,5 +15,5 @@ def least_cycles(node: Node, blocks: int, cycles: float, hbm_cycles: float, shar
     parts, again = node.payload[0], node.op == "Parts"
     turns = -(-blocks * parts // chip.cube_cores) / parts / -(-blocks // chip.cube_cores)
     moved = (1 + again) * parts * shared / chip.hbm_share(1)
-    extra = SYNC_ALL_HANDOVERS * chip.sync.cross_latency + again * chip.least_ub_pass + moved
+    extra = meeting(chip) + again * chip.least_ub_pass + moved
     return max(cycles * turns, hbm_cycles) + extra

@@ -10,6 +10,8 @@ from tile_eg.search.candidates import Candidate
 
 if TYPE_CHECKING:
     from tile_eg.extract.schedule import Schedule
+    from tile_eg.ir.program import Program
+    from tile_eg.search.planned import Planned
     from tile_eg.timeline.result import Timeline
 
 LOADS = "MTE2"
@@ -48,9 +50,19 @@ def unhindered(schedule: Schedule, chip: Chip, like: Candidate) -> float:
     the timeline's for `like`. 0 where there is no program: what plans it says why.
     """
     from tile_eg.emit import lower
-    from tile_eg.timeline.engine import least
 
     program = plannable(lambda: attempted(lambda: lower.plan(schedule, chip)))
     if isinstance(program, TileError | PlanError):
         return 0.0
+    return _bound(program, chip, like)
+
+
+def bound_of(planned: Planned, like: Candidate) -> float:
+    """What a plan takes at the least in the microseconds of the rank model, as they are to the timeline's for `like`."""
+    return _bound(planned.program, planned.chip, like)
+
+
+def _bound(program: Program, chip: Chip, like: Candidate) -> float:
+    from tile_eg.timeline.engine import least
+
     return least(program, chip) * like.microseconds / timing(like).microseconds

@@ -27,7 +27,7 @@ from tile_eg.search import (
     steady,
 )
 from tile_eg.search.candidates import Candidate
-from tile_eg.search.form import Form, Setting, searched, values_of
+from tile_eg.search.form import Form, Setting, search_again, searched, values_of
 from tile_eg.search.guided import Guide
 from tile_eg.search.open_sizes import OpenSizes
 from tile_eg.search.options import SearchOptions
@@ -49,17 +49,22 @@ def compiled(kernel: Kernel | OpenKernel, chip: Chip, options: SearchOptions, ra
     if isinstance(kernel, OpenKernel):
         return _at_open_sizes(kernel, setting, start)
     queue = Queue(setting, moves_from, (TileError,))
-    form = as_written(kernel, setting)
+    form = as_written(kernel, setting, resort=False)
     with setting.step("moves"):
         queue.add(form)
     run_queue(queue)
+    if queue.best == float("inf") and form.extraction and form.extraction.put_off:
+        search_again(form)
+        queue.forms.remove(form)
+        queue.add(form)
+        run_queue(queue)
     if queue.best == float("inf"):
         raise _none_launchable(queue, form)
     return result_of(queue, start)
 
 
-def as_written(kernel: Kernel, setting: Setting) -> Form:
-    return searched(kernel, values_of(kernel, setting), setting)
+def as_written(kernel: Kernel, setting: Setting, *, resort: bool = True) -> Form:
+    return searched(kernel, values_of(kernel, setting), setting, resort=resort)
 
 
 def run_queue(queue: Queue) -> None:

@@ -124,23 +124,48 @@ def check_room(kernel: Kernel, chip: Chip) -> None:
         check_room(kernel, chip.name, {c.name: c.hbm_bytes for c in chips})
 
 
-def searched(kernel: Kernel, source: Values, setting: Setting, values: Values | None = None, moves: tuple[str, ...] = ()) -> Form:
+def searched(
+    kernel: Kernel, source: Values, setting: Setting, values: Values | None = None, moves: tuple[str, ...] = (), *,
+    resort: bool = True,
+) -> Form:  # fmt: skip
     """A kernel in the form of `values` (None: as it is written) with the candidates that are found in its e-graph.
 
     TileError where the rules find no instructions for it. The form says so where its tiles do not fit, or nothing can be planned.
+    Without `resort` what was found too large is not looked for by another extractor.
     """
     form = Form(setting, kernel, source, values or source, moves)
     with setting.step("saturate"):
         form.graph = _saturated(form)
     with setting.step("extract"):
-        form.extraction = extraction_of(form.graph, setting)
-    form.problem, form.full = form.extraction.problem, form.extraction.full
-    if form.extraction.schedules and setting.guide:
-        with setting.step("order"):
-            form.extraction.schedules = setting.guide.preferred(form.extraction.schedules, setting.options.schedules)
-    if form.extraction.schedules:
-        _plan(form, form.extraction)
+        found = extraction_of(form.graph, setting, resort=resort)
+    _take(form, found)
     return form
+
+
+def search_again(form: Form) -> None:
+    """Looks for schedules of a form by the extractor that was put off."""
+    from tile_eg.extract import FALLBACK
+
+    assert form.graph is not None and form.extraction is not None
+    setting = form.setting
+    with setting.step("extract"):
+        found = extraction_of(form.graph, setting, Effort(_asked(setting), FALLBACK[form.extraction.extractor]))
+    _take(form, found)
+
+
+def _take(form: Form, found: Extraction) -> None:
+    setting, form.extraction = form.setting, found
+    form.problem, form.full = found.problem, found.full
+    if found.schedules and setting.guide:
+        with setting.step("order"):
+            found.schedules = setting.guide.preferred(found.schedules, setting.options.schedules)
+    if found.schedules:
+        _plan(form, found)
+
+
+def _asked(setting: Setting) -> int:
+    """How many schedules an extractor is asked for."""
+    return setting.options.schedules * (WIDER if setting.guide else 1)
 
 
 def _plan(form: Form, found: Extraction) -> None:
@@ -151,16 +176,19 @@ def _plan(form: Form, found: Extraction) -> None:
         form.candidates = ranked(planned, setting.model) if planned else ()
 
 
-def extraction_of(graph: Graph, setting: Setting, effort: Effort | None = None) -> Extraction:
-    """The schedules that the options ask for, or another effort; `problem` of what is returned says why there are none."""
+def extraction_of(graph: Graph, setting: Setting, effort: Effort | None = None, *, resort: bool = True) -> Extraction:
+    """The schedules that the options ask for, or another effort; `problem` of what is returned says why there are none.
+
+    `resort` as in `searched`.
+    """
     from tile_eg.cost_models import roles
     from tile_eg.extract import found_schedules
 
     options = setting.options
     name, settings = (effort.extractor, dict(effort.settings)) if effort else options.found_by
-    count = effort.schedules if effort else options.schedules * (WIDER if setting.guide else 1)
+    count = effort.schedules if effort else _asked(setting)
     guide = roles(options.cost_model, setting.chip).search
-    return found_schedules(graph, setting.chip, k=count, model=guide, extractor=name, settings=settings)
+    return found_schedules(graph, setting.chip, k=count, model=guide, extractor=name, settings=settings, resort=resort)
 
 
 def _saturated(form: Form) -> Graph:

@@ -14,7 +14,7 @@ from tile_eg.search.moves import MOVES
 from tile_eg.search.persistent import best_persistent
 from tile_eg.search.queue import Made, Offer
 from tile_eg.search.split_k import planned_phase
-from tile_eg.sizing.phases import meeting
+from tile_eg.timeline.meetings import meeting
 
 if TYPE_CHECKING:
     from tile_eg.extract.schedule import Rest, Schedule

@@ -7,18 +7,21 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from tile_eg.search.bounds import floor
-from tile_eg.search.candidates import ranked
+from tile_eg.search.bounds import bound_of, floor
+from tile_eg.search.candidates import Candidate, fastest_first, ranked
 from tile_eg.search.form import Form
 from tile_eg.search.moves import MOVES
 from tile_eg.search.planned import Planned
-from tile_eg.search.queue import Made, Offer
+from tile_eg.search.queue import NO_BETTER, Made, Offer
+from tile_eg.timeline.engine import least
 
 if TYPE_CHECKING:
     from tile_eg.extract.schedule import Schedule
 
 NEAR = 1.1
 """Schedules that take so many times the best one's time gain no more by reading other lines than it does (assumed)."""
+ALIKE = 1.01
+"""Times what a shuffled kernel is expected to take that it takes at the most."""
 
 
 def offers(form: Form) -> Iterator[Offer]:
@@ -33,12 +36,30 @@ def _least(form: Form) -> float:
 
 def _made(form: Form) -> Made:
     """The plans are shared: flags and buffers are those of the trips as they come."""
-    best = form.best.microseconds if form.best else 0.0
-    near = (c for c in form.launchable if c.microseconds <= NEAR * best)
-    found = [made for c in near if (made := with_shuffled_sums(c.schedule, c.planned))]
+    best = form.microseconds
+    near = [c for c in form.launchable if c.microseconds <= NEAR * best]
+    found = [(made, c) for c in near if (made := with_shuffled_sums(c.schedule, c.planned))]
     if not found:
         return Made(why="no loop of products loads what it adds in whole tiles from trip to trip")
-    return Made(ranked(found, form.setting.model))
+    return Made(_best_first([(_expected(made[1], c), made, c) for made, c in found], form), why=NO_BETTER)
+
+
+def _expected(planned: Planned, like: Candidate) -> float:
+    """Microseconds of a shuffled kernel that waits as much beside its loads as it did unshuffled."""
+    chip = planned.chip
+    return like.microseconds * least(planned.program, chip) / least(like.planned.program, chip)
+
+
+def _best_first(found: list[tuple[float, tuple[Schedule, Planned], Candidate]], form: Form) -> tuple[Candidate, ...]:
+    """The candidates, ranked, that may be faster than the form's best and than what was found; unless the effort is full, also
+    of those only that are expected to be hardly slower."""
+    made: dict[int, Candidate] = {}
+    alike = ALIKE if form.setting.options.effort != "full" else float("inf")
+    for n, (expected, one, like) in sorted(enumerate(found), key=lambda item: item[1][0]):
+        best = min(form.microseconds, *(c.microseconds for c in made.values()), float("inf"))
+        if expected < alike * best and bound_of(one[1], like) < best:
+            (made[n],) = ranked([one], form.setting.model)
+    return fastest_first([made[n] for n in sorted(made)])
 
 
 def with_shuffled_sums(schedule: Schedule, planned: Planned) -> tuple[Schedule, Planned] | None:

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from tile_eg.chips import Chip
-from tile_eg.ir.machine import SYNC_ALL_HANDOVERS
 from tile_eg.ir.values import Values, reachable
 from tile_eg.sizing.estimate import Estimate, estimate
+from tile_eg.timeline.meetings import meeting
 from tile_eg.transforms.deeper_trips import in_deeper_trips
 from tile_eg.transforms.k_tiling import FACTORS
 from tile_eg.transforms.split_k import COUNTS, PANELS, Parts, Tiles, divisible, fits, in_parts, least_trips
@@ -29,11 +29,6 @@ def with_parts(values: Values, chip: Chip) -> Estimate:
     times = {n: best_parts(values, n, chip)[1] + met for n in forms}
     best = min(times, key=lambda n: times[n], default=1)
     return replace(whole, cycles=times[best], parts=best) if best > 1 and times[best] < whole.cycles else whole
-
-
-def meeting(chip: Chip) -> float:
-    """Cycles of a meeting of all cores."""
-    return SYNC_ALL_HANDOVERS * chip.sync.cross_latency
 
 
 def best_parts(values: Values, count: int, chip: Chip) -> tuple[Parts, float]:

@@ -15,17 +15,28 @@ def values(e: Expr, env: Mapping[str, Any]) -> Any:
 
     A quotient by 0 is 0: among all blocks and trips are some that the program never comes to.
     """
+    return _values(e, env, {})
+
+
+def _values(e: Expr, env: Mapping[str, Any], known: dict[Expr, Any]) -> Any:
+    """The same; what stands in an expression several times is `known` from its first time on."""
     if e.op == "const":
         return e.args[0]
     if e.op == "var":
         return env[e.args[0]]
     if e.op == "size":
         return env.get(*e.args)  # type: ignore[call-overload]
+    if e not in known:
+        known[e] = _computed(e, env, known)
+    return known[e]
+
+
+def _computed(e: Expr, env: Mapping[str, Any], known: dict[Expr, Any]) -> Any:
     if e.op == "add":
-        return sum(values(a, env) for a in e.args)
+        return sum(_values(a, env, known) for a in e.args)
     if e.op == "read":
-        return some_value(values(e.args[1], env), e.args[2])
-    a, b = (values(x, env) for x in e.args)
+        return some_value(_values(e.args[1], env, known), e.args[2])
+    a, b = (_values(x, env, known) for x in e.args)
     return _ARRAYS[e.op](a, b)
 
 

@@ -47,7 +47,10 @@ def run_block(program: Program, pricer: Pricer | InTurn, block: int, *, exact: b
             add_steps(cores[-1], nodes, pricer, exact=exact)
     run_cores(cores, exact=exact)
     twice = 2 if program.halves or cores_of(program.kernel_type)[1] == 2 else 1
-    return summed(cores, {AIC: 1, AIV: twice}, kept)
+    done = summed(cores, {AIC: 1, AIV: twice}, kept)
+    for core in cores:
+        core.release()
+    return done
 
 
 Sure = Mapping[tuple[str, int, int, int, int], tuple[Instr, int]]

@@ -187,6 +187,10 @@ class Core:
             at, moved = self.at, True
         return moved
 
+    def release(self) -> None:
+        """Lets go of all that it holds. Its steps know their core, so that only Python's collector would free them."""
+        vars(self).clear()
+
     def pipe(self, name: str, node: Node) -> Pipe:
         if name not in self.pipes:
             raise StreamError(f"{self.name} has no pipe {name}: {describe(node)}")

@@ -25,7 +25,7 @@ from tile_eg.timeline.cores import Span, StreamError
 from tile_eg.timeline.guards import Loads, loads
 from tile_eg.timeline.l2 import Room
 from tile_eg.timeline.last_turn import InTurn
-from tile_eg.timeline.meetings import joined, phases
+from tile_eg.timeline.meetings import joined, meeting, phases
 from tile_eg.timeline.result import Timeline
 from tile_eg.timeline.reuse import crossing, handed_over, hbm_seconds, traffic, with_reads
 from tile_eg.timeline.turns import turns
@@ -135,8 +135,8 @@ def _stored(a: Access) -> float:
 
 
 def least(program: Program, chip: Chip, without: Collection[str] = ()) -> float:
-    """Microseconds that `run` finds at the least for a program without meetings of all cores, whatever flags it has or will have:
-    the launch, and what the busiest pipe does in instructions that no guard may leave out, in each wave of blocks.
+    """Microseconds that `run` finds at the least for a program, whatever flags it has or will have: the launch, what the busiest
+    pipe does in instructions that no guard may leave out, in each wave of blocks, and the meetings of all cores.
 
     Without some pipes it holds for programs that do not differ in what the others do.
     """
@@ -145,6 +145,13 @@ def least(program: Program, chip: Chip, without: Collection[str] = ()) -> float:
 
 def _least(program: Program, chip: Chip, without: Collection[str]) -> float:
     program = inlined(at_sizes(program))
+    parts = phases(program)
+    cycles = sum(_least_cycles(p, chip, without) for p in parts) + meeting(chip) * (len(parts) - 1)
+    launched = started(program, blocks_at_once(program, chip))
+    return chip.launch_us(launched, program.kernel_type.startswith("MIX")) + chip.microseconds(cycles)
+
+
+def _least_cycles(program: Program, chip: Chip, without: Collection[str]) -> float:
     at_once = blocks_at_once(program, chip)
     met = _met(program, chip, at_once, handed_over(program, chip.l2_reach))
     work, waves, rest = loads(program, at_once), wave_count(program, chip), program.blocks % at_once
@@ -162,8 +169,7 @@ def _least(program: Program, chip: Chip, without: Collection[str]) -> float:
         last = busiest(rest) if rest and waves <= FEW_WAVES else later
         lengths = cycles, min(cycles, later) * work.share, min(cycles, last) * work.share
         cycles = in_waves(program.blocks, at_once, lengths, chip.shared.first_lost)
-    launch = chip.launch_us(started(program, at_once), program.kernel_type.startswith("MIX"))
-    return launch + chip.microseconds(cycles)
+    return cycles
 
 
 def wave_count(program: Program, chip: Chip) -> int:

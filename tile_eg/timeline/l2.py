@@ -9,8 +9,9 @@ window, named by where it starts; where windows overlap, as those of a sliding w
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import pairwise
 from math import prod
 from typing import Any
@@ -21,6 +22,7 @@ from tile_eg.chips import Chip
 from tile_eg.ir.index import BLOCK, EACH, SUB, ZERO, Expr, var, variables, with_operands
 from tile_eg.ir.index_elements import all_elements_in, with_elements
 from tile_eg.ir.program import Loop, Program
+from tile_eg.ir.sharing import once
 from tile_eg.ir.sizes import usual
 from tile_eg.timeline.accesses import Access, at_start, sharing
 from tile_eg.timeline.arrays import values
@@ -29,6 +31,7 @@ MOST_STEPS = 512
 MOST_PIECES = 64  # of a window
 ONE_PASS = 1.05  # times the size of a tensor: tails may be counted as whole tiles
 WAVE = "launch wave"
+Starts = tuple[tuple[int, ...], ...]
 
 
 @dataclass(frozen=True)
@@ -55,7 +58,7 @@ class _Window:
     outer: tuple[Loop, ...]
     size: int
     inside: float
-    starts: list[list[int]]
+    starts: Starts
     pieces: Sequence[int] = (0,)
     missed: int = 0
     read: int = 0
@@ -77,6 +80,12 @@ class _Window:
         apart = self.access.instr.core != first.access.instr.core
         return mine is other or (apart and (mine.var, mine.trips) == (other.var, other.trips))
 
+    def as_seen(self, loops: dict[int, int]) -> Hashable:
+        """All that L2 sees of it; `loops` numbers those around it as they come."""
+        a, around = self.access, [(loops.setdefault(id(v), len(loops)), v.var, v.trips) for v in self.outer]
+        shape = () if a.reads else (at_start(a.instr.rows), at_start(a.instr.cols), usual(a.window.stride))
+        return a.window.tensor, a.reads, a.instr.core, *around, self.size, self.inside, tuple(self.pieces), shape, self.starts
+
     @property
     def share(self) -> float:
         return min(1.0, self.missed / self.read * self.inside) if self.read else 1.0
@@ -84,14 +93,14 @@ class _Window:
 
 @dataclass
 class _Cache:
-    """Windows by (tensor, start), the one that was touched last at the end; `dirty` are those that HBM does not have yet."""
+    """Windows by a number for each, the one that was touched last at the end; `dirty` are those that HBM does not have yet."""
 
     capacity: int
-    held: OrderedDict[tuple[str, int], int] = field(default_factory=OrderedDict)
+    held: OrderedDict[int, int] = field(default_factory=OrderedDict)
     bytes: int = 0
-    dirty: set[tuple[str, int]] = field(default_factory=set)
+    dirty: set[int] = field(default_factory=set)
 
-    def touch(self, key: tuple[str, int], size: int, *, writes: bool = False) -> bool:
+    def touch(self, key: int, size: int, *, writes: bool = False) -> bool:
         """Whether it was there."""
         if writes:
             self.dirty.add(key)
@@ -114,6 +123,17 @@ class _Cache:
         return sum(self.held[key] for key in self.dirty)
 
 
+@dataclass(frozen=True)
+class _Followed:
+    """What was found: the share of each window's bytes that comes from HBM; the bytes that were written to what is not handed
+    over and to L2 at all, and those of the latter that HBM does not have yet."""
+
+    shares: Sequence[float]
+    written: int
+    kept: int
+    unwritten: int
+
+
 def _apart(a: Access) -> int:
     """Windows of an access in one block: one, or as many as it reads rows that lie anywhere."""
     return max(1, at_start(a.instr.rows)) * (a.halves if SUB in a.names else 1) if a.reads and EACH in a.names else 1
@@ -133,16 +153,25 @@ class L2:
         self.waves = Loop(WAVE, -(-program.blocks // at_once), ())
         self.held: dict[int, bool] = {}
         self.writers: list[_Window] = []
+        self.followed: _Followed | None = None
+        self.numbers = {name: n for n, name in enumerate(tensors)}
         self.read = self._read_again()
 
     def shares(self) -> dict[int, float]:
         """The share of each load's bytes that comes from HBM, by id of its Instr."""
         if not self.read and not self._reads_back() and not self.kept.capacity:
             return {id(a.instr): 1.0 for a in self.found if a.reads}
-        windows = [self._window(a) for a in self.found]
+        windows, loops = [self._window(a) for a in self.found], dict[int, int]()
+        seen = tuple(w.as_seen(loops) for w in windows)
+        key = self.l2_bytes, self.kept.capacity, frozenset(self.handed), frozenset(self.read), seen
+        self.followed = once("followed", key, partial(self._followed, windows))
+        return {id(a.instr): share for a, share in zip(self.found, self.followed.shares, strict=True) if a.reads}
+
+    def _followed(self, windows: Sequence[_Window]) -> _Followed:
         self.writers = [w for w in windows if not w.access.reads]
-        self._play(windows, 0, 0, _Cache(self.l2_bytes))
-        return {id(w.access.instr): w.share for w in windows if w.access.reads}
+        self._play(_nested(windows, 0), 0, _Cache(self.l2_bytes))
+        written = sum(w.read for w in self.writers if w.access.window.tensor not in self.handed)
+        return _Followed([w.share for w in windows], written, self.kept.bytes, self.kept.unwritten)
 
     def unwritten(self) -> float:
         """Bytes that were written and are still in L2 when the launch ends, after `shares`.
@@ -150,11 +179,10 @@ class L2:
         Where loops were not followed to their end, the rest of them goes on alike.
         """
         total = sum(a.moved for a in self.found if not a.reads and a.window.tensor not in self.handed)
-        followed = sum(w.read for w in self.writers if w.access.window.tensor not in self.handed)
-        if not followed:
+        if not self.followed or not self.followed.written:
             return 0.0
-        ahead = max(1.0, min(total / followed, self.kept.capacity / max(1, self.kept.bytes)))
-        return self.kept.unwritten * ahead
+        ahead = max(1.0, min(total / self.followed.written, self.kept.capacity / max(1, self.followed.kept)))
+        return self.followed.unwritten * ahead
 
     def _reads_back(self) -> bool:
         """Whether something is read that the launch wrote."""
@@ -191,32 +219,40 @@ class L2:
         pieces = (0,) if _apart(a) > 1 else _pieces(a, inner, starts)
         return _Window(a, outer, round(size / len(pieces)), 1 / max(1, again), starts, pieces)
 
-    def _starts(self, a: Access, outer: Sequence[Loop]) -> list[list[int]]:
+    def _starts(self, a: Access, outer: Sequence[Loop]) -> Starts:
         """Where the windows of the blocks start, each start once, by step of the outer loops; rows that lie anywhere alone.
 
         Guards that leave out trips of loops further inside leave out no window.
         """
         a = replace(a, window=replace(a.window, offset=_from_the_first(a.window.offset, [v for v in a.loops if v not in outer])))
+        inside = {v.var for v in a.loops} - {v.var for v in outer}
+        guards = tuple(g for g in a.guards if g.op != "const" and inside.isdisjoint(variables(g)))
+        if _apart(a) > 1:
+            return self._of_blocks(a, outer, guards)
+        around = tuple((v.var, v.trips) for v in outer)
+        key = a.window.offset, a.guards, guards, around, self.blocks, self.at_once
+        return once("starts", key, lambda: self._of_blocks(a, outer, guards))
+
+    def _of_blocks(self, a: Access, outer: Sequence[Loop], guards: Sequence[Expr]) -> Starts:
+        """The same, of blocks at which the `guards` hold."""
         counts = [min(v.trips, MOST_STEPS) for v in outer]
         env: dict[str, Any] = {}
         for i, v in enumerate(outer):
             env[v.var] = np.arange(counts[i]).reshape([-1 if j == i else 1 for j in range(len(outer) + 1)])
         apart, wide = _apart(a), _apart(a) * self.at_once
         env[BLOCK] = env[WAVE] * self.at_once + np.arange(wide) // apart
-        inside = {v.var for v in a.loops} - env.keys()
         names = frozenset[str]().union(a.names, *map(variables, a.guards))
         env |= dict.fromkeys(names - env.keys(), 0)
         offset = self._anywhere(a, env, outer) if apart > 1 else a.window.offset
         active = env[BLOCK] < self.blocks
-        for guard in a.guards:
-            if guard.op != "const" and inside.isdisjoint(variables(guard)):
-                active = active & (values(guard, env) != 0)
+        for guard in guards:
+            active = active & (values(guard, env) != 0)
         shape = (*counts, wide)
-        starts = np.broadcast_to(values(offset, env), shape).reshape(-1, wide).tolist()
+        starts = map(tuple, np.broadcast_to(values(offset, env), shape).reshape(-1, wide).tolist())
         if np.all(active):
-            return starts
+            return tuple(starts)
         masks = np.broadcast_to(active, shape).reshape(-1, wide).tolist()
-        return [[n for n, on in zip(row, mask, strict=True) if on] for row, mask in zip(starts, masks, strict=True)]
+        return tuple(tuple(n for n, on in zip(row, mask, strict=True) if on) for row, mask in zip(starts, masks, strict=True))
 
     def _anywhere(self, a: Access, env: dict[str, Any], outer: Sequence[Loop]) -> Expr:
         """The offset of rows that a tensor's values name, its `env` completed: any rows, each as likely as the others (assumed).
@@ -255,25 +291,19 @@ class L2:
 
     # ---- time -----------------------------------------------------------------------------------------------------------
 
-    def _play(self, windows: Sequence[_Window], depth: int, step: int, cache: _Cache) -> None:
-        """Touches what the windows do in the loops from `depth` on, in the order of the program; `step` counts outer trips."""
-        at = 0
-        while at < len(windows):
-            window = windows[at]
-            if depth == len(window.outer):
-                self._touch(window, step, cache)
-                at += 1
+    def _play(self, nested: Sequence[_Nest | _Window], step: int, cache: _Cache) -> None:
+        """Touches what windows do in the order of the program; `step` counts the trips of the loops around them."""
+        for part in nested:
+            if isinstance(part, _Window):
+                self._touch(part, step, cache)
                 continue
-            loop, end = window.outer[depth], at
-            while end < len(windows) and windows[end].goes_with(window, depth):
-                end += 1
-            count = min(loop.trips, MOST_STEPS)
-            for k in range(count):
-                self._play(windows[at:end], depth + 1, step * count + k, cache)
-            at = end
+            for k in range(part.trips):
+                self._play(part.inside, step * part.trips + k, cache)
 
     def _touch(self, window: _Window, step: int, cache: _Cache) -> None:
-        starts = [start + piece for start in window.starts[step] for piece in window.pieces]
+        starts: Sequence[int] = window.starts[step]
+        if len(window.pieces) > 1:
+            starts = [start + piece for start in starts for piece in window.pieces]
         tensor, size = window.access.window.tensor, window.size
         window.step = step
         if window.access.reads and (writers := [w for w in self.writers if w.access.window.tensor == tensor]):
@@ -282,19 +312,49 @@ class L2:
             starts = [s for s in starts if s not in just_written]
         writes = not window.access.reads and tensor not in self.handed
         if tensor not in self.read:  # nobody looks for what is written, or read once: it takes its room
-            self._touch_one((tensor, -1 - step), size * len(starts), cache, writes=writes)
+            self._missing(tensor, (-1 - step,), size * len(starts), cache, writes=writes)
             window.missed += size * len(starts)
         else:
-            each = dict.fromkeys(starts)
-            window.missed += size * sum([not self._touch_one((tensor, at), size, cache, writes=writes) for at in each])
+            window.missed += size * self._missing(tensor, dict.fromkeys(starts), size, cache, writes=writes)
         window.read += size * len(starts)
 
-    def _touch_one(self, key: tuple[str, int], size: int, cache: _Cache, *, writes: bool) -> bool:
-        """Whether it was there: among what was touched last, or written and not pushed out yet."""
-        there = key in self.kept.dirty
-        if self.kept.capacity:
-            self.kept.touch(key, size, writes=writes)
-        return cache.touch(key, size) or there
+    def _missing(self, tensor: str, starts: Iterable[int], size: int, cache: _Cache, *, writes: bool) -> int:
+        """Touches windows of a tensor; how many were not there: not touched lately, nor written and not pushed out yet."""
+        kept, dirty, held, missing = self.kept, self.kept.dirty, cache.held, 0
+        number, apart, keeps = self.numbers[tensor], len(self.numbers), self.kept.capacity > 0
+        for start in starts:
+            key = start * apart + number
+            there = key in dirty
+            if keeps:
+                kept.touch(key, size, writes=writes)
+            if held.get(key, -1) >= size:
+                held.move_to_end(key)
+            elif not cache.touch(key, size) and not there:
+                missing += 1
+        return missing
+
+
+@dataclass(frozen=True)
+class _Nest:
+    """A loop that is followed, and what is in it."""
+
+    trips: int
+    inside: Sequence[_Nest | _Window]
+
+
+def _nested(windows: Sequence[_Window], depth: int) -> list[_Nest | _Window]:
+    """The windows in the loops around them from `depth` on."""
+    at, out = 0, list[_Nest | _Window]()
+    while at < len(windows):
+        window, end = windows[at], at + 1
+        if depth == len(window.outer):
+            out.append(window)
+        else:
+            while end < len(windows) and windows[end].goes_with(window, depth):
+                end += 1
+            out.append(_Nest(min(window.outer[depth].trips, MOST_STEPS), _nested(windows[at:end], depth + 1)))
+        at = end
+    return out
 
 
 def _mixed(places: Any, table: int) -> np.ndarray:
@@ -307,6 +367,8 @@ def _mixed(places: Any, table: int) -> np.ndarray:
 
 def _from_the_first(offset: Expr, inner: Sequence[Loop]) -> Expr:
     """Where a window begins that all trips of the `inner` loops touch, wherever each block begins a loop."""
+    if variables(offset).isdisjoint(v.var for v in inner):
+        return offset
     if offset.op == "mod" and any(v.var in variables(offset.args[0]) and v.trips == offset.args[1].value for v in inner):
         return ZERO
     if offset.op not in ("add", "mul", "div", "mod", "min", "max"):
@@ -314,7 +376,7 @@ def _from_the_first(offset: Expr, inner: Sequence[Loop]) -> Expr:
     return with_operands(offset, [_from_the_first(e, inner) for e in offset.args])
 
 
-def _pieces(a: Access, inner: Sequence[Loop], starts: Sequence[Sequence[int]]) -> Sequence[int]:
+def _pieces(a: Access, inner: Sequence[Loop], starts: Starts) -> Sequence[int]:
     """Where the trips of a loop further inside begin in a window, where windows that start there overlap; else its start."""
     moving = [v for v in inner if a.varies(v)]
     if not a.reads or len(moving) != 1:

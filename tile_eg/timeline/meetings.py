@@ -30,13 +30,17 @@ def _split(nodes: Sequence[Node]) -> list[tuple[Node, ...]]:
     return [tuple(nodes[a + 1 : b]) for a, b in zip(at, at[1:], strict=False)]
 
 
+def meeting(chip: Chip) -> float:
+    """Cycles from where the last core comes to a meeting of all until they go on."""
+    return SYNC_ALL_HANDOVERS * chip.sync.cross_latency
+
+
 def joined(parts: Sequence[Timeline], chip: Chip) -> Timeline:
     """One launch whose cores all meet behind each part but the last."""
     if len(parts) == 1:
         return parts[0]
-    meeting = SYNC_ALL_HANDOVERS * chip.sync.cross_latency
-    longest, cycles = max(parts, key=lambda p: p.cycles), sum(p.cycles for p in parts) + meeting * (len(parts) - 1)
-    starts = [sum(p.block_cycles + meeting for p in parts[:k]) for k in range(len(parts))]
+    longest, cycles = max(parts, key=lambda p: p.cycles), sum(p.cycles for p in parts) + meeting(chip) * (len(parts) - 1)
+    starts = [sum(p.block_cycles + meeting(chip) for p in parts[:k]) for k in range(len(parts))]
     launch = max(p.launch_us for p in parts)
     return replace(
         longest,

@@ -8,17 +8,19 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import chain, count
 
 from tile_eg.chips import load_chip
 from tile_eg.emit.ascend_c.cpp import BESIDE_COMPARISONS, Cpp, Part, fits
-from tile_eg.emit.ascend_c.used import read_outside
+from tile_eg.emit.ascend_c.used import expressions_of, read_outside, variables_of
 from tile_eg.emit.names import RESERVED, argument_names, kernel_symbol, size_names, spelled
 from tile_eg.errors import LimitError, PlanError
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import BLOCK, EACH, SUB, ZERO, Expr, Interval
+from tile_eg.ir.index_elements import all_elements_in
 from tile_eg.ir.machine import MAX_BLOCKS
-from tile_eg.ir.program import Buffer, Gm, Instr, Loop, Node, Operand, Program, Scalar, Tasks, Tile, When, walk
+from tile_eg.ir.program import Buffer, Gm, Instr, Let, Loop, Node, Operand, Program, Scalar, Tasks, Tile, When, walk
 from tile_eg.ir.sizes import size, sizes_in
 from tile_eg.ops.types import F32, DType, Level
 
@@ -114,6 +116,29 @@ class Scope:
             self.cpp.tensors[t.name] = self.names[f"GM {t.name}"] = self.fresh(f"{t.name}_gm")
         for b in p.buffers:
             self.names[b.name] = self.fresh(b.name.replace(".", "_"), f"{b.name.replace('.', '_')}_{b.level.lower()}")
+
+    @cached_property
+    def variables(self) -> set[str]:
+        """Those in the index expressions of this core."""
+        return variables_of(self.program.core(self.core))
+
+    @cached_property
+    def lets(self) -> list[Let]:
+        """The names of the whole program that this core uses."""
+        return [let for let in self.program.lets if let.name in self.variables]
+
+    @cached_property
+    def touched(self) -> set[str]:
+        """Buffers and tensors that this core's instructions name."""
+        out = {r.args[0] for let in self.lets for r in all_elements_in(let.value)}
+        for n in walk(self.program.core(self.core)):
+            if isinstance(n, Instr):
+                named = (n.dst, *n.srcs, *([n.scratch] if n.scratch else []), *(n.value.operands() if n.value else ()))
+                out |= {o.tensor if hasattr(o, "tensor") else o.buffer for o in named}
+            if isinstance(n, Scalar):
+                out |= {o.tensor if hasattr(o, "tensor") else o.buffer for o in n.value.operands()}
+            out |= {r.args[0] for e in expressions_of(n) for r in all_elements_in(e)}
+        return out
 
     def fresh(self, *wishes: str) -> str:
         """The first of these C++ names that is free, else the last one with a number."""

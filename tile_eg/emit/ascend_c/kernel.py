@@ -21,7 +21,7 @@ from tile_eg.emit.ascend_c.repeats import REPEATS
 from tile_eg.emit.ascend_c.scalar import declared_scalar, printed, scalar_lines
 from tile_eg.emit.ascend_c.select import SELECTIONS
 from tile_eg.emit.ascend_c.size_names import indices_named, learn, sizes_named
-from tile_eg.emit.ascend_c.used import expressions_of, variables_of
+from tile_eg.emit.ascend_c.used import expressions_of
 from tile_eg.emit.ascend_c.vector import VECTOR_OPS
 from tile_eg.emit.ascend_c.whole_tiles import WHOLE
 from tile_eg.emit.host import shared_at
@@ -126,7 +126,7 @@ def _core(p: Program, core: str) -> list[str]:
         head.append("AscendC::SetMMRowMajor();  // blocks come in the order in which the fixpipe takes them")
     sizes = _sizes(s) if p.sizes else {}
     hoisted = _hoisted(s)
-    lets = [_named(s, let) for let in _lets(s)]
+    lets = [_named(s, let) for let in s.lets]
     s.indices = {path[0]: lines for path, lines in sizes.items() if path}
     changing = [declared_scalar(s.cpp.scalars[name], whole) for name, whole in s.changing.items()]
     return [*head, *sizes.get((), []), *lets, *changing, *hoisted.get((), []), "", *_nodes(s, p.core(core), (), hoisted)]
@@ -135,7 +135,7 @@ def _core(p: Program, core: str) -> list[str]:
 def _sizes(s: Scope) -> dict[Path, list[str]]:
     """What follows from sizes known at run time: declarations at the start of the core, and of its loop over tiles."""
     nodes = s.program.core(s.core)
-    found = [e for n in walk(nodes) for e in (*expressions_of(n), *_strides(n))] + [let.value for let in _lets(s)]
+    found = [e for n in walk(nodes) for e in (*expressions_of(n), *_strides(n))] + [let.value for let in s.lets]
     learn(s, found)
     out: dict[Path, list[str]] = {(): sizes_named(s, found)}
     if not any(isinstance(n, Tasks) for n in nodes):
@@ -154,7 +154,7 @@ def _strides(n: Node) -> list[Expr]:
 
 def _place(p: Program, core: str, s: Scope) -> list[str]:
     """`block` and `sub` of this core (machine contract: a vector core of a mixed kernel counts vector cores)."""
-    used = variables_of(p.core(core)) | ({BLOCK} if _workspace(s) or _lets(s) else set())
+    used = s.variables | ({BLOCK} if _workspace(s) or s.lets else set())
     index = "static_cast<int32_t>(AscendC::GetBlockIdx())"
     out = []
     mixed = p.kernel_type.startswith("MIX")
@@ -167,32 +167,13 @@ def _place(p: Program, core: str, s: Scope) -> list[str]:
     return out
 
 
-def _lets(s: Scope) -> list[Let]:
-    """The names of the whole program that this core uses."""
-    used = variables_of(s.program.core(s.core))
-    return [let for let in s.program.lets if let.name in used]
-
-
-def _touched(s: Scope) -> set[str]:
-    """Buffers and tensors that this core's instructions name."""
-    out = {r.args[0] for let in _lets(s) for r in all_elements_in(let.value)}
-    for n in walk(s.program.core(s.core)):
-        if isinstance(n, Instr):
-            named = (n.dst, *n.srcs, *([n.scratch] if n.scratch else []), *(n.value.operands() if n.value else ()))
-            out |= {o.tensor if hasattr(o, "tensor") else o.buffer for o in named}
-        if isinstance(n, Scalar):
-            out |= {o.tensor if hasattr(o, "tensor") else o.buffer for o in n.value.operands()}
-        out |= {r.args[0] for e in expressions_of(n) for r in all_elements_in(e)}
-    return out
-
-
 def _workspace(s: Scope) -> list[Buffer]:
-    touched = _touched(s)
+    touched = s.touched
     return [b for b in s.program.buffers if b.level is Level.WS and b.name in touched]
 
 
 def _tensors(s: Scope) -> list[str]:
-    touched, out, arguments = _touched(s), [], argument_names(s.program)
+    touched, out, arguments = s.touched, [], argument_names(s.program)
     for t in s.program.tensors:
         if t.name in touched:
             name = s.names[f"GM {t.name}"]
@@ -217,7 +198,7 @@ def _tensors(s: Scope) -> list[str]:
 
 def _memory(s: Scope) -> list[str]:
     """One TBuf over what is used of each memory, and a tensor for each buffer, its slots included."""
-    touched = _touched(s)
+    touched = s.touched
     buffers = [b for b in s.program.buffers if b.name in touched and b.level in POSITIONS]
     if s.architecture != "dav-2201":
         return [_static(s, b) for b in buffers]

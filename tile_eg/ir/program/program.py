@@ -6,7 +6,9 @@ declared in `instructions`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import Any
 
 from tile_eg.ir.kernel import Tensor
 from tile_eg.ir.printed import Printed
@@ -41,6 +43,16 @@ class Program(Printed):
     shared: tuple[Tensor, ...] = ()
     lets: tuple[Let, ...] = ()
     sizes: Sizes | None = None
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash(tuple(getattr(self, f.name) for f in fields(self)))
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "_hash"}  # it is another one in another process
 
     @property
     def added_to(self) -> frozenset[str]:
