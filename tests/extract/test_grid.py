@@ -13,7 +13,7 @@ from tests.extract.kernels import CHIP, graph_of, kernel
 from tile_eg.egraph import Node
 from tile_eg.extract import Schedule, extract
 from tile_eg.extract.grid import Traffic, orders, shared_by_tiles, with_grid, with_grids
-from tile_eg.extract.memory import kept_for_tiles
+from tile_eg.extract.placing import kept_for_tiles
 from tile_eg.ops.types import Level
 from tile_eg.search.compiler import Lowered, lower, meaning, plan_schedule
 

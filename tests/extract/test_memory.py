@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from tests.extract.kernels import CHIP, TRICKY, graph_of, kernel
 from tile_eg.extract import extract
-from tile_eg.extract.memory import ON_CHIP, _closer, kept_for_tiles, lifetimes
+from tile_eg.extract.memory import ON_CHIP, _closer, lifetimes
 from tile_eg.extract.packing import Life, packed
+from tile_eg.extract.placing import kept_for_tiles
 from tile_eg.extract.schedule import Storage
 from tile_eg.ops.types import F32, Level
 from tile_eg.search.compiler import lower

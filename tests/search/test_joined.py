@@ -17,7 +17,7 @@ from tile_eg.emit.sync.check import races
 from tile_eg.emit.sync.counts import checked
 from tile_eg.emit.sync.tasks import with_tiles
 from tile_eg.errors import plannable
-from tile_eg.extract.joined import TILES, _alike, joined, loop_of
+from tile_eg.extract.joined import TILES, _alike, fitting_depth, joined, loop_of, rounds_of
 from tile_eg.extract.schedule import FIRST, LAST, LoopStep, Schedule, Step
 from tile_eg.ir.index import variables
 from tile_eg.ir.program import Loop, Tasks
@@ -31,6 +31,7 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 NAMES = ("split_decode", "mla_decode", "grouped_query", "sliding_window", "backward_dq")
 SPLIT, MLA, CAUSAL, WINDOW, BACKWARD = ((EXAMPLES / "attention" / f"{name}.tile").read_text("utf-8") for name in NAMES)
 ATTENTION = (EXAMPLES / "flash_attention.tile").read_text("utf-8")
+NINE = {"H": 2, "S": 1024, "W": 250, "D": 64, "BM": 32, "BN": 32}
 COUNTED = {"H": 16, "S": 250, "G": 4, "D": 64, "BM": 64, "BN": 32}
 HEADS = {"H": 16, "S": 256, "BM": 64, "BN": 64}
 
@@ -143,6 +144,26 @@ def test_a_short_tile_behind_a_long_one_waits_for_its_store() -> None:
     causal = (EXAMPLES / "flash_attention_causal.tile").read_text("utf-8")
     low = compiled(causal, "tiles-as-one", chip="950", H=20, S=90, D=16, BM=16, BN=16)
     assert not races(with_tiles(as_one(low).program, 4), {"trips": (6, 1)})
+
+
+@pytest.mark.parametrize(
+    ("tiles", "least", "depth"), [([9] * 28 + [1, 2], 6, 10), ([12] * 5, 6, 6), ([8] * 5, 2, 2), ([9, 5], 13, 13), ([], 3, 3)]
+)
+def test_rings_may_be_deeper_so_that_tiles_go_through_fewer_trips(tiles: list[int], least: int, depth: int) -> None:
+    assert fitting_depth(tiles, least) == depth
+
+
+@pytest.mark.long
+def test_windows_of_nine_trips_go_through_ten_and_have_the_same_numbers() -> None:
+    low, k = compiled(WINDOW, "tiles-as-one", "past-l2", **NINE), kernel(WINDOW, **NINE)
+    made = next(m for c in low.candidates if (m := joined(c.schedule, low.chip, fitting=True)))
+    loop = next(x for x in made.top if isinstance(x, LoopStep))
+    assert rounds_of(made, loop) == 10
+    planned, arrays = plan_schedule(made, low.chip), arrays_for(k)
+    assert not races(planned.program)
+    ran = planned.run(arrays, strict=False, order=1).as_meant(k, arrays)
+    assert not ran.findings
+    np.testing.assert_allclose(ran["O"].astype(float), meaning(k, arrays)["O"].astype(float), rtol=4e-3, atol=4e-3)
 
 
 def test_what_ends_short_tiles_late_has_two_places() -> None:

@@ -1,6 +1,7 @@
 """Bank groups of UB: operands that one instruction reads start in different halves of a stretch, where room and order allow it.
 
-An instruction that reads two operands out of one group takes twice as long (`chips`, `vector.ops`: slope against free).
+An instruction that reads two operands out of one group takes twice as long (`chips`, `vector.ops`: slope against free). One that
+writes to the banks from which it reads a block for each row waits as well (`read_write`): these lie in another part of UB.
 """
 
 from __future__ import annotations
@@ -11,18 +12,24 @@ from itertools import combinations
 from math import prod
 
 from tile_eg.chips import Chip
-from tile_eg.extract.schedule import Schedule, Step
+from tile_eg.extract.schedule import Schedule, Step, Storage
+from tile_eg.ir.machine import BANK_BYTES
 from tile_eg.ops.physical import VECTOR
 from tile_eg.ops.types import Level
 
 
 @dataclass(frozen=True)
 class Banks:
-    """The group in which each storage is to start, of two that take turns every `size` bytes; those in `whole` start one."""
+    """The group in which each storage is to start, of two that take turns every `size` bytes; those in `whole` start one.
+
+    `results` are the cycles of instructions that read a storage as a block for each row, by storage and what they write: the less
+    of these a block has in its own part of UB, the better.
+    """
 
     groups: Mapping[int, int] = field(default_factory=dict)
     size: int = 1
     whole: frozenset[int] = frozenset()
+    results: Mapping[int, Mapping[int, int]] = field(default_factory=dict)
 
     def at(self, storage: int, address: int) -> int:
         """The first address from `address` on that lies in the storage's group."""
@@ -32,6 +39,17 @@ class Banks:
         if group is None or address // self.size % 2 == group:
             return address
         return (address // self.size + 1) * self.size
+
+    def in_the_way(self, blocks: int, address: int, spans: Mapping[int, tuple[int, int]]) -> float:
+        """Cycles in which results lie in the part of UB of blocks at an address; `spans` are where storages begin and end."""
+        low = address // BANK_BYTES * BANK_BYTES
+        found = ((cycles, *spans[result]) for result, cycles in self.results[blocks].items() if result in spans)
+        return sum(c * max(0, min(end, low + BANK_BYTES) - max(at, low)) / (end - at) for c, at, end in found)
+
+    def waits(self, places: Mapping[int, int], storages: Mapping[int, Storage]) -> float:
+        """As `in_the_way`, of all blocks at their places."""
+        spans = {sid: (at, at + storages[sid].bytes) for sid, at in places.items()} if self.results else {}
+        return sum(self.in_the_way(blocks, places[blocks], spans) for blocks in self.results if blocks in places)
 
 
 def banks_of(schedule: Schedule, chip: Chip, in_place: Iterable[tuple[int, int]]) -> list[Banks]:
@@ -45,7 +63,8 @@ def banks_of(schedule: Schedule, chip: Chip, in_place: Iterable[tuple[int, int]]
     ways = [_grouped(pairs, sorted(apart, key=lambda p: -apart[p]), roomy=True)[0], close] if at_odds else [close]
     rounds = (i for i, s in schedule.storages.items() if s.level is Level.UB and s.slot_bytes >= chip.vector.repeat_bytes)
     whole = frozenset((*_in_pieces(schedule), *rounds))
-    return [Banks(groups, chip.vector.repeat_bytes, whole) for groups in ways]
+    results = _results(schedule) if chip.vector.read_write else {}
+    return [Banks(groups, chip.vector.repeat_bytes, whole, results) for groups in ways]
 
 
 def _grouped(pairs: list[tuple[int, int]], apart: list[tuple[int, int]], *, roomy: bool) -> tuple[dict[int, int], bool]:
@@ -79,6 +98,19 @@ def _apart(step: Step) -> bool:
 def _in_pieces(schedule: Schedule) -> set[int]:
     """What such instructions read: pieces that lie in one group each."""
     return {s for step, _ in schedule.walk() if _apart(step) for s in step.srcs if isinstance(s, int)}
+
+
+def _results(schedule: Schedule) -> dict[int, dict[int, int]]:
+    """What `Banks.results` says of a schedule."""
+    out: dict[int, dict[int, int]] = {}
+    for step, around in schedule.walk():
+        term = VECTOR.get(step.node.op)
+        if term and len(step.srcs) > 1 and term.instruction(step.node.payload).endswith("_rows"):
+            blocks, result = step.srcs[1], step.dst
+            if isinstance(blocks, int) and isinstance(result, int):
+                written = out.setdefault(blocks, {})
+                written[result] = written.get(result, 0) + step.cycles * prod(loop.trips for loop in around)
+    return out
 
 
 def _read_together(schedule: Schedule) -> dict[tuple[int, int], int]:

@@ -8,7 +8,7 @@ it in its last one, each as late as the steps of the loop that it goes with.
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from math import lcm
@@ -31,28 +31,41 @@ TILES, BEYOND = 3, 3
 """Tiles, and trips beyond the skew, in which a joined loop is looked at: each tile then has one before and one behind it."""
 
 
-def joined(schedule: Schedule, chip: Chip) -> Schedule | None:
-    """A copy whose one loop goes on from tile to tile; None where it has another form, or where memory has no room for that."""
+def joined(schedule: Schedule, chip: Chip, fitting: bool = False) -> Schedule | None:
+    """A copy whose one loop goes on from tile to tile; None where it has another form, or where memory has no room for that.
+
+    `fitting`: with rings so deep that tiles of different numbers of trips go through the fewest in all; None where they are so
+    already.
+    """
     loop = loop_of(schedule)
-    made = loop and _going(schedule, loop, chip)
+    made = loop and _going(schedule, loop, chip, fitting)
     if not loop or not made or not _alike(schedule, loop, made) or not _has_room(made, chip):
         return None
     for step, _ in made.walk():
         if step.at == FIRST and step.pipe.endswith(LOADS):
             made = _with_two(made, step.dst, chip)
+    if fitting and made.shrunk > schedule.shrunk:
+        return None
     return made if not _counted(schedule, loop) or rounds_of(made, loop) <= MOST_ROUNDS else None
 
 
-def _going(schedule: Schedule, loop: LoopStep, chip: Chip) -> Schedule | None:
-    """The schedule with all that a tile does in its loop, and no places; None where that has fewer trips than steps are late."""
+def _going(schedule: Schedule, loop: LoopStep, chip: Chip, fitting: bool) -> Schedule | None:
+    """The schedule with all that a tile does in its loop, and no places; None where that has fewer trips than steps are late, or
+    where no rings are more `fitting`."""
     storages, counted = _out_of_turns(schedule, chip), _counted(schedule, loop)
     before, behind = _outside(schedule, loop)
     steps = [*_begun(before, loop), *_steps(loop), *_in_place(_ended(behind, loop), loop, storages)]
     body = replace(loop, body=list[Item](steps), skew=max(s.lag for s in steps))
     for sid in _twice(steps, counted):
         storages[sid].slots, storages[sid].ring, storages[sid].least, storages[sid].decisions = 2, 0, 2, ()
+    depth = max((s.slots for s in storages.values() if s.ring == loop.loop), default=1)
+    if fitting:
+        tiles = [max(n, body.skew + 1) for n in schedule.graph.values.trips_of_some(loop.loop)] if counted else []
+        if (deeper := fitting_depth(tiles, depth)) == depth:
+            return None
+        depth = deeper
     if counted:
-        _even(storages, loop)
+        _even(storages, loop, depth, fitting)
     top = [*(x for x in schedule.top if schedule.before_tiles(x)), body]
     fits = counted or body.skew <= loop.trips
     return replace(schedule, storages=storages, top=top, peaks={}, addresses={}, joined=True, copies=1) if fits else None
@@ -104,12 +117,27 @@ def loop_of(schedule: Schedule) -> LoopStep | None:
     return loop if loop.skew and plain and not values.sizes and _known(loop, values) else None
 
 
-def _even(storages: dict[int, Storage], loop: LoopStep) -> None:
-    """Gives rings of a loop as many slots as go into the deepest one: all then come round as soon as that does."""
-    own = [s for s in storages.values() if s.ring == loop.loop]
-    deepest = max((s.slots for s in own), default=1)
-    for s in own:
-        s.slots = next(n for n in range(s.slots, deepest + 1) if deepest % n == 0)
+def _even(storages: dict[int, Storage], loop: LoopStep, depth: int, fitting: bool) -> None:
+    """Gives rings of a loop a number of slots that goes into this depth: all then come round as soon as that does.
+
+    Not fewer than they have; `fitting`: on chip rather fewer, if they are enough, since flags and room are few.
+    """
+    for s in storages.values():
+        if s.ring == loop.loop:
+            ways = [n for n in range(1, depth + 1) if depth % n == 0]
+            fewer = [n for n in ways if max(2, s.least) <= n <= s.slots] if fitting and s.level is not Level.WS else []
+            s.slots = max(fewer, default=next(n for n in ways if n >= s.slots))
+
+
+def fitting_depth(tiles: Iterable[int], least: int) -> int:
+    """The depth of rings, `least` or more, with which tiles of so many trips each go through the fewest in all."""
+    trips = Counter(tiles)
+
+    def whole(depth: int) -> int:
+        rounds = lcm(L0_SLOTS, depth)
+        return sum(-(-n // rounds) * rounds * count for n, count in trips.items())
+
+    return min((d for d in range(least, MOST_ROUNDS + 1) if lcm(L0_SLOTS, d) <= MOST_ROUNDS), key=whole, default=least)
 
 
 def _known(loop: LoopStep, values: Values) -> bool:

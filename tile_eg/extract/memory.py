@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 
 from tile_eg.chips import Chip
-from tile_eg.extract.banks import Banks, banks_of
 from tile_eg.extract.base import Overflow, Refused
 from tile_eg.extract.flags import fit_ids, missing, shrink
 from tile_eg.extract.next_tile import known_loads
-from tile_eg.extract.packing import ANY_BANK, Life, least_bytes, packed, touch
+from tile_eg.extract.packing import Life, least_bytes
+from tile_eg.extract.placing import kept_for_tiles, pack_apart
 from tile_eg.extract.schedule import Item, LoopStep, Schedule, Step, Storage, StorageId
 from tile_eg.extract.turns import take_turns
 from tile_eg.ir.machine import LINE_BYTES
@@ -222,67 +222,6 @@ def _closer(schedule: Schedule, level: Level, late: set[StorageId]) -> list[tupl
     return list(dict.fromkeys((*first, *((close, False) for close in one_more))))
 
 
-def pack_level(
-    schedule: Schedule, lives: dict[int, Life], level: Level, align: int, banks: Banks = ANY_BANK
-) -> tuple[dict[int, int], int]:
-    """The better of two packings of a level: large ones first, and in order of birth; above what is made once a block."""
-    kept = kept_for_tiles(schedule)
-    own = _behind(schedule, kept, 0, level, align, banks)
-    base = -(-_end(schedule, own) // align) * align
-    before = _behind(schedule, schedule.once - kept, base, level, align, banks)
-    group = [
-        (i, life, schedule.storages[i])
-        for i, life in lives.items()
-        if schedule.storages[i].level is level and i not in schedule.once
-    ]
-    by_size = sorted(group, key=lambda x: (-x[2].bytes, x[1].first, x[0]))
-    by_birth = sorted(group, key=lambda x: (x[1].first, -x[2].bytes, x[0]))
-    places, used = min((packed(g, align, banks, base) for g in (by_size, by_birth)), key=lambda p: p[1])
-    return own | before | places, max(used, _end(schedule, before))
-
-
-def kept_for_tiles(schedule: Schedule) -> frozenset[int]:
-    """What a block makes once and its tiles read; the rest of what it makes once leaves its place to them."""
-    read = {s for step, _ in schedule.walk() if step.dst not in schedule.once for s in step.srcs if isinstance(s, int)}
-    return schedule.once & read
-
-
-def _pack_apart(schedule: Schedule, lives: dict[int, Life], level: Level, chip: Chip, limit: int) -> tuple[dict[int, int], int]:
-    """A packing in which operands lie in different bank groups, where that costs neither the room nor a copy of UB."""
-    align = max(32, chip.align(level))
-    close = pack_level(schedule, lives, level, align)
-    if level is not Level.UB or close[1] > limit:
-        return close
-    for banks in banks_of(schedule, chip, _of_one_place(lives, close[0])):
-        apart = pack_level(schedule, lives, level, align, banks)
-        if apart[1] <= limit and (schedule.copies == 1 or limit // max(1, close[1]) == limit // max(1, apart[1])):
-            return apart
-    return close
-
-
-def _of_one_place(lives: dict[int, Life], places: dict[int, int]) -> Iterator[tuple[int, int]]:
-    """Pairs that may take one place: by steps that write where they read, from trip to trip as well where a packing does so."""
-    for i, life in lives.items():
-        for j in sorted((life.in_place_of | life.heirs) & lives.keys()):
-            if touch(life, lives[j]) or (i in places and places[i] == places.get(j)):
-                yield i, j
-
-
-def _behind(
-    schedule: Schedule, which: Iterable[StorageId], base: int, level: Level, align: int, banks: Banks = ANY_BANK
-) -> dict[int, int]:
-    """Places one behind the other, from `base` on, for what a block makes before its tiles."""
-    out: dict[int, int] = {}
-    for sid in sorted(i for i in which if isinstance(i, int)):
-        if schedule.storages[sid].level is level:
-            out[sid] = banks.at(sid, -(-max(base, _end(schedule, out)) // align) * align)
-    return out
-
-
-def _end(schedule: Schedule, places: dict[int, int]) -> int:
-    return max((at + schedule.storages[sid].bytes for sid, at in places.items()), default=0)
-
-
 def _peak(schedule: Schedule, lives: dict[int, Life], level: Level) -> list[Storage]:
     """The storages of a level that are live together at its fullest moment."""
     group = [(life, schedule.storages[sid]) for sid, life in lives.items() if schedule.storages[sid].level is level]
@@ -340,7 +279,7 @@ def _place(
     """A place of its own for whatever crosses pipes where there is room, else as tight as lifetimes allow."""
     limit = chip.level_bytes(level)
     for lives in _ways(schedule, level, lives_of) if schedule.persistent else ():
-        places, used = _pack_apart(schedule, lives, level, chip, limit)
+        places, used, _ = pack_apart(schedule, lives, level, chip, limit)
         if used <= limit:
             return places, used
     if enforce and _least_used(schedule, level) > limit:
@@ -353,7 +292,7 @@ def _place(
             schedule.crowded += 1
             while True:
                 lives = lives_of(close=close, inherited=inherited)
-                places, used = _pack_apart(schedule, lives, level, chip, limit)
+                places, used, _ = pack_apart(schedule, lives, level, chip, limit)
                 if used <= limit or not enforce:
                     return places, used
                 ring = _spare(schedule, level, able)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from tile_eg.extract.banks import Banks
@@ -35,19 +35,33 @@ APART, SAME = "apart", "same"
 """How two storages lie that cannot lie anywhere: apart, or else at the very same place."""
 
 
-def packed(group: Sequence[Placed], align: int, banks: Banks = ANY_BANK, base: int = 0) -> tuple[dict[int, int], int]:
-    """First fit in the given order, from address `base` on: addresses, and where they end."""
+def packed(
+    group: Sequence[Placed], align: int, banks: Banks = ANY_BANK, base: int = 0, aside: bool = False
+) -> tuple[dict[int, int], int]:
+    """First fit in the given order, from address `base` on: addresses, and where they end.
+
+    `aside`: of the places that take no room more, blocks for rows have that with the fewest results in its banks.
+    """
     addresses: dict[int, int] = {}
     starts, taken = {base}, list[tuple[Placed, int, int]]()
     for item in group:
         sid, size = item[0], item[2].bytes
         ends = sorted({banks.at(sid, a) for a in starts})
         rivals = [(at, end, how) for other, at, end in taken if (how := _together(item, other))]
-        at = next(a for a in ends if not any(a < end and b < a + size and (how is APART or a != b) for b, end, how in rivals))
+        free = (a for a in ends if not any(a < end and b < a + size and (how is APART or a != b) for b, end, how in rivals))
+        at = _aside(free, sid, size, taken, banks) if aside and sid in banks.results else next(free)
         addresses[sid] = at
         taken.append((item, at, at + size))
         starts |= {at, -(-(at + size) // align) * align}
     return addresses, max((end for _, _, end in taken), default=base)
+
+
+def _aside(free: Iterator[int], sid: int, size: int, taken: Sequence[tuple[Placed, int, int]], banks: Banks) -> int:
+    """The address, of those that take no room more than the first one, with the fewest results in its banks."""
+    first = next(free)
+    limit = max([first + size, *(end for _, _, end in taken)])
+    spans = {other[0]: (at, end) for other, at, end in taken}
+    return min((first, *(a for a in free if a + size <= limit)), key=lambda a: (banks.in_the_way(sid, a, spans), a))
 
 
 def _together(x: Placed, y: Placed) -> str | None:

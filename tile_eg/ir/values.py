@@ -153,12 +153,16 @@ class Values:
         """The trips of a loop in one block."""
         return evaluate(self.counts[loop], {BLOCK: block}) if loop in self.counts else self.trips[loop]
 
+    def trips_of_some(self, loop: int) -> list[int]:
+        """The trips of a loop in each block; of many blocks in a sample of them."""
+        return [self.trips_of(loop, b) for b in spread(self.blocks, SAMPLE)]
+
     def mean_trips(self, loop: int) -> float:
         """The trips of a loop in a block, on average; of many blocks a sample is looked at."""
         if loop not in self.counts:
             return self.trips[loop]
-        sample = spread(self.blocks, SAMPLE)
-        return sum(self.trips_of(loop, b) for b in sample) / len(sample)
+        sample = self.trips_of_some(loop)
+        return sum(sample) / len(sample)
 
 
 def first_version(t: Term) -> Term:

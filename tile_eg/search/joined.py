@@ -33,8 +33,8 @@ def _bound(form: Form) -> float:
 def _made(form: Form) -> Made:
     candidate, chip = _able(form), form.setting.chip
     assert candidate is not None
-    schedule = joined(candidate.schedule, chip)
-    if schedule is None:
+    schedules = [s for fitting in (False, True) if (s := joined(candidate.schedule, chip, fitting))]
+    if not schedules:
         return Made(why="its loop cannot go on from tile to tile, or memory has no room for two tiles at a time")
-    planned, dropped = plan_each([schedule], chip)
+    planned, dropped = plan_each(schedules, chip)
     return Made(ranked(planned, form.setting.model), dropped)

@@ -1,0 +1,112 @@
+"""A level of memory for storages whose lives are known: packings, and the one whose operands meet least in their banks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import NamedTuple
+
+from tile_eg.chips import Chip
+from tile_eg.extract.banks import Banks, banks_of
+from tile_eg.extract.packing import ANY_BANK, Life, Placed, packed, touch
+from tile_eg.extract.schedule import Schedule, StorageId
+from tile_eg.ops.types import Level
+
+ORDERS: tuple[Callable[[Placed], tuple[int, ...]], ...] = (
+    lambda x: (-x[2].bytes, x[1].first, x[0]),
+    lambda x: (x[1].first, -x[2].bytes, x[0]),
+)
+"""In which order storages get their places: large ones first, and in order of birth."""
+
+
+class Packing(NamedTuple):
+    """The address of each storage, where they end, and in which of the `ORDERS` they got their places."""
+
+    places: dict[int, int]
+    used: int
+    order: int
+
+
+def pack_level(schedule: Schedule, lives: dict[int, Life], level: Level, align: int, banks: Banks = ANY_BANK) -> Packing:
+    """The packing of a level in the better order, above what is made once a block."""
+    ways = (_packing(schedule, lives, level, align, banks, order) for order in range(len(ORDERS)))
+    return min(ways, key=lambda p: p.used)
+
+
+def _packing(
+    schedule: Schedule, lives: dict[int, Life], level: Level, align: int, banks: Banks, order: int, aside: bool = False,
+    blocks_first: bool = False,
+) -> Packing:  # fmt: skip
+    kept = kept_for_tiles(schedule)
+    own = _behind(schedule, kept, 0, level, align, banks)
+    base = -(-_end(schedule, own) // align) * align
+    before = _behind(schedule, schedule.once - kept, base, level, align, banks)
+    group = [
+        (i, life, schedule.storages[i])
+        for i, life in lives.items()
+        if schedule.storages[i].level is level and i not in schedule.once
+    ]
+    group.sort(key=ORDERS[order])
+    if blocks_first:
+        group.sort(key=lambda x: x[0] not in banks.results)
+    places, used = packed(group, align, banks, base, aside)
+    return Packing(own | before | places, max(used, _end(schedule, before)), order)
+
+
+def kept_for_tiles(schedule: Schedule) -> frozenset[int]:
+    """What a block makes once and its tiles read; the rest of what it makes once leaves its place to them."""
+    read = {s for step, _ in schedule.walk() if step.dst not in schedule.once for s in step.srcs if isinstance(s, int)}
+    return schedule.once & read
+
+
+def pack_apart(schedule: Schedule, lives: dict[int, Life], level: Level, chip: Chip, limit: int) -> Packing:
+    """A packing in which operands lie in different bank groups, where that costs neither the room nor a copy of UB."""
+    align = max(32, chip.align(level))
+    close = pack_level(schedule, lives, level, align)
+    if level is not Level.UB or close.used > limit:
+        return close
+    for banks in banks_of(schedule, chip, _of_one_place(lives, close.places)):
+        apart = pack_level(schedule, lives, level, align, banks)
+        if _as_roomy(schedule, apart.used, close.used, limit):
+            return _aside(schedule, lives, level, align, banks, apart, limit)
+    return close
+
+
+def _as_roomy(schedule: Schedule, used: int, least: int, limit: int) -> bool:
+    """Whether a packing fits, with as many copies of UB as the closest one."""
+    return used <= limit and (schedule.copies == 1 or limit // max(1, least) == limit // max(1, used))
+
+
+def _aside(
+    schedule: Schedule, lives: dict[int, Life], level: Level, align: int, banks: Banks, apart: Packing, limit: int
+) -> Packing:
+    """A packing in the same order, with less written to the banks that instructions read from, where that has as much room."""
+    waits = banks.waits(apart.places, schedule.storages)
+    for blocks_first in (False, True) if waits else ():
+        other = _packing(schedule, lives, level, align, banks, apart.order, True, blocks_first)
+        less = banks.waits(other.places, schedule.storages)
+        if _as_roomy(schedule, other.used, apart.used, limit) and less < waits:
+            apart, waits = other, less
+    return apart
+
+
+def _of_one_place(lives: dict[int, Life], places: dict[int, int]) -> Iterator[tuple[int, int]]:
+    """Pairs that may take one place: by steps that write where they read, from trip to trip as well where a packing does so."""
+    for i, life in lives.items():
+        for j in sorted((life.in_place_of | life.heirs) & lives.keys()):
+            if touch(life, lives[j]) or (i in places and places[i] == places.get(j)):
+                yield i, j
+
+
+def _behind(
+    schedule: Schedule, which: Iterable[StorageId], base: int, level: Level, align: int, banks: Banks = ANY_BANK
+) -> dict[int, int]:
+    """Places one behind the other, from `base` on, for what a block makes before its tiles."""
+    out: dict[int, int] = {}
+    for sid in sorted(i for i in which if isinstance(i, int)):
+        if schedule.storages[sid].level is level:
+            out[sid] = banks.at(sid, -(-max(base, _end(schedule, out)) // align) * align)
+    return out
+
+
+def _end(schedule: Schedule, places: dict[int, int]) -> int:
+    return max((at + schedule.storages[sid].bytes for sid, at in places.items()), default=0)
