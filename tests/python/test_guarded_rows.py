@@ -9,6 +9,7 @@ import pytest
 
 import tile_eg
 import tile_eg.language as T
+from tile_eg.frontend.python import kernel_of
 from tile_eg.frontend.text import load_text
 from tile_eg.ir.kernel import For, If, statements
 
@@ -63,6 +64,20 @@ def test_rows_that_are_gathered_so_are_reduced(before: bool) -> None:
     x, at = np.random.default_rng(0).standard_normal((N, 32)).astype(np.float32), np.random.default_rng(1).permutation(N)
     found = summed(before)(x, at.astype(np.int32))
     np.testing.assert_allclose(found, x[at].sum(1), rtol=1e-5, atol=1e-5)
+
+
+def test_rows_of_both_vector_cores_need_no_condition_either() -> None:
+    @T.prim_func
+    def main(X: T.Tensor((N, 32), "float32"), At: T.Tensor((N,), "int32"), Y: T.Tensor((N, 32), "float32")):
+        with T.Kernel(T.ceildiv(N, B), is_npu=True) as (cid, vid):
+            x = T.alloc_ub((B // 2, 32), "float32")
+            for i in range(B // 2):
+                row = cid * B + vid * (B // 2) + i
+                if row < N:
+                    T.copy(X[At[row], :], x[i, :])
+            T.copy(x, Y[cid * B + vid * (B // 2), 0])
+
+    assert not any(isinstance(s, If) for s in statements(kernel_of(main).body))
 
 
 @pytest.mark.filterwarnings("ignore::tile_eg.errors.TileWarning")

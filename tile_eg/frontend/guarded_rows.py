@@ -19,9 +19,10 @@ from tile_eg.ir.kernel import Assign, For, If, Kernel, Region, Stmt, assigns, ex
 Shapes = Mapping[str, tuple[int, ...]]
 
 
-def with_rows_that_exist(kernel: Kernel) -> Kernel:
-    """The kernel in which such loops have no condition."""
-    grid = {name for name, _ in kernel.grid}
+def with_rows_that_exist(kernel: Kernel, half: str | None = None) -> Kernel:
+    """The kernel in which such loops have no condition. `half` says which vector core this is, where that is no variable of the
+    grid yet: then only copies that need no condition lose theirs."""
+    grid = {name for name, _ in kernel.grid} | ({half} if half else set())
     shapes = {t.name: t.shape for t in kernel.tensors}
     written = Counter(s.target.name for s in assigns(kernel.body))
     once = {name for name, n in written.items() if n == 1}
@@ -34,6 +35,8 @@ def with_rows_that_exist(kernel: Kernel) -> Kernel:
         new = once | (_first_written(kernel, s) if s in kernel.body else frozenset())
         if all(isinstance(a, Assign) and _ends_there(a, s.var, bound, shapes, new) for a in branch.then):
             return [replace(s, body=branch.then)]
+        if half:
+            return None
         trips = ix.minimum(s.extent, ix.maximum(0, bound - s.start))
         return [replace(s, body=branch.then, count=trips)]
 

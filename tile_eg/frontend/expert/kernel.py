@@ -76,7 +76,8 @@ def in_order(function: PrimFunc, sizes: Mapping[str, Any] | None, why: TileError
         if isinstance(why, NotSearched) and why.asked and all((o.message, o.span) == alike for o in why.others):
             raise _beside(e, why, found) from e
         why.source = why.source or _text_of(why, found)
-        why.notes = (*why.notes, (f"in the order of its statements it cannot be done either: {e.message}", e.span))
+        if (e.message, e.span) != (why.message, why.span):
+            why.notes = (*why.notes, (f"in the order of its statements it cannot be done either: {e.message}", e.span))
         why.help = why.help or e.help
         raise why from e
     if isinstance(why, ReadFirst):

@@ -179,7 +179,8 @@ def _in_some_order(r: Reader) -> None:
 def _whole(r: Reader, made: Kernel) -> Kernel | TileError:
     """What the kernel means on whole tiles, and without what only carries a value from one core to another; or why there is no
     such kernel."""
-    both = _on_both_cores(r, tiles_as_grid(made))
+    half = None if r.half is None else index.text(r.half)
+    both = _on_both_cores(r, tiles_as_grid(with_rows_that_exist(made, half) if half else made))
     whole = carried(with_updates(with_counted_stores(with_rows_that_exist(both)))) if isinstance(both, Kernel) else both
     return searched(whole, r.unique) if isinstance(whole, Kernel) else whole
 
