@@ -131,3 +131,23 @@ def f(X: T.Tensor((16, 64), "float32"), K: T.Tensor((3, 3), "float32"), Y: T.Ten
     k, padded = np.arange(9, dtype=np.float32).reshape(3, 3), np.pad(X, 1)
     wanted = sum(padded[a : a + 16, c : c + 64] * k[a, c] for a, c in np.ndindex(3, 3))
     np.testing.assert_allclose(tile_eg.jit(out_idx=[-1], effort="none")(kernel)(X, k), wanted, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.filterwarnings("ignore::tile_eg.errors.TileWarning")
+def test_they_are_so_in_order_too() -> None:
+    kernel = prim_func("""@T.prim_func
+def f(X: T.Tensor((16, 64), "float32"), Y: T.Tensor((16, 64), "float32")):
+    with T.Kernel(1) as b:
+        x, y = T.alloc_shared((16, 64), "float32"), T.alloc_shared((16, 64), "float32")
+        T.printf("")
+        T.copy(X, x)
+        T.clear(y)
+        for a in T.serial(2):
+            for c in T.serial(0, 4, 2):
+                for i, j in T.Parallel(16, 64):
+                    y[i, j] += T.if_then_else((i >= a) & (j >= c), x[i - a, j - c], 0.0)
+        T.copy(y, Y)
+""")
+    padded = np.pad(X, ((1, 0), (2, 0)))
+    wanted = sum(padded[1 - a : 17 - a, 2 - c : 66 - c] for a in (0, 1) for c in (0, 2))
+    np.testing.assert_allclose(tile_eg.jit(out_idx=[-1])(kernel)(X), wanted, rtol=1e-5, atol=1e-5)

@@ -143,3 +143,18 @@ def test_a_variable_is_known_once_it_was_given_what_there_is(how):
         given += [2.0] if how == "in a branch" and i % 2 == 0 else []
         wanted[b * 16 + i] = given[-1] if given else -100
     np.testing.assert_array_equal(shown(how)(X), wanted)
+
+
+def test_a_row_filled_with_a_number_that_a_tensor_does_not_have_is_not_there() -> None:
+    @tile_eg.jit
+    @T.prim_func
+    def main(F: T.Tensor((5,), "float32"), Y: T.Tensor((7, 16), "float32")):
+        with T.Kernel(2) as bx:
+            y = T.alloc_shared((16,), "float32")
+            for i in T.serial(4):
+                T.tile.fill(y, F[bx * 4 + i])
+                T.copy(y, Y[bx * 4 + i, 0])
+
+    y = np.full((7, 16), 9, np.float32)
+    main(X[:5], y)
+    np.testing.assert_array_equal(y, np.array([*X[:5], 9, 9], np.float32)[:, None].repeat(16, 1))

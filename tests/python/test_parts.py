@@ -43,6 +43,12 @@ def an_element_is_written(x, y):
     y[2, 5] = 7.0
 
 
+@T.macro
+def an_element_is_made_of_itself_and_others(x, y):
+    y[2, 5] = y[2, 5] + 3.0
+    y[2, 5] = y[2, 5] * y[2, 5] + x[0, 4] - y[2, 4]
+
+
 def with_part(rows: slice, columns: slice, value: float) -> np.ndarray:
     y = np.zeros((16, 64), np.float32)
     y[rows, columns] = value
@@ -55,8 +61,9 @@ def with_part(rows: slice, columns: slice, value: float) -> np.ndarray:
         (a_part_is_read, X[8:24, 64:128] * 2),
         (a_part_is_filled, with_part(slice(4, 8), slice(16, 32), 3)),
         (an_element_is_written, with_part(slice(2, 3), slice(5, 6), 7)),
+        (an_element_is_made_of_itself_and_others, with_part(slice(2, 3), slice(5, 6), 13)),
     ],
-    ids=["read", "filled", "element"],
+    ids=["read", "filled", "element", "of itself"],
 )
 def test_a_part_of_a_buffer(lines, wanted: np.ndarray) -> None:
     assert (computed(lines) == wanted).all()
@@ -227,3 +234,18 @@ def test_rows_that_lie_side_by_side_in_a_tensor_are_each_their_own(heads: int) -
 
     x = np.arange(2 * heads * 32, dtype=np.float32).reshape(2, -1)
     assert (tile_eg.compile(main, out_idx=[-1])(x) == x).all()
+
+
+@pytest.mark.filterwarnings("ignore::tile_eg.errors.TileWarning")
+def test_an_element_of_whole_numbers_that_is_computed_of_itself_is_done_in_order() -> None:
+    @T.prim_func
+    def main(A: T.Tensor((16,), "int32"), C: T.Tensor((16,), "int32")):
+        with T.Kernel(1):
+            v = T.alloc_shared((16,), "int32")
+            T.copy(A, v)
+            v[3] = v[3] + 5
+            v[4] = v[3] * v[4]
+            T.copy(v, C)
+
+    found = tile_eg.compile(main, out_idx=[-1])(np.arange(16, dtype=np.int32))
+    assert found.tolist() == [0, 1, 2, 8, 32, *range(5, 16)]

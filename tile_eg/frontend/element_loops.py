@@ -41,6 +41,11 @@ def trip_by_trip(s: For, types: Types, shapes: Shapes, unique: Callable[[str], s
     return [s] if any(isinstance(p, Parallel) and reads_outside(p, shapes) for p in made) else made
 
 
+def by_trips(s: Parallel, shapes: Shapes, around: Ranges) -> str | None:
+    """The variable of a loop around an element loop, in whose trips choices leave out other elements that are not there."""
+    return next((v for v, values in around.items() if _chooses_by(v, s) and reads_outside(s, shapes, {v: values})), None)
+
+
 def _chooses_by(v: str, s: Parallel) -> bool:
     """Whether a choice in a loop goes by a variable."""
     return any(v in ix.variables(c) for a in s.body for c in conditions(a))

@@ -7,7 +7,7 @@ of everything else is the plain expression. Whole numbers beyond int32_t are 64 
 from __future__ import annotations
 
 from collections import ChainMap
-from collections.abc import Iterator, MutableMapping, Sequence
+from collections.abc import Collection, Iterator, MutableMapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -89,6 +89,15 @@ class Cpp:
             yield
         finally:
             self.ranges = before
+
+    @contextmanager
+    def without(self, names: Collection[Expr]) -> Iterator[None]:
+        """Prints what stands above the declarations of these."""
+        before, self.named = self.named, {e: name for e, name in self.named.items() if e not in names}
+        try:
+            yield
+        finally:
+            self.named = before
 
     def summed(self, parts: Sequence[Expr | Part]) -> str:
         """The sum of these, e.g. of where a buffer's slot starts and where an element lies within it."""

@@ -125,8 +125,8 @@ def _core(p: Program, core: str) -> list[str]:
     if any(isinstance(n, Instr) and n.unit != ZERO for n in walk(p.core(core))):
         head.append("AscendC::SetMMRowMajor();  // blocks come in the order in which the fixpipe takes them")
     sizes = _sizes(s) if p.sizes else {}
-    hoisted = _hoisted(s)
     lets = [_named(s, let) for let in s.lets]
+    hoisted = _hoisted(s)
     s.indices = {path[0]: lines for path, lines in sizes.items() if path}
     changing = [declared_scalar(s.cpp.scalars[name], whole) for name, whole in s.changing.items()]
     return [*head, *sizes.get((), []), *lets, *changing, *hoisted.get((), []), "", *_nodes(s, p.core(core), (), hoisted)]
@@ -291,7 +291,9 @@ def _of(s: Scope, n: Tasks, counted: list[Let], trips: bool) -> list[str]:
     """The names of a tile that count the trips of loops, or the others."""
     own = numbers_of_trips(n)
     late = {let for let in n.lets if let in counted or let.name in own or ix.variables(let.value) & own}
-    return [_named(s, let) for let in n.lets if (let in late) == trips]
+    names = {n.var, *(let.name for let in n.lets)}
+    with s.cpp.without([e for e in s.values if ix.variables(e) & names]):
+        return [_named(s, let) for let in n.lets if (let in late) == trips]
 
 
 def _named(s: Scope, let: Let) -> str:

@@ -115,6 +115,8 @@ def _occurring(program: Program, let: Let) -> set[int]:
         return set(range(let.least, min(let.most + 1, MANY)))
     if sizes_in(let.value):
         return set(range(let.least, MANY))
+    if let.value.value is not None:
+        return {let.value.value}
     loops = [n for core in (AIC, AIV) for n in program.core(core) if isinstance(n, Tasks) and let in n.lets]
     value = compiled(let.value)
     if not loops:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from math import prod
 from typing import Any
 
-from tile_eg.errors import Note, NotSearched, ReadFirst, TileError, together
+from tile_eg.errors import Note, NotSearched, ReadFirst, Span, TileError, together
 from tile_eg.frontend.expert.between_cores import with_free_numbers
 from tile_eg.frontend.expert.branches import SCALAR_UNIT
 from tile_eg.frontend.expert.cross_numbers import cross_numbered
@@ -16,6 +16,7 @@ from tile_eg.frontend.expert.element_sums import parallel
 from tile_eg.frontend.expert.ends import Ends
 from tile_eg.frontend.expert.meetings import check_given_once, read_first, with_meetings
 from tile_eg.frontend.expert.modes import with_modes
+from tile_eg.frontend.expert.nodes import TripByTrip
 from tile_eg.frontend.expert.parallel import branch
 from tile_eg.frontend.expert.pipelined import prefetched
 from tile_eg.frontend.expert.places import same_memory
@@ -75,7 +76,8 @@ def in_order(function: PrimFunc, sizes: Mapping[str, Any] | None, why: TileError
         if isinstance(why, NotSearched) and why.asked and all((o.message, o.span) == alike for o in why.others):
             raise _beside(e, why, found) from e
         why.source = why.source or _text_of(why, found)
-        why.notes = (*why.notes, (f"in the order of its statements it cannot be done either: {e.message}", e.span))
+        if (e.message, e.span) != (why.message, why.span):
+            why.notes = (*why.notes, (f"in the order of its statements it cannot be done either: {e.message}", e.span))
         why.help = why.help or e.help
         raise why from e
     if isinstance(why, ReadFirst):
@@ -106,14 +108,17 @@ def _read_in_levels(
 ) -> KeptKernel:  # fmt: skip
     """The kernel, read again where a statement further down tells in which memory a buffer is. `ahead` does a pipelined loop."""
     levels: dict[str, Level] = {}
+    by_trips: set[Span] = set()
     elements = (parallel, branch), SCALAR_UNIT
     while True:
         reader = ExpertReader(found.source, found.names, dict(levels), EXPERT, store, ahead, *elements, sizes)
-        reader.ends = Ends() if ahead is _one_by_one else None
+        reader.ends, reader.by_trips = Ends() if ahead is _one_by_one else None, by_trips
         try:
             return _read(reader, found, barriers, meet, streams)
         except Misplaced as found_in:
             levels[found_in.name] = found_in.level
+        except TripByTrip as found_at:
+            by_trips.add(found_at.loop)
 
 
 def _read(r: ExpertReader, found: FunctionSource, barriers: str, meet: bool = False, streams: bool = False) -> KeptKernel:

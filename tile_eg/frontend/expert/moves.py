@@ -191,7 +191,7 @@ def _to_ub(r: ExpertReader, span: Span, source: Place, target: Place, options: A
     if source.cut:
         _padded(r, span, source, target, pad)
     rows, cols = source.valid_rows, source.valid_cols
-    if run := _in_one_run(source, target, source):
+    if run := _in_one_run(r, source, target, near=target, far=source):
         return _where_any(r, rows, lambda: r.instr("gm_to_ub", target.operand, source.operand, cols=run, pad=pad, span=span))
     if unaligned.is_column(target, source) or _between_blocks(r, target, source):
         return unaligned.loaded(r, span, _in_rows_of(source, target), target)
@@ -199,13 +199,15 @@ def _to_ub(r: ExpertReader, span: Span, source: Place, target: Place, options: A
     return None
 
 
-def _in_one_run(source: Place, target: Place, valid: Place) -> Expr | None:
-    """How many neighbouring elements a copy is: of other rows on each side, or of whole rows that do not begin at 32 bytes."""
+def _in_one_run(r: ExpertReader, source: Place, target: Place, near: Place, far: Place) -> Expr | None:
+    """How many neighbouring elements a copy is: of other rows on each side, or of whole rows that begin together at 32 bytes."""
+    if is_unaligned(r, replace(near, rows=1)):
+        return None
     if not source.cut and not target.cut and _one_run(source, target):
-        return ix.const(valid.count)
+        return ix.const(far.count)
     alike = (source.rows, source.cols) == (target.rows, target.cols) and source.whole and target.whole
-    if alike and valid.valid_cols.value == valid.cols and valid.rows > 1 and valid.cols * valid.dtype.bytes % 32:
-        return valid.valid_rows * valid.cols
+    if alike and far.valid_cols.value == far.cols and far.rows > 1 and far.cols * far.dtype.bytes % 32:
+        return far.valid_rows * far.cols
     return None
 
 
@@ -269,7 +271,7 @@ def _from_ub(r: ExpertReader, span: Span, source: Place, target: Place, options:
         _same(source, target, span)
     rows, cols = target.valid_rows, target.valid_cols
     sizes: dict[str, Any] = {"atomic": atomic, "span": span}
-    if run := _in_one_run(source, target, target):
+    if run := _in_one_run(r, source, target, near=source, far=target):
         return _where_any(r, rows, lambda: r.instr("ub_to_gm", target.operand, source.operand, cols=run, **sizes))
     if unaligned.is_column(source, target) or _between_blocks(r, source, target):
         return unaligned.stored(r, span, source, _in_rows_of(target, source), atomic)

@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
 
+from tile_eg.errors import Span
 from tile_eg.frontend.python.build import ReadAgain
 from tile_eg.ir.index import Expr
 from tile_eg.ir.program import Node
@@ -44,6 +45,15 @@ class Misplaced(ReadAgain):
     def __init__(self, name: str, level: Level) -> None:
         super().__init__(name)
         self.name, self.level = name, level
+
+
+class TripByTrip(ReadAgain):
+    """A loop turns out to be one in whose trips choices leave out other elements: the kernel is read again, with its trips one
+    by one."""
+
+    def __init__(self, loop: Span) -> None:
+        super().__init__("the trips of a loop")
+        self.loop = loop
 
 
 @dataclass(frozen=True)

@@ -15,11 +15,12 @@ from typing import Any
 
 from tile_eg.errors import Note, TileError
 from tile_eg.frontend.conditions import guarded, is_condition, opposite
-from tile_eg.frontend.element_loops import read_as
+from tile_eg.frontend.element_loops import by_trips, read_as
 from tile_eg.frontend.expert.accesses import Access, Axes, Unfit, access, accesses, check_order, idle, place, window
 from tile_eg.frontend.expert.elements import Elements
 from tile_eg.frontend.expert.extents import unless
 from tile_eg.frontend.expert.loads import fitted
+from tile_eg.frontend.expert.nodes import TripByTrip
 from tile_eg.frontend.expert.operands import FULL, Step, check_aligned, inside, kind_of
 from tile_eg.frontend.expert.picked import where_read
 from tile_eg.frontend.expert.reader import ExpertReader, On
@@ -52,6 +53,9 @@ def read_loop(r: ExpertReader, node: ast.For, loop: Loop, names: list[str]) -> l
     r.grid.update({v: (0, max(0, n - 1)) for v, n in zip(variables, loop.extents, strict=True)})
     written = kn.Parallel(tuple(variables), tuple(loop.extents), _body(r, node, names, variables), r.span(node))
     parts = [*read_as(written, r.dtype_of, r.shape_named, r.unique, r.ranges)]
+    for part in parts if r.ends is not None else ():
+        if v := by_trips(part, r.shape_named, {v: r.ranges[v] for v in r.around}):
+            raise TripByTrip(r.around[v])
     for part in parts if 0 not in loop.extents else ():
         r.grid.update({v: (0, n - 1) for v, n in zip(part.vars, part.extents, strict=True)})
         check_order(r, tuple(s for s in part.body if not s.atomic), _axes(part))

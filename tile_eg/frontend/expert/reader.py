@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
 from tile_eg.errors import Span, TileError
+from tile_eg.frontend.element_loops import MOST_TRIPS
 from tile_eg.frontend.expert.ends import Ends
 from tile_eg.frontend.expert.nodes import Branch, Exits, Misplaced, NewVariable, On, Persistent, ScalarUnit, Scope
 from tile_eg.frontend.expert.places import Held, Place, of_buffer, of_tensor, same_memory
@@ -42,6 +43,7 @@ class ExpertReader(Reader):
     `elementwise` an element loop, and a branch in one. `own` are buffers that the author did not declare, `shared` where those of
     element loops begin in the room that these share. `within` is what holds in the branches that are open. `scale` is what
     T.set_deq_scale named for casts of int32 to float16. `ends` says what exists of buffers, where what does not takes no part.
+    `around` are short loops by their variables, `by_trips` those whose trips are read one by one.
     """
 
     counts_what_is_read = True
@@ -80,6 +82,8 @@ class ExpertReader(Reader):
         self.looked_up: dict[str, Span | None] = {}
         self.exits: list[Exits] = []
         self.ends: Ends | None = None
+        self.around: dict[str, Span] = {}
+        self.by_trips: Collection[Span] = ()
 
     def rules(self) -> dict[type, Callable[..., None]]:
         elementwise: dict[type, Callable[..., None]] = {ast.If: self.branch} if self.in_parallel else {}
@@ -278,6 +282,8 @@ def _for(r: ExpertReader, node: ast.For) -> None:
         over = counted(r, r.span(node.iter), over.start, over.stop, over.step)
     if isinstance(over, Persistent):
         return _persistent(r, node, over)
+    if isinstance(over, Loop) and r.span(node) in r.by_trips:
+        over = [over.starts[0] + n * over.step for n in range(over.extents[0])]
     if isinstance(over, Iterable) and not is_tile(over) and not isinstance(over, str | dict):
         with r.unit.exits(r, node.body, r.span(node)) as exits:
             for value in list(over):
@@ -322,6 +328,8 @@ def _loop(r: ExpertReader, node: ast.For, loop: Loop, names: list[str], axis: in
     with r.unit.exits(r, node.body, r.span(node)) as exits, r.variable(names[axis], trips) as var, r.block(repeats=True) as body:
         if exits.loop and (len(names) > 1 or loop.stages > 1):
             raise r.error("this loop cannot be left", node, "T.serial and range over one variable can")
+        if len(names) == 1 and until is None and trips <= MOST_TRIPS:
+            r.around[var] = r.span(node)
         before = r.ends and r.ends.begun()
         r.local[names[axis]] = start + ix.var(var) * loop.step
         if axis + 1 < len(names):

@@ -34,7 +34,7 @@ def carried(kernel: Kernel) -> Kernel | TileError:
     TileError where such a window passes the end of its tensor.
     """
     for t in kernel.tensors:
-        if t.output and _is_read(kernel.body, t.name):
+        if t.output and _is_read(kernel.body, t.name) and not _is_added_to(kernel.body, t.name):
             found = _of_any_length(kernel.body, t.name) or _read_unwritten(kernel, t) or _without_loads(kernel, t)
             if not isinstance(found, Kernel):
                 return found
@@ -63,6 +63,11 @@ def _read_unwritten(kernel: Kernel, t: Tensor) -> TileError | None:
 def _is_read(body: Sequence[Stmt], name: str) -> bool:
     values = (s.value for s in nodes(tuple(body)) if isinstance(s, Assign))
     return any(r.name == name for value in values for r in regions_in(value))
+
+
+def _is_added_to(body: Sequence[Stmt], name: str) -> bool:
+    """Whether other blocks may add to a tensor meanwhile, so that no buffer stands for it."""
+    return any(s.atomic for s in nodes(tuple(body)) if isinstance(s, Assign) and s.target.name == name)
 
 
 def _without_loads(kernel: Kernel, t: Tensor) -> Kernel | NotSearched:

@@ -16,6 +16,7 @@ from typing import Any
 from tile_eg.errors import InOrder, Note, NotSearched, ReadFirst, Span, TileError, by_line, searchable, together
 from tile_eg.frontend.checks import type_faults
 from tile_eg.frontend.element_sums import with_element_sums
+from tile_eg.frontend.guarded_rows import with_rows_that_exist
 from tile_eg.frontend.guarded_stores import with_counted_stores
 from tile_eg.frontend.nibbles import with_bytes
 from tile_eg.frontend.python.carried import carried
@@ -178,8 +179,9 @@ def _in_some_order(r: Reader) -> None:
 def _whole(r: Reader, made: Kernel) -> Kernel | TileError:
     """What the kernel means on whole tiles, and without what only carries a value from one core to another; or why there is no
     such kernel."""
-    both = _on_both_cores(r, tiles_as_grid(made))
-    whole = carried(with_updates(with_counted_stores(both))) if isinstance(both, Kernel) else both
+    half = None if r.half is None else index.text(r.half)
+    both = _on_both_cores(r, tiles_as_grid(with_rows_that_exist(made, half) if half else made))
+    whole = carried(with_updates(with_counted_stores(with_rows_that_exist(both)))) if isinstance(both, Kernel) else both
     return searched(whole, r.unique) if isinstance(whole, Kernel) else whole
 
 

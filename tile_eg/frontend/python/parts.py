@@ -196,7 +196,7 @@ def _assignment(
     if target is None:
         return s
     if not whole:
-        value = Select(_inside(s.target, at), value, target, s.span)
+        value = Select(_inside(s.target, at), exchanged_part(value, s.target, target), target, s.span)
     return Parallel(names, extents, (replace(s, target=target, value=value),), s.span)
 
 

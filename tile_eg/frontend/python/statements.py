@@ -307,7 +307,8 @@ def _while(r: Reader, node: ast.While) -> None:
 def _names(r: Reader, node: ast.For, count: int) -> list[str]:
     targets = node.target.elts if isinstance(node.target, (ast.Tuple, ast.List)) else [node.target]
     if len(targets) != count or not all(isinstance(t, ast.Name) for t in targets):
-        raise r.error(f"this loop has {count} variable{'s' * (count > 1)}, got {ast.unparse(node.target)}", node.target)
+        what = f"this loop has {count} variable{'s' * (count > 1)}, got {ast.unparse(node.target)}"
+        raise r.error(what, node.target, f"write `for {', '.join('ijklmn'[:count])} in {ast.unparse(node.iter)}:`")
     return [t.id for t in targets if isinstance(t, ast.Name)]
 
 

@@ -40,7 +40,8 @@ def _assign(b: Builder, dst: Any, value: TileExpr, span: Span) -> None:
     if prod(to.shape) > prod(shape) and len(shape) == 1 and to.shape and prod(to.shape[:-1]) == 1:
         to = resized(to, (*to.shape[:-1], *shape), span)  # what stands behind the result stays
     if prod(to.shape) != prod(shape):
-        raise TileError(f"the result has {prod(shape)} elements, and {to.name} {prod(to.shape)}", span)
+        room = f"a buffer for it is T.alloc_shared({(*shape,)}, ...)" if len(shape) == 1 else ""
+        raise TileError(f"the result has {prod(shape)} elements, and {to.name} {prod(to.shape)}", span, help=room)
     b.assign(with_rank(to, len(shape)), value, span)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
-from tile_eg.errors import Span, TileError
+from tile_eg.errors import NotSearched, Span, TileError
 from tile_eg.frontend.hints import hint
 from tile_eg.frontend.index_text import index_text
 from tile_eg.frontend.ranges import Ranges
@@ -69,6 +69,9 @@ def number(e: Index, value: Expr, axes: tuple[str | None, str | None], extents: 
     sum that it is part of, exactly."""
     place = _along(value, axes, extents, e.span, index_text(value))
     low, high = ix.bounds(place.start, ranges)
+    if max(-low, high) >= EXACT and elements_in(place.start):
+        what = f"the search has no form for `{index_text(value)}`, which is computed of an element that may be any whole number"
+        raise NotSearched(what, e.span, help="take the values of a whole tile, or of a buffer of one element")
     _refuse_beyond(_reach(place.row, place.col, axes, extents) + max(-low, high) + e.beside, "numbers up to", e.span)
     return place
 

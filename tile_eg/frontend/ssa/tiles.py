@@ -227,11 +227,13 @@ class Tiles:
         return self.narrowed(x, rows, cols, span)
 
     def broadcast(self, x: Term, axis: int, count: int, span: Span | None) -> Term:
-        """A vector as a tile with `count` columns (axis 1) or rows (axis 0)."""
-        n = ix.const(count)
+        """A vector as a tile with `count` columns (axis 1) or rows (axis 0); of one that lies beyond a tensor's end, none."""
+        n, there = ix.const(count), valid_rows(x)
         if axis == 1:
-            return self.make(span, "bcast", 1, x, rows=x.cols, cols=count, dtype=x.dtype, vrows=x.vcols, vcols=n)
-        return self.make(span, "bcast", 0, x, rows=count, cols=x.cols, dtype=x.dtype, vrows=n, vcols=x.vcols)
+            vrows = x.vcols if there.value == 1 else ix.minimum(valid_cols(x), there * x.cols)
+            return self.make(span, "bcast", 1, x, rows=x.cols, cols=count, dtype=x.dtype, vrows=vrows, vcols=n)
+        vrows = n if there.value == 1 else there * count
+        return self.make(span, "bcast", 0, x, rows=count, cols=x.cols, dtype=x.dtype, vrows=vrows, vcols=x.vcols)
 
     def pack(self, x: Term, span: Span | None) -> Term:
         """A byte of eight elements each."""

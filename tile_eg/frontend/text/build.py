@@ -14,6 +14,7 @@ from tile_eg.frontend.checks import statement_faults
 from tile_eg.frontend.conditions import guarded
 from tile_eg.frontend.element_loops import read_as, trip_by_trip
 from tile_eg.frontend.element_sums import names_beside, with_element_sums
+from tile_eg.frontend.guarded_rows import with_rows_that_exist
 from tile_eg.frontend.guarded_stores import with_counted_stores
 from tile_eg.frontend.nibbles import with_bytes
 from tile_eg.frontend.text.expressions import Expressions
@@ -44,7 +45,7 @@ def build(tree: Node, sizes: Mapping[str, int], source: str, file: str) -> kn.Ke
     kernel = replace(kernel, body=with_element_sums(body, arguments, names_beside(kernel)))
     if builder.told:
         raise together(by_line((*builder.told, *statement_faults(kernel))))
-    return with_bytes(with_counted_stores(kernel))
+    return with_bytes(with_counted_stores(with_rows_that_exist(kernel)))
 
 
 def size_nodes(tree: Node) -> list[Node]:
