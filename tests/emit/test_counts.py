@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import lru_cache
+from itertools import pairwise, product
 
 import numpy as np
 import pytest
@@ -15,11 +16,12 @@ from tile_eg.emit import lower
 from tile_eg.emit.ascend_c.kernel import kernel_text
 from tile_eg.emit.sync import planning
 from tile_eg.emit.sync.check import races
-from tile_eg.emit.sync.counts import checked, usual
+from tile_eg.emit.sync.counts import checked, meeting, usual
 from tile_eg.emit.sync.planning import synchronise
 from tile_eg.extract import Schedule, extract
 from tile_eg.extract.grid import with_grid
-from tile_eg.ir.program import Loop, Program, Tasks, walk
+from tile_eg.ir.index import const, maximum, var
+from tile_eg.ir.program import Let, Loop, Program, Tasks, walk
 from tile_eg.ir.program.parser import parse_program
 from tile_eg.ir.program.tasks import counted_by, inlined
 from tile_eg.search.compiler import meaning, plan, plan_schedule
@@ -271,3 +273,9 @@ def test_numbers_that_are_not_served_are_analysed_once(monkeypatch: pytest.Monke
     with pytest.raises(planning.SyncError, match="set twice"):
         planning.synchronise(lower.plan(schedule(BELOW), CHIP))
     assert analysed == [1, 2]
+
+
+def test_of_a_loop_that_goes_on_each_short_tile_is_looked_at_behind_each_that_ends_beside_it() -> None:
+    rounds = Let("rounds", (maximum(var("trips"), 3) + 5) // 6 * 6, 12)
+    tasks = Tasks("task", 3, (), until=const(3), lets=(rounds,), before=(("trips", "trips_before"),))
+    assert set(product((5, 6), (1, 2, 3))) <= set(pairwise(meeting(tasks, 2, list(range(1, 13)))))

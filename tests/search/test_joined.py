@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import replace
 from functools import cache
-from itertools import pairwise, product
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +13,6 @@ import pytest
 from tests.extract.checked import arrays_for
 from tests.extract.kernels import kernel
 from tile_eg.emit.sync.check import races
-from tile_eg.emit.sync.counts import checked
 from tile_eg.emit.sync.tasks import with_tiles
 from tile_eg.errors import plannable
 from tile_eg.extract.joined import TILES, _alike, fitting_depth, joined, loop_of, rounds_of
@@ -130,12 +128,6 @@ def test_tiles_of_other_numbers_of_trips_go_through_whole_rounds_of_their_rings(
     (loop,) = (n for n in tasks.body if isinstance(n, Loop))
     assert loop.until is not None and trips not in variables(loop.until)
     assert all(loop.trips % b.slots == 0 for b in program.buffers if b.slots > 1)
-
-
-def test_flags_are_checked_where_a_tile_of_each_number_of_trips_follows_one_of_each() -> None:
-    tiles, counts = list(checked(as_one(compiled(CAUSAL, "tiles-as-one", **COUNTED)).program))[-1]
-    trips = [counts["trips"][k % len(counts["trips"])] for k in range(tiles)]
-    assert set(pairwise(trips)) == set(product({2, 4, 6, 8}, repeat=2))
 
 
 @pytest.mark.slow

@@ -367,6 +367,12 @@ def test_of_blocks_that_take_tiles_in_turn_the_one_with_the_most_rows_is_timed()
     assert loads(vector_program(tiles, blocks=4), 48).heavy == (0, 1)
 
 
+def test_a_block_whose_rows_fill_no_repeats_is_timed_beside_one_of_whole_tiles() -> None:
+    tail = replace(vexp(), rows=64 - var(BLOCK) * 27, cols=const(32))  # 64 rows of 128 bytes, and 37
+    assert loads(vector_program(tail, blocks=2), 48).heavy == (0, 1)
+    assert loads(vector_program(replace(tail, rows=64 - var(BLOCK) * 26), blocks=2), 48).heavy == (0,)
+
+
 def test_blocks_that_stand_for_all_keep_no_time_with_a_grid() -> None:
     rows = 128  # every 64th of 64 x 128 blocks would be one of two rows
     uneven = vector_program(Loop("k", rows, (vexp(), PipeBarrier("V")), until=var(BLOCK) % rows + 1), blocks=64 * rows)

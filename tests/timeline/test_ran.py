@@ -43,7 +43,7 @@ CUT = [
     ("gemm/grouped", {"G": 3, "M": 128, "N": 128, "K": 128, "TILES": 2}),
     ("layout/transpose", {"M": 64, "N": 128}),
     ("layout/stencil3x3", {"M": 37, "N": 200}),
-    ("rope/rope_halves", {"S": 40, "H": 3, "D": 64}),
+    ("rope/rope_halves", {"S": 37, "H": 3, "D": 64}),
 ]
 """Where tensors end within tiles, tables count rows, and instructions are written as several."""
 

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from tile_eg.ir.index import BLOCK, SUB, Expr, variables
-from tile_eg.ir.program import Instr, Loop, Node, Program, Tasks, When, walk
+from tile_eg.ir.machine import REPEAT_BYTES
+from tile_eg.ir.program import Instr, Loop, Node, Program, Tasks, Tile, When, walk
 from tile_eg.ir.sampling import spread
 from tile_eg.timeline.arrays import values
 
@@ -22,10 +23,10 @@ class Loads:
     """How the work of a launch lies on its blocks, where guards leave some of them less to do than others.
 
     `mean` is how many of the blocks that run side by side work at a time, on average; `heavy` are those to time, the slowest one
-    among them: the first, which has whole tiles, the one with the most instructions, the one that does the most rows, and one
-    whose columns fill no repeat of the vector unit. `share` of what the slowest block has to do is what a block has, where blocks
-    decide how often their loops run. `turns` are the blocks at work in all turns but the last and in that one, where blocks take
-    tiles in turn and not all of them have a last one.
+    among them: the first, which has whole tiles, the one with the most instructions, the one that does the most rows, and those
+    whose columns, or whose rows, fill no repeats of the vector unit. `share` of what the slowest block has to do is what a block
+    has, where blocks decide how often their loops run. `turns` are the blocks at work in all turns but the last and in that one,
+    where blocks take tiles in turn and not all of them have a last one.
     """
 
     mean: float
@@ -46,7 +47,7 @@ def loads(program: Program, at_once: int) -> Loads:
     spread_out = spread(program.blocks, SAMPLED_BLOCKS)
     blocks = sorted({*range(side_by_side), *spread_out, program.blocks - 1})
     env = {BLOCK: np.array(blocks), SUB: np.array(0)}
-    cut = {blocks[n] for n in _cut_columns(program, env)}
+    cut = {blocks[n] for n in (*_cut_columns(program, env), *_uneven_rows(program, env))}
     if not tested:
         return Loads(side_by_side, (0, *sorted(cut - {0})))
     work = sum((np.broadcast_to(_issued(nodes, env, tested), len(blocks)) for nodes in _streams(program)), np.zeros(1))
@@ -73,10 +74,27 @@ def _turns(program: Program, mean: float) -> tuple[float, float] | None:
 
 def _cut_columns(program: Program, env: Mapping[str, Any]) -> set[int]:
     """The first of the blocks in `env` in which a tensor ends within the columns of vector instructions."""
-    vector = (n for n in walk(program.vector) if isinstance(n, Instr) and n.op.startswith("v"))
-    asked = {i.cols for i in vector if BLOCK in (names := variables(i.cols)) and names <= {BLOCK, SUB}}
+    asked = {i.cols for i in _vector(program) if _is_of_block(i.cols)}
     columns = (np.asarray(values(e, env)) for e in asked)
     return {int(np.argmax(cut)) for n in columns if (cut := (n > 0) & (n < n.max())).any()}
+
+
+def _uneven_rows(program: Program, env: Mapping[str, Any]) -> set[int]:
+    """The first of the blocks in `env` whose rows fill no repeats of vector instructions, where those of whole tiles do."""
+    size = {b.name: b.dtype.bytes for b in program.buffers}
+    flat = (i for i in _vector(program) if i.form == "flat" and _is_of_block(i.rows) and isinstance(i.dst, Tile))
+    asked = {i.rows * i.cols.value * size[i.dst.buffer] for i in flat if i.cols.value}  # type: ignore[union-attr]
+    filled = (np.asarray(values(e, env)) for e in asked)
+    return {int(np.argmax(n % REPEAT_BYTES > 0)) for n in filled if n.max() % REPEAT_BYTES == 0 and (n % REPEAT_BYTES).any()}
+
+
+def _vector(program: Program) -> Iterator[Instr]:
+    return (n for n in walk(program.vector) if isinstance(n, Instr) and n.op.startswith("v"))
+
+
+def _is_of_block(e: Expr) -> bool:
+    """Whether the block alone decides a number."""
+    return BLOCK in (names := variables(e)) and names <= {BLOCK, SUB}
 
 
 def _cut(tiles: Tasks) -> bool:

@@ -3,7 +3,7 @@
 What is found must serve every number that occurs. A long loop has a first part, a steady one that repeats itself once all rings
 came round, and a last part; so the numbers to look at are those where these parts overlap, each phase of the rings behind them,
 and one at which all rings came round twice. A loop that goes on from tile to tile does the last part of one beside the first part
-of the next: there each number is looked at behind each other one.
+of the next: there the numbers that end so are looked at before those that begin so.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def checked(program: Program) -> Iterator[tuple[int, Counts]]:
     """Tiles of a block, and the trips that each of them has by name, at which what was found is looked at again.
 
     Blocks of a tile each have one of these numbers; a block that goes through tiles has them one after the other, small ones
-    between large ones, or the least of them each time, or, where a loop goes on, each behind each.
+    between large ones, or the least of them each time, or, where a loop goes on, those that meet.
     """
     lets = counted_by(program)
     if not lets:
@@ -48,8 +48,8 @@ def checked(program: Program) -> Iterator[tuple[int, Counts]]:
         if going_on := _going_on(program):
             (tasks, _), late = going_on[0], max(_late(loop) for _, loop in going_on)
             ((now, _),) = tasks.before
-            each = _each_behind_each(_unlike(tasks, late, small[now]))
-            yield len(each) + 1, {now: each}
+            if pairs := meeting(tasks, late, small[now]):
+                yield len(pairs), {now: pairs}
         return
     yield from ((1, {name: (found[k],) for name, found in mixed.items()}) for k in range(length))
 
@@ -60,36 +60,32 @@ def _going_on(program: Program) -> list[tuple[Tasks, Loop]]:
     return [(n, x) for n in tops for x in n.body if isinstance(x, Loop)]
 
 
-def _unlike(tasks: Tasks, late: int, found: list[int]) -> list[int]:
-    """Of these numbers of trips, those of which a tile may meet its neighbours otherwise: where it ends while the one before is
-    at work, up to `late` rounds, and of the others the least with each number of rounds behind its last trip, up to as many."""
+def meeting(tasks: Tasks, late: int, found: list[int]) -> tuple[int, ...]:
+    """Of these numbers of trips, each that ends beside the next tile behind it, which is each of those that are over by then, and
+    one that is not: of long ones the least with as many rounds behind its last trip. A tile is beside the one before it for the
+    first `late` rounds."""
     ((now, _),) = tasks.before
     rounds = next(compiled(let.value) for let in tasks.lets if variables(let.value) == {now})
-    least = dict[int, int]()
-    for n in found:
-        if n > late:
-            least.setdefault(min(late, rounds({now: n}) - n), n)
-    return sorted({*(n for n in found if n <= late), *least.values()})
+    short, long = ([n for n in found if (n <= late) == small] for small in (True, False))
+    least = {rounds({now: n}) - n: n for n in reversed(long)}
+    ends = [n for n in (*short, *least.values()) if rounds({now: n}) - n < late]
+    return tuple(n for a in ends for b in (*short, *long[:1]) for n in (a, b))
 
 
 def _late(loop: Loop) -> int:
-    """In how many of its first rounds some step is at the tile before, at the most: as far as guards ask for a round."""
-    asked = (c for n in walk(loop.body) if isinstance(n, When) for c in _comparisons(n.condition))
-    return max((c.args[1].value or 0 for c in asked if c.args[0] == var(loop.var)), default=0)
+    """In how many of its first rounds some step is at the tile before, at the most: what is that tile's stands beside this."""
+    conditions = (n.condition for n in walk(loop.body) if isinstance(n, When))
+    asked = (c for e in conditions for part in _parts(e) if part.op == "mul" for c in part.args if isinstance(c, Expr))
+    limits = (c.args[1].value for c in asked if c.op == "lt" and c.args[0] == var(loop.var))
+    return max((n for n in limits if n is not None), default=0)
 
 
-def _comparisons(e: Expr) -> Iterator[Expr]:
-    """The comparisons in an expression."""
-    if e.op == "lt":
-        yield e
+def _parts(e: Expr) -> Iterator[Expr]:
+    """An expression and all that it is made of."""
+    yield e
     for part in e.args:
         if isinstance(part, Expr):
-            yield from _comparisons(part)
-
-
-def _each_behind_each(found: list[int]) -> tuple[int, ...]:
-    """The numbers in an order in which each comes behind each, and behind itself, the first one behind the last."""
-    return tuple(n for k, a in enumerate(found) for n in (a, *(x for b in found[k + 1 :] for x in (a, b))))
+            yield from _parts(part)
 
 
 def _mixed(found: list[int]) -> tuple[int, ...]:
