@@ -13,7 +13,7 @@ from tile_eg.errors import TileError
 from tile_eg.ir.arrays import check_arguments, numpy_dtype, signature
 from tile_eg.ir.kernel import Tensor
 from tile_eg.jit.arrays import knows_torch
-from tile_eg.ops.types import BF16, F16, F32, I8
+from tile_eg.ops.types import BF16, E8M0, F16, F32, I8
 
 A, B, C = Tensor("A", F16, (4, 2), False), Tensor("B", BF16, (2,), False), Tensor("C", F32, (4,), True)
 GOOD = {"A": np.zeros((4, 2), np.float16), "B": np.zeros(2, ml_dtypes.bfloat16)}
@@ -43,6 +43,12 @@ def test_arrays_that_fit_are_taken_and_outputs_need_none() -> None:
 def test_what_does_not_fit_is_said(arrays: dict, words: str) -> None:
     with pytest.raises(TileError, match=f"(?s){words}"):
         check_arguments((A, B, C), arrays)
+
+
+def test_bytes_for_floats_of_8_bits_are_offered_to_be_seen_as_these() -> None:
+    with pytest.raises(TileError) as caught:
+        check_arguments((Tensor("S", E8M0, (4, 2), False),), {"S": np.zeros((4, 2), np.uint8)})
+    assert "S.view(ml_dtypes.float8_e8m0fnu)" in caught.value.help
 
 
 def test_a_signature_reads_like_the_source() -> None:

@@ -77,7 +77,9 @@ def check_argument(tensor: Tensor, array: np.ndarray) -> None:
     if dtype != numpy_dtype(tensor.dtype):
         to = f"'{tensor.dtype.numpy}'" if is_numpys(tensor.dtype) else f"ml_dtypes.{tensor.dtype.numpy}"
         message = f"input '{tensor.name}' has elements of type {dtype}, not {tensor.dtype.numpy}"
-        raise TileError(message, tensor.span, help=f"convert it: {tensor.name}.astype({to})")
+        bits = str(dtype) == "uint8" and tensor.dtype.bits == 8 and not tensor.dtype.whole
+        way = f"bytes that are its bits: {tensor.name}.view({to})" if bits else f"convert it: {tensor.name}.astype({to})"
+        raise TileError(message, tensor.span, help=way)
 
 
 def signature(tensors: Iterable[Tensor]) -> str:
