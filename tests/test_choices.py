@@ -36,6 +36,7 @@ CASES = [
 ]
 
 
+@pytest.mark.few(2)
 @pytest.mark.slow
 @pytest.mark.parametrize(("text", "sizes"), CASES, ids=lambda c: str(c)[:14])
 def test_a_kernel_with_choices_computes_what_it_means(text: str, sizes: dict[str, int]) -> None:

@@ -100,6 +100,7 @@ OTHERS = {
 }  # fmt: skip
 
 
+@pytest.mark.few(4)
 @pytest.mark.slow
 @pytest.mark.parametrize("other", OTHERS.values(), ids=OTHERS)
 def test_whatever_is_asked_otherwise_is_compiled(other: tuple[str, ...], emit: Emit, compilations: list[str]) -> None:

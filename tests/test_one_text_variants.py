@@ -89,6 +89,7 @@ def test_deeper_trips_are_fewer() -> None:
     assert [str(e) for e in deeper.counts.values()] == ["((K + 255) / 256)"]
 
 
+@pytest.mark.few(2)
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "other",
@@ -127,6 +128,7 @@ def test_deeper_trips_take_all_of_tiles_that_go_beyond_the_size_that_counts_them
     np.testing.assert_array_equal(run_values(at(deeper, {"M": 3, "N": 5, "K": k}), inputs)["C"], meant.astype(np.float16))
 
 
+@pytest.mark.few(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("k", [64, 100, 128, 321])
 def test_deeper_trips_of_whole_tiles_alone_take_all_of_them(k: int) -> None:

@@ -68,6 +68,7 @@ def test_an_array_with_a_pickle_in_it_is_refused(here: Path, capsys: pytest.Capt
 
 
 
+@pytest.mark.few(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["x\n#error injected\n.tile", "x\\\n.tile", "x\r#error.tile", "\u2028x.tile"])
 def test_the_name_of_a_file_adds_no_line_to_the_text(name: str) -> None:

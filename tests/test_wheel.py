@@ -140,12 +140,14 @@ def test_the_sdist_holds_them_too(sdist: Path) -> None:
     assert of_the_checkout() - held == set()
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("absent", ["pytest", "torch", "hypothesis", "z3", "dask"])
 def test_the_environment_has_nothing_beside_the_core_dependencies(python: Path, folder: Path, absent: str) -> None:
     code = f"import importlib.util; print(importlib.util.find_spec({absent!r}))"
     assert made(["-c", code], folder, python).strip() == "None"
 
 
+@pytest.mark.few(5)
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_command_works_from_another_folder(python: Path, folder: Path, command: str) -> None:
     assert COMMANDS[command] in made([str(python.parent / "tile-eg"), *command.split()], folder, python)

@@ -106,6 +106,7 @@ def test_the_fixpipe_scales_on_its_way_out(way: str) -> None:
     assert "QuantMode_t::DEQF16, 0x3c23d70a" in str(low.source)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("value", ["i8(c * 40)", "i8(relu(c * 40))"])
 @pytest.mark.parametrize("exact", [False, True])
 def test_floats_become_bytes(value: str, exact: bool) -> None:

@@ -81,6 +81,7 @@ CHANGES: dict[str, Callable[[Path], object]] = {
 }
 
 
+@pytest.mark.few(2)
 @pytest.mark.slow(but=1)
 @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
 def test_what_has_changed_is_not_answered(

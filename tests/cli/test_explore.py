@@ -104,6 +104,7 @@ def test_exact_mathematics_runs_right(capsys: Captured) -> None:
     assert "simulator: good" in printed(capsys, "run", SOFTMAX, *SMALL, "--exact-math")
 
 
+@pytest.mark.long
 def test_a_budget_that_was_reached_is_told_and_the_kernel_is_there(capsys: Captured) -> None:
     """Between too little fuel for any kernel and enough for all rules there is some."""
     for fuel in range(100, 400, 10):
@@ -115,6 +116,7 @@ def test_a_budget_that_was_reached_is_told_and_the_kernel_is_there(capsys: Captu
     assert f"stopped at {fuel} new rows; the best of what was found is used" in error
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("extractor", ["exact", "beam", "greedy", "random", "worst"])
 def test_every_extractor_runs_right(extractor: str, capsys: Captured) -> None:
     assert "simulator: good" in printed(capsys, "run", SOFTMAX, *SMALL, "--extractor", extractor)

@@ -121,6 +121,7 @@ def test_what_is_wrong_inside_comes_before_what_a_function_says(capsys):
     assert "the first value inside the kernel that differs" in out
 
 
+@pytest.mark.few(3)
 @pytest.mark.usefixtures("folder")
 @pytest.mark.parametrize(
     ("where", "told"),

@@ -31,6 +31,7 @@ SEEN = {
 }
 
 
+@pytest.mark.few(3)
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SEEN)
 def test_a_quotient_that_is_rounded_or_compared_is_one(name: str) -> None:

@@ -43,6 +43,7 @@ def test_the_next_kernel_is_not_harmed_by_a_rule_that_failed(wrong_rule, monkeyp
     assert graph_made_now(ONE_VALUE_TWO_TENSORS).nodes
 
 
+@pytest.mark.few(8)
 @pytest.mark.parametrize("name", sorted(TRICKY))
 def test_every_phase_ends_by_itself(name):
     assert [p.name for p in graph_of(TRICKY[name]).phases if p.stopped_by] == []

@@ -33,6 +33,7 @@ def check(p: Product) -> None:
     assert (np.abs(got - want) / (1 + np.abs(want))).max() < unit * 4
 
 
+@pytest.mark.few(6)
 @pytest.mark.slow
 @pytest.mark.parametrize("dtype", [F16, BF16, F32], ids=str)
 @pytest.mark.parametrize("transposed", [(a, b) for a in (False, True) for b in (False, True)])
@@ -53,6 +54,7 @@ PRODUCTS = {
 }
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("p", PRODUCTS.values(), ids=PRODUCTS)
 def test_a_product_with(p: Product) -> None:
     check(p)

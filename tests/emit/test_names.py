@@ -32,7 +32,7 @@ def test_tensors_may_have_any_name() -> None:
     assert (out[:8] == len(NAMES)).all()
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_loops_may_have_any_name() -> None:
     low = compiled(body=" ".join(f"for {name} in serial(2) {{ x = A[{name}*8] a += x }}" for name in NAMES))
     assert (low.run({"A": np.ones(16, np.float32)})["C"][:8] == 2 * len(NAMES)).all()

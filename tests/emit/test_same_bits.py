@@ -117,6 +117,7 @@ def test_the_numbers_are_those_that_are_meant(name: str, how: dict[str, int]) ->
         np.testing.assert_array_equal(run.outputs[name], want)
 
 
+@pytest.mark.few(4)
 @pytest.mark.slow(but=2)
 @pytest.mark.parametrize("order", [None, 1])
 @pytest.mark.parametrize("chip", ["910B2", "950"])

@@ -90,6 +90,7 @@ def test_both_ends_of_a_reduction_stay_inside_the_valid_columns() -> None:
     check([Case(f"vrow{r}", F32, 4, 70, tail=3) for r in ("max", "sum", "min")] + [Case("vdiv_rows", F32, 9, 70, swap=True)])
 
 
+@pytest.mark.few(4)
 @pytest.mark.slow
 @pytest.mark.parametrize("cols", [64, 128, 192, 512, 576, 640, 1024, 1536, 4096])
 def test_a_reduction_by_blocks_computes_what_one_by_rows_does(cols: int) -> None:

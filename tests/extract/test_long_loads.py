@@ -87,6 +87,7 @@ def test_a_loop_has_one_such_load():
     assert cp_model.CpSolver().solve(model.cp) == cp_model.INFEASIBLE
 
 
+@pytest.mark.few(3)
 @pytest.mark.slow
 @pytest.mark.parametrize("text", [GEMM, SHORT, TRANSPOSED], ids=["whole", "short last trip", "transposed"])
 @pytest.mark.parametrize("order", [None, (2, 0, 0)], ids=["a block a tile", "persistent"])

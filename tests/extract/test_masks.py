@@ -51,6 +51,7 @@ def holds(condition: str, bx: int, k: int) -> bool:
     return all(eval(text, {"bx": bx, "k": k, "BM": 32, "BN": 32, "i": i, "j": j}) for i in range(32) for j in range(32))
 
 
+@pytest.mark.few(3)
 @pytest.mark.slow(but=3)
 @pytest.mark.parametrize("condition", CONDITIONS)
 def test_a_mask_is_made_just_where_an_element_does_not_compare(condition):

@@ -75,6 +75,7 @@ def parts_in(text: str) -> list[tuple[int, int]]:
     return [n.payload for n in graph_of(text).nodes if n.op == "Part"]
 
 
+@pytest.mark.few(2)
 @pytest.mark.slow(but=2)
 @pytest.mark.parametrize("name", TEXTS)
 def test_a_product_reads_a_part_where_it_lies(name: str) -> None:

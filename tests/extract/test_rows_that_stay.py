@@ -62,6 +62,7 @@ def stays_in(text: str) -> int:
     return sum(n.op == "Stays" and n.payload[0] != n.payload[1] for n in graph_of(text).nodes)
 
 
+@pytest.mark.few(2)
 @pytest.mark.slow(but=2)
 @pytest.mark.parametrize("name", TEXTS)
 def test_a_later_loop_finds_what_an_earlier_one_loaded(name: str) -> None:
@@ -76,6 +77,7 @@ def test_every_choice_beside_it_computes_the_same(name: str, extractor) -> None:
     check_numbers(kernel(TEXTS[name]), extractor)
 
 
+@pytest.mark.few(2)
 @pytest.mark.slow(but=1)
 @pytest.mark.parametrize("name", TEXTS)
 def test_the_next_row_comes_into_a_buffer_that_was_read(name: str) -> None:

@@ -118,6 +118,7 @@ def test_the_text_has_the_slots_too() -> None:
     assert [line.split("slots ")[1][0] for line in program if line.startswith(("buffer a_l1", "buffer b_l1"))] == ["4", "4"]
 
 
+@pytest.mark.few(2)
 @pytest.mark.slow
 @pytest.mark.parametrize(("text", "stages"), [(GEMM, 1), (GEMM, 4), (IN_PLACE, 3), (ATTENTION, 2)])
 def test_the_numbers_are_right(text: str, stages: int) -> None:

@@ -68,6 +68,7 @@ def product(x: dict[str, np.ndarray]) -> np.ndarray:
     return np.concatenate([x["A"][r : r + n].astype(np.float32) @ x["B"][g].astype(np.float32) for g, r, n in groups])
 
 
+@pytest.mark.few(3)
 @pytest.mark.slow(but=1)
 @pytest.mark.parametrize("how", STORES)
 def test_rows_of_another_group_are_not_stored(how):
@@ -95,6 +96,7 @@ def test_a_length_beyond_the_tile_is_the_tile():
     np.testing.assert_allclose(compiled("slice").run(x)["C"][80:], product(x)[80:], rtol=2e-3, atol=2e-2)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("how", ["slice", "both sides", "branch", "element"])
 def test_the_same_in_python(how):
     @tile_eg.jit(effort="none")
@@ -191,6 +193,7 @@ def test_a_reduction_of_no_elements_leaves_nothing_of_another_block(how, meant):
     np.testing.assert_allclose(y, want, rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.few(3)
 @pytest.mark.slow(but=1)
 @pytest.mark.parametrize("chip", ["910B2", "950"])
 @pytest.mark.parametrize(("dtype", "out"), [("f16", "f32"), ("i8", "i32"), ("f32", "f32")])

@@ -35,6 +35,7 @@ MEANINGS = [
 ]  # fmt: skip
 
 
+@pytest.mark.few(3)
 @pytest.mark.slow(but=2)
 @pytest.mark.parametrize(("body", "meant"), MEANINGS, ids=[m[0] for m in MEANINGS])
 def test_a_result_ends_where_the_shorter_of_its_operands_does(body: str, meant: np.ndarray) -> None:

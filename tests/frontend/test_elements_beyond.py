@@ -45,6 +45,7 @@ BODIES = [
 ]
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize(("body", "first"), BODIES)
 def test_a_statement_that_takes_an_element_beyond_the_end_means_nothing(body: str, first: float) -> None:
     text = TEXT.replace("BODY", body)

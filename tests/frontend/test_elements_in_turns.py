@@ -36,6 +36,7 @@ ROW = """kernel pairs[M=16, N=64](X: DTYPE[M, N]) -> Y: DTYPE[M, N] {
 """
 
 
+@pytest.mark.few(2)
 @pytest.mark.slow(but=1)
 @pytest.mark.parametrize("dtype", [F16, F32], ids=str)
 @pytest.mark.parametrize("text", [TILE, ROW], ids=["tile", "row"])

@@ -49,6 +49,7 @@ def test_so_they_do_in_an_element_loop() -> None:
     np.testing.assert_array_equal(y, 2 * x.T)
 
 
+@pytest.mark.few(2)
 @pytest.mark.slow(but=2)
 @pytest.mark.parametrize(("call", "axis"), [("cumsum(x)", 1), ("cumsum(x, 0)", 0)])
 @pytest.mark.parametrize("dtype", ["f32", "f16"])

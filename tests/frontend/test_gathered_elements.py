@@ -36,6 +36,7 @@ def picked(element: str, dtype: object, x: np.ndarray) -> np.ndarray:
     return lower(kernel).run({"X": x, "T": T}).outputs["Y"]
 
 
+@pytest.mark.few(3)
 @pytest.mark.slow(but=1)
 @pytest.mark.parametrize(("element", "meant"), MEANINGS, ids=[m[0] for m in MEANINGS])
 def test_elements_are_picked_by_an_index(element: str, meant: np.ndarray) -> None:

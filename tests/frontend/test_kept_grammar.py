@@ -46,6 +46,7 @@ def from_the_grammar_and_from_tables(text: str) -> list[str]:
     return out
 
 
+@pytest.mark.few(7)
 @pytest.mark.slow(but=5)
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda p: p.stem)
 def test_the_tree_is_the_same(example: Path, kept: dict[str, bytes]) -> None:
@@ -53,6 +54,7 @@ def test_the_tree_is_the_same(example: Path, kept: dict[str, bytes]) -> None:
     assert built == loaded and len(kept) == 1
 
 
+@pytest.mark.few(3)
 @pytest.mark.slow
 @pytest.mark.parametrize("end", range(20, 400, 60))
 def test_the_error_is_the_same(end: int, kept: dict[str, bytes]) -> None:
@@ -69,6 +71,7 @@ def test_kept_tables_are_used(kept: dict[str, bytes], monkeypatch: pytest.Monkey
     syntax.parser()
 
 
+@pytest.mark.few(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("tables", [b"", b"{}", b"[]", b"\xff", b'{"data": {}, "memo": {}}'])
 def test_tables_of_another_form_are_built_again(tables: bytes, kept: dict[str, bytes]) -> None:

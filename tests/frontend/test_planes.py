@@ -33,6 +33,8 @@ BODIES = [
     "for h in serial(B) { for i in serial(8) { s[h, i] = sum(x[h, i, :]) } }",
     "for h in serial(B) { parallel (i, j) in (8, N) { y[h, i, j] = exp(x[h, i, j]) } }",
     "for h in serial(B) { if h == 0 { parallel (i, j) in (8, N) { y[h, i, j] = 3 * x[h, i, j] } } }",
+    "for h in serial(B) { if bh*B + h < 3 { parallel (i, j) in (8, N) { y[h, i, j] = 3 * x[h, i, j] } } }",
+    "for h in serial(B) { if bh*B + h < 3 { y[h, :, :] = X[bh*B + h, bm*8, 0] } }",
     "parallel (h, i, j) in (B, 8, N) { y[h, i, j] = select(x[h, i, j] > 0, x[h, i, j], w[h, j]) }",
     "parallel (h, i, j) in (B, 8, N) { y[h, i, j] = select(i <= j, x[h, i, j], 0) }",
     "parallel (h, i, j) in (B, 8, N) { y[h, i, j] = select(h == 0, x[h, i, j], 0) }",

@@ -69,6 +69,7 @@ MEANINGS = [
 ]  # fmt: skip
 
 
+@pytest.mark.few(13)
 @pytest.mark.slow(but=3)
 @pytest.mark.parametrize(("body", "y", "m"), MEANINGS, ids=[n[0] for n in MEANINGS])
 def test_the_statements_mean_what_they_say_in_their_order(body: str, y: np.ndarray, m: np.ndarray) -> None:
@@ -78,6 +79,7 @@ def test_the_statements_mean_what_they_say_in_their_order(body: str, y: np.ndarr
     np.testing.assert_allclose(found["W"], m, rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.few(2)
 @pytest.mark.slow(but=1)
 @pytest.mark.parametrize("bits", ["f16", "bf16", "i16", "i8"])
 def test_elements_of_other_types_are_taken_out_whole(bits: str) -> None:

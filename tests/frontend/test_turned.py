@@ -23,6 +23,7 @@ FORMS = {
 }  # fmt: skip
 
 
+@pytest.mark.few(3)
 @pytest.mark.slow(but=1)
 @pytest.mark.parametrize("dtype", ["f32", "f16", "bf16"])
 @pytest.mark.parametrize("form", FORMS)

@@ -115,6 +115,7 @@ def test_the_range_holds_every_value(e):
     assert low <= found.min() and found.max() <= high
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("sizes", [{"K": 80}, {"K": 200}, {"K": 2}, {"N": 5, "K": 130}], ids=str)
 def test_rows_that_a_tensor_cuts_off_are_unpacked(sizes):
     text = """

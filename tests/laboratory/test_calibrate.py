@@ -86,6 +86,7 @@ def test_without_names_the_constants_are_those_that_the_chip_s_file_marks() -> N
     assert not names.keys() & {"path.gm_to_l1.issue", "limits.queue_depth", "sync.refill", "path.gm_to_l1_nd2nz.request"}
 
 
+@pytest.mark.long
 def test_a_constant_stays_in_the_range_of_its_mark_and_that_is_told() -> None:
     fit = calibrate(synthetic(), "910B2", tuple(TRUE))
     assert next(c for c in fit.changed if c.name == "launch.prologue_us").value <= 3.5
@@ -145,6 +146,7 @@ def test_the_chip_file_is_a_chip_and_says_where_its_numbers_are_from(tmp_path: P
 HEAD = "file,shape,chip,value,unit"
 
 
+@pytest.mark.few(5)
 @pytest.mark.parametrize(
     ("line", "told"),
     [

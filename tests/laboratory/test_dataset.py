@@ -278,7 +278,7 @@ def test_a_command_that_was_killed_goes_on_when_it_is_given_again(tmp_path: Path
     assert (tmp_path / "cut" / "rows.jsonl").read_bytes() == (tmp_path / "whole" / "rows.jsonl").read_bytes()
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_dask_cluster_makes_the_rows_of_one_process(tmp_path: Path) -> None:
     pytest.importorskip("distributed", reason="dask is an extra: pip install 'tile_eg[dask]'")
     from tests.spread.dask_cluster import DaskCluster

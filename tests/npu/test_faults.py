@@ -40,6 +40,7 @@ def source(npu: StandIn) -> Callable[[], Path]:
     return lambda: build.device_object(text, "dav-2201", Cann(npu.home))
 
 
+@pytest.mark.few(2)
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("fault", "told"),

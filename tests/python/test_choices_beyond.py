@@ -35,6 +35,7 @@ def ran(choice: str, way: str) -> np.ndarray:
     return tile_eg.jit(out_idx=[-1], pass_configs=auto, effort="none")(kernel)(X)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("choice", BY_TRIP)
 def test_the_arm_that_exists_is_taken(choice: str, way: str) -> None:

@@ -214,6 +214,7 @@ def embedding():
     return load_text(EMBEDDING).instantiate()
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("chip", known_chips())
 def test_text_gathers_too(chip: str, embedding) -> None:
     w, idx = numbers(100, 48), indices(100, 40)

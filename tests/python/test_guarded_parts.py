@@ -54,6 +54,7 @@ def ran(body: str, way: str) -> np.ndarray:
     return tile_eg.jit(out_idx=[-1], pass_configs=auto, effort="none")(kernel)(X)
 
 
+@pytest.mark.few(5)
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("body", BODIES)
 def test_neighbours_that_a_condition_leaves_out_are_not_read(body: str, way: str) -> None:

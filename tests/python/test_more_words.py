@@ -42,6 +42,7 @@ FUNCTIONS = {
 }  # fmt: skip
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("word", FUNCTIONS)
 def test_functions_without_an_instruction_in_kept_kernels(word: str) -> None:
     x = floats(8, 64)
@@ -162,6 +163,7 @@ def test_the_first_elements_alone(scope: bool) -> None:
     assert (found[:4] == np.minimum(x[:4], 1)).all() and (found[4:] == 5).all()
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("word", ["argmax", "argmin"])
 @pytest.mark.parametrize(("dim", "out"), [(1, (16,)), (0, (64,)), (-1, (16,))])
 def test_the_first_place_of_an_extreme(word: str, dim: int, out: tuple[int, ...]) -> None:

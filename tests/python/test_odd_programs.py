@@ -81,6 +81,7 @@ def program(statement: str) -> str:
     return f"{HEAD}        {statement}\n{FOOT}"
 
 
+@pytest.mark.few(3)
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(6))
 def test_a_random_statement_is_read_or_refused_in_a_users_words(seed: int) -> None:

@@ -63,6 +63,7 @@ REFUSED = {
 }
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize("name", DONE)
 @pytest.mark.slow(but=2)
 def test_what_is_plain_python_is_done_when_the_kernel_is_read(name: str) -> None:

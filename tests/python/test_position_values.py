@@ -58,6 +58,7 @@ VALUES = {
 }  # fmt: skip
 
 
+@pytest.mark.few(8)
 @pytest.mark.slow(but=2)
 @pytest.mark.parametrize("kept", [False, True])
 @pytest.mark.parametrize("name", VALUES)

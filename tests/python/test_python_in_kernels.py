@@ -88,6 +88,7 @@ CASES = {
 }  # fmt: skip
 
 
+@pytest.mark.few(16)
 @pytest.mark.parametrize("name", CASES)
 def test_the_lines_mean_what_they_mean_in_python(name: str) -> None:
     lines, wanted = CASES[name]

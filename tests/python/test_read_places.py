@@ -53,6 +53,7 @@ def test_elements_inside_are_read(loop: str) -> None:
     np.testing.assert_array_equal(ran(loop, READ[loop], INSIDE), W[P, INSIDE])
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("how", CHOSEN)
 def test_what_is_not_chosen_may_lie_anywhere(how: str) -> None:
     np.testing.assert_array_equal(ran(*CHOSEN[how], BEYOND), np.where(BEYOND < 10, W[P, BEYOND % 10], 0))

@@ -67,6 +67,7 @@ FORMS = {
 }  # fmt: skip
 
 
+@pytest.mark.few(8)
 @pytest.mark.slow
 @pytest.mark.parametrize("name", FORMS)
 def test_the_lines_mean_what_they_mean_on_arrays(name: str) -> None:

@@ -73,6 +73,7 @@ def by_blocks(op: str) -> Any:
     return lines
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("kind", [searched, kept])
 @pytest.mark.parametrize("op", OPS)
 def test_each_row_has_its_own_number(kind: Any, op: str) -> None:

@@ -66,6 +66,7 @@ def test_a_tile_of_one_row_stands_beside_others(dtype: str) -> None:
     np.testing.assert_allclose(main(x, v), (x - v) * (1 + v), rtol=2e-3, atol=2e-3)
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("op", ["max", "min", "sum"])
 @pytest.mark.parametrize("cols", [5, 33])
 def test_whole_numbers_are_reduced_in_rows_of_any_length(op: str, cols: int) -> None:

@@ -39,6 +39,7 @@ def by_windows(M, N):
     return tile_eg.compile(main)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("rows", [32, 29], ids=["whole", "a tail"])
 @pytest.mark.parametrize("made", [by_elements, by_windows])
 def test_a_tensor_is_updated_in_place(made, rows: int) -> None:

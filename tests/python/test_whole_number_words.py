@@ -87,6 +87,7 @@ def test_a_shift_to_the_right_by_all_bits_leaves_the_sign(kept: bool) -> None:
     assert (stored("T.tile.bitwise_rshift(y, x, 32)", x, x, kept=kept) == np.where(x < 0, -1, 0)).all()
 
 
+@pytest.mark.few(3)
 @pytest.mark.slow
 @KEPT
 @pytest.mark.parametrize("dtype", [*BYTES, "int32"])
@@ -181,6 +182,7 @@ POSITIONS: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
 }  # fmt: skip
 
 
+@pytest.mark.few(6)
 @pytest.mark.slow(but=2)
 @KEPT
 @pytest.mark.parametrize("dtype", ["uint16", "uint32"])

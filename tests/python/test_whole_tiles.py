@@ -40,6 +40,7 @@ def largest(n: int, k: int, dtype: str = "float32") -> CompiledKernel:
     return tile_eg.compile(main, out_idx=[1, 2])
 
 
+@pytest.mark.few(2)
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("n", "k", "dtype"), [(32, 32, "float32"), (100, 24, "float32"), (1000, 1000, "float32"), (256, 16, "float16")]
@@ -98,6 +99,7 @@ def test_elements_are_gathered_by_offsets_in_bytes(out: int, dtype: str) -> None
     assert (gathered(by_offsets, out, dtype) == ELEMENTS.astype(dtype).ravel()[PLACES[:out]]).all()
 
 
+@pytest.mark.few(2)
 @pytest.mark.slow
 @pytest.mark.parametrize(("rows", "cols"), [(30, 50), (32, 64), (8, 64), (32, 8)])
 def test_padding_stands_beyond_the_end_of_a_tensor(rows: int, cols: int) -> None:
@@ -117,6 +119,7 @@ def test_padding_stands_beyond_the_end_of_a_tensor(rows: int, cols: int) -> None
     assert (got == padded).all() and (most == padded.max(1)).all()
 
 
+@pytest.mark.few(2)
 @pytest.mark.slow
 @pytest.mark.parametrize(("first", "count", "to"), [(8, 16, 24), (3, 8, 8), (0, 8, 5), (3, 24, 5), (0, 64, 0)])
 def test_a_part_of_what_was_computed_replaces_a_part(first: int, count: int, to: int) -> None:
@@ -261,6 +264,7 @@ def test_an_order_by_what_was_rounded_has_no_bounds() -> None:
     assert np.isinf(found["C"].allowed).all() and np.isinf(found["D"].allowed).all()
 
 
+@pytest.mark.few(2)
 @pytest.mark.slow
 @pytest.mark.parametrize(("axis", "reverse"), [(0, False), (1, False), (1, True), (0, True)])
 def test_running_sums(axis: int, reverse: bool) -> None:

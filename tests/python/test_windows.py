@@ -39,6 +39,7 @@ def shifted(x: np.ndarray, rows: int, cols: int, value: float) -> np.ndarray:
     return big[8 + rows : 8 + rows + x.shape[0], 8 + cols : 8 + cols + x.shape[1]]
 
 
+@pytest.mark.few(2)
 @pytest.mark.slow
 @pytest.mark.parametrize(("rows", "cols", "value"), [(-3, -2, -1.5), (2, 1, 0.0), (0, -8, 4.0), (-1, 0, 0.0)])
 def test_a_number_stands_where_a_tensor_has_no_elements(rows: int, cols: int, value: float) -> None:

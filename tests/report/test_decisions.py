@@ -22,6 +22,7 @@ def schedule(name: str) -> Schedule:
     return lower(load_text((EXAMPLES / f"{name}.tile").read_text()).instantiate({})).candidates[0].schedule
 
 
+@pytest.mark.few(3)
 @pytest.mark.slow(but=1)
 @pytest.mark.parametrize("name", NAMES)
 def test_each_decision_is_about_something_of_its_own(name: str) -> None:

@@ -130,6 +130,7 @@ kernel tiles[M=80, N=96](A: f16[M, 16], B: f16[16, N]) -> C: f32[M, N] {
 """
 
 
+@pytest.mark.few(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("rule", GRIDS)
 def test_every_order_of_tiles_computes_all_of_them(rule: str) -> None:
@@ -152,7 +153,7 @@ def test_loops_are_skewed_just_where_the_cores_meet(name: str) -> None:
     assert skewed == {n.payload[0] for n in graph.nodes if n.op == "PLoop" and meeting_inside(graph, n.payload[0])}
 
 
-@pytest.mark.few(60)
+@pytest.mark.few(31)
 @pytest.mark.slow
 @pytest.mark.parametrize(("rule", "name", "chip"), USES)
 def test_what_a_rule_makes_computes_what_it_stands_for(rule: str, name: str, chip: str) -> None:

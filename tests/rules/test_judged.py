@@ -71,7 +71,7 @@ def test_an_equality_without_a_law_is_no_fact(monkeypatch: pytest.MonkeyPatch) -
     assert "this rule has no :law" in types_of("neg").found
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_bound_that_is_too_narrow_is_a_bad_law(tmp_path: Path) -> None:
     for folder in ("tile_eg", "tests", "benchmarks", "examples", "docs"):
         shutil.copytree(ROOT / folder, tmp_path / folder, ignore=shutil.ignore_patterns("__pycache__"))

@@ -55,6 +55,7 @@ def test_a_part_with_something_behind_it_is_put_there() -> None:
     assert "vput" in ops(HALVES.replace("FIRST", "32"))
 
 
+@pytest.mark.few(4)
 @pytest.mark.slow
 @pytest.mark.parametrize("extractor", [Exact(), Random(0), Random(1)], ids=["exact", "random", "another"])
 @pytest.mark.parametrize("text", [PARTS, SHORT, HALVES.replace("FIRST", "64")], ids=["whole", "short", "behind"])

@@ -95,6 +95,7 @@ def test_a_depth_that_does_not_divide_is_not_halved() -> None:
     assert "product-in-two" not in long_product(False, {"M": 16, "N": 16, "K": 280}).matched()
 
 
+@pytest.mark.few(2)
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("rule", "old", "new", "text"),

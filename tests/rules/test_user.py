@@ -100,6 +100,7 @@ def test_a_bound_that_is_missing_or_none_is_told(was: str, instead: str, words: 
     assert error.span and error.source[error.span.column - 1 :].startswith(at)
 
 
+@pytest.mark.few(2)
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("side", "words"),
@@ -125,6 +126,7 @@ def test_a_new_instruction_is_refused_as_nothing_could_write_it() -> None:
     assert "an instruction needs a price" in str(refused("(constructor VFoo (P) P)"))
 
 
+@pytest.mark.few(2)
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "sides",

@@ -114,6 +114,7 @@ def test_one_chain_has_no_other_order() -> None:
     assert not [t for t in low.tried if t.offer.move.name == "fewer-barriers"]
 
 
+@pytest.mark.few(3)
 @pytest.mark.slow
 @pytest.mark.parametrize("order", [None, (2, 0, 0)], ids=["a block a tile", "persistent"])
 @pytest.mark.parametrize("extractor", [Exact(), Worst(), Random(0)], ids=["exact", "worst", "random"])

@@ -112,7 +112,7 @@ def test_a_place_that_is_filled_while_the_tile_before_needs_it_is_found() -> Non
     assert not _alike(schedule, loop, replace(made, top=[early if x is whole else x for x in made.top]))
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("tiles", [25, 47, 48, 49, 24 * (TILES + 1)])
 def test_blocks_may_have_any_number_of_tiles(tiles: int) -> None:

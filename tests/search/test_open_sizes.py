@@ -102,7 +102,7 @@ def test_every_trial_had_the_same_moves():
 def test_sizes_that_cannot_be_compiled_are_told_and_passed_over(monkeypatch):
     kernel, usual = left_open("softmax", "BM", M=4096, N=512), driver.searched
 
-    def fails_first(*given):
+    def fails_first(*given, **options):
         monkeypatch.setattr(driver, "searched", usual)
         raise TileError("too large")
 

@@ -100,13 +100,13 @@ def test_a_large_product_takes_it():
     assert large().cost.microseconds < 0.97 * large(without=("operand-in-strips",)).cost.microseconds
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_so_does_one_with_a_transposed_right_operand():
     k = kernel(TRANSPOSED, **LARGE)
     assert lower(k).cost.microseconds < 0.92 * lower(k, search=search_options(without=("operand-in-strips",))).cost.microseconds
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_two_operands_of_short_rows_are_copied_together():
     low = lower(kernel(BOTH_DOWN, **LARGE))
     assert low.candidates[0].schedule.parts.payload == ("A and B",)
@@ -172,7 +172,7 @@ def test_an_operand_is_offered_once():
     assert len([t for t in large().tried if t.offer.move.name == "packed-operand"]) == 1
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_an_operand_alone_has_no_plan_where_its_loads_take_longer_than_both_in_strips() -> None:
     options = search_options(without=("rest-in-parts", "shuffle-k"))
     low = lower(kernel(ADDED, M=4096, N=4096, K=4096, BM=128, BN=128), search=options)

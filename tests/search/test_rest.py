@@ -121,7 +121,7 @@ def test_it_can_be_switched_off(options):
     assert of(large(**options)) is None
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_sums_in_parts_are_the_same_in_every_run():
     assert of(large(deterministic=True)) == (3, 8)
 
@@ -147,7 +147,7 @@ def test_whole_turns_have_no_rest():
     assert not any(t.offer.move.name == "rest-in-parts" for t in low.tried)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_it_is_not_made_of_a_launch_that_does_all_sums_in_parts():
     low = lower(kernel(GEMM, M=416, N=128, K=8192))
     split = [c for c in low.form.candidates if c.schedule.persistent and c.schedule.parts and c.schedule.parts.op == "Parts"]

@@ -70,7 +70,7 @@ def test_too_many_rows_go_through_in_panels() -> None:
     runs(made)
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "cols"), [("softmax", 65536), ("softmax", 50257), ("layer_norm", 30000), ("rms_norm", 19363)])
 @pytest.mark.parametrize("rows", [4, pytest.param(1, marks=pytest.mark.long)])

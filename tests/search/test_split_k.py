@@ -138,7 +138,7 @@ def test_why_not_in_one_part_is_answered():
     assert "grid: a block a tile instead of 16 parts of each sum" in str(why_not(skinny(), "grid=blocks"))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_kernel_that_stays_whole_tells_what_parts_would_cost():
     assert "us (+" in str(why_not(lower(kernel(PRODUCT)), "rule=split-depth"))
 

@@ -188,6 +188,7 @@ def test_2201_has_none_of_these_paths(tmp_path: Path) -> None:
     assert "another architecture" in error.value.help
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(
     ("text", "name"),
     [
@@ -204,6 +205,7 @@ def test_what_else_3510_has_is_refused_by_its_name(tmp_path: Path, text: str, na
         run(tmp_path, program(text, ""))
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("word", ["__simd_vf__", "__simt_vf__", "__VEC_SCOPE__", "__simd_callee__"])
 def test_functions_of_the_register_and_thread_models_are_refused_by_their_word(tmp_path: Path, word: str) -> None:
     source = program("", "").replace('extern "C"', f'{word} inline void f(int) {{}}\nextern "C"', 1)

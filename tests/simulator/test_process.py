@@ -159,6 +159,7 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.mark.few(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("file", ["kernel-*/kernel.so", "headers-*/kernel_operator.h"])
 @pytest.mark.parametrize("size", [0, 100])

@@ -31,6 +31,7 @@ def test_single_buffers_are_reused_after_their_reader(tmp_path: Path) -> None:
     assert launched(tmp_path, QUEUES.replace("(in, 2,", "(in, 1,").replace("(out, 2,", "(out, 1,")).ok
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("part", "message"),
     [

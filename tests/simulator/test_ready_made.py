@@ -80,6 +80,7 @@ WITHOUT: dict[str, Callable[[np.ndarray], np.ndarray]] = {
 }
 
 
+@pytest.mark.few(8)
 @pytest.mark.parametrize("dtype", ["float", "half"])
 @pytest.mark.parametrize("call", WITHOUT)
 def test_a_function_of_each_element_computes_what_it_means(call: str, dtype: str) -> None:
@@ -139,6 +140,7 @@ ORDER(V_MTE3); DataCopyExtParams all(1, {result * bytes_}, 0, 0, 0); DataCopyPad
     return run, np.broadcast_to(x[:source].reshape(given), wanted)
 
 
+@pytest.mark.few(4)
 @pytest.mark.slow(but=2)
 @pytest.mark.parametrize(
     ("dtype", "given", "wanted", "tmp", "axis"),

@@ -85,6 +85,7 @@ def binary(dtype: str) -> Family:
     return Family(names, "dst, a, b", dtype, BINARY_PARAMS, f"{dtype}, SET")
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("dtype", TYPES)
 @many
 @given(data=st.data(), seed=st.integers(0, 99))

@@ -30,6 +30,7 @@ def nodes(planned: Planned) -> list:
     return list(walk((*planned.program.cube, *planned.program.vector)))
 
 
+@pytest.mark.few(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SIZES)
 def test_it_computes_what_the_source_says(name: str) -> None:
@@ -59,6 +60,7 @@ def test_it_computes_row_by_row() -> None:
     assert all(n.rows.value == 1 for loop in loops for n in walk(loop.body) if isinstance(n, Instr))
 
 
+@pytest.mark.few(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SIZES)
 def test_the_search_finds_something_faster(name: str) -> None:

@@ -72,7 +72,7 @@ AGAIN = ("flash_attention_causal", "gemm_int8", "gemm_transposed")
 WITH_TILES = [pytest.param(n, marks=[pytest.mark.long] * (n in AGAIN)) for n in BEGINNER if n not in ALSO | LENGTHY]
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("name", WITH_TILES)
 def test_an_expression_is_no_slower_than_tiles_and_loops(name: str) -> None:

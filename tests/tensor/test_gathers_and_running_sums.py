@@ -120,6 +120,7 @@ def meant(form: Callable[..., Any], arrays: Sequence[Array]) -> Array:
     return np.atleast_1d(np.asarray(form(*exact)))
 
 
+@pytest.mark.few(25)
 @pytest.mark.slow(but=6)
 @pytest.mark.parametrize("name", FORMS)
 def test_the_kernel_tree_means_what_numpy_computes(name: str) -> None:
@@ -136,6 +137,7 @@ USUAL = ("gather an element of each row", "gather keys and values", "scan column
          "scan attention with decays")  # fmt: skip
 
 
+@pytest.mark.few(2)
 @pytest.mark.slow(but=1)
 @pytest.mark.parametrize("name", USUAL)
 def test_the_text_computes_it(name: str) -> None:

@@ -283,6 +283,7 @@ def test_an_isolated_instruction_is_never_quicker(op: str, rows: int, cols: int,
     assert cycles(CHIP, work, cold=True) >= cycles(CHIP, work) > 0
 
 
+@pytest.mark.few(7)
 @pytest.mark.slow
 @pytest.mark.parametrize("op", [*MOVES, "vrowmax", "vrowsum", "vcolsum", "vadd_rows", "vbrcb"])
 @given(rows=SIZES, more=SIZES, cols=SIZES)

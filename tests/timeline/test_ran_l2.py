@@ -279,7 +279,7 @@ def test_what_blocks_wait_for_one_another_is_in_the_interval_too() -> None:
     assert took.range_us is not None and 0.95 * took.timeline.microseconds < took.range_us[0]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_what_the_first_core_loses_in_step_is_in_the_interval_of_a_text() -> None:
     cores = CHIP.vector_cores
     rows = [load("x", at=k * PAGE, block=b) for b in range(cores + cores // 2) for k in range(64)]

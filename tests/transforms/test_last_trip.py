@@ -101,7 +101,7 @@ def entropy(*without: str) -> Lowered:
     return lower(kernel(ENTROPY, M=4096, N=5000, BM=8, BN=1024), search=search_options(without=without))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_columns_that_a_tile_does_not_divide_cost_little_more_than_others() -> None:
     apart, together = entropy(), entropy("last-trip")
     assert apart.form.moves and not together.form.moves

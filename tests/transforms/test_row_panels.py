@@ -101,6 +101,7 @@ def test_a_kernel_that_reads_what_it_stores_stays_whole():
     assert in_panels(to_values(kernel(again)), 2) is None
 
 
+@pytest.mark.few(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("tile", [(256, 256), (512, 128), (128, 512), (256, 512)])
 def test_any_tile_that_fits_l1_compiles_and_computes(tile):

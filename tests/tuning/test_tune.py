@@ -151,6 +151,7 @@ def test_ctrl_c_before_the_first_candidate_leaves_nothing(
     assert [f.name for f in kernel.parent.iterdir()] == [kernel.name]
 
 
+@pytest.mark.long
 def test_open_sizes_are_tried_at_several_numbers(kernel: Path, all_right: None, capsys: Captured) -> None:
     kernel.write_text(kernel.read_text().replace("N=96]", "N=96, B=auto]").replace("16", "B"))
     assert run(["tune", str(kernel), "--budget", "20"]) == 0
@@ -167,6 +168,7 @@ def test_one_candidate_is_said_to_be_the_only_one(kernel: Path, all_right: None,
     assert "scaled has one candidate only: there is nothing to choose" in capsys.readouterr().out
 
 
+@pytest.mark.long
 def test_processes_find_what_one_finds(kernel: Path, tuned: Path) -> None:
     assert run(["tune", str(kernel), "--budget", "3", "--workers", "2"]) == 0
     assert [r["program"] for r in records(kernel)] and {r["program"] for r in records(kernel)} == {

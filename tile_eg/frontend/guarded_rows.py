@@ -35,9 +35,11 @@ def with_rows_that_exist(kernel: Kernel, half: str | None = None) -> Kernel:
         new = once | (_first_written(kernel, s) if s in kernel.body else frozenset())
         if all(isinstance(a, Assign) and _ends_there(a, s.var, bound, shapes, new) for a in branch.then):
             return [replace(s, body=branch.then)]
-        if half:
+        if half or not all(_copies(a, shapes) for a in branch.then):
             return None
         trips = ix.minimum(s.extent, ix.maximum(0, bound - s.start))
+        if trips.op == "const":  # a branch that the first trips alone take
+            return [replace(s, body=branch.then, extent=trips.args[0])] if trips.args[0] else None
         return [replace(s, body=branch.then, count=trips)]
 
     return replace(kernel, body=exchanged(kernel.body, instead))
@@ -57,6 +59,15 @@ def _bound(s: For, grid: set[str]) -> Expr | None:
             known = terms_of(high - low).get(ix.var(s.var)) == -1 and ix.variables(bound) <= grid
             return bound if known and not elements_in(bound) else None
     return None
+
+
+def _copies(s: Stmt, shapes: Shapes) -> bool:
+    """Whether a statement copies a window of a tensor to rows of a buffer, or these to one: loops of such may have as many trips
+    as the block says."""
+    if not isinstance(s, Assign) or not isinstance(s.value, Region):
+        return False
+    tensors = [r for r in (s.target, s.value) if r.name in shapes]
+    return bool(tensors) and all(len(r.starts) <= 2 for r in (s.target, s.value) if r not in tensors)
 
 
 def _ends_there(a: Assign, variable: str, bound: Expr, shapes: Shapes, new: Set[str]) -> bool:

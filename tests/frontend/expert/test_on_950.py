@@ -19,6 +19,7 @@ KERNELS = {
 }  # fmt: skip
 
 
+@pytest.mark.few(4)
 @pytest.mark.slow(but=2)
 @pytest.mark.parametrize("name", list(KERNELS))
 def test_a_kept_kernel_gives_the_same_on_both(name: str) -> None:

@@ -81,12 +81,14 @@ BODIES = {
 }  # fmt: skip
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize("name", BODIES)
 def test_an_element_loop_is_what_it_says(name: str) -> None:
     body, meant = BODIES[name]
     np.testing.assert_allclose(elementwise(body)(X, Y, ROW, COL), meant(), rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("shape", [(16, 4), (3, 20), (5, 1), (1, 24), (9, 128)])
 def test_rows_of_any_length(shape: tuple[int, int]) -> None:
     x, y = (RNG.uniform(0.5, 2, shape).astype(np.float32) for _ in range(2))

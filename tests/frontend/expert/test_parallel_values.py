@@ -90,6 +90,7 @@ def check(seed: int, depth: int) -> None:
     np.testing.assert_allclose(found, meant + np.zeros((R, C), np.float32), rtol=2e-5, atol=2e-5, err_msg=text)
 
 
+@pytest.mark.few(4)
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(8))
 def test_an_expression_has_its_value(seed: int) -> None:

@@ -42,6 +42,7 @@ def numbers(dtype: str) -> np.ndarray:
     return found.astype({"float32": np.float32, "float16": np.float16, "int32": np.int32}[dtype])
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize("dtype", ["float32", "float16", "int32"])
 @pytest.mark.parametrize("reverse", [False, True])
 @pytest.mark.parametrize("dim", [0, 1])
@@ -58,6 +59,7 @@ def test_running_products() -> None:
     np.testing.assert_array_equal(made(x), np.cumprod(x, 1))
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("dtype", ["float32", "float16", "int32"])
 @pytest.mark.parametrize("dim", [0, 1])
 def test_the_first_place_of_an_extreme(dtype: str, dim: int) -> None:
