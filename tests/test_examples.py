@@ -102,7 +102,7 @@ def test_every_example_has_its_shapes_and_its_numpy_meaning() -> None:
     assert {e.stem for e in EXAMPLES.glob("*.tile")} == set(SHAPES) == set(NUMPY)
 
 
-@pytest.mark.few(14)
+@pytest.mark.few(11)
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "sizes"), CASES)
 def test_the_emitted_kernel_computes_what_was_meant(name: str, sizes: dict[str, int]) -> None:

@@ -75,7 +75,7 @@ def check(name: str, data: st.DataObject) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", SHORT)
+@pytest.mark.parametrize("name", [pytest.param(n, marks=[pytest.mark.long] * (n == "gemm")) for n in SHORT])
 @settings(SETTINGS, max_examples=6)
 @given(data=st.data())
 def test_the_text_computes_the_meaning_at_any_sizes(name: str, data: st.DataObject) -> None:

@@ -1,5 +1,5 @@
-"""`make quick` runs what is not slow, the first cases of what is slow but for them, and something of every room; `few` leaves some
-cases of a test to the long suite."""
+"""`make quick` runs what is not slow, the first cases of what is slow but for them, and something of every room; `few` leaves
+most cases of a test to the long suite."""
 
 from __future__ import annotations
 

@@ -51,7 +51,6 @@ def drawn(check: Callable[[np.random.Generator, np.dtype, bool], None]) -> None:
     each()
 
 
-@pytest.mark.few(10)
 @pytest.mark.slow(but=7)
 @pytest.mark.parametrize("op", [u for u, op in UNARY.items() if F32 in op.takes])
 def test_a_function_of_each_element_stays_within_its_spread(op: str) -> None:

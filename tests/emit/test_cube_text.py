@@ -54,7 +54,6 @@ PRODUCTS = {
 }
 
 
-@pytest.mark.few(4)
 @pytest.mark.parametrize("p", PRODUCTS.values(), ids=PRODUCTS)
 def test_a_product_with(p: Product) -> None:
     check(p)

@@ -41,7 +41,7 @@ LONG = ("one element", "one column in the last block")
 """Shapes that `make long` tries: others have each half of what they are."""
 
 
-@pytest.mark.few(5)
+@pytest.mark.few(4)
 @pytest.mark.slow
 @pytest.mark.parametrize("shape", [pytest.param(s, id=n, marks=[pytest.mark.long] * (n in LONG)) for n, s in ALL.items()])
 def test_every_instruction_computes_its_meaning_on(shape: dict[str, int]) -> None:

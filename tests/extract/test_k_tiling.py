@@ -61,7 +61,6 @@ class Form(Exact):
         model.minimise_time()
 
 
-@pytest.mark.few(8)
 @pytest.mark.parametrize("trips", [7, 4, 2, 1])
 @pytest.mark.parametrize(("ta", "tb"), [(False, False), (True, False), (False, True), (True, True)])
 def test_every_form_of_a_product_computes_the_same(ta, tb, trips):

@@ -86,7 +86,6 @@ def wide(x: np.ndarray) -> np.ndarray:
     return x.astype(np.float32)
 
 
-@pytest.mark.few(14)
 @pytest.mark.slow(but=3)
 @pytest.mark.parametrize(("name", "sizes"), SHAPES, ids=[f"{n}-{'x'.join(map(str, s.values())) or 'default'}" for n, s in SHAPES])
 def test_an_example_computes_its_formula(name, sizes):
@@ -97,7 +96,6 @@ def test_an_example_computes_its_formula(name, sizes):
         np.testing.assert_allclose(wide(found), expected[output], rtol=2e-3, atol=2e-3)
 
 
-@pytest.mark.few(14)
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "sizes"), SHAPES, ids=[f"{n}-{'x'.join(map(str, s.values())) or 'default'}" for n, s in SHAPES])
 def test_an_example_means_the_same_as_values(name, sizes):

@@ -37,7 +37,6 @@ def test_all_terms_of_an_example_agree(name: str) -> None:
     assert done.terms >= done.classes and done.found == []
 
 
-@pytest.mark.few(8)
 @pytest.mark.parametrize("name", sorted(TRICKY))
 def test_all_terms_of_a_tricky_kernel_agree(name: str) -> None:
     assert audit_kernel(kernel(TRICKY[name])).found == []

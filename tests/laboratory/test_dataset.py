@@ -208,7 +208,7 @@ def test_a_file_that_holds_no_rows_is_refused(tmp_path: Path, text: str) -> None
         load_dataset(tmp_path)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_workers_make_the_rows_of_one(tmp_path: Path) -> None:
     command = ["dataset", str(EXAMPLES / "softmax.tile"), "--set", "M=64,128", "--set", "N=128", "-n", "24", "--format", "jsonl"]
     assert app.run([*command, "-o", str(tmp_path / "1"), "--workers", "1"]) == 0

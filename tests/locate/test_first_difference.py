@@ -168,7 +168,7 @@ def test_a_value_nobody_stores_is_told_without_a_block():
     assert found.first.stored and "no block has written it" in str(found)
 
 
-@pytest.mark.few(5)
+@pytest.mark.few(3)
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "name", ["softmax", "flash_attention_causal", "gemm_transposed", "gemm_exp", "layer_norm", "matmul_add", "online_softmax"]

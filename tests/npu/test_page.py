@@ -45,6 +45,7 @@ def folder(npu: StandIn, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pat
     return tmp_path
 
 
+@pytest.mark.long
 def test_every_command_of_the_page_that_can_run_here_runs(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for line in "".join(blocks("sh")).splitlines():
         if line.startswith("cd "):

@@ -22,7 +22,7 @@ def named(programs: list[Path], **marks: object) -> list:
     return [pytest.param(p, id=str(p.relative_to(EXAMPLES)), **marks) for p in programs]
 
 
-@pytest.mark.few(7)
+@pytest.mark.few(5)
 @pytest.mark.slow
 @pytest.mark.parametrize("program", [*named(PROGRAMS), *named([*sorted(LONG), *OF_FAMILIES], marks=pytest.mark.long)])
 def test_an_example_agrees_with_numpy(program: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:

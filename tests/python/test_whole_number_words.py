@@ -57,7 +57,7 @@ ARITHMETIC: dict[str, Callable[..., np.ndarray]] = {
 }  # fmt: skip
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(2)
 @KEPT
 @pytest.mark.parametrize("dtype", [*BYTES, "uint16", "uint32"])
 @pytest.mark.slow

@@ -58,7 +58,6 @@ def stays_normal(instance: Instance, operand: str, factor: str) -> bool:
     return bool((x * abs(instance.env[factor]) >= 2.0 ** EXPONENT[dtype][0]).all())
 
 
-@pytest.mark.few(30)
 @pytest.mark.slow(but=4)
 @pytest.mark.parametrize("name", EXACT)
 def test_both_sides_are_equal_bit_for_bit(name: str) -> None:

@@ -38,7 +38,7 @@ def test_rules_that_stand_in_for_another_are_there() -> None:
     assert STANDS_IN.keys() | set(STANDS_IN.values()) <= set(choices())
 
 
-@pytest.mark.few(16)
+@pytest.mark.few(8)
 @pytest.mark.parametrize(("rule", "name"), [pytest.param(*r, marks=marks(*r)) for r in ROWS.items()])
 def test_a_kernel_is_worse_without_the_rule(rule: str, name: str) -> None:
     assert search().tried(rule, name).needed

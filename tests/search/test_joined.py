@@ -186,7 +186,7 @@ def test_the_block_of_each_tile_is_known_for_a_sample() -> None:
 TAILS = {"H": 10, "S": 250, "D": 32, "BM": 64, "BN": 32}
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "sizes", "chip"),

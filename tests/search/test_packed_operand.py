@@ -50,7 +50,7 @@ def large(**options) -> Lowered:
     return lower(kernel(GEMM, **LARGE), search=search_options(**options))
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(2)
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "sizes"),

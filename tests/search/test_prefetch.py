@@ -133,7 +133,7 @@ def test_why_not_the_alternative_tells_when_each_loads() -> None:
     assert "loads: for each tile as its work begins instead of" in str(compiled(NORM).explanation)
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.slow
 @pytest.mark.parametrize("chip", ["910B2", "950"])
 @pytest.mark.parametrize(("text", "sizes"), [(NORM, SMALL), (EDGES, {}), (OWN_OUTPUT, {})], ids=["norm", "edges", "own"])

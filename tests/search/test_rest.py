@@ -73,7 +73,7 @@ CASES = [
 ]
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.slow
 @pytest.mark.parametrize(("text", "sizes", "packed"), CASES)
 @pytest.mark.parametrize(

@@ -80,7 +80,6 @@ def test_blocks_meet_in_any_order_of_pipes_and_blocks(name: str) -> None:
     assert all(right(run(MEETINGS[name], order=order)) for order in range(6))
 
 
-@pytest.mark.few(5)
 @pytest.mark.parametrize(
     ("source", "wanted"),
     [

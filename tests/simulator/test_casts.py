@@ -115,7 +115,6 @@ def cast_forms(draw: st.DrawFn, lanes: int) -> Form:
     return Form(kind, count, draw(st.integers(1, 2**lanes - 1)), draw(st.integers(0, 4)), block, rounds)
 
 
-@pytest.mark.few(11)
 @pytest.mark.slow
 @pytest.mark.parametrize("pair", PAIRS, ids=lambda pair: f"{pair[1]} to {pair[0]}")
 @settings(max_examples=5, deadline=None, suppress_health_check=list(HealthCheck))

@@ -154,7 +154,6 @@ ATOMIC_TYPES = {"float": np.float32, "half": np.float16, "int32_t": np.int32, "i
 ATOMIC_OPS = {"Add": np.add, "Max": np.maximum, "Min": np.minimum}
 
 
-@pytest.mark.few(7)
 @pytest.mark.parametrize("dtype", ATOMIC_TYPES)
 @pytest.mark.parametrize("op", ATOMIC_OPS)
 def test_an_atomic_store_combines_with_what_is_in_gm(op: str, dtype: str) -> None:

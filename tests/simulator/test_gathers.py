@@ -87,7 +87,6 @@ def test_a_pattern_packs_the_lanes_that_it_names(
     np.testing.assert_array_equal(result, expected)
 
 
-@pytest.mark.few(9)
 @pytest.mark.slow
 @pytest.mark.parametrize(("dtype", "kind"), [("half", np.float16), ("float", np.float32), ("int8_t", np.int8)])
 @pytest.mark.parametrize("to_nhwc", [True, False])

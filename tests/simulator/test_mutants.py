@@ -81,7 +81,7 @@ def test_every_barrier_of_an_example_at_its_own_size_is_needed(name: str) -> Non
     assert [m.where for m in without_a_barrier(kernel) if not found_at_once(kernel, m)] == []
 
 
-@pytest.mark.few(5)
+@pytest.mark.few(3)
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [file.stem for file in sorted(EXAMPLES.glob("*.tile"))])
 def test_every_flag_of_an_example_at_its_own_size_is_needed(name: str) -> None:

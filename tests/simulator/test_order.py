@@ -33,7 +33,6 @@ def keeps_its_numbers(kernel: Subject, order: int) -> bool:
     return done.ok and kernel.same(done)
 
 
-@pytest.mark.few(4)
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SIZES)
 def test_an_example_computes_the_same_in_any_order(name: str) -> None:

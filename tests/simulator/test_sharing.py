@@ -78,7 +78,7 @@ def test_blocks_that_meet_across_processes_are_told_as_by_one() -> None:
     assert "block 0)" in found[0].message and found[0].block == 6
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("name", KERNELS)
 def test_many_processes_say_what_one_says(name: str) -> None:

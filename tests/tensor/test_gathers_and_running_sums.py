@@ -120,7 +120,6 @@ def meant(form: Callable[..., Any], arrays: Sequence[Array]) -> Array:
     return np.atleast_1d(np.asarray(form(*exact)))
 
 
-@pytest.mark.few(25)
 @pytest.mark.slow(but=6)
 @pytest.mark.parametrize("name", FORMS)
 def test_the_kernel_tree_means_what_numpy_computes(name: str) -> None:

@@ -154,7 +154,6 @@ def assert_near(got: Array, want: Array, tolerance: float) -> None:
     assert np.abs(got.astype(np.float64) - want).max() <= tolerance * max(1, np.abs(want).max())
 
 
-@pytest.mark.few(24)
 @pytest.mark.slow
 @pytest.mark.parametrize(("form", "shapes"), CASES)
 def test_the_kernel_tree_means_what_numpy_computes_at_any_tiles(form: Callable[..., Any], shapes: list[tuple[int, ...]]) -> None:

@@ -274,7 +274,6 @@ def test_an_empty_tile_costs_nothing(op: str) -> None:
     assert cycles(CHIP, Work(op, 0, 16, 16)) == 0
 
 
-@pytest.mark.few(56)
 @pytest.mark.slow(but=6)
 @pytest.mark.parametrize("op", OPS)
 @given(rows=SIZES, cols=SIZES, depth=SIZES)
@@ -283,7 +282,6 @@ def test_an_isolated_instruction_is_never_quicker(op: str, rows: int, cols: int,
     assert cycles(CHIP, work, cold=True) >= cycles(CHIP, work) > 0
 
 
-@pytest.mark.few(7)
 @pytest.mark.slow
 @pytest.mark.parametrize("op", [*MOVES, "vrowmax", "vrowsum", "vcolsum", "vadd_rows", "vbrcb"])
 @given(rows=SIZES, more=SIZES, cols=SIZES)
