@@ -494,7 +494,7 @@ def f(W: T.Tensor((10,), "float32"), Q: T.Tensor((16,), "int32"), O: T.Tensor((1
         q, o = T.alloc_shared((16,), "int32"), T.alloc_shared((16,), "float32")
         T.copy(Q, q)
         for j in T.Parallel(16):
-            o[j] = T.if_then_else(q[j] >= 0, W[{index}], 0.0)
+            o[j] = T.if_then_else(q[j] * 2 >= 0, W[{index}], 0.0)
         T.copy(o, O)
 """)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
+from tile_eg.frontend.chosen_indices import with_chosen_indices
 from tile_eg.frontend.guarded_parts import Shapes, conditions, parted, reads_outside
 from tile_eg.frontend.narrow_positions import Ranges, Types, with_low_bits
 from tile_eg.frontend.ssa.position_values import with_known_positions
@@ -18,7 +19,8 @@ MOST_TRIPS = 16
 def read_as(s: Parallel, types: Types, shapes: Shapes, unique: Callable[[str], str], ranges: Ranges) -> Iterator[Parallel]:
     """The loop, or loops over its parts. `types` and `shapes` are those of buffers and tensors, `ranges` those of the variables
     outside of it; new variables are `unique`."""
-    for part in parted(_without_single(with_low_bits(s, types, ranges)), shapes, unique):
+    narrow = with_low_bits(with_chosen_indices(s, shapes), types, ranges)
+    for part in parted(_without_single(narrow), shapes, unique):
         yield with_known_positions(part)
 
 

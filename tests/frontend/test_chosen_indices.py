@@ -1,0 +1,50 @@
+"""An index that a condition on it leaves out is not read."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tile_eg.errors import TileError
+from tile_eg.frontend.text import load_text
+from tile_eg.ir.kernel import Kernel
+from tile_eg.search.compiler import lower, meaning
+
+TEXT = """kernel k[M=13, N=24, R=8](X: f16[R, N], Q: i32[M]) -> Y: f16[M, N] {{
+  grid b = ceildiv(M, 8)
+  shared q: i32[8], y: f16[8, N]
+  q = Q[b*8]
+  parallel (i, j) in (8, N) {{ y[i, j] = {value} }}
+  Y[b*8, 0] = y
+}}"""
+X = np.random.default_rng(2).uniform(-1, 1, (8, 24)).astype(np.float16)
+NONE = np.array([0, -1, 7, 3, -1, 5, 2, 1, -1, 6, -1, 4, 0], np.int32)
+FAR = np.where(NONE < 0, [100, -7, 8, -1, 9] * 2 + [100, -7, 8], NONE).astype(np.int32)
+CASES = [
+    ("select(q[i] >= 0, X[q[i], j], 0)", NONE), ("select(q[i] > -1, X[q[i], j], 0)", NONE),
+    ("select(q[i] < 0, 0, X[q[i], j])", NONE), ("select(0 <= q[i], X[q[i], j], 0)", NONE),
+    ("select(q[i] != -1, X[q[i], j], 0)", NONE), ("select(q[i] == -1, 0, X[q[i], j])", NONE),
+    ("select(q[i] >= 0 and q[i] < R, X[q[i], j], 0)", FAR), ("select(q[i] >= 0, select(q[i] <= 7, X[q[i], j], 0), 0)", FAR),
+]  # fmt: skip
+
+
+def kernel(value: str) -> Kernel:
+    return load_text(TEXT.format(value=value), "k.tile").instantiate()
+
+
+@pytest.mark.slow(but=2)
+@pytest.mark.parametrize(("value", "at"), CASES)
+def test_what_the_condition_leaves_out_is_not_read(value: str, at: np.ndarray) -> None:
+    there = ((at >= 0) & (at < 8))[:, None]
+    ran = lower(kernel(value)).run({"X": X, "Q": at})
+    assert not ran.findings
+    np.testing.assert_array_equal(ran.outputs["Y"], np.where(there, X[np.clip(at, 0, 7)], np.float16(0)))
+
+
+@pytest.mark.parametrize(
+    ("value", "at"),
+    [("select(q[i] >= 0, X[q[i], j], 0)", 9), ("select(q[i] < R, X[q[i], j], 0)", -3), ("select(q[i] != -1, X[q[i], j], 0)", -2)],
+)
+def test_an_index_that_the_condition_lets_through_has_to_be_there(value: str, at: int) -> None:
+    with pytest.raises(TileError, match=f"an index of `X` that is read is {at}: dimension 0 has 8 elements"):
+        meaning(kernel(value), {"X": X, "Q": np.where(NONE < 0, at, NONE).astype(np.int32)})
