@@ -8,6 +8,7 @@ import pytest
 from tile_eg.errors import TileError
 from tile_eg.frontend.text import load_text
 from tile_eg.ir.kernel import Kernel
+from tile_eg.jit import TileKernel
 from tile_eg.search.compiler import lower, meaning
 
 TEXT = """kernel k[M=13, N=24, R=8](X: f16[R, N], Q: i32[M]) -> Y: f16[M, N] {{
@@ -48,3 +49,20 @@ def test_what_the_condition_leaves_out_is_not_read(value: str, at: np.ndarray) -
 def test_an_index_that_the_condition_lets_through_has_to_be_there(value: str, at: int) -> None:
     with pytest.raises(TileError, match=f"an index of `X` that is read is {at}: dimension 0 has 8 elements"):
         meaning(kernel(value), {"X": X, "Q": np.where(NONE < 0, at, NONE).astype(np.int32)})
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("index", ["max(q[i], 0)", "q[i] + p[i]"])
+def test_a_kernel_of_any_size_takes_indices_that_are_computed(index: str) -> None:
+    text = f"""kernel k[M: dyn, N=24, R=8](X: f16[R, N], Q: i32[M], P: i32[M]) -> Y: f16[M, N] {{
+      grid b = ceildiv(M, 8)
+      shared q: i32[8], p: i32[8], y: f16[8, N]
+      q = Q[b*8]
+      p = P[b*8]
+      parallel (i, j) in (8, N) {{ y[i, j] = X[{index}, j] }}
+      Y[b*8, 0] = y
+    }}"""
+    at = np.where(NONE < 0, 0, NONE)
+    q = NONE if "max" in index else np.arange(0, 130, 10, dtype=np.int32)
+    got = TileKernel(load_text(text, "k.tile"))(X, q, (at - q).astype(np.int32))
+    np.testing.assert_array_equal(got, X[at])

@@ -9,11 +9,12 @@ from functools import partial
 from itertools import count, permutations, product
 from math import inf, isqrt, prod
 from types import MappingProxyType
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from tile_eg.errors import NotSearched, TileError, attempted
 from tile_eg.frontend.checks import check
 from tile_eg.frontend.ssa import to_values
+from tile_eg.ir.index import ANY
 from tile_eg.ir.kernel import Kernel
 from tile_eg.ir.open_kernel import NoBlocks
 from tile_eg.ir.strided import memory_of
@@ -329,19 +330,32 @@ def _copied(kernel: Kernel) -> int:
 
 
 def _mean_the_same(kernel: Kernel, own: Values, found: Values) -> bool:
+    """Whether both compute the same numbers; False where no indices were found that lie in their tensors."""
     import numpy as np
 
-    from tile_eg.inputs import draw
     from tile_eg.ir.reference_indices import most_of_indices
     from tile_eg.ir.reference_values import run_values
 
-    inputs = draw([t for t in kernel.tensors if not t.output], "uniform", seed=0)
-    inputs |= {n: inputs[n] % (most + 1) for n, most in most_of_indices(kernel).items() if n in inputs}
-    inputs = {t.name: memory_of(t, inputs[t.name]) for t in kernel.tensors if t.name in inputs}
-    theirs = run_values(own, inputs)
-    try:
-        ours = run_values(found, inputs)
-    except IndexError:  # it reads, or writes, beyond the end of a tensor
-        return False
-    pairs = ((np.asarray(ours[name], np.float64), np.asarray(x, np.float64)) for name, x in theirs.items())
-    return all(np.allclose(x, y, rtol=CLOSE, atol=CLOSE, equal_nan=True) for x, y in pairs)
+    most = most_of_indices(kernel)
+    for within in (most, dict.fromkeys(most, 0)):
+        inputs = _inputs(kernel, within)
+        try:
+            theirs = run_values(own, inputs)
+        except IndexError:  # sums of indices, or what a number keeps inside
+            continue
+        try:
+            ours = run_values(found, inputs)
+        except IndexError:  # it reads, or writes, beyond the end of a tensor
+            return False
+        pairs = ((np.asarray(ours[name], np.float64), np.asarray(x, np.float64)) for name, x in theirs.items())
+        return all(np.allclose(x, y, rtol=CLOSE, atol=CLOSE, equal_nan=True) for x, y in pairs)
+    return False
+
+
+def _inputs(kernel: Kernel, most: Mapping[str, int]) -> dict[str, Any]:
+    """Random tensors, with indices from 0 to the `most` that those of a tensor may be."""
+    from tile_eg.inputs import draw
+
+    drawn = draw([t for t in kernel.tensors if not t.output], "uniform", seed=0)
+    drawn |= {n: drawn[n] % (m + 1) for n, m in most.items() if n in drawn and m < ANY}
+    return {t.name: memory_of(t, drawn[t.name]) for t in kernel.tensors if t.name in drawn}
