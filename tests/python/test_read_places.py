@@ -73,3 +73,32 @@ def f(X: T.Tensor((2, 4, 16), "float32"), R: T.Tensor((8,), "int32"), O: T.Tenso
     np.testing.assert_array_equal(made(x, np.full(8, 3, np.int32)), x[0, 3])
     with pytest.raises(TileError, match="an index of X that is read is 5: dimension 1 has 4 elements"):
         made(x, np.full(8, 5, np.int32))
+
+
+def test_the_core_that_reads_an_index_asks_it() -> None:
+    kernel = prim_func("""@T.prim_func
+def f(X: T.Tensor((2, 8, 16), "float16"), Q: T.Tensor((16,), "int32"), S: T.Tensor((16, 16), "float16"),
+      O: T.Tensor((16, 16), "float32")):
+    with T.Kernel(1, is_npu=True) as (cid, vid):
+        q, rows = T.alloc_ub((16,), "int32"), T.alloc_ub((16, 16), "float16")
+        a, c = T.alloc_L1((16, 16), "float16"), T.alloc_L0C((16, 16), "float32")
+        T.printf("")
+        T.copy(Q, q)
+        T.tile.fill(rows, 0.0)
+        for i in T.serial(16):
+            at = q[i]
+            if at != -1:
+                T.copy(X[1, at, :], rows[i, :])
+        T.copy(rows, S)
+        T.copy(S, a)
+        T.gemm_v0(a, a, c, transpose_B=True, init=True)
+        T.copy(c, O)
+""")
+    x = (np.arange(2 * 8 * 16) % 7).reshape(2, 8, 16).astype(np.float16)
+    at = np.arange(16, dtype=np.int32) % 9 - 1
+    auto = {tile_eg.PassConfigKey.TL_ASCEND_AUTO_SYNC: True}
+    jitted = tile_eg.jit(out_idx=[-1], pass_configs=auto, effort="none")(kernel)
+    rows = np.where(at[:, None] < 0, 0, x[1, at]).astype(np.float32)
+    np.testing.assert_array_equal(jitted(x, at, np.zeros((16, 16), np.float16)), rows @ rows.T)
+    with pytest.raises(TileError, match="an index of X that is read is 8: dimension 1 has 8 elements"):
+        jitted(x, np.full(16, 8, np.int32), np.zeros((16, 16), np.float16))

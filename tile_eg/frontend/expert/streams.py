@@ -40,6 +40,7 @@ def stream(statements: Sequence[Any], core: str) -> tuple[Node, ...]:
 def _without_unused(nodes: tuple[Node, ...], core: str) -> tuple[Node, ...]:
     """The nodes without the numbers that nothing of this core needs. TileError for one that it needs and does not have."""
     kept = {n.name for n in walk(nodes) if isinstance(n, Scalar)}
+    nodes = tuple(_without_checks_of_others(nodes, kept))
     while unused := kept - {name for n in walk(nodes) if not (isinstance(n, Scalar) and n.name not in kept)
                             for name in _numbers(n) - ({n.name} if isinstance(n, Scalar) else set())}:  # fmt: skip
         kept -= unused
@@ -50,6 +51,21 @@ def _without_unused(nodes: tuple[Node, ...], core: str) -> tuple[Node, ...]:
             message = f"the {unit} needs a number that is read from a buffer of the other core: {missing[0]}"
             raise TileError(message, getattr(n, "span", None), help="read it from a tensor of int32, which both see")
     return nodes
+
+
+def _without_checks_of_others(nodes: Sequence[Node], kept: set[str]) -> Iterator[Node]:
+    """The nodes without what tells that a number is wrong which the other core alone has."""
+    for n in nodes:
+        if isinstance(n, Loop | When):
+            if body := tuple(_without_checks_of_others(n.body, kept)):
+                yield replace(n, body=body)
+        elif not (isinstance(n, Print) and n.holds != ONE and _asked(n) - kept):
+            yield n
+
+
+def _asked(n: Print) -> set[str]:
+    """The kept numbers that a check is about."""
+    return {e.args[0] for e in all_elements_in(n.holds)}.union(*(a.scalars() for a in n.args))
 
 
 def _numbers(n: Node) -> set[str]:
