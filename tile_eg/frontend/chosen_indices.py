@@ -18,7 +18,6 @@ from tile_eg.ir.index_elements import with_elements
 from tile_eg.ir.kernel import Choose, Number, Parallel, Region, TileExpr, mapped
 from tile_eg.ops.elementwise import COMPARE
 
-NOT = {"lt": "ge", "ge": "lt", "le": "gt", "gt": "le", "eq": "ne", "ne": "eq"}
 Within = Callable[[Expr], Expr]
 
 
@@ -26,9 +25,9 @@ def with_chosen_indices(s: Parallel, shapes: Shapes) -> Parallel:
     """The loop in which an index that a choice compares with a number is within what the choice leaves of it, in each arm."""
 
     def kept(e: TileExpr) -> TileExpr:
-        if not isinstance(e, Choose):
+        if not isinstance(e, Choose) or e.op not in COMPARE:
             return e
-        arms = (e.x, e.op), (e.y, NOT.get(e.op, ""))
+        arms = (e.x, e.op), (e.y, COMPARE[e.op].otherwise)
         x, y = (_in_arm(arm, _compared(e, op, shapes)) for arm, op in arms)
         return e if x is e.x and y is e.y else replace(e, x=x, y=y)
 
@@ -55,9 +54,9 @@ def _in_arm(arm: TileExpr, known: tuple[Expr, Within] | None) -> TileExpr:
 
 def _compared(e: Choose, op: str, shapes: Shapes) -> tuple[Expr, Within] | None:
     """The element that a choice compares with a number, and what it is where `op` holds; None for other choices."""
-    if isinstance(e.a, Number) and op in NOT:
+    if isinstance(e.a, Number):
         return _bounded(e.b, COMPARE[op].turned or op, e.a.value, shapes)
-    return _bounded(e.a, op, e.b.value, shapes) if isinstance(e.b, Number) and op in NOT else None
+    return _bounded(e.a, op, e.b.value, shapes) if isinstance(e.b, Number) else None
 
 
 def _bounded(r: TileExpr, op: str, bound: float, shapes: Shapes) -> tuple[Expr, Within] | None:

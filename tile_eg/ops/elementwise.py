@@ -78,12 +78,13 @@ class Binary:
 
 @dataclass(frozen=True)
 class Comparison:
-    """A comparison of two elements, exact; `sign` is how both languages write it, and `turned` the one that says the same of the
-    operands in the other order, where that is another one."""
+    """A comparison of two elements, exact; `sign` is how both languages write it, `otherwise` the one that holds of whole numbers
+    where it does not, and `turned` the one that says the same of the operands in the other order, where that is another one."""
 
     name: str
     meaning: Meaning
     sign: str
+    otherwise: str
     turned: str = ""
 
 
@@ -175,12 +176,12 @@ BINARY: dict[str, Binary] = {
 COMPARE: dict[str, Comparison] = {
     c.name: c
     for c in (
-        Comparison("lt", lambda m, x, y: x < y, "<", "gt"),
-        Comparison("le", lambda m, x, y: x <= y, "<=", "ge"),
-        Comparison("gt", lambda m, x, y: x > y, ">", "lt"),
-        Comparison("ge", lambda m, x, y: x >= y, ">=", "le"),
-        Comparison("eq", lambda m, x, y: x == y, "=="),
-        Comparison("ne", lambda m, x, y: x != y, "!="),
+        Comparison("lt", lambda m, x, y: x < y, "<", "ge", "gt"),
+        Comparison("le", lambda m, x, y: x <= y, "<=", "gt", "ge"),
+        Comparison("gt", lambda m, x, y: x > y, ">", "le", "lt"),
+        Comparison("ge", lambda m, x, y: x >= y, ">=", "lt", "le"),
+        Comparison("eq", lambda m, x, y: x == y, "==", "ne"),
+        Comparison("ne", lambda m, x, y: x != y, "!=", "eq"),
     )
 }
 SCALAR_UNARY = ("neg", "sqrt", "abs")
