@@ -14,7 +14,7 @@ from tile_eg.frontend.guarded_parts import Shapes
 from tile_eg.frontend.scalars import equal
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import Expr
-from tile_eg.ir.index_elements import with_elements
+from tile_eg.ir.index_elements import element, with_elements
 from tile_eg.ir.kernel import Choose, Number, Parallel, Region, TileExpr, mapped
 from tile_eg.ops.elementwise import COMPARE
 
@@ -64,10 +64,7 @@ def _bounded(r: TileExpr, op: str, bound: float, shapes: Shapes) -> tuple[Expr, 
     within = _within(op, bound) if isfinite(bound) else None
     if within is None or not shape or not isinstance(r, Region) or len(shape) != len(r.starts):
         return None
-    place = ix.ZERO
-    for start, size in zip(r.starts, shape, strict=True):
-        place = place * size + start
-    return ix.read(r.name, place), within
+    return element(r.name, shape, r.starts), within
 
 
 def _within(op: str, bound: float) -> Within | None:

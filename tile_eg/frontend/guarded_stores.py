@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import Expr, terms_of
+from tile_eg.ir.index_elements import element
 from tile_eg.ir.kernel import (
     Alloc,
     Assign,
@@ -144,10 +145,7 @@ class _Stores:
             case Number() if float(e.value).is_integer():
                 return ix.const(int(e.value))
             case Region() if not any(e.extents) and (array := self.arrays[e.name]).dtype is I32:
-                place = ix.ZERO
-                for start, size in zip(e.starts, array.shape, strict=True):
-                    place = place * size + start
-                return ix.read(e.name, place)
+                return element(e.name, array.shape, e.starts)
             case Binary() if e.op in INDEX and (x := self.index(e.x)) is not None and (y := self.index(e.y)) is not None:
                 return INDEX[e.op](x, y)
         return None

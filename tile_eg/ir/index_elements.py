@@ -2,10 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 
-from tile_eg.ir.index import ONE, Expr, div, from_terms, terms_of, with_operands
+from tile_eg.ir.index import ONE, ZERO, Expr, div, from_terms, read, terms_of, with_operands
+
+
+def place_in(shape: Sequence[int], indices: Sequence[Expr]) -> Expr:
+    """Where an element lies in a tensor or buffer of this shape, counted from the first one; an index for each dimension."""
+    place = ZERO
+    for index, size in zip(indices, shape, strict=True):
+        place = place * size + index
+    return place
+
+
+def element(name: str, shape: Sequence[int], indices: Sequence[Expr]) -> Expr:
+    """An element of a tensor or buffer of whole numbers, as an index."""
+    return read(name, place_in(shape, indices))
 
 
 @lru_cache(maxsize=65536)

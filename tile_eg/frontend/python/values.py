@@ -9,8 +9,9 @@ from typing import Any
 from tile_eg.errors import Span, TileError, did_you_mean
 from tile_eg.frontend.conditions import Compared, of_elements
 from tile_eg.frontend.windows import check_written, known_shape, most, placed
-from tile_eg.ir.index import ZERO, Expr, read, variables
+from tile_eg.ir.index import ZERO, Expr, variables
 from tile_eg.ir.index_elements import all_elements_in
+from tile_eg.ir.index_elements import element as element_of
 from tile_eg.ir.kernel import (
     Binary,
     Broadcast,
@@ -164,11 +165,7 @@ def element(window: Window) -> Expr:
     if window.buffer.dtype is not I32:
         message = f"an index is a whole number, and `{window.buffer.name}` holds {window.buffer.dtype}"
         raise TileError(message, window.span, help="indices are int32")
-    place, shape = ZERO, window.buffer.shape
-    for item, size in zip(window.items, shape, strict=True):
-        assert isinstance(item, Expr)
-        place = place * size + item
-    return read(window.buffer.name, place)
+    return element_of(window.buffer.name, window.buffer.shape, [i for i in window.items if isinstance(i, Expr)])
 
 
 def as_condition(value: Any, span: Span | None) -> Any:

@@ -15,6 +15,7 @@ from tile_eg.frontend.ssa.position_values import are_computed, with_known_positi
 from tile_eg.ir import index as ix
 from tile_eg.ir import kernel as kn
 from tile_eg.ir.index import Expr
+from tile_eg.ir.index_elements import place_in
 from tile_eg.ir.operands import regions
 from tile_eg.ops.types import BF16, F16, F32, I8, I32, U8, U32, DType
 from tile_eg.ops.whole_tiles import WORDS
@@ -54,7 +55,7 @@ def _is_turned(r: kn.Region, s: kn.Parallel, of: kn.Alloc) -> bool:
         return False
     steps = [{v: k for v in s.vars if (k := step_of(start, v)) != 0} for start in r.starts]
     if None in [k for of_axis in steps for k in of_axis.values()]:
-        return are_computed(_place(r, of), s)
+        return are_computed(place_in(of.shape, r.starts), s)
     if len(s.vars) == len(steps) == 2 and (s.vars[1] in steps[0] or (s.vars[0] in steps[1] and steps[0])):
         return True
     return any(k != 1 for k in steps[-1].values())
@@ -97,20 +98,12 @@ def _gathered(r: kn.Region, s: kn.Parallel, buffers: Buffers) -> Iterator[kn.Stm
     found = _new(f"{r.name}_turned", of, s.extents, of.dtype, buffers)
     yield from (offsets, found)
     point = kn.Region(offsets.name, variables, (None,) * len(variables), s.span)
-    bytes_of = kn.Index(_place(r, of) * of.dtype.bytes, s.span)
+    bytes_of = kn.Index(place_in(of.shape, r.starts) * of.dtype.bytes, s.span)
     yield with_known_positions(kn.Parallel(s.vars, s.extents, (kn.Assign(point, bytes_of, s.span),), s.span))
     zeros = (ix.ZERO,) * len(s.extents)
     at = kn.Cast(U32, kn.Cast(I32, kn.Region(offsets.name, zeros, s.extents, s.span), s.span), s.span)
     taken = kn.Whole("gather", (source, at), (0, _ending(r, s, of)), r.span)
     yield kn.Assign(kn.Region(found.name, zeros, s.extents, s.span), taken, s.span)
-
-
-def _place(r: kn.Region, of: kn.Alloc) -> Expr:
-    """Where an element lies in its buffer, counted from the first one."""
-    place = ix.ZERO
-    for start, size in zip(r.starts, of.shape, strict=True):
-        place = place * size + start
-    return place
 
 
 def _ending(r: kn.Region, s: kn.Parallel, of: kn.Alloc) -> int:

@@ -18,7 +18,7 @@ from tile_eg.frontend.windows import OpenWindow, known_shape, length, may_vary
 from tile_eg.ir import index as ix
 from tile_eg.ir import kernel as kn
 from tile_eg.ir.index import Expr
-from tile_eg.ir.index_elements import all_elements_in
+from tile_eg.ir.index_elements import all_elements_in, element
 from tile_eg.ops import elementwise
 from tile_eg.ops.types import DTYPES, E8M0, F16, I32, dtype_of
 from tile_eg.ops.whole_tiles import WHOLE_TILES
@@ -103,10 +103,7 @@ class Expressions:
         array = value.tensor if isinstance(value, OpenWindow) else self.scope.array(value.name, value.span) if starts else None
         if array is None or array.dtype is not I32 or any(getattr(value, "extents", ())):
             return value
-        place = ix.ZERO
-        for start, size in zip(starts, array.shape, strict=True):
-            place = place * size + start
-        return ix.read(array.name, place)
+        return element(array.name, array.shape, starts)
 
     def size(self, node: Node, what: str) -> int:
         return sc.as_size(self.value(node), what, self.span(node))
