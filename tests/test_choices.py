@@ -46,6 +46,7 @@ def test_a_kernel_with_choices_computes_what_it_means(text: str, sizes: dict[str
     assert [c for c in compare(got, expected(kernel, inputs)) if not c.good] == []
 
 
+@pytest.mark.slow
 def test_no_number_is_less_than_what_is_none() -> None:
     text = """kernel none[N=64](X: i32[16, N], W: f32[16, N]) -> Y: f32[16, N] {
       grid bx = 1

@@ -119,6 +119,7 @@ def test_where_no_schedule_can_be_planned_the_fault_is_ours(kernel: Kernel, monk
         lower(kernel)
 
 
+@pytest.mark.slow
 def test_a_text_that_cannot_be_written_makes_room_for_the_next(kernel: Kernel, monkeypatch: pytest.MonkeyPatch) -> None:
     usual, left = ascend_c.kernel_text, [True]
 

@@ -81,6 +81,7 @@ def test_they_are_copied_filled_and_stored_by_bytes() -> None:
     assert (out["C"] == w * 2 + 1).all() and (out["D"] == packed(w)).all() and (out["E"] == packed(np.full((30, 192), -3))).all()
 
 
+@pytest.mark.slow
 def test_a_vector_of_any_even_length() -> None:
     assert (compiled(VECTOR).run({"W": packed(drawn(100))}).outputs["C"] == drawn(100)).all()
 
@@ -131,6 +132,7 @@ def test_what_does_not_lie_in_whole_bytes_is_refused(source: str, said: str) -> 
     assert caught.value.span is not None and caught.value.help
 
 
+@pytest.mark.slow
 def test_sizes_follow_from_arrays_of_bytes(tmp_path: Path) -> None:
     file = tmp_path / "vector.tile"
     file.write_text(VECTOR)

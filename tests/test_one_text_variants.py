@@ -108,6 +108,7 @@ def test_trips_whose_tiles_are_not_one_stay(other: tuple[str, ...]) -> None:
     assert in_deeper_trips(values, 2) is None
 
 
+@pytest.mark.slow
 def test_operands_that_end_at_different_depths_at_some_sizes_have_no_text_for_all() -> None:
     build = build_of(PRODUCT.replace("A[bx*32, k*64]", "A[bx*32, k*32]"))
     found = values_of_any_size(build, {"M": 256, "N": 256, "K": 4096})

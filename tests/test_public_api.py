@@ -57,6 +57,7 @@ def low() -> Lowered:
     return tile_eg.load(EXAMPLES / "vector_add.tile").compile(M=40, N=72, chip="910B2")
 
 
+@pytest.mark.slow
 def test_a_loaded_kernel_computes() -> None:
     a, b = (np.arange(40 * 72, dtype=np.float32).reshape(40, 72) * s for s in (1, 0.5))
     assert (tile_eg.load(EXAMPLES / "vector_add.tile")(a, b) == a * 1.5).all()

@@ -103,6 +103,7 @@ def gemm_mx(dtype: str, chip: str = "950", scale: str = "float8_e8m0", transpose
     return build
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["float8_e4m3fn", "float4_e2m1fn"])
 def test_python_takes_arrays_of_ml_dtypes_and_adds_up_exact_products(name: str) -> None:
     random = np.random.default_rng(3)

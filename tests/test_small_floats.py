@@ -113,6 +113,7 @@ def test_a_product_adds_up_in_f32_and_its_operands_may_differ() -> None:
     assert "LocalTensor<fp8_e5m2_t> c_l0b" in str(low.source) and "LocalTensor<fp8_e4m3fn_t> c_l0a" in str(low.source)
 
 
+@pytest.mark.slow
 def test_casts_round_to_even_saturate_and_hold_every_number() -> None:
     every = np.arange(256, dtype=np.uint8)
     ends = [448, 464, 465, 1e9, np.inf, -np.inf, np.nan, 57344, -61440, 61441]
@@ -151,6 +152,7 @@ def kept(dtype: str, chip: str):
     return build
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["float8_e4m3", "e5m2_float8"])
 def test_a_kept_kernel_multiplies_them(dtype: str) -> None:
     random = np.random.default_rng(4)

@@ -59,6 +59,7 @@ def test_rules_of_a_stranger_run_no_command_of_egglog(form: str, here: Path, cap
     assert "is nothing that a theory holds" in capsys.readouterr().err and not (here / "out").exists()
 
 
+@pytest.mark.slow
 def test_an_array_with_a_pickle_in_it_is_refused(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (here / "k.tile").write_text(ADD)
     np.save(here / "a.npy", np.array([Touches()], dtype=object), allow_pickle=True)

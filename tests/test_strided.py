@@ -63,6 +63,7 @@ def test_a_row_does_not_lie_in_a_shorter_one() -> None:
 EXCHANGED, TURNED = Layout(((1, None), (0, None), (2, 100))), Layout(((0, None), (2, None), (1, 140)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("layout", [EXCHANGED, TURNED], ids=["exchanged", "transposed"])
 def test_operands_are_read_where_they_lie(layout: Layout) -> None:
     kernel = next(e for e in EXAMPLES if e.file == "gemm/batched").template.instantiate({"Z": 2, "M": 130, "N": 90, "K": 70})

@@ -111,10 +111,12 @@ def test_no_module_imports_itself_through_others() -> None:
     assert circle(graph()) == ""
 
 
+@pytest.mark.slow
 def test_no_room_imports_itself_through_others() -> None:
     assert circle(between_rooms(graph())) == ""
 
 
+@pytest.mark.slow
 def test_the_house_has_ten_floors_at_most() -> None:
     chain = longest_chain(between_rooms(graph()))
     assert len(chain) <= FLOORS, " -> ".join(chain)

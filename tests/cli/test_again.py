@@ -49,6 +49,7 @@ def emitted(file: Path, capsys: pytest.CaptureFixture[str]) -> tuple[str, str]:
     return capsys.readouterr()
 
 
+@pytest.mark.slow
 def test_what_was_asked_before_is_known_with_what_was_told(file: Path, emitted: tuple[str, str]) -> None:
     text, told = again.answer(["emit", str(file)]) or ("", ())
     assert (text.rstrip("\n") + "\n", "\n".join(told) + "\n") == emitted and "of its 3 stages" in told[0]
@@ -102,6 +103,7 @@ def test_a_changed_import_is_compiled_once_and_then_known(file: Path, emitted: t
 OTHERS = (["--no-cache"], ["--host"], ["--chip", "910B4"])
 
 
+@pytest.mark.slow
 def test_other_options_are_another_question(file: Path, emitted: tuple[str, str]) -> None:
     assert [again.answer(["emit", str(file), *others]) for others in OTHERS] == [None] * len(OTHERS)
 
@@ -117,12 +119,14 @@ def test_what_does_more_than_print_a_kept_text_is_not_kept(
     assert run(arguments) == 0 and again.answer(arguments) is None
 
 
+@pytest.mark.slow
 def test_an_entry_that_is_gone_or_broken_is_no_answer(file: Path, emitted: tuple[str, str], tmp_path: Path) -> None:
     for entry in (tmp_path / "cache").glob("compiled-*"):
         (entry / disk_cache.DATA).write_bytes(b"{}")
     assert again.answer(["emit", str(file)]) is None
 
 
+@pytest.mark.slow
 def test_nothing_is_answered_where_the_cache_is_off(
     file: Path, emitted: tuple[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -130,6 +134,7 @@ def test_nothing_is_answered_where_the_cache_is_off(
     assert again.answer(["emit", str(file)]) is None
 
 
+@pytest.mark.slow
 def test_while_files_of_tile_eg_change_nothing_is_kept_or_answered(
     file: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -158,6 +163,7 @@ def test_help_that_cannot_be_written_is_told_without_a_traceback() -> None:
     assert done.returncode == 1 and "error: what is to be written does not fit: No space left on device" in done.stderr
 
 
+@pytest.mark.slow
 def test_an_import_that_is_edited_while_its_kernel_is_compiled_is_asked_again(
     file: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -53,6 +53,7 @@ def test_a_kernel_that_is_given_to_simulate_is_sent_to_run(capsys: pytest.Captur
     assert f"`tile-eg run {GEMM}` runs a kernel" in refused(capsys, "simulate", GEMM)
 
 
+@pytest.mark.slow
 def test_an_array_that_does_not_fit_is_shown_with_its_tensor(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     np.save(tmp_path / "a.npy", np.ones((16, 16)))
     said = refused(capsys, "run", GEMM, "--set", "N=16", "--input", f"A={tmp_path / 'a.npy'}")

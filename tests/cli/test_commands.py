@@ -42,11 +42,13 @@ def test_emit_prints_each_form(option: tuple[str, ...], part: str, capsys: Captu
     assert part in printed(capsys, "emit", ADD, *option, *SMALL)
 
 
+@pytest.mark.slow
 def test_emit_writes_a_file(tmp_path: Path, capsys: Captured) -> None:
     assert "wrote" in printed(capsys, "emit", ADD, "-o", tmp_path / "add.asc", *SMALL)
     assert "vector_add" in (tmp_path / "add.asc").read_text()
 
 
+@pytest.mark.slow
 def test_emit_to_a_place_that_cannot_be_written_is_refused(tmp_path: Path, capsys: Captured) -> None:
     assert run(["emit", ADD, "-o", str(tmp_path / "no" / "add.asc"), *SMALL]) == 1
     assert "cannot write" in capsys.readouterr().err
@@ -56,16 +58,19 @@ def test_emit_for_another_chip_names_it(capsys: Captured) -> None:
     assert "on 910B4" in printed(capsys, "emit", ADD, "--program", "--chip", "910B4", *SMALL)
 
 
+@pytest.mark.slow
 def test_the_same_input_gives_the_same_text(capsys: Captured) -> None:
     assert printed(capsys, "emit", ADD, *SMALL) == printed(capsys, "emit", ADD, *SMALL)
 
 
+@pytest.mark.slow
 def test_run_compares_with_the_meaning_and_predicts_the_time(capsys: Captured) -> None:
     out = printed(capsys, "run", ADD, *SMALL)
     for part in ("simulator: good", "largest error", "predicted", "MTE2", "GM -> UB", "UB"):
         assert part in out
 
 
+@pytest.mark.slow
 def test_run_prints_one_json_object_on_demand(capsys: Captured) -> None:
     data = json.loads(printed(capsys, "run", ADD, "--json", *SMALL))
     assert (data["kernel"], data["chip"], data["good"], data["findings"]) == ("vector_add", "910B2", True, [])
@@ -74,6 +79,7 @@ def test_run_prints_one_json_object_on_demand(capsys: Captured) -> None:
     assert data["moved_bytes"] == {"GM->UB": 2 * 40 * 72 * 4, "UB->GM": 40 * 72 * 4}
 
 
+@pytest.mark.slow
 def test_run_takes_inputs_and_keeps_what_it_used(tmp_path: Path, capsys: Captured) -> None:
     a = np.arange(40 * 72, dtype=np.float32).reshape(40, 72)
     np.save(tmp_path / "a.npy", a)
@@ -115,6 +121,7 @@ def test_run_draws_other_inputs_from_another_seed(tmp_path: Path, capsys: Captur
     assert (np.load(tmp_path / "1" / "A.npy") != np.load(tmp_path / "2" / "A.npy")).any()
 
 
+@pytest.mark.slow
 def test_run_takes_the_sets_of_inputs_that_are_named(tmp_path: Path, capsys: Captured) -> None:
     data = json.loads(printed(capsys, "run", ADD, "--json", *SMALL, "--inputs", "nan,wide", "--save", tmp_path))
     assert [(o["inputs"], o["good"]) for o in data["outputs"]] == [("nan", True), ("wide", True)]
@@ -124,6 +131,7 @@ def test_run_takes_the_sets_of_inputs_that_are_named(tmp_path: Path, capsys: Cap
     np.testing.assert_array_equal(wide["C"], wide["A"] + wide["B"])
 
 
+@pytest.mark.slow
 def test_inputs_that_are_none_are_refused_before_anything_runs(capsys: Captured) -> None:
     assert run(["run", ADD, *SMALL, "--inputs", "normal"]) == 1
     assert "there are no inputs called 'normal'" in capsys.readouterr().err
@@ -178,12 +186,14 @@ def test_a_program_that_breaks_the_machines_rules_is_bad_with_its_finding(tmp_pa
         assert part in out
 
 
+@pytest.mark.slow
 def test_sizes_of_a_program_are_fixed(tmp_path: Path, capsys: Captured) -> None:
     printed(capsys, "emit", ADD, "--program", "-o", tmp_path / "add.program", *SMALL)
     assert run(["run", str(tmp_path / "add.program"), *SMALL]) == 1
     assert "fixed" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_without_a_compiler_running_is_refused_with_what_to_install(capsys: Captured, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(build, "find_compiler", lambda: None)
     assert run(["run", ADD, *SMALL]) == 1
@@ -199,12 +209,14 @@ def test_without_a_compiler_everything_else_works(capsys: Captured, monkeypatch:
         printed(capsys, command, ADD, *SMALL)
 
 
+@pytest.mark.slow
 def test_explain_shows_instructions_places_rules_decisions_and_what_lost(capsys: Captured) -> None:
     out = printed(capsys, "explain", ADD)
     for part in ("GmToUB(A)", "UB", "v-binary", "decisions", "alternatives", "also offered", "search"):
         assert part in out
 
 
+@pytest.mark.slow
 def test_explain_has_nothing_to_say_about_a_program(tmp_path: Path, capsys: Captured) -> None:
     printed(capsys, "emit", ADD, "--program", "-o", tmp_path / "add.program", *SMALL)
     assert run(["explain", str(tmp_path / "add.program")]) == 1

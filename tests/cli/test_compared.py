@@ -28,28 +28,33 @@ def program(text: str, **sizes: int):
     return lower(kernel(text, **sizes)).program
 
 
+@pytest.mark.slow
 def test_all_tiles_of_a_small_kernel_are_compared() -> None:
     k = kernel(DOUBLED)
     assert compared_tiles(None, k, program(DOUBLED)) is None
 
 
+@pytest.mark.slow
 def test_of_a_large_one_the_corners_are_and_no_more_than_takes_seconds() -> None:
     k = kernel(GEMM, M=4096, N=4096, K=4096)
     tiles = compared_tiles(None, k, program(DOUBLED))
     assert tiles is not None and len(tiles) == FEWEST and {0, 511} < set(tiles)
 
 
+@pytest.mark.slow
 def test_a_user_says_how_many(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(compared, "ELEMENTS", 1)
     k, p = kernel(DOUBLED), program(DOUBLED)
     assert [len(compared_tiles(n, k, p) or range(15)) for n in (None, 0, 1, 6, 99)] == [FEWEST, 15, 1, 6, 15]
 
 
+@pytest.mark.slow
 def test_where_some_blocks_run_tiles_of_these_are_compared() -> None:
     assert compared_tiles(None, kernel(DOUBLED), program(DOUBLED), (0, 3, 14)) == (0, 3, 14)
     assert compared_tiles(1, kernel(DOUBLED), program(DOUBLED), (3, 14)) == (3,)
 
 
+@pytest.mark.slow
 def test_blocks_that_take_tiles_in_turn_have_their_tiles() -> None:
     made = program((EXAMPLES / "softmax.tile").read_text(), M=4096, N=512)
     total = 4096 // 32
@@ -58,6 +63,7 @@ def test_blocks_that_take_tiles_in_turn_have_their_tiles() -> None:
     assert sorted(t for part in parts for t in part) == list(range(total)) and all(parts)
 
 
+@pytest.mark.slow
 def test_tiles_that_add_up_are_all_compared(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(compared, "ELEMENTS", 1)
     assert compared_tiles(None, kernel(SUMMED), program(SUMMED)) is None
@@ -68,6 +74,7 @@ def test_deeper_and_wider_tiles_are_more_elements() -> None:
     assert 1.9 * tile < deeper < 2 * tile and tile < wider < deeper
 
 
+@pytest.mark.slow
 def test_a_run_says_what_it_compared(tmp_path: Path, capsys: Captured) -> None:
     assert run(["run", file(tmp_path, DOUBLED), "--compare", "5", *FEW]) == 0
     out = capsys.readouterr().out
@@ -99,6 +106,7 @@ def test_numpy_multiplies_tiles_without_threads() -> None:
         assert done.stdout.split()[-1] == seen
 
 
+@pytest.mark.slow
 def test_a_run_of_some_blocks_says_where_fewer_tiles_are_compared(tmp_path: Path, capsys: Captured) -> None:
     assert run(["run", file(tmp_path, DOUBLED), "--sample", "5", "--compare", "2", *FEW]) == 0
     assert "compared in 2 of the 5 tiles that ran (--compare 0: in all)" in capsys.readouterr().out

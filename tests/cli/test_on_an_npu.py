@@ -46,6 +46,7 @@ def test_the_spec_names_the_tensors_in_their_order_and_then_the_workspace(tmp_pa
     assert [a["name"] for a in spec["arguments"] if a.get("output")] == ["C", "D"]
 
 
+@pytest.mark.slow
 def test_an_output_that_blocks_add_to_begins_with_zeros(tmp_path: Path) -> None:
     text = "kernel k(X: f32[64, 32]) -> Y: f32[32, 32] { grid b = 2 shared x: f32[32, 32] x = X[b*32, 0] atomic Y[0, 0] += x }"
     (tmp_path / "k.tile").write_text(text)

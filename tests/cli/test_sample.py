@@ -63,6 +63,7 @@ def test_a_run_of_a_sample_says_what_it_ran_and_what_it_compared(tmp_path: Path,
     assert f"C, uniform inputs: {70 * 96 - 3 * 16 * 32 - 2 * 6 * 32} of 6720 elements are not computed, and not compared" in out
 
 
+@pytest.mark.slow
 def test_what_a_sample_computes_is_kept_and_the_rest_is_nan(tmp_path: Path, capsys: Captured) -> None:
     command = ["run", file(tmp_path, DOUBLED), "--sample", "2", *FEW, "--json", "--save", str(tmp_path)]
     assert run(command) == 0
@@ -74,11 +75,13 @@ def test_what_a_sample_computes_is_kept_and_the_rest_is_nan(tmp_path: Path, caps
     np.testing.assert_array_equal(c[64:, 64:], 2 * a[64:, 64:])
 
 
+@pytest.mark.slow
 def test_a_sample_that_is_no_smaller_than_the_grid_is_the_whole_run(tmp_path: Path, capsys: Captured) -> None:
     assert run(["run", file(tmp_path, DOUBLED), "--sample", "15", *FEW]) == 0
     assert "ran 15 blocks as AIV_ONLY" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_blocks_that_add_to_one_tensor_have_no_sample(tmp_path: Path, capsys: Captured) -> None:
     assert run(["run", file(tmp_path, SUMMED), "--sample", "2", *FEW]) == 1
     assert "no blocks of summed run alone: they add to C, as others may" in capsys.readouterr().err

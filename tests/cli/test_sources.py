@@ -78,6 +78,7 @@ def test_a_module_may_import_its_neighbours(tmp_path: Path) -> None:
     assert kernel.tensors[0].shape == (64, 32)
 
 
+@pytest.mark.slow
 def test_a_program_is_taken_as_it_stands(tmp_path: Path) -> None:
     planned = sources.compiled(EXAMPLES / "vector_add.tile", {"M": 16, "N": 16}, None)
     (tmp_path / "add.program").write_text(str(planned.program))

@@ -69,10 +69,12 @@ def shares(source: str) -> set[int | None]:
     return {s.share for s in extract(graph_of(source), CHIP).best.storages.values()}
 
 
+@pytest.mark.slow
 def test_what_is_read_back_alike_stays_split_over_both_vector_cores():
     assert shares(COLUMN_TILES) == {0}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("source", [READ_BACK_SHIFTED, STORED_OVER, WHOLE_NEEDED])
 def test_one_vector_core_works_alone_where_two_would_meet(source):
     assert shares(source) == {None}

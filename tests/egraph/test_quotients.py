@@ -42,6 +42,7 @@ def test_a_quotient_that_is_rounded_or_compared_is_one(name: str) -> None:
         np.testing.assert_array_equal(low.run({"X": WHOLE}).outputs["C"], wanted)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("line", ["y = exp(x / 7)", "y = exp(x / (m + 7)[:, None])"], ids=["constant", "rows"])
 def test_other_quotients_are_products(line: str) -> None:
     source = str(lower(load_text(TEXT.format(line)).instantiate()).source)

@@ -134,6 +134,7 @@ def test_operands_are_turned_on_their_way_to_l0(way: str, dtype: str) -> None:
     check(lower(kernels.kernel(PRODUCT.format(a=a, b=b, product=way)), "950", search=search_options(effort="quick")), (None,))
 
 
+@pytest.mark.slow
 @pytest.mark.few(2)
 @pytest.mark.parametrize("chip", known_chips())
 def test_2201_is_offered_no_way_but_through_the_workspace(chip: str) -> None:

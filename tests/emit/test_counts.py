@@ -191,6 +191,7 @@ def test_a_program_without_such_loops_is_checked_at_none():
     assert list(checked(program(CAUSAL.replace("pipelined(bx + 1)", "pipelined(6)")))) == []
 
 
+@pytest.mark.slow
 def test_what_may_take_no_trip_does_not_begin_in_l0c():
     assert "loop in L0C" not in str(schedule(BELOW)) and not [s for s, _ in schedule(BELOW).walk() if s.node.op == "ZeroL0C"]
 

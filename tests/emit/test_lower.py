@@ -68,6 +68,7 @@ def test_two_halves_are_the_whole(rows, data):
     assert first == min(valid, rows) and first + second == valid
 
 
+@pytest.mark.slow
 @given(st.integers(1, 300), st.integers(1, 64), st.data())
 def test_the_steps_of_a_product_cover_what_is_valid_and_no_more(size, step, data):
     valid = data.draw(st.integers(0, size))

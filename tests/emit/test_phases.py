@@ -52,6 +52,7 @@ def test_every_core_comes_to_the_meeting(core):
     assert sum(isinstance(n, SyncAll) for n in launch().core(core)) == 1
 
 
+@pytest.mark.slow
 def test_blocks_that_a_phase_has_not_are_left_out_of_it():
     p = one_launch(*phases(8), CHIP)
     (guarded,) = p.vector[1:]
@@ -80,6 +81,7 @@ def test_a_launch_of_two_phases_reads_back_as_it_was_printed():
     assert parse_program(str(launch())) == launch()
 
 
+@pytest.mark.slow
 def test_more_blocks_than_cores_cannot_meet():
     with pytest.raises(CannotMeet, match="do not all run at a time"):
         one_launch(*phases(4, M=256), CHIP)
@@ -92,6 +94,7 @@ def program(text: str) -> Program:
     return plan_schedule(extract(saturate(to_values(kernel(text, M=256, K=8192)), CHIP), CHIP).best, CHIP).program
 
 
+@pytest.mark.slow
 def test_what_comes_behind_on_the_same_cores_waits_for_all_pipes_and_has_names_of_its_own():
     first = program(PRODUCT)
     p = behind(first, first)
@@ -101,17 +104,20 @@ def test_what_comes_behind_on_the_same_cores_waits_for_all_pipes_and_has_names_o
     assert len({b.name for b in p.buffers}) == len(p.buffers) == 2 * len(first.buffers)
 
 
+@pytest.mark.slow
 def test_what_needs_vector_cores_cannot_come_behind():
     with pytest.raises(CannotMeet, match="not work for the cube cores"):
         behind(program(PRODUCT), program(PRODUCT.replace("= c\n}", "= exp(c)\n}")))
 
 
+@pytest.mark.slow
 def test_names_of_one_program_are_written_out_in_another_ones_place():
     p = replace(program(PRODUCT), lets=(Let("twice", var(BLOCK) * 2, 4),))
     named = replace(p, cube=(When(less(var("twice"), 2), p.cube),))
     assert str(without_names(named).cube[0].condition) == "((block * 2) < 2)" and not without_names(named).lets
 
 
+@pytest.mark.slow
 def test_loops_of_cores_beside_each_other_have_names_of_their_own():
     cube, vector = program(PRODUCT), phases(4)[1]
     both = beside(cube, vector, CHIP)
@@ -128,6 +134,7 @@ def adding(count: int = 4) -> Program:
     return plan_schedule(extract(saturate(values, CHIP), CHIP).best, CHIP).program
 
 
+@pytest.mark.slow
 def test_the_first_parts_are_stored_and_the_others_added_behind_the_meeting():
     *before, meeting, others = added_up(adding(), 1).cube
     stored = next(n for n in before if isinstance(n, When))

@@ -118,6 +118,7 @@ def test_printing_and_parsing_gives_the_program_back(p: Program) -> None:
     assert parse_program(str(p), "p.program", check=False) == p
 
 
+@pytest.mark.slow
 @given(exprs)
 def test_an_expression_reads_back_in_its_normal_form(e: Expr) -> None:
     p = Program("k", "910B2", "AIV_ONLY", (), 1, False, 0, (), (), (When(e, ()),))

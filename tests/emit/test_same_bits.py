@@ -94,6 +94,7 @@ def test_nothing_is_done_where_the_sign_is_another(name: str) -> None:
     assert casts(lowered(name)) == 0
 
 
+@pytest.mark.slow
 def test_without_the_rule_they_are_copied() -> None:
     assert casts(lowered("hash", "v-same-bits")) == 2
 

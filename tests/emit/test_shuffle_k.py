@@ -110,6 +110,7 @@ def test_any_schedule_may_be_shuffled_that_has_such_a_loop(extractor: Extractor)
         np.testing.assert_allclose(ran["C"], meaning(k, arrays)["C"], rtol=4e-3, atol=1e-2)
 
 
+@pytest.mark.slow
 def test_only_what_is_read_knows_the_core_and_buffers_turn_as_before() -> None:
     before, after = plain(GEMM).program, shuffled(plain(GEMM).program)
     assert after is not None
@@ -129,6 +130,7 @@ def test_only_what_is_read_knows_the_core_and_buffers_turn_as_before() -> None:
     assert read and all("% " in str(o) and BLOCK in variables(o) for o in read)
 
 
+@pytest.mark.slow
 def test_a_part_of_what_lies_in_l1_all_along_goes_with_it() -> None:
     """One operand is loaded once for all trips, which read their parts of it."""
     sizes = {"M": 16, "N": 512, "K": 512, "BM": 16}
@@ -136,6 +138,7 @@ def test_a_part_of_what_lies_in_l1_all_along_goes_with_it() -> None:
     runs(low, GEMM, **sizes)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "sizes"),
     [(GEMM, {"K": 100}), (GEMM, {"K": 64}), (UNPACKED, {})],
@@ -153,6 +156,7 @@ def test_cores_that_share_an_operand_are_faster_so() -> None:
     assert low.cost.microseconds < 0.97 * lower(k, search=search_options(without=["shuffle-k"])).cost.microseconds
 
 
+@pytest.mark.slow
 def test_exact_math_goes_without() -> None:
     k = kernel(GEMM, M=512, N=512, K=512, BM=128, BN=256)
     assert not lower(k, search=search_options(exact_math=True)).candidates[0].schedule.shuffled

@@ -57,6 +57,7 @@ def instructions(p: Program, op: str) -> list[Instr]:
     return [n for n in walk(p.cube) if isinstance(n, Instr) and n.op == op]
 
 
+@pytest.mark.slow
 def test_no_flag_stands_between_the_product_and_the_fixpipe():
     flags = [n for n in walk(planned().program.cube) if isinstance(n, SetFlag | WaitFlag)]
     assert flags and not [f for f in flags if {f.src, f.dst} == {"M", "FIX"}]
@@ -85,6 +86,7 @@ def test_a_block_a_tile_has_flags():
     assert {str(i.unit) for i in (*instructions(alone, "mmad"), *instructions(alone, "fixpipe"))} == {"0"}
 
 
+@pytest.mark.slow
 def test_a_depth_whose_last_step_may_be_empty_has_flags():
     alone = planned(GEMM, K=500).program
     assert {str(i.unit) for i in instructions(alone, "mmad")} == {"0"}

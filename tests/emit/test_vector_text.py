@@ -82,10 +82,12 @@ def test_a_choice_takes_whole_rounds_flat_and_the_rest_row_by_row() -> None:
     )
 
 
+@pytest.mark.slow
 def test_positions_count_along_rows_and_columns() -> None:
     check([Case("vramp", F32, 9, 70, swap=swap, tail=4, by_cols=by_cols) for swap in (False, True) for by_cols in (False, True)])
 
 
+@pytest.mark.slow
 def test_both_ends_of_a_reduction_stay_inside_the_valid_columns() -> None:
     check([Case(f"vrow{r}", F32, 4, 70, tail=3) for r in ("max", "sum", "min")] + [Case("vdiv_rows", F32, 9, 70, swap=True)])
 

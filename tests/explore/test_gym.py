@@ -93,6 +93,7 @@ def test_what_is_no_json_is_told_with_its_line() -> None:
         extracted("{\n nodes", "g.json")
 
 
+@pytest.mark.slow
 def test_an_exported_graph_keeps_to_the_format() -> None:
     graph = json.loads(exported(lowered("gemm")))
     for node in graph["nodes"].values():
@@ -128,6 +129,7 @@ def test_the_whole_graph_is_exported_on_request() -> None:
     assert len(json.loads(exported(made, whole=True))["nodes"]) == len(made.extraction.best.graph.nodes)
 
 
+@pytest.mark.slow
 def test_a_choice_for_another_kernel_is_refused(tmp_path: Path) -> None:
     (tmp_path / "choice.json").write_text(extracted(exported(lowered("softmax")), "g.json").choices())
     with pytest.raises(TileError, match="export the same kernel"):

@@ -85,6 +85,7 @@ def test_an_unknown_measure_is_refused_with_the_known_ones() -> None:
         alternatives(kernel("gemm"), pareto=["time", "workspac"])
 
 
+@pytest.mark.slow
 def test_a_schedule_is_had_by_its_number() -> None:
     assert str(schedule_number(2, kernel("softmax")).candidate.planned.program) == programs(found("softmax"))[1]
 

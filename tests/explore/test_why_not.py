@@ -107,10 +107,12 @@ def test_a_choice_that_overflows_a_memory_is_refused_with_what_lives_there() -> 
     assert "x: f32[128, 256] x 1 = 131,072 bytes, line 15" in said
 
 
+@pytest.mark.slow
 def test_a_decision_is_asked_for_as_the_table_names_it() -> None:
     assert "q in L1: reloaded instead of resident" in answer("flash_attention", "q in L1=reloaded")
 
 
+@pytest.mark.slow
 def test_one_of_several_decisions_of_a_line_is_asked_for_by_the_name_of_its_result() -> None:
     schedule = lowered("layer_norm").candidates[0].schedule
     names = {distinct_subject(schedule, n): option(n, schedule.graph) for n, _ in open_choices(schedule)}

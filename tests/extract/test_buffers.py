@@ -37,11 +37,13 @@ def slots(schedule: Schedule, level: Level) -> dict[str, int]:
     return {s.name: s.slots for s in schedule.storages.values() if s.level is level}
 
 
+@pytest.mark.slow
 def test_where_l1_is_short_one_tile_has_two_buffers_beside_one_of_another() -> None:
     """Tiles of 96 and 192 KiB: two of each, as one depth for all had it, are more than L1."""
     assert slots(best("gemm", M=2048, N=2048, K=2048, BK=384), Level.L1) == {"a": 1, "b": 2}
 
 
+@pytest.mark.slow
 def test_what_is_stored_in_a_loop_has_two_buffers_where_there_is_room() -> None:
     schedule = best("online_softmax")
     stored = next(s.srcs[-1] for s, around in schedule.walk() if around and s.node.op == "UBToGM")
@@ -54,6 +56,7 @@ def test_the_choice_says_what_each_storage_has() -> None:
     assert decided == {1, 2} and all(d in schedule.nodes for s in schedule.storages.values() for d in s.decisions)
 
 
+@pytest.mark.slow
 def test_explain_has_a_row_for_each_tile() -> None:
     rows = [line for line in decisions_text(best("gemm")).splitlines() if "buffers of" in line]
     assert {row.split("  ")[0] for row in rows} == {"buffers of a in L1", "buffers of b in L1"}

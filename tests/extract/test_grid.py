@@ -107,6 +107,7 @@ def test_only_as_many_blocks_as_run_at_a_time_are_tried():
     assert {g.payload[0] for g in orders(best(ROWS), CHIP, 48)} == {48}
 
 
+@pytest.mark.slow
 def test_the_grids_own_order_is_always_tried():
     assert (24, 0, 0) in [g.payload for g in orders(best(TALL), CHIP, 24)]
 
@@ -188,6 +189,7 @@ WEIGHTED = """kernel weighted[M=64, N=256, BM=8](X: f32[M, N], W: f32[BM, N]) ->
 }"""
 
 
+@pytest.mark.slow
 def test_a_sum_that_no_tile_changes_is_made_once_with_what_it_keeps_beside():
     found = best(WEIGHTED)
     sums = [s for s, _ in found.walk() if s.scratch is not None]
@@ -236,6 +238,7 @@ def test_what_is_made_once_is_told_apart():
 # ---- what is decided --------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_kernel_of_many_tiles_launches_a_block_a_core():
     assert lowered(ROWS).program.blocks == 48
 

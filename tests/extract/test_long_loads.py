@@ -39,6 +39,7 @@ def best(text: str) -> Schedule:
     return Using("gm-l1-coarsened").extract(graph, CHIP, Pricer(graph, CHIP, search_model("analytic", CHIP)), 1).best
 
 
+@pytest.mark.slow
 def test_what_is_brought_for_several_trips_has_room_for_them_twice():
     schedule = best(GEMM)
     (ahead,) = [s for s in schedule.storages.values() if s.ahead > 1]
@@ -60,6 +61,7 @@ def test_its_loop_becomes_one_over_these_loads_and_one_over_the_trips():
     assert isinstance(inner, Loop) and outer.trips * inner.trips == next(x.trips for x in schedule.top if hasattr(x, "trips"))
 
 
+@pytest.mark.slow
 def test_its_loops_have_names_of_their_own():
     inner = GEMM[GEMM.index("  for k in") : GEMM.index("  C[")]
     schedule = best(GEMM.replace(inner, f"  for k_by4_in in serial(2) {{\n{inner}  }}\n"))
@@ -77,6 +79,7 @@ def test_its_price_is_shared_by_the_trips():
         assert pricer.price(n).total < pricer.price(plain).total
 
 
+@pytest.mark.slow
 def test_a_loop_has_one_such_load():
     graph = graph_of(TRANSPOSED)
     model = Model(graph, CHIP, Pricer(graph, CHIP, search_model("analytic", CHIP)))

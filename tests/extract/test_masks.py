@@ -91,6 +91,7 @@ def positions(condition: str) -> set[str]:
     return {p.buffer(i.dst.buffer).dtype.name for i in walk(p.vector) if isinstance(i, Instr) and i.op == "vramp"}
 
 
+@pytest.mark.slow
 def test_positions_are_short_where_all_of_them_are_exact_so():
     assert positions(CONDITIONS["ge"]) == {"f16"}
     assert positions("bx*BM + 70*i >= k*BN + j") == {"f32"}

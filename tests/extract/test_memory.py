@@ -26,6 +26,7 @@ def storage(i: int, size: int) -> Storage:
     return Storage(i, f"s{i}", Level.UB, 1, size // 4, F32, None, slot_bytes=size)
 
 
+@pytest.mark.slow
 @given(st.lists(lives, min_size=1, max_size=12))
 def test_storages_that_live_together_lie_apart(given_lives):
     group = [(i, Life(a, b), storage(i, n)) for i, (a, b, n) in enumerate(given_lives)]
@@ -36,6 +37,7 @@ def test_storages_that_live_together_lie_apart(given_lives):
                 assert places[i] + s.bytes <= places[j] or places[j] + t.bytes <= places[i]
 
 
+@pytest.mark.slow
 @given(st.lists(lives, min_size=1, max_size=12))
 def test_no_packing_is_smaller_than_what_is_live_at_once(given_lives):
     group = [(i, Life(a, b), storage(i, n)) for i, (a, b, n) in enumerate(given_lives)]
@@ -125,6 +127,7 @@ def test_a_reductions_scratch_lives_for_its_step_alone():
     assert scratch and all(lives_of[sid].last == lives_of[sid].first + 1 for sid in scratch)
 
 
+@pytest.mark.slow
 def test_what_a_trip_stores_shares_its_place_before_anything_that_it_loads():
     best = extract(graph_of((SOFTMAX.parent / "flash_attention.tile").read_text()), CHIP).best
     (nothing, _), (first, _), *_ = _closer(best, Level.UB, set())

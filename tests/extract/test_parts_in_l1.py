@@ -90,6 +90,7 @@ def test_every_choice_beside_it_computes_the_same(name: str, extractor) -> None:
     check_numbers(kernel(TEXTS[name]), extractor)
 
 
+@pytest.mark.slow
 def test_a_part_begins_at_its_row_and_column() -> None:
     assert parts_in(COLUMNS) == [(0, 16)] and parts_in(ROWS) == [(32, 0)]
 

@@ -161,6 +161,7 @@ def test_slots_of_ub_are_as_many_as_the_author_says(depth: int) -> None:
     assert slots(exponentials(depth), "UB") == {"a": depth, "b": depth}
 
 
+@pytest.mark.slow
 def test_a_loop_with_fewer_trips_fills_as_many_slots() -> None:
     assert slots(product(4, 4, trips=2), "L1") == {"a": 2, "b": 2}
 
@@ -180,12 +181,14 @@ def test_slots_that_do_not_fit_are_told_with_their_bytes() -> None:
     assert caught.value.help.endswith("or give fewer slots")
 
 
+@pytest.mark.slow
 def test_what_is_stored_from_ub_goes_by_ub() -> None:
     text = ops(stored_from("UB"))
     assert "ub_to_gm C" in text and "fixpipe C" not in text
     assert "fixpipe C" in ops(stored_from("L0C"))
 
 
+@pytest.mark.slow
 def test_an_operand_that_is_computed_in_ub_comes_to_the_product_from_there() -> None:
     kernel = operand_in_ub(True)
     a, b = arrays(kernel)

@@ -72,6 +72,7 @@ def stores(nodes: list[Node]) -> list[Node]:
     return [n for n in nodes if n.op == "UBToGM"]
 
 
+@pytest.mark.slow
 def test_rows_that_a_tile_does_not_have_cost_nothing() -> None:
     """64 rows of A, in tiles of 64 and of 112 rows."""
     fits, large = (graph_of(SUMS.replace("112", rows).replace("M=100", "M=64")) for rows in ("64", "112"))
@@ -85,6 +86,7 @@ def test_one_less_x_takes_a_constant_and_one_instruction() -> None:
     assert "VDup" in ops and ops.count("VBin") == 1 and "VBinS" not in ops
 
 
+@pytest.mark.slow
 def test_one_less_x_as_a_product_and_a_sum_is_slower() -> None:
     two = lower(small("1 - x"), search=search_options(without=["v-fill"]))
     assert made("1 - x").timeline.microseconds < two.timeline.microseconds
@@ -110,6 +112,7 @@ def test_a_product_costs_all_of_its_steps_those_at_its_edges_too(shape: tuple[in
     )
 
 
+@pytest.mark.slow
 def test_a_block_with_one_vector_core_is_ranked_beside_the_best_with_two() -> None:
     found = extract(graph_of(ROWS), CHIP, k=3)
     kinds = [{is_half(s.graph, n) for n in stores(s.nodes)} for s in found.schedules]

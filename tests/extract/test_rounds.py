@@ -27,6 +27,7 @@ def found(text: str, k: int) -> Extraction:
     return Exact().extract(graph, CHIP, pricer(graph), k)
 
 
+@pytest.mark.slow
 def test_a_kernel_of_vector_cores_is_asked_for_on_one_and_on_two() -> None:
     graph = graph_of(NORM)
     first, *_ = rounds(graph, Extraction([]), 3)

@@ -37,6 +37,7 @@ def ops(schedule: Schedule) -> list[str]:
     return [step.node.op for step, _ in schedule.walk()]
 
 
+@pytest.mark.slow
 def test_a_gemm_stays_on_the_cube_and_leaves_through_the_fixpipe():
     first, *loads, product, last = ops(extract(graph_of(GEMM), CHIP).best)
     assert (first, product, last) == ("ZeroL0C", "MmadAcc", "FixToGM") and all(op.startswith("GmToL1") for op in loads)
@@ -121,11 +122,13 @@ kernel panel[M=128, N=64, D=1280](Q: f16[M, D], A: f16[256, D]) -> C: f32[M, 256
 """
 
 
+@pytest.mark.slow
 def test_an_accumulator_that_fills_l0c_stays_there_over_two_loops():
     best = extract(graph_of(NESTED), CHIP).best
     assert {s.level for s in best.storages.values()} == {Level.L1, Level.L0C}
 
 
+@pytest.mark.slow
 def test_what_fits_once_is_kept_over_two_loops():
     best = extract(graph_of(PANEL), CHIP).best
     assert [s.region for s, _ in best.walk() if s.node.op == "GmToL1"] in ([0, 2], [0, 0, 2, 2])  # whole, or both in halves

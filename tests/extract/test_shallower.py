@@ -27,6 +27,7 @@ def slots(schedule: Schedule, *levels: Level) -> dict[int, int]:
     return {s.id: s.slots for s in schedule.storages.values() if s.level in levels}
 
 
+@pytest.mark.slow
 def test_a_ring_between_the_pipes_that_lack_ids_is_made_shallower() -> None:
     """Deeper ones, which the cores meet in, are left as they are."""
     schedule = copy_of(best(S=256))

@@ -62,10 +62,12 @@ def lags(schedule: Schedule) -> dict[str, int]:
     return {f"{s.node.op} {schedule.storages[s.dst].name}": s.lag for s, around in schedule.walk() if around}
 
 
+@pytest.mark.slow
 def test_one_choice_is_offered_with_every_skew():
     assert {skew(s) for s in schedules(ATTENTION)} == {0, 1, 2, 3, 4}
 
 
+@pytest.mark.slow
 def test_a_loop_in_which_the_cores_meet_one_way_is_not_skewed_far():
     assert max(skew(s) for s in schedules(SUMS)) == 2
 

@@ -135,6 +135,7 @@ def test_without_stages_the_search_loads_deeper_tiles_than_the_loop_as_written()
     assert "GmToL1Coarsened" in str(made(GEMM, 0).schedule) and "Coarsened" not in str(made(GEMM, 2).schedule)
 
 
+@pytest.mark.slow
 def test_one_stage_is_no_overlap() -> None:
     graph = graph_of(ATTENTION.replace("STAGES", ", stages=1"))
     assert {n.payload[-1] for n in graph.nodes if n.op in ("Skew", "Buffers")} == {0, 1}
@@ -184,6 +185,7 @@ def test_slots_that_were_asked_for_go_only_from_a_schedule_that_yields() -> None
     made.cache_clear()
 
 
+@pytest.mark.slow
 def test_where_memory_is_too_small_the_error_says_the_bytes() -> None:
     kernel = load_text(GEMM.replace("STAGES", ", stages=4"), "k.tile").instantiate({"K": 1024, "BK": 256})
     with pytest.raises(TileError) as error:
@@ -193,6 +195,7 @@ def test_where_memory_is_too_small_the_error_says_the_bytes() -> None:
     assert error.value.help.endswith("or give fewer stages")
 
 
+@pytest.mark.slow
 def test_sizes_that_are_found_leave_room_for_the_stages() -> None:
     template = load_text(GEMM.replace("STAGES", ", stages=4"), "k.tile")
     found = lower(template.instantiate({"K": 2048, "BK": "auto"}), search=search_options(effort="none"))

@@ -96,6 +96,7 @@ def test_a_length_beyond_the_tile_is_the_tile():
     np.testing.assert_allclose(compiled("slice").run(x)["C"][80:], product(x)[80:], rtol=2e-3, atol=2e-2)
 
 
+@pytest.mark.slow
 @pytest.mark.few(2)
 @pytest.mark.parametrize("how", ["slice", "both sides", "branch", "element"])
 def test_the_same_in_python(how):
@@ -146,6 +147,7 @@ def test_what_cannot_be_meant_is_told(load, store, fault):
     assert fault in str(told.value)
 
 
+@pytest.mark.slow
 def test_a_result_that_a_tensor_is_too_small_for_is_cut_where_it_is_stored():
     text = (
         HEAD.replace("LOAD", "A[t*BM, k*32]").replace("STORE", "C[t*BM, 0] = c").replace("-> C: f16[M, N]", "-> C: f16[100, N]")
@@ -170,6 +172,7 @@ EMPTY = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("how", "meant"),
     [
@@ -218,6 +221,7 @@ def test_a_product_of_no_numbers_is_0(dtype, out, chip):
     np.testing.assert_array_equal(c, np.concatenate(want))
 
 
+@pytest.mark.slow
 def test_sequences_of_different_lengths_attend_to_themselves():
     """The second tile of keys of a short sequence has none, and changes nothing."""
     text = """kernel k[T=40, D=64](Q: f16[T, 2, D], K: f16[T, D], V: f16[T, D], ends: i32[5]) -> O: f32[T, 2, D] {
@@ -250,6 +254,7 @@ def test_sequences_of_different_lengths_attend_to_themselves():
             np.testing.assert_allclose(o[first:end, h], p / p.sum(1, keepdims=True) @ v[first:end], rtol=1e-2, atol=1e-2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("value", "meant"), [("x[i, :]", lambda x: x), ("exp(x[i, :])", np.exp), ("x[i, :] * v[i]", lambda x: 2 * x)]
 )
@@ -286,6 +291,7 @@ kernel k[T=4, D=32](X: f32[40, D], W: f32[40, 16], s: i32[T], n: i32[T]) -> (
 """
 
 
+@pytest.mark.slow
 def test_a_sum_over_no_elements_is_0_in_the_kernel_and_in_its_meaning() -> None:
     kernel, random = load_text(NOTHING).instantiate(), np.random.default_rng(0)
     x, w = (random.uniform(-1, 1, shape).astype(np.float32) for shape in ((40, 32), (40, 16)))

@@ -64,6 +64,7 @@ kernel rows[M=64, N=40](X: f32[M, N]) -> Y: f32[M, N] {
 """
 
 
+@pytest.mark.slow
 def test_a_row_of_a_tile_that_is_cut_off_is_put_into_its_place() -> None:
     kernel = load_text(ROWS).instantiate()
     assert "choose_at" not in {t.op for t in made_of(to_values(kernel).outputs)}
@@ -84,6 +85,7 @@ kernel stencil[M=37, N=200](X: f32[M, N]) -> Y: f32[M, N] {
 """
 
 
+@pytest.mark.slow
 def test_windows_of_the_same_columns_are_loaded_together() -> None:
     kernel = load_text(STENCIL).instantiate()
     loaded = sorted((t.rows, t.cols) for t in made_of(to_values(kernel).outputs) if t.op == "load")

@@ -44,6 +44,7 @@ def test_a_result_ends_where_the_shorter_of_its_operands_does(body: str, meant: 
     np.testing.assert_allclose(got, meant, rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_what_only_the_longer_operand_has_takes_no_part_in_a_sum() -> None:
     text = TEXT.replace("BODY", "s = rowsum(x * z)  S[bx*8] = s").replace("(Y: f32[M, N], S: f32[M])", "S: f32[M]")
     got = lower(load_text(text).instantiate()).run({"X": X, "V": V, "R": R}).outputs["S"]

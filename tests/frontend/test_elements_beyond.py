@@ -45,6 +45,7 @@ BODIES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.few(4)
 @pytest.mark.parametrize(("body", "first"), BODIES)
 def test_a_statement_that_takes_an_element_beyond_the_end_means_nothing(body: str, first: float) -> None:
@@ -54,6 +55,7 @@ def test_a_statement_that_takes_an_element_beyond_the_end_means_nothing(body: st
     np.testing.assert_allclose(ran(text), meant, rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_so_it_is_for_a_number_beside_a_row() -> None:
     text = TEXT.replace("BODY", "parallel j in 8 { h[j] = max(h[j], x[i] - j) }")
     np.testing.assert_allclose(ran(text), X.max() - np.arange(8), rtol=1e-6)
@@ -62,6 +64,7 @@ def test_so_it_is_for_a_number_beside_a_row() -> None:
 CHOICES = [("i < 3", [0, 1, 2, 16, 17, 18], 26), ("b*BN + i < N", range(20), 12)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("holds", "taken", "ones"), CHOICES)
 def test_of_a_choice_in_a_row_the_arm_that_exists_is_taken(holds: str, taken: list[int], ones: int) -> None:
     text = TEXT.replace("BODY", f"parallel j in 8 {{ h[j] = h[j] + select({holds}, x[i], 1) }}")
@@ -70,6 +73,7 @@ def test_of_a_choice_in_a_row_the_arm_that_exists_is_taken(holds: str, taken: li
     np.testing.assert_allclose(ran(text), meant, rtol=1e-5)
 
 
+@pytest.mark.slow
 def test_of_a_choice_within_a_row_the_elements_that_choose_the_other_arm_are_done() -> None:
     text = TEXT.replace("BODY", "parallel j in 8 { h[j] = h[j] + select(j < 4, 1, x[i]) }")
     meant = run_kernel(load_text(text).instantiate(), {"X": X})["H"]
@@ -77,6 +81,7 @@ def test_of_a_choice_within_a_row_the_elements_that_choose_the_other_arm_are_don
     np.testing.assert_allclose(ran(text), meant, rtol=1e-5)
 
 
+@pytest.mark.slow
 def test_a_recurrence_goes_on_to_the_end() -> None:
     text = """kernel running[N=20](X: f32[N]) -> Y: f32[N] {
   shared x: f32[32], y: f32[32] = 0

@@ -99,6 +99,7 @@ def test_both_elements_of_a_pair_may_have_one_factor() -> None:
     assert wholes(text) == []
 
 
+@pytest.mark.slow
 def test_pairs_of_one_row_of_a_tile_are_turned() -> None:
     text = """kernel row(X: f32[8, 64], C: f32[8, 32]) -> Y: f32[64] {
       shared x: f32[8, 64], c: f32[8, 32], y: f32[64]

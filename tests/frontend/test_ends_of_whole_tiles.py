@@ -38,12 +38,14 @@ def run(dtype: str, body: str, forms: dict[str, str]) -> tuple[np.ndarray, np.nd
     return x, lower(kernel).run({"X": x})["Y"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["f32", "bf16", "i8"])
 def test_rows_become_columns(dtype: str) -> None:
     x, y = run(dtype, "y = x.T  Y[by*45, bx*24] = y", TURNED)
     np.testing.assert_array_equal(y, x.T)
 
 
+@pytest.mark.slow
 def test_so_they_do_in_an_element_loop() -> None:
     x, y = run("f32", "parallel (i, j) in (45, 24) { y[i, j] = x[j, i] * 2 }  Y[by*45, bx*24] = y", TURNED)
     np.testing.assert_array_equal(y, 2 * x.T)
@@ -59,6 +61,7 @@ def test_running_sums_end_with_their_tensor(dtype: str, call: str, axis: int) ->
         np.testing.assert_array_equal(y[block], np.cumsum(x[block].astype(np.float32), axis).astype(x.dtype))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("call", "axis"), [("argmax(x)", 1), ("argmin(x, 0)", 0)])
 def test_places_of_extremes_are_those_of_what_exists(call: str, axis: int) -> None:
     rows, count, at = (("3, M", 24, "by, bx*24"), ("3, N", 45, "bx, by*45"))[1 - axis]
@@ -68,6 +71,7 @@ def test_places_of_extremes_are_those_of_what_exists(call: str, axis: int) -> No
         np.testing.assert_array_equal(y[row, down if axis else along], (np.argmax if axis else np.argmin)(part, axis))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("call", "dtype", "rows"), [("cumsum(x, 0)", "f32", "1, 37"), ("argmin(x, 0)", "i32", "37")])
 def test_an_axis_of_one_row_is_its_own(call: str, dtype: str, rows: str) -> None:
     at = "0, 0" if "," in rows else "0"
@@ -79,6 +83,7 @@ def test_an_axis_of_one_row_is_its_own(call: str, dtype: str, rows: str) -> None
     np.testing.assert_array_equal(lower(load_text(text).instantiate()).run({"X": x})["Y"], want)
 
 
+@pytest.mark.slow
 def test_what_is_no_number_beyond_the_end_counts_for_nothing() -> None:
     """Sums of negative numbers: a 0 beyond the end would be the largest."""
     forms = {"result": "f32[3, M]", "buffer": "f32[24]"}
@@ -87,6 +92,7 @@ def test_what_is_no_number_beyond_the_end_counts_for_nothing() -> None:
         np.testing.assert_array_equal(y[n // 3, down], (x[down, along] - 100)[:, 0])
 
 
+@pytest.mark.slow
 def test_sums_behind_running_sums_take_what_exists() -> None:
     """The last running sum goes on beyond the end."""
     forms = {"result": "f32[3, M]", "buffer": "f32[24]"}
@@ -95,6 +101,7 @@ def test_sums_behind_running_sums_take_what_exists() -> None:
         np.testing.assert_array_equal(y[n // 3, down], np.cumsum(x[down, along], axis=1).sum(1))
 
 
+@pytest.mark.slow
 def test_every_second_element_of_rows_that_end() -> None:
     text = """
     kernel turns[M=21, N=96](X: bf16[M, N]) -> Y: bf16[M, N] {

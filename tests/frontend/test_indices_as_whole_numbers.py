@@ -53,6 +53,7 @@ def test_the_emitted_kernel_keeps_all_bits(body: str, meant: np.ndarray) -> None
     np.testing.assert_array_equal(lower(kernel(body)).run({"X": X}).outputs["Y"], meant)
 
 
+@pytest.mark.slow
 def test_the_low_bits_of_an_index_are_a_number_with_a_sign_too() -> None:
     body = "parallel (i, j) in (4, N) { y[i, j] = i32((bx*4 + i)*N + j - 4000000000) }"
     want = (NUMBER - 4000000000).astype(np.int32)

@@ -38,6 +38,7 @@ def test_a_store_that_is_not_done_for_all_rows_says_so() -> None:
     assert "select(i > 0, y[i], z[i])" in error.help
 
 
+@pytest.mark.slow
 def test_the_way_out_that_is_offered_compiles() -> None:
     text = ROWS.replace("STATEMENT", "for i in serial(C) { v[i] = select(i > 0, v[i], 1) }")
     assert lower(load_text(text, "k.tile").instantiate(), search=search_options(effort="none"))
@@ -58,6 +59,7 @@ def test_a_deep_expression_is_read_in_one_pass() -> None:
     check_kernel(load_text(ROWS.replace("STATEMENT", "y = " + "(" * 60 + "x" + " + 1)" * 60), "k.tile").instantiate())
 
 
+@pytest.mark.slow
 def test_a_loop_of_many_trips_is_compiled_without_counting_them() -> None:
     text = """
 kernel sums[M=200000000](X: f32[M, 64]) -> Y: f32[64] {
@@ -93,6 +95,7 @@ def test_what_is_beyond_its_field_is_the_kernels_limit_and_not_a_fault(monkeypat
     assert error.value.span is not None and error.value.help
 
 
+@pytest.mark.slow
 def test_a_program_with_such_a_field_is_refused_too(monkeypatch: pytest.MonkeyPatch) -> None:
     held = plan(parse_program(str(lower(load_text(WIDE, "k.tile").instantiate()).program), "k.program"))
     monkeypatch.setattr("tile_eg.emit.ascend_c.cube.BURST_BYTES", 64)
@@ -100,6 +103,7 @@ def test_a_program_with_such_a_field_is_refused_too(monkeypatch: pytest.MonkeyPa
         _ = held.source
 
 
+@pytest.mark.slow
 def test_a_template_is_compiled_at_its_own_sizes() -> None:
     template = load_text(WIDE, "k.tile")
     assert lower(template, search=search_options(effort="none")).kernel == template.instantiate({})

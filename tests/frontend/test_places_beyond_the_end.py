@@ -19,11 +19,13 @@ def by_element(line: str, shape: str = "f32[N, N]") -> str:
     return f"kernel k[N=20](A: {shape}) -> C: f32[N] {{ grid b = ceildiv(N, 16) shared d: f32[16] {line} C[b*16] = d }}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("at", ["b*16 + i, b*16 + i", "19 - b*16 - i, b*16 + i", "b*16 + i, (b*16 + i) // 2"])
 def test_elements_at_places_of_their_own_end_with_the_tensor(at: str) -> None:
     assert outcome(by_element(f"parallel i in 16 {{ d[i] = A[{at}] }}")).kind == "good"
 
 
+@pytest.mark.slow
 def test_a_diagonal_of_rows_is_read_row_by_row() -> None:
     text = """kernel k[N=20](A: f32[N, N, 8]) -> C: f32[N, 8] {
       grid b = 2
@@ -32,6 +34,7 @@ def test_a_diagonal_of_rows_is_read_row_by_row() -> None:
     assert outcome(text).kind == "good"
 
 
+@pytest.mark.slow
 def test_what_a_loop_makes_of_a_padded_tile_is_not_kept_where_the_target_ends_in_it() -> None:
     text = """kernel k[M=21, N=75](B: f32[M, N]) -> (O: f32[M, N], V: f32[M]) {
       grid b = 2
@@ -63,11 +66,13 @@ def stored(turn: bool) -> Any:
     return main
 
 
+@pytest.mark.slow
 def test_rows_that_are_not_there_are_zeros_where_they_are_put_elsewhere() -> None:
     b = np.arange(1, 21 * 32 + 1, dtype=np.float32).reshape(21, 32)
     assert np.array_equal(stored(turn=True)(b), np.concatenate([b[15::-1], np.zeros((5, 32))]))
 
 
+@pytest.mark.slow
 def test_a_gather_from_a_tile_that_ends_early_is_done_in_order() -> None:
     b = np.arange(21 * 32, dtype=np.float32).reshape(21, 32)
     assert np.array_equal(stored(turn=False)(b), b[:, np.arange(32) // 2])

@@ -34,11 +34,13 @@ def all_values(e: ix.Expr) -> list[int]:
     return [ix.evaluate(e, {"i": i, "j": j}) for i, j in product(range(4), range(5))]
 
 
+@pytest.mark.slow
 @given(indices)
 def test_extremes_are_the_least_and_the_greatest_value(e):
     assert extremes(e, RANGES) == (min(all_values(e)), max(all_values(e)))
 
 
+@pytest.mark.slow
 @given(indices, indices)
 def test_extremes_keep_to_a_condition(e, where):
     values = [v for v, holds in zip(all_values(e), all_values(where), strict=True) if holds]
@@ -46,6 +48,7 @@ def test_extremes_keep_to_a_condition(e, where):
     assert extremes(e, RANGES, where) == expected
 
 
+@pytest.mark.slow
 @given(indices, st.integers(-20, 20))
 def test_at_most_is_exact_on_small_ranges(e, limit):
     assert at_most(e, limit, RANGES) == (max(all_values(e)) <= limit)
@@ -57,6 +60,7 @@ def test_equality_is_decided(a, b):
     assert surely_equal(a, b, RANGES) == (all_values(a) == all_values(b))
 
 
+@pytest.mark.slow
 @given(indices)
 def test_a_condition_is_decided_where_it_does_not_vary(e):
     truths = set(map(bool, all_values(ix.less(e, 3))))
@@ -89,6 +93,7 @@ def test_a_range_too_large_to_enumerate_gives_an_interval():
     assert extremes(VARIABLES[0] // 2, big) == (0, 1 << 29)
 
 
+@pytest.mark.slow
 @given(st.floats(width=32, allow_nan=False))
 def test_a_constant_is_rounded_as_numpy_rounds_it(x):
     import numpy as np

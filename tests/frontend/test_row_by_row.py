@@ -94,6 +94,7 @@ def test_elements_of_other_types_are_taken_out_whole(bits: str) -> None:
     np.testing.assert_array_equal(lower(load_text(text).instantiate()).run({"X": x}).outputs["Y"], x[::-1])
 
 
+@pytest.mark.slow
 def test_a_loop_over_as_many_rows_as_a_block_says() -> None:
     text = """kernel k(X: f32[8, 16]) -> Y: f32[4, 16] {
       grid bx = 4
@@ -107,6 +108,7 @@ def test_a_loop_over_as_many_rows_as_a_block_says() -> None:
     np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_columns_are_gathered_one_by_one() -> None:
     text = """kernel f(A: f16[16, 16], i: i32[16]) -> C: f16[16, 16] {
       shared x: f16[16, 16]
@@ -139,6 +141,7 @@ def test_rows_of_a_tile_that_was_computed_before_a_loop_are_not_computed_again_i
     assert not [t for t in made_of(loop.args[2][0][1]) if t.op == "nest" and t.rows == 1]
 
 
+@pytest.mark.slow
 def test_rows_of_a_large_tile_are_computed_one_by_one_as_all_of_it_may_not_fit() -> None:
     text = """kernel k[M=128, N=1024](X: f32[M, N], A: f32[M, N]) -> Y: f32[N] {
       grid bx = 1

@@ -39,6 +39,7 @@ def test_parts_that_are_all_of_a_tile_keep_nothing_of_the_trip_before() -> None:
     assert [init.op for init, _ in loop.args[2]] == ["given"]
 
 
+@pytest.mark.slow
 def test_a_part_that_leaves_something_keeps_it() -> None:
     text = TURNED.replace("y[i, j] = 0 - x[i, j + D // 2]", "").replace("for h in serial(H) {", "y = 3  for h in serial(H) {")
     x = np.random.default_rng(0).uniform(-1, 1, (24, 2, 64)).astype(np.float32)

@@ -67,6 +67,7 @@ def test_a_loop_starts_where_the_block_says():
     np.testing.assert_allclose(run_kernel(sums("serial(bx, bx + 2)"), {"X": x})["Y"], expected, rtol=1e-5)
 
 
+@pytest.mark.slow
 @settings(max_examples=25)
 @given(st.integers(-2, 2), st.integers(-3, 3), st.integers(0, 2), st.integers(0, 1))
 def test_values_mean_what_the_statements_do(a, b, c, d):

@@ -38,6 +38,7 @@ def test_elements_come_from_where_they_are_read(form: str, dtype: str) -> None:
     np.testing.assert_array_equal(run["Z"].astype(np.float32), wide[:, ::2] + wide[:, :31:-1])
 
 
+@pytest.mark.slow
 def test_an_expression_is_transposed_in_a_loop() -> None:
     text = """kernel k(X: f32[4, 32, 64]) -> Y: f32[64, 32] {
       shared x: f32[32, 64], y: f32[64, 32] = 0

@@ -62,6 +62,7 @@ def test_they_are_the_same_numbers(way):
         np.testing.assert_array_equal(ran, np.where(both > 7, both - 16, both))
 
 
+@pytest.mark.slow
 def test_what_may_not_fit_keeps_its_low_bits():
     k = load_text(
         "kernel k[N=32](X: u8[N], Y: u8[N]) -> Z: u8[N] { grid b = 1\n shared x: u8[N], y: u8[N], z: u8[N]\n"
@@ -106,6 +107,7 @@ def value(e: kn.TileExpr, x: np.ndarray) -> np.ndarray:
     return x
 
 
+@pytest.mark.slow
 @settings(derandomize=True, deadline=None, max_examples=150)
 @given(expressions())
 def test_the_range_holds_every_value(e):
@@ -115,6 +117,7 @@ def test_the_range_holds_every_value(e):
     assert low <= found.min() and found.max() <= high
 
 
+@pytest.mark.slow
 @pytest.mark.few(2)
 @pytest.mark.parametrize("sizes", [{"K": 80}, {"K": 200}, {"K": 2}, {"N": 5, "K": 130}], ids=str)
 def test_rows_that_a_tensor_cuts_off_are_unpacked(sizes):

@@ -58,6 +58,7 @@ def test_regret_is_what_the_chosen_schedule_costs_over_the_best() -> None:
     assert row((2.0, 1.0, 3.0)).regret == pytest.approx(1.0)
 
 
+@pytest.mark.slow
 def test_the_timeline_never_regrets_its_own_choice() -> None:
     rows = compare([softmax()], ["timeline", "analytic", "roofline"], k=3, random=2)
     assert [r.regret for r in rows if r.model == "timeline"] == [0] and len(rows[0].times) >= 2
@@ -73,6 +74,7 @@ class Busiest:
         return [c.features["busiest"] for c in contexts]
 
 
+@pytest.mark.slow
 def test_a_context_model_is_held_against_schedules_of_kernels() -> None:
     (judged,) = compare([softmax()], [f"{__name__}:Busiest"], k=2, random=0)
     assert len(set(judged.times)) > 1

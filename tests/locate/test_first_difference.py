@@ -98,6 +98,7 @@ def test_the_text_shows_the_line_with_a_caret():
     assert "k.tile:7:" in text and "e = exp(x * 0.5)\n" in text and "^^^" in text
 
 
+@pytest.mark.slow
 def test_a_fault_of_one_trip_is_found_in_that_trip_and_with_its_element_of_the_tensor():
     def late(n):
         return replace(n, dst=n.dst, srcs=(replace(n.srcs[0], offset=n.srcs[0].offset + less(1, var("j"))),))
@@ -107,6 +108,7 @@ def test_a_fault_of_one_trip_is_found_in_that_trip_and_with_its_element_of_the_t
     assert first.place == ("X", (first.element[0], 2 * 64 + first.element[1]))
 
 
+@pytest.mark.slow
 def test_a_fault_of_one_tile_of_the_grid_is_found_in_that_tile():
     def elsewhere(n):
         source = n.srcs[0]
@@ -116,6 +118,7 @@ def test_a_fault_of_one_tile_of_the_grid_is_found_in_that_tile():
     assert (first.tile, first.grid, first.place[0]) == (3, {"bx": 3}, "X") and first.place[1][0] >= 48
 
 
+@pytest.mark.slow
 def test_a_value_that_is_right_and_stored_elsewhere_is_found_at_its_store():
     def further(n):
         assert isinstance(n.dst, Gm)
@@ -163,6 +166,7 @@ def test_a_fault_in_the_first_phase_of_a_long_sum_is_found_there():
     assert first.instruction == "mmad" and first.name == "c"
 
 
+@pytest.mark.slow
 def test_a_value_nobody_stores_is_told_without_a_block():
     found = first_wrong(subject(SUMS), "ub_to_gm", lambda n: replace(n, rows=n.rows - 1))
     assert found.first.stored and "no block has written it" in str(found)
@@ -191,6 +195,7 @@ def test_no_value_of_a_random_kernel_is_called_wrong(seed):
     assert any(c.right for _, c in found) and not any(c.wrong for _, c in found)
 
 
+@pytest.mark.slow
 def test_nothing_is_named_where_nothing_differs():
     right, drawn = subject(SUMS)
     run = right.planned.run(drawn.arrays, strict=False)
@@ -198,6 +203,7 @@ def test_nothing_is_named_where_nothing_differs():
     assert found.good and str(found) == "no value differs from the meaning"
 
 
+@pytest.mark.slow
 def test_every_element_of_an_output_has_the_store_that_wrote_it():
     right, drawn = subject(SUMS)
     stores = stores_in(right.planned, drawn.arrays, {})

@@ -165,6 +165,7 @@ def check(litmus: Litmus, case: str, *demanded: str) -> None:
 # ---- issue and completion (clauses 3-5) -------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_merges_repeat_over_four_lists_in_a_row() -> None:
     check(VECTOR, "merges repeat over lists in a row")
     check(VECTOR, "merges repeat over lists apart", "field")

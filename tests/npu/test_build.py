@@ -125,6 +125,7 @@ def test_simulating_the_folder_says_which_of_its_files_to_run(directory: Path, c
     assert f"help: cd {directory}; tile-eg simulate simulate.asc" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_without_headers_it_says_which_to_name(directory: Path, tmp_path: Path, capsys: Captured) -> None:
     (tmp_path / "empty").mkdir()
     source = str(directory.parent / "scaled.tile")

@@ -42,6 +42,7 @@ def test_candidates_are_launched_and_their_times_kept(npu: StandIn, kernel: Path
     assert entry(kernel)["by"] == "measured" and entry(kernel)["microseconds"] > 0
 
 
+@pytest.mark.slow
 def test_what_the_npu_computes_is_compared_before_it_is_timed(npu: StandIn, kernel: Path, capsys: Captured) -> None:
     npu.null(True)
     assert run(["tune", str(kernel), "--budget", "1", *FEW]) == 2

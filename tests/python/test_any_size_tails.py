@@ -34,12 +34,14 @@ def carried(A: T.Tensor((16, N), "float32"), C: T.Tensor((16, N), "float32"), V:
         T.copy(u, V)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [40, 64])
 def test_a_tensor_ends_within_the_last_of_a_fixed_number_of_trips(n: int) -> None:
     a = np.arange(16 * n, dtype=np.float32).reshape(16, n)
     np.testing.assert_array_equal(tile_eg.jit(out_idx=[-1], effort="none")(doubled)(a), a * 2)
 
 
+@pytest.mark.slow
 def test_a_size_at_which_a_kernel_is_not_searched_has_no_text_of_large_ones() -> None:
     with pytest.raises(NotSearched, match="change from trip to trip"):
         tile_eg.jit(out_idx=[1, 2], effort="none")(carried)(np.ones((16, 40), np.float32))

@@ -19,6 +19,7 @@ VALUES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.few(2)
 @pytest.mark.parametrize("name", VALUES)
 def test_whole_numbers_beside_floats(name: str) -> None:

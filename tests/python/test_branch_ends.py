@@ -39,17 +39,20 @@ def test_a_branch_that_makes_all_of_a_tile_that_ends(branch: str) -> None:
     np.testing.assert_array_equal(sums("T.copy(x, z)", "if cid == 0:", f"    {branch}"), np.repeat(np.float32([32, 8]), 16))
 
 
+@pytest.mark.slow
 @IN_ORDER
 def test_a_branch_that_makes_a_tile_end() -> None:
     np.testing.assert_array_equal(sums("T.fill(z, 1.0)", "if cid == 0:", "    T.copy(x, z)"), np.repeat(np.float32([8, 32]), 16))
 
 
+@pytest.mark.slow
 def test_a_branch_may_change_a_tile_that_ends() -> None:
     np.testing.assert_array_equal(
         sums("T.copy(x, z)", "if cid == 0:", "    T.tile.add(z, z, 1.0)"), np.repeat(np.float32([16, 8]), 16)
     )
 
 
+@pytest.mark.slow
 def test_all_of_a_tile_takes_the_place_of_what_a_branch_has_cut_off() -> None:
     np.testing.assert_array_equal(
         sums("y = T.alloc_shared((16, 32), 'float32')", "T.copy(x, y)", "T.fill(z, 2.0)", "if cid == 0:",
@@ -71,6 +74,7 @@ def test_what_a_loop_without_trips_leaves_is_not_followed_in_order() -> None:
     assert "how much of z exists is not followed so far" in e.value.render()
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("error::tile_eg.errors.TileWarning")
 def test_an_accumulator_of_a_loop_without_trips_ends_where_it_is_stored() -> None:
     kernel = prim_func('''

@@ -31,16 +31,19 @@ def handed_on(read_row: int = 0, dtype: str = "float32", parts: int = 1):
     return main
 
 
+@pytest.mark.slow
 def test_what_was_written_is_read() -> None:
     assert (tile_eg.compile(handed_on(), out_idx=[-1], workspace_idx=[1])(X) == X * 2 + 1).all()
 
 
+@pytest.mark.slow
 def test_the_callers_array_holds_what_was_written() -> None:
     w = np.zeros((64, 64), np.float32)
     tile_eg.compile(handed_on(), out_idx=[-1])(X, w)
     assert (w == X * 2).all()
 
 
+@pytest.mark.slow
 def test_a_narrow_tensor_rounds_what_it_hands_on() -> None:
     got = tile_eg.compile(handed_on(dtype="float16"), out_idx=[-1], workspace_idx=[1])(X)
     assert (got == (X * 2).astype(np.float16).astype(np.float32) + 1).all()
@@ -50,6 +53,7 @@ def test_parts_side_by_side_are_read_as_one() -> None:
     assert (tile_eg.compile(handed_on(parts=4), out_idx=[-1], workspace_idx=[1])(X) == X * 2 + 1).all()
 
 
+@pytest.mark.slow
 def test_a_window_that_is_not_the_one_that_was_written_says_so() -> None:
     made, w = tile_eg.compile(handed_on(read_row=1), out_idx=[-1]), np.zeros((64, 64), np.float32)
     told = pytest.warns(UserWarning, match="`W` is written and read in this kernel, in windows that differ")
@@ -67,6 +71,7 @@ def doubled_in_place(W: T.Tensor((64,), "float32"), C: T.Tensor((64,), "float32"
         T.copy(x, W[0])
 
 
+@pytest.mark.slow
 def test_a_tensor_that_is_read_before_it_is_written_begins_with_what_the_caller_put_there() -> None:
     w = np.arange(64, dtype=np.float32)
     before = tile_eg.compile(doubled_in_place, out_idx=[-1])(w)
@@ -78,6 +83,7 @@ def test_a_workspace_that_is_read_before_it_is_written_says_so() -> None:
         tile_eg.compile(doubled_in_place, out_idx=[-1], workspace_idx=[0])
 
 
+@pytest.mark.slow
 def test_rows_are_written_where_they_were_read() -> None:
     @T.prim_func
     def main(X: T.Tensor((32, 64), "float32")):
@@ -132,11 +138,13 @@ def in_columns(init: bool):
     return tile_eg.compile(main, out_idx=[2], workspace_idx=[3])
 
 
+@pytest.mark.slow
 def test_columns_of_a_product_that_are_handed_on_one_after_the_other_are_one_product() -> None:
     a, b = (np.random.default_rng(n).uniform(-1, 1, (64, 64)).astype(np.float16) for n in range(2))
     assert np.allclose(in_columns(init=True)(a, b), a.astype(np.float32) @ b.T.astype(np.float32), atol=1e-3)
 
 
+@pytest.mark.slow
 def test_a_sum_that_goes_on_from_part_to_part_is_not_merged() -> None:
     a, b = (np.random.default_rng(n).uniform(-1, 1, (64, 64)).astype(np.float16) for n in range(2))
     first, other = np.split(a.astype(np.float32) @ b.T.astype(np.float32), 2, axis=1)
@@ -145,6 +153,7 @@ def test_a_sum_that_goes_on_from_part_to_part_is_not_merged() -> None:
     assert np.allclose(got, np.concatenate([first, first + other], axis=1), atol=1e-3)
 
 
+@pytest.mark.slow
 def test_a_part_that_an_element_loop_fills_is_one_of_a_tile() -> None:
     @T.prim_func
     def main(A: T.Tensor((64, 64), "float32"), W: T.Tensor((64, 64), "float32"), C: T.Tensor((64, 64), "float32")):
@@ -181,6 +190,7 @@ def in_parts(Q: T.Tensor((16, 64), "float16"), K: T.Tensor((256, 64), "float16")
         T.copy(c, C)
 
 
+@pytest.mark.slow
 def test_slots_for_parts_are_not_slots_for_the_tile_that_they_make() -> None:
     rng = np.random.default_rng(0)
     q, k = (rng.integers(-3, 4, (n, 64)).astype(np.float16) for n in (16, 256))

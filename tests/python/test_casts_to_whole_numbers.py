@@ -46,6 +46,7 @@ def every_mode(kept: bool) -> Any:
     return tile_eg.compile(in_scope if kept else free, out_idx=[-1])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kept", [False, True])
 def test_the_mode_says_how(kept: bool) -> None:
     np.testing.assert_array_equal(every_mode(kept)(X), np.stack([f(X) for f in MODES.values()]))

@@ -35,6 +35,7 @@ def ran(choice: str, way: str) -> np.ndarray:
     return tile_eg.jit(out_idx=[-1], pass_configs=auto, effort="none")(kernel)(X)
 
 
+@pytest.mark.slow
 @pytest.mark.few(2)
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("choice", BY_TRIP)
@@ -42,6 +43,7 @@ def test_the_arm_that_exists_is_taken(choice: str, way: str) -> None:
     np.testing.assert_allclose(ran(choice, way), ROWS + BY_TRIP[choice], rtol=1e-5)
 
 
+@pytest.mark.slow
 def test_elements_that_choose_the_other_arm_are_done() -> None:
     np.testing.assert_allclose(ran(BY_ELEMENT, "searched"), np.where(np.arange(16) < 8, 15, ROWS), rtol=1e-5)
 
@@ -51,6 +53,7 @@ def test_in_order_a_choice_between_elements_is_refused_with_a_way_out() -> None:
         ran(BY_ELEMENT, "in order")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", WAYS)
 def test_the_scalar_unit_takes_the_other_arm(way: str) -> None:
     kernel = prim_func("""@T.prim_func

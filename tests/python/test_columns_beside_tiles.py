@@ -59,6 +59,7 @@ def test_a_vector_that_is_written_as_a_column_is_one(statement: str, expected: n
     np.testing.assert_allclose(meaning(k, {"X": X, "V": V})["Y"], expected, rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_it_is_one_in_the_emitted_text_too() -> None:
     from tile_eg.search.compiler import lower
 

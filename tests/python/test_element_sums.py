@@ -44,6 +44,7 @@ def summed(values, at=PICKED):
     return want
 
 
+@pytest.mark.slow
 def test_rows_are_added_where_an_index_that_is_read_says():
     @T.macro
     def added(W, block, x, at):  # noqa: N803
@@ -54,6 +55,7 @@ def test_rows_are_added_where_an_index_that_is_read_says():
     np.testing.assert_allclose(given(kernel_of(added), ROWS, at), summed(ROWS, at), rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_what_is_added_may_be_computed_and_rows_beyond_the_end_add_nothing():
     @T.macro
     def added(W, block, x, at):  # noqa: N803
@@ -64,6 +66,7 @@ def test_what_is_added_may_be_computed_and_rows_beyond_the_end_add_nothing():
     np.testing.assert_allclose(given(kernel_of(added), ROWS, at), summed(2 * np.exp(ROWS), at), rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_a_row_whose_condition_does_not_hold_is_added_nowhere():
     @T.macro
     def added(W, block, x, at):  # noqa: N803
@@ -74,6 +77,7 @@ def test_a_row_whose_condition_does_not_hold_is_added_nowhere():
     np.testing.assert_allclose(given(kernel_of(added), ROWS, PICKED), summed(ROWS), rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_elements_whose_condition_does_not_hold_add_nothing():
     @T.macro
     def added(W, block, x, at):  # noqa: N803
@@ -84,6 +88,7 @@ def test_elements_whose_condition_does_not_hold_add_nothing():
     np.testing.assert_allclose(given(kernel_of(added), ROWS, PICKED)[0], np.maximum(ROWS, 0).sum(0), rtol=1e-5)
 
 
+@pytest.mark.slow
 def test_a_window_is_added_as_a_whole():
     @T.macro
     def added(W, block, x, at):  # noqa: N803
@@ -106,6 +111,7 @@ def histogram(X: T.Tensor((N,), "float32"), At: T.Tensor((N,), "int32"), W: T.Te
             T.atomic_add(W[at[i]], x[i])
 
 
+@pytest.mark.slow
 def test_single_elements_are_added_one_by_one():
     at = np.abs(PICKED)
     got = given(tile_eg.compile(histogram), VALUES, at, shape=(V,))
@@ -161,6 +167,7 @@ def pairs_kept(X: T.Tensor((20, 20), "float32"), At: T.Tensor((20,), "int32"), W
                 T.atomic_add(W[at[i], at[j]], x[i, j] * 1.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kernel", [pairs, pairs_kept], ids=["searched", "kept"])
 def test_both_places_may_be_picked(kernel):
     x, at, want = ROWS[:20, :20].copy(), np.abs(PICKED[:20]), np.zeros((V, V), np.float32)
@@ -178,6 +185,7 @@ TILE = """kernel sums[R=40, N=32, V=10](X: f32[R, N], at: i32[R]) -> G: f32[V, N
 """
 
 
+@pytest.mark.slow
 def test_an_element_loop_of_a_tile_text_adds_so_too():
     got = TileKernel(load_text(TILE, "sums.tile"))(ROWS, np.abs(PICKED))
     np.testing.assert_allclose(got, summed(ROWS, np.abs(PICKED)), rtol=1e-5, atol=1e-5)
@@ -193,6 +201,7 @@ def test_a_word_of_several_elements_says_the_one_of_each():
         kernel_of(added)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("prints", [False, True])
 def test_an_index_beyond_the_end_counts_nothing(prints):
     @T.prim_func

@@ -12,6 +12,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::tile_eg.errors.TileWarning")
 RNG = np.random.default_rng(0)
 
 
+@pytest.mark.slow
 def test_a_tile_of_which_only_the_first_rows_are_loaded_has_no_others() -> None:
     """Four heads in a tile of sixteen: the maximum of each column is one of four numbers."""
 
@@ -59,6 +60,7 @@ def paged_sum():
     return tile_eg.compile(main, out_idx=[3])
 
 
+@pytest.mark.slow
 def test_a_loop_over_a_table_ends_with_it() -> None:
     x, pages = RNG.random((9, 64), dtype=np.float32), RNG.integers(0, 9, (3, 4)).astype(np.int32)
     counts = np.array([4, 0, 3], np.int32)
@@ -66,6 +68,7 @@ def test_a_loop_over_a_table_ends_with_it() -> None:
     assert np.allclose(paged_sum()(x, pages, counts), want, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_a_table_that_a_branch_may_leave_out_says_nothing_of_the_loop() -> None:
     @T.prim_func
     def main(

@@ -156,17 +156,20 @@ def test_rows_are_gathered_at_any_size(n: int, v: int, d: int) -> None:
     np.testing.assert_array_equal(rows(n, v, d)(w, idx), w[idx])
 
 
+@pytest.mark.slow
 def test_rows_are_stored_where_an_input_says() -> None:
     x, idx = numbers(32, 24, dtype="float32"), RNG.permutation(32).astype(np.int32)
     np.testing.assert_array_equal(scattered(32, 24)(x, idx)[idx], x)
 
 
+@pytest.mark.slow
 def test_rows_that_meet_are_added_up() -> None:
     x, idx, want = numbers(32, 24, dtype="float32"), indices(5, 32), np.zeros((5, 24), np.float32)
     np.add.at(want, idx, x)
     np.testing.assert_allclose(summed(32, 5, 24)(x, idx), want, rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_blocks_of_a_paged_tensor_go_straight_to_l1() -> None:
     q, k, table = numbers(16, 64), numbers(9, 32, 64), indices(9, 1, 4)
     kernel = scores(128, 9, 64)
@@ -176,6 +179,7 @@ def test_blocks_of_a_paged_tensor_go_straight_to_l1() -> None:
     assert "DataCopyPad" not in kernel.get_kernel_source()
 
 
+@pytest.mark.slow
 def test_rows_go_straight_to_l1() -> None:
     q, k, idx = numbers(16, 64), numbers(50, 64), indices(50, 32)
     kernel = products(32, 50, 64)
@@ -184,6 +188,7 @@ def test_rows_go_straight_to_l1() -> None:
     assert "KERNEL_TYPE_AIC_ONLY" in kernel.get_kernel_source()
 
 
+@pytest.mark.slow
 def test_an_index_may_pick_an_index() -> None:
     k, table, idx = numbers(7 * 8, 24), RNG.permutation(7).astype(np.int32), indices(56, 32)
     np.testing.assert_array_equal(by_page(32, 7, 24)(k, table, idx), k[table[idx // 8] * 8 + idx % 8])
@@ -214,6 +219,7 @@ def embedding():
     return load_text(EMBEDDING).instantiate()
 
 
+@pytest.mark.slow
 @pytest.mark.few(2)
 @pytest.mark.parametrize("chip", known_chips())
 def test_text_gathers_too(chip: str, embedding) -> None:
@@ -227,11 +233,13 @@ def test_the_sequential_meaning_gathers(embedding) -> None:
     np.testing.assert_array_equal(expected(embedding, {"W": w, "idx": idx})["E"].value, w[idx])
 
 
+@pytest.mark.slow
 def test_a_program_with_gathers_reads_back(embedding) -> None:
     program = lower(embedding).program
     assert parse_program(str(program)).vector == program.vector
 
 
+@pytest.mark.slow
 def test_each_row_that_is_gathered_is_an_instruction_in_the_prediction(embedding) -> None:
     rows = EMBEDDING.replace("W[i[r], c]", "W[r, c]")
     gathered, strided = (lower(k).cost.microseconds for k in (embedding, load_text(rows).instantiate()))
@@ -332,6 +340,7 @@ def test_what_is_read_decides_places_alone(body: str, message: str) -> None:
     assert error.value.message == message
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("first", "step"), [(8, 1), (1, 2)])
 def test_a_part_of_gathered_rows_has_their_indices(first: int, step: int) -> None:
     @T.prim_func
@@ -370,6 +379,7 @@ def test_drawn_indices_lie_inside() -> None:
     assert (drawn["Idx"] >= 0).all() and (drawn["Idx"] < 56).all()
 
 
+@pytest.mark.slow
 def test_a_row_of_a_page_that_is_looked_up() -> None:
     @T.prim_func
     def paged(
@@ -385,6 +395,7 @@ def test_a_row_of_a_page_that_is_looked_up() -> None:
     np.testing.assert_array_equal(jit(paged)(k, table), k[table][:, :, 1].reshape(32, 16))
 
 
+@pytest.mark.slow
 def test_an_index_may_be_clamped() -> None:
     @T.prim_func
     def clamped(A: T.Tensor((64, 16), "float32"), Idx: T.Tensor((16,), "int32"), C: T.Tensor((16, 16), "float32")):
@@ -486,6 +497,7 @@ def test_rows_behind_the_last_index_are_nowhere_whatever_is_computed_of_it(made,
     np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_an_index_that_a_mask_leaves_out_is_kept_inside_as_the_message_says() -> None:
     def kernel_with(index: str) -> Any:
         return prim_func(f"""@T.prim_func

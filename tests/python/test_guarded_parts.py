@@ -54,6 +54,7 @@ def ran(body: str, way: str) -> np.ndarray:
     return tile_eg.jit(out_idx=[-1], pass_configs=auto, effort="none")(kernel)(X)
 
 
+@pytest.mark.slow
 @pytest.mark.few(5)
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("body", BODIES)
@@ -71,6 +72,7 @@ def test_a_condition_that_leaves_too_much_in_is_told() -> None:
         ran("y[i, j] = T.if_then_else(j >= 2, x[i, j - 3], 0.0)", "searched")
 
 
+@pytest.mark.slow
 def test_text_says_the_same() -> None:
     text = """kernel k(X: f32[16, 64]) -> Y: f32[16, 64] {
       shared x: f32[16, 64], y: f32[16, 64]
@@ -95,6 +97,7 @@ def f(X: T.Tensor((10, 50), "float32"), Y: T.Tensor((10, 50), "float32")):
     np.testing.assert_array_equal(tile_eg.jit(out_idx=[-1], effort="none")(kernel)(x), x)
 
 
+@pytest.mark.slow
 def test_maxima_over_ever_longer_ranges() -> None:
     """Parts of one buffer that begin at one element have a place each, as they differ in size."""
     kernel = prim_func("""@T.prim_func
@@ -115,6 +118,7 @@ def f(X: T.Tensor((8, 32), "float32"), Y: T.Tensor((8, 32), "float32")):
     np.testing.assert_array_equal(tile_eg.jit(out_idx=[-1], effort="none")(kernel)(x), wanted)
 
 
+@pytest.mark.slow
 def test_trips_that_a_condition_goes_by_are_read_one_by_one() -> None:
     kernel = prim_func("""@T.prim_func
 def f(X: T.Tensor((16, 64), "float32"), K: T.Tensor((3, 3), "float32"), Y: T.Tensor((16, 64), "float32")):

@@ -99,6 +99,7 @@ def test_what_each_half_does_is_done_on_all_rows(vector, wanted: np.ndarray) -> 
     assert np.allclose(value_of(halves(vector)), wanted, atol=1e-3)
 
 
+@pytest.mark.slow
 def test_the_emitted_text_computes_it() -> None:
     assert np.allclose(halves(by_rows)(A, B), AB - AB.max(1, keepdims=True), atol=1e-3)
 
@@ -186,6 +187,7 @@ def test_windows_that_overlap_do_not_lie_side_by_side() -> None:
         kernel_of(halves(overlapping, compiled=False))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("vector", "wanted"),
     [
@@ -258,6 +260,7 @@ def with_sum(at_half: bool, core: int | None = None):
     return tile_eg.compile(main)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*both vector cores")
 @pytest.mark.parametrize(
     ("kernel", "ones", "others"), [((True,), 1, 1), ((False,), 2, 0), ((False, 0), 1, 0)], ids=["halves", "one place", "one core"]

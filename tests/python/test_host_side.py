@@ -49,6 +49,7 @@ def kernel() -> tile_eg.JITKernel:
 # ---- compile ------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_compile_gives_a_kernel_that_computes(kernel) -> None:
     assert (kernel(X) == 2 * X).all()
 
@@ -120,6 +121,7 @@ def test_pto_is_another_name_for_the_same_kernel() -> None:
         assert tile_eg.compile(twice, out_idx=[-1], target="pto").kernel == tile_eg.compile(twice, out_idx=[-1]).kernel
 
 
+@pytest.mark.slow
 def test_a_package_that_an_import_hook_renamed_finds_its_files() -> None:
     """Such a hook gives the module another spec, one that has no folder."""
     text = "kernel k[N=8](A: f32[N]) -> B: f32[N] {\n  grid b = 1\n  shared a: f32[N]\n  a = A[0]\n  B[0] = a\n}\n"
@@ -206,6 +208,7 @@ def test_autotune_tells_why_nothing_compiles() -> None:
         tile_eg.autotune(configs=[{"rows": -1}])(rows_by)(64, 64)
 
 
+@pytest.mark.slow
 def test_autotune_holds_what_it_takes_against_the_reference() -> None:
     given = lambda _: [np.ones((64, 64), np.float32)]  # noqa: E731
     right = tile_eg.autotune(configs=CONFIGS, ref_prog=lambda a: a + 1, supply_prog=given)(rows_by)
@@ -215,6 +218,7 @@ def test_autotune_holds_what_it_takes_against_the_reference() -> None:
         wrong(64, 64)
 
 
+@pytest.mark.slow
 def test_autotune_compares_on_the_inputs_that_are_set() -> None:
     from tile_eg.autotuner import set_autotune_inputs
 
@@ -271,6 +275,7 @@ def test_a_word_on_plain_numbers_has_a_value() -> None:
     assert T.ceildiv(10, 4).value == 3 and T.min(T.ceildiv(10, 4), 2).value == 2
 
 
+@pytest.mark.slow
 def test_hints_of_the_carver_divide_the_product_and_fit() -> None:
     hints = tile_eg.carver.MatmulTemplate(1024, 768, 512).with_arch(tile_eg.carver.arch.ascend.Ascend()).recommend_hints(5)
     assert len(hints) == 5 and all(1024 % h.block[0] == 0 == 768 % h.block[1] for h in hints)

@@ -38,6 +38,7 @@ def block_sparse():
     return tile_eg.compile(main, out_idx=[-1])
 
 
+@pytest.mark.slow
 def test_a_mask_that_is_read_says_which_steps_are_done() -> None:
     a, b = (RNG.uniform(-1, 1, shape).astype(np.float16) for shape in ((64, 128), (128, 64)))
     mask = RNG.integers(-1, 2, (2, 2, 4)).astype(np.int8)
@@ -73,6 +74,7 @@ def masked_inputs():
     return RNG.uniform(-1, 1, (40, 64)).astype(np.float16), index
 
 
+@pytest.mark.slow
 def test_an_index_under_a_mask_is_not_read() -> None:
     w, index = masked_inputs()
     assert (masked_rows()(w, index) == np.where((index >= 0)[:, None], w[index], 0)).all()
@@ -115,6 +117,7 @@ def turned(shift: int = 8):
     return main
 
 
+@pytest.mark.slow
 def test_cores_meet_where_one_reads_what_another_has_stored() -> None:
     a = RNG.uniform(-1, 1, (32, 32)).astype(np.float16)
     w, x = np.zeros_like(a), np.zeros_like(a)
@@ -142,6 +145,7 @@ def stored_by_both(differ: bool):
     return main
 
 
+@pytest.mark.slow
 def test_what_both_vector_cores_have_is_stored_by_one() -> None:
     a = RNG.uniform(-1, 1, (16, 32)).astype(np.float16)
     got = tile_eg.compile(stored_by_both(False), out_idx=[-1])(a, np.ones(8, np.int32))
@@ -167,6 +171,7 @@ def test_a_statement_that_cannot_be_done_so_either_is_told_beside_the_reason() -
         tile_eg.compile(main, out_idx=[-1])
 
 
+@pytest.mark.slow
 def test_buffers_that_are_used_one_after_the_other_share_memory() -> None:
     @T.prim_func
     def main(A: T.Tensor((4, 96, 128), "float"), Idx: T.Tensor((8,), "int32"), C: T.Tensor((4, 96, 128), "float")):
@@ -227,6 +232,7 @@ def test_how_often_a_loop_runs_may_be_read(times: int) -> None:
     assert (got == w[:8] + times).all()
 
 
+@pytest.mark.slow
 def test_the_trips_of_a_loop_are_computed_from_what_is_read() -> None:
     @T.prim_func
     def main(X: T.Tensor((4, 64), "float32"), Ends: T.Tensor((2,), "int32"), C: T.Tensor((4, 64), "float32")):
@@ -242,6 +248,7 @@ def test_the_trips_of_a_loop_are_computed_from_what_is_read() -> None:
     assert (c == np.vstack([x[:3] + 1, np.zeros((1, 64))])).all()
 
 
+@pytest.mark.slow
 def test_a_buffer_is_filled_with_what_is_computed_from_elements() -> None:
     @T.prim_func
     def main(G: T.Tensor((8,), "float32"), N: T.Tensor((1,), "int32"), C: T.Tensor((8, 64), "float32")):
@@ -273,6 +280,7 @@ def loaded_in_part(columns: int):
     return tile_eg.compile(main)
 
 
+@pytest.mark.slow
 def test_each_vector_core_hands_itself_what_only_it_has_stored() -> None:
     """The branch is another one on each vector core: they could not meet in it, and need not."""
     x, w, c = RNG.random((6, 24), np.float32), np.zeros((6, 24), np.float32), np.zeros((6, 8), np.float32)
@@ -320,6 +328,7 @@ def rows_that_exist(rows: int):
     return main
 
 
+@pytest.mark.slow
 def test_a_branch_in_a_loop_that_differs_from_block_to_block() -> None:
     a = RNG.uniform(-1, 1, (13, 64)).astype(np.float32)
     assert (rows_that_exist(13)(a) == a.max(1, keepdims=True)).all()
@@ -342,6 +351,7 @@ def test_an_element_whose_place_is_read_is_counted_up() -> None:
     assert (main(places) == np.bincount(places, minlength=16)).all()
 
 
+@pytest.mark.slow
 def test_what_the_search_has_no_instructions_for_is_done_in_order() -> None:
     @T.prim_func
     def main(X: T.Tensor((2, 64), "float32"), Y: T.Tensor((2, 64), "float32")):
@@ -360,6 +370,7 @@ def test_what_the_search_has_no_instructions_for_is_done_in_order() -> None:
     assert (tile_eg.compile(main, out_idx=[-1])(x) == x.reshape(2, 32, 2)[:, :, ::-1].reshape(2, 64)).all()
 
 
+@pytest.mark.slow
 def test_a_branch_may_join_comparisons_of_elements() -> None:
     @T.prim_func
     def main(L: T.Tensor((16,), "int32"), Y: T.Tensor((16,), "float32")):

@@ -52,6 +52,7 @@ def x() -> np.ndarray:
     return np.random.default_rng(0).standard_normal((40, 64), np.float32)
 
 
+@pytest.mark.slow
 def test_outputs_come_back_in_the_order_of_out_idx(x: np.ndarray) -> None:
     z, y = tile_eg.jit(out_idx=[-1, 1])(shift)(x)
     np.testing.assert_array_equal(y, x + 1)
@@ -98,6 +99,7 @@ def test_an_array_may_be_a_view(x: np.ndarray) -> None:
     np.testing.assert_array_equal(tile_eg.jit(out_idx=[1, 2])(shift)(wide[:, ::2])[0], x + 1)
 
 
+@pytest.mark.slow
 def test_a_workspace_is_made_by_the_call(x: np.ndarray) -> None:
     np.testing.assert_array_equal(tile_eg.jit(out_idx=[2], workspace_idx=[1])(shift)(x), x * 2)
 
@@ -186,11 +188,13 @@ def test_the_source_is_ascend_c() -> None:
     assert "__global__ __aicore__" in tile_eg.jit(shift).get_kernel_source()
 
 
+@pytest.mark.slow
 def test_a_kernel_that_means_the_same_is_lowered_once() -> None:
     tile_eg.cache.clear_cache()
     assert tile_eg.jit(shift).compile() is tile_eg.jit(out_idx=[1])(shift).compile()
 
 
+@pytest.mark.slow
 def test_another_chip_is_another_lowered_kernel() -> None:
     assert tile_eg.jit(upper_half).compile() is not tile_eg.jit(upper_half, chip="910B1").compile()
 
@@ -201,6 +205,7 @@ def test_a_cleared_cache_is_empty() -> None:
     assert tile_eg.jit(upper_half).compile() is not first
 
 
+@pytest.mark.slow
 def test_a_disabled_cache_keeps_nothing() -> None:
     tile_eg.disable_cache()
     try:
@@ -209,6 +214,7 @@ def test_a_disabled_cache_keeps_nothing() -> None:
         tile_eg.enable_cache()
 
 
+@pytest.mark.slow
 def test_importing_the_module_leaves_the_decorator_callable() -> None:
     code = "import tile_eg.jit, tile_eg; print(tile_eg.jit(lambda: 3).function())"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "3\n"
@@ -237,6 +243,7 @@ def test_a_tile_kernel_takes_sizes_by_name() -> None:
     np.testing.assert_array_equal(tile_eg.load(EXAMPLES / "vector_add.tile")(a, B=a, BM=8), a + a)
 
 
+@pytest.mark.slow
 def test_a_tile_kernel_compiles_for_sizes_and_a_chip() -> None:
     low = tile_eg.load(EXAMPLES / "vector_add.tile").compile(M=32, N=32, chip="910B1")
     assert (low.kernel.tensors[0].shape, low.chip.name) == ((32, 32), "910B1")
@@ -247,6 +254,7 @@ def test_arrays_that_disagree_about_a_size_are_refused() -> None:
         tile_eg.load(EXAMPLES / "vector_add.tile")(np.ones((20, 4), np.float32), np.ones((21, 4), np.float32))
 
 
+@pytest.mark.slow
 def test_sizes_may_be_integers_of_numpy() -> None:
     low = tile_eg.load(EXAMPLES / "softmax.tile").compile(M=np.int64(7), N=np.int32(33))
     assert low.kernel.tensors[0].shape == (7, 33)
@@ -336,6 +344,7 @@ def test_a_tensor_goes_to_numpy_and_back(dtype: str) -> None:
     assert torch.equal(to_torch(array), tensor)
 
 
+@pytest.mark.slow
 def test_torch_is_not_imported_for_numpy_arrays() -> None:
     code = "import sys, numpy, tile_eg.jit.arrays as a; a.to_numpy(numpy.zeros(3), 'A'); a.is_torch(3)"
     code += "; print('torch' in sys.modules)"
@@ -354,6 +363,7 @@ def rows_kept(X: T.Tensor((64, 2, 32), "float32"), N: T.Tensor((1,), "int32"), Y
                 T.copy(x, Y[i, :, :])
 
 
+@pytest.mark.slow
 def test_of_an_array_with_more_rows_the_first_ones_are_taken_with_a_note() -> None:
     more = np.arange(80 * 64, dtype=np.float32).reshape(80, 64)
     with pytest.warns(TileWarning, match="X has 5120 elements, and the kernel takes the first 2560"):
@@ -386,6 +396,7 @@ def test_an_array_of_a_searched_kernel_has_all_of_its_tensor() -> None:
         tile_eg.jit(out_idx=[1, 2])(shift)(np.zeros((39, 64), np.float32))
 
 
+@pytest.mark.slow
 def test_a_vector_takes_no_parts_of_an_arrays_rows() -> None:
     @T.prim_func
     def twice(X: T.Tensor((64,), "float32"), Y: T.Tensor((64,), "float32")):

@@ -106,6 +106,7 @@ def test_a_wait_for_a_flag_that_nobody_sets_is_a_deadlock() -> None:
     assert "wait_flag" in str(error.value)
 
 
+@pytest.mark.slow
 def test_a_product_with_barriers_is_right() -> None:
     random = np.random.default_rng(1)
     x, y = (random.uniform(-1, 1, shape).astype(np.float16) for shape in ((32, 128), (128, 48)))

@@ -58,6 +58,7 @@ def through_l0(A: T.Tensor((64, 64), "float16"), B: T.Tensor((64, 64), "float16"
         T.copy(c, C[0, 0])
 
 
+@pytest.mark.slow
 def test_a_product_by_hand_of_tiles_in_l0() -> None:
     assert np.allclose(tile_eg.compile(through_l0, out_idx=[-1])(A, B), A.astype(np.float32) @ B.astype(np.float32), atol=1e-3)
 
@@ -83,6 +84,7 @@ def test_the_tiles_of_persistent_are_the_grid_whatever_the_number_of_blocks(bloc
     assert tile_eg.compile(doubled(blocks, blocks)).kernel.grid == (("bx", 2), ("by", 4))
 
 
+@pytest.mark.slow
 def test_every_tile_of_persistent_is_done() -> None:
     assert (tile_eg.compile(doubled(3, 3), out_idx=[-1])(A) == A * 2).all()
 
@@ -119,6 +121,7 @@ def test_nothing_is_carried_from_tile_to_tile() -> None:
         tile_eg.compile(main)
 
 
+@pytest.mark.slow
 def test_what_all_tiles_have_in_common_stands_before_them() -> None:
     @T.prim_func
     def main(A: T.Tensor((16,), "float32"), C: T.Tensor((64,), "float32")):
@@ -147,18 +150,21 @@ def swizzled(of: str):
     return main
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*the order of blocks is found")
 def test_a_swizzled_index_names_every_tile_once() -> None:
     tiles = np.arange(8, dtype=np.float32).reshape(2, 4)
     assert (tile_eg.compile(swizzled("block"), out_idx=[-1])() == np.kron(tiles, np.ones((32, 16)))).all()
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*each tile has the index that T.use_swizzle gives")
 def test_beside_the_index_before_the_swizzle_each_tile_has_its_own() -> None:
     places = np.argsort([0, 4, 1, 5, 2, 6, 3, 7]).reshape(2, 4)  # one band of both rows, column by column
     assert (tile_eg.compile(swizzled("cid"), out_idx=[-1])() == np.kron(places, np.ones((32, 16)))).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["float16", "float32"])
 def test_a_tensor_of_one_dimension_is_the_first_row_of_a_tile(dtype: str) -> None:
     @T.prim_func

@@ -42,6 +42,7 @@ FUNCTIONS = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.few(3)
 @pytest.mark.parametrize("word", FUNCTIONS)
 def test_functions_without_an_instruction_in_kept_kernels(word: str) -> None:
@@ -49,6 +50,7 @@ def test_functions_without_an_instruction_in_kept_kernels(word: str) -> None:
     np.testing.assert_allclose(run(f"T.tile.{word}(y, a)", x, out=(8, 64), scope=True), FUNCTIONS[word](x), rtol=2e-5, atol=2e-6)
 
 
+@pytest.mark.slow
 def test_powers_and_leaky_relus_in_kept_kernels_of_parts_of_buffers() -> None:
     x, z = floats(8, 64, low=0.2), floats(8, 64)
     found = run("T.tile.fill(y, 1.0)\nT.tile.pow(y[2:4, :], a[2:4, :], b[2:4, :])", x, z, out=(8, 64), scope=True)
@@ -66,6 +68,7 @@ def test_operands_that_differ_in_size_are_refused() -> None:
 KINDS = pytest.mark.parametrize("scope", [False, True], ids=["in order", "kept"])
 
 
+@pytest.mark.slow
 @KINDS
 def test_repeats_of_whole_and_of_block_reductions(scope: bool) -> None:
     x = floats(4, 64)
@@ -77,6 +80,7 @@ def test_repeats_of_whole_and_of_block_reductions(scope: bool) -> None:
     assert (found == x.reshape(32, 8).max(1)).all()
 
 
+@pytest.mark.slow
 @KINDS
 def test_blocks_are_gathered_and_elements_become_blocks(scope: bool) -> None:
     x, at = floats(256), (RANDOM.permutation(32) * 32).astype(np.uint32)
@@ -100,24 +104,28 @@ def test_rows_with_their_own_number(scope: bool) -> None:
         np.testing.assert_allclose(found, meaning(x, v[:, None]), rtol=1e-6)
 
 
+@pytest.mark.slow
 @KINDS
 def test_elements_are_gathered_by_their_places(scope: bool) -> None:
     x, at = floats(256), RANDOM.integers(0, 256, 32).astype(np.uint32)
     assert (run("T.tile.gather_mask(y, a, b)", x, at, out=(32,), scope=scope) == x[at]).all()
 
 
+@pytest.mark.slow
 @KINDS
 def test_elements_are_picked_by_a_list_of_places(scope: bool) -> None:
     x, at = floats(256), [0, 1, 3, 4, 5, 7, 255, 9]
     assert (run(f"T.tile.gather_mask(y, a, {at})", x, out=(8,), scope=scope) == x[at]).all()
 
 
+@pytest.mark.slow
 def test_what_a_pattern_leaves_of_a_longer_buffer_stays() -> None:
     x = floats(1, 256)
     found = run('T.tile.gather_mask(y, a, "P1010")', x, out=(1, 256))
     assert (found[:, :128] == x[:, 1::2]).all()
 
 
+@pytest.mark.slow
 @KINDS
 def test_a_pattern_takes_elements_of_bf16(scope: bool) -> None:
     x = floats(1, 256).astype(ml_dtypes.bfloat16)
@@ -148,6 +156,7 @@ def test_a_cast_to_short_floats_rounds_as_it_says(mode: str, scope: bool) -> Non
     assert found[0, :4].tolist() == [*want, 0.5]
 
 
+@pytest.mark.slow
 @KINDS
 def test_an_assertion_about_the_block(scope: bool) -> None:
     x = floats(8, 64)
@@ -163,6 +172,7 @@ def test_the_first_elements_alone(scope: bool) -> None:
     assert (found[:4] == np.minimum(x[:4], 1)).all() and (found[4:] == 5).all()
 
 
+@pytest.mark.slow
 @pytest.mark.few(3)
 @pytest.mark.parametrize("word", ["argmax", "argmin"])
 @pytest.mark.parametrize(("dim", "out"), [(1, (16,)), (0, (64,)), (-1, (16,))])
@@ -172,6 +182,7 @@ def test_the_first_place_of_an_extreme(word: str, dim: int, out: tuple[int, ...]
     assert (found == getattr(np, word)(x, axis=dim)).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("dim", "reverse"), [(0, False), (1, False), (1, True)])
 def test_running_products(dim: int, reverse: bool) -> None:
     x = floats(16, 64, low=0.7, high=1.3)
@@ -181,6 +192,7 @@ def test_running_products(dim: int, reverse: bool) -> None:
     np.testing.assert_allclose(found, np.flip(wanted, dim) if reverse else wanted, rtol=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dim", [0, 1, 2])
 def test_tiles_of_three_dimensions_are_reduced(dim: int) -> None:
     x = floats(4, 8, 64)
@@ -188,6 +200,7 @@ def test_tiles_of_three_dimensions_are_reduced(dim: int) -> None:
     assert (run(f"T.reduce_max(a, y, dim={dim})", x, out=out) == x.max(dim)).all()
 
 
+@pytest.mark.slow
 def test_planes_of_kept_kernels_are_reduced() -> None:
     x = floats(4, 8, 64)
     assert (run("T.reduce_min(a, y, dim=1)", x, out=(4, 64), scope=True) == x.min(1)).all()
@@ -233,6 +246,7 @@ def test_a_word_that_is_not_there_says_what_to_write(line: str, way: str) -> Non
         run(f"T.copy(a, y)\n{line}", floats(8, 64), out=(8, 64))
 
 
+@pytest.mark.slow
 def test_the_way_to_another_shape() -> None:
     x = floats(512)
     for scope in (False, True):

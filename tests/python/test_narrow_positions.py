@@ -75,6 +75,7 @@ def test_choices_and_sums_of_numbers_without_a_sign(value: str, dtype: str, way:
     np.testing.assert_array_equal(ran(value.replace("N", str(half + 5)), way, x), want)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("dtype", ["int16", "int32"])
 def test_whole_numbers_are_chosen_beside_a_number(dtype: str, way: str) -> None:
@@ -82,6 +83,7 @@ def test_whole_numbers_are_chosen_beside_a_number(dtype: str, way: str) -> None:
     np.testing.assert_array_equal(ran("T.if_then_else(x[i, j] > 30, x[i, j], 1)", way, x), np.where(x > 30, x, 1))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("dtype", ["uint16", "int16"])
 def test_a_wider_type_holds_all_numbers_of_a_shorter_one(dtype: str, way: str) -> None:

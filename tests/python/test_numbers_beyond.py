@@ -46,6 +46,7 @@ def greatest(how: str):
     return made()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["stored", "named", "compared", "kept"])
 def test_the_greatest_of_a_tile_is_one_that_there_is(how):
     np.testing.assert_array_equal(greatest(how)(X), [X.max(), *[-100] * 7])
@@ -75,6 +76,7 @@ def counts(how: str):
     return made()
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("how", ["index", "two names"])
 def test_a_histogram_counts_what_there_is(how):
@@ -134,6 +136,7 @@ def shown(how: str):
     return made()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["once", "another", "in a branch"])
 def test_a_variable_is_known_once_it_was_given_what_there_is(how):
     wanted = np.full(32, -100, np.float32)

@@ -55,6 +55,7 @@ def with_part(rows: slice, columns: slice, value: float) -> np.ndarray:
     return y
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("lines", "wanted"),
     [
@@ -74,12 +75,14 @@ def rows_are_copied(x, y):
     y[0:8, :] = x[8:16, 0:64]
 
 
+@pytest.mark.slow
 def test_a_part_that_gets_other_values() -> None:
     whole = computed(a_part_is_read)
     got = computed(rows_are_copied)
     assert (got[:8] == X[8:16, :64]).all() and got.shape == whole.shape
 
 
+@pytest.mark.slow
 def test_an_index_stands_for_a_dimension_of_one_element() -> None:
     @T.prim_func
     def main(A: T.Tensor((2, 64), "float32"), C: T.Tensor((2, 64), "float32")):
@@ -139,6 +142,7 @@ def test_a_variable_goes_on_around_a_loop() -> None:
     assert with_variables(lines) == 4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("index", [0, 3, 63])
 def test_an_element_of_a_vector_is_spread(index: int) -> None:
     @T.prim_func
@@ -165,6 +169,7 @@ def elements_times_an_element(x, y, v):
         y[i, j] = y[i, j] * v[2]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lines", [a_tile_times_an_element, elements_times_an_element], ids=["tile", "loop"])
 def test_an_element_of_a_vector_beside_a_tile(lines) -> None:
     @T.prim_func
@@ -181,6 +186,7 @@ def test_an_element_of_a_vector_beside_a_tile(lines) -> None:
     assert (tile_eg.compile(main, out_idx=[-1])(X[:16, :64].copy(), v) == X[:16, :64] * 2).all()
 
 
+@pytest.mark.slow
 def test_a_part_is_zero_behind_the_end_of_its_tensor() -> None:
     """Also where the other operand of a product ends there."""
 

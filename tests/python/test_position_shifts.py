@@ -28,6 +28,7 @@ def unpacked(bits, spread):
     return tile_eg.compile(kernel, out_idx=[1])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("bits", "spread"), [
     (4, lambda byte, at: (byte >> (at * 4)) & 15),
     (4, lambda byte, at: (byte >> (at.astype("uint8") * 4)) & 15),

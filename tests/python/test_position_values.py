@@ -67,6 +67,7 @@ def test_a_position_is_divided(name: str, kept: bool) -> None:
     np.testing.assert_array_equal(made(value, kept)(X), want.astype(np.float32))
 
 
+@pytest.mark.slow
 def test_a_place_that_is_cast_to_a_byte_wraps() -> None:
     @T.prim_func
     def kernel(X: T.Tensor((320,), "float32"), Y: T.Tensor((320,), "float32")):  # noqa: N803
@@ -101,6 +102,7 @@ def test_numbers_packed_in_a_word_are_taken_apart_up_to_a_tensors_end(dtype: str
     np.testing.assert_array_equal(tile_eg.compile(kernel, out_idx=[1])(w), want.astype(np.float16))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("dtype", "least", "most"), [("uint8", 0, 255), ("int16", -(2**15), 2**15 - 1)])
 def test_an_element_that_the_scalar_unit_casts_is_the_nearest_that_there_is(dtype: str, least: int, most: int) -> None:
     @T.prim_func

@@ -53,11 +53,13 @@ conditions = st.recursive(
 )
 
 
+@pytest.mark.slow
 @given(sums, VALUES["i"], VALUES["j"])
 def test_arithmetic_of_indices_is_pythons(text: str, i: int, j: int) -> None:
     assert value(read(text), {"i": i, "j": j}) == eval(text, {"SIZE": SIZE, "i": i, "j": j})
 
 
+@pytest.mark.slow
 @given(conditions, VALUES["i"], VALUES["j"])
 def test_conditions_on_indices_are_pythons(text: str, i: int, j: int) -> None:
     assert bool(value(read(text), {"i": i, "j": j})) == eval(text, {"SIZE": SIZE, "i": i, "j": j})

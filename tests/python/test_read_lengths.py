@@ -186,6 +186,7 @@ def test_a_reduction_of_no_elements_is_what_takes_no_part(name: str, neutral: fl
     np.testing.assert_array_equal(arithmetic.reduce(name, np.zeros((3, 0), np.float32), 1), np.full(3, neutral))
 
 
+@pytest.mark.slow
 def test_one_more_trip_than_is_read() -> None:
     @tile_eg.jit(out_idx=[-1])
     @T.prim_func

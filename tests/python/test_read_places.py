@@ -42,6 +42,7 @@ def ran(loop: str, body: str, q: np.ndarray) -> np.ndarray:
     return tile_eg.jit(out_idx=[-1], pass_configs=auto, effort="none")(kernel)(W, P, q)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loop", READ)
 def test_a_column_beyond_the_last_one_is_not_the_next_row(loop: str) -> None:
     with pytest.raises(TileError, match="an index of W that is read is 12: dimension 1 has 10 elements"):
@@ -53,12 +54,14 @@ def test_elements_inside_are_read(loop: str) -> None:
     np.testing.assert_array_equal(ran(loop, READ[loop], INSIDE), W[P, INSIDE])
 
 
+@pytest.mark.slow
 @pytest.mark.few(2)
 @pytest.mark.parametrize("how", CHOSEN)
 def test_what_is_not_chosen_may_lie_anywhere(how: str) -> None:
     np.testing.assert_array_equal(ran(*CHOSEN[how], BEYOND), np.where(BEYOND < 10, W[P, BEYOND % 10], 0))
 
 
+@pytest.mark.slow
 def test_a_row_of_another_plane_is_not_copied() -> None:
     kernel = prim_func("""@T.prim_func
 def f(X: T.Tensor((2, 4, 16), "float32"), R: T.Tensor((8,), "int32"), O: T.Tensor((16,), "float32")):

@@ -134,6 +134,7 @@ def test_whether_parts_were_written_is_looked_at_once(monkeypatch) -> None:
     assert len(looked) == 1
 
 
+@pytest.mark.slow
 def test_a_running_sum_of_whole_numbers_begins_with_an_element() -> None:
     kernel = prim_func("""@T.prim_func
 def f(V: T.Tensor((16,), "int32"), O: T.Tensor((16,), "int32")):

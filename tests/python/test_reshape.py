@@ -26,6 +26,7 @@ kernel reshaped[M=64, N=32](X: f32[M, N], Y: f16[512]) -> (A: f32[128, 16], B: f
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("chip", ["910B2", "950"])
 def test_elements_keep_their_order(chip: str) -> None:
     x, y = np.arange(2048, dtype=np.float32).reshape(64, 32), np.arange(512).astype(np.float16)

@@ -68,12 +68,14 @@ def product(a):
     return a.astype(np.int32) @ (B * 2).astype(np.int32).T
 
 
+@pytest.mark.slow
 def test_rows_that_each_vector_core_makes_by_itself_are_one_tile_of_the_product() -> None:
     w = np.zeros_like(B)
     assert (kernel(32)(A[:32], B, w) == product(A[:32])).all()
     assert (w == B * 2).all()
 
 
+@pytest.mark.slow
 def test_blocks_that_store_equal_values_do_not_race() -> None:
     assert (kernel(64)(A, B, np.zeros_like(B)) == product(A)).all()
 
@@ -133,6 +135,7 @@ def in_turns():
     return main
 
 
+@pytest.mark.slow
 def test_bytes_are_written_in_turns_in_all_rows_at_once() -> None:
     a, even, odd = A[:16, :32], B[:16, :16], B[:16, 16:32]
     w = np.stack([even, odd], -1).reshape(16, 32)

@@ -73,6 +73,7 @@ def by_blocks(op: str) -> Any:
     return lines
 
 
+@pytest.mark.slow
 @pytest.mark.few(3)
 @pytest.mark.parametrize("kind", [searched, kept])
 @pytest.mark.parametrize("op", OPS)
@@ -80,6 +81,7 @@ def test_each_row_has_its_own_number(kind: Any, op: str) -> None:
     np.testing.assert_allclose(kind(by_numbers(op, kind is kept))(X, V), OPS[op](X, V[:, None]), rtol=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [searched, kept])
 @pytest.mark.parametrize("op", ["sub"])
 def test_each_row_has_its_own_block(kind: Any, op: str) -> None:

@@ -50,6 +50,7 @@ def f(X: T.Tensor((4, 3, 64), "float32"), n: T.Tensor((4,), "int32"), Y: T.Tenso
 """
 
 
+@pytest.mark.slow
 @pytest.mark.few(2)
 @pytest.mark.parametrize(("shape", "extents", "before"), [
     ("64,", "1, n[cid]", "pass"),

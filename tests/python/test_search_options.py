@@ -34,11 +34,13 @@ def exponential(**options: object):
     return exponential
 
 
+@pytest.mark.slow
 def test_jit_takes_an_effort() -> None:
     assert exponential(effort="none").compile().extraction.extractor == "greedy"
     assert exponential().compile().extraction.extractor == "exact"
 
 
+@pytest.mark.slow
 def test_jit_takes_rules_to_leave_out() -> None:
     with pytest.raises(TileError, match="left out"):
         exponential(without=["v-unary"]).compile()

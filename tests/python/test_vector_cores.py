@@ -199,6 +199,7 @@ def test_one_vector_core_may_do_all() -> None:
     assert (tile_eg.compile(main, out_idx=[1])(a) == 8 * a).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rows", [40, 33, 1])
 def test_the_half_of_a_tile_at_the_end_may_have_nothing_to_do(rows: int) -> None:
     """The tile's own place is a quotient of the block's index."""
@@ -236,6 +237,7 @@ def test_an_element_loop_of_a_vector_core_may_have_nothing_to_do(loads: bool) ->
     assert (tile_eg.compile(main, out_idx=[-1])(a) == a * 2).all()
 
 
+@pytest.mark.slow
 def test_the_second_vector_core_may_begin_beyond_the_end_of_all_that_one_block_stores() -> None:
     @T.prim_func
     def main(A: T.Tensor((1, 512), "float32"), C: T.Tensor((1, 512), "float32")):
@@ -262,6 +264,7 @@ def test_of_two_blocks_no_window_begins_beyond_the_end() -> None:
         tile_eg.compile(main, out_idx=[-1])(X[:2])
 
 
+@pytest.mark.slow
 def test_one_row_that_may_not_be_there_has_any_length() -> None:
     @T.prim_func
     def main(A: T.Tensor((3, 20), "float32"), C: T.Tensor((3, 20), "float32")):

@@ -41,12 +41,14 @@ def kernel(target: str | None):
 A, B = (np.random.default_rng(n).uniform(-1, 1, (16, 64)).astype(np.float32) for n in range(2))
 
 
+@pytest.mark.slow
 def test_their_compiler_orders_the_instructions_of_a_core() -> None:
     c = np.exp(A + B)
     c = np.where(c > 1.5, c, B)
     assert np.allclose(kernel("npuir")(A, B), (c - c.max(1, keepdims=True)) * 2, atol=4e-3)
 
 
+@pytest.mark.slow
 def test_elsewhere_the_author_does() -> None:
     with pytest.raises(tile_eg.TileError, match="race"):
         kernel(None)(A, B)

@@ -35,6 +35,7 @@ def kernel(module_of: Callable[[str], Any], *body: str, out: str = "x", dtype: s
     return tile_eg.jit(out_idx=[-1])(module_of(text).main)
 
 
+@pytest.mark.slow
 def test_what_is_written_by_one_name_is_read_by_the_other(module_of: Callable[[str], Any]) -> None:
     made = kernel(module_of, "f = T.reshape(x, (256,))", "T.tile.add(f, f, 1.0)")
     assert (made(X) == X + 1).all()
@@ -45,6 +46,7 @@ def test_a_view_has_the_bits_as_another_element_type(module_of: Callable[[str], 
     assert (made(X) == X.view(np.int32) + 1).all()
 
 
+@pytest.mark.slow
 def test_elements_of_a_view_of_three_dimensions(module_of: Callable[[str], Any]) -> None:
     made = kernel(module_of, "v = T.view(x, (2, 2, 64))", "for i in range(2):", "    T.tile.mul(v[i, :, :], v[i, :, :], 3.0 + i)")
     assert np.allclose(made(X).reshape(4, 2, 2, 64), X.reshape(4, 2, 2, 64) * np.array([3, 4], np.float32)[:, None, None])
@@ -83,11 +85,13 @@ def turned(rows: int, reduced: bool) -> Any:
     return main
 
 
+@pytest.mark.slow
 def test_a_kernel_that_is_searched_falls_back_to_its_order() -> None:
     with pytest.warns(UserWarning, match="no form for the same bits as another dtype"):
         assert (turned(12, False)(X[:12]) == X[:12].view(np.int32) + 2).all()
 
 
+@pytest.mark.slow
 def test_what_exists_of_memory_with_two_names_of_the_same_rows_is_followed() -> None:
     with pytest.warns(UserWarning, match="no form for the same bits as another dtype"):
         assert (turned(12, True)(X[:12]) == X[:12].view(np.int32) + 2).all()

@@ -36,6 +36,7 @@ def kernel(module_of: Callable[[str], Any], body: str) -> Any:
     return tile_eg.jit(out_idx=[-1])(module_of(KEPT.format(body=body)).main)
 
 
+@pytest.mark.slow
 @pytest.mark.few(3)
 @pytest.mark.parametrize(
     ("body", "expected"),

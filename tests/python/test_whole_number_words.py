@@ -151,6 +151,7 @@ def test_rows_of_other_types_are_reduced_in_searched_kernels(dtype: str) -> None
     assert (stored("T.reduce_sum(x, y, dim=1)", x, x, out=(8,)) == x.sum(1, dtype=dtype)).all()
 
 
+@pytest.mark.slow
 def test_bytes_beside_a_part_that_is_written_stay() -> None:
     x, z = numbers("uint8"), numbers("uint8")[::-1].copy()
     found = stored("T.copy(x, y)\nT.tile.fill(y[0:8, 0:32], 7)\nT.copy(z[0:4, 32:64], y[0:4, 32:64])", x, z, kept=True)

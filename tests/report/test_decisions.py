@@ -55,6 +55,7 @@ kernel gated[M=512, N=1024, K=512](A: f16[M, K], B: f16[K, N], D: f16[K, N]) -> 
 """
 
 
+@pytest.mark.slow
 def test_moves_that_gave_the_same_stand_in_one_row() -> None:
     moves = lower(load_text(GATED).instantiate({})).explanation.moves
     assert {name for name, *_ in moves} >= {"persistent-grid", "packed-operand"}

@@ -35,6 +35,7 @@ def lines(text: str, part: str) -> list[str]:
     return [line for line in text.splitlines() if part in line]
 
 
+@pytest.mark.slow
 def test_a_store_stands_on_the_line_that_stores(gemm: Lowered) -> None:
     [shown] = lines(schedule_text(gemm.schedule.schedule), "FixToGM")
     [emitted] = lines(gemm.source, "fixpipe-store-cast")

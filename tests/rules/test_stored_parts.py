@@ -34,6 +34,7 @@ def ops(text: str, *without: str) -> list[str]:
     return [n.op for n in walk(program.vector) if isinstance(n, Instr)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", [PARTS, SHORT], ids=["whole", "short"])
 def test_each_part_is_stored_by_itself_and_nothing_is_put_together(text: str) -> None:
     made = ops(text)
@@ -41,16 +42,19 @@ def test_each_part_is_stored_by_itself_and_nothing_is_put_together(text: str) ->
     assert made.count("ub_to_gm") == 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", RULES)
 def test_without_the_rules_they_are_put_together_first(rule: str) -> None:
     assert "vput" in ops(PARTS, rule)
 
 
+@pytest.mark.slow
 def test_what_is_stored_around_a_part_is_stored_first() -> None:
     behind = ops(HALVES.replace("FIRST", "64"))
     assert "vput" not in behind and behind.count("ub_to_gm") == 2
 
 
+@pytest.mark.slow
 def test_a_part_with_something_behind_it_is_put_there() -> None:
     assert "vput" in ops(HALVES.replace("FIRST", "32"))
 

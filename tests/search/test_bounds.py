@@ -34,6 +34,7 @@ kernel gemm[M=1536, N=1024, K=1024](A: f16[M, K], B: f16[K, N]) -> C: f16[M, N] 
 """
 
 
+@pytest.mark.slow
 @pytest.mark.few(4)
 @pytest.mark.parametrize("blocks", [1, 3])
 @pytest.mark.parametrize("name", KERNELS)

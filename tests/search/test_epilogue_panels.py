@@ -108,6 +108,7 @@ def test_cores_that_go_through_tiles_compute_them_at_any_size(size: int, order: 
     check_numbers(kernel(GELU, M=size, N=2 * size, BM=32), Exact(), order, panels=4)
 
 
+@pytest.mark.slow
 def test_rows_are_loaded_from_the_whole_result_in_the_workspace() -> None:
     values = epilogue_in_panels(to_values(kernel(GELU)), 2)
     assert values is not None

@@ -57,6 +57,7 @@ def test_what_other_pipes_do_stands_where_it_can_and_parts_no_group() -> None:
     assert in_groups([1, 2, 3, 4], {(1, 2), (3, 4)}, {1, 3, 4}) == [1, 2, 3, 4]
 
 
+@pytest.mark.slow
 @given(st.sets(st.tuples(st.integers(0, 9), st.integers(0, 9)).filter(lambda e: e[0] < e[1]), max_size=25))
 def test_an_order_in_groups_keeps_all_needs_and_has_no_more_groups(edges: set[tuple[int, int]]) -> None:
     order = in_groups(list(range(10)), edges, set(range(10)))
@@ -108,6 +109,7 @@ def test_v_does_not_wait_for_itself_where_another_pipe_reads() -> None:
     assert barriers([step(1, 0), step(2, 1, pipe="AIV.MTE3"), step(3, 0)]) == 0
 
 
+@pytest.mark.slow
 def test_one_chain_has_no_other_order() -> None:
     low = compiled(CHAIN)
     assert all(least(c.schedule.top) == barriers(c.schedule.top) for c in low.form.candidates)

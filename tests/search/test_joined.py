@@ -56,6 +56,7 @@ def body(schedule: Schedule) -> list[Step]:
     return [x for x in loop.body if isinstance(x, Step)]
 
 
+@pytest.mark.slow
 def test_attention_of_several_tiles_a_core_is_faster_with_its_tiles_as_one() -> None:
     assert compiled().candidates[0].schedule.joined
     assert compiled().cost.microseconds < 0.95 * compiled(ATTENTION, "tiles-as-one").cost.microseconds
@@ -89,6 +90,7 @@ def test_without_the_move_it_is_not_made() -> None:
     assert not any(c.schedule.joined for c in compiled(ATTENTION, "tiles-as-one").candidates)
 
 
+@pytest.mark.slow
 def test_a_product_alone_has_no_loop_that_could_go_on() -> None:
     gemm = (EXAMPLES / "gemm.tile").read_text("utf-8")
     assert not any(t.offer.move.name == "tiles-as-one" for t in compiled(gemm, M=256).tried)
@@ -120,6 +122,7 @@ def test_blocks_may_have_any_number_of_tiles(tiles: int) -> None:
     assert not races(as_one(low).program)
 
 
+@pytest.mark.slow
 def test_tiles_of_other_numbers_of_trips_go_through_whole_rounds_of_their_rings() -> None:
     low = compiled(CAUSAL, "tiles-as-one", **COUNTED)
     program = as_one(low).program
@@ -170,12 +173,14 @@ def test_what_ends_short_tiles_late_has_two_places() -> None:
     assert late and all(made.storages[sid].slots == 2 for sid in late)
 
 
+@pytest.mark.slow
 def test_the_text_of_such_a_program_is_read_back() -> None:
     for low in (compiled(ATTENTION, "tiles-as-one", **HEADS), compiled(CAUSAL, "tiles-as-one", **COUNTED)):
         program = as_one(low).program
         assert parse_program(str(program)) == program
 
 
+@pytest.mark.slow
 def test_the_block_of_each_tile_is_known_for_a_sample() -> None:
     low = compiled(CAUSAL, "tiles-as-one", **COUNTED)
     chosen, other = as_one(low).program, plan_schedule(plain(low), low.chip).program

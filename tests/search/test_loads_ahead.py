@@ -76,6 +76,7 @@ def test_where_a_trip_fills_v_s_queue_its_successor_s_loads_come_first() -> None
     assert low.cost.microseconds < 0.95 * compiled(SUMS, "loads-ahead").cost.microseconds
 
 
+@pytest.mark.slow
 def test_a_trip_that_the_queue_holds_has_nothing_to_gain() -> None:
     low = compiled(SHORT)
     assert queued(low.candidates[0], low.chip) <= low.chip.limits.queue_depth
@@ -95,6 +96,7 @@ def test_the_schedule_says_so() -> None:
     assert "loads in loops: as a trip begins instead of a trip ahead" in str(compiled(SUMS).explanation)
 
 
+@pytest.mark.slow
 def test_what_a_loop_stores_is_not_loaded_a_trip_ahead() -> None:
     low = compiled(IN_PLACE, "load-of-store")
     made = early(low, low.candidates[0].schedule)

@@ -57,6 +57,7 @@ def test_the_best_of_all_that_was_made_is_chosen() -> None:
     assert low.candidates[0].microseconds <= min(times)
 
 
+@pytest.mark.slow
 def test_why_not_tells_what_a_move_gives() -> None:
     assert "us (" in str(why_not(lowered("gemm"), "persistent-grid"))
 

@@ -30,11 +30,13 @@ def found(kernel: OpenKernel):
     return Climb(kernel, CHIP, to_values).run()
 
 
+@pytest.mark.slow
 def test_the_best_sizes_of_a_large_product_fill_l0c():
     best = found(left_open("gemm", "BM", "BN", M=4096, N=4096, K=4096))[0]
     assert best.sizes == (128, 256)
 
 
+@pytest.mark.slow
 def test_candidates_are_multiples_of_sixteen_up_to_512():
     assert all(n % 16 == 0 and 16 <= n <= 512 for c in found(left_open("gemm", "BM", "BN")) for n in c.sizes)
 
@@ -45,6 +47,7 @@ def test_row_wise_kernels_may_take_few_rows_and_long_ones():
     assert {m for m, _ in sizes} & {1, 2, 4, 8} and {n for _, n in sizes} & {1024, 2048, 4096}
 
 
+@pytest.mark.slow
 def test_sizes_are_met_at_which_a_row_stays_in_ub():
     best = found(left_open("online_softmax", "BM", "BN", M=4096, N=32768))[0]
     assert best.sizes == (1, 8192)

@@ -109,6 +109,7 @@ def test_a_phase_that_runs_out_of_fuel_says_so() -> None:
         lower(example("gemm"), search=search_options(fuel=20))
 
 
+@pytest.mark.slow
 def test_too_little_fuel_for_any_schedule_asks_for_more() -> None:
     with pytest.raises(TileError) as error:
         lower(example("gemm"), search=search_options(fuel=20))

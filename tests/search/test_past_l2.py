@@ -44,10 +44,12 @@ def past(low: Lowered) -> set[str]:
     return {t.name for t in low.program.tensors if t.past_l2}
 
 
+@pytest.mark.slow
 def test_what_is_read_once_leaves_l2_to_what_is_written_and_what_blocks_share_stays() -> None:
     assert past(compiled(SCALED, **LARGE)) == {"X"}
 
 
+@pytest.mark.slow
 def test_that_is_faster_where_hbm_would_have_to_take_what_is_written() -> None:
     assert compiled(SCALED, **LARGE).cost.microseconds < 0.9 * compiled(SCALED, "past-l2", **LARGE).cost.microseconds
 
@@ -63,10 +65,12 @@ def test_a_program_is_read_as_it_was_printed() -> None:
     assert parse_program(str(program)) == program
 
 
+@pytest.mark.slow
 def test_where_l2_holds_all_of_it_nothing_leaves_it_out() -> None:
     assert not past(compiled(SCALED))
 
 
+@pytest.mark.slow
 def test_indices_that_the_scalar_unit_reads_stay() -> None:
     assert past(compiled(TAKEN, **LARGE)) == {"W"}
 

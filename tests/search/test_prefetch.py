@@ -105,6 +105,7 @@ def able(low: Lowered) -> list:
     return [c.schedule for c in low.candidates if next_loads(c.schedule)]
 
 
+@pytest.mark.slow
 def test_a_tile_of_many_vector_instructions_is_faster_with_the_next_ones_loads_ahead() -> None:
     assert compiled(NORM).candidates[0].schedule.prefetched
     assert compiled(NORM).cost.microseconds < 0.95 * compiled(NORM, "prefetch-tile").cost.microseconds
@@ -120,6 +121,7 @@ def test_the_text_loads_the_first_tile_before_the_loop_and_the_next_one_where_th
     assert loop[: loop.index("X_gm[")].rstrip().splitlines()[-2].strip().startswith("if (")
 
 
+@pytest.mark.slow
 def test_with_two_places_the_next_tile_s_load_waits_for_this_one_s_alone() -> None:
     low = compiled(SOFTMAX, "v-reduce-blocks")
     two = next(s for s in able(low) if all(s.storages[load.dst].slots == 2 for load in known_loads(s)))
@@ -158,16 +160,19 @@ def test_blocks_may_have_any_number_of_tiles(rows: int) -> None:
     assert all(not races(plan_schedule(prefetched(s), low.chip).program) for s in able(low))
 
 
+@pytest.mark.slow
 def test_what_a_kernel_wrote_before_is_not_loaded_ahead() -> None:
     loads = [step.srcs for steps in next_loads(able(compiled(OWN_OUTPUT))[0]).values() for step in steps]
     assert loads and not any("Y" in srcs for srcs in loads)
 
 
+@pytest.mark.slow
 def test_what_begins_where_the_scalar_unit_reads_is_not_loaded_ahead() -> None:
     low = compiled(TAKEN)
     assert any(c.schedule.persistent for c in low.candidates) and not able(low)
 
 
+@pytest.mark.slow
 def test_a_kernel_of_both_cores_has_none() -> None:
     low = compiled(EPILOGUE)
     assert any(c.schedule.persistent for c in low.candidates) and not able(low)
@@ -179,6 +184,7 @@ def places(schedule: Schedule, storage: int) -> list[range]:
     return [range(at, at + held.slot_bytes) for at in schedule.addresses[storage]]
 
 
+@pytest.mark.slow
 def test_a_load_may_have_a_place_of_its_own_for_which_others_give_up_slots() -> None:
     """A tile of 16 x 1024 in UB as halves and as floats, its squares, and two buffers of the result do not fit UB together."""
     best = compiled(RMS).candidates[0].schedule
@@ -198,16 +204,19 @@ def test_without_room_there_is_no_place_of_its_own() -> None:
     assert apart is None or not next_loads(apart)
 
 
+@pytest.mark.slow
 def test_tiles_that_share_no_place_wait_for_none() -> None:
     low = compiled(NORM, M=65536, N=128)
     assert not any(waits_for_places(s) for s in able(low))
 
 
+@pytest.mark.slow
 def test_where_every_tile_has_a_block_there_is_nothing_to_do() -> None:
     tried = [t.why for t in compiled(NORM, M=64, N=128).tried if t.offer.move.name == "prefetch-tile"]
     assert tried == ["there is nothing for it to do"]
 
 
+@pytest.mark.slow
 def test_flags_that_run_out_take_buffers_of_the_copy_alone() -> None:
     schedule = able(compiled(NORM, "prefetch-tile", **SMALL))[0]
     copy = prefetched(schedule)

@@ -123,6 +123,7 @@ def test_of_four_products_in_a_trip_the_steady_schedule_is_the_fastest():
     assert min(steady) < 0.85 * min(others)
 
 
+@pytest.mark.slow
 def test_a_kernel_without_a_skewed_loop_has_no_steady_one():
     low = lower(kernel((EXAMPLES / "vector_add.tile").read_text("utf-8")))
     assert not any(isinstance(i, LoopStep) and i.skew for i in low.ranked[0].schedule.top)

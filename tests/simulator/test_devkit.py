@@ -87,11 +87,13 @@ def launched(tmp_path: Path, source: str, more: str = "") -> Simulation:
     return run_kernel(file, read_spec(tmp_path / "spec.toml"), Options())
 
 
+@pytest.mark.slow
 def test_a_function_of_the_checkout_runs_over_the_simulators_instructions(tmp_path: Path) -> None:
     done = launched(tmp_path, GROWN)
     assert done.ok and done.outputs[0].tolist() == [x + 3 for x in range(2048)]
 
 
+@pytest.mark.slow
 def test_a_function_that_says_which_pipes_it_is_on_is_found_by_its_name(tmp_path: Path) -> None:
     widen = shrink(
         "    Adds(dst, dst, T(1), n);", "inline __in_pipe__(S) __out_pipe__(V, S) void Widen(const LocalTensor<T>& dst, int n)"
@@ -100,12 +102,14 @@ def test_a_function_that_says_which_pipes_it_is_on_is_found_by_its_name(tmp_path
     assert done.ok and done.outputs[0].tolist() == [x + 2 for x in range(2048)]
 
 
+@pytest.mark.slow
 def test_a_finding_inside_the_checkout_is_told_at_its_line_there(tmp_path: Path) -> None:
     done = launched(tmp_path, GROWN.replace("by, tile)", "by, tile + 8)"))
     finding = next(f for f in done.findings if f.kind == "out_of_bounds")
     assert (finding.file, finding.line) == ("impl/adv_api/detail/math/grow_impl.h", 6) and finding.file in done.files
 
 
+@pytest.mark.slow
 def test_layouts_are_taken_from_the_checkout_where_a_file_makes_one(tmp_path: Path) -> None:
     kit = checkout(tmp_path)
     layouts = tmp_path / "kit/impl/basic_api/kernel_operator_coord.h"
@@ -124,6 +128,7 @@ def overflow(before: int, behind: int) -> str:
     return begun.replace("    }\n}\n", f"    }}\n    AscendC::AscendCUtils::SetOverflow({behind});\n}}\n")
 
 
+@pytest.mark.slow
 def test_what_saturates_nothing_is_taken(tmp_path: Path) -> None:
     done = launched(tmp_path, overflow(1, 0))
     assert done.ok and done.outputs[0].tolist() == [x + 3 for x in range(2048)]
@@ -135,6 +140,7 @@ def test_what_is_computed_where_infinities_saturate_is_refused(tmp_path: Path) -
     assert found and "Adds computes behind SetOverflow(0)" in found[0].message
 
 
+@pytest.mark.slow
 def test_the_host_calls_what_the_checkout_computes_for_it(tmp_path: Path) -> None:
     source = """#include <cstdio>
 #include "kernel_operator.h"
@@ -160,6 +166,7 @@ def test_matmul_objects_of_vector_cores_are_refused_on_3510_with_the_word_that_h
         run_kernel(file, read_spec(tmp_path / "spec.toml"), Options(architecture=3510))
 
 
+@pytest.mark.slow
 def test_a_function_that_the_checkout_leaves_empty_on_the_architecture_ends_the_run_at_its_line(tmp_path: Path) -> None:
     done = launched(
         tmp_path, CALLED, shrink("#if defined(__NPU_ARCH__) && (__NPU_ARCH__ == 3510)\n    Adds(dst, dst, T(n), n);\n#endif")
@@ -168,6 +175,7 @@ def test_a_function_that_the_checkout_leaves_empty_on_the_architecture_ends_the_
     assert found == [("unsupported", EMPTY, "include/adv_api/math/grow.h", 12)]
 
 
+@pytest.mark.slow
 def test_a_function_that_works_on_the_architecture_runs_and_its_lines_keep_their_numbers(tmp_path: Path) -> None:
     body = "#if __NPU_ARCH__ == 2201\n    Adds(dst, dst, T(1), n);\n    Adds(dst, dst, T(1), n + 4096);\n#endif"
     done = launched(tmp_path, CALLED, shrink(body))

@@ -34,6 +34,7 @@ def run(text: str, words: list[int], a: np.ndarray, offsets: np.ndarray, before:
     return done.outputs[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", UNSIGNED)
 @few
 @given(repeat=st.integers(0, 6), block=st.integers(0, 2), more=st.integers(0, 3), seed=st.integers(0, 99))

@@ -104,6 +104,7 @@ def taken(source: str, rows: np.ndarray, m: int) -> np.ndarray:
     return done.outputs[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "described",
     [
@@ -117,6 +118,7 @@ def test_an_image_may_be_described_by_a_register(described: str) -> None:
     np.testing.assert_array_equal(taken(one_image(set_up, PRO.format(m=32), 32, 32), rows, 32), rows)
 
 
+@pytest.mark.slow
 def test_a_load_repeats_down_the_image() -> None:
     rows = np.arange(64 * 16).reshape(64, 16).astype(np.float16)
     set_up = (

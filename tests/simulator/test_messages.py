@@ -128,15 +128,18 @@ def simulated(folder: Path, wait: str = WAIT, free: str = FREE) -> Simulation:
     return run_program(AscFile(folder / "main.asc", source, devkit=Devkit(folder / "kit")), Options())
 
 
+@pytest.mark.slow
 def test_each_message_comes_once_in_the_order_of_its_core_with_the_piece_that_goes_with_it(tmp_path: Path) -> None:
     done = simulated(tmp_path)
     assert done.printed == "right" and not done.findings
 
 
+@pytest.mark.slow
 def test_who_does_not_wait_for_the_answer_races_with_the_cube_core(tmp_path: Path) -> None:
     assert "race" in {finding.kind for finding in simulated(tmp_path, wait="").findings}
 
 
+@pytest.mark.slow
 def test_pieces_that_are_never_given_back_are_a_deadlock_that_names_the_flag(tmp_path: Path) -> None:
     waiting = [finding.message for finding in simulated(tmp_path, free="").findings if finding.kind == "deadlock"]
     assert any("cross-core flag 8, and no set of it comes from AIC" in message for message in waiting)
@@ -153,6 +156,7 @@ def test_a_kernel_that_registers_matmul_objects_runs_on_the_cores_that_these_nee
     assert kernel.type == cores
 
 
+@pytest.mark.slow
 def test_the_host_reads_and_writes_halves_of_acl(tmp_path: Path) -> None:
     (tmp_path / "main.asc").write_text(HALVES)
     assert run_program(AscFile(tmp_path / "main.asc", HALVES), Options()).printed == "-1.5 c200"

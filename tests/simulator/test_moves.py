@@ -63,6 +63,7 @@ def halves() -> np.ndarray:
     return (RNG.standard_normal(2 * N) * 100).astype(np.float16)
 
 
+@pytest.mark.slow
 def test_gather_takes_byte_offsets() -> None:
     picked = RNG.integers(0, N, N)
     np.testing.assert_array_equal(run("gather", picked * 4), A[picked])

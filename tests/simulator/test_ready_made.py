@@ -91,10 +91,12 @@ def test_a_function_of_each_element_computes_what_it_means(call: str, dtype: str
     np.testing.assert_allclose(run.outputs[0].astype(np.float64), WITHOUT[call](x), rtol=close, atol=close)
 
 
+@pytest.mark.slow
 def test_a_source_that_is_read_again_must_not_be_written_over() -> None:
     assert "Silu reads its source after its destination is written" in str(applied(f"Silu(a, a, {N});", "float", 32))
 
 
+@pytest.mark.slow
 def test_a_temporary_buffer_that_is_too_small_is_told_with_the_size_that_it_needs() -> None:
     run = applied(f"Erf(b, a, tmp, {N});", "float", 352)
     assert not run.ok
@@ -106,6 +108,7 @@ def test_more_elements_than_the_source_has_are_told() -> None:
     assert f"Sigmoid is to compute 256 elements, and its destination has {N}" in str(run)
 
 
+@pytest.mark.slow
 def test_without_a_temporary_buffer_what_the_pipe_has_left_is_taken() -> None:
     body = f"""{gm("A B", "float", N)} TPipe pipe; TBuf<TPosition::VECCALC> x, y;
 pipe.InitBuffer(x, {N * 4}); pipe.InitBuffer(y, {N * 4});
@@ -117,6 +120,7 @@ DataCopy(a, gmA, {N}); ORDER(MTE2_V); Tanh(b, a); ORDER(V_MTE3); DataCopy(gmB, b
     np.testing.assert_allclose(run.outputs[0], np.tanh(X), rtol=2e-6, atol=2e-6)
 
 
+@pytest.mark.slow
 def test_without_a_temporary_buffer_and_without_a_pipe_the_way_out_is_told() -> None:
     assert "the kernel has no TPipe: give it a LocalTensor<uint8_t>" in str(applied(f"Tanh(b, a, {N});", "float", 32))
 
@@ -162,11 +166,13 @@ def test_a_broadcast_repeats_rows_or_columns(
     np.testing.assert_array_equal(run.outputs[0], meant.ravel())
 
 
+@pytest.mark.slow
 def test_a_broadcast_in_too_little_room_is_told_with_the_size_that_it_needs() -> None:
     run, _ = broadcast("float", (19, 1), (19, 13), 736, 1)
     assert "Broadcast has a temporary buffer of 736 bytes, and needs 768 at least for rows of 13 elements" in str(run)
 
 
+@pytest.mark.slow
 def test_a_broadcast_along_the_other_axis_is_told() -> None:
     run, _ = broadcast("float", (19, 1), (19, 16), 256, 0)
     assert "Broadcast along axis 0: dimension 1 has 1 in the source and 16 in the destination" in str(run)

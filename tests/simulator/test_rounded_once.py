@@ -62,6 +62,7 @@ def test_a_scalar_between_two_halves_is_not_rounded_before_the_sum() -> None:
         same(got, (a.astype(np.float64) + np.float64(np.float16(0.1))).astype(np.float16))
 
 
+@pytest.mark.slow
 def test_every_half_becomes_its_float_and_every_float_the_nearest_half() -> None:
     every = np.arange(65536, dtype=np.uint16).view(np.float16)
     each = 16384

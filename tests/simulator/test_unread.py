@@ -45,10 +45,12 @@ ONCE = (
 )
 
 
+@pytest.mark.slow
 def test_a_handover_for_each_value_brings_each() -> None:
     assert between_cores(*EACH).ok
 
 
+@pytest.mark.slow
 def test_one_handover_for_several_values_between_cores_is_found() -> None:
     run = between_cores(*ONCE)
     assert {f.kind for f in run.findings} == {"overwritten"}

@@ -55,6 +55,7 @@ def test_rows_that_lie_anywhere_are_moved_one_by_one():
     assert gathered.cycles - gathered.launch > 1.2 * (strided.cycles - strided.launch)
 
 
+@pytest.mark.slow
 def test_rows_that_are_gathered_for_products_take_no_room_in_ub():
     sizes = {"H": 64, "N": 4096, "K": 512, "C": 512, "R": 64}
     few, many = (estimated("sparse/sparse_mla", **sizes, BN=n).bytes[Level.UB] for n in (16, 32))

@@ -31,6 +31,7 @@ def test_a_run_that_finds_itself_wrong_has_no_time() -> None:
     assert _told(json.dumps({"printed": "Compare failed.\n", "launches": LAUNCHES})) is None
 
 
+@pytest.mark.slow
 def test_a_text_that_does_not_run_has_no_time(checkout: Path) -> None:
     assert microseconds(checkout, "00_basic_matmul", (16, 16, 16), "910B2") is None
 

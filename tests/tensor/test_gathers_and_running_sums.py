@@ -151,6 +151,7 @@ def test_so_does_that_of_the_others(name: str) -> None:
     assert_near(kernel_of(form, arrays)(*arrays), meant(form, arrays), 1e-5)
 
 
+@pytest.mark.slow
 def test_an_index_outside_is_told_with_its_value() -> None:
     w, t = f(50, 16), i(50, 8)
     t[3] = 77
@@ -158,6 +159,7 @@ def test_an_index_outside_is_told_with_its_value() -> None:
         kernel_of(lambda w, t: w[t], [w, t])(w, t)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sizes", [{"BM": 16, "BN": 24}, {"BM": 8, "BN": 16}])
 def test_several_indices_a_row_end_with_their_tensor(sizes: dict[str, int]) -> None:
     text = "kernel k(W: f32[50, 24], t: i32[20, 4]) -> O: f32[20, 24] { O = sum(W[t], axis=1) }"
@@ -166,6 +168,7 @@ def test_several_indices_a_row_end_with_their_tensor(sizes: dict[str, int]) -> N
     assert_near(got, w[t].astype(np.float64).sum(axis=1), 1e-5)
 
 
+@pytest.mark.slow
 def test_text_gathers_and_adds_up_too() -> None:
     text = "kernel k(W: f32[50, 24], t: i32[37]) -> O: f32[37, 24] { O = cumsum(W[t], axis=0) }"
     w, t = f(50, 24), i(50, 37)

@@ -40,6 +40,7 @@ def test_a_compiled_expression_has_its_value_everywhere(e: Expr) -> None:
     assert [compiled(e)(p) for p in POINTS] == [evaluate(e, p) for p in POINTS]
 
 
+@pytest.mark.slow
 @given(e=EXPRS)
 def test_a_settled_expression_has_its_value_in_every_trip(e: Expr) -> None:
     settled = Settler(LOOPS, {})(e)

@@ -106,6 +106,7 @@ def test_rows_that_one_table_names_twice_are_found_again() -> None:
     assert sum(misses(p, accesses(p), 4095 * 64 * 4, 16).values()) == pytest.approx(1 - math.exp(-1), rel=0.05)
 
 
+@pytest.mark.slow
 def test_gathered_rows_that_l2_holds_are_found_again_in_loops_beyond_those_that_are_followed() -> None:
     p = gather(4096, 1, "token")
     again = replace(p, blocks=16, vector=(Loop("i", 300, (Loop("j", 10, p.vector),)),))

@@ -194,6 +194,7 @@ def test_a_text_whose_rows_start_off_the_lines_is_slower() -> None:
     assert launch(*off, blocks=1).timeline.cycles > 1.05 * launch(*straight, blocks=1).timeline.cycles
 
 
+@pytest.mark.slow
 def test_all_cores_of_a_mixed_block_meet() -> None:
     """What the vector cores do behind the meeting begins when the cube core has come to it."""
     meet = replace(MEET, sizes=(0, 0, 0, 0))

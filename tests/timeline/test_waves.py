@@ -41,6 +41,7 @@ def test_rounds_that_are_not_gone_through_change_nothing(blocks: int, cores: int
     assert in_waves(blocks, cores, (first, later, later), HALF) == pytest.approx(each)
 
 
+@pytest.mark.slow
 @given(st.integers(2, 200), st.integers(1, 24), st.floats(1, 50), st.floats(1, 50))
 def test_it_takes_no_less_than_all_work_shared_out(blocks: int, cores: int, first: float, later: float) -> None:
     cores = min(cores, blocks - 1)

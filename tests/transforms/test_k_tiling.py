@@ -84,6 +84,7 @@ def test_a_loop_whose_states_are_no_sums_of_products_stays_as_it_is():
     assert with_k_tilings(values) == (values, [])
 
 
+@pytest.mark.slow
 def test_the_graph_offers_every_form_of_the_loop():
     graph = graph_of(GEMM)
     forms = {graph.trips[n.payload[0]] for n in graph.nodes if n.op == "PLoop"}
@@ -104,6 +105,7 @@ def test_a_load_that_brings_several_tiles_brings_all_that_is_valid_of_them(shape
 LONG = GEMM.replace("K=112", "K=1024")
 
 
+@pytest.mark.slow
 def test_a_long_loop_may_load_the_tiles_of_several_trips_of_the_operand_whose_rows_grow():
     loads = [n for n in graph_of(LONG).nodes if n.op == "GmToL1Coarsened"]
     assert {n.payload[2] for n in loads} == {"A"}
@@ -120,6 +122,7 @@ def test_a_loop_of_two_trips_has_no_loads_of_several_of_them():
     assert not [n for n in graph.nodes if n.op == "GmToL1Coarsened"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("depth", [8, 24, 40])
 def test_tiles_that_are_no_whole_fractals_are_loaded_trip_by_trip(depth):
     graph = graph_of(LONG.replace("BK=16", f"BK={depth}"))

@@ -50,6 +50,7 @@ def agree(values: Values, apart: Values) -> None:
     assert want and all(np.array_equal(want[name], got[name]) for name in want)
 
 
+@pytest.mark.slow
 @settings(max_examples=20, deadline=None)
 @given(st.integers(65, 400), st.integers(2, 9), st.sampled_from([64, 128]))
 def test_a_loop_with_its_last_trip_apart_computes_the_same(cols: int, rows: int, width: int) -> None:

@@ -71,6 +71,7 @@ def meaning(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return sum(p.astype(np.float16).astype(np.float32) @ b.astype(np.float32) for p in parts)  # type: ignore[return-value]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("trips", "halves", "dtype"), [(2, True, "float"), (3, False, "float"), (1, True, "float16")])
 def test_what_one_core_has_comes_to_the_other(trips: int, halves: bool, dtype: str) -> None:
     a, b = operands(trips)
@@ -83,6 +84,7 @@ def test_the_workspace_is_the_block_s_own() -> None:
     assert [b.name for b in program.buffers if str(b.level) == "WS"] == ["x_ws", "y_ws"]
 
 
+@pytest.mark.slow
 def test_flags_that_the_author_uses_are_left_to_him() -> None:
     cube = chained(used=3).compile().program.cube
     assert {str(n.id) for n in walk(cube) if isinstance(n, CrossSet)} == {"n", "3", "4"}

@@ -95,16 +95,19 @@ def fault(kernel: CompiledKernel, *given: np.ndarray) -> str:
     return caught.value.message
 
 
+@pytest.mark.slow
 def test_the_vector_cores_of_a_block_hand_to_one_another() -> None:
     a, workspace = rows(32)
     assert np.array_equal(exchanged()(a, workspace), a.reshape(2, 2, 8, 64)[:, ::-1].reshape(32, 64))
 
 
+@pytest.mark.slow
 def test_vector_cores_of_all_blocks_hand_to_one_another() -> None:
     a, workspace = rows(48)
     assert np.array_equal(exchanged(0, blocks=3)(a, workspace), np.roll(a, -16, axis=0))
 
 
+@pytest.mark.slow
 def test_cube_cores_of_all_blocks_hand_to_one_another() -> None:
     a, b, workspace = operands()
     first = (a.astype(np.float32) @ b.astype(np.float32)).astype(np.float16)
@@ -112,18 +115,22 @@ def test_cube_cores_of_all_blocks_hand_to_one_another() -> None:
     assert np.abs(products_of_all()(a, b, workspace) - np.roll(second, -32, axis=0)).max() < 1e-2
 
 
+@pytest.mark.slow
 def test_without_a_wait_they_race() -> None:
     assert "race" in fault(exchanged(waits=False), *rows(32))
 
 
+@pytest.mark.slow
 def test_blocks_without_a_flag_race() -> None:
     assert "race" in fault(products_of_all(False), *operands())
 
 
+@pytest.mark.slow
 def test_a_core_that_does_not_set_holds_the_others_for_ever() -> None:
     assert fault(exchanged(sets="one"), *rows(32)).startswith("deadlock")
 
 
+@pytest.mark.slow
 def test_all_blocks_have_to_run_at_a_time() -> None:
     blocks = 64
     assert "block" in fault(exchanged(0, blocks=blocks), *rows(16 * blocks))

@@ -29,6 +29,7 @@ def row_by_row(X: T.Tensor((M, 64), "float"), N: T.Tensor((M,), "float"), Y: T.T
             T.copy(x, Y[cid * 2 + vid, 0])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("m", [1, 4, 5])
 def test_a_row_beyond_the_end_is_not_moved(m: int) -> None:
     rng: Any = np.random.default_rng(m)

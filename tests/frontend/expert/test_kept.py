@@ -67,20 +67,24 @@ def test_the_text_has_the_flags_of_the_author_and_no_others() -> None:
     assert flags == [("MTE2_V", "EVENT_ID0")] * 2 + [("V_MTE3", "EVENT_ID1")] * 2
 
 
+@pytest.mark.slow
 def test_a_missing_flag_is_a_race_at_the_line_of_what_comes_too_early() -> None:
     error = fault(kernels.add(loaded=False), X, Y)
     assert (error.message.split(":")[0], text_at(error)) == ("race", "T.tile.add(c, a, b)")
 
 
+@pytest.mark.slow
 def test_a_missing_flag_before_a_store_is_a_race_at_the_store() -> None:
     assert text_at(fault(kernels.add(computed=False), X, Y)) == "T.copy(c, C[row, 0])"
 
 
+@pytest.mark.slow
 def test_a_missing_set_is_a_deadlock_at_its_wait() -> None:
     error = fault(kernels.add(loaded=False, waits=False), X, Y)
     assert (error.message.split(":")[0], text_at(error)) == ("deadlock", 'T.wait_flag("mte2", "v", 0)')
 
 
+@pytest.mark.slow
 def test_a_missing_wait_leaves_a_flag_over_or_races() -> None:
     assert fault(kernels.add(waits=False), X, Y).message.split(":")[0] in ("race", "leftover_flag")
 
@@ -101,11 +105,13 @@ def test_too_much_ub_is_an_error_with_bytes() -> None:
     assert text_at(caught.value) == 'a = T.alloc_ub((256, 256), "float")'
 
 
+@pytest.mark.slow
 def test_gemm_v0_between_barriers_is_a_product() -> None:
     a, b = halves(128, 256), halves(256, 128)
     assert np.allclose(kernels.gemm()(a, b), product(a, b), atol=1e-3)
 
 
+@pytest.mark.slow
 def test_a_product_beyond_the_end_of_its_tensors_is_cut() -> None:
     a, b = halves(70, 80), halves(80, 90)
     assert np.allclose(kernels.gemm(sizes=(70, 90, 80))(a, b), product(a, b), atol=1e-3)
@@ -133,30 +139,36 @@ def test_a_pipelined_loop_gives_the_same_product() -> None:
     assert np.allclose(kernels.gemm(stages=3)(a, b), product(a, b), atol=1e-3)
 
 
+@pytest.mark.slow
 def test_slots_and_mma_with_a_flag_for_each_slot() -> None:
     a, b = halves(64, 256), halves(64, 256)
     assert np.allclose(kernels.ring()(a, b), np.maximum(product(a, b.T), 0), rtol=2e-3, atol=2e-3)
 
 
+@pytest.mark.slow
 def test_cube_and_vector_cores_meet_in_a_workspace() -> None:
     a, b = halves(64, 64), halves(64, 64)
     assert np.allclose(kernels.handed_over()(a, b, X), product(a, b) + X, atol=1e-3)
 
 
+@pytest.mark.slow
 def test_a_missing_flag_between_cores_is_told_at_the_load() -> None:
     error = fault(kernels.handed_over(flagged=False), halves(64, 64), halves(64, 64), X)
     assert text_at(error) in ("T.copy(workspace[vid * 32, 0], x)", "T.copy(c, workspace[0, 0])", 'T.set_cross_flag("FIX", 0)')
 
 
+@pytest.mark.slow
 def test_auto_sync_orders_what_has_no_flags_and_tails_are_zero() -> None:
     a = np.abs(RNG.standard_normal((20, 34))).astype(np.float32) + 1
     assert np.allclose(kernels.normalised()(a), a / a.sum(1, keepdims=True), rtol=1e-5)
 
 
+@pytest.mark.slow
 def test_auto_sync_orders_a_kernel_that_lacks_a_flag() -> None:
     assert np.array_equal(kernels.add(loaded=False, computed=False, auto=True)(X, Y), X + Y)
 
 
+@pytest.mark.slow
 def test_the_scalar_unit_is_ordered_with_the_copies_around_it() -> None:
     a = RNG.standard_normal((2, 32)).astype(np.float32)
     assert np.allclose(kernels.running_sum()(a), np.cumsum(a, 1), rtol=1e-4, atol=1e-5)
@@ -227,6 +239,7 @@ def one_flag_for_two_loads(X: T.Tensor((2, 64), "float"), ONE: T.Tensor((64,), "
                 T.copy(y[i, :], Y[i, :])
 
 
+@pytest.mark.slow
 def test_a_flag_without_a_flag_back_and_a_constant_that_is_loaded_again_are_let_pass() -> None:
     x, one = np.arange(128, dtype=np.float32).reshape(2, 64), np.ones(64, np.float32)
     assert (tile_eg.compile(one_flag_for_two_loads, out_idx=[-1])(x, one) == x + 1).all()

@@ -81,6 +81,7 @@ BODIES = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.few(6)
 @pytest.mark.parametrize("name", BODIES)
 def test_an_element_loop_is_what_it_says(name: str) -> None:
@@ -88,6 +89,7 @@ def test_an_element_loop_is_what_it_says(name: str) -> None:
     np.testing.assert_allclose(elementwise(body)(X, Y, ROW, COL), meant(), rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.few(2)
 @pytest.mark.parametrize("shape", [(16, 4), (3, 20), (5, 1), (1, 24), (9, 128)])
 def test_rows_of_any_length(shape: tuple[int, int]) -> None:
@@ -97,6 +99,7 @@ def test_rows_of_any_length(shape: tuple[int, int]) -> None:
     np.testing.assert_allclose(kernel(x, y, v, w), x * w[:, None] - y / v, rtol=1e-5)
 
 
+@pytest.mark.slow
 def test_elements_are_cast_as_a_store_casts() -> None:
     x = np.arange(R * C, dtype=np.float16).reshape(R, C)
     with pytest.raises(TileError, match="holds i32"):
@@ -105,6 +108,7 @@ def test_elements_are_cast_as_a_store_casts() -> None:
     np.testing.assert_allclose(kernel(x, x, x[0], x[:, 0]), x.astype(np.float32) * 0.5 + x[:, :1], rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_whole_numbers_stay_whole() -> None:
     x = RNG.integers(-1000, 1000, (R, C)).astype(np.int32)
     kernel = elementwise(lambda x, y, v, w, i, j: (x[i, j] + v[j]) * 3 - T.max(w[i], 0) + (y[i, j] << 2), dtype="int32")
@@ -160,6 +164,7 @@ def parts() -> CompiledKernel:
     return kernel()
 
 
+@pytest.mark.slow
 def test_parts_slots_branches_and_tensors() -> None:
     x = RNG.uniform(-1, 1, (40, C)).astype(np.float32)
     y, z = parts()(x)
@@ -174,6 +179,7 @@ def test_what_lies_beyond_a_tensor_is_not_stored() -> None:
     assert parts()(x)[0].shape == (40, C)
 
 
+@pytest.mark.slow
 def test_rows_beyond_a_tensor_in_a_loop_need_no_flag_of_the_authors() -> None:
     """The padding of a load is ordered with what follows, trip by trip: a flag holds one bit."""
     x = RNG.uniform(-1, 1, (40, C)).astype(np.float32)
@@ -235,6 +241,7 @@ def _short(a: Any, b: Any, A: Any, B: Any) -> None:  # noqa: N803
         b[0, j] = B[0, j]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("loop", "depth"), [(_beyond, 64), (_short, 1)])
 def test_loads_of_l1_in_a_loop(loop: Any, depth: int) -> None:
     """What lies beyond a buffer is left out, and said; what lies beyond a tensor is 0."""
@@ -244,6 +251,7 @@ def test_loads_of_l1_in_a_loop(loop: Any, depth: int) -> None:
     assert any("beyond the end of a:" in n.text for n in kernel.kernel.notes) == (depth == 64)
 
 
+@pytest.mark.slow
 def test_l0c_becomes_zero() -> None:
     @tile_eg.jit(out_idx=[-1], pass_configs=SYNC)
     def kernel() -> Any:
@@ -261,6 +269,7 @@ def test_l0c_becomes_zero() -> None:
     np.testing.assert_array_equal(kernel()(), np.zeros((32, 48), np.float32))
 
 
+@pytest.mark.slow
 def test_a_loop_over_three_dimensions() -> None:
     @tile_eg.jit(out_idx=[-1], pass_configs=SYNC)
     def kernel() -> Any:
@@ -348,6 +357,7 @@ def test_a_sum_over_iterations() -> None:
     assert "T.reduce_sum" in error.help
 
 
+@pytest.mark.slow
 def test_rows_and_elements_that_an_index_picks() -> None:
     @tile_eg.jit(out_idx=[-2, -1])
     def kernel() -> Any:
@@ -381,6 +391,7 @@ def test_rows_and_elements_that_an_index_picks() -> None:
     np.testing.assert_allclose(u, COL[n] + 1, rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_several_lambdas_of_one_line() -> None:
     functions = [lambda x, y, v, w, i, j: x[i, j] + 1.0, lambda x, y, v, w, i, j: x[i, j] * (y[i, j] + 1.0)]
     found = [elementwise(f)(X, Y, ROW, COL) for f in functions]

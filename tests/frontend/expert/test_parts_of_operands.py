@@ -66,6 +66,7 @@ def test_an_operand_is_not_cut_to_one_element() -> None:
         done(one_of_many)
 
 
+@pytest.mark.slow
 def test_a_count_of_a_cast_in_steps_is_told_with_slices_that_do_it() -> None:
     with pytest.raises(TileError, match=r"slice both buffers: dst\[0:32\], src\[0:32\]"):
         done(cast_of_some, to="int8")
@@ -128,6 +129,7 @@ def test_a_number_beyond_the_range_of_a_type_is_told() -> None:
         done(large_byte, "uint8", "uint8")
 
 
+@pytest.mark.slow
 def test_numbers_without_a_sign_are_made_smaller() -> None:
     x, y = np.arange(1, 129, dtype=np.uint32).reshape(2, 64), np.zeros((2, 64), np.uint32)
     done(one_less, "uint32", "uint32")(x, y)

@@ -29,6 +29,7 @@ def expected() -> np.ndarray:
     return np.array(out)
 
 
+@pytest.mark.slow
 def test_rows_at_indices_in_ub_with_branches_and_a_variable() -> None:
     found = kernels.gathered()(X, IDS, np.array([kernels.ROWS], np.int32))
     np.testing.assert_allclose(found, expected(), rtol=1e-6)
@@ -39,6 +40,7 @@ def test_an_element_is_read_once_in_a_statement() -> None:
     assert len(re.findall(r"ids\[i\]\.GetValue", text)) == 2
 
 
+@pytest.mark.slow
 def test_a_loop_that_is_read_ends_where_it_says() -> None:
     y = np.full((kernels.ROWS, kernels.COLS), 7, np.float32)
     tile_eg.jit(gathered_in_place)(X, IDS, np.array([3], np.int32), y)
@@ -75,6 +77,7 @@ def through_a_workspace(X: T.Tensor((4, 64), "float"), Y: T.Tensor((4, 64), "flo
                 T.barrier_all()
 
 
+@pytest.mark.slow
 def test_what_a_pipelined_loop_stores_is_not_loaded_ahead() -> None:
     switches = {tile_eg.PassConfigKey.TL_ASCEND_AUTO_SYNC: True}
     kernel = tile_eg.compile(through_a_workspace, out_idx=[1], workspace_idx=[2], pass_configs=switches)
@@ -122,11 +125,13 @@ def test_each_set_of_sizes_has_a_text_of_its_own() -> None:
     assert one != two
 
 
+@pytest.mark.slow
 def test_while_looks_at_an_element_before_each_trip() -> None:
     x = np.full(kernels.COLS, 9, np.float32)
     assert np.all(kernels.halved()(x) == 0.5625)
 
 
+@pytest.mark.slow
 def test_a_flag_between_cores_may_be_numbered_by_a_loop() -> None:
     a = RNG.uniform(-1, 1, (64, 64)).astype(np.float16)
     found = kernels.flagged()(a)
@@ -138,6 +143,7 @@ def test_a_wait_that_names_a_pipe_is_told_to_stop_all() -> None:
     assert "stops all pipes" in note.text
 
 
+@pytest.mark.slow
 def test_a_name_means_the_number_that_it_was_given() -> None:
     @tile_eg.jit(out_idx=[-1])
     @T.prim_func
@@ -172,6 +178,7 @@ def test_quotients_of_negative_numbers_are_rounded_down() -> None:
     assert divided(np.array([-7], np.int32))[:2].tolist() == [-2, 1]
 
 
+@pytest.mark.slow
 def test_an_element_that_is_not_chosen_is_not_read() -> None:
     @tile_eg.jit(out_idx=[-1])
     @T.prim_func
@@ -249,6 +256,7 @@ def test_a_slice_that_may_not_fit_is_told_with_a_way_out() -> None:
     assert "T.min(n, 16)" in caught.value.help
 
 
+@pytest.mark.slow
 def test_a_flag_of_the_framework_gets_another_number_with_a_note() -> None:
     @tile_eg.jit(out_idx=[-1])
     @T.prim_func
@@ -267,6 +275,7 @@ def test_a_flag_of_the_framework_gets_another_number_with_a_note() -> None:
     assert "number 0 instead" in seventh.compile().notes[0].text
 
 
+@pytest.mark.slow
 def test_if_then_and_else_as_scopes() -> None:
     @tile_eg.jit(out_idx=[-1])
     @T.prim_func
@@ -287,6 +296,7 @@ def test_if_then_and_else_as_scopes() -> None:
     assert branched(np.array([2], np.int32))[0] == 2
 
 
+@pytest.mark.slow
 def test_if_and_then_in_one_line() -> None:
     @tile_eg.jit(out_idx=[-1])
     @T.prim_func
@@ -306,6 +316,7 @@ def test_if_and_then_in_one_line() -> None:
     assert branched(np.array([2], np.int32))[0] == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("word", ["sigmoid", "silu", "tanh"])
 def test_functions_without_an_instruction(word: str) -> None:
     apply = getattr(T.tile, word)
@@ -369,11 +380,13 @@ def handed_over(cube_first: bool, switch: bool) -> Any:
     return tile_eg.compile(main, out_idx=[-1], workspace_idx=[1], pass_configs=configs)
 
 
+@pytest.mark.slow
 def test_a_switch_asks_for_flags_between_cores_that_the_author_did_not_write() -> None:
     a = np.random.default_rng(2).uniform(-1, 1, (64, 64)).astype(np.float16)
     np.testing.assert_allclose(handed_over(True, True)(a), a.astype(np.float32) @ a.astype(np.float32), rtol=1e-3, atol=1e-3)
 
 
+@pytest.mark.slow
 def test_without_flags_between_cores_what_is_handed_over_is_a_race() -> None:
     with pytest.raises(TileError, match="race"):
         handed_over(True, False)(np.ones((64, 64), np.float16))
@@ -402,6 +415,7 @@ def in_turns(X: T.Tensor((4, 64), "float"), Y: T.Tensor((4, 64), "float")):
             T.wait_flag("mte3", "mte2", 6)
 
 
+@pytest.mark.slow
 def test_flags_whose_numbers_are_computed_move_down_together() -> None:
     x = np.random.default_rng(0).standard_normal((4, 64)).astype(np.float32)
     kernel = tile_eg.compile(in_turns, out_idx=[-1])
@@ -424,10 +438,12 @@ def stored_by_both(by_block: float) -> Any:
     return tile_eg.compile(main, out_idx=[-1])
 
 
+@pytest.mark.slow
 def test_blocks_may_store_equal_values_to_one_place() -> None:
     assert (stored_by_both(0.0)() == 1).all()
 
 
+@pytest.mark.slow
 def test_blocks_that_store_different_values_to_one_place_race() -> None:
     with pytest.raises(TileError, match="race"):
         stored_by_both(1.0)()
@@ -479,6 +495,7 @@ def by_an_element_in_a_loop(x, slot, y, two):
         y[j] = x[slot, j] * two[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("step", [by_an_element, by_an_element_in_a_loop])
 def test_all_pipes_finish_before_an_element_is_an_operand_as_in_tilelang(step: Any) -> None:
     kernel = scaled(step)
@@ -486,6 +503,7 @@ def test_all_pipes_finish_before_an_element_is_an_operand_as_in_tilelang(step: A
     assert (kernel(X[:4]) == 2 * X[:4]).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("step", [by_an_expression, by_a_name])
 def test_they_do_not_for_an_element_with_a_name_or_in_an_expression(step: Any) -> None:
     with pytest.raises(TileError, match="race: WAR"):
@@ -510,12 +528,14 @@ def first_rows(dtype: str) -> Any:
     return tile_eg.compile(first_rows, out_idx=[-1])
 
 
+@pytest.mark.slow
 def test_what_a_kept_kernel_does_not_write_is_nan_with_a_warning() -> None:
     with pytest.warns(TileWarning, match="192 of 512 elements of Y are never written, the first is Y.5, 0.: they are NaN"):
         got = first_rows("float")(X[:8], np.array([5], np.int32))
     assert (got[:5] == X[:5]).all() and np.isnan(got[5:]).all()
 
 
+@pytest.mark.slow
 def test_whole_numbers_that_it_does_not_write_are_refused() -> None:
     with pytest.raises(TileError, match="192 of 512 elements of Y are never written"):
         first_rows("int32")(np.zeros((8, 64), np.int32), np.array([5], np.int32))

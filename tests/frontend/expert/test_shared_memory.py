@@ -64,6 +64,7 @@ def test_sharing_has_to_be_asked_for() -> None:
     assert "TL_ASCEND_MEMORY_PLANNING" in caught.value.help
 
 
+@pytest.mark.slow
 def test_buffers_that_share_memory_hold_what_was_written() -> None:
     x = RNG.uniform(-1, 1, (3, 96, 128)).astype(np.float32)
     np.testing.assert_allclose(steps(True)(x), np.cumsum(4 * x, axis=0) + 1, rtol=1e-5, atol=1e-5)

@@ -81,6 +81,7 @@ def expected() -> np.ndarray:
     return q.astype(np.float32) @ kv[ids].astype(np.float32).reshape(STEPS, ROWS, D).sum(0).T
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("one_loop", [False, True])
 def test_each_core_does_its_own_statements_in_order(one_loop: bool) -> None:
     np.testing.assert_allclose(gathered(one_loop)(*arrays()), expected(), rtol=1e-3, atol=1e-2)
@@ -113,6 +114,7 @@ def doubled_and_squared() -> Any:
     return tile_eg.compile(main, out_idx=[2], workspace_idx=[1], pass_configs=switches)
 
 
+@pytest.mark.slow
 def test_a_kernel_that_is_kept_is_read_so_too() -> None:
     a = np.random.default_rng(0).uniform(-1, 1, (64, 64)).astype(np.float16)
     doubled = 2 * a.astype(np.float32)
@@ -138,6 +140,7 @@ def one_way() -> Any:
     return tile_eg.compile(main, out_idx=[1], workspace_idx=[2], pass_configs={COMBINE: True, SYNC: True})
 
 
+@pytest.mark.slow
 def test_a_store_waits_for_the_load_of_the_trip_before() -> None:
     a = np.random.default_rng(1).uniform(-1, 1, (5 * 64, 64)).astype(np.float16)
     doubled = 2 * a.astype(np.float32).reshape(5, 64, 64)

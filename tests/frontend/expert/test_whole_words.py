@@ -39,6 +39,7 @@ def firsts(x, c):
     T.tile.topk(c, x, 16, 100)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["float32", "float16"])
 def test_the_largest_elements(dtype: str) -> None:
     x = RNG.standard_normal(128).astype(dtype)
@@ -72,6 +73,7 @@ def turned_round_by_halves(x, c):
     T.tile.gather(c, x, bytes_at, 0)
 
 
+@pytest.mark.slow
 def test_elements_of_bfloat16_are_gathered() -> None:
     x = RNG.standard_normal(64).astype(numpy_dtype(BF16))
     assert (kept(turned_round_by_halves, ("bfloat16", "bfloat16"), (64, 64))(x) == x[::-1]).all()
@@ -101,6 +103,7 @@ def test_masks_are_joined() -> None:
     assert (kept(within, ("float32", "float32"), (128, 128))(x) == np.where(abs(x) < 1, x, 7)).all()
 
 
+@pytest.mark.slow
 def test_a_mask_selects() -> None:
     x = RNG.standard_normal(128).astype(np.float32)
     assert (kept(positive, ("float32", "float32"), (128, 128))(x) == np.where(x > 0, x, 7)).all()
@@ -117,6 +120,7 @@ def between(x, c):
     T.tile.select(c, low, x, 7.0, "VSEL_TENSOR_SCALAR_MODE")
 
 
+@pytest.mark.slow
 def test_masks_of_bytes_are_combined() -> None:
     x = RNG.standard_normal(64).astype(np.float32)
     assert (kept(between, ("float32", "float32"), (64, 64))(x) == np.where(abs(x) <= 0.5, x, 7)).all()
@@ -129,6 +133,7 @@ def odd_bytes(x, c):
     T.tile.bitwise_not(c[0:7], x[0:7])
 
 
+@pytest.mark.slow
 def test_bits_of_an_odd_number_of_bytes_leave_what_lies_beside_them() -> None:
     x = RNG.integers(0, 255, 32).astype(np.uint8)
     assert (kept(odd_bytes, ("uint8", "uint8"), (32, 32))(x) == [*~x[:7], *x[7:]]).all()
@@ -140,6 +145,7 @@ def scaled(x, c):
     T.copy(x, c)
 
 
+@pytest.mark.slow
 def test_whole_numbers_are_scaled_on_their_way_to_halves() -> None:
     x = RNG.integers(-1000, 1000, 64).astype(np.int32)
     assert (kept(scaled, ("int32", "float16"), (64, 64))(x) == (x * 0.5).astype(np.float16)).all()
@@ -160,6 +166,7 @@ def downwards(x, c):
     T.tile.cast(c, x, "CAST_FLOOR", 64)
 
 
+@pytest.mark.slow
 def test_a_cast_rounds_as_it_is_told() -> None:
     x = RNG.uniform(-5, 5, 64).astype(np.float32)
     assert (kept(downwards, ("float32", "int32"), (64, 64))(x) == np.floor(x)).all()
@@ -173,6 +180,7 @@ def printing(x, c):
     T.dump_tensor(c, 3, 2)
 
 
+@pytest.mark.slow
 def test_what_a_kernel_prints_comes_from_the_simulator(capfd: pytest.CaptureFixture[str]) -> None:
     kept(printing, ("float32", "float32"), (64, 64))(np.arange(64, dtype=np.float32))
     said = capfd.readouterr().out
@@ -205,6 +213,7 @@ def asserting(limit: int) -> Any:
     return tile_eg.compile(main, out_idx=[-1])
 
 
+@pytest.mark.slow
 def test_an_assertion_that_does_not_hold_is_a_finding() -> None:
     x = RNG.standard_normal(128).astype(np.float32)
     assert (asserting(2)(x) == x).all()
@@ -223,6 +232,7 @@ def by_32(x, c):
     T.tile.sort32(c, x, at)
 
 
+@pytest.mark.slow
 def test_32_elements_are_sorted_at_a_time() -> None:
     x = RNG.standard_normal(64).astype(np.float32)
     got = kept(by_32, ("float32", "float32"), (64, 128))(x)
@@ -250,6 +260,7 @@ def rounded(x, c):
     T.tile.round(c, x, 64)
 
 
+@pytest.mark.slow
 def test_as_many_elements_as_are_counted_are_rounded() -> None:
     x = np.linspace(-3, 3.3, 64, dtype=np.float32)
     assert (kept(rounded, ("float32", "float32"), (64, 64))(x) == np.round(x)).all()
@@ -267,6 +278,7 @@ def counted_on(C: T.Tensor((4, 64), "int32")):
                 T.copy(c, C[k, 0])
 
 
+@pytest.mark.slow
 def test_positions_begin_where_a_loop_says() -> None:
     assert (tile_eg.compile(counted_on, out_idx=[-1])().ravel() == np.arange(256)).all()
 
@@ -295,11 +307,13 @@ def test_positions_begin_at_a_number_that_is_read(first: Any, begin: int) -> Non
     assert (got == (2 * begin + np.arange(64)).astype(np.int32)).all()
 
 
+@pytest.mark.slow
 def test_positions_in_f32_are_the_nearest_to_those_in_int32() -> None:
     got = from_a_number("float32", lambda N, n: N[0])(np.full(8, 2**24 + 1, np.int32))
     assert (got == (2**24 + 1 + np.arange(64)).astype(np.float32)).all()
 
 
+@pytest.mark.slow
 def test_positions_in_f32_begin_at_any_number() -> None:
     got = from_a_number("float32", lambda N, n: n[0] * 0.5, "float32")(np.full(8, 3, np.float32))
     assert (got == 1.5 + np.arange(64)).all()

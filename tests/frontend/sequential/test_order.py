@@ -42,6 +42,7 @@ def lines(error: TileError) -> list[str]:
     return [error.source.splitlines()[p.line - 1].strip() for p in places if p is not None]
 
 
+@pytest.mark.slow
 def test_loops_that_wait_for_one_another_become_one() -> None:
     outer = [s for s in kernel_of(kernels.attention()).body if isinstance(s, For) and s.extent == 3]
     assert len(outer) == 1

@@ -50,6 +50,7 @@ def again(only: int | None, rows: int = 16, address: int = 0, slots: int = 1) ->
     return kernel()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rows", [16, 4])
 def test_a_buffer_that_is_written_again_may_be_read(rows: int) -> None:
     a, b = (np.full((BLOCKS, *SHAPE), n, np.float32) for n in (1, 10))
