@@ -128,6 +128,14 @@ def test_wide_inputs_shrink_until_nothing_overflows() -> None:
     assert 1 < largest(wide) < largest(drawn_sets(ADD, ["wide"], 0)[0])
 
 
+def test_tiles_that_are_left_out_do_not_shrink_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    tops: list[float] = []
+    monkeypatch.setattr("tile_eg.inputs.draw", lambda *args: tops.append(args[-1]) or draw(*args))
+    rows = kernel("kernel k(A: f32[64, 32]) -> C: f32[64, 32] { grid b = 4 shared a: f32[16, 32] a = A[b*16, 0] C[b*16, 0] = a }")
+    drawn_sets(rows, ["wide"], 0, tiles=[0, 3])
+    assert tops == [256.0]
+
+
 def test_what_no_shrinking_removes_does_not_shrink_them() -> None:
     (wide,) = drawn_sets(INVERSE, ["wide"], 0)
     assert np.isinf(wide.meant["C"].value).any()  # type: ignore[index]

@@ -125,18 +125,20 @@ def _borne(kernel: Kernel, tries: Iterator[Arrays], count: int, tiles: Collectio
     for arrays in tries:
         if count == 1:
             return arrays
-        seen.append((_overflows(run_kernel(kernel, arrays, tiles=tiles)), arrays))
+        seen.append((_overflows(kernel, arrays, tiles), arrays))
         if seen[-1][0] == 0:
             return arrays
     return next(arrays for overflows, arrays in seen if overflows <= seen[-1][0])
 
 
-def _overflows(outputs: Arrays) -> int:
-    """How many elements of the outputs are infinite, no numbers, or so near to the end of their type that rounding decides."""
+def _overflows(kernel: Kernel, arrays: Arrays, tiles: Collection[int] | None) -> int:
+    """How many elements that are written are infinite, no numbers, or so near to the end of their type that rounding decides."""
     import ml_dtypes
     import numpy as np
 
-    floats = [a for a in outputs.values() if a.dtype.kind not in "iu"]
+    written = {t.name: np.zeros(t.shape, bool) for t in kernel.tensors if t.output}
+    outputs = run_kernel(kernel, arrays, written, tiles)
+    floats = [a[written[name]] for name, a in outputs.items() if a.dtype.kind not in "iu"]
     ends = (float(ml_dtypes.finfo(a.dtype).max) / 2 for a in floats)
     return sum(int(np.sum(~(np.abs(a.astype(np.float64)) <= end))) for a, end in zip(floats, ends, strict=True))
 
