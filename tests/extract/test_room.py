@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import reduce
 from pathlib import Path
 
 import pytest
@@ -104,8 +105,8 @@ def test_the_beam_gives_up_behind_its_refusals() -> None:
 @pytest.mark.slow
 def test_no_choice_is_refused_for_what_stays_and_what_is_kept() -> None:
     """Tiles of 48 whole rows stay, or fit beside what loops compute, on one vector core; not both."""
-    text = THRICE.replace("M=5, N=192, BN=64", "M=256, N=1024, BN=512").replace("bx = M", "bx = ceildiv(M, 48)").replace("[1", "[48")
-    graph = graph_of(text.replace("X[bx,", "X[bx*48,").replace("Y[bx,", "Y[bx*48,"))
+    large = {"M=5, N=192, BN=64": "M=256, N=1024, BN=512", "bx = M": "bx = ceildiv(M, 48)", "[1": "[48", "[bx,": "[bx*48,"}
+    graph = graph_of(reduce(lambda text, change: text.replace(*change), large.items(), THRICE))
     found = Exact().extract(graph, CHIP, pricer(graph), 4)
     assert len(found.schedules) >= 4
     assert not found.gave_up

@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from tile_eg.chips import Chip
-from tile_eg.egraph import Demand, Graph, Node
+from tile_eg.egraph import Graph, Node
 from tile_eg.extract.buffers import decided, depth_of, place_of, trips_in
 from tile_eg.extract.needs import in_all_ways, needs_of, readers_of
 from tile_eg.ops.physical import ALIASES, STRUCTURE, VECTOR
