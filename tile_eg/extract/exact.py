@@ -34,22 +34,19 @@ class Exact:
         self.spent, self.searches = 0.0, Searches(self.work)
         cuts: list[list[Node]] = []
         known = 0
+        unasked = Model(graph, chip, pricer)
+        self.aim(unasked)
         for asked in rounds(graph, out, k):
             cuts += [list(decisions(s.nodes)) for s in out.schedules[known:]]
             known = len(out.schedules)
-            model = self._model(graph, chip, pricer, cuts)
+            model = unasked.copy()
+            for cut in cuts:
+                model.forbid(cut)
             asked.constrain(model)
             self._find(model, out, asked, cuts)
         out.gave_up |= len(out.refused) >= self.refusals
         out.schedules.sort(key=lambda s: s.cost)
         return out
-
-    def _model(self, graph: Graph, chip: Chip, pricer: Pricer, cuts: Iterable[Iterable[Node]]) -> Model:
-        model = Model(graph, chip, pricer)
-        self.aim(model)
-        for cut in cuts:
-            model.forbid(cut)
-        return model
 
     def _find(self, model: Model, out: Extraction, asked: Round, cuts: list[list[Node]]) -> None:
         """Adds schedules until there are as many as the round asks for; choices that turn out illegal go to `cuts`."""

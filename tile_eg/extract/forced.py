@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -45,8 +44,7 @@ class Forced:
         return Answer(None, (*found.refused, *larger.refused), larger.overflow)
 
     def _search(self, members: Iterable[Node], held: Iterable[Node], capacity: bool) -> Answer:
-        model = copy.copy(self._model(capacity))
-        model.cp = model.cp.clone()
+        model = self._model(capacity).copy()
         model.cp.add_bool_or([model.chosen[n.index] for n in members])
         for n in held:
             model.cp.add(model.chosen[n.index] == 1)

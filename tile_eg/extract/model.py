@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Set
+from copy import copy
 from functools import cached_property
 from itertools import product
 from typing import Any
@@ -65,6 +66,12 @@ class Model:
         if capacity:
             self._capacity()
         self.time = self._makespan()
+
+    def copy(self) -> Model:
+        """The same model, to which more can be added without this one."""
+        out = copy(self)
+        out.cp = self.cp.clone()
+        return out
 
     def minimise_time(self) -> None:
         """Shortest first; among equals the least work on all pipes and waiting at all buffers, then the fewest instructions."""

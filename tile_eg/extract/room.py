@@ -9,13 +9,14 @@ from functools import cached_property
 from typing import NamedTuple
 
 from tile_eg.chips import Chip
-from tile_eg.egraph import Demand, Graph, Node
+from tile_eg.egraph import Graph, Node
+from tile_eg.extract.buffers import decided, depth_of, place_of, trips_in
 from tile_eg.extract.needs import in_all_ways, needs_of, readers_of
 from tile_eg.ops.physical import ALIASES, STRUCTURE, VECTOR
 from tile_eg.ops.types import Level
 
 LEVELS = (Level.L1, Level.UB, Level.L0C)
-Bytes = Callable[[Demand], int]
+Bytes = Callable[..., int]
 
 
 class Live(NamedTuple):
@@ -47,7 +48,8 @@ class _Room:
     """One level. A value is a class that only instructions make: others may lie in a place that is counted already."""
 
     def __init__(self, graph: Graph, level: Level, limit: int, slot_bytes: Bytes) -> None:
-        self.graph, self.limit, self.needs = graph, limit, needs_of(graph)
+        self.graph, self.level, self.limit, self.needs = graph, level, limit, needs_of(graph)
+        self.slot_bytes = slot_bytes
         self.bytes = {c: slot_bytes(graph.demands[c]) for c, nodes in graph.classes.items() if self._counts(c, nodes, level)}
 
     def _counts(self, cls: int, nodes: list[Node], level: Level) -> bool:
@@ -57,21 +59,45 @@ class _Room:
         return not any(n.op in ALIASES or n.op in STRUCTURE or (n.op in VECTOR and VECTOR[n.op].row_bytes) for n in nodes)
 
     def full(self) -> Iterator[Full]:
-        if sum(self.bytes.values()) <= self.limit:
+        if sum(self.bytes.values()) + sum({n.children[0]: size for n, _, size in self._held}.values()) <= self.limit:
             return
-        found: list[tuple[Node, int, dict[int, list[Node]]]] = []
+        found: list[tuple[Node, int, dict[int, list[Node]], list[Live]]] = []
         for n in self.graph.nodes:
             own = self._own(n)
-            live = self._live(n) if own else {}
-            if own + sum(self.bytes[v] for v in live) > self.limit:
-                found.append((n, own, live))
-        asked = list({tuple(readers): None for _, _, live in found for readers in live.values()})
+            live, held = (self._live(n), self._held_beside(n)) if own else ({}, [])
+            if own + sum(self.bytes[v] for v in live) + sum(s.bytes for s in held) > self.limit:
+                found.append((n, own, live, held))
+        asked = list({tuple(readers): None for _, _, live, _ in found for readers in live.values()})
         bits = {readers: 1 << i for i, readers in enumerate(asked)}
         by_class = self._computed_by(bits)
         used = {readers: self._live_with(readers, bit, by_class) for readers, bit in bits.items()}
-        for n, own, live in found:
+        for n, own, live, held in found:
             lives = (Live(self.bytes[v], tuple(readers), *used[tuple(readers)]) for v, readers in live.items())
-            yield Full(n, own, tuple(lives), self.limit)
+            yield Full(n, own, (*lives, *held), self.limit)
+
+    @cached_property
+    def _held(self) -> list[tuple[Node, tuple[int, ...], int]]:
+        """The nodes with which a value is there all through loops, these loops, and its bytes: what was made before a loop that
+        reads it in each trip, and what stays from one loop to a later one, with the fewest buffers that it may have."""
+        out = [(n, n.payload[:1], self.bytes.get(n.children[0], 0)) for n in self.graph.nodes if n.op == "Keep"]
+        stays = (n for n in self.graph.nodes if n.op == "Stays" and n.payload[0] != n.payload[1])
+        out += [(n, n.payload, self._of_all_trips(n.children[0], n.payload[1])) for n in stays]
+        return [held for held in out if held[2]]
+
+    def _of_all_trips(self, cls: int, loop: int) -> int:
+        """The bytes of a buffer for each trip of the loop that loads a class; 0 where it lies in another memory."""
+        decisions = (d for m in self.graph.classes[cls] if (c := decided(m)) is not None for d in self.graph.classes[c])
+        enough = [d for d in decisions if place_of(d).level is self.level and depth_of(d) >= self.graph.trips[loop]]
+        return min((depth_of(d) * self.slot_bytes(place_of(d), trips_in(d)) for d in enough), default=0)
+
+    def _held_beside(self, n: Node) -> list[Live]:
+        """What loops around a node hold, beside what the node itself reads and makes."""
+        around, own = {*self.graph.ancestors(n.region)}, {n.cls, *n.children} & self.bytes.keys()
+        found: dict[tuple[int, int], list[Node]] = defaultdict(list)
+        for holding, loops, size in self._held:
+            if around & {*loops} and holding.children[0] not in own:
+                found[holding.children[0], size].append(holding)
+        return [Live(size, tuple(nodes), (), False) for (_, size), nodes in found.items()]
 
     def _live_with(self, readers: tuple[Node, ...], bit: int, by_class: list[int]) -> tuple[tuple[int, ...], bool]:
         """The classes that some of these nodes compute in part, and all in the end; and whether the whole kernel is one."""
