@@ -248,7 +248,7 @@ EXAMPLES: list[Example] = [
         real=llama(4096, 32768, W=1024), bound=forward, slack=FORWARD,
         schedule="one loop over the tiles of keys that a window reaches; masks are made in the tiles at its two ends alone",
         held="what a tile begins with, 4,400 cycles from its first product to the vector cores and back, is paid for each tile"
-        " of queries where these do not go on as one loop; on the 910B2 they do at 4K, with 10 trips for 9",
+        " of queries where these do not go on as one loop; on the 910B2 they do, with 10 trips for 9",
     ),
     Example(
         "attention/grouped_query", grouped_query,

@@ -194,8 +194,8 @@ EXAMPLES: list[Example] = [
         [{"L": 32, "D": 128, "N": 16}, {"L": 37, "D": 150, "N": 16}, {"L": 1, "D": 64, "N": 8}],
         {"Mamba, 8192 channels, 2048 tokens": {"L": 2048, "D": 8192, "N": 16, "BD": 176}}, _scanned,
         "the states of a block's channels stay in UB for all tokens; each token's row is put into its place", 1.75, _decaying,
-        held="a dozen short instructions a token wait for one another, and starting them takes as long as their work; the sums "
-        "over the state add 16 rows one by one, as the columns of the last tile are not known; each token is a load of its own",
+        held="a dozen short instructions a token wait for one another, and starting them takes as long as their work; "
+        "each token is a load of its own",
     ),
     Example(
         "scans/ssd", _ssd, [{"L": 128, "H": 2, "P": 64, "N": 64}, {"L": 100, "H": 1, "P": 64, "N": 128}],

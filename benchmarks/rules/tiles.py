@@ -59,6 +59,15 @@ kernel maxima[M=100, N=3](X: f32[M, N]) -> C: f32[M] {
   C[0] = m
 }
 """,
+    "maxima of long rows in f16": """
+kernel maxima[M=4, N=2100](X: f16[M, N]) -> C: f16[M] {
+  grid bx = 1
+  shared x: f16[M, N], m: f16[M]
+  x = X[0, 0]
+  m = rowmax(x)
+  C[0] = m
+}
+""",
     "column sums": """
 kernel sums[M=21, N=64](X: f32[M, N]) -> C: f32[N] {
   grid bx = 1
@@ -66,6 +75,15 @@ kernel sums[M=21, N=64](X: f32[M, N]) -> C: f32[N] {
   x = X[0, 0]
   m = colsum(x)
   C[0] = m
+}
+""",
+    "column sums of a short tile": """
+kernel sums[M=21, N=90](X: f32[M, N]) -> C: f32[N] {
+  grid bx = 2
+  shared x: f32[M, 64], m: f32[64]
+  x = X[0, bx*64]
+  m = colsum(x)
+  C[bx*64] = m
 }
 """,
     "loads with three slots": """

@@ -20,7 +20,7 @@ from benchmarks.targets import bounds
 from benchmarks.targets.bounds import FLOAT, HALF, Bound
 from benchmarks.targets.catlass import microseconds
 from benchmarks.targets.literal import literal
-from tile_eg.chips import Chip
+from tile_eg.chips import DEFAULT_CHIP, Chip
 from tile_eg.errors import TileError
 from tile_eg.frontend.text import Template, load_text
 from tile_eg.ir.open_kernel import AUTO
@@ -191,8 +191,8 @@ def _rows(
 
 
 def _of_examples(examples: list[Example], chip: Chip) -> Iterator[Row]:
-    """The sizes of real models of a family's kernels."""
-    for e in examples:
+    """The sizes of real models of a family's kernels; one that another chip alone can run has none here."""
+    for e in (e for e in examples if e.chip in (DEFAULT_CHIP, chip.name)):
         for label, sizes in e.real.items():
             yield Row(
                 e.family, f"{e.path.stem}: {label}", e.file, sizes, chip, e.bound(chip, sizes), e.experts.get(label, {}), e.slack,

@@ -107,6 +107,23 @@ def test_a_reduction_by_blocks_computes_what_one_by_rows_does(cols: int) -> None
 
 
 @pytest.mark.slow
+def test_columns_reduced_by_halves_are_those_reduced_row_by_row() -> None:
+    whole, short = {"rows": 21, "cols": 64}, {"rows": 6, "cols": 150, "tail": 70, "by_cols": True}
+    forms = [("halves", whole), ("folded", whole), ("folded", short), ("folded", {"rows": 5, "cols": 300, "gap": 1})]
+    forms += [("folded", {"rows": 40, "cols": 8}), ("folded", {"rows": 7, "cols": 19})]
+    kinds = [(f"vcol{r}", dtype) for r in ("max", "sum") for dtype in (F32, F16)]
+    check([Case(op, dtype, halves=form, **shape) for op, dtype in kinds for form, shape in forms])
+
+
+@pytest.mark.slow
+def test_rows_reduced_by_halves_of_their_chunks_are_those_reduced_chunk_by_chunk() -> None:
+    shapes = [{"rows": 3, "cols": 1500}, {"rows": 20, "cols": 512, "tail": 7}, {"rows": 2, "cols": 900, "gap": 1}]
+    shapes.append({"rows": 1, "cols": 640})
+    kinds = [(f"vrow{r}", dtype) for r in ("max", "sum", "min") for dtype in (F32, F16)]
+    check([Case(op, dtype, halves="halves", **shape) for op, dtype in kinds for shape in shapes])
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("cols", [64, 128, 512, 576, 1024])
 def test_sums_of_products_go_through_the_room_of_half_of_them(cols: int) -> None:
     check([Case("vrowdot", F32, rows, cols) for rows in (2, 4, 12) if rows * cols <= 8192])

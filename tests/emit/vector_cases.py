@@ -47,7 +47,7 @@ class Case:
     """One instruction on a tile of rows x cols; `tail` more rows (or columns), fewer than the tile has, belong to a second block.
 
     `gap` widens the pitch of the tile in UB by so many 32-byte blocks. `target` is what vcast makes. `blocks` is the form
-    of a row reduction, `apart` that of an operation with rows.
+    of a row reduction, `halves` (halves, folded) that of one by halves, `apart` that of an operation with rows.
     """
 
     op: str
@@ -61,6 +61,7 @@ class Case:
     scalar: float = 1.5
     target: DType = F32
     blocks: bool = False
+    halves: str = ""
     apart: bool = False
 
     @property
@@ -209,7 +210,10 @@ class _Builder:
         dst, src = self.buffer(1, n, c.dtype), self.load(c.dtype)
         partial = max(8, sum(left for _, left in block_steps(c.cols, c.rows) if left > 1)) if c.blocks else 256 // c.dtype.bytes
         scratch = self.buffer(c.rows, partial, c.dtype) if along_rows else None
-        self.run(c.op, dst, src, form="blocks" if c.blocks else "rows", scratch=scratch)
+        if c.halves:
+            lanes = 256 // c.dtype.bytes
+            scratch = self.buffer(*((c.rows, c.cols // lanes // 2 * lanes) if along_rows else (c.rows // 2, c.cols)), c.dtype)
+        self.run(c.op, dst, src, form="blocks" if c.blocks else c.halves or "rows", scratch=scratch)
         if c.reduces_split:
             self.store(dst, (2, n), ix.var(BLOCK) * n, ONE, valid)
         else:

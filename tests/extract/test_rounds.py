@@ -14,10 +14,12 @@ from tile_eg.extract.base import Extraction, decisions
 from tile_eg.extract.exact import Exact
 from tile_eg.extract.memory import ON_CHIP
 from tile_eg.extract.rounds import _made_anew, by_cores, by_decisions, by_forms, may_share, rounds
+from tile_eg.ops.types import F16
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 NORM = (EXAMPLES / "layer_norm.tile").read_text()
 KEPT = (EXAMPLES / "rope/rope_halves.tile").read_text()
+WINDOW = (EXAMPLES / "attention/sliding_window.tile").read_text()
 GEMM = (EXAMPLES / "gemm.tile").read_text()
 
 
@@ -45,6 +47,11 @@ def test_behind_one_schedule_of_each_form_any_decision_may_differ() -> None:
     assert (last.most, last.differing) == (9, by_decisions)
 
 
+def test_behind_a_schedule_of_the_one_form_that_there_is_any_decision_may_differ() -> None:
+    *_, last = rounds(graph_of(NORM), found(NORM, 1), 9)
+    assert len(found(NORM, 1).schedules) == 1 and (last.most, last.differing) == (9, by_decisions)
+
+
 @pytest.mark.parametrize("text", [NORM, GEMM], ids=["layer_norm", "gemm"])
 def test_no_schedule_is_found_twice(text: str) -> None:
     chosen = [(decisions(s.nodes), s.loops) for s in found(text, 3).schedules]
@@ -54,6 +61,12 @@ def test_no_schedule_is_found_twice(text: str) -> None:
 def test_of_each_form_one_takes_less_room() -> None:
     sparing = [any(n.op == "VRedMul" for n in s.nodes) for s in found(NORM, 3).schedules]
     assert {True, False} == {*sparing}
+
+
+@pytest.mark.slow
+def test_of_two_ways_that_take_as_long_the_one_that_fills_less_is_taken() -> None:
+    graph, chosen = graph_of(WINDOW), found(WINDOW, 1).schedules[0].nodes
+    assert {graph.demands[n.cls].tile.dtype for n in chosen if n.op == "VRamp"} == {F16}
 
 
 def crowded(*nodes: Node, by: int) -> Extraction:

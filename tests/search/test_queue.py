@@ -46,6 +46,8 @@ class Search:
             self.made.append(name)
             if gives < 0:
                 raise TileError("cannot be")
+            if gives == float("inf"):
+                return Made(why="there are too few flags")
             return Made((Timed(gives),))  # type: ignore[arg-type]
 
         look = (lambda: closer) if closer is not None else None
@@ -134,6 +136,14 @@ def test_an_offer_that_fails_is_told_and_the_search_goes_on() -> None:
     search.queue.run(1)
     told = search.queue.close()
     assert [t.why for t in told] == ["cannot be", ""] and search.queue.best == 9
+
+
+def test_what_gives_nothing_leaves_its_try_to_the_next() -> None:
+    search = Search()
+    for name, gives in (("no", float("inf")), ("first", 9), ("second", 8)):
+        search.offer(name, 5, gives=gives, tries=(0, 1, 9))
+    search.queue.run(1)
+    assert search.made == ["no", "first"]
 
 
 def test_what_the_budget_left_is_told() -> None:

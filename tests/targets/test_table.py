@@ -12,7 +12,7 @@ import pytest
 from benchmarks.experts.gemm import expert, gemm
 from benchmarks.targets import __main__ as targets
 from benchmarks.targets.bounds import Bound
-from benchmarks.targets.rows import Row
+from benchmarks.targets.rows import FAMILIES, Row
 from tile_eg.chips import Chip, load_chip
 from tile_eg.report.cost import within
 
@@ -100,3 +100,8 @@ def test_open_tiles_may_reach_what_the_given_ones_do_not() -> None:
 
 def test_a_literal_schedule_that_is_near_is_a_target_missed() -> None:
     assert row(load_chip(), "near", 100.0, 1, faster=50).missed() == ["not 50 times as fast as literal"]
+
+
+@pytest.mark.parametrize("chip", ["910B2", "950"])
+def test_every_family_has_its_rows_on_a_chip_that_runs_some_of_its_kernels(chip: str) -> None:
+    assert all([*rows(load_chip(chip))] for rows in FAMILIES.values())

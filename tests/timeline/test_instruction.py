@@ -212,6 +212,18 @@ def test_sums_of_products_pay_two_barriers_more_than_products_and_sums() -> None
     assert cycles(CHIP, Work("vrowdot", 16, 1024)) == both + 2 * mul.fixed + add.fixed
 
 
+@pytest.mark.parametrize("rows", [4, 7, 16, 64])
+def test_halves_under_a_mask_take_no_less_than_whole_ones_and_less_than_a_row_at_a_time(rows: int) -> None:
+    folded, whole, one = (cycles(CHIP, Work("vcolsum", rows, 192, form=form)) for form in ("folded", "halves", "rows"))
+    assert whole <= folded < one
+
+
+@pytest.mark.parametrize(("rows", "cols"), [(1, 1024), (2, 7168), (16, 900)])
+def test_halves_of_chunks_take_less_than_a_chunk_at_a_time(rows: int, cols: int) -> None:
+    halves, each = (cycles(CHIP, Work("vrowmax", rows, cols, dtype=F16, form=form)) for form in ("halves", "rows"))
+    assert halves < each
+
+
 def test_sources_that_meet_in_half_of_the_rounds_take_half_as_much_more() -> None:
     assert cycles(CHIP, Work("vsub_rows", 64, 256, conflict=0.5)) == 2 * 64 + 2 * 128
 

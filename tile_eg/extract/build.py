@@ -16,7 +16,7 @@ from tile_eg.extract.pricing import Price, bit_elements
 from tile_eg.extract.schedule import Item, LoopStep, Schedule, Step, Storage, StorageId, walk
 from tile_eg.extract.selection import Selection, trips_ahead
 from tile_eg.extract.skew import lags, loads_first
-from tile_eg.ir.machine import BLOCK_ELEMENTS, block_steps, dot_elements
+from tile_eg.ir.machine import BLOCK_BYTES, BLOCK_ELEMENTS, REPEAT_BYTES, block_steps, dot_elements
 from tile_eg.ops.physical import DEEP, LOADS, MOVES, OVERWRITES, PRODUCTS, STORES, VECTOR
 from tile_eg.ops.types import Level
 from tile_eg.ops.whole_tiles import WHOLE_TILES
@@ -231,9 +231,17 @@ class Builder:
             rows, cols = self.graph.demands[node.children[0]].shape
             between = rows * sum(left for _, left in block_steps(cols, rows) if left > 1)
             return self._room(node, 1, max(8, between)) if cols > BLOCK_ELEMENTS else None
+        if node.op == "VRedChunks":
+            rows, cols = self.graph.demands[node.children[0]].shape
+            lanes = REPEAT_BYTES // self.graph.demands[node.children[0]].tile.dtype.bytes
+            return self._room(node, rows, cols // lanes // 2 * lanes)
         if node.op == "VRedHalves":
             rows, cols = self.graph.demands[node.children[0]].shape
             return self._room(node, rows // 2, cols)
+        if node.op == "VRedHalvesRows":
+            place = self.graph.demands[node.children[0]]
+            block = BLOCK_BYTES // place.tile.dtype.bytes
+            return self._room(node, place.shape[0] // 2, -(-place.shape[1] // block) * block)
         if node.op == "VRedMul":
             rows, cols = self.graph.demands[node.children[0]].shape
             return self._room(node, 1, dot_elements(rows, cols))

@@ -23,10 +23,12 @@ from tile_eg.extract.selection import is_half, tensor_of, touches_whole
 from tile_eg.extract.solver import load_cp_model
 from tile_eg.ir.machine import USABLE_EVENT_IDS, scale_bytes
 from tile_eg.ir.program import AIC
-from tile_eg.ops.physical import ALIASES, HELD, OVERWRITES, STORES, TOUCHES
+from tile_eg.ops.physical import ALIASES, HELD, OVERWRITES, STORES, TOUCHES, VECTOR
 from tile_eg.ops.types import Level
 
 HORIZON = 10**10
+ROOM = 8192
+"""Bytes that count as an instruction, where two choices take as long and work as much."""
 
 
 def slot_bytes(place: Demand, ahead: int = 1) -> int:
@@ -74,14 +76,20 @@ class Model:
         return out
 
     def minimise_time(self) -> None:
-        """Shortest first; among equals the least work on all pipes and waiting at all buffers, then the fewest instructions."""
+        """Shortest first; among equals the least work on all pipes and waiting at all buffers, then the fewest instructions, of
+        which one that fills more room counts for more."""
         work = sum(
             p.total * self.graph.total_trips(n.region) * x
             for n, p, x in zip(self.graph.nodes, self.prices, self.chosen, strict=True)
         )
         deep = ((self._buffer(m[0], d), d) for c, m in self.moves.items() for d in self.graph.classes[c])
         depths = sum((b.handover * self.graph.total_trips(d.region) + b.depth) * self.chosen[d.index] for b, d in deep)
-        self.cp.minimize(self.time * 64 + work + depths + sum(self.chosen))
+        each = sum((1 + self._room(n)) * x for n, x in zip(self.graph.nodes, self.chosen, strict=True))
+        self.cp.minimize(self.time * 64 + work + depths + each)
+
+    def _room(self, n: Node) -> int:
+        """What an instruction of the vector unit fills in UB, in parts of `ROOM` bytes."""
+        return slot_bytes(self.graph.demands[n.cls]) // ROOM if n.op in VECTOR else 0
 
     def forbid(self, nodes: Iterable[Node]) -> None:
         """Not all of these together."""

@@ -58,7 +58,7 @@ def rounds(graph: Graph, found: Extraction, k: int) -> Iterator[Round]:
         yield from _made_anew(graph, found)
     if k > 1:
         yield from _staying_otherwise(graph, found)
-    if 1 < len(found.schedules) < k and not found.gave_up:
+    if 0 < len(found.schedules) < k and not found.gave_up:
         yield Round(k, by_decisions)
 
 

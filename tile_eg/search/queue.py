@@ -151,7 +151,6 @@ class Queue:
         elif bound >= self.best:
             self.tried.append(Tried(replace(offer, bound=bound), False, why=NO_BETTER))
         else:
-            self.spent[offer.key] += offer.weight
             self._make(offer)
 
     def close(self) -> tuple[Tried, ...]:
@@ -170,12 +169,16 @@ class Queue:
             raise
         except self.faults as error:
             self.tried.append(Tried(offer, True, why=error.message if isinstance(error, TileError) else str(error)))
+            self.spent[offer.key] += offer.weight
             return
         self._found(offer, made)
         inside = sum(timings.values()) - before
         timings[offer.move.name] = timings.get(offer.move.name, 0.0) + perf_counter() - start - inside
 
     def _found(self, offer: Offer, made: Made) -> None:
+        """Takes what a move gave. One that gave nothing, as no flags or no room are left for it, leaves its try to the next."""
+        if made.form or made.candidates:
+            self.spent[offer.key] += offer.weight
         why = next((str(error) for _, error in made.dropped), made.why)
         self.tried.append(Tried(offer, True, made.microseconds, "" if made.microseconds else why))
         if made.form is not None:

@@ -9,7 +9,7 @@ from itertools import combinations, product
 
 from tile_eg.ir.machine import BANK_ROW, BLOCK_BYTES, REPEAT_BYTES, writes_in_the_way
 from tile_eg.ir.program import BINARY, OVERWRITES, REDUCE, SCALAR, UNARY, Buffer, Instr, Tile
-from tile_eg.timeline.work import HALF_OF_ROUNDS
+from tile_eg.timeline.work import HALF_OF_ROUNDS, HALVES
 
 ROWS, CHUNKS = 16, 8
 """Rounds fall in the same banks again after so many rows and chunks, wherever these begin."""
@@ -76,10 +76,12 @@ def _further(side: Side, i: Instr, home: Buffer) -> Side:
 def _of_folds(i: Instr, buffers: Mapping[str, Buffer], src: Side, rows: int, chunks: int) -> Meetings | None:
     """Of the folds of a reduction: chunks of each row into the scratch (by blocks: in its first step), or further rows into the
     result."""
+    if i.form in HALVES:
+        return None
     if i.op.startswith("vcol"):
         assert isinstance(i.dst, Tile)
         to = Side(buffers[i.dst.buffer].addresses[0])
-        return _shared([to, to, src], False, rows, 1) if i.form != "halves" else None
+        return _shared([to, to, src], False, rows, 1)
     if i.scratch is None or not buffers[i.scratch.buffer].addresses:
         return Meetings(HALF_OF_ROUNDS)
     to = Side(buffers[i.scratch.buffer].addresses[0], REPEAT_BYTES)

@@ -11,7 +11,7 @@ from tile_eg.ir.program import COMPARE
 from tile_eg.ops.repeats import REPEATED
 from tile_eg.ops.types import F32
 from tile_eg.ops.whole_tiles import SORTED
-from tile_eg.timeline.work import Work
+from tile_eg.timeline.work import HALVES, Work
 
 _VECTOR_NAME = {
     "sub": "add", "min": "max", "mins": "maxs", "sum": "add", "strips": "copy", "bytes": "copy", "nibbles": "cast",
@@ -44,15 +44,30 @@ def vector_places(chip: Chip, work: Work) -> int:
     chunks = -(-work.cols // lanes)
     kind = work.op[1:]
     if kind.startswith("col"):
-        return 2 * (sum(1 + odd for _, odd in halves(work.rows)) if work.form == "halves" else work.rows) - 1
+        return 2 * (_halving_calls(work, chunks) if work.form in HALVES else work.rows) - 1
     if kind.startswith("row"):
-        return 2 * (_step_calls(work.cols, block_steps(work.cols, work.rows)) if work.form == "blocks" else chunks) - 1
+        return 2 * _row_calls(work, lanes, chunks) - 1
     if kind.startswith(("choose", "mask")):
         return 3 if work.form == "flat" else 3 * work.rows * chunks + (_numbers(work) + 1 if _numbers(work) else 0)
     if work.form == "apart":
         return 2 * work.rows if kind != "brcb" else 2
     several = kind.endswith("_rows") or work.form in ("rows", "strips")
     return (min(work.rows, chunks) if several else work.rows if kind == "ramp" else 1) + 2 * (kind == "put" and work.depth > 1)
+
+
+def _row_calls(work: Work, lanes: int, chunks: int) -> int:
+    """Instructions of a reduction of rows."""
+    if work.form == "blocks":
+        return _step_calls(work.cols, block_steps(work.cols, work.rows))
+    if work.form == "halves":
+        return 1 + sum(min(work.rows, -(-count // lanes)) for count in _halving_counts(work.cols, lanes))
+    return chunks
+
+
+def _halving_calls(work: Work, chunks: int) -> int:
+    """Instructions of a reduction of columns by halves: one for each step and each row over; under a mask a step has more."""
+    each = 1 if work.form == "halves" else chunks
+    return sum(min(rows, each) + over for rows, over in halves(work.rows))
 
 
 def _step_calls(cols: int, steps: Sequence[tuple[str, int]]) -> int:
@@ -71,19 +86,30 @@ def plain_cycles(chip: Chip, work: Work, cold: bool) -> float:
     cost = _cost(chip, base, element)
     lanes = chip.vector.repeat_bytes // element
     chunks = -(-work.cols // lanes)
-    calls, repeats = (work.rows, chunks) if work.rows < chunks else (chunks, work.rows)  # the repeat runs the longer way
     meet = work.conflict, work.in_the_way
     if work.form == "apart":
         total = 2 * work.rows * repeat_cycles(chip, cost, chunks // 2, *meet)
     elif (suffix or work.form in ("rows", "strips")) and work.rows > 1:
-        total = calls * repeat_cycles(chip, cost, repeats, *meet)
-        total += work.rows * _rest(chip, cost, work.cols, lanes, bool(suffix)) if work.rows < chunks else 0.0
+        total = _in_rows(chip, cost, work.rows, work.cols, lanes, *meet, broadcast=bool(suffix))
     else:
         total = _flat(chip, cost, work, lanes)
     if "strips" in (base, work.form):
         apart = work.pitch * work.dtype.bytes // BLOCK_BYTES
         total = max(total, work.rows * chunks * write_cycles(apart, chip.vector.bank_groups_bytes))
     return total + (cost.fixed if cold else 0.0)
+
+
+def _in_rows(
+    chip: Chip, cost: VectorCost, rows: int, cols: int, lanes: int, conflict: float, in_the_way: float = 0.0, *,
+    broadcast: bool = False,
+) -> float:  # fmt: skip
+    """Rows under a mask of their columns; the repeat runs the longer way."""
+    if rows == 1:
+        return _counted(chip, cost, cols, lanes, conflict, in_the_way)
+    chunks = -(-cols // lanes)
+    calls, repeats = (rows, chunks) if rows < chunks else (chunks, rows)
+    total = calls * repeat_cycles(chip, cost, repeats, conflict, in_the_way)
+    return total + (rows * _rest(chip, cost, cols, lanes, broadcast) if rows < chunks else 0.0)
 
 
 def _rest(chip: Chip, cost: VectorCost, cols: int, lanes: int, broadcast: bool) -> float:
@@ -114,8 +140,9 @@ def _row_reduce(name: str) -> Callable[[Chip, Work, bool], float]:
     def rule(chip: Chip, work: Work, cold: bool) -> float:
         if work.form == "blocks":
             return _block_reduce(chip, name, work, cold, block_steps(work.cols, work.rows))
+        folds = _halved if work.form == "halves" else _folds
         last = _cost(chip, "whole_sum" if name == "sum" else "whole_max", work.dtype.bytes)
-        total = _folds(chip, name, work, work.cols)
+        total = folds(chip, name, work, work.cols)
         return total + repeat_cycles(chip, last, work.rows, False) + (last.fixed if cold else 0.0)
 
     return rule
@@ -132,6 +159,21 @@ def _folds(chip: Chip, name: str, work: Work, cols: int) -> float:
     begins = fold if pair else copy
     first = repeat_cycles(chip, begins, work.rows, 0, way) + begins.fixed
     return first + (folds - pair) * (repeat_cycles(chip, fold, work.rows, work.conflict, way) + fold.fixed)
+
+
+def _halved(chip: Chip, name: str, work: Work, cols: int) -> float:
+    """Half of a row's chunks upon the other half, each step behind the one before it; the halves may lie in one bank group."""
+    lanes, fold, total = chip.vector.lanes(work.dtype), _cost(chip, name, work.dtype.bytes), 0.0
+    for count in _halving_counts(cols, lanes):
+        total += _in_rows(chip, fold, work.rows, count, lanes, 1.0) + fold.fixed
+    return total
+
+
+def _halving_counts(cols: int, lanes: int) -> list[int]:
+    """Elements of a row that each of the instructions takes: halves, a chunk that is over, and what fills none."""
+    chunks, rest = divmod(cols, lanes)
+    steps = [count for left, over in halves(chunks) for count in (left * lanes, lanes * over)]
+    return [count for count in (*steps, rest) if count]
 
 
 def _block_reduce(chip: Chip, name: str, work: Work, cold: bool, steps: Sequence[tuple[str, int]]) -> float:
@@ -164,7 +206,7 @@ def _col_reduce(name: str) -> Callable[[Chip, Work, bool], float]:
     other half."""
 
     def rule(chip: Chip, work: Work, cold: bool) -> float:
-        if work.form == "halves":
+        if work.form in HALVES:
             return _by_halves(chip, _cost(chip, name, work.dtype.bytes), work, cold)
         lanes = chip.vector.lanes(work.dtype)
         fold, copy = (_cost(chip, op, work.dtype.bytes) for op in (name, "copy"))
@@ -180,7 +222,10 @@ def _by_halves(chip: Chip, fold: VectorCost, work: Work, cold: bool) -> float:
     """Each step behind the one before it; the halves of the rows may lie in one bank group."""
     total, lanes = 0.0, chip.vector.lanes(work.dtype)
     for rows, odd in halves(work.rows):
-        total += _counted(chip, fold, rows * work.cols, lanes, 1.0) + fold.fixed
+        if work.form == "halves":
+            total += _counted(chip, fold, rows * work.cols, lanes, 1.0) + fold.fixed
+        else:
+            total += _in_rows(chip, fold, rows, work.cols, lanes, 1.0) + fold.fixed
         total += _counted(chip, fold, work.cols, lanes, 1.0) + fold.fixed if odd else 0.0
     return total - (0.0 if cold else fold.fixed)
 

@@ -10,6 +10,8 @@ from tile_eg.ops.types import F32, DType
 ANYWHERE = "anywhere"
 HALF_OF_ROUNDS = 0.5
 """In which an operand that is a block a row, or a chunk a row, lies in one group with whole rows, wherever both begin."""
+HALVES = ("halves", "folded")
+"""The forms of a reduction over rows by halves: whole rows, or each row under a mask of its columns."""
 
 
 @dataclass(frozen=True)

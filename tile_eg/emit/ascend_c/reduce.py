@@ -25,6 +25,7 @@ from tile_eg.emit.ascend_c.vector import (
     stride_fields,
     tile,
     view,
+    written,
 )
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import ONE, ZERO, Expr
@@ -45,6 +46,8 @@ def row_reduce(s: Scope, i: Instr) -> list[str]:
     checked(s, i, [dst, src])
     if i.form == "blocks":
         return by_blocks(s, i, op, dst, src)
+    if i.form == "halves":
+        return _by_halves_of_chunks(s, i, op, dst, src)
     lanes = lanes_of(s, [src])
     if s.high(i.cols) <= lanes:
         return _whole(s, i, op, dst, view(s, src, lanes), i.cols)
@@ -95,6 +98,23 @@ def _row_calls(s: Scope, j: Job, columns: tuple[Expr, ...], mask: str) -> list[s
     return counted(r, s.limit(j.rows), one(ix.var(r), ONE))
 
 
+def _by_halves_of_chunks(s: Scope, i: Instr, op: str, dst: Tile, src: Tile) -> list[str]:
+    """Half of the chunks of each row upon the other half, until one is left. A chunk that is over, and elements that fill none,
+    join the first."""
+    cols, lanes, of, out = i.cols.value or 0, lanes_of(s, [src]), src, list[str]()
+    into, (chunks, rest) = i.scratch, divmod(cols, lanes)
+    if chunks < 2 or into is None:
+        raise EmitError(f"{i.op}: halves are of two chunks or more of {lanes} columns, and need scratch", i.span)
+    for left, over in halves(chunks):
+        parts = [(left, left * lanes)] + ([(2 * left, lanes)] if over else []) + ([(chunks, rest)] if rest and of is src else [])
+        for n, (chunk, count) in enumerate(parts):
+            views = [view(s, t, lanes) for t in (into, into if n else of, _further(of, chunk * lanes))]
+            job = binary_job(s, replace(i, cols=ix.const(count)), FOLDS[op], (views[0], views[1], views[2]), lanes)
+            out += [*written(s, job), BARRIER]
+        of = into
+    return out + _whole(s, i, op, dst, view(s, into, lanes), ix.const(lanes))
+
+
 def _whole(s: Scope, i: Instr, op: str, dst: Tile, src: View, mask: Expr) -> list[str]:
     """One value for each row: the repeat walks down the rows, the mask keeps out what lies beyond the columns."""
     order = [] if op == "sum" else ["AscendC::ReduceOrder::ORDER_ONLY_VALUE"]
@@ -114,6 +134,8 @@ def col_reduce(s: Scope, i: Instr) -> list[str]:
     checked(s, i, [dst, src])
     if i.form == "halves":
         return _by_halves(s, i, op, dst, src)
+    if i.form == "folded":
+        return _by_halves_in_rows(s, i, op, dst, src)
     zero, cols, pitch = number(0.0, s.buffer(dst).dtype), s.cpp(i.cols), s.buffer(src).pitch
     first = call("Adds", s.at(dst), s.at(src), zero, cols)
     if i.rows == ONE:
@@ -136,6 +158,23 @@ def _by_halves(s: Scope, i: Instr, op: str, dst: Tile, src: Tile) -> list[str]:
         for n, (of, at, count) in enumerate(parts):
             first = s.at(into if n else of)
             out += [*call(FOLDS[op], s.at(into), first, s.at(_further(of, at)), str(count * cols)), BARRIER]
+        src = into
+    return out[:-1]
+
+
+def _by_halves_in_rows(s: Scope, i: Instr, op: str, dst: Tile, src: Tile) -> list[str]:
+    """As `_by_halves`, row by row under a mask of the columns, which may be any number."""
+    rows, lanes, out = i.rows.value, lanes_of(s, [src]), list[str]()
+    if not rows or i.scratch is None:
+        raise EmitError(f"{i.op}: halves are of rows whose number is known, and need scratch", i.span)
+    for left, over in halves(rows):
+        into = i.scratch if left > 1 else dst
+        pitch = s.buffer(src).pitch
+        parts = [(src, left * pitch, left)] + ([(src, 2 * left * pitch, 1)] if over else [])
+        for n, (of, at, count) in enumerate(parts):
+            step = replace(i, rows=ix.const(count), form="rows" if count > 1 else "flat")
+            views = [view(s, t, lanes) for t in (into, into if n else of, _further(of, at))]
+            out += [*written(s, binary_job(s, step, FOLDS[op], (views[0], views[1], views[2]), lanes)), BARRIER]
         src = into
     return out[:-1]
 

@@ -30,7 +30,7 @@ from tile_eg.ir.program.instructions import (
 )
 
 WORDS = ("transpose", "relu", "swap", "atomic")
-FORMS = ("flat", "rows", "blocks", "halves", "apart", "strips", "dual", "window", "scales")
+FORMS = ("flat", "rows", "blocks", "halves", "folded", "apart", "strips", "dual", "window", "scales")
 OPTIONS = ("scalar", "init", "bound", "other", "form", "when", "unit")
 DEFAULTS = {f.name: f.default for f in fields(Instr)}
 
