@@ -12,10 +12,11 @@ from tile_eg.errors import Span, TileError
 from tile_eg.frontend.expert.places import Place
 from tile_eg.frontend.expert.reader import ExpertReader, on
 from tile_eg.frontend.expert.unaligned import aligned, room
-from tile_eg.frontend.expert.vectors import elementwise, first, scratch, ub
+from tile_eg.frontend.expert.vectors import cast, first, scratch, ub
 from tile_eg.frontend.python.tile_words import HANDLERS
 from tile_eg.frontend.python.values import as_region
 from tile_eg.frontend.python.words import known
+from tile_eg.frontend.ssa.steps import between
 from tile_eg.frontend.ssa.whole_reductions import JOINED, neutral, power_of_two
 from tile_eg.ir import index as ix
 from tile_eg.ir import program as pr
@@ -23,7 +24,7 @@ from tile_eg.ir.machine import BLOCK_BYTES, REPEAT_BYTES
 from tile_eg.ir.program import Tile
 from tile_eg.ops import elementwise as ops
 from tile_eg.ops.elementwise import ALL, SIGNED_TOO
-from tile_eg.ops.types import BF16, F16, F32
+from tile_eg.ops.types import BF16, F16, F32, I16, I32, U32, DType
 
 
 def _reduce(op: str, r: ExpertReader, span: Span, buffer: Any, out: Any = None, dim: Any = -1, clear: Any = True,
@@ -69,7 +70,10 @@ def _written(
     op: str, r: ExpertReader, span: Span, x: Place, to: Place, count: int, clear: bool, way: tuple[bool, int]
 ) -> None:
     """The results, of elements of which some exist."""
-    return (_in_f32 if x.dtype is BF16 else _joined)(op, r, span, x, to, count, clear, way)
+    dtype = _computed_in(op, x.dtype, to.dtype, span)
+    if x.dtype == to.dtype == dtype:
+        return _joined(op, r, span, x, to, count, clear, way)
+    return _in_another(op, r, span, x, to, count, clear, way, dtype)
 
 
 def _joined(
@@ -87,20 +91,58 @@ def _joined(
         r.instr(f"v{JOINED[op]}", to.operand, to.operand, into, cols=ix.const(count), span=span)
 
 
-def _in_f32(
-    op: str, r: ExpertReader, span: Span, x: Place, to: Place, count: int, clear: bool, way: tuple[bool, int]
+def _in_another(
+    op: str, r: ExpertReader, span: Span, x: Place, to: Place, count: int, clear: bool, way: tuple[bool, int], dtype: DType
 ) -> None:
-    """Of bf16, which no instruction reduces: in f32, and rounded once."""
-    wide, found = room(r, replace(x, dtype=F32)), room(r, replace(to, dtype=F32, rows=1, cols=count), 1)
-    there = replace(wide, valid_rows=x.valid_rows, valid_cols=x.valid_cols)
-    first = replace(to, rows=1, cols=count)
-    elementwise(r, span, "vcast", wide, x)
+    """Each element and each result in `dtype`, and the results rounded once."""
+    there, found = _cast_to(r, span, x, dtype), replace(to, rows=1, cols=count)
+    made = _room(r, found, dtype)
     if not clear:
-        elementwise(r, span, "vcast", found, first)
+        _cast_into(r, span, made, found)
     on(r, pr.AIV, pr.PipeBarrier("V", span))
-    _joined(op, r, span, there, found, count, clear, way)
+    _joined(op, r, span, there, made, count, clear, way)
     on(r, pr.AIV, pr.PipeBarrier("V", span))
-    elementwise(r, span, "vcast", first, found)
+    _cast_into(r, span, found, made)
+
+
+def _cast_to(r: ExpertReader, span: Span, x: Place, dtype: DType) -> Place:
+    """A window in another element type; no more of it exists than before."""
+    if x.dtype == dtype:
+        return x
+    wide = _room(r, x, dtype)
+    _cast_into(r, span, wide, x)
+    return replace(wide, valid_rows=x.valid_rows, valid_cols=x.valid_cols)
+
+
+def _cast_into(r: ExpertReader, span: Span, to: Place, x: Place) -> None:
+    """A window in the element type of another one, in one step or more."""
+    step = None if x.dtype == to.dtype else between(x.dtype, to.dtype)
+    if step is not None:
+        made = _room(r, x, step)
+        _cast_into(r, span, made, x)
+        x = made
+    on(r, pr.AIV, pr.PipeBarrier("V", span))
+    cast(r, span, to, x)
+
+
+def _room(r: ExpertReader, p: Place, dtype: DType) -> Place:
+    """Room for as many elements, of which all exist."""
+    return room(r, replace(p, dtype=dtype), 1 if p.rows == 1 else 0)
+
+
+def _computed_in(op: str, of: DType, to: DType, span: Span) -> DType:
+    """In what elements are reduced: in f32 where one side is a float of another type, whole numbers in 16 or 32 bits."""
+    if of.whole and not to.whole:
+        return I32 if of != U32 else of
+    fits = of == to or (of.whole and to.bits > of.bits) if to.whole == of.whole else False
+    if of.whole and (not fits or (of.bits == 8 and of == to and op == "sum")):
+        help = "make the result a buffer of int32" if of != I32 else "make the result a buffer of int32 or float32"
+        raise TileError(f"{of} is not reduced into {to}", span, help=help)
+    if of.whole:
+        return max(to, I16, key=lambda t: t.bits)
+    if to.whole:
+        raise TileError(f"{of} is not reduced into {to}", span, help="make the result a buffer of float32, and cast it then")
+    return F32 if of != to or of == BF16 else of
 
 
 def _part(x: Place, sizes: list[int], span: Span) -> Place:
