@@ -1,4 +1,4 @@
-"""Reductions whose result has another element type than what is reduced."""
+"""Reductions, running sums and other words whose result has another element type than their operand."""
 
 from __future__ import annotations
 
@@ -82,3 +82,71 @@ def test_a_result_that_cannot_hold_it_is_refused_in_order_too() -> None:
     with pytest.raises(TileError) as told:
         reduced("int32", "int16", True)().get_kernel_source()
     assert any("i32 is not reduced into i16" in text for text, _ in told.value.notes)
+
+
+@pytest.mark.parametrize("in_order", [False, True])
+def test_words_of_whole_tiles_cast_what_they_give(in_order: bool) -> None:
+    @tile_eg.jit(out_idx=[-5, -4, -3, -2, -1])
+    def make() -> Any:
+        @T.prim_func
+        def kernel(
+            X: T.Tensor((M, N), "bfloat16"), n: T.Tensor((1,), "int32"), sums: T.Tensor((M, N), "float32"),
+            at: T.Tensor((M,), "int32"), turned: T.Tensor((N, M), "float32"), spread: T.Tensor((M, N), "float32"),
+            sizes: T.Tensor((M,), "float32"),
+        ):  # fmt: skip
+            with T.Kernel(1) as _:
+                x = T.alloc_shared((M, N), "bfloat16")
+                s = T.alloc_shared((M, N), "float32")
+                a = T.alloc_shared((M,), "int32")
+                t = T.alloc_shared((N, M), "float32")
+                w = T.alloc_shared((M, N), "float32")
+                z = T.alloc_shared((M,), "float32")
+                T.copy(X[0, 0], x)
+                T.fill(w, 0)
+                if in_order and n[0] > 1:
+                    T.fill(w, 7)
+                T.cumsum(x, s, dim=1)
+                T.argmax(x, a, dim=1)
+                T.transpose(x, t)
+                T.tile.broadcast(w, x[2, :])
+                T.tile.axpy(w, x, 2.0)
+                T.reduce_abssum(x, z, dim=1)
+                T.copy(s, sums[0, 0])
+                T.copy(a, at[0])
+                T.copy(t, turned[0, 0])
+                T.copy(w, spread[0, 0])
+                T.copy(z, sizes[0])
+
+        return kernel
+
+    x = np.random.default_rng(0).integers(-99, 99, (M, N)).astype(ml_dtypes.bfloat16)
+    f = x.astype(np.float32)
+    sums, at, turned, spread, sizes = make()(x, np.ones(1, np.int32))
+    assert np.array_equal(sums, np.cumsum(f, 1))
+    assert np.array_equal(at, f.argmax(1))
+    assert np.array_equal(turned, f.T)
+    assert np.array_equal(spread, f[2] + 2 * f)
+    assert np.array_equal(sizes, np.abs(f).sum(1))
+
+
+def test_running_sums_of_large_whole_numbers_are_exact() -> None:
+    @tile_eg.jit(out_idx=[-2, -1])
+    def make() -> Any:
+        @T.prim_func
+        def kernel(X: T.Tensor((M, N), "int32"), Y: T.Tensor((M, N), "int32"), at: T.Tensor((M,), "int32")):
+            with T.Kernel(1) as _:
+                x = T.alloc_shared((M, N), "int32")
+                y = T.alloc_shared((M, N), "int32")
+                a = T.alloc_shared((M,), "int32")
+                T.copy(X[0, 0], x)
+                T.cumsum(x, y, dim=1)
+                T.argmax(x, a, dim=1)
+                T.copy(y, Y[0, 0])
+                T.copy(a, at[0])
+
+        return kernel
+
+    x = np.random.default_rng(0).integers(0, 1 << 25, (M, N)).astype(np.int32)
+    sums, at = make()(x)
+    assert np.array_equal(sums, np.cumsum(x, 1))
+    assert np.array_equal(at, x.argmax(1))

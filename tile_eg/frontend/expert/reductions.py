@@ -11,12 +11,12 @@ from typing import Any
 from tile_eg.errors import Span, TileError
 from tile_eg.frontend.expert.places import Place
 from tile_eg.frontend.expert.reader import ExpertReader, on
-from tile_eg.frontend.expert.unaligned import aligned, room
-from tile_eg.frontend.expert.vectors import cast, first, scratch, ub
+from tile_eg.frontend.expert.steps import cast_into, cast_to, room_in
+from tile_eg.frontend.expert.unaligned import aligned
+from tile_eg.frontend.expert.vectors import elementwise, first, scratch, ub
 from tile_eg.frontend.python.tile_words import HANDLERS
 from tile_eg.frontend.python.values import as_region
 from tile_eg.frontend.python.words import known
-from tile_eg.frontend.ssa.steps import between
 from tile_eg.frontend.ssa.whole_reductions import JOINED, neutral, power_of_two
 from tile_eg.ir import index as ix
 from tile_eg.ir import program as pr
@@ -28,7 +28,7 @@ from tile_eg.ops.types import BF16, F16, F32, I16, I32, U32, DType
 
 
 def _reduce(op: str, r: ExpertReader, span: Span, buffer: Any, out: Any = None, dim: Any = -1, clear: Any = True,
-            real_shape: Any = None) -> None:  # fmt: skip
+            real_shape: Any = None, magnitudes: bool = False) -> None:  # fmt: skip
     if out is None:
         raise TileError(f"T.reduce_{op} writes a buffer", span, help=f"T.reduce_{op}(buffer, out, dim=-1)")
     x, to, shape = ub(r, buffer, span), ub(r, out, span), as_region(buffer, span).shape or (1,)
@@ -47,6 +47,7 @@ def _reduce(op: str, r: ExpertReader, span: Span, buffer: Any, out: Any = None, 
     if axis == rank - 2 and planes > 1 and x.valid_rows.value != x.rows:
         what = "planes that a tensor's end cuts off are not reduced over their rows in the order of the statements"
         raise TileError(what, span, help="say what stands there: T.copy(A[h, i, j], a, pad_value=0.0)")
+    x = _magnitudes(r, span, x) if magnitudes else x
     across = axis == rank - 1
     count = x.rows if across else planes * x.cols
     if to.count < count:
@@ -95,39 +96,14 @@ def _in_another(
     op: str, r: ExpertReader, span: Span, x: Place, to: Place, count: int, clear: bool, way: tuple[bool, int], dtype: DType
 ) -> None:
     """Each element and each result in `dtype`, and the results rounded once."""
-    there, found = _cast_to(r, span, x, dtype), replace(to, rows=1, cols=count)
-    made = _room(r, found, dtype)
+    there, found = cast_to(r, span, x, dtype), replace(to, rows=1, cols=count)
+    made = room_in(r, found, dtype, 1)
     if not clear:
-        _cast_into(r, span, made, found)
+        cast_into(r, span, made, found)
     on(r, pr.AIV, pr.PipeBarrier("V", span))
     _joined(op, r, span, there, made, count, clear, way)
     on(r, pr.AIV, pr.PipeBarrier("V", span))
-    _cast_into(r, span, found, made)
-
-
-def _cast_to(r: ExpertReader, span: Span, x: Place, dtype: DType) -> Place:
-    """A window in another element type; no more of it exists than before."""
-    if x.dtype == dtype:
-        return x
-    wide = _room(r, x, dtype)
-    _cast_into(r, span, wide, x)
-    return replace(wide, valid_rows=x.valid_rows, valid_cols=x.valid_cols)
-
-
-def _cast_into(r: ExpertReader, span: Span, to: Place, x: Place) -> None:
-    """A window in the element type of another one, in one step or more."""
-    step = None if x.dtype == to.dtype else between(x.dtype, to.dtype)
-    if step is not None:
-        made = _room(r, x, step)
-        _cast_into(r, span, made, x)
-        x = made
-    on(r, pr.AIV, pr.PipeBarrier("V", span))
-    cast(r, span, to, x)
-
-
-def _room(r: ExpertReader, p: Place, dtype: DType) -> Place:
-    """Room for as many elements, of which all exist."""
-    return room(r, replace(p, dtype=dtype), 1 if p.rows == 1 else 0)
+    cast_into(r, span, found, made)
 
 
 def _computed_in(op: str, of: DType, to: DType, span: Span) -> DType:
@@ -143,6 +119,21 @@ def _computed_in(op: str, of: DType, to: DType, span: Span) -> DType:
     if to.whole:
         raise TileError(f"{of} is not reduced into {to}", span, help="make the result a buffer of float32, and cast it then")
     return F32 if of != to or of == BF16 else of
+
+
+def _magnitudes(r: ExpertReader, span: Span, x: Place) -> Place:
+    """The elements without their signs."""
+    if x.dtype not in (F16, F32, I16, I32):
+        x = cast_to(r, span, x, F32 if not x.dtype.whole else I16 if x.dtype.bits == 8 else I32)
+    made = room_in(r, x, x.dtype, 2)
+    if x.dtype.whole:
+        elementwise(r, span, "vmuls", made, x, scalar=-1.0)
+        on(r, pr.AIV, pr.PipeBarrier("V", span))
+        elementwise(r, span, "vmax", made, made, x)
+    else:
+        elementwise(r, span, "vabs", made, x)
+    on(r, pr.AIV, pr.PipeBarrier("V", span))
+    return replace(made, valid_rows=x.valid_rows, valid_cols=x.valid_cols)
 
 
 def _part(x: Place, sizes: list[int], span: Span) -> Place:
@@ -235,6 +226,7 @@ def _sums(r: ExpertReader, span: Span, dst: Any, src: Any, numbers: Any) -> None
 
 WORDS: dict[str, Callable[..., Any]] = {
     **{f"reduce_{op}": partial(_reduce, op) for op in ops.REDUCE},
+    **{f"reduce_abs{op}": partial(_reduce, op, magnitudes=True) for op in ("max", "sum")},
     **{name: HANDLERS[name] for name in ("reduce", "npuir_reduce")},
     "tile.reduce_sum_experiment": _sum, "tile.sum_experiment": _sums,
 }  # fmt: skip

@@ -75,6 +75,8 @@ def _planes(op: str, b: Builder, span: Span, x: Region, out: Region, dim: int, c
 def _in_the_type_of(op: str, b: Builder, x: TileExpr, to: Region) -> TileExpr:
     """What is reduced, in a type in which nothing is lost that the result would hold: floats that add up in f32, short whole
     numbers in the wider ones of the result, or in 32 bits where that holds floats."""
+    if isinstance(x, Unary):
+        return replace(x, x=_in_the_type_of(op, b, x.x, to))
     of, into = b.dtype_of(x.name) if isinstance(x, Region) else None, b.dtype_of(to.name)
     if of is None or into is None:
         return x
