@@ -66,3 +66,37 @@ def test_a_kernel_of_any_size_takes_indices_that_are_computed(index: str) -> Non
     q = NONE if "max" in index else np.arange(0, 130, 10, dtype=np.int32)
     got = TileKernel(load_text(text, "k.tile"))(X, q, (at - q).astype(np.int32))
     np.testing.assert_array_equal(got, X[at])
+
+
+MASKED = """kernel k[M=13, N=24, R=8](X: f16[R, N], Q: i32[M], V: i32[M], W: i32[M]) -> Y: f16[M, N] {{
+  grid b = ceildiv(M, 8)
+  shared q: i32[8], v: i32[8], y: f16[8, N]
+  q = Q[b*8]
+  v = V[b*8]
+  parallel (i, j) in (8, N) {{ y[i, j] = select({condition}, X[q[i], j], 0) }}
+  Y[b*8, 0] = y
+}}"""
+V = np.array([1, 0, 1, 1, -2, 1, 1, 1, 0, 1, 0, 1, 3], np.int32)
+
+
+@pytest.mark.slow(but=2)
+@pytest.mark.parametrize(
+    ("condition", "there"),
+    [("v[i] > 0", V > 0), ("V[b*8 + i] == 1", V == 1), ("v[i] < W[b*8 + i]", V < 1), ("v[i] > 0 or q[i] == 4", V > 0),
+     ("v[i] != 0 and v[i] != -2", V > 0)],
+)  # fmt: skip
+def test_an_index_that_a_mask_leaves_out_is_not_read(condition: str, there: np.ndarray) -> None:
+    at = np.where(there, np.arange(13) % 8, [100, -7, 8, -1, 9] * 2 + [100, -7, 8]).astype(np.int32)
+    given = {"X": X, "Q": at, "V": V, "W": np.ones(13, np.int32)}
+    wanted = np.where(there[:, None], X[np.clip(at, 0, 7)], np.float16(0))
+    masked = load_text(MASKED.format(condition=condition), "k.tile").instantiate()
+    ran = lower(masked).run(given)
+    assert not ran.findings
+    np.testing.assert_array_equal(ran.outputs["Y"], wanted)
+    np.testing.assert_array_equal(meaning(masked, given)["Y"], wanted)
+
+
+def test_an_index_that_a_mask_lets_through_has_to_be_there() -> None:
+    given = {"X": X, "Q": np.full(13, 9, np.int32), "V": V, "W": V}
+    with pytest.raises(TileError, match="an index of `X` that is read is 9: dimension 0 has 8 elements"):
+        meaning(load_text(MASKED.format(condition="v[i] > 0"), "k.tile").instantiate(), given)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
 import tile_eg
+import tile_eg.language as T
 from tests.python.written import prim_func
 from tile_eg.errors import TileError
 
@@ -105,3 +108,27 @@ def f(X: T.Tensor((2, 8, 16), "float16"), Q: T.Tensor((16,), "int32"), S: T.Tens
     np.testing.assert_array_equal(jitted(x, at, np.zeros((16, 16), np.float16)), rows @ rows.T)
     with pytest.raises(TileError, match="an index of X that is read is 8: dimension 1 has 8 elements"):
         jitted(x, np.full(16, 8, np.int32), np.zeros((16, 16), np.float16))
+
+
+def test_in_order_a_mask_and_the_end_of_the_indices_leave_rows_out() -> None:
+    @tile_eg.jit(out_idx=[-1])
+    def make(rows: int = 13, width: int = 24) -> Any:
+        @T.prim_func
+        def gather(
+            X: T.Tensor((8, width), "float32"), at: T.Tensor((rows,), "int32"), there: T.Tensor((rows,), "int32"),
+            n: T.Tensor((1,), "int32"), Y: T.Tensor((rows, width), "float32"),
+        ):  # fmt: skip
+            with T.Kernel(T.ceildiv(rows, 8)) as b:
+                y = T.alloc_shared((8, width), "float32")
+                T.clear(y)
+                if n[0] > 0:
+                    for i, j in T.Parallel(8, width):
+                        y[i, j] = T.if_then_else(there[b * 8 + i] > 0, X[at[b * 8 + i], j], 1.0)
+                T.copy(y, Y[b * 8, 0])
+
+        return gather
+
+    x, there = np.arange(8 * 24, dtype=np.float32).reshape(8, 24), np.arange(13, dtype=np.int32) % 3
+    at = np.where(there > 0, np.arange(13) % 8, -9).astype(np.int32)
+    found = make()(x, at, there, np.ones(1, np.int32))
+    assert np.array_equal(found, np.where(there[:, None] > 0, x[at % 8], 1))

@@ -1,7 +1,8 @@
 """Indices that a condition on themselves leaves out: `T.if_then_else(q[i] >= 0, X[q[i], j], 0.0)` reads nothing where q[i] is -1.
 
 The equality: where `q >= low` holds, q is max(q, low); elsewhere what is read is not chosen. So with `q <= high` and
-min(q, high). Where `q != n` holds, q is q - n * (q == n), and 0 takes the place of n elsewhere.
+min(q, high). Where `q != n` holds, q is q - n * (q == n), and 0 takes the place of n elsewhere. Where a comparison of other whole
+numbers that are read holds, `T.if_then_else(valid[i] > 0, X[q[i], j], 0.0)`, an index is itself times that it holds, 0 elsewhere.
 """
 
 from __future__ import annotations
@@ -11,45 +12,92 @@ from dataclasses import replace
 from math import ceil, floor, isfinite
 
 from tile_eg.frontend.guarded_parts import Shapes
-from tile_eg.frontend.scalars import equal
+from tile_eg.frontend.narrow_positions import Types
+from tile_eg.frontend.scalars import equal, negation, unequal
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import Expr
-from tile_eg.ir.index_elements import element, with_elements
-from tile_eg.ir.kernel import Choose, Number, Parallel, Region, TileExpr, mapped
+from tile_eg.ir.index_elements import element, elements_in, with_elements
+from tile_eg.ir.kernel import Choose, Number, Parallel, Region, Select, TileExpr, mapped
 from tile_eg.ops.elementwise import COMPARE
+from tile_eg.ops.types import I32
 
 Within = Callable[[Expr], Expr]
 
 
-def with_chosen_indices(s: Parallel, shapes: Shapes) -> Parallel:
-    """The loop in which an index that a choice compares with a number is within what the choice leaves of it, in each arm."""
+def with_chosen_indices(s: Parallel, shapes: Shapes, types: Types) -> Parallel:
+    """The loop in which an index that a choice compares with a number is within what the choice leaves of it, in each arm, and
+    any other index that is read is 0 where the choice leaves it out."""
 
     def kept(e: TileExpr) -> TileExpr:
+        if isinstance(e, Select) and elements_in(e.condition):
+            x, y = (_in_arm(*arm) for arm in ((e.x, None, e.condition), (e.y, None, negation(e.condition))))
+            return e if x is e.x and y is e.y else replace(e, x=x, y=y)
         if not isinstance(e, Choose) or e.op not in COMPARE:
             return e
         arms = (e.x, e.op), (e.y, COMPARE[e.op].otherwise)
-        x, y = (_in_arm(arm, _compared(e, op, shapes)) for arm, op in arms)
+        sides = [_whole(side, shapes, types) for side in (e.a, e.b)]
+        x, y = (_in_arm(arm, _compared(e, op, shapes), _holds(op, *sides)) for arm, op in arms)
         return e if x is e.x and y is e.y else replace(e, x=x, y=y)
 
     return replace(s, body=tuple(replace(a, value=mapped(a.value, kept)) for a in s.body))
 
 
-def _in_arm(arm: TileExpr, known: tuple[Expr, Within] | None) -> TileExpr:
-    """An arm in which an element that is an index is what is `known` of it."""
-    if known is None:
-        return arm
-    element, within = known
+def _in_arm(arm: TileExpr, known: tuple[Expr, Within] | None, holds: Expr | None) -> TileExpr:
+    """An arm in which an element that is an index is what is `known` of it, and other indices count where the arm is chosen."""
 
     def bounded(e: Expr) -> Expr:
-        return within(e) if e.args[:2] == element.args[:2] else e
+        return known[1](e) if known is not None and e.args[:2] == known[0].args[:2] else e
+
+    def start(e: Expr) -> Expr:
+        found = with_elements(e, bounded)
+        return found if found is not e or holds is None or not elements_in(e) else holds * e
 
     def read(e: TileExpr) -> TileExpr:
         if not isinstance(e, Region):
             return e
-        starts = tuple(with_elements(start, bounded) for start in e.starts)
+        starts = tuple(map(start, e.starts))
         return e if starts == e.starts else replace(e, starts=starts)
 
     return mapped(arm, read)
+
+
+def _whole(e: TileExpr, shapes: Shapes, types: Types) -> Expr | float | None:
+    """A side of a comparison as a whole number that the scalar unit may read, or a number; None for others."""
+    if isinstance(e, Number):
+        return e.value
+    shape = shapes(e.name) if isinstance(e, Region) and all(n is None for n in e.extents) else None
+    if not isinstance(e, Region) or shape is None or len(shape) != len(e.starts) or types(e.name) != I32:
+        return None
+    return element(e.name, shape, e.starts)
+
+
+def _holds(op: str, a: Expr | float | None, b: Expr | float | None) -> Expr | None:
+    """1 where two sides of which one is read compare so, else 0."""
+    if isinstance(b, Expr) and isinstance(a, float | int):
+        op, a, b = COMPARE[op].turned or op, b, a
+    if not isinstance(a, Expr) or b is None:
+        return None
+    if not isinstance(b, Expr):
+        return _beside_number(op, a, b) if isfinite(b) else None
+    match op:
+        case "gt" | "lt":
+            return ix.less(*((b, a) if op == "gt" else (a, b)))
+        case "ge" | "le":
+            return ix.less(*((b, a + 1) if op == "ge" else (a, b + 1)))
+        case "eq" | "ne":
+            return equal(a, b) if op == "eq" else unequal(a, b)
+    return None
+
+
+def _beside_number(op: str, q: Expr, bound: float) -> Expr | None:
+    match op:
+        case "gt" | "ge":
+            return ix.less(floor(bound) if op == "gt" else ceil(bound) - 1, q)
+        case "lt" | "le":
+            return ix.less(q, ceil(bound) if op == "lt" else floor(bound) + 1)
+        case "eq" | "ne" if float(bound).is_integer():
+            return (equal if op == "eq" else unequal)(q, ix.const(int(bound)))
+    return None
 
 
 def _compared(e: Choose, op: str, shapes: Shapes) -> tuple[Expr, Within] | None:

@@ -19,7 +19,7 @@ MOST_TRIPS = 16
 def read_as(s: Parallel, types: Types, shapes: Shapes, unique: Callable[[str], str], ranges: Ranges) -> Iterator[Parallel]:
     """The loop, or loops over its parts. `types` and `shapes` are those of buffers and tensors, `ranges` those of the variables
     outside of it; new variables are `unique`."""
-    narrow = with_low_bits(with_chosen_indices(s, shapes), types, ranges)
+    narrow = with_low_bits(with_chosen_indices(s, shapes, types), types, ranges)
     for part in parted(_without_single(narrow), shapes, unique):
         yield with_known_positions(part)
 

@@ -24,10 +24,12 @@ from tile_eg.language.elementwise_words import UNARY as UNARY_WORDS
 from tile_eg.ops import elementwise as ops
 from tile_eg.ops.casts import is_direct
 from tile_eg.ops.elementwise import BITS, NUMBERS
-from tile_eg.ops.types import F32, DType
+from tile_eg.ops.types import F16, F32, DType
 
 Word = Callable[..., None]
 Made = Callable[..., TileExpr]
+ADDED = {(F16, F16), (F32, F32), (F32, F16)}
+"""What a product is added to, and its factors: such instructions there are."""
 
 
 def by_elements(made: Made, r: ExpertReader, span: Span, dst: Any, *operands: Any) -> None:
@@ -148,9 +150,46 @@ def _round(r: ExpertReader, span: Span, out: Any, buffer: Any, count: Any = None
     return by_elements(lambda x: Unary("round", x, span), r, span, out, buffer)
 
 
+def _added_to(native: Word) -> Word:
+    """A word that adds a product to what is there: by its instruction where that takes the types, else element by element."""
+
+    def word(r: ExpertReader, span: Span, dst: Any, x: Any, y: Any) -> None:
+        to, *found = (value_buffer(v).dtype for v in (dst, x, y) if isinstance(v, Buffer | Window) and not is_scalar(v))
+        if (to, *found) in ADDED or (to, *{*found}) in ADDED:
+            return native(r, span, dst, x, y)
+        return by_elements(lambda d, a, b: Binary("add", d, Binary("mul", a, b, span), span), r, span, dst, dst, x, y)
+
+    return word
+
+
+def _broadcast(r: ExpertReader, span: Span, dst: Any, src: Any, axis: Any = None, *others: Any) -> None:
+    """By instructions where they spread such elements, else element by element."""
+    if is_scalar(src) or (to := ub(r, dst, span)).count == (x := ub(r, src, span)).count:
+        return vectors.WORDS["tile.broadcast"](r, span, dst, src, axis, *others)
+    if x.dtype == to.dtype and to.dtype in ops.ALL and not vectors.is_unaligned(r, to):
+        return vectors.WORDS["tile.broadcast"](r, span, dst, src, axis, *others)
+    down = vectors.spread_down(to, x, axis, span)
+    names = [r.unique(n) for n in "ij"]
+    r.grid.update({n: (0, size - 1) for n, size in zip(names, (to.rows, to.cols), strict=True)})
+    i, j = map(ix.var, names)
+    target, value = at(as_region(dst, span), i, j), at(as_region(src, span), *((ix.ZERO, j) if down else (i, ix.ZERO)))
+    if not down and len(as_region(src, span).shape) == 1:
+        value = at(as_region(src, span), ix.ZERO, i)
+    return written(r, Assign(target, value, span), names, [to.rows, to.cols])
+
+
+def at(x: Region, row: ix.Expr, col: ix.Expr) -> Region:
+    """The element of a window of two dimensions, or in this column of one of one dimension."""
+    axes = [n for n, e in enumerate(x.extents) if e is not None][-2:]
+    add = dict(zip(axes, (row, col)[-len(axes) :], strict=True))
+    return Region(x.name, tuple(s + add.get(n, ix.ZERO) for n, s in enumerate(x.starts)), (None,) * len(x.starts), x.span)
+
+
 WORDS: dict[str, Word] = {
     **{f"tile.{word}": _unary(word, op) for word, op in UNARY_WORDS.items()},
     **{f"tile.{word}": _binary(word, op) for word, op in BINARY_WORDS.items()},
+    **{f"tile.{word}": _added_to(vectors.WORDS[f"tile.{word}"]) for word in ("axpy", "mul_add_dst")},
+    "tile.broadcast": _broadcast,
     "tile.round": _round,
     "tile.cast": _cast,
 }

@@ -23,6 +23,7 @@ from tile_eg.frontend.expert.loads import fitted
 from tile_eg.frontend.expert.nodes import TripByTrip
 from tile_eg.frontend.expert.operands import FULL, Step, check_aligned, inside, kind_of
 from tile_eg.frontend.expert.picked import where_read
+from tile_eg.frontend.expert.read_places import indices_there
 from tile_eg.frontend.expert.reader import ExpertReader, On
 from tile_eg.frontend.expert.registers import Registers, each
 from tile_eg.frontend.expert.scalars import drained, of_tensor
@@ -281,10 +282,11 @@ def _row_by_row(r: ExpertReader, s: Assign, axes: Axes) -> list[str]:
     """The rows one after the other, each as a vector."""
     if axes.row is None or axes.rows == 1:
         raise Unfit("there are no rows")
-    one = Axes(None, axes.col, 1, axes.cols)
-    with r.block(repeats=True) as body:
+    one, there = Axes(None, axes.col, 1, axes.cols), indices_there(r, s.value)
+    with r.block(repeats=True) as body, r.where(there):
         reasons = _vectors(r, s, one, flat=True, gathers=False)
-    r.statements.append(On(None, pr.Loop(axes.row, axes.rows, tuple(body), s.span)))  # type: ignore[arg-type]
+    rows: list[Any] = list(body) if there.value == 1 else [On(None, pr.When(there, tuple(body)))]  # type: ignore[arg-type]
+    r.statements.append(On(None, pr.Loop(axes.row, axes.rows, tuple(rows), s.span)))  # type: ignore[arg-type]
     return reasons
 
 

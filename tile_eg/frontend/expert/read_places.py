@@ -7,17 +7,19 @@ beyond it lies beyond the tensor, which the simulator sees.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from math import prod
 from typing import Any
 
 from tile_eg.errors import Span, TileError, attempted
 from tile_eg.frontend.expert.nodes import On
 from tile_eg.frontend.expert.picked import where_read
 from tile_eg.frontend.expert.places import Place
+from tile_eg.frontend.python.values import nodes
 from tile_eg.frontend.ranges import at_most
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import Expr, Interval
-from tile_eg.ir.index_elements import elements_in
-from tile_eg.ir.kernel import Region, Tensor
+from tile_eg.ir.index_elements import all_elements_in, elements_in
+from tile_eg.ir.kernel import Region, Tensor, TileExpr
 from tile_eg.ir.program import Formula, Print, When
 
 
@@ -37,6 +39,20 @@ def checked(r: Any, t: Tensor, read: Region, starts: tuple[Expr, ...], found: Pl
             _told(r, t, read, axis, start, size)
     if found.element:
         r.ends.inside[found.operand] = there
+
+
+def indices_there(r: Any, value: TileExpr) -> Expr:
+    """That the elements of tensors exist which are indices in a value: where one lies behind its tensor's end, what it would pick
+    does not exist."""
+    found = ix.ONE
+    if r.ends is None:
+        return found
+    starts = (start for e in nodes(value) if isinstance(e, Region) for start in e.starts)
+    for name, place in sorted({x.args[:2] for start in starts for x in all_elements_in(start)}, key=str):
+        size = prod(r.tensors[name].shape) if name in r.tensors else None
+        if size is not None and not at_most(place, size - 1, r.ranges, r.within):
+            found = ix.both(found, ix.less(place, size))
+    return found
 
 
 def _is_below(start: Expr, size: int, condition: Expr, ranges: Mapping[str, Interval]) -> bool:

@@ -11,7 +11,8 @@ from typing import Any
 from tile_eg.errors import Span, TileError
 from tile_eg.frontend.expert.places import Place
 from tile_eg.frontend.expert.reader import ExpertReader, on
-from tile_eg.frontend.expert.unaligned import aligned, room
+from tile_eg.frontend.expert.steps import cast_into, cast_to, room_in
+from tile_eg.frontend.expert.unaligned import aligned
 from tile_eg.frontend.expert.vectors import elementwise, first, scratch, ub
 from tile_eg.frontend.python.tile_words import HANDLERS
 from tile_eg.frontend.python.values import as_region
@@ -23,11 +24,11 @@ from tile_eg.ir.machine import BLOCK_BYTES, REPEAT_BYTES
 from tile_eg.ir.program import Tile
 from tile_eg.ops import elementwise as ops
 from tile_eg.ops.elementwise import ALL, SIGNED_TOO
-from tile_eg.ops.types import BF16, F16, F32
+from tile_eg.ops.types import BF16, F16, F32, I16, I32, U32, DType
 
 
 def _reduce(op: str, r: ExpertReader, span: Span, buffer: Any, out: Any = None, dim: Any = -1, clear: Any = True,
-            real_shape: Any = None) -> None:  # fmt: skip
+            real_shape: Any = None, magnitudes: bool = False) -> None:  # fmt: skip
     if out is None:
         raise TileError(f"T.reduce_{op} writes a buffer", span, help=f"T.reduce_{op}(buffer, out, dim=-1)")
     x, to, shape = ub(r, buffer, span), ub(r, out, span), as_region(buffer, span).shape or (1,)
@@ -46,6 +47,7 @@ def _reduce(op: str, r: ExpertReader, span: Span, buffer: Any, out: Any = None, 
     if axis == rank - 2 and planes > 1 and x.valid_rows.value != x.rows:
         what = "planes that a tensor's end cuts off are not reduced over their rows in the order of the statements"
         raise TileError(what, span, help="say what stands there: T.copy(A[h, i, j], a, pad_value=0.0)")
+    x = _magnitudes(r, span, x) if magnitudes else x
     across = axis == rank - 1
     count = x.rows if across else planes * x.cols
     if to.count < count:
@@ -69,7 +71,10 @@ def _written(
     op: str, r: ExpertReader, span: Span, x: Place, to: Place, count: int, clear: bool, way: tuple[bool, int]
 ) -> None:
     """The results, of elements of which some exist."""
-    return (_in_f32 if x.dtype is BF16 else _joined)(op, r, span, x, to, count, clear, way)
+    dtype = _computed_in(op, x.dtype, to.dtype, span)
+    if x.dtype == to.dtype == dtype:
+        return _joined(op, r, span, x, to, count, clear, way)
+    return _in_another(op, r, span, x, to, count, clear, way, dtype)
 
 
 def _joined(
@@ -87,20 +92,48 @@ def _joined(
         r.instr(f"v{JOINED[op]}", to.operand, to.operand, into, cols=ix.const(count), span=span)
 
 
-def _in_f32(
-    op: str, r: ExpertReader, span: Span, x: Place, to: Place, count: int, clear: bool, way: tuple[bool, int]
+def _in_another(
+    op: str, r: ExpertReader, span: Span, x: Place, to: Place, count: int, clear: bool, way: tuple[bool, int], dtype: DType
 ) -> None:
-    """Of bf16, which no instruction reduces: in f32, and rounded once."""
-    wide, found = room(r, replace(x, dtype=F32)), room(r, replace(to, dtype=F32, rows=1, cols=count), 1)
-    there = replace(wide, valid_rows=x.valid_rows, valid_cols=x.valid_cols)
-    first = replace(to, rows=1, cols=count)
-    elementwise(r, span, "vcast", wide, x)
+    """Each element and each result in `dtype`, and the results rounded once."""
+    there, found = cast_to(r, span, x, dtype), replace(to, rows=1, cols=count)
+    made = room_in(r, found, dtype, 1)
     if not clear:
-        elementwise(r, span, "vcast", found, first)
+        cast_into(r, span, made, found)
     on(r, pr.AIV, pr.PipeBarrier("V", span))
-    _joined(op, r, span, there, found, count, clear, way)
+    _joined(op, r, span, there, made, count, clear, way)
     on(r, pr.AIV, pr.PipeBarrier("V", span))
-    elementwise(r, span, "vcast", first, found)
+    cast_into(r, span, found, made)
+
+
+def _computed_in(op: str, of: DType, to: DType, span: Span) -> DType:
+    """In what elements are reduced: in f32 where one side is a float of another type, whole numbers in 16 or 32 bits."""
+    if of.whole and not to.whole:
+        return I32 if of != U32 else of
+    fits = of == to or (of.whole and to.bits > of.bits) if to.whole == of.whole else False
+    if of.whole and (not fits or (of.bits == 8 and of == to and op == "sum")):
+        help = "make the result a buffer of int32" if of != I32 else "make the result a buffer of int32 or float32"
+        raise TileError(f"{of} is not reduced into {to}", span, help=help)
+    if of.whole:
+        return max(to, I16, key=lambda t: t.bits)
+    if to.whole:
+        raise TileError(f"{of} is not reduced into {to}", span, help="make the result a buffer of float32, and cast it then")
+    return F32 if of != to or of == BF16 else of
+
+
+def _magnitudes(r: ExpertReader, span: Span, x: Place) -> Place:
+    """The elements without their signs."""
+    if x.dtype not in (F16, F32, I16, I32):
+        x = cast_to(r, span, x, F32 if not x.dtype.whole else I16 if x.dtype.bits == 8 else I32)
+    made = room_in(r, x, x.dtype, 2)
+    if x.dtype.whole:
+        elementwise(r, span, "vmuls", made, x, scalar=-1.0)
+        on(r, pr.AIV, pr.PipeBarrier("V", span))
+        elementwise(r, span, "vmax", made, made, x)
+    else:
+        elementwise(r, span, "vabs", made, x)
+    on(r, pr.AIV, pr.PipeBarrier("V", span))
+    return replace(made, valid_rows=x.valid_rows, valid_cols=x.valid_cols)
 
 
 def _part(x: Place, sizes: list[int], span: Span) -> Place:
@@ -193,6 +226,7 @@ def _sums(r: ExpertReader, span: Span, dst: Any, src: Any, numbers: Any) -> None
 
 WORDS: dict[str, Callable[..., Any]] = {
     **{f"reduce_{op}": partial(_reduce, op) for op in ops.REDUCE},
+    **{f"reduce_abs{op}": partial(_reduce, op, magnitudes=True) for op in ("max", "sum")},
     **{name: HANDLERS[name] for name in ("reduce", "npuir_reduce")},
     "tile.reduce_sum_experiment": _sum, "tile.sum_experiment": _sums,
 }  # fmt: skip

@@ -11,9 +11,10 @@ from math import inf
 from typing import Any
 
 from tile_eg.errors import Note, Span, TileError
-from tile_eg.frontend.expert.by_elements import written
+from tile_eg.frontend.expert.by_elements import at, written
 from tile_eg.frontend.expert.places import Place
 from tile_eg.frontend.expert.reader import ExpertReader
+from tile_eg.frontend.expert.steps import cast_into, cast_to, room_in
 from tile_eg.frontend.expert.unaligned import loop
 from tile_eg.frontend.expert.variables import set_to
 from tile_eg.frontend.expert.vectors import ub
@@ -23,9 +24,9 @@ from tile_eg.frontend.python.words import known
 from tile_eg.ir import index as ix
 from tile_eg.ir import program as pr
 from tile_eg.ir.index import Expr
-from tile_eg.ir.kernel import Assign, Region
+from tile_eg.ir.kernel import Assign
 from tile_eg.ir.program import Formula, Tile
-from tile_eg.ops.types import BF16, F16, F32, I32, DType
+from tile_eg.ops.types import F16, F32, I32, DType
 
 READ = (F16, F32, I32)
 """Element types that the scalar unit computes with."""
@@ -39,10 +40,10 @@ def _axis(rank: int, dim: Any, span: Span) -> int:
     return axis % rank
 
 
-def _readable(x: Place, span: Span) -> None:
-    if x.dtype not in READ:
-        help = "cast it first: T.tile.cast to float32" if x.dtype is BF16 or x.dtype.bytes == 1 else "cast it to int32 first"
-        raise TileError(f"the scalar unit does not compute with {x.dtype}", span, help=help)
+def _computed_in(x: Place, to: Place | None = None) -> DType:
+    """What the scalar unit computes in: the elements' own type where it knows that, and the result is of it."""
+    own = x.dtype in READ and (to is None or to.dtype == x.dtype)
+    return x.dtype if own else I32 if x.dtype.whole else F32
 
 
 def _slow(r: ExpertReader, word: str, span: Span) -> None:
@@ -75,28 +76,31 @@ def _running(
 ) -> None:
     """Each element with all before it, from the end with `reverse`; floats add up in float32."""
     x, to = ub(r, src, span), ub(r, src if dst is None else dst, span)
-    _readable(x, span)
     shape = as_region(src, span).shape
-    if (to.rows, to.cols, to.dtype) != (x.rows, x.cols, x.dtype) or not isinstance(reverse, bool):
-        what = f"{x.rows} x {x.cols} elements of {x.dtype} have as many running ones, not {to.rows} x {to.cols} of {to.dtype}"
-        raise TileError(what, span)
+    if (to.rows, to.cols) != (x.rows, x.cols) or not isinstance(reverse, bool):
+        raise TileError(f"{x.rows} x {x.cols} elements have as many running ones, not {to.rows} x {to.cols}", span)
+    if to.dtype.whole and (not x.dtype.whole or to.dtype.bits < x.dtype.bits):
+        raise TileError(f"running ones of {x.dtype} are not kept in {to.dtype}", span, help=f"keep them in {x.dtype} or f32")
     across = _axis(len(shape), dim, span) == len(shape) - 1
     lines, count = (x.rows, x.cols) if across else (x.cols, x.rows)
-    there = _existing(r, x, across, span)
-    whole = x.dtype is I32
+    there, dtype = _existing(r, x, across, span), _computed_in(x, to)
+    source, made = cast_to(r, span, x, dtype), to if to.dtype == dtype else room_in(r, to, dtype, 1)
+    whole = dtype is I32
     name = _kept(r, word, whole)
 
     def step(line: Expr, n: Expr) -> None:
         at = there - 1 - n if reverse else n
-        joined = Formula(op, (_value(name, whole), _read(_element(x, across, line, at), x.dtype)), whole)
+        joined = Formula(op, (_value(name, whole), _read(_element(source, across, line, at), dtype)), whole)
         set_to(r, name, joined, span)
-        r.instr("store_element", _element(to, across, line, at), value=_value(name, whole), span=span)
+        r.instr("store_element", _element(made, across, line, at), value=_value(name, whole), span=span)
 
     def one(line: Expr) -> None:
         r.place_node(pr.AIV, pr.Scalar(name, Formula("number", (0.0 if op == "add" else 1.0,), whole), span))
         loop(r, span, "n", there, count, lambda n: step(line, n))
 
     loop(r, span, "line", lines, lines, one)
+    if made is not to:
+        cast_into(r, span, to, made)
     if r.ends is not None:
         r.ends.alike(r, to, x)
     _slow(r, word, span)
@@ -113,19 +117,18 @@ def _place(op: str, word: str, r: ExpertReader, span: Span, buffer: Any, out: An
     if out is None:
         raise TileError(f"T.{word} writes a buffer", span, help=f"T.{word}(buffer, out, dim=-1)")
     x, to = ub(r, buffer, span), ub(r, out, span)
-    _readable(x, span)
     shape = as_region(buffer, span).shape
     across = _axis(len(shape), dim, span) == len(shape) - 1
     lines, count = (x.rows, x.cols) if across else (x.cols, x.rows)
     if to.count != lines or not to.whole:
         raise TileError(f"{lines} places take a buffer of as many elements, not {to.rows} x {to.cols}", span)
-    there = _existing(r, x, across, span)
-    whole = x.dtype is I32
+    there, source = _existing(r, x, across, span), cast_to(r, span, x, _computed_in(x))
+    whole = source.dtype is I32
     best, at = _kept(r, "best", whole), _kept(r, "place", True)
     worst = (-(2.0**31) if op == "gt" else 2.0**31 - 1) if whole else -inf if op == "gt" else inf
 
     def step(line: Expr, n: Expr) -> None:
-        new = _read(_element(x, across, line, n), x.dtype)
+        new = _read(_element(source, across, line, n), source.dtype)
         better = Formula(op, (new, _value(best, whole)), True)
         set_to(r, at, Formula("select", (better, Formula("index", (n,), True), _value(at, True)), True), span)
         set_to(r, best, Formula("select", (better, new, _value(best, whole)), whole), span)
@@ -147,25 +150,17 @@ def _place(op: str, word: str, r: ExpertReader, span: Span, buffer: Any, out: An
 def transposed(r: ExpertReader, span: Span, dst: Any, src: Any) -> None:
     """dst[j, i] = src[i, j]: 16 x 16 elements of 16 bits by an instruction, others one by one."""
     to, x = ub(r, dst, span), ub(r, src, span)
-    if (to.rows, to.cols, to.dtype) != (x.cols, x.rows, x.dtype):
-        what = f"{x.rows} x {x.cols} elements of {x.dtype} become {x.cols} x {x.rows}, not {to.rows} x {to.cols} of {to.dtype}"
-        raise TileError(what, span)
-    if sixteen(to) and sixteen(x):
+    if (to.rows, to.cols) != (x.cols, x.rows):
+        raise TileError(f"{x.rows} x {x.cols} elements become {x.cols} x {x.rows}, not {to.rows} x {to.cols}", span)
+    if sixteen(to) and sixteen(x) and to.dtype == x.dtype:
         r.instr("vtranspose", to.operand, x.operand, cols=ix.const(256), span=span)
         return
     sizes = [to.rows, to.cols]
     names = [r.unique(n) for n in "ij"]
     r.grid.update({n: (0, size - 1) for n, size in zip(names, sizes, strict=True)})
     i, j = map(ix.var, names)
-    target, value = _at(as_region(dst, span), i, j), _at(as_region(src, span), j, i)
+    target, value = at(as_region(dst, span), i, j), at(as_region(src, span), j, i)
     written(r, Assign(target, value, span), names, sizes)
-
-
-def _at(x: Region, row: Expr, col: Expr) -> Region:
-    """The element of a window of two dimensions."""
-    axes = [n for n, e in enumerate(x.extents) if e is not None][-2:]
-    add = dict(zip(axes, (row, col)[-len(axes) :], strict=True))
-    return Region(x.name, tuple(s + add.get(n, ix.ZERO) for n, s in enumerate(x.starts)), (None,) * len(x.starts), x.span)
 
 
 WORDS: dict[str, Callable[..., Any]] = {

@@ -22,7 +22,6 @@ from tile_eg.ir.index import ONE, Expr
 from tile_eg.ir.machine import BLOCK_BYTES
 from tile_eg.ir.program import Formula, Tile, When
 from tile_eg.ops.casts import is_direct
-from tile_eg.ops.elementwise import ALL
 from tile_eg.ops.types import F16, F32, I32, DType, Level
 
 READ_TOO = ("vaxpy", "vmuladd")
@@ -231,17 +230,19 @@ def _broadcast(r: ExpertReader, span: Span, dst: Any, src: Any, axis: Any = None
     x = ub(r, src, span)
     if x.count == to.count:
         return elementwise(r, span, "vcopy", to, x)
+    return _spread(r, span, to, x, spread_down(to, x, axis, span))
+
+
+def spread_down(to: Place, x: Place, axis: Any, span: Span) -> bool:
+    """Whether a vector is a row that goes down the rows, not a column."""
     down = x.count == to.cols and (axis == 0 or (axis is None and not (x.cols == 1 and x.rows == to.rows)))
     if not down and x.count != to.rows:
         raise TileError(f"{x.rows} x {x.cols} elements cannot be spread over {to.rows} x {to.cols}", span)
-    return _spread(r, span, to, x, down)
+    return down
 
 
 def _spread(r: ExpertReader, span: Span, to: Place, x: Place, down: bool) -> None:
     """Zeros, to which each row adds the vector, or its own element of it: -0.0 becomes 0.0, all else is exact."""
-    if x.dtype != to.dtype or to.dtype not in ALL:
-        what = f"{x.dtype} is not spread over {to.dtype} in a kernel that is kept"
-        raise TileError(what, span, help="cast both to float16 or float32 first: T.tile.cast")
     filled(r, span, to, 0.0)
     second = x.operand
     if not down:

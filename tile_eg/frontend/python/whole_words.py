@@ -14,7 +14,7 @@ from tile_eg.frontend.python.values import Buffer, Window, as_dtype, as_region, 
 from tile_eg.frontend.python.words import handles, known, resized, sizes
 from tile_eg.frontend.windows import known_shape
 from tile_eg.ir.kernel import Binary, Cast, Number, Region, TileExpr, Whole
-from tile_eg.ops.types import F16, F32, I32, DType
+from tile_eg.ops.types import EXACT, F16, F32, I32, DType
 from tile_eg.ops.whole_tiles import WHOLE_TILES, padded
 
 __all__ = ["HANDLERS"]
@@ -156,9 +156,11 @@ def _running(op: str, b: Builder, span: Span, src: Any, dst: Any, dim: Any, reve
     if not -rank <= axis < rank or not isinstance(reverse, bool):
         raise TileError(f"dim {axis} does not exist in a tile of {rank} dimensions", span)
     to = src if dst is None else dst
-    dtype = value_buffer(src).dtype if isinstance(src, (Buffer, Window)) else F32
-    value = whole(op, (x if dtype is F32 else Cast(F32, x, span),), (axis % rank, int(reverse)), span)
-    _assign(b, to, value if dtype is F32 else Cast(dtype, value, span), span)
+    of, into = (value_buffer(v).dtype if isinstance(v, (Buffer, Window)) else F32 for v in (src, to))
+    if of.whole and (op == "cumprod" or (known_shape(x) or (1,))[axis] << of.bits > EXACT):
+        raise NotSearched(f"running ones of {of} may be larger than what vector instructions compute exactly", span)
+    value = whole(op, (x if of is F32 else Cast(F32, x, span),), (axis % rank, int(reverse)), span)
+    _assign(b, to, Cast(into, value, span) if into.whole <= of.whole and into is not F32 else value, span)
 
 
 HANDLERS.update({word: partial(_running, word.removeprefix("v")) for word in ("cumsum", "vcumsum", "cumprod")})
@@ -170,6 +172,11 @@ def _place(op: str, b: Builder, span: Span, buffer: Any, out: Any, dim: Any) -> 
     rank, axis = len(known_shape(x) or ()), known(dim, "dim", span)
     if not -rank <= axis < rank:
         raise TileError(f"dim {axis} does not exist in a tile of {rank} dimensions", span, help="-1 is the last one")
+    dtype = _dtype(b, x)
+    if dtype is not None and dtype.whole:
+        if 1 << dtype.bits > EXACT:
+            raise NotSearched(f"elements of {dtype} are compared exactly by the scalar unit alone", span)
+        x = Cast(F32, x, span)
     value = whole(op, (x,), (axis % rank, 0), span)
     if out is None:
         return value
