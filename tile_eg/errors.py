@@ -9,6 +9,15 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 Read = TypeVar("Read")
+WITH_OR_WITHOUT_MARK = "utf-8-sig"
+"""How files of a user's are decoded: UTF-8, also with the byte order mark that some editors put in front."""
+
+
+def why_unread(error: Exception) -> str:
+    """Why a file of a user's could not be read, in words without numbers of errors."""
+    if isinstance(error, UnicodeDecodeError):
+        return f"it is not UTF-8 text (byte {error.start})"
+    return getattr(error, "strerror", None) or str(error)
 
 
 @dataclass(frozen=True)

@@ -180,3 +180,71 @@ def test_what_is_still_held_back_is_written_before_the_command_ends(
 def test_a_folder_that_is_none_is_told(option: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     said = refused(capsys, "simulate", tmp_path / "any.asc", option, tmp_path / "missing")
     assert option in said and "does not exist" in said
+
+
+def test_a_mark_that_an_editor_puts_in_front_is_no_part_of_a_text(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "k.tile").write_text(Path(GEMM).read_text(), encoding="utf-8-sig")
+    assert Outcome(capsys, "check", tmp_path / "k.tile").code == 0
+
+
+def test_a_character_that_nobody_sees_is_named_by_its_number(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "k.tile").write_text(Path(GEMM).read_text() + "\0")
+    assert "the character U+0000" in refused(capsys, "check", tmp_path / "k.tile")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [("def f(:\n", "this is not Python: invalid syntax"), ("import sys\nsys.exit(3)\n", ":2 failed: SystemExit: 3")],
+)
+def test_a_module_that_does_not_get_to_its_kernel_is_refused_at_its_line(
+    text: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "k.py").write_text(text)
+    assert said in refused(capsys, "check", tmp_path / "k.py")
+
+
+def test_a_tile_that_no_memory_holds_is_refused_at_its_place(capsys: pytest.CaptureFixture[str]) -> None:
+    said = refused(capsys, "emit", GEMM, "--set", f"BK={10**30}")
+    assert "the tile `a` needs" in said
+    assert "gemm.tile:4" in said
+
+
+def test_a_chain_that_is_too_long_to_follow_is_the_authors_to_cut(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    sum_of_many = " + ".join(["a"] * 2000)
+    (tmp_path / "k.tile").write_text(
+        "kernel k(A: f16[16, 16]) -> C: f16[16, 16] {\n  grid bx = 1\n  shared a: f16[16, 16]\n  a = A[0, 0]\n"
+        f"  C[0, 0] = {sum_of_many}\n}}\n"
+    )
+    assert "a longer chain of operations" in refused(capsys, "check", tmp_path / "k.tile")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("check", GEMM, "--chip", ""), "unknown chip ''"),
+        (("run", GEMM, "--memory", "nan"), "--memory nan: it is a number of GiB"),
+        (("emit", GEMM, "--cost-model", "roofline@none"), "'none' is no file of the roofline's"),
+        (("emit", GEMM, "--extractor", "choices=none"), "cannot read choices from 'none': No such file or directory"),
+        (("explain", GEMM, "--schedule", "2"), "--schedule 2: here it is search"),
+        (("explain", GEMM, "--at", "M=64", "--profile"), "--at shows times alone"),
+        (("explain", GEMM, "--at", "M=64", "--set", "M=32"), "M: either one size (--set) or several"),
+        (("diff", GEMM, "2", "2"), "2 and 2 are one schedule"),
+        (("diff", GEMM, "--columns"), "--columns shows two schedules by their numbers"),
+        (("diff", GEMM, "1", "2", "--text"), "two schedules are always shown with their texts"),
+        (("diff", GEMM, "1", "2", "--where", "--columns"), "--where runs both and shows no texts"),
+        (("audit", GEMM, "--extractor", "exact"), "No such option: --extractor"),
+        (("dataset", GEMM, GEMM, "-o", "none", "-n", "2"), "two kernels of the dataset are called 'gemm'"),
+    ],
+)
+def test_what_would_have_no_effect_is_refused(
+    arguments: tuple[str, ...], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert said in refused(capsys, *arguments)
+
+
+def test_what_is_printed_to_a_closed_stream_goes_nowhere() -> None:
+    command = f'"{sys.executable}" -m tile_eg --version'
+    for stream in (">&-", "2>&-"):
+        done = subprocess.run(f"{command} {stream}", shell=True, capture_output=True, text=True, check=False)
+        assert (done.returncode, "Traceback" in done.stderr) == (0, False)

@@ -49,9 +49,26 @@ def test_every_phase_ends_by_itself(name):
     assert [p.name for p in graph_of(TRICKY[name]).phases if p.stopped_by] == []
 
 
-def test_a_budget_that_is_reached_is_reported():
+def test_a_budget_that_is_reached_is_reported(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(Budget, "for_values", lambda budget, count: budget)
     graph = saturate(to_values(kernel(ONE_VALUE_TWO_TENSORS)), CHIP, Budget(rounds=3))
     assert any(p.stopped_by == "3 rounds" for p in graph.phases)
+
+
+CHAIN = """
+kernel k(A: f16[32, 64]) -> C: f16[32, 64] {
+  grid bx = 1
+  shared a: f16[32, 64]
+  a = A[0, 0]
+%s
+  C[0, 0] = a
+}
+"""
+
+
+def test_a_chain_of_more_values_than_a_phase_has_rounds_is_placed_to_its_end():
+    chain = CHAIN % "\n".join(f"  a = a + {n}" for n in range(1, Budget().rounds + 2))
+    assert [p.name for p in saturate(to_values(kernel(chain)), CHIP).phases if p.stopped_by] == []
 
 
 ENDLESS = """

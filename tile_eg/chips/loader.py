@@ -14,7 +14,7 @@ from typing import Any
 
 from tile_eg.chips.marks import KEYS, Mark, at_end, marks, plain
 from tile_eg.chips.model import Chip, Cube, Launch, Limits, Memory, Path, Rows, Shared, Sync, Vector, VectorCost
-from tile_eg.errors import TileError
+from tile_eg.errors import WITH_OR_WITHOUT_MARK, TileError
 from tile_eg.ops.types import Level
 
 DEFAULT_CHIP = "910B2"
@@ -142,7 +142,7 @@ def chip_of(tables: Mapping[str, Any]) -> Chip:
 def _own(path: FilePath) -> Chip:
     """The chip of a file of a user's. TileError where it cannot be read, or is none."""
     try:
-        tables = tomllib.loads(path.read_text("utf-8"))
+        tables = tomllib.loads(path.read_text(WITH_OR_WITHOUT_MARK))
         base = tables.pop("base")
         whole = _merge(_tables(_stem(base)), tables)
         found = _chip(whole)

@@ -16,9 +16,10 @@ from contextvars import ContextVar
 from pathlib import Path
 
 from tile_eg import kept_texts
-from tile_eg.cli.console import INTERRUPTED, complain, leave_unread, show
+from tile_eg.cli.codes import INTERRUPTED, USER_ERROR
+from tile_eg.cli.console import complain, leave_unread, show
 from tile_eg.disk_cache import forget, on, recall, remember
-from tile_eg.errors import TileError
+from tile_eg.errors import WITH_OR_WITHOUT_MARK, TileError
 
 KIND, MOST = "asked", 2000
 """How the names of entries begin, and how many stay."""
@@ -61,7 +62,7 @@ def said_again(arguments: Sequence[str]) -> bool:
         sys.exit(INTERRUPTED)
     except TileError as error:
         complain(str(error))
-        sys.exit(1)
+        sys.exit(USER_ERROR)
     return True
 
 
@@ -74,7 +75,7 @@ def answer(arguments: Sequence[str]) -> tuple[str, tuple[str, ...]] | None:
         if (data := recall(name)) is None:
             return None
         held = json.loads(data)
-        if any(_digest(Path(p).read_text(encoding="utf-8")) != was for p, was in held["read"].items()):
+        if any(_digest(Path(p).read_text(encoding=WITH_OR_WITHOUT_MARK)) != was for p, was in held["read"].items()):
             forget(name)
             return None
         texts = None if any(Path(p).exists() for p in held["missing"]) else kept_texts.find(held["entry"])

@@ -7,6 +7,7 @@ import math
 import os
 import traceback
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -16,12 +17,13 @@ from typer.core import TyperGroup
 
 from tile_eg.chips import DEFAULT_CHIP
 from tile_eg.cli import again, options, runs, sources
-from tile_eg.cli.audit import audit
+from tile_eg.cli.audit import NOT_OF_VALUES, audit
 from tile_eg.cli.bench import bench
 from tile_eg.cli.build import build
 from tile_eg.cli.calibrate import calibrate
+from tile_eg.cli.codes import GOOD, INTERRUPTED, OUR_ERROR, USER_ERROR
 from tile_eg.cli.compared import compared_tiles
-from tile_eg.cli.console import INTERRUPTED, complain, leave_unread, show, unwritten
+from tile_eg.cli.console import complain, leave_unread, show, unwritten
 from tile_eg.cli.dataset import dataset
 from tile_eg.cli.doctor import doctor
 from tile_eg.cli.explore import alternatives, diff, export, extract
@@ -48,7 +50,7 @@ if TYPE_CHECKING:
 
 UsageError: type[Exception] = typer.BadParameter.__mro__[1]
 """A command line that cannot be read. Newer releases of typer bring a click of their own, so it is reached by way of typer."""
-GOOD, USER_ERROR, OUR_ERROR = 0, 1, 2
+
 
 class Interrupted(Exception):
     """Ctrl-C, with what it interrupted; typer would turn a KeyboardInterrupt into an exit code."""
@@ -78,8 +80,6 @@ File = Annotated[
     Path,
     typer.Argument(metavar="FILE", help="A kernel: .tile text, a .program, or a .py module with one kernel, which is executed."),
 ]
-Set = Annotated[list[str] | None, typer.Option("--set", metavar="NAME=NUMBER", help="A size of the kernel. Repeatable.")]
-OnChip = Annotated[str | None, typer.Option("--chip", metavar="NAME", help="The chip; `tile-eg chips` lists them.")]
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -134,7 +134,7 @@ def _any(
 
 
 @app.command()
-def check(file: File, chip: OnChip = None, sizes: Set = None) -> None:
+def check(file: File, chip: options.OnChip = None, sizes: options.Set = None) -> None:
     """Checks names, types, shapes, and room in the chip's HBM."""
     held = sources.read(file, options.sizes(sizes or []))
     if isinstance(held, Kernel):
@@ -150,8 +150,8 @@ def check(file: File, chip: OnChip = None, sizes: Set = None) -> None:
 def emit(
     file: File,
     out: Annotated[Path | None, typer.Option("-o", "--out", metavar="OUT", help="Write to this file.")] = None,
-    chip: OnChip = None,
-    sizes: Set = None,
+    chip: options.OnChip = None,
+    sizes: options.Set = None,
     program: Annotated[bool, typer.Option("--program", help="The instruction stream with its addresses and flags.")] = False,
     host: Annotated[bool, typer.Option("--host", help="The host part, which launches the kernel.")] = False,
     spec: Annotated[bool, typer.Option("--spec", help="The launch, as `tile-eg simulate --args` reads it.")] = False,
@@ -203,8 +203,8 @@ def _text(wanted: Wanted, kind: str) -> str:
 @searching
 def run_file(
     file: File,
-    chip: OnChip = None,
-    sizes: Set = None,
+    chip: options.OnChip = None,
+    sizes: options.Set = None,
     seed: Annotated[int, typer.Option(min=0, metavar="NUMBER", help="The seed of random inputs.")] = 0,
     inputs: Annotated[
         str | None, typer.Option(metavar="SET,...", help="Random inputs: uniform, wide, nan (default: uniform,wide).")
@@ -305,13 +305,13 @@ def _first_differences(wanted: Wanted, done: runs.Runs, how: Mapping[str, Any], 
 app.command("simulate")(simulate_file)
 app.command()(searching(alternatives))
 app.command()(searching(diff))
-app.command()(searching(export))
+app.command()(searching(export, without=("untuned",)))
 app.command()(extract)
-app.command()(searching(dataset))
+app.command()(searching(dataset, without=("untuned",)))
 app.command()(calibrate)
 app.command("compare-models")(compare_models)
 app.command()(teach)
-app.command("audit")(audit)
+app.command()(searching(audit, without=NOT_OF_VALUES))
 app.command("cache")(cache)
 app.command("doctor")(doctor)
 app.command()(searching(bench))
@@ -323,8 +323,8 @@ app.command()(searching(tune, without=("untuned",), effort="full"))
 @searching
 def explain(
     file: File,
-    chip: OnChip = None,
-    sizes: Set = None,
+    chip: options.OnChip = None,
+    sizes: options.Set = None,
     question: Annotated[
         str | None, typer.Option("--why-not", metavar="DECISION", help="What a decision would cost: ring=3, rule=NAME, ...")
     ] = None,
@@ -332,7 +332,7 @@ def explain(
     at: Annotated[
         list[str] | None, typer.Option("--at", metavar="NAME=NUMBER,...", help="Only the times at these sizes. Repeatable.")
     ] = None,
-    schedule: options.Schedule = None,
+    schedule: options.Searched = None,
     *,
     search: SearchOptions,
 ) -> None:
@@ -343,10 +343,13 @@ def explain(
     """
     from tile_eg.explore import explained, why_not
 
+    wanted = Wanted(file, options.sizes(sizes or []), chip, search, options.SEARCH if options.searched(schedule) else None, False)
     if at:
-        show(str(_at(file, options.sizes(sizes or []), options.several_sizes(at), chip, search)))
+        if profile or question is not None:
+            what = "--at shows times alone, and --why-not and --profile are of a kernel at its sizes"
+            raise TileError(what, help="--set NAME=NUMBER gives the sizes")
+        show(_at(wanted, options.several_sizes(at)))
         return
-    wanted = Wanted(file, options.sizes(sizes or []), chip, search, options.schedule(schedule), False)
     if question is None and not wanted.known:
         one = sources.for_all_sizes(file, wanted.sizes, chip, search, {}, wanted.searched, cached=False)
         if one is not None:
@@ -378,18 +381,17 @@ def chips() -> None:
     show(chips_text())
 
 
-def _at(
-    file: Path, sizes: Mapping[str, int | str], several: list[dict[str, int]], chip: str | None, search: SearchOptions
-) -> str:
+def _at(wanted: Wanted, several: list[dict[str, int]]) -> str:
     """The times of a kernel at several sizes."""
     from tile_eg.report.at_sizes import at_sizes
     from tile_eg.report.decisions import summary
 
+    options.check_clash(wanted.sizes, several[0])
     found = []
     for more in several:
-        planned = sources.compiled(file, {**sizes, **more}, chip, search)
+        planned = replace(wanted, sizes={**wanted.sizes, **more}).compiled()
         if not isinstance(planned, Lowered):
-            raise TileError(f"'{file}' is a program: its sizes are fixed")
+            raise TileError(f"'{wanted.file}' is a program, or kept as it is written: nothing is chosen at each size")
         found.append((more, planned.cost, summary(planned.candidates[0].schedule)))
     return at_sizes(found)
 

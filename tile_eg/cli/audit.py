@@ -9,13 +9,14 @@ import typer
 
 from tile_eg.cli import options, sources
 from tile_eg.cli.console import show
-from tile_eg.cli.search import searching
 from tile_eg.errors import TileError
 from tile_eg.ir.kernel import Kernel
 from tile_eg.search import SearchOptions
 
+NOT_OF_VALUES = ("effort", "untuned", "extractor", "cost_model", "model_faults", "model_seconds")
+"""Options of the search that mean nothing where no schedule is chosen."""
 
-@searching
+
 def audit(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="A kernel: .tile text or a .py module with one kernel.")],
     sizes: Annotated[list[str] | None, typer.Option("--set", metavar="NAME=NUMBER", help="A size of the kernel.")] = None,

@@ -74,7 +74,7 @@ def bench(
         list[str] | None, typer.Option(metavar="NAME=NUMBER,...", help="The sizes of a row. Repeatable: a row for each.")
     ] = None,
     out: Annotated[Path | None, typer.Option("--csv", metavar="OUT", help="Write the rows there, too.")] = None,
-    chip: Annotated[str | None, typer.Option("--chip", metavar="NAME", help="The chip; `tile-eg chips` lists them.")] = None,
+    chip: options.OnChip = None,
     launches: Annotated[int, typer.Option(min=3, metavar="NUMBER", help="Launches that are timed.")] = 100,
     warmup: Annotated[int, typer.Option(min=0, metavar="NUMBER", help="Launches before them.")] = 10,
     check: Annotated[bool, typer.Option("--check", help="Compare the outputs of the NPU with the kernel's meaning.")] = False,

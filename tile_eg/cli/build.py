@@ -22,10 +22,8 @@ MOST_DATA = 1 << 26
 def build(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="A kernel, as `tile-eg run` takes it.")],
     out: Annotated[Path | None, typer.Option("-o", "--out", metavar="DIR", help="The directory; it is made.")] = None,
-    chip: Annotated[str | None, typer.Option("--chip", metavar="NAME", help="The chip; `tile-eg chips` lists them.")] = None,
-    sizes: Annotated[
-        list[str] | None, typer.Option("--set", metavar="NAME=NUMBER", help="A size of the kernel. Repeatable.")
-    ] = None,
+    chip: options.OnChip = None,
+    sizes: options.Set = None,
     syntax_only: Annotated[bool, typer.Option("--syntax-only", help="Type-check the texts against CANN's headers.")] = False,
     headers: Annotated[
         list[Path] | None,

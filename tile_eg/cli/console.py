@@ -9,9 +9,6 @@ from typing import TextIO
 
 from tile_eg.errors import TileError
 
-INTERRUPTED = 130
-"""The exit code where Ctrl-C ended a command, or nobody reads what it prints."""
-
 
 def show(text: str, language: str = "") -> None:
     """Prints to standard output at once, as source code of `language` ("cpp") where it is some.

@@ -33,7 +33,7 @@ def dataset(
     out: Annotated[Path, typer.Option("-o", "--out", metavar="DIR", help="Where to; a dataset cut short there goes on.")],
     n: Annotated[int, typer.Option("-n", min=1, metavar="NUMBER", help="How many schedules, of all kernels together.")] = 2000,
     sizes: Sizes = None,
-    chip: Annotated[str | None, typer.Option("--chip", metavar="NAME", help="The chip; `tile-eg chips` lists them.")] = None,
+    chip: options.OnChip = None,
     seed: Annotated[int, typer.Option(metavar="NUMBER", help="The same seed gives the same rows.")] = 0,
     workers: Annotated[int | None, typer.Option(min=1, metavar="NUMBER", help="Processes (default: one a core).")] = None,
     dask: Annotated[str | None, typer.Option(metavar="ADDRESS", help="A Dask cluster that does the work.")] = None,
@@ -66,7 +66,7 @@ def dataset(
 
 
 def cases(files: list[Path], sizes: list[str] | None, chip: str, search: SearchOptions) -> Iterator:
-    """Every kernel at every choice of its sizes. TileError for a size that no kernel has, and for a kernel given twice."""
+    """Every kernel at every choice of its sizes. TileError for a size that no kernel has."""
     from tile_eg.laboratory.dataset import Case
 
     points, known = options.points(sizes or [], "--set"), set[str]()

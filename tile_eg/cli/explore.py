@@ -21,8 +21,6 @@ from tile_eg.search.compiler import Lowered, lower
 from tile_eg.search.kept import PlannedKept, planned_kept
 
 File = Annotated[Path, typer.Argument(metavar="FILE", help="A kernel: .tile text, or a .py module with one kernel.")]
-Set = Annotated[list[str] | None, typer.Option("--set", metavar="NAME=NUMBER", help="A size of the kernel. Repeatable.")]
-OnChip = Annotated[str | None, typer.Option("--chip", metavar="NAME", help="The chip; `tile-eg chips` lists them.")]
 
 
 def alternatives(
@@ -32,8 +30,8 @@ def alternatives(
         str | None,
         typer.Option(metavar="A,B", help="Only those that none beats in these: time, ub, l1, l0c, workspace, gm, instructions."),
     ] = None,
-    chip: OnChip = None,
-    sizes: Set = None,
+    chip: options.OnChip = None,
+    sizes: options.Set = None,
     schedule: options.Searched = None,
     *,
     search: SearchOptions,
@@ -54,8 +52,8 @@ def diff(
     file: File,
     left: Annotated[int | None, typer.Argument(metavar="NUMBER", help="A schedule, by its number in alternatives.")] = None,
     right: Annotated[int | None, typer.Argument(metavar="NUMBER", help="Another one.")] = None,
-    chip: OnChip = None,
-    sizes: Set = None,
+    chip: options.OnChip = None,
+    sizes: options.Set = None,
     columns: Annotated[bool, typer.Option("--columns", help="The texts in two columns, not as a unified diff.")] = False,
     text: Annotated[bool, typer.Option("--text", help="Without numbers: also what differs in the Ascend C.")] = False,
     where: Annotated[
@@ -72,6 +70,7 @@ def diff(
     from tile_eg.cli.two_runs import author_and_search, two_schedules
     from tile_eg.explore import AuthorAndSearch, SideBySide, schedules_numbered
 
+    _check_wanted(left, right, columns, text, where)
     if left is None:
         written, found = both_of(file, sizes, chip or DEFAULT_CHIP, search)
         if where:
@@ -79,8 +78,7 @@ def diff(
                 return _told(author_and_search(written, found))
         show(str(AuthorAndSearch(written, found, text)))
         return 0
-    if right is None:
-        raise TileError(f"{left} and which other schedule?", help="tile-eg alternatives FILE numbers them")
+    assert right is not None
     kernel = kernel_of(file, sizes, searched=True)
     search = sources.tuned_before(kernel, chip, search)
     a, b = schedules_numbered([left, right], kernel, chip or DEFAULT_CHIP, search)
@@ -89,6 +87,20 @@ def diff(
             return _told(two_schedules(a, b, kernel))
     show(str(SideBySide(a, b, columns)))
     return 0
+
+
+def _check_wanted(left: int | None, right: int | None, columns: bool, text: bool, where: bool) -> None:
+    """TileError for a half of two schedules, and for an option that would have no effect."""
+    if left is not None and right is None:
+        raise TileError(f"{left} and which other schedule?", help="tile-eg alternatives FILE numbers them")
+    if left is not None and left == right:
+        raise TileError(f"{left} and {right} are one schedule", help="tile-eg alternatives FILE numbers them")
+    if where and (columns or text):
+        raise TileError("--where runs both and shows no texts: --columns and --text mean nothing beside it")
+    if columns and left is None:
+        raise TileError("--columns shows two schedules by their numbers", help="--text shows how the Ascend C differs")
+    if text and left is not None:
+        raise TileError("--text is for a kernel beside what its author wrote: two schedules are always shown with their texts")
 
 
 def _told(found: TwoRuns) -> int:
@@ -125,8 +137,8 @@ def kernel_of(file: Path, sizes: list[str] | None, searched: bool = False) -> Ke
 def export(
     file: File,
     out: Annotated[Path, typer.Option("-o", "--out", metavar="GRAPH.json", help="Where to.")],
-    chip: OnChip = None,
-    sizes: Set = None,
+    chip: options.OnChip = None,
+    sizes: options.Set = None,
     whole: Annotated[bool, typer.Option("--whole", help="Keep all choices, also those that depend on one another.")] = False,
     schedule: options.Searched = None,
     *,

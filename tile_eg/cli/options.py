@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from copy import copy
 from itertools import product
+from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from tile_eg.chips import load_chip
 from tile_eg.errors import TileError
 from tile_eg.ir.arrays import check_argument, numpy_dtype, signature
 from tile_eg.ir.kernel import Tensor
@@ -20,6 +22,19 @@ from tile_eg.simulator.limits import USUAL
 if TYPE_CHECKING:
     import numpy as np
 
+
+
+def _named(chip: str | None) -> str | None:
+    """A chip as it is given. TileError where its name is empty, as a variable of a shell's may be."""
+    if chip == "":
+        load_chip(chip)
+    return chip
+
+
+OnChip = Annotated[
+    str | None, typer.Option("--chip", metavar="NAME", callback=_named, help="The chip; `tile-eg chips` lists them.")
+]
+Set = Annotated[list[str] | None, typer.Option("--set", metavar="NAME=NUMBER", help="A size of the kernel. Repeatable.")]
 SEARCH = "search"
 Schedule = Annotated[
     str | None,
@@ -47,7 +62,9 @@ def command_of(app: typer.Typer, arguments: Sequence[str]) -> Any:
 
 
 def memory_bytes(gib: float) -> int:
-    """The bytes of `--memory`."""
+    """The bytes of `--memory`. TileError where they are no number."""
+    if not isfinite(gib):
+        raise TileError(f"--memory {gib}: it is a number of GiB", help=f"--memory {MEMORY:g} is the usual one")
     return int(gib * 2**30)
 
 
@@ -88,6 +105,12 @@ def several_sizes(given: Sequence[str]) -> list[dict[str, int]]:
     """Every choice of one number for each name of `--at NAME=NUMBER,NUMBER`, the last name varying fastest."""
     each = [[(name, n) for n in numbers] for name, numbers in points(given).items()]
     return [dict(choice) for choice in product(*each)]
+
+
+def check_clash(sizes: Collection[str], several: Collection[str]) -> None:
+    """TileError where a name has one size of `--set` and several of `--at`."""
+    if clash := sorted(set(sizes) & set(several)):
+        raise TileError(f"{', '.join(clash)}: either one size (--set) or several to be priced at (--at)")
 
 
 def _size(name: str, value: str, option: str = "--set") -> int:

@@ -45,7 +45,7 @@ def simulate_file(
     args: Annotated[
         Path | None, typer.Option(metavar="SPEC", help="The arguments (TOML); a file with a main needs none.")
     ] = None,
-    chip: Annotated[str | None, typer.Option("--chip", metavar="NAME", help="The chip; `tile-eg chips` lists them.")] = None,
+    chip: options.OnChip = None,
     inputs: Annotated[str | None, typer.Option(metavar="SET,...", help="Random inputs, instead of those of the spec.")] = None,
     seed: Annotated[int | None, typer.Option(min=0, metavar="NUMBER", help="The seed of random inputs.")] = None,
     define: Define = None,

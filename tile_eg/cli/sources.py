@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import linecache
 import runpy
 import sys
 import traceback
@@ -14,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 from tile_eg.chips import DEFAULT_CHIP
 from tile_eg.cli.console import complain
-from tile_eg.errors import TileError, did_you_mean, searchable
+from tile_eg.cli.options import check_clash
+from tile_eg.errors import WITH_OR_WITHOUT_MARK, Span, TileError, did_you_mean, searchable, why_unread
 from tile_eg.ir.kept import KeptKernel
 from tile_eg.ir.kernel import Kernel
 from tile_eg.ir.open_kernel import AUTO, OpenKernel, open_kernel
@@ -56,15 +58,15 @@ def read(
 def read_text(path: Path, kinds: Iterable[str] = KINDS) -> str:
     """The file's text. TileError where there is none: no file, a folder, not UTF-8; the help lists files that end in `kinds`."""
     try:
-        return path.read_text(encoding="utf-8")
+        return path.read_text(encoding=WITH_OR_WITHOUT_MARK)
     except FileNotFoundError:
         raise TileError(f"there is no file '{path}'", help=_neighbours(path, kinds)) from None
     except IsADirectoryError:
-        raise TileError(f"'{path}' is a folder, not a kernel file", help=_neighbours(path / "any", kinds)) from None
+        raise TileError(f"'{path}' is a folder, not a file", help=_neighbours(path / "any", kinds)) from None
     except UnicodeDecodeError as error:
         raise TileError(f"'{path}' is not UTF-8 text (byte {error.start})", help="save it as UTF-8") from None
     except OSError as error:
-        raise TileError(f"cannot read '{path}': {error.strerror}") from None
+        raise TileError(f"cannot read '{path}': {why_unread(error)}") from None
 
 
 MOST_NAMED = 12
@@ -137,8 +139,7 @@ def for_all_sizes(
         if points:
             raise TileError(f"--at has no meaning for '{path}': it is no kernel with sizes")
         return None
-    if clash := sorted(points.keys() & sizes.keys()):
-        raise TileError(f"{', '.join(clash)}: either one size (--set) or several to be priced at (--at)")
+    check_clash(sizes, points)
     texts_of = _texts_of_tile if path.suffix == ".tile" else partial(_texts_of_python, searched=searched)
     found = texts_of(path, sizes, chip, search, points)
     if found is None:
@@ -278,12 +279,22 @@ def _module(path: Path) -> dict[str, Any]:
         return runpy.run_path(str(path), run_name=path.stem)
     except TileError:
         raise
-    except Exception as error:
+    except SyntaxError as error:
+        raise _not_python(error, path) from None
+    except (Exception, SystemExit) as error:
         line = next((f.lineno for f in reversed(traceback.extract_tb(error.__traceback__)) if f.filename == str(path)), None)
         place = f"{path}:{line}" if line else str(path)
         raise TileError(f"running {place} failed: {type(error).__name__}: {error}") from error
     finally:
         sys.path.remove(str(path.parent))
+
+
+def _not_python(error: SyntaxError, path: Path) -> TileError:
+    """A text that Python does not read, of the file itself or of one that it imports, at its place."""
+    file, line, column = error.filename or str(path), error.lineno or 1, error.offset or 1
+    told = TileError(f"this is not Python: {error.msg}", Span(file, line, column, line, column + 1))
+    told.source = "".join(linecache.getlines(file))
+    return told
 
 
 def _with_parameters(

@@ -19,7 +19,7 @@ def tune(
     sizes: Annotated[
         list[str] | None, typer.Option("--set", metavar="NAME=NUMBER", help="A size; NAME=auto leaves it open. Repeatable.")
     ] = None,
-    chip: Annotated[str | None, typer.Option("--chip", metavar="NAME", help="The chip; `tile-eg chips` lists them.")] = None,
+    chip: options.OnChip = None,
     device: Annotated[
         str | None,
         typer.Option(metavar="npu|timeline", help="Measure on an NPU, or predict (default: an NPU where there is one)."),

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from tile_eg.chips import Chip
 from tile_eg.cost_models.counted import counted, waves
+from tile_eg.errors import TileError
 from tile_eg.ir.program import Program
 from tile_eg.timeline.instruction import moved_bytes
 from tile_eg.timeline.work import Work
@@ -55,4 +56,6 @@ class Roofline:
         path.write_text("", "utf-8")
 
     def load(self, path: Path) -> None:
-        """There is nothing to read."""
+        """There is nothing to read. TileError for a file that `save` did not write."""
+        if not path.is_file() or path.stat().st_size:
+            raise TileError(f"'{path}' is no file of the roofline's: it has nothing to learn, and saves an empty one")

@@ -10,7 +10,7 @@ from pathlib import Path
 from tile_eg.chips import Chip
 from tile_eg.cost_models.analytic import Analytic
 from tile_eg.cost_models.counted import counted, waves
-from tile_eg.errors import TileError
+from tile_eg.errors import TileError, why_unread
 from tile_eg.ir.program import Program
 
 NEAREST = 4
@@ -63,7 +63,7 @@ class Table:
             rows = json.loads(path.read_text("utf-8"))["rows"]
             self.rows = [({str(p): float(us) for p, us in pipes.items()}, float(ratio)) for pipes, ratio in rows]
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-            raise TileError(f"cannot read the cost model file '{path}': {error}") from error
+            raise TileError(f"cannot read the cost model file '{path}': {why_unread(error)}") from error
 
 
 def _distance(a: dict[str, float], b: dict[str, float]) -> float:

@@ -8,7 +8,7 @@ from math import exp, log
 from pathlib import Path
 
 from tile_eg.chips import Chip
-from tile_eg.errors import TileError
+from tile_eg.errors import TileError, why_unread
 from tile_eg.ir.program import Program
 from tile_eg.timeline.engine import run
 
@@ -41,4 +41,4 @@ class TimelineModel:
             data = json.loads(path.read_text("utf-8"))
             self.scale = float(data["scale"])
         except (OSError, ValueError, KeyError, TypeError) as error:
-            raise TileError(f"cannot read the cost model file '{path}': {error}") from error
+            raise TileError(f"cannot read the cost model file '{path}': {why_unread(error)}") from error

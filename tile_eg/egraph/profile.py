@@ -35,12 +35,13 @@ def profile(values: Values, chip: Chip, held: tuple[Theory, ...], budget: Budget
     """Every rule of `held` with its costs on `values`, the longest first; what a call into egglog costs is taken off."""
     egraph = native.load().EGraph()
     names = {r.name: r.ruleset for t in held for r in t.rules}
-    commands = [alone(text, names) for t in held for text in t.text] + [f"(ruleset {NOTHING})"] + commands_of(values, chip)[1]
+    encoder, own = commands_of(values, chip)
+    commands = [alone(text, names) for t in held for text in t.text] + [f"(ruleset {NOTHING})"] + own
     for i in range(0, len(commands), CHUNK):
         native.run(egraph, "\n".join(commands[i : i + CHUNK]))
     run = _Run(egraph, names)
     for phase in PHASES:
-        run.phase(phase, budget or Budget())
+        run.phase(phase, (budget or Budget()).for_values(len(encoder.names)))
     return sorted(run.rules.values(), key=lambda r: (-r.seconds, r.name))
 
 

@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from tile_eg.chips import Chip
@@ -42,8 +42,8 @@ ONCE = {"algebra": 3}  # rounds of phases that would not end by themselves
 
 @dataclass(frozen=True)
 class Budget:
-    """Where a phase stops even if it is not saturated: rows that it adds to the e-graph, and rounds. Never seconds: one input has
-    one text, on any machine.
+    """Where a phase stops even if it is not saturated: rows that it adds to the e-graph, and rounds beside one for each value.
+    Never seconds: one input has one text, on any machine.
 
     The rows are counted after every `every` rounds, and whenever rules have matched `matches` times since.
     """
@@ -52,6 +52,10 @@ class Budget:
     rounds: int = 60
     every: int = 8
     matches: int = 5_000
+
+    def for_values(self, count: int) -> Budget:
+        """That of a kernel with so many values: where each is made of the one before, a round may place one alone."""
+        return replace(self, rounds=self.rounds + count)
 
 
 @dataclass
@@ -204,7 +208,7 @@ def saturate(values: Values, chip: Chip, budget: Budget | None = None, held: tup
             for i in range(0, len(commands), CHUNK):
                 _run(egraph, "\n".join(commands[i : i + CHUNK]))
             watch.lap("write values")
-            phases = _run_phases(egraph, PHASES, budget or Budget())
+            phases = _run_phases(egraph, PHASES, (budget or Budget()).for_values(len(encoder.names)))
             watch.lap("phases")
             graph = view(egraph, encoder, values, registry(rules))
             watch.lap("view")
@@ -254,7 +258,7 @@ def with_values(
     try:
         with _lock, _scratch(held) as egraph:
             _run(egraph, "\n".join(commands))
-            phases = _run_phases(egraph, VALUE_PHASES, budget or Budget())
+            phases = _run_phases(egraph, VALUE_PHASES, (budget or Budget()).for_values(len(encoder.names)))
             return read(egraph, encoder), phases
     except RuntimeError as e:
         raise _explained(e, commands, held) from e
@@ -273,10 +277,10 @@ def value_members(values: Values, held: tuple[Theory, ...], budget: Budget | Non
 
 def proves(values: Values, held: tuple[Theory, ...], first: str, second: str) -> bool:
     """Whether the rules of `held` find two terms of the kernel equal."""
-    _, commands = _value_commands(values)
+    encoder, commands = _value_commands(values)
     with _lock, _scratch(held) as egraph:
         _run(egraph, "\n".join([*commands, f"(let $first {first})", f"(let $second {second})"]))
-        _run_phases(egraph, VALUE_PHASES, Budget())
+        _run_phases(egraph, VALUE_PHASES, Budget().for_values(len(encoder.names)))
         try:
             _run(egraph, "(check (= $first $second))")
         except RuntimeError:

@@ -8,7 +8,7 @@ from typing import Any
 
 from tile_eg.chips import Chip
 from tile_eg.egraph import Graph, Node
-from tile_eg.errors import TileError
+from tile_eg.errors import TileError, why_unread
 from tile_eg.extract.base import Extraction, Refused
 from tile_eg.extract.build_schedule import build_schedule
 from tile_eg.extract.gym import node_id
@@ -42,7 +42,7 @@ class Choices:
         try:
             data: Any = json.loads(Path(self.file).read_text(encoding="utf-8"))
         except (OSError, ValueError) as error:
-            raise TileError(f"cannot read choices from '{self.file}': {error}") from None
+            raise TileError(f"cannot read choices from '{self.file}': {why_unread(error)}") from None
         choices = data.get("choices") if isinstance(data, dict) else None
         if not isinstance(choices, dict):
             raise TileError(f"'{self.file}' holds no choices", help='choices are {"choices": {"class": "node", ...}}')

@@ -16,7 +16,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from tile_eg.chips import DEFAULT_CHIP
-from tile_eg.errors import NotSearched, TileError, attempted, in_source
+from tile_eg.errors import WITH_OR_WITHOUT_MARK, NotSearched, TileError, attempted, in_source, why_unread
 from tile_eg.ir.kept import KeptKernel
 from tile_eg.ir.kernel import Kernel
 from tile_eg.ir.open_kernel import AUTO, NoBlocks
@@ -226,10 +226,9 @@ def load(
     if Path(path).suffix == ".py":
         raise TileError(f"{path} is Python, and load reads .tile text", help="import the function under @tile_eg.jit from it")
     try:
-        text = Path(path).read_text(encoding="utf-8")
+        text = Path(path).read_text(encoding=WITH_OR_WITHOUT_MARK)
     except (OSError, UnicodeDecodeError) as e:
-        why = getattr(e, "strerror", None) or "it is not UTF-8 text"
-        raise TileError(f"cannot read {path}: {why}") from e
+        raise TileError(f"cannot read {path}: {why_unread(e)}") from e
     check_names(search)
     search_options(**search)
     return TileKernel(load_text(text, str(Path(path).absolute())), chip, search, Limits(seconds, memory))

@@ -29,9 +29,10 @@ def audit_kernel(kernel: Kernel, search: SearchOptions | None = None, seed: int 
     with stage("check", kernel.source):
         check(kernel)
         values = to_values(kernel)
-    held = (search or search_options()).theories
+    search = search or search_options()
+    held = search.theories
     with stage("saturate", kernel.source):
-        members, phases = value_members(values, held)
+        members, phases = value_members(values, held, search.budget)
     with stage("audit", kernel.source):
         done = audit(members, _inputs(kernel, seed), sorted({0, values.blocks - 1}))
         matched = [r for p in phases for r, n in p.matches.items() if n and registry(held)[r].law != "fact"]

@@ -132,6 +132,7 @@ def make_dataset(
     TileError where the folder holds another dataset, cannot be written, or a kernel cannot be compiled.
     """
     check_format(wanted.format)
+    _check_names(wanted.cases)
     _begin(wanted, folder)
     share = -(-wanted.schedules // len(wanted.cases))
     growing = [_Growing(c, min(share, wanted.schedules - i * share)) for i, c in enumerate(wanted.cases)]
@@ -174,6 +175,14 @@ def _rows(them: Crew, pieces: Sequence[Piece], folder: Path, told: Told) -> list
         count += len(outcome.value)
         told(count)
     return [rows or [] for rows in found]
+
+
+def _check_names(cases: Sequence[Case]) -> None:
+    """TileError where two cases have one name: their pieces would lie in the same files."""
+    names = [c.name for c in cases]
+    if twice := next((n for n in names if names.count(n) > 1), None):
+        help = "each kernel is given once; of two files of one name in different folders, one is to be called otherwise"
+        raise TileError(f"two kernels of the dataset are called '{twice}'", help=help)
 
 
 def _begin(wanted: Wanted, folder: Path) -> None:

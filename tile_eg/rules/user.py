@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from tile_eg.errors import Span, TileError, did_you_mean
+from tile_eg.errors import WITH_OR_WITHOUT_MARK, Span, TileError, did_you_mean
 from tile_eg.rules.added import ADDED, added
 from tile_eg.rules.bound import HELP, BoundFault, bound_of
 from tile_eg.rules.naming import confusable
@@ -43,7 +43,7 @@ def read_theory_of(rules: str | Path, beside: tuple[Theory, ...] = ()) -> Theory
         return checked("rules", rules, beside)
     path = Path(rules)
     try:
-        return checked(path.name, path.read_text(encoding="utf-8"), beside)
+        return checked(path.name, path.read_text(encoding=WITH_OR_WITHOUT_MARK), beside)
     except FileNotFoundError:
         raise TileError(f"there is no rule file '{path}'") from None
     except UnicodeDecodeError as error:

@@ -116,10 +116,10 @@ def values_of(kernel: Kernel, setting: Setting) -> Values:
 
 
 def check_room(kernel: Kernel, chip: Chip) -> None:
-    """TileError where the tensors do not fit the chip's HBM; only that reads the tables of the other chips."""
-    from tile_eg.frontend.checks.room import bytes_of, check_room
+    """TileError where the tensors, or a tile, do not fit the chip's HBM; only that reads the tables of the other chips."""
+    from tile_eg.frontend.checks.room import bytes_of, check_room, tiles_of
 
-    if sum(map(bytes_of, kernel.tensors)) > chip.hbm_bytes:
+    if max(sum(map(bytes_of, kernel.tensors)), *map(bytes_of, tiles_of(kernel)), 0) > chip.hbm_bytes:
         chips = map(load_chip, known_chips(None))
         check_room(kernel, chip.name, {c.name: c.hbm_bytes for c in chips})
 

@@ -64,6 +64,10 @@ def stage(name: str, source: str = "", timings: dict[str, float] | None = None) 
     except MemoryError as error:
         message = f"this machine has not enough memory for the step '{name}': {error}"
         raise TileError(message, help="smaller sizes would do") from None
+    except RecursionError:
+        message = "the kernel has a longer chain of operations, each on the result of the one before, than tile_eg can follow"
+        help = "a loop in place of statements that repeat, or several kernels, each of which stores what the next one loads"
+        raise TileError(message, help=help) from None
     except BaseException as error:
         raise InternalError(name, f"{type(error).__name__}: {error}") from error
     finally:

@@ -27,7 +27,7 @@ from typing import Any
 
 import numpy as np
 
-from tile_eg.errors import Span, TileError, did_you_mean
+from tile_eg.errors import WITH_OR_WITHOUT_MARK, Span, TileError, did_you_mean, why_unread
 from tile_eg.ir.arrays import numpy_dtype
 from tile_eg.ops.types import dtype_of
 from tile_eg.simulator.launches import TYPES
@@ -91,12 +91,12 @@ class Spec:
 def read_spec(path: Path) -> Spec:
     """The spec in a TOML file; the files that it names are looked for beside it. TileError says what is wrong with it."""
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding=WITH_OR_WITHOUT_MARK)
         data = tomllib.loads(text)
     except FileNotFoundError:
         raise TileError(f"there is no file '{path}'") from None
     except (OSError, UnicodeDecodeError) as error:
-        raise TileError(f"cannot read '{path}': {error}") from None
+        raise TileError(f"cannot read '{path}': {why_unread(error)}") from None
     except tomllib.TOMLDecodeError as error:
         raise _not_toml(path, text, str(error)) from None
     return _spec(data, path)

@@ -1,23 +1,32 @@
-"""Whether the tensors of a kernel fit the memory of a chip, its HBM."""
+"""Whether the tensors of a kernel fit the memory of a chip, its HBM, and each of its tiles at least that."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from math import prod
 
 from tile_eg.errors import TileError
-from tile_eg.ir.kernel import Kernel, Tensor
+from tile_eg.ir.kernel import Alloc, Kernel, Tensor, statements
 
 
-def bytes_of(tensor: Tensor) -> int:
-    return prod(tensor.shape) * tensor.dtype.bytes
+def bytes_of(held: Tensor | Alloc) -> int:
+    return prod(held.shape) * held.dtype.bytes
+
+
+def tiles_of(kernel: Kernel) -> Iterator[Alloc]:
+    return (s for s in statements(kernel.body) if isinstance(s, Alloc))
 
 
 def check_room(kernel: Kernel, chip: str, memories: Mapping[str, int]) -> None:
-    """Raises TileError where the tensors together need more bytes than the chip's HBM has; `memories` has those of all chips."""
+    """Raises TileError where the tensors together, or a tile, need more bytes than the chip's HBM has; `memories` has those of
+    all chips.
+
+    Of what is smaller the search says which of the memories on the chip it does not fit.
+    """
     sizes = {t.name: bytes_of(t) for t in kernel.tensors}
     needed = sum(sizes.values())
     if needed <= memories[chip]:
+        _check_tiles(kernel, chip, memories[chip])
         return
     largest = max(kernel.tensors, key=bytes_of)
     if sizes[largest.name] > memories[chip]:
@@ -27,6 +36,15 @@ def check_room(kernel: Kernel, chip: str, memories: Mapping[str, int]) -> None:
     error = TileError(f"{what}, and the HBM of {chip} has {sized(memories[chip])}", largest.span, help=_help(needed, memories))
     error.source = kernel.source
     raise error
+
+
+def _check_tiles(kernel: Kernel, chip: str, held: int) -> None:
+    for tile in tiles_of(kernel):
+        if bytes_of(tile) > held:
+            what = f"the tile `{tile.name}` needs {sized(bytes_of(tile))}, and even the HBM of {chip} has {sized(held)}"
+            error = TileError(what, tile.span, help="smaller tiles")
+            error.source = kernel.source
+            raise error
 
 
 def sized(count: int) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tile_eg.errors import Span, TileError, did_you_mean, in_source
+from tile_eg.errors import WITH_OR_WITHOUT_MARK, Span, TileError, did_you_mean, in_source, why_unread
 from tile_eg.frontend.scalars import CONSTANTS
 from tile_eg.frontend.tensor import functions as of_tensors
 from tile_eg.frontend.text.expressions import FUNCTIONS as OF_TILES
@@ -162,11 +162,10 @@ def path_of(file: str, name: str) -> Path:
 
 def _text_of(path: Path, span: Span) -> str:
     try:
-        return path.read_text(encoding="utf-8")
+        return path.read_text(encoding=WITH_OR_WITHOUT_MARK)
     except (OSError, UnicodeDecodeError) as e:
-        why = getattr(e, "strerror", None) or "it is not UTF-8 text"
         help = "import common reads common.tile beside this file, import lib.common the one in lib"
-        raise TileError(f"cannot read {path}: {why}", span, help=help) from None
+        raise TileError(f"cannot read {path}: {why_unread(e)}", span, help=help) from None
 
 
 IMPORT = re.compile(r"^\s*import\s+(\w+(?:\s*\.\s*\w+)*)", re.M)
@@ -181,6 +180,6 @@ def imported_texts(text: str, file: str) -> dict[str, str]:
         for name in IMPORT.findall(text):
             path = path_of(file, re.sub(r"\s", "", name))
             if str(path) not in found and path.is_file():
-                found[str(path)] = path.read_text(encoding="utf-8", errors="replace")
+                found[str(path)] = path.read_text(encoding=WITH_OR_WITHOUT_MARK, errors="replace")
                 left.append((found[str(path)], str(path)))
     return found
