@@ -64,16 +64,17 @@ class _Room:
         found: list[tuple[Node, int, dict[int, list[Node]], list[Live]]] = []
         for n in self.graph.nodes:
             own = self._own(n)
-            live, held = (self._live(n), self._held_beside(n)) if own else ({}, [])
-            if own + sum(self.bytes[v] for v in live) + sum(s.bytes for s in held) > self.limit:
-                found.append((n, own, live, held))
+            held = self._held_beside(n) if own else {}
+            live = {v: readers for v, readers in self._live(n).items() if v not in held} if own else {}
+            if own + sum(self.bytes[v] for v in live) + sum(s.bytes for s in held.values()) > self.limit:
+                found.append((n, own, live, list(held.values())))
         asked = list({tuple(readers): None for _, _, live, _ in found for readers in live.values()})
         bits = {readers: 1 << i for i, readers in enumerate(asked)}
         by_class = self._computed_by(bits)
         used = {readers: self._live_with(readers, bit, by_class) for readers, bit in bits.items()}
-        for n, own, live, held in found:
+        for n, own, live, kept in found:
             lives = (Live(self.bytes[v], tuple(readers), *used[tuple(readers)]) for v, readers in live.items())
-            yield Full(n, own, (*lives, *held), self.limit)
+            yield Full(n, own, (*lives, *kept), self.limit)
 
     @cached_property
     def _held(self) -> list[tuple[Node, tuple[int, ...], int]]:
@@ -90,14 +91,14 @@ class _Room:
         enough = [d for d in decisions if place_of(d).level is self.level and depth_of(d) >= self.graph.trips[loop]]
         return min((depth_of(d) * self.slot_bytes(place_of(d), trips_in(d)) for d in enough), default=0)
 
-    def _held_beside(self, n: Node) -> list[Live]:
-        """What loops around a node hold, beside what the node itself reads and makes."""
+    def _held_beside(self, n: Node) -> dict[int, Live]:
+        """What loops around a node hold beside what it reads and makes itself: by class, as much as the least way to hold it."""
         around, own = {*self.graph.ancestors(n.region)}, {n.cls, *n.children} & self.bytes.keys()
-        found: dict[tuple[int, int], list[Node]] = defaultdict(list)
+        found: dict[int, list[tuple[Node, int]]] = defaultdict(list)
         for holding, loops, size in self._held:
             if around & {*loops} and holding.children[0] not in own:
-                found[holding.children[0], size].append(holding)
-        return [Live(size, tuple(nodes), (), False) for (_, size), nodes in found.items()]
+                found[holding.children[0]].append((holding, size))
+        return {cls: Live(min(size for _, size in ways), tuple(m for m, _ in ways), (), False) for cls, ways in found.items()}
 
     def _live_with(self, readers: tuple[Node, ...], bit: int, by_class: list[int]) -> tuple[tuple[int, ...], bool]:
         """The classes that some of these nodes compute in part, and all in the end; and whether the whole kernel is one."""
