@@ -348,8 +348,7 @@ def explain(
         if profile or question is not None:
             what = "--at shows times alone, and --why-not and --profile are of a kernel at its sizes"
             raise TileError(what, help="--set NAME=NUMBER gives the sizes")
-        show(_at(wanted, options.several_sizes(at)))
-        return
+        return show(_at(wanted, options.several_sizes(at)))
     if question is None and not wanted.known:
         one = sources.for_all_sizes(file, wanted.sizes, chip, search, {}, wanted.searched, cached=False)
         if one is not None:
