@@ -55,7 +55,7 @@ class OpenSizes:
 
     def _offer(self, c: Candidate) -> Offer:
         sizes = named(self.kernel.open, c.sizes)
-        bound = SURE * self.setting.chip.microseconds(c.estimate.cycles)
+        bound = c.estimate.least_us(self.setting.chip, SURE)
         made = Offer(MOVES["open-sizes"], sizes_text(sizes), bound, partial(self._made, c), group="open sizes")
         self.offered[made] = c
         return made

@@ -18,8 +18,10 @@ from tile_eg.transforms.column_tiles import NARROWEST, in_columns, sums_in_colum
 from tile_eg.transforms.epilogue_panels import epilogue_in_panels
 from tile_eg.transforms.row_panels import in_panels
 
-SURE = 0.9
-"""The least part of its estimate that a form may take, as a part of what the kernel takes of its own (assumed)."""
+SURE = 0.85
+"""The least part of its estimate that a form may take; that was seen to be 0.89 (rms_norm of 256 x 1024 in columns of 512)."""
+AS_ITS_KERNEL = 0.9
+"""The same in the measure of what the kernel takes of its own (assumed)."""
 PANELS = (2, 4, 8, 16, 32, 64)
 PARTS = (2, 4)
 WIDEST = 16384  # columns beyond which no tile fits
@@ -48,10 +50,16 @@ def offers(form: Form) -> Iterator[Offer]:
         yield from _beside(form)
         return
     least = 0 if form.candidates else WITHOUT_ROOM
-    known = form.microseconds / form.estimate.cycles if form.candidates else 1 / form.setting.chip.clock_mhz
     for found in in_smaller_tiles(form):
-        bound = SURE * found.estimate.cycles * known
-        yield Offer(MOVES[found.move], str(found.size), bound, partial(_made, form, found), form, "smaller tiles", least)
+        make = partial(_made, form, found)
+        yield Offer(MOVES[found.move], str(found.size), _bound(form, found.estimate), make, form, "smaller tiles", least)
+
+
+def _bound(form: Form, found: Estimate) -> float:
+    """By what the kernel takes of its own where that is known: a quick estimate is wrong of both in the same way."""
+    if form.candidates:
+        return AS_ITS_KERNEL * form.microseconds * found.cycles / form.estimate.cycles
+    return found.least_us(form.setting.chip, SURE)
 
 
 def _made(form: Form, smaller: Smaller) -> Made:
@@ -110,7 +118,7 @@ def _beside(form: Form) -> Iterator[Offer]:
     chip = form.setting.chip
     if form.estimate.bytes[Level.L0C] > chip.level_bytes(Level.L0C):
         for found in _of_products(form):
-            bound = SURE * form.estimate.cycles / chip.clock_mhz
+            bound = form.estimate.least_us(chip, SURE)
             yield Offer(MOVES[found.move], str(found.size), bound, partial(_made, form, found), form, "smaller tiles")
 
 

@@ -53,6 +53,11 @@ class Estimate:
         """How many times too small the smallest level is; at most 1 where all fits."""
         return max((n / chip.level_bytes(level) for level, n in self.bytes.items()), default=0.0)
 
+    def least_us(self, chip: Chip, sure: float) -> float:
+        """Microseconds that the kernel takes at the least where it takes so much of its estimate, surely. What every launch
+        takes, however few cores it starts, is not estimated."""
+        return chip.launch_us(0, mixed=False) + sure * chip.microseconds(self.cycles)
+
 
 def estimate(values: Values, chip: Chip) -> Estimate:
     """The launch, and as many turns of all cores as the blocks need; in the mean of the turns some cores have nothing to do.
