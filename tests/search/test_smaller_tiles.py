@@ -10,12 +10,14 @@ import pytest
 from tile_eg.chips import load_chip
 from tile_eg.cost_models import rank_model
 from tile_eg.errors import TileError
+from tile_eg.frontend.ssa import to_values
 from tile_eg.frontend.text import load_text
 from tile_eg.ir.kernel import Kernel
 from tile_eg.search import search_options
 from tile_eg.search.compiler import Lowered, lower, meaning
 from tile_eg.search.form import Form, Setting, searched, values_of
 from tile_eg.search.smaller_tiles import in_smaller_tiles, offers
+from tile_eg.sizing.estimate import estimate
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 CHIP = load_chip("910B2")
@@ -132,3 +134,19 @@ def test_tiles_that_fit_no_other_way_are_refused_without_the_move(name: str, siz
 def test_a_kernel_that_does_not_fit_is_never_slower_for_more_forms() -> None:
     quick, full = (lower(kernel("rms_norm", M=64, N=4096, BM=32), search=search_options(effort=e)) for e in ("quick", "full"))
     assert full.candidates[0].microseconds <= quick.candidates[0].microseconds
+
+
+def test_a_bound_counts_what_every_launch_takes() -> None:
+    made = estimate(to_values(kernel("rms_norm", M=64, N=1024)), CHIP)
+    assert made.least_us(CHIP, 0) == CHIP.launch_us(0, mixed=False) > 0
+    assert made.least_us(CHIP, 1) == pytest.approx(CHIP.launch_us(0, mixed=False) + CHIP.microseconds(made.cycles))
+
+
+@pytest.mark.slow
+@pytest.mark.few(1)
+@pytest.mark.parametrize("name", ["softmax", "gelu_mul", "rms_norm"])
+def test_no_form_is_faster_than_its_bound(name: str) -> None:
+    made = load_text((EXAMPLES / "beginner" / f"{name}.tile").read_text()).instantiate({"M": 256, "N": 1024})
+    forms = [t for t in lower(made).tried if t.made and t.microseconds and t.offer.group in ("open sizes", "smaller tiles")]
+    assert {t.offer.group for t in forms} == {"open sizes", "smaller tiles"}
+    assert [t.offer.what for t in forms if t.offer.bound > t.microseconds] == []
