@@ -24,6 +24,7 @@ from tile_eg.search import search_options
 from tile_eg.search.compiler import Lowered, lower, meaning, plan_schedule
 from tile_eg.search.planned import Planned
 from tile_eg.simulator.sample import blocks_with
+from tile_eg.timeline.engine import run
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 NAMES = ("split_decode", "mla_decode", "grouped_query", "sliding_window", "backward_dq")
@@ -159,6 +160,13 @@ def test_windows_of_nine_trips_go_through_ten_and_have_the_same_numbers() -> Non
     ran = planned.run(arrays, strict=False, order=1).as_meant(k, arrays)
     assert not ran.findings
     np.testing.assert_allclose(ran["O"].astype(float), meaning(k, arrays)["O"].astype(float), rtol=4e-3, atol=4e-3)
+
+
+@pytest.mark.slow
+def test_where_each_core_has_tiles_of_one_length_a_core_of_long_ones_is_timed() -> None:
+    low = compiled(WINDOW, "tiles-as-one", H=3, S=768, W=100, D=64, BM=32, BN=32)
+    products = [run(p.program, low.chip).busy["AIC", "M"] for p in (plan_schedule(plain(low), low.chip), as_one(low))]
+    assert products[0] == products[1]
 
 
 def test_what_ends_short_tiles_late_has_two_places() -> None:

@@ -77,7 +77,7 @@ class Model:
 
     def minimise_time(self) -> None:
         """Shortest first; among equals the least work on all pipes and waiting at all buffers, then the fewest instructions, of
-        which one that fills more room counts for more."""
+        which positions that fill more room count for more."""
         work = sum(
             p.total * self.graph.total_trips(n.region) * x
             for n, p, x in zip(self.graph.nodes, self.prices, self.chosen, strict=True)
@@ -88,8 +88,9 @@ class Model:
         self.cp.minimize(self.time * 64 + work + depths + each)
 
     def _room(self, n: Node) -> int:
-        """What an instruction of the vector unit fills in UB, in parts of `ROOM` bytes."""
-        return slot_bytes(self.graph.demands[n.cls]) // ROOM if n.op in VECTOR else 0
+        """What positions fill in UB, in parts of `ROOM` bytes: those in 16 bits do what those in 32 do."""
+        positions = n.op in VECTOR and VECTOR[n.op].kind == "position"
+        return slot_bytes(self.graph.demands[n.cls]) // ROOM if positions else 0
 
     def forbid(self, nodes: Iterable[Node]) -> None:
         """Not all of these together."""

@@ -40,7 +40,7 @@ def loads(program: Program, at_once: int) -> Loads:
     side_by_side = min(program.blocks, at_once)
     conditions = [variables(e) for nodes in _streams(program) for e in _conditions(nodes)]
     counted = {loop.var for loop in counted_loops(program)}
-    tested = frozenset[str]().union(*(names for names in conditions if BLOCK in names)) - counted
+    tested = frozenset[str]().union(*(names for names in conditions if BLOCK in names)) - (counted - _in_rounds(program))
     tested |= {n.var for nodes in _streams(program) for n in nodes if isinstance(n, Tasks) and _cut(n)}
     if program.blocks == 1:
         return Loads(side_by_side, (0,))
@@ -59,6 +59,12 @@ def loads(program: Program, at_once: int) -> Loads:
         return Loads(mean, heavy, turns=None if counted else _turns(program, mean))
     share = float(work[np.isin(blocks, spread_out)].mean() / work[most])
     return Loads(_working(program.blocks, side_by_side, share), heavy, share)
+
+
+def _in_rounds(program: Program) -> set[str]:
+    """The loops that go on from tile to tile: each tile goes through whole rounds, and guards say how much of it it does."""
+    tiles = (n for nodes in _streams(program) for n in nodes if isinstance(n, Tasks) and n.behind)
+    return {loop.var for n in tiles for loop in walk(n.body) if isinstance(loop, Loop)}
 
 
 def _turns(program: Program, mean: float) -> tuple[float, float] | None:
