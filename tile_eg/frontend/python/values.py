@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any
 
 from tile_eg.errors import Span, TileError, did_you_mean
-from tile_eg.frontend.conditions import Compared, of_elements
+from tile_eg.frontend.conditions import Compared, chosen, of_elements
 from tile_eg.frontend.windows import check_written, known_shape, most, placed
 from tile_eg.ir.index import ZERO, Expr, variables
 from tile_eg.ir.index_elements import all_elements_in
@@ -241,7 +241,8 @@ def as_region(value: Any, span: Span | None) -> Region:
 
 
 def as_tile(value: Any, span: Span | None) -> TileExpr:
-    """A value as a tile expression: numbers are broadcast, `v[:, None]` and `v[None, :]` are vectors as tiles."""
+    """A value as a tile expression: numbers are broadcast, `v[:, None]` and `v[None, :]` are vectors as tiles, a condition of
+    elements is 1 where it holds, else 0."""
     if isinstance(value, TILE_NODES):
         return value
     if isinstance(value, (bool, int, float)):
@@ -251,7 +252,7 @@ def as_tile(value: Any, span: Span | None) -> TileExpr:
             raise TileError("a vector becomes a tile as v[:, None] or v[None, :]", span)
         return Broadcast(region(value), 1 if value.items[1] is None else 0, span)
     if of_elements(value):
-        raise TileError("a condition is not a value", span, help="choose by it: T.if_then_else(x < y, 1.0, 0.0)")
+        return chosen(value, Number(1.0, span), Number(0.0, span), span)
     if isinstance(value, Expr) and value.value is not None:
         return Number(float(value.value), span)
     if isinstance(value, Transposed):
