@@ -285,7 +285,7 @@ _NO_TYPE = (
     (("float64", "double"), "the vector cores have no floats of 64 bits", 'take "float32"'),
     (("int64",), "the vector cores have no whole numbers of 64 bits", 'take "int32"; of an array, x.astype("int32")'),
     (("bool",), "a mask has no type of its own: T.tile.compare puts its bits into bytes",
-     'take "uint8", an eighth as many; or choose in T.Parallel: T.if_then_else(x[i] > 0, 1.0, 0.0)'),
+     'take "int8" for a tensor, m.astype("int8"), and compare: m[i, j] != 0; for T.tile.compare "uint8", an eighth as many'),
     (("uint4",), "numbers of 4 bits have a sign here, as the chips' casts take them",
      'take "int4", or load bytes ("uint8"), two numbers in each: x & 15 and x >> 4 in T.Parallel'),
 )  # fmt: skip
