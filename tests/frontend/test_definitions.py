@@ -125,7 +125,7 @@ def test_a_mistake_in_an_imported_file_is_shown_there(tmp_path: Path) -> None:
 
 
 def test_what_an_imported_function_gets_wrong_is_told_where_it_is_used(tmp_path: Path) -> None:
-    file = write(tmp_path, common="function f(x) = x @ bits(x)\n")
+    file = write(tmp_path, common="function f(x) = select(x, x, x)\n")
     assert error_of("import common\n", "y = f(x)", file).span.file == file
 
 

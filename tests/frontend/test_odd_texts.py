@@ -126,3 +126,10 @@ def test_a_fault_of_ours_is_still_called_one(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr("tile_eg.frontend.checks.check", lambda kernel: 1 // 0)
     with pytest.raises(InternalError, match="ZeroDivisionError"):
         check_kernel(load_text(WIDE, "k.tile").instantiate())
+
+
+@pytest.mark.parametrize("results", ["(C: f32[8], D: f32[8])", "C: f32[8], D: f32[8]"])
+def test_several_results_stand_with_or_without_parentheses(results: str) -> None:
+    body = "grid b = 1 shared a: f32[8] a = A[0] C[0] = a D[0] = a + 1"
+    kernel = load_text(f"kernel k(A: f32[8]) -> {results} {{ {body} }}", "k.tile").instantiate()
+    assert [t.name for t in kernel.tensors if t.output] == ["C", "D"]

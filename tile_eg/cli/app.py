@@ -342,13 +342,13 @@ def explain(
     which of them the same schedule is chosen. For a kernel with run-time sizes: each kernel that its text holds.
     """
     from tile_eg.explore import explained, why_not
-
     wanted = Wanted(file, options.sizes(sizes or []), chip, search, options.SEARCH if options.searched(schedule) else None, False)
     if at:
         if profile or question is not None:
             what = "--at shows times alone, and --why-not and --profile are of a kernel at its sizes"
             raise TileError(what, help="--set NAME=NUMBER gives the sizes")
-        return show(_at(wanted, options.several_sizes(at)))
+        show(_at(wanted, options.several_sizes(at)))
+        return
     if question is None and not wanted.known:
         one = sources.for_all_sizes(file, wanted.sizes, chip, search, {}, wanted.searched, cached=False)
         if one is not None:

@@ -23,6 +23,9 @@ MOST_SORTED = 255 * SORTED
 LONGEST = 4095
 """Pairs of a list that is merged (`MrgSort4Info.elementLengths`)."""
 
+IN_BLOCKS = -1
+"""Where a gather begins: its offsets are those of rows that each begin at a multiple of 32 bytes."""
+
 
 @dataclass(frozen=True)
 class WholeTile:

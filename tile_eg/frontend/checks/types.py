@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from math import prod
 
 from tile_eg.errors import TileError, did_you_mean
 from tile_eg.frontend.checks import scaled
@@ -14,7 +15,7 @@ from tile_eg.ir import kernel as kn
 from tile_eg.ir.operands import regions
 from tile_eg.ops.elementwise import BINARY, REDUCE, UNARY, Binary, Unary
 from tile_eg.ops.types import BF16, F16, F32, I8, I16, I32, NARROW, SIGNED, U8, U32, WHOLE, DType
-from tile_eg.ops.whole_tiles import WHOLE_TILES
+from tile_eg.ops.whole_tiles import IN_BLOCKS, WHOLE_TILES
 
 Shape = tuple[int, ...]
 ANY = -1
@@ -133,7 +134,8 @@ class Typing:
                 bits = hint("take its bits: u32(at)", 'copy its bits: T.copy(at, b), b being a buffer of "uint32"', e.span)
                 help = bits if x.dtype is I32 and U32 in takes else ""
                 raise TileError(f"`{e.op}` works on {', '.join(map(str, takes))}, not on {x}", e.span, help=help)
-            if not entry.made_of_others and len(x.shape) > 1 and x.shape[-1] * x.dtype.bytes % 32:
+            runs = entry.made_of_others or (e.op == "gather" and e.numbers[0] == IN_BLOCKS)
+            if not runs and prod(x.shape[:-1]) > 1 and x.shape[-1] * x.dtype.bytes % 32:
                 help = "make its rows a multiple of 32 bytes long, or use a buffer of one dimension"
                 raise TileError(f"`{e.op}` takes elements in one run, and the rows of {x} have gaps", e.span, help=help)
         shape = entry.shape(tuple(x.shape for x in xs), e.numbers)

@@ -12,7 +12,7 @@ from tile_eg.frontend.expert.between_cores import copy_between
 from tile_eg.frontend.expert.places import Place
 from tile_eg.frontend.expert.reader import ExpertReader, On, on
 from tile_eg.frontend.expert.streams import FREE
-from tile_eg.frontend.expert.unaligned import is_unaligned
+from tile_eg.frontend.expert.unaligned import is_unaligned, put, room
 from tile_eg.frontend.expert.vectors import cast, filled, scale_of
 from tile_eg.frontend.python.values import Buffer, Window, as_region, as_tile
 from tile_eg.frontend.python.words import copied, with_extents
@@ -304,8 +304,17 @@ def atomic_add(r: ExpertReader, span: Span, dst: Any, src: Any) -> None:
     """dst += src, where dst is a window of a tensor."""
     if r.in_parallel:
         r.assign(as_region(dst, span), as_tile(src, span), span, atomic=True)
+    elif all(isinstance(v, Window) and v.is_point for v in (dst, src)):
+        _added_element(r, span, r.place(as_tile(src, span), span, Level.UB), r.place(as_region(dst, span), span, Level.GM))
     else:
         added(r, span, *copied(src, dst, None, span))
+
+
+def _added_element(r: ExpertReader, span: Span, source: Place, target: Place) -> None:
+    """Adds one element, from a place of its own that begins a block."""
+    made = room(r, source)
+    put(r, span, made.tile(), source.tile())
+    _from_ub(r, span, made, target, {}, atomic=True)
 
 
 def added(r: ExpertReader, span: Span, to: Region, value: TileExpr) -> None:

@@ -11,6 +11,7 @@ from tile_eg.errors import Span, TileError
 from tile_eg.frontend.conditions import is_condition
 from tile_eg.frontend.expert.reader import ExpertReader, On
 from tile_eg.frontend.expert.scalars import formula, is_scalar
+from tile_eg.frontend.python.defined import RunTimeText
 from tile_eg.frontend.python.source import one_by_one
 from tile_eg.frontend.python.values import Buffer, Window, as_region, describe
 from tile_eg.frontend.python.words import known
@@ -25,6 +26,7 @@ WHOLE, REAL = "diuxXc", "feEgG"
 def _printf(r: ExpertReader, span: Span, text: Any, *args: Any) -> None:
     if not isinstance(text, str):
         raise TileError(f"a format is a text, not {describe(text)}", span)
+    args = (*text.values, *args) if isinstance(text, RunTimeText) else args
     text, args = _with_texts(text, args)
     kinds = [m[1] for m in CONVERSION.finditer(text) if m[1] != "%"]
     if len(kinds) != len(args):

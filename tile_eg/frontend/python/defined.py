@@ -10,7 +10,8 @@ from typing import Any
 
 from tile_eg.frontend.python.build import Builder
 from tile_eg.frontend.python.source import FunctionSource, Source
-from tile_eg.frontend.python.values import Buffer, is_tile
+from tile_eg.frontend.python.values import Buffer, Window, is_tile, value_buffer
+from tile_eg.ir.index import Expr
 
 Evaluate = Callable[[Builder, ast.expr], Any]
 _CONVERSIONS: dict[int, Callable[[Any], Any]] = {-1: lambda v: v, 115: str, 114: repr, 97: ascii}
@@ -93,17 +94,42 @@ def _bind(b: Builder, target: ast.expr, value: Any) -> None:
         _bind(b, t, v)
 
 
+class RunTimeText(str):
+    """An f-string with values that only run time knows, as a format with places for these."""
+
+    values: tuple[Any, ...] = ()
+
+
 def joined_text(b: Builder, node: ast.JoinedStr, evaluate: Evaluate) -> str:
-    """An f-string."""
-    found = ""
+    """An f-string; a `RunTimeText` where it shows what only run time knows."""
+    parts: list[str] = []
+    values: dict[int, Any] = {}
     for part in node.values:
-        if isinstance(part, ast.FormattedValue):
-            shape = evaluate(b, part.format_spec) if part.format_spec is not None else ""
-            value = evaluate(b, part.value)
-            found += format(_CONVERSIONS[part.conversion](value), shape)
-        else:
-            found += str(evaluate(b, part))
-    return found
+        if not isinstance(part, ast.FormattedValue):
+            parts.append(str(evaluate(b, part)))
+            continue
+        shape = evaluate(b, part.format_spec) if part.format_spec is not None else ""
+        value = evaluate(b, part.value)
+        if _is_open(value):
+            values[len(parts)] = value
+        parts.append(_place_for(value, shape) if _is_open(value) else format(_CONVERSIONS[part.conversion](value), shape))
+    if not values:
+        return "".join(parts)
+    made = RunTimeText("".join(p if n in values else p.replace("%", "%%") for n, p in enumerate(parts)))
+    made.values = tuple(values.values())
+    return made
+
+
+def _is_open(value: Any) -> bool:
+    """Whether only run time knows a number."""
+    return isinstance(value, Window) or (isinstance(value, Expr) and value.value is None)
+
+
+def _place_for(value: Any, shape: str) -> str:
+    """The place of a value in a format, as Python's `shape` says: `.3f`, `5d`."""
+    whole = not isinstance(value, Window) or value_buffer(value).dtype.whole
+    kind = "" if shape[-1:].isalpha() else "d" if whole else "g"
+    return f"%{shape}{kind}"
 
 
 def bound_here(b: Builder, node: ast.NamedExpr, evaluate: Evaluate) -> Any:

@@ -58,6 +58,7 @@ ARITHMETIC: dict[type[Any], tuple[str, Callable[..., Any]]] = {
     ast.BitXor: ("xor", operator.xor),
 }  # fmt: skip
 QUOTIENTS: dict[type[Any], str] = {ast.FloorDiv: "//", ast.Mod: "%"}
+JOINING = (ast.BitAnd, ast.BitOr, ast.BitXor)
 INDEX_OPS = (ast.Add, ast.Sub, ast.Mult, ast.FloorDiv, ast.Mod)
 
 
@@ -130,8 +131,9 @@ def arithmetic(b: Builder, op: type[Any], x: Any, y: Any, node: ast.AST) -> Any:
     name, function = ARITHMETIC[op]
     if op is ast.MatMult and (is_tile(x) or is_tile(y)):
         return _product(x, y, b.span(node))
-    if conditions.of_elements(x) or conditions.of_elements(y) or (_compares(x) and _compares(y)):
+    if op in JOINING and (conditions.of_elements(x) or conditions.of_elements(y) or (_compares(x) and _compares(y))):
         return conditions.joined(op.__name__, x, y, b.span(node))
+    x, y = (as_tile(v, b.span(node)) if conditions.of_elements(v) else v for v in (x, y))
     if op in INDEX_OPS and is_whole(x) and is_whole(y) and (b.in_index or not b.in_parallel):
         x, y = (element(v) if isinstance(v, Window) else v for v in (x, y))
     if op in QUOTIENTS and (is_tile(x) or is_tile(y)):
@@ -172,6 +174,10 @@ def _unary(b: Builder, node: ast.UnaryOp) -> Any:
     x = evaluate(b, node.operand)
     if isinstance(node.op, ast.Not):
         return logic.opposite(b, x, node.operand)
+    if conditions.of_elements(x):
+        if isinstance(node.op, ast.Invert):
+            return logic.opposite(b, x, node.operand)
+        x = as_tile(x, b.span(node))
     if is_tile(x):
         if isinstance(node.op, ast.UAdd):
             return x

@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any
 
 from tile_eg.errors import Span, TileError, did_you_mean
-from tile_eg.frontend.conditions import Compared, of_elements
+from tile_eg.frontend.conditions import Compared, chosen, of_elements
 from tile_eg.frontend.windows import check_written, known_shape, most, placed
 from tile_eg.ir.index import ZERO, Expr, variables
 from tile_eg.ir.index_elements import all_elements_in
@@ -241,7 +241,8 @@ def as_region(value: Any, span: Span | None) -> Region:
 
 
 def as_tile(value: Any, span: Span | None) -> TileExpr:
-    """A value as a tile expression: numbers are broadcast, `v[:, None]` and `v[None, :]` are vectors as tiles."""
+    """A value as a tile expression: numbers are broadcast, `v[:, None]` and `v[None, :]` are vectors as tiles, a condition of
+    elements is 1 where it holds, else 0."""
     if isinstance(value, TILE_NODES):
         return value
     if isinstance(value, (bool, int, float)):
@@ -251,7 +252,7 @@ def as_tile(value: Any, span: Span | None) -> TileExpr:
             raise TileError("a vector becomes a tile as v[:, None] or v[None, :]", span)
         return Broadcast(region(value), 1 if value.items[1] is None else 0, span)
     if of_elements(value):
-        raise TileError("a condition is not a value", span, help="choose by it: T.if_then_else(x < y, 1.0, 0.0)")
+        return chosen(value, Number(1.0, span), Number(0.0, span), span)
     if isinstance(value, Expr) and value.value is not None:
         return Number(float(value.value), span)
     if isinstance(value, Transposed):
@@ -284,7 +285,7 @@ _NO_TYPE = (
     (("float64", "double"), "the vector cores have no floats of 64 bits", 'take "float32"'),
     (("int64",), "the vector cores have no whole numbers of 64 bits", 'take "int32"; of an array, x.astype("int32")'),
     (("bool",), "a mask has no type of its own: T.tile.compare puts its bits into bytes",
-     'take "uint8", an eighth as many; or choose in T.Parallel: T.if_then_else(x[i] > 0, 1.0, 0.0)'),
+     'take "int8" for a tensor, m.astype("int8"), and compare: m[i, j] != 0; for T.tile.compare "uint8", an eighth as many'),
     (("uint4",), "numbers of 4 bits have a sign here, as the chips' casts take them",
      'take "int4", or load bytes ("uint8"), two numbers in each: x & 15 and x >> 4 in T.Parallel'),
 )  # fmt: skip

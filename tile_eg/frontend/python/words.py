@@ -247,7 +247,8 @@ def as_whole(value: TileExpr, src: Any, dst: Any, span: Span) -> TileExpr:
 
 @handles("atomic_add", "tile.atomic_add")
 def _atomic_add(b: Builder, span: Span, dst: Any, src: Any) -> None:
-    to, value = (as_region(dst, span), as_tile(src, span)) if b.in_parallel else copied(src, dst, None, span)
+    elements = all(isinstance(v, Window) and v.is_point for v in (dst, src))
+    to, value = (as_region(dst, span), as_tile(src, span)) if b.in_parallel or elements else copied(src, dst, None, span)
     b.assign(to, value, span, atomic=True)
 
 

@@ -7,18 +7,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import fields, is_dataclass, replace
+from math import prod
 from typing import Any
 
 from tile_eg.frontend.liveness import assigned
 from tile_eg.frontend.ssa.loops import Buffers, Loop, with_loops
+from tile_eg.frontend.ssa.pieces import blocks
 from tile_eg.frontend.ssa.position_values import are_computed, with_known_positions
 from tile_eg.ir import index as ix
 from tile_eg.ir import kernel as kn
 from tile_eg.ir.index import Expr
 from tile_eg.ir.index_elements import place_in
+from tile_eg.ir.machine import BLOCK_BYTES
 from tile_eg.ir.operands import regions
 from tile_eg.ops.types import BF16, F16, F32, I8, I32, U8, U32, DType
-from tile_eg.ops.whole_tiles import WORDS
+from tile_eg.ops.whole_tiles import IN_BLOCKS, WORDS
 
 BYTES = (U8, I8)
 WIDE = {BF16: F32, **dict.fromkeys(BYTES, F16)}
@@ -98,11 +101,13 @@ def _gathered(r: kn.Region, s: kn.Parallel, buffers: Buffers) -> Iterator[kn.Stm
     found = _new(f"{r.name}_turned", of, s.extents, of.dtype, buffers)
     yield from (offsets, found)
     point = kn.Region(offsets.name, variables, (None,) * len(variables), s.span)
-    bytes_of = kn.Index(place_in(of.shape, r.starts) * of.dtype.bytes, s.span)
+    gaps = prod(of.shape[:-1]) > 1 and of.shape[-1] * of.dtype.bytes % BLOCK_BYTES != 0
+    shape = (*of.shape[:-1], blocks(of.shape[-1], of.dtype)) if gaps else of.shape
+    bytes_of = kn.Index(place_in(shape, r.starts) * of.dtype.bytes, s.span)
     yield with_known_positions(kn.Parallel(s.vars, s.extents, (kn.Assign(point, bytes_of, s.span),), s.span))
     zeros = (ix.ZERO,) * len(s.extents)
     at = kn.Cast(U32, kn.Cast(I32, kn.Region(offsets.name, zeros, s.extents, s.span), s.span), s.span)
-    taken = kn.Whole("gather", (source, at), (0, _ending(r, s, of)), r.span)
+    taken = kn.Whole("gather", (source, at), (IN_BLOCKS if gaps else 0, _ending(r, s, of)), r.span)
     yield kn.Assign(kn.Region(found.name, zeros, s.extents, s.span), taken, s.span)
 
 

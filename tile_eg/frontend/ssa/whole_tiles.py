@@ -31,7 +31,7 @@ from tile_eg.ir.index import Expr
 from tile_eg.ir.kernel import Whole
 from tile_eg.ir.values import Term
 from tile_eg.ops.types import BF16, F16, F32, I8, I32, U8, DType
-from tile_eg.ops.whole_tiles import NOTHING, WHOLE_TILES
+from tile_eg.ops.whole_tiles import IN_BLOCKS, NOTHING, WHOLE_TILES
 
 _WIDER = {BF16: F32, I8: F16, U8: F16}
 """In which an element is moved whose bits no instruction gathers."""
@@ -62,16 +62,28 @@ def _gather(tiles: Tiles, e: Whole, xs: list[Term], shape: tuple[int, int]) -> T
     The second number says what ends with the tile: 0 nothing, -1 its rows, n its rows and n times as many columns.
     """
     (x, at), (base, times) = xs, e.numbers
-    e = replace(e, numbers=(base, 0))
-    if not (_ends(at) or _ends(x)):
-        return tiles.whole(e, xs, shape)
+    e = replace(e, numbers=(max(base, 0), 0))
     if _ends(x) and (times == 0 or (times < 0 and valid_cols(x).value != x.cols)):
         tiles.check_whole(e, xs)
-    whole = tiles.whole(e, [pieces.padded(tiles, t, 0.0, e.span) for t in xs], shape)
+    run = laid(tiles, x, 0.0, x.rows, e.span) if base == IN_BLOCKS else pieces.padded(tiles, x, 0.0, e.span)
+    whole = _gathered(tiles, e, run, at, shape)
+    if not (_ends(at) or _ends(x)):
+        return whole
     if _ends(at):
         return tiles.narrowed(whole, valid_rows(at), valid_cols(at), e.span)
     cols = ix.const(shape[1]) if times < 0 else ix.minimum(valid_cols(x) * times, shape[1])
     return tiles.narrowed(whole, valid_rows(x), tiles.extent(cols), e.span)
+
+
+def _gathered(tiles: Tiles, e: Whole, run: Term, at: Term, shape: tuple[int, int]) -> Term:
+    """The elements at these offsets; rows that would have gaps are gathered with what fills these, and taken out of them."""
+    cols = blocks(shape[1], run.dtype)  # type: ignore[arg-type]
+    if shape[0] == 1 or cols == shape[1] or (at.rows, at.cols) != shape:
+        return tiles.whole(e, [run, pieces.padded(tiles, at, 0.0, e.span)], shape)
+    first = tiles.fill(0.0, (shape[0], cols), at.dtype, e.span)  # type: ignore[arg-type]
+    wide = tiles.make(e.span, "put", ix.ZERO, first, at, like=first)
+    found = tiles.make(e.span, "whole", "gather", *e.numbers, run, wide, like=wide, dtype=run.dtype)
+    return part(tiles, found, shape, (ix.const(shape[0]), ix.const(shape[1])), e.span)
 
 
 def _in_blocks(t: Term, cols: int) -> bool:

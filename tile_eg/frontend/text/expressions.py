@@ -114,7 +114,7 @@ class Expressions:
         v = self.value(node)
         self.numbers = outside
         if of_elements(v):
-            raise TileError("a condition is not a value", self.span(node), help="choose by it: select(x < y, 1, 0)")
+            return chosen(v, kn.Number(1.0, self.span(node)), kn.Number(0.0, self.span(node)), self.span(node))
         if isinstance(v, Expr):
             return kn.Index(v, self.span(node))
         return kn.Number(float(v), self.span(node)) if isinstance(v, int | float) else v

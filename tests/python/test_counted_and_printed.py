@@ -1,0 +1,38 @@
+"""In order: single elements that are added where an index says, and texts with values that only run time knows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tile_eg
+import tile_eg.language as T
+
+pytestmark = pytest.mark.filterwarnings("ignore::tile_eg.errors.TileWarning")
+N, B = 37, 16
+
+
+@tile_eg.jit(out_idx=[-1])
+def histogram() -> Any:
+    @T.prim_func
+    def kernel(at: T.Tensor((N,), "int32"), weights: T.Tensor((N,), "float32"), H: T.Tensor((5,), "float32")):
+        with T.Kernel(T.ceildiv(N, B)) as b:
+            w = T.alloc_shared((B,), "float32")
+            T.copy(weights[b * B], w)
+            T.printf(f"block {b} of {N // B + 1}, 100%: {w[1]:.2f} {b * B:3d}\n")
+            for i in T.serial(B):
+                if b * B + i < N and at[b * B + i] >= 0:
+                    T.atomic_add(H[at[b * B + i]], w[i])
+
+    return kernel
+
+
+def test_elements_are_added_one_by_one_and_an_f_string_shows_values_of_run_time(capfd: pytest.CaptureFixture[str]) -> None:
+    at, weights = np.arange(N, dtype=np.int32) % 6 - 1, np.arange(N, dtype=np.float32)
+    wanted = np.zeros(5, np.float32)
+    np.add.at(wanted, at[at >= 0], weights[at >= 0])
+    assert np.array_equal(histogram()(at, weights), wanted)
+    lines = capfd.readouterr().out.splitlines()
+    assert lines == [f"block {b} of 3, 100%: {B * b + 1:.2f} {B * b:3d}" for b in range(3)]
