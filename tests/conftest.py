@@ -26,6 +26,17 @@ settings.load_profile("repeatable")
 """The same examples in every run; `pytest --hypothesis-profile explore` draws others."""
 
 
+def pytest_collection_finish() -> None:
+    """Modules and tests stay to the end: they need not be looked through again each time that garbage is collected."""
+    gc.freeze()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_sessionfinish() -> None:
+    """pytest collects garbage five times at the end, all that tests kept: the process ends anyway."""
+    gc.freeze()
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     leave_a_few(items)
