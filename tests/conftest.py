@@ -5,11 +5,14 @@ from __future__ import annotations
 import gc
 import os
 from collections import Counter, defaultdict
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
 
+os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH")]))
+"""Processes that tests start import the tree in which the tests lie, wherever they are started."""
 os.environ["TILE_EG_NO_CACHE"] = "1"
 """Tests look at what is compiled now; those of the cache of compiled kernels switch it on, in a folder of their own."""
 os.environ["TILE_EG_RAISE_FAULTS"] = "1"
