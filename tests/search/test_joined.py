@@ -86,6 +86,7 @@ def test_a_round_of_trips_follows_the_last_tile() -> None:
     assert tasks.trips == tiles.most + 1
 
 
+@pytest.mark.slow
 def test_without_the_move_it_is_not_made() -> None:
     assert not any(c.schedule.joined for c in compiled(ATTENTION, "tiles-as-one").candidates)
 
@@ -161,6 +162,7 @@ def test_windows_of_nine_trips_go_through_ten_and_have_the_same_numbers() -> Non
     np.testing.assert_allclose(ran["O"].astype(float), meaning(k, arrays)["O"].astype(float), rtol=4e-3, atol=4e-3)
 
 
+@pytest.mark.slow
 def test_what_ends_short_tiles_late_has_two_places() -> None:
     """A tile of one trip may be over before the results of the tile before it are stored."""
     low = compiled(CAUSAL, "tiles-as-one", **COUNTED)

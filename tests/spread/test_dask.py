@@ -12,7 +12,7 @@ from tests.spread.dask_cluster import DaskCluster
 from tile_eg.errors import TileError
 from tile_eg.spread import crew, spread
 
-pytestmark = pytest.mark.slow(but=1)
+pytestmark = pytest.mark.slow
 OLDER = "import tile_eg.version\ntile_eg.version.__version__ = '0.0.1'\n"
 
 
