@@ -5,11 +5,14 @@ from __future__ import annotations
 import gc
 import os
 from collections import Counter, defaultdict
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
 
+os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH")]))
+"""Processes that tests start import the tree in which the tests lie, wherever they are started."""
 os.environ["TILE_EG_NO_CACHE"] = "1"
 """Tests look at what is compiled now; those of the cache of compiled kernels switch it on, in a folder of their own."""
 os.environ["TILE_EG_RAISE_FAULTS"] = "1"
@@ -24,6 +27,17 @@ settings.register_profile("repeatable", derandomize=True, **UNTIMED)
 settings.register_profile("explore", **UNTIMED)
 settings.load_profile("repeatable")
 """The same examples in every run; `pytest --hypothesis-profile explore` draws others."""
+
+
+def pytest_collection_finish() -> None:
+    """Modules and tests stay to the end: they need not be looked through again each time that garbage is collected."""
+    gc.freeze()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_sessionfinish() -> None:
+    """pytest collects garbage five times at the end, all that tests kept: the process ends anyway."""
+    gc.freeze()
 
 
 @pytest.hookimpl(tryfirst=True)

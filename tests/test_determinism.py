@@ -36,6 +36,13 @@ def emitted(seed: int, where: Path, *names: str) -> str:
 
 
 @pytest.mark.slow
+def test_a_process_anywhere_imports_the_tree_in_which_the_tests_lie(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", "import tile_eg; print(tile_eg.__file__)"]
+    found = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True).stdout.strip()
+    assert Path(found).parents[1] == Path(__file__).parents[1]
+
+
+@pytest.mark.slow
 def test_two_processes_emit_the_same(tmp_path: Path) -> None:
     assert emitted(1, EXAMPLES, *QUICK) == emitted(4242, tmp_path, *QUICK)
 

@@ -128,6 +128,7 @@ def test_no_file_is_too_long() -> None:
     assert long == {}
 
 
+@pytest.mark.slow
 def test_how_a_kernel_is_done_is_never_decided_by_catching_that_the_search_has_no_form_for_it() -> None:
     caught = (
         f"{name}:{node.lineno}"

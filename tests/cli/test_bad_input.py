@@ -243,6 +243,7 @@ def test_what_would_have_no_effect_is_refused(
     assert said in refused(capsys, *arguments)
 
 
+@pytest.mark.slow
 def test_what_is_printed_to_a_closed_stream_goes_nowhere() -> None:
     command = f'"{sys.executable}" -m tile_eg --version'
     for stream in (">&-", "2>&-"):

@@ -8,7 +8,7 @@ import pytest
 
 from tile_eg.cli import app
 
-pytestmark = pytest.mark.slow(but=1)
+pytestmark = pytest.mark.slow
 
 KERNEL = """kernel k(X: f32[16, 64]) -> Y: f32[16, 64] {
   grid bx = 1

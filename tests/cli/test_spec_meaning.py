@@ -13,7 +13,6 @@ import pytest
 from tile_eg.cli.app import run
 from tile_eg.frontend.text import load_text
 from tile_eg.frontend.text.meaning import meaning_text
-from tile_eg.ir.kernel import Kernel
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 Captured = pytest.CaptureFixture[str]
@@ -145,12 +144,9 @@ def test_a_schedule_taken_by_its_number_has_the_meaning_too(tmp_path: Path, caps
     assert [c["good"] for c in done["comparisons"]] == [True]
 
 
-def kernels() -> list[Kernel]:
-    return [load_text(f.read_text(), f.name).instantiate() for f in sorted(EXAMPLES.glob("*.tile"))]
-
-
-@pytest.mark.parametrize("kernel", kernels(), ids=lambda k: k.name)
-def test_the_text_of_every_example_reads_back(kernel: Kernel) -> None:
+@pytest.mark.parametrize("file", sorted(EXAMPLES.glob("*.tile")), ids=lambda f: f.stem)
+def test_the_text_of_every_example_reads_back(file: Path) -> None:
+    kernel = load_text(file.read_text(), file.name).instantiate()
     assert load_text(meaning_text(kernel), "").instantiate() == kernel
 
 

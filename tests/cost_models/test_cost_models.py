@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
 
 from tile_eg.chips import Chip, load_chip
-from tile_eg.cost_models import MODELS, RankModel, SearchModel, rank_model, search_model
+from tile_eg.cost_models import MODELS, RankModel, SearchModel, named, rank_model, search_model
 from tile_eg.errors import TileError
 from tile_eg.ir.index import const
 from tile_eg.ir.program import Buffer, Instr, Program, Tile
@@ -119,3 +120,17 @@ def test_a_search_model_cannot_rank() -> None:
 def test_the_built_in_models_keep_their_interfaces() -> None:
     assert isinstance(search_model("analytic", CHIP), SearchModel)
     assert isinstance(rank_model("timeline", CHIP), RankModel)
+
+
+LEAVES = "class Leaves:\n    def __init__(self, chip):\n        raise SystemExit(4)\n"
+
+
+@pytest.mark.parametrize("text", ["raise SystemExit(4)\n", LEAVES], ids=["its module", "its making"])
+def test_a_model_that_ends_the_process_is_its_authors_to_mend(
+    text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "model_that_leaves.py").write_text(text)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.delitem(sys.modules, "model_that_leaves", raising=False)
+    with pytest.raises(TileError, match="SystemExit: 4"):
+        named("model_that_leaves:Leaves", load_chip("910B2"))

@@ -12,7 +12,7 @@ from tile_eg.errors import TileError
 from tile_eg.frontend.ssa import to_values
 from tile_eg.rules import Theory, read_theory, theories
 
-pytestmark = pytest.mark.slow(but=1)
+pytestmark = pytest.mark.slow
 
 saturation = sys.modules["tile_eg.egraph.saturate"]
 

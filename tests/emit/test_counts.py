@@ -181,6 +181,12 @@ def test_a_block_with_tiles_is_checked_with_the_least_number_again_and_again():
     assert counts["trips"] == (1,) and tiles > 2
 
 
+def test_a_number_that_is_a_constant_is_looked_at_alone_also_where_no_tile_has_a_name():
+    constant = NO_TRIP_BETWEEN.replace("trips to 3 = (tile % 4)", "trips to 3 = 2")
+    for text in (constant, constant.replace(", tile to 7 = (block + (task * 2))", "").replace("(tile * 64)", "(task * 64)")):
+        assert {counts["trips"] for _, counts in checked(parse_program(text))} == {(2,)}
+
+
 def test_flags_are_found_at_a_number_that_shows_the_loop():
     few = replace(program(CAUSAL), lets=(replace(program(CAUSAL).lets[0], most=2),))
     assert usual(few) == {"trips": (3,)}

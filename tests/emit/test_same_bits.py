@@ -89,6 +89,7 @@ def casts(made: Lowered) -> int:
     return sum(types[n.dst.buffer].whole and types[n.srcs[0].buffer].whole for n in found)  # type: ignore[union-attr]
 
 
+@pytest.mark.slow(but=1)
 @pytest.mark.parametrize("name", TEXTS)
 def test_nothing_is_done_where_the_sign_is_another(name: str) -> None:
     assert casts(lowered(name)) == 0
@@ -119,7 +120,7 @@ def test_the_numbers_are_those_that_are_meant(name: str, how: dict[str, int]) ->
 
 
 @pytest.mark.few(4)
-@pytest.mark.slow(but=2)
+@pytest.mark.slow(but=1)
 @pytest.mark.parametrize("order", [None, 1])
 @pytest.mark.parametrize("chip", ["910B2", "950"])
 @pytest.mark.parametrize("text", [PRODUCT, OPERAND], ids=["a result", "an operand"])

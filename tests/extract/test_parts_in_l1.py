@@ -76,14 +76,14 @@ def parts_in(text: str) -> list[tuple[int, int]]:
 
 
 @pytest.mark.few(2)
-@pytest.mark.slow(but=2)
+@pytest.mark.slow(but=1)
 @pytest.mark.parametrize("name", TEXTS)
 def test_a_product_reads_a_part_where_it_lies(name: str) -> None:
     check_numbers(kernel(TEXTS[name]), Using("l1-part"))
 
 
 @pytest.mark.few(8)
-@pytest.mark.slow(but=1)
+@pytest.mark.slow
 @pytest.mark.parametrize("extractor", [Worst(), *(Random(s) for s in range(3))], ids=["worst", "random0", "random1", "random2"])
 @pytest.mark.parametrize("name", TEXTS)
 def test_every_choice_beside_it_computes_the_same(name: str, extractor) -> None:

@@ -63,14 +63,14 @@ def stays_in(text: str) -> int:
 
 
 @pytest.mark.few(2)
-@pytest.mark.slow(but=2)
+@pytest.mark.slow(but=1)
 @pytest.mark.parametrize("name", TEXTS)
 def test_a_later_loop_finds_what_an_earlier_one_loaded(name: str) -> None:
     check_numbers(kernel(TEXTS[name]), Using("row-stays"))
 
 
 @pytest.mark.few(6)
-@pytest.mark.slow(but=1)
+@pytest.mark.slow
 @pytest.mark.parametrize("extractor", [Worst(), *(Random(s) for s in range(3))], ids=["worst", "random0", "random1", "random2"])
 @pytest.mark.parametrize("name", TEXTS)
 def test_every_choice_beside_it_computes_the_same(name: str, extractor) -> None:
@@ -78,7 +78,7 @@ def test_every_choice_beside_it_computes_the_same(name: str, extractor) -> None:
 
 
 @pytest.mark.few(2)
-@pytest.mark.slow(but=1)
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TEXTS)
 def test_the_next_row_comes_into_a_buffer_that_was_read(name: str) -> None:
     check_numbers(kernel(TEXTS[name]), Using("row-stays"), order=(2, 0, 0))

@@ -197,7 +197,7 @@ def test_a_reduction_of_no_elements_leaves_nothing_of_another_block(how, meant):
 
 
 @pytest.mark.few(3)
-@pytest.mark.slow(but=1)
+@pytest.mark.slow
 @pytest.mark.parametrize("chip", ["910B2", "950"])
 @pytest.mark.parametrize(("dtype", "out"), [("f16", "f32"), ("i8", "i32"), ("f32", "f32")])
 def test_a_product_of_no_numbers_is_0(dtype, out, chip):

@@ -36,7 +36,7 @@ MEANINGS = [
 
 
 @pytest.mark.few(3)
-@pytest.mark.slow(but=2)
+@pytest.mark.slow(but=1)
 @pytest.mark.parametrize(("body", "meant"), MEANINGS, ids=[m[0] for m in MEANINGS])
 def test_a_result_ends_where_the_shorter_of_its_operands_does(body: str, meant: np.ndarray) -> None:
     text = TEXT.replace("BODY", body).replace("(Y: f32[M, N], S: f32[M])", "Y: f32[M, N]")

@@ -81,7 +81,7 @@ SPELLINGS = [
 
 
 @pytest.mark.few(4)
-@pytest.mark.slow(but=1)
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", [F16, BF16, F32], ids=str)
 @pytest.mark.parametrize(("even", "odd"), SPELLINGS, ids=["by place", "by angle", "mixed"])
 def test_pairs_are_turned_in_tiles_that_are_cut_off_too(even: str, odd: str, dtype: DType) -> None:

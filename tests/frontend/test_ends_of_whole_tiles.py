@@ -52,7 +52,7 @@ def test_so_they_do_in_an_element_loop() -> None:
 
 
 @pytest.mark.few(2)
-@pytest.mark.slow(but=2)
+@pytest.mark.slow(but=1)
 @pytest.mark.parametrize(("call", "axis"), [("cumsum(x)", 1), ("cumsum(x, 0)", 0)])
 @pytest.mark.parametrize("dtype", ["f32", "f16"])
 def test_running_sums_end_with_their_tensor(dtype: str, call: str, axis: int) -> None:
@@ -116,7 +116,7 @@ def test_every_second_element_of_rows_that_end() -> None:
     np.testing.assert_array_equal(y, np.concatenate([x[:, ::2], x[:, 1::2]], axis=1))
 
 
-@pytest.mark.slow(but=2)
+@pytest.mark.slow(but=1)
 @pytest.mark.parametrize(("dtype", "cols", "tile"), [("f16", 6, 6), ("f32", 11, 12), ("bf16", 24, 24)])
 def test_every_second_element_of_rows_with_gaps(dtype: str, cols: int, tile: int) -> None:
     text = f"""

@@ -37,7 +37,7 @@ def picked(element: str, dtype: object, x: np.ndarray) -> np.ndarray:
 
 
 @pytest.mark.few(3)
-@pytest.mark.slow(but=1)
+@pytest.mark.slow
 @pytest.mark.parametrize(("element", "meant"), MEANINGS, ids=[m[0] for m in MEANINGS])
 def test_elements_are_picked_by_an_index(element: str, meant: np.ndarray) -> None:
     np.testing.assert_array_equal(picked(element, F32, X.astype(np.float32)), meant.astype(np.float32))

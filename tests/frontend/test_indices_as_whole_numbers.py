@@ -47,7 +47,7 @@ def test_the_meaning_keeps_all_bits(body: str, meant: np.ndarray) -> None:
 
 
 @pytest.mark.few(3)
-@pytest.mark.slow(but=2)
+@pytest.mark.slow(but=1)
 @pytest.mark.parametrize(("body", "meant"), MEANINGS, ids=[m[0] for m in MEANINGS])
 def test_the_emitted_kernel_keeps_all_bits(body: str, meant: np.ndarray) -> None:
     np.testing.assert_array_equal(lower(kernel(body)).run({"X": X}).outputs["Y"], meant)

@@ -47,7 +47,7 @@ def from_the_grammar_and_from_tables(text: str) -> list[str]:
 
 
 @pytest.mark.few(7)
-@pytest.mark.slow(but=5)
+@pytest.mark.slow(but=2)
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda p: p.stem)
 def test_the_tree_is_the_same(example: Path, kept: dict[str, bytes]) -> None:
     built, loaded = from_the_grammar_and_from_tables(example.read_text(encoding="utf-8"))

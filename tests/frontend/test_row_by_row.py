@@ -70,7 +70,7 @@ MEANINGS = [
 
 
 @pytest.mark.few(13)
-@pytest.mark.slow(but=3)
+@pytest.mark.slow(but=1)
 @pytest.mark.parametrize(("body", "y", "m"), MEANINGS, ids=[n[0] for n in MEANINGS])
 def test_the_statements_mean_what_they_say_in_their_order(body: str, y: np.ndarray, m: np.ndarray) -> None:
     low = lower(load_text(TEXT.replace("BODY", body)).instantiate(), search=search_options(effort="none"))
@@ -80,7 +80,7 @@ def test_the_statements_mean_what_they_say_in_their_order(body: str, y: np.ndarr
 
 
 @pytest.mark.few(2)
-@pytest.mark.slow(but=1)
+@pytest.mark.slow
 @pytest.mark.parametrize("bits", ["f16", "bf16", "i16", "i8"])
 def test_elements_of_other_types_are_taken_out_whole(bits: str) -> None:
     text = """kernel k(X: i32[16]) -> Y: i32[16] {

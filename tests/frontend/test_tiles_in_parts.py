@@ -26,7 +26,7 @@ TURNED = """kernel turned[S=21, H=2, D=64](X: f32[S, H, D]) -> Y: f16[S, H, D] {
 """
 
 
-@pytest.mark.slow(but=1)
+@pytest.mark.slow
 @pytest.mark.parametrize("rows", [21, 24, 3])
 def test_a_tile_of_parts_is_stored_as_far_as_its_tensor_goes(rows: int) -> None:
     x = np.random.default_rng(0).uniform(-1, 1, (rows, 2, 64)).astype(np.float32)

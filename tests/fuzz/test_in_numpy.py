@@ -44,7 +44,7 @@ def agrees(kind: str, way: str, seed: int) -> bool:
 @pytest.mark.few(2)
 @kinds
 @pytest.mark.parametrize("way", ["searched", "in order"])
-@pytest.mark.slow(but=2)
+@pytest.mark.slow(but=1)
 def test_a_kernel_gives_what_numpy_gives(kind: str, way: str) -> None:
     assert all(agrees(kind, way, seed) for seed in QUICK)
 

@@ -21,7 +21,7 @@ from tile_eg.laboratory.dataset import Piece, rows_of_piece
 from tile_eg.laboratory.stored import write_rows
 from tile_eg.search import search_options
 
-pytestmark = pytest.mark.slow(but=1)
+pytestmark = pytest.mark.slow
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 SMALL = {"S": 128, "H": 1}

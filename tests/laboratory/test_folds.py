@@ -25,7 +25,7 @@ from tile_eg.laboratory.folds import cross_validated
 from tile_eg.laboratory.shown import schedules_csv, with_intervals
 from tile_eg.laboratory.stored import write_rows
 
-pytestmark = pytest.mark.slow(but=2)
+pytestmark = pytest.mark.slow(but=1)
 
 MODELS = Path(__file__).parents[2] / "examples" / "models"
 SIZES = {"M": 256, "N": 512}

@@ -405,6 +405,7 @@ def test_a_product_accumulates_in_float() -> None:
     assert np.allclose(cube_output("product", 32, 32), wide @ wide, rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_a_product_sees_only_its_depth() -> None:
     wide = MATRIX.astype(np.float32)
     assert np.allclose(cube_output("depth off the fractal", 32, 32), wide[:, :20] @ wide[:20], rtol=1e-6)
@@ -437,6 +438,7 @@ def test_fixpipe_to_l1_must_convert() -> None:
     check(CUBE, "float to L1", "field")
 
 
+@pytest.mark.slow(but=1)
 @pytest.mark.parametrize(("case", "exact"), [("reciprocal", lambda v: 1 / v), ("rsqrt", lambda v: 1 / np.sqrt(v))])
 def test_reciprocal_and_rsqrt_are_approximations(case: str, exact: object) -> None:
     x = np.linspace(0.7, 90, 16384, dtype=np.float32)

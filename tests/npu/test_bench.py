@@ -89,6 +89,7 @@ def test_an_event_that_fails_is_named(npu: StandIn, kernel: Path, capsys: Captur
     assert "read the time between two events: ACL gives 107006" in capsys.readouterr().err
 
 
+@pytest.mark.slow(but=1)
 @pytest.mark.parametrize("step", ["aclrtCreateEventWithFlag", "aclrtRecordEvent", "aclrtEventElapsedTime"])
 def test_a_measurement_that_fails_gives_its_events_back(npu: StandIn, kernel: Path, step: str) -> None:
     made, given = npu.calls("aclrtCreateEventWithFlag"), npu.calls("aclrtDestroyEvent")

@@ -82,7 +82,7 @@ def test_a_place_that_is_cast_to_a_byte_wraps() -> None:
     np.testing.assert_array_equal(tile_eg.compile(kernel, out_idx=[1])(x), x % 256)
 
 
-@pytest.mark.slow(but=1)
+@pytest.mark.slow
 @pytest.mark.parametrize(("dtype", "bits"), [("int32", 4), ("uint8", 2)])
 def test_numbers_packed_in_a_word_are_taken_apart_up_to_a_tensors_end(dtype: str, bits: int) -> None:
     each = np.dtype(dtype).itemsize * 8 // bits

@@ -8,7 +8,7 @@ import pytest
 import tile_eg
 from tests.python.written import defined
 
-pytestmark = pytest.mark.slow(but=4)
+pytestmark = pytest.mark.slow(but=2)
 
 TEXT = """
 double = lambda t: t * 2

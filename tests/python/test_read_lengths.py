@@ -73,6 +73,7 @@ def test_each_block_does_the_rows_between_two_numbers_that_it_reads(store: str):
     np.testing.assert_allclose(got["Z"], sums, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_what_lies_behind_the_last_window_is_not_written():
     got = compiled(SLICE).run({"X": np.ones((100, 48), np.float32), "starts": STARTS}).outputs
     assert (got["Y"][98:] != 2).all()

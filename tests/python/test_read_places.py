@@ -52,6 +52,7 @@ def test_a_column_beyond_the_last_one_is_not_the_next_row(loop: str) -> None:
         ran(loop, READ[loop], BEYOND)
 
 
+@pytest.mark.slow(but=1)
 @pytest.mark.parametrize("loop", READ)
 def test_elements_inside_are_read(loop: str) -> None:
     np.testing.assert_array_equal(ran(loop, READ[loop], INSIDE), W[P, INSIDE])
@@ -81,6 +82,7 @@ def f(X: T.Tensor((2, 4, 16), "float32"), R: T.Tensor((8,), "int32"), O: T.Tenso
         made(x, np.full(8, 5, np.int32))
 
 
+@pytest.mark.slow
 def test_the_core_that_reads_an_index_asks_it() -> None:
     kernel = prim_func("""@T.prim_func
 def f(X: T.Tensor((2, 8, 16), "float16"), Q: T.Tensor((16,), "int32"), S: T.Tensor((16, 16), "float16"),

@@ -13,7 +13,7 @@ from tile_eg.frontend.python.word_users import uses_words
 from tile_eg.frontend.text import load_text
 from tile_eg.search.compiler import lower
 
-pytestmark = [pytest.mark.slow(but=2), pytest.mark.filterwarnings("ignore::tile_eg.errors.TileWarning")]
+pytestmark = [pytest.mark.slow(but=1), pytest.mark.filterwarnings("ignore::tile_eg.errors.TileWarning")]
 X = np.random.default_rng(0).uniform(-2, 2, (13, 33)).astype(np.float32)
 LEAKY = np.where(X > 0, X, X * np.float32(0.5))
 

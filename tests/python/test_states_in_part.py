@@ -10,7 +10,7 @@ import pytest
 import tile_eg
 import tile_eg.language as T
 
-pytestmark = [pytest.mark.slow(but=2), pytest.mark.filterwarnings("ignore::tile_eg.errors.TileWarning")]
+pytestmark = [pytest.mark.slow(but=1), pytest.mark.filterwarnings("ignore::tile_eg.errors.TileWarning")]
 
 
 def drawn(*shape: int) -> np.ndarray:

@@ -131,7 +131,7 @@ def beside(of: str, guard: str = "tile"):
     return tile_eg.compile(main, out_idx=[-1])
 
 
-@pytest.mark.slow(but=1)
+@pytest.mark.slow
 @pytest.mark.parametrize("of", ["tile", "at"])
 @pytest.mark.filterwarnings("ignore:.*T.use_swizzle gives")
 def test_the_plain_index_beside_the_other_order_is_that_of_the_same_turn(of: str) -> None:

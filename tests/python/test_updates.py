@@ -8,7 +8,7 @@ import pytest
 import tile_eg
 import tile_eg.language as T
 
-pytestmark = [pytest.mark.filterwarnings("ignore::tile_eg.errors.TileWarning"), pytest.mark.slow(but=2)]
+pytestmark = [pytest.mark.filterwarnings("ignore::tile_eg.errors.TileWarning"), pytest.mark.slow(but=1)]
 
 
 def values(*shape: int) -> np.ndarray:

@@ -217,7 +217,7 @@ def test_the_half_of_a_tile_at_the_end_may_have_nothing_to_do(rows: int) -> None
     assert np.array_equal(tile_eg.compile(main, out_idx=[1])(a), np.abs(a))
 
 
-@pytest.mark.slow(but=1)
+@pytest.mark.slow
 @pytest.mark.parametrize("loads", [True, False])
 def test_an_element_loop_of_a_vector_core_may_have_nothing_to_do(loads: bool) -> None:
     @T.prim_func

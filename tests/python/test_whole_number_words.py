@@ -184,7 +184,7 @@ POSITIONS: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
 
 
 @pytest.mark.few(6)
-@pytest.mark.slow(but=2)
+@pytest.mark.slow(but=1)
 @KEPT
 @pytest.mark.parametrize("dtype", ["uint16", "uint32"])
 @pytest.mark.parametrize("lines", POSITIONS)

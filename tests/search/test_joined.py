@@ -87,6 +87,7 @@ def test_a_round_of_trips_follows_the_last_tile() -> None:
     assert tasks.trips == tiles.most + 1
 
 
+@pytest.mark.slow
 def test_without_the_move_it_is_not_made() -> None:
     assert not any(c.schedule.joined for c in compiled(ATTENTION, "tiles-as-one").candidates)
 
@@ -169,6 +170,7 @@ def test_where_each_core_has_tiles_of_one_length_a_core_of_long_ones_is_timed() 
     assert products[0] == products[1]
 
 
+@pytest.mark.slow
 def test_what_ends_short_tiles_late_has_two_places() -> None:
     """A tile of one trip may be over before the results of the tile before it are stored."""
     low = compiled(CAUSAL, "tiles-as-one", **COUNTED)

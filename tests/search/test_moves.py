@@ -51,6 +51,7 @@ def test_a_move_that_is_not_known_is_told_with_the_nearest() -> None:
         search_options(without=["row-panel"])
 
 
+@pytest.mark.slow
 def test_the_best_of_all_that_was_made_is_chosen() -> None:
     low = lowered("gemm")
     times = [t.microseconds for t in low.tried if t.microseconds is not None]

@@ -196,6 +196,7 @@ def test_a_load_may_have_a_place_of_its_own_for_which_others_give_up_slots() -> 
     assert any(s.grid is best.grid and not next_loads(s) for s in plain)
 
 
+@pytest.mark.slow
 def test_without_room_there_is_no_place_of_its_own() -> None:
     low = compiled(RMS)
     small = replace(low.chip, memories=low.chip.memories | {Level.UB: replace(low.chip.memories[Level.UB], bytes=128 << 10)})

@@ -53,7 +53,7 @@ MOST = {"flags found": 22, "solves": 16, "blocks timed": 52}
 
 
 @pytest.mark.few(2)
-@pytest.mark.slow(but=1)
+@pytest.mark.slow
 @pytest.mark.parametrize("case", LARGE.values(), ids=LARGE)
 def test_large_sizes_ask_for_a_few_plans_and_timelines(case: tuple[str, dict[str, int]]) -> None:
     """A block for each tile, a few persistent grids and what is made of these: not one more for more tiles or trips."""

@@ -23,7 +23,7 @@ from tile_eg.simulator.findings import SimulatorError
 from tile_eg.simulator.program import Options, run_program
 from tile_eg.simulator.run import simulate
 
-pytestmark = pytest.mark.slow(but=5)
+pytestmark = pytest.mark.slow(but=3)
 
 HEADERS = "".join(
     f"#include <{name}>\n"

@@ -12,14 +12,13 @@ from tests.spread.dask_cluster import DaskCluster
 from tile_eg.errors import TileError
 from tile_eg.spread import crew, spread
 
-pytestmark = pytest.mark.slow(but=1)
-
-pytest.importorskip("distributed", reason="dask is an extra: pip install 'tile_eg[dask]'")
+pytestmark = pytest.mark.slow
 OLDER = "import tile_eg.version\ntile_eg.version.__version__ = '0.0.1'\n"
 
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DaskCluster]:
+    pytest.importorskip("distributed", reason="dask is an extra: pip install 'tile_eg[dask]'")
     made = DaskCluster(tmp_path_factory.mktemp("dask"))
     try:
         made.worker("--name", "plain")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 
+import pytest
 from timeline_programs import gemm_program
 
 from tile_eg.chips import load_chip
@@ -11,6 +12,7 @@ from tile_eg.timeline.cores import Core
 from tile_eg.timeline.engine import run
 
 
+@pytest.mark.slow
 def test_nothing_of_a_block_that_has_run_waits_for_the_collector() -> None:
     gc.collect()
     gc.disable()

@@ -12,12 +12,12 @@ from tile_eg.cli import sources
 from tile_eg.search import search_options
 from tile_eg.tuning import Asked, Tuning, Watch, tune
 
-pytest.importorskip("distributed", reason="dask is an extra: pip install 'tile_eg[dask]'")
 OPEN = KERNEL.replace("N=96]", "N=96, B=auto]").replace("16", "B")
 
 
 @pytest.mark.slow
 def test_a_killed_worker_loses_nothing(tmp_path: Path, all_right: None) -> None:
+    pytest.importorskip("distributed", reason="dask is an extra: pip install 'tile_eg[dask]'")
     (tmp_path / "scaled.tile").write_text(OPEN)
     kernel, options = sources.read(tmp_path / "scaled.tile", {}), search_options(effort="full")
     cluster, told = DaskCluster(tmp_path), list[str]()

@@ -7,7 +7,6 @@ import math
 import os
 import traceback
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -17,6 +16,7 @@ from typer.core import TyperGroup
 
 from tile_eg.chips import DEFAULT_CHIP
 from tile_eg.cli import again, options, runs, sources
+from tile_eg.cli.at_sizes import times_at
 from tile_eg.cli.audit import NOT_OF_VALUES, audit
 from tile_eg.cli.bench import bench
 from tile_eg.cli.build import build
@@ -347,7 +347,7 @@ def explain(
         if profile or question is not None:
             what = "--at shows times alone, and --why-not and --profile are of a kernel at its sizes"
             raise TileError(what, help="--set NAME=NUMBER gives the sizes")
-        show(_at(wanted, options.several_sizes(at)))
+        show(times_at(wanted, options.several_sizes(at)))
         return
     if question is None and not wanted.known:
         one = sources.for_all_sizes(file, wanted.sizes, chip, search, {}, wanted.searched, cached=False)
@@ -378,21 +378,6 @@ def chips() -> None:
     from tile_eg.report.inventory import chips_text
 
     show(chips_text())
-
-
-def _at(wanted: Wanted, several: list[dict[str, int]]) -> str:
-    """The times of a kernel at several sizes."""
-    from tile_eg.report.at_sizes import at_sizes
-    from tile_eg.report.decisions import summary
-
-    options.check_clash(wanted.sizes, several[0])
-    found = []
-    for more in several:
-        planned = replace(wanted, sizes={**wanted.sizes, **more}).compiled()
-        if not isinstance(planned, Lowered):
-            raise TileError(f"'{wanted.file}' is a program, or kept as it is written: nothing is chosen at each size")
-        found.append((more, planned.cost, summary(planned.candidates[0].schedule)))
-    return at_sizes(found)
 
 
 def _described(held: Kernel | Program | KeptKernel) -> str:

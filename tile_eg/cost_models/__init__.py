@@ -107,13 +107,13 @@ def _make(name: str, chip: Chip) -> Any:
             maker = getattr(import_module(module), cls)
     except (ImportError, AttributeError) as error:
         raise TileError(f"cannot load the cost model '{name}': {error}") from error
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise TileError(f"cannot load the cost model '{name}': {type(error).__name__}: {error}") from error
     try:
         return maker(chip)
     except TileError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         what = f"making the cost model '{name}' failed: {type(error).__name__}: {error}"
         raise TileError(what, help="a model is a class that is made with a chip: def __init__(self, chip)") from error
 

@@ -106,6 +106,8 @@ def make_extractor(name: str, settings: Mapping[str, Any] = NOTHING) -> Extracto
         made = getattr(import_module(module), cls)(**settings)
     except (ImportError, AttributeError, TypeError) as error:
         raise TileError(f"cannot load the extractor '{name}': {error}") from error
+    except (Exception, SystemExit) as error:
+        raise TileError(f"cannot load the extractor '{name}': {type(error).__name__}: {error}") from error
     if not callable(getattr(made, "extract", None)):
         raise TileError(
             f"'{name}' is no extractor: it has no method extract", help="extract(graph, chip, pricer, k) -> Extraction"

@@ -56,7 +56,7 @@ def _names_in(place: str, where: str) -> Mapping[str, Any]:
             return vars(importlib.import_module(place))
         finally:
             sys.path.remove("")
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         what = f"--against {where}: '{place}' cannot be loaded: {type(error).__name__}: {error}"
         raise TileError(what, help="name a function as module:name, or as file.py:name") from error
 

@@ -11,6 +11,7 @@ import numpy as np
 from tile_eg.chips import DEFAULT_CHIP, Chip, load_chip
 from tile_eg.cost_models import named, predicted, roles, scored, search_model
 from tile_eg.cost_models.context import context
+from tile_eg.errors import PlanError, TileError
 from tile_eg.extract import Schedule, extract
 from tile_eg.extract.chaos import Random
 from tile_eg.extract.makespan import makespan
@@ -157,7 +158,7 @@ def schedules(kernel: Kernel, chip: Chip, k: int, random: int) -> list[tuple[Sch
     for schedule in found:
         try:
             planned = plan_schedule(schedule, chip)
-        except Exception:  # one that cannot be planned is no schedule to compare
+        except (TileError, PlanError):  # one that cannot be planned is no schedule to compare
             continue
         out.setdefault(str(planned.program), (schedule, planned))
     return list(out.values())

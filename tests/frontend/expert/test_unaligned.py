@@ -11,7 +11,7 @@ import pytest
 import tile_eg
 import tile_eg.language as T
 
-pytestmark = [pytest.mark.slow(but=3), pytest.mark.filterwarnings("ignore::tile_eg.errors.TileWarning")]
+pytestmark = [pytest.mark.slow(but=1), pytest.mark.filterwarnings("ignore::tile_eg.errors.TileWarning")]
 ROWS, COLS = 13, 33
 A = np.random.default_rng(0).uniform(-2, 2, (ROWS, COLS)).astype(np.float32)
 DTYPES = {"float32": np.float32, "float16": np.float16, "bfloat16": ml_dtypes.bfloat16, "int32": np.int32, "int8": np.int8}

@@ -300,6 +300,7 @@ def from_a_number(dtype: str, first: Any, of: str = "int32") -> Any:
     return tile_eg.compile(main, out_idx=[-1])
 
 
+@pytest.mark.slow(but=2)
 @pytest.mark.parametrize("begin", [3, -7, 2**30 + 1])
 @pytest.mark.parametrize("first", [lambda N, n: N[0] * 2, lambda N, n: n[0] * 2], ids=["tensor", "buffer"])
 def test_positions_begin_at_a_number_that_is_read(first: Any, begin: int) -> None:
