@@ -6,6 +6,7 @@ import pytest
 
 from tests.extract.kernels import CHIP, graph_of, pricer
 from tile_eg.extract.exact import Exact
+from tile_eg.extract.model import Model
 from tile_eg.extract.solver import PLAIN, Searches
 
 LOOP = """
@@ -41,8 +42,9 @@ def test_a_chain_of_14_is_proven_with_little_work() -> None:
 
 @pytest.mark.slow
 def test_a_search_that_needed_a_relaxation_begins_with_it_the_next_time() -> None:
-    graph, exact = graph_of(polynomial(14)), Exact()
-    model = exact._model(graph, CHIP, pricer(graph), [])
+    graph = graph_of(polynomial(14))
+    model = Model(graph, CHIP, pricer(graph))
+    Exact().aim(model)
     searches = Searches(10.0)
     first, second = searches.least(model.cp), searches.least(model.cp)
     assert first.proved and second.proved
