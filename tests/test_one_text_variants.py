@@ -237,7 +237,7 @@ def test_sizes_that_are_whole_tiles_take_a_kernel_without_tails() -> None:
     text = OneText(build, ("M",), "910B2", search_options()).text({})
     assert isinstance(text, AnySize)
     assert text.picked.first == (((("M", 4, (1 << 31) - (1 << 16), 4),), 1),)
-    assert text.microseconds({"M": 4096}) < 0.9 * text.microseconds({"M": 4095})
+    assert text.microseconds({"M": 4096}) < 0.95 * text.microseconds({"M": 4095})
     names = [outputs_are_right(text, build({"M": m}), {"M": m}) for m in (1, 4, 36, 37)]
     assert names == ["rms_norm", "rms_norm_2", "rms_norm_2", "rms_norm"]
 

@@ -119,7 +119,7 @@ def test_too_little_fuel_for_any_schedule_asks_for_more() -> None:
 @pytest.mark.slow
 def test_what_no_rule_computes_is_shown_at_its_line() -> None:
     with pytest.raises(TileError) as error:
-        lower(example("softmax"), search=search_options(without=["v-reduce", "v-reduce-blocks"]))
+        lower(example("softmax"), search=search_options(without=["v-reduce", "v-reduce-blocks", "v-reduce-chunks"]))
     assert "m = rowmax(x)\n" in str(error.value) and "`max` of 1 x 32 f32, line 7" in error.value.help
 
 
