@@ -9,6 +9,7 @@ import pytest
 
 import tile_eg
 import tile_eg.language as T
+from tile_eg.errors import TileError
 
 pytestmark = pytest.mark.filterwarnings("ignore::tile_eg.errors.TileWarning")
 N, B = 37, 16
@@ -36,3 +37,21 @@ def test_elements_are_added_one_by_one_and_an_f_string_shows_values_of_run_time(
     assert np.array_equal(histogram()(at, weights), wanted)
     lines = capfd.readouterr().out.splitlines()
     assert lines == [f"block {b} of 3, 100%: {B * b + 1:.2f} {B * b:3d}" for b in range(3)]
+
+
+@tile_eg.jit(out_idx=[-1])
+def asserted() -> Any:
+    @T.prim_func
+    def kernel(X: T.Tensor((4, 16), "float32"), Y: T.Tensor((4, 16), "float32")):
+        with T.Kernel(4) as b:
+            x = T.alloc_shared((1, 16), "float32")
+            T.copy(X[b, 0], x)
+            T.device_assert(b < 2, f"block {b} of 100%")
+            T.copy(x, Y[b, 0])
+
+    return kernel
+
+
+def test_an_assertion_says_its_values_of_run_time() -> None:
+    with pytest.raises(TileError, match="block 2 of 100%: the assertion block < 2 does not hold"):
+        asserted()(np.ones((4, 16), np.float32))

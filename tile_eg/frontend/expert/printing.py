@@ -26,6 +26,11 @@ WHOLE, REAL = "diuxXc", "feEgG"
 def _printf(r: ExpertReader, span: Span, text: Any, *args: Any) -> None:
     if not isinstance(text, str):
         raise TileError(f"a format is a text, not {describe(text)}", span)
+    r.emit(pr.Print(*_formatted(r, span, text, args), span=span))
+
+
+def _formatted(r: ExpertReader, span: Span, text: str, args: tuple[Any, ...]) -> tuple[str, tuple[pr.Formula, ...]]:
+    """A format and its values as the scalar unit prints them. TileError where they do not go together."""
     args = (*text.values, *args) if isinstance(text, RunTimeText) else args
     text, args = _with_texts(text, args)
     kinds = [m[1] for m in CONVERSION.finditer(text) if m[1] != "%"]
@@ -38,7 +43,7 @@ def _printf(r: ExpertReader, span: Span, text: Any, *args: Any) -> None:
             raise TileError(f"{what} cannot be printed", span, help="numbers can: %d and %x of whole ones, %f and %g of others")
         f = formula(r, value, span)
         found.append(pr.Formula("cast", (f,), kind in WHOLE) if f.whole != (kind in WHOLE) else f)
-    r.emit(pr.Print(text, tuple(found), span=span))
+    return text, tuple(found)
 
 
 def _with_texts(text: str, args: tuple[Any, ...]) -> tuple[str, tuple[Any, ...]]:
@@ -77,7 +82,8 @@ def _check(r: ExpertReader, span: Span, condition: Any, msg: Any = "") -> None:
     if not isinstance(condition, Expr):
         help = 'print what it is: T.printf("%f\\n", x[i, j]); whole numbers that are read may be compared as indices'
         raise TileError("an assertion is a condition on indices, not on elements of floats or tiles", span, help=help)
-    r.emit(pr.Print(str(msg).replace("%", "%%"), holds=condition, span=span))
+    told = _formatted(r, span, msg, ()) if isinstance(msg, RunTimeText) else (str(msg).replace("%", "%%"), ())
+    r.emit(pr.Print(*told, holds=condition, span=span))
 
 
 def launched(r: ExpertReader, node: ast.FunctionDef) -> tuple[ast.With, list[ast.stmt]]:
