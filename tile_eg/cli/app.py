@@ -342,6 +342,7 @@ def explain(
     which of them the same schedule is chosen. For a kernel with run-time sizes: each kernel that its text holds.
     """
     from tile_eg.explore import explained, why_not
+
     wanted = Wanted(file, options.sizes(sizes or []), chip, search, options.SEARCH if options.searched(schedule) else None, False)
     if at:
         if profile or question is not None:

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     import numpy as np
 
 
-
 def _named(chip: str | None) -> str | None:
     """A chip as it is given. TileError where its name is empty, as a variable of a shell's may be."""
     if chip == "":

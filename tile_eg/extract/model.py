@@ -28,7 +28,8 @@ from tile_eg.ops.types import Level
 
 HORIZON = 10**10
 ROOM = 8192
-"""Bytes that count as an instruction, where two choices take as long and work as much."""
+"""Bytes that count as an instruction, where two choices take as long and work as much (assumed: with four times as many,
+ssd of 4096 tokens takes 969 us instead of 611)."""
 
 
 def slot_bytes(place: Demand, ahead: int = 1) -> int:

@@ -110,11 +110,10 @@ def _computed_in(op: str, of: DType, to: DType, span: Span) -> DType:
     """In what elements are reduced: in f32 where one side is a float of another type, whole numbers in 16 or 32 bits."""
     if of.whole and not to.whole:
         return I32 if of != U32 else of
-    fits = of == to or (of.whole and to.bits > of.bits) if to.whole == of.whole else False
-    if of.whole and (not fits or (of.bits == 8 and of == to and op == "sum")):
-        help = "make the result a buffer of int32" if of != I32 else "make the result a buffer of int32 or float32"
-        raise TileError(f"{of} is not reduced into {to}", span, help=help)
     if of.whole:
+        if (of != to and to.bits <= of.bits) or (of == to and of.bits == 8 and op == "sum"):
+            help = "make the result a buffer of int32" if of != I32 else "make the result a buffer of int32 or float32"
+            raise TileError(f"{of} is not reduced into {to}", span, help=help)
         return max(to, I16, key=lambda t: t.bits)
     if to.whole:
         raise TileError(f"{of} is not reduced into {to}", span, help="make the result a buffer of float32, and cast it then")

@@ -241,7 +241,7 @@ def explain(error: UnexpectedInput, text: str, file: str, parser: Lark) -> TileE
     """A syntax error as a TileError at its place."""
     if isinstance(error, UnexpectedCharacters):
         found = text[error.pos_in_stream or 0]
-        message, help = CHARACTERS.get(found, (f"the character {_shown(found)} has no meaning here", ""))
+        message, help = CHARACTERS.get(found, (f"the {_shown(found)} has no meaning here", ""))
         return TileError(message, Span(file, error.line, error.column, error.line, error.column + 1), help=help)
     assert isinstance(error, UnexpectedToken)
     known, span = known_faults(parser), _place(error, text, file)
@@ -254,7 +254,7 @@ def explain(error: UnexpectedInput, text: str, file: str, parser: Lark) -> TileE
 
 
 def _shown(character: str) -> str:
-    return f"`{character}`" if character.isprintable() else f"U+{ord(character):04X}, which is not to be seen,"
+    return f"character `{character}`" if character.isprintable() else f"invisible character U+{ord(character):04X}"
 
 
 def _keys(error: UnexpectedToken) -> tuple[Any, ...]:
