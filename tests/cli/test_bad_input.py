@@ -189,7 +189,7 @@ def test_a_mark_that_an_editor_puts_in_front_is_no_part_of_a_text(tmp_path: Path
 
 def test_a_character_that_nobody_sees_is_named_by_its_number(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "k.tile").write_text(Path(GEMM).read_text() + "\0")
-    assert "the character U+0000" in refused(capsys, "check", tmp_path / "k.tile")
+    assert "the invisible character U+0000" in refused(capsys, "check", tmp_path / "k.tile")
 
 
 @pytest.mark.parametrize(
