@@ -120,6 +120,16 @@ def test_layouts_are_taken_from_the_checkout_where_a_file_makes_one(tmp_path: Pa
     assert done.ok and done.outputs[0].tolist() == [x + 3 for x in range(2048)]
 
 
+@pytest.mark.slow
+def test_functions_are_there_for_a_file_that_includes_matmul_objects_first(tmp_path: Path) -> None:
+    checkout(tmp_path)
+    objects = tmp_path / "kit/include/adv_api/matmul/matmul_intf.h"
+    objects.parent.mkdir()
+    objects.write_text("ASCENDC_HOST_AICORE inline int Objects() { return 3; }\n")
+    done = launched(tmp_path, '#include "lib/matmul_intf.h"\n' + GROWN)
+    assert done.ok and done.outputs[0].tolist() == [x + 3 for x in range(2048)]
+
+
 def overflow(before: int, behind: int) -> str:
     """A kernel that sets what becomes of infinities before and behind all that it computes."""
     begun = GROWN.replace(

@@ -222,6 +222,22 @@ def test_a_kernel_runs_on_the_cores_for_which_the_classes_that_it_names_have_wor
     assert [(k.name, k.type) for k in AscFile(Path("k.cpp"), text).kernels] == [("k", kind)]
 
 
+CHOSEN = """template <int N>
+#if PAIRS == 2
+__global__ __mix__(1, 2)
+#else
+__global__ __mix__(1, 1)
+#endif
+    void k(GM_ADDR x) {}
+"""
+
+
+@pytest.mark.parametrize(("pairs", "kind"), [("1", "MIX_AIC_1_1"), ("2", "MIX_AIC_1_2")])
+def test_the_preprocessor_chooses_among_the_words_before_a_kernels_name(pairs: str, kind: str) -> None:
+    file = AscFile(Path("k.cpp"), CHOSEN).with_macros({"PAIRS": pairs})
+    assert [(k.name, k.type, k.line) for k in file.kernels] == [("k", kind, 7)]
+
+
 CARELESS = """#include <acl/acl.h>
 #include <kernel_operator.h>
 #include <opdev/fp16_t.h>
@@ -262,6 +278,18 @@ def careless(folder: Path, again: str) -> Simulation:
     source = CARELESS.replace("@AGAIN@", again)
     (folder / "main.cpp").write_text(source)
     return ran(AscFile(folder / "main.cpp", source))
+
+
+@pytest.mark.slow
+def test_a_buffer_beyond_its_memory_is_told_and_the_run_goes_on(tmp_path: Path) -> None:
+    done = careless(tmp_path, WAIT + "AscendC::TBuf<AscendC::TPosition::A1> large; pipe.Init(); pipe.InitBuffer(large, 524320);")
+    assert (done.returned, [f.kind for f in done.findings]) == (0, ["out_of_bounds", "capacity"])
+
+
+@pytest.mark.slow
+def test_a_file_may_say_how_many_dimensions_the_shapes_of_tensors_have(tmp_path: Path) -> None:
+    source = "#define K_MAX_SHAPE_DIM 0\n" + CARELESS.replace("@AGAIN@", WAIT)
+    assert ran(AscFile(tmp_path / "main.cpp", source)).returned == 0
 
 
 @pytest.mark.slow

@@ -138,7 +138,7 @@ def _timed(text: AscFile, spec: Spec | None, how: Options, done: Simulation, chi
         return [], ""
     if len(done.trace) >= MOST_ROWS:
         return [], f"more than {MOST_ROWS} instructions ran; smaller sizes would do"
-    kernel = chosen(text, spec) if spec else None
+    kernel = chosen(text.with_macros({**spec.defines, **how.macros}), spec) if spec else None
     names = {"kernel": kernel.name, "kernel_type": spec.type or kernel.type} if spec and kernel else {}
     try:
         return timed_launches(done.trace, _chip(chip), auto_sync=how.auto_sync and (not spec or spec.auto_sync), **names), ""

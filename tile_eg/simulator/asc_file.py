@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
 from pathlib import Path
 
 from tile_eg.errors import TileError
-from tile_eg.simulator.build import INCLUDE, CompileError, compile_library, compile_objects
+from tile_eg.simulator.build import INCLUDE, CompileError, compile_library, compile_objects, preprocessed
 from tile_eg.simulator.compile_errors import explained
 from tile_eg.simulator.devkit import ROOTS, Devkit
 from tile_eg.simulator.dialect import as_cpp, global_macros, working_cores
@@ -22,13 +22,18 @@ UNIT = "program.asc"
 
 @dataclass(frozen=True)
 class AscFile:
-    """The text of a file, the path that it was read from, the folders in which more of what it includes lies (`-I`), and the
-    checkout of the vendor's headers that it is compiled with (`--devkit`)."""
+    """The text of a file, the path that it was read from, the folders in which more of what it includes lies (`-I`), the checkout
+    of the vendor's headers that it is compiled with (`--devkit`), and the macros (`-D`): name -> value."""
 
     path: Path
     source: str
     folders: Sequence[Path] = ()
     devkit: Devkit | None = None
+    defines: Mapping[str, str] = field(default_factory=dict)
+
+    def with_macros(self, defines: Mapping[str, str]) -> AscFile:
+        """The file as it is compiled with these."""
+        return replace(self, defines=defines)
 
     @cached_property
     def included(self) -> dict[str, str]:
@@ -41,7 +46,8 @@ class AscFile:
         texts = (self.source, *self.included.values())
         macros = global_macros(texts)
         working = {name: cores for text in texts for name, cores in working_cores(text).items()}
-        return [k for text in texts for k in kernels(text, macros, working)]
+        taken = partial(preprocessed, defines=self.defines)
+        return [k for text in texts for k in kernels(text, macros, working, taken)]
 
     @property
     def has_main(self) -> bool:
@@ -60,7 +66,7 @@ class AscFile:
         named = {name: text for f in findings for name in (f.file, f.other_file) if (text := self.devkit.text(name))}
         return replace(done, findings=findings, files={**self.included, **named})
 
-    def compile(self, launcher: str, defines: Mapping[str, str]) -> tuple[Path, Path]:
+    def compile(self, launcher: str) -> tuple[Path, Path]:
         """The simulator's executable and a library of the file; `launcher` is C++ that follows the file's text.
 
         Raises TileError at the file's own line for a text that does not compile, and for one without a kernel.
@@ -70,10 +76,10 @@ class AscFile:
         types = {k.name: k.type for k in self.kernels}
         texts = {name: rewrite(as_cpp(text), types, self.place(name)) for name, text in self.included.items()}
         texts |= {UNIT: rewrite(as_cpp(self.source), types, str(self.path)), "launch.cpp": f'#include "{UNIT}"\n{launcher}'}
-        beside, objects, roots = self._of_the_devkit(defines)
+        beside, objects, roots = self._of_the_devkit()
         texts = beside | texts
         folders = (folder.resolve() for folder in (self.path.parent, *self.folders))
-        flags = [*(f"-D{name}={value}" for name, value in defines.items()), *roots, *(f"-I{folder}" for folder in folders)]
+        flags = [*(f"-D{name}={value}" for name, value in self.defines.items()), *roots, *(f"-I{folder}" for folder in folders)]
         flags += map(str, objects)
         try:
             return compile_library(texts, flags)
@@ -81,14 +87,14 @@ class AscFile:
             included = {name: (self.place(name), text) for name, text in self.included.items()}
             raise explained(error.output, self.path, self.source, UNIT, included) from None
 
-    def _of_the_devkit(self, defines: Mapping[str, str]) -> tuple[dict[str, str], list[Path], list[str]]:
+    def _of_the_devkit(self) -> tuple[dict[str, str], list[Path], list[str]]:
         """What the checkout adds to the compilation: texts, objects of the host's side, and flags."""
         if self.devkit is None:
             return {}, [], ["-I."]
         sources = (self.source, *self.included.values())
         texts = {name: as_cpp(text) for name, text in self.devkit.texts(sources).items()}
         flags = ["-DTILE_SIM_DEVKIT", *(f"-I./{root}" for root in ROOTS)]
-        host = [*flags, f"-DTILE_SIM_ARCHITECTURE={defines['__NPU_ARCH__']}"]
+        host = [*flags, f"-DTILE_SIM_ARCHITECTURE={self.defines['__NPU_ARCH__']}"]
         return texts, compile_objects(self.devkit.host_sources(sources), host), flags
 
 

@@ -28,6 +28,7 @@ HEADER = "kernel_operator.h"
 HOST_HEADER = "ascend_c/devkit_host.h"
 _BEGINS_WITH_HEADER = re.compile(rf'(?:\s|//.*\n|/\*[\s\S]*?\*/)*#include "{re.escape(HEADER)}"')
 """A text in which nothing but comments comes before the header, which then means the same wherever it was parsed."""
+_INCLUDES = re.compile(r"^[ \t]*#[ \t]*include\b.*", re.M)
 ONE_ROUNDING_EACH = "-ffp-contract=off"
 """Else compilers may make one instruction of a product and a sum, which rounds once, where the machine has one."""
 RUNTIME_FLAGS = ("-std=c++17", "-O3", ONE_ROUNDING_EACH, "-fno-trapping-math", "-fno-math-errno")
@@ -70,6 +71,13 @@ def compile_library(texts: Mapping[str, str], flags: Sequence[str], key: Sequenc
     parts = (part for item in sorted(texts.items()) for part in item)
     name = f"kernel-{_digest(_headers_key(compiler), *flags, *key, *parts)}"
     return runtime, _library(name, lambda folder: _compile([compiler, *PROGRAM_FLAGS], flags, texts, folder))
+
+
+def preprocessed(text: str, defines: Mapping[str, str]) -> str:
+    """What the preprocessor leaves of a text, with these macros and its own. What it includes is left out."""
+    own = _INCLUDES.sub("", text)
+    command = [require_compiler(), "-E", "-P", "-w", "-x", "c++", *(f"-D{name}={value}" for name, value in defines.items()), "-"]
+    return subprocess.run(command, input=own, capture_output=True, text=True, errors="replace", check=False).stdout
 
 
 def compile_objects(sources: Mapping[str, Mapping[str, str]], flags: Sequence[str]) -> list[Path]:

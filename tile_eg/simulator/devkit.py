@@ -62,6 +62,8 @@ _HOST = "#pragma once\n#include <ascend_c/devkit_host.h>\n"
 ROOTS = ("", "include", "include/adv_api", "include/basic_api", "impl")
 """Where in the checkout its headers look for one another."""
 _FUNCTION = re.compile(r"^(?:__aicore__ )?inline (?:__\w+__(?:\([\w, ]+\))? )*(?:constexpr )?[\w:<>]+ (\w+)\(", re.M)
+_SPELT = {"BroadCast": "Broadcast"}
+"""What the vendor's own samples call of a header, beside the function that its page describes."""
 _NUMBER = re.compile(r"(?:static )?const(?:expr)? \w+ (\w+)\s*=[^;]*;")
 _OWN_NUMBER = re.compile(r"\b(\w+) = \d+[;,]")
 _KEPT = re.compile(rf"#(?!pragma|include)|namespace \w+ {{|}}\s*// namespace|{_NUMBER.pattern}|\s+\(*(?:defined|__NPU_ARCH__)")
@@ -97,7 +99,8 @@ class Devkit:
     @cached_property
     def functions(self) -> dict[str, str]:
         """The header of each function of the high-level API: name -> path in the checkout."""
-        return {name: header for header in self._listed(ENTRY) for name in _FUNCTION.findall(self._read(header))}
+        found = {name: header for header in self._listed(ENTRY) for name in _FUNCTION.findall(self._read(header))}
+        return found | {spelt: found[name] for spelt, name in _SPELT.items() if name in found}
 
     @cached_property
     def tiling(self) -> dict[str, frozenset[str]]:
@@ -185,7 +188,7 @@ class Devkit:
         beside = [f'"{_TUPLES}"'] if self.text(_TUPLES) else []
         messages = self.text(_MESSAGES).partition(_SENDING)[0]
         return {
-            _OBJECTS_HEADER: _KINDS + _including(f'"{FUNCTIONS}"', *beside, '"include/adv_api/matmul/matmul_intf.h"'),
+            _OBJECTS_HEADER: _KINDS + _including(f'"../{FUNCTIONS}"', *beside, '"include/adv_api/matmul/matmul_intf.h"'),
             _SERVER: f"#pragma once\n#ifdef ASCENDC_CUBE_ONLY\n{cube_alone}#else\n{both}\n#endif\n",
             _MESSAGES: f"#pragma once\n{_MESSAGE.sub('', messages)}}}\n#endif\n",
         }

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import numpy as np
 
-MOST_ROWS = 500_000
+MOST_ROWS = 1_500_000
 """Of a trace, which ends there."""
 
 

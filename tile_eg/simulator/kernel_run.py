@@ -55,12 +55,13 @@ def run_kernel(file: AscFile, spec: Spec, options: Options) -> Simulation:
     Raises TileError for a text that does not compile and for arguments that do not fit the kernel, SimulatorError where the run
     crashes, exceeds its limits, or tries what `options.confinement` does not allow.
     """
+    file = file.with_macros({**spec.defines, **options.macros})
     kernel = chosen(file, spec)
     check_arguments(file, kernel, spec)
     tensors = [a for a in spec.arguments if not a.text]
     numbers = {id(a): i for i, a in enumerate(tensors)}
     passed = ", ".join(a.text or f"Given{{a[{numbers[id(a)]}]}}" for a in spec.arguments)
-    library = file.compile(LAUNCHER.format(call=spec.kernel or kernel.name, passed=passed), {**spec.defines, **options.macros})
+    library = file.compile(LAUNCHER.format(call=spec.kernel or kernel.name, passed=passed))
     command = [*map(str, library), spec.type or kernel.type, str(spec.blocks), str(int(options.trace)), str(options.limits.bytes)]
     command += [
         *(f"{level}={size}" for level, size in options.capacities.items()),

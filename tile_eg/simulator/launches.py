@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,6 +13,8 @@ from tile_eg.errors import Span, TileError
 TYPES = ("AIC_ONLY", "AIV_ONLY", "MIX_AIC_1_1", "MIX_AIC_1_2", "MIX_AIC_1_0", "MIX_AIV_1_0")
 _QUALIFIERS = r"__(?:vector|cube|aicore|global)__|__mix__\s*\([^)]*\)|extern\s*\" *\"|void|inline|static"
 _QUALIFIERS += r"|__attribute__\s*\(\([^()]*\)\)"
+_CHOICE = r"#[ \t]*(?:if|ifdef|ifndef|elif|else|endif)\b[^\n]*"
+"""A line of the preprocessor between the words before a kernel's name."""
 _NOISE = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])\'', re.S)
 _INCLUDED = re.compile(r'^[ \t]*#[ \t]*include[ \t]*["<]([^">]+)[">]', re.M)
 
@@ -38,21 +40,31 @@ def blanked(source: str) -> str:
     return _NOISE.sub(lambda m: blank(m) if len(m.group()) > 1 else m.group(), source)
 
 
-def kernels(source: str, macros: Sequence[str] = (), working: Mapping[str, frozenset[str]] = {}) -> list[KernelText]:
+def kernels(
+    source: str,
+    macros: Sequence[str] = (),
+    working: Mapping[str, frozenset[str]] = {},
+    preprocess: Callable[[str], str] = lambda text: text,
+) -> list[KernelText]:
     """The kernels that a text defines, in its order; `macros` stand for `__global__`, among others, and `working` says of classes
-    which kinds of cores they have work for."""
+    which kinds of cores they have work for. `preprocess` tells what is left of a text where `#if`s stand in a kernel's head."""
     text, words = blanked(source), "|".join(["__global__", *macros])
-    head = re.compile(rf"((?:(?:{_QUALIFIERS}{''.join(f'|{m}' for m in macros)})\s*)+)\b(\w+)\s*\(")
-    return [_kernel(text, found, working) for found in head.finditer(text) if re.search(rf"\b(?:{words})\b", found.group(1))]
+    word = "|".join([_QUALIFIERS, *macros])
+    head = re.compile(rf"((?:{word})\s*(?:(?:{word}|{_CHOICE})\s*)*)\b(?!__)(\w+)\s*\(")
+    heads = [found for found in head.finditer(text) if re.search(rf"\b(?:{words})\b", found.group(1))]
+    taken: dict[str, str] = {}
+    if any("#" in found.group(1) for found in heads):
+        taken = {found.group(2): found.group(1) for found in head.finditer(preprocess(text))}
+    return [_kernel(text, found, taken.get(found.group(2), found.group(1)), working) for found in heads]
 
 
-def _kernel(text: str, found: re.Match[str], working: Mapping[str, frozenset[str]]) -> KernelText:
+def _kernel(text: str, found: re.Match[str], head: str, working: Mapping[str, frozenset[str]]) -> KernelText:
     open_, close = found.end() - 1, closing(text, found.end() - 1)
     parameters = tuple(p for p in split(text[open_ + 1 : close]) if p != "void")
     body = text.find("{", close)
     inside = text[body : closing(text, body) + 1] if body >= 0 else ""
     line = text.count("\n", 0, found.start(2)) + 1
-    return KernelText(found.group(2), parameters, _type(found.group(1), inside, working, _cube_alone(text)), line)
+    return KernelText(found.group(2), parameters, _type(head, inside, working, _cube_alone(text)), line)
 
 
 def _type(head: str, body: str, working: Mapping[str, frozenset[str]], cube_alone: bool) -> str:

@@ -42,7 +42,8 @@ def run_program(file: AscFile, options: Options) -> Simulation:
     Raises TileError for a text that does not compile, SimulatorError when it crashes, exceeds its limits, or tries what
     `options.confinement` does not allow.
     """
-    library = file.compile("", options.macros)
+    file = file.with_macros(options.macros)
+    library = file.compile("")
     command = [*map(str, library), "HOST", "1", str(int(options.trace)), str(options.limits.bytes)]
     command += [
         *(f"{level}={size}" for level, size in options.capacities.items()),

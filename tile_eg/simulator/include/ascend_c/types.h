@@ -251,7 +251,10 @@ enum class CO2Layout : uint8_t { NZ, ROW_MAJOR, COLUMN_MAJOR };
 constexpr int32_t ONE_BLK_SIZE = 32;
 constexpr int32_t DEFAULT_C0_SIZE = 32;
 constexpr int32_t BLOCK_CUBE = 16;
-constexpr uint32_t K_MAX_DIM = 8, K_MAX_SHAPE_DIM = 8;
+constexpr uint32_t K_MAX_DIM = 8;
+#ifndef K_MAX_SHAPE_DIM  // a file may say how many dimensions its tensors' shapes have
+#define K_MAX_SHAPE_DIM 8
+#endif
 
 template <class A, class B>
 struct IsSameType {

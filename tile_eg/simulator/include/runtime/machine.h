@@ -171,7 +171,7 @@ struct Touched {
     bool written;
 };
 
-constexpr size_t most_rows = 500'000;  // of the trace; simulator/findings.py, MOST_ROWS
+constexpr size_t most_rows = 1'500'000;  // of the trace; simulator/findings.py, MOST_ROWS
 
 struct TraceRow {
     uint32_t block;
