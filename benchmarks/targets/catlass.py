@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from tile_eg.errors import TileError
@@ -17,8 +18,17 @@ SECONDS = 600
 SIMULATE = "import sys; from tile_eg.cli import main; sys.exit(main())"
 
 
-def microseconds(checkout: Path, example: str, sizes: Sequence[int], chip: str) -> float | None:
-    """What `example` (`00_basic_matmul`) takes for a product of M, N and K in all its launches.
+@dataclass(frozen=True)
+class Timed:
+    """What all launches of a run take together in microseconds, and the range that the assumed constants of the chip leave."""
+
+    microseconds: float
+    least: float
+    most: float
+
+
+def timed(checkout: Path, example: str, sizes: Sequence[int], chip: str) -> Timed | None:
+    """What `example` (`00_basic_matmul`) takes for a product of M, N and K.
 
     None where that is too large to be run here, or its run does not find its own results right. TileError where there is no such
     example.
@@ -36,7 +46,10 @@ def microseconds(checkout: Path, example: str, sizes: Sequence[int], chip: str) 
     return _told(ran.stdout) if ran.returncode == 0 else None
 
 
-def _told(out: str) -> float | None:
+def _told(out: str) -> Timed | None:
     found = json.loads(out[out.index("{") :])
-    right = "success" in found["printed"] and found["launches"]
-    return sum(launch["microseconds"] for launch in found["launches"]) if right else None
+    if "success" not in found["printed"] or not found["launches"]:
+        return None
+    ranges = [launch["microseconds_range"] for launch in found["launches"]]
+    total = sum(launch["microseconds"] for launch in found["launches"])
+    return Timed(total, sum(least for least, _ in ranges), sum(most for _, most in ranges))

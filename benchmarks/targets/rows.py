@@ -18,7 +18,7 @@ from benchmarks.families import families
 from benchmarks.families.example import Example
 from benchmarks.targets import bounds
 from benchmarks.targets.bounds import FLOAT, HALF, Bound
-from benchmarks.targets.catlass import microseconds
+from benchmarks.targets.catlass import timed
 from benchmarks.targets.literal import literal
 from tile_eg.chips import DEFAULT_CHIP, Chip
 from tile_eg.errors import TileError
@@ -103,7 +103,8 @@ class Row:
     def of_catlass(self, checkout: Path | None) -> float | None:
         """CATLASS' text of the same kernel at the same size; None where there is none, nobody asks, or it is too large to run."""
         sizes = [self.sizes[name] for name in ("M", "N", "K")] if self.catlass and checkout else []
-        return microseconds(checkout, self.catlass, sizes, self.chip.name) if checkout and sizes else None
+        found = timed(checkout, self.catlass, sizes, self.chip.name) if checkout and sizes else None
+        return found.microseconds if found else None
 
     def missed(self) -> list[str]:
         """The targets that ours does not reach, in words."""

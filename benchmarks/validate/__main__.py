@@ -1,6 +1,7 @@
 """Prints every row with what the engine predicts, mean errors, and the order of before and after. Exit code 1 past a limit.
 
-`--csv FILE` takes the rows that `tile-eg bench --csv` wrote instead, and `--table OUT` makes a cost model of them.
+`--csv FILE` takes the rows that `tile-eg bench --csv` wrote instead, and `--table OUT` makes a cost model of them. `--catlass
+CHECKOUT` takes texts with published times instead, which run in the simulator.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from pathlib import Path
 from statistics import mean
 
 from benchmarks.validate.rows import Row, pairs, rows
+from tile_eg.errors import TileError
 from tile_eg.report.text import duration, table
 
 LIMITS = {"GEMM": 0.10, "copy": 0.10, "Add": 0.10, "through UB": 0.10, "flash attention": 0.10, "950": 0.10}
@@ -23,7 +25,10 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--csv", type=Path)
     parser.add_argument("--table", type=Path)
+    parser.add_argument("--catlass", type=Path, metavar="CHECKOUT")
     given = parser.parse_args()
+    if given.catlass:
+        return _texts(given.catlass)
     return _own(given.csv, given.table) if given.csv else _published()
 
 
@@ -37,6 +42,17 @@ def _own(path: Path, out: Path | None) -> int:
     print(shown(rows))
     if out:
         learn(rows, out)
+    return 0
+
+
+def _texts(checkout: Path) -> int:
+    from benchmarks.validate.replayed import shown
+
+    try:
+        print(shown(checkout))
+    except TileError as error:
+        print(error)
+        return 1
     return 0
 
 
