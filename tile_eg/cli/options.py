@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from copy import copy
@@ -58,6 +59,16 @@ def command_of(app: typer.Typer, arguments: Sequence[str]) -> Any:
     one = copy(app)
     one.registered_commands = asked or app.registered_commands
     return typer.main.get_command(one)
+
+
+UsageError: type[Exception] = typer.BadParameter.__mro__[1]
+"""A command line that cannot be read. Newer releases of typer bring a click of their own, so it is reached by way of typer."""
+
+
+def unreadable(error: Any) -> TileError:
+    """A `UsageError` as the user's mistake."""
+    command = error.ctx.command_path if error.ctx else "tile-eg"
+    return TileError(error.format_message(), help=f"see {command} --help")
 
 
 def memory_bytes(gib: float) -> int:
@@ -189,6 +200,32 @@ def save_arrays(folder: Path, arrays: Mapping[str, np.ndarray]) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         for name, array in arrays.items():
             np.save(folder / f"{name}.npy", array)
+
+
+def to_write(path: Path | None) -> Path | None:
+    """A file that a command is to write. TileError where it cannot be one, which is told before the work that fills it."""
+    if path is not None:
+        _check_place(path)
+        if path.is_dir():
+            raise TileError(f"cannot write '{path}': it is a folder", help=f"name a file in it: {path / 'NAME'}")
+    return path
+
+
+def to_fill(folder: Path | None) -> Path | None:
+    """A folder that a command is to make, with those above it. TileError where a file is in the way."""
+    if folder is not None:
+        there = next(p for p in (folder, *folder.parents) if p.exists())
+        _check_place(there / "any")
+    return folder
+
+
+def _check_place(path: Path) -> None:
+    """TileError where no file can be made beside it, or it cannot be written itself."""
+    if not path.parent.is_dir():
+        why = "is a file, not a folder" if path.parent.exists() else "does not exist"
+        raise TileError(f"cannot write '{path}': '{path.parent}' {why}")
+    if not os.access(path if path.exists() else path.parent, os.W_OK):
+        raise TileError(f"cannot write '{path}': nothing can be written there")
 
 
 class writing:

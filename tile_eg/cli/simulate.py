@@ -53,7 +53,9 @@ def simulate_file(
     devkit: Annotated[
         Path | None, typer.Option(**FOLDER, help="A checkout of asc-devkit: its high-level API is what the file calls.")
     ] = None,
-    trace: Annotated[Path | None, typer.Option(metavar="OUT", help="Write the timeline as a Chrome trace.")] = None,
+    trace: Annotated[
+        Path | None, typer.Option(metavar="OUT", callback=options.to_write, help="Write the timeline as a Chrome trace.")
+    ] = None,
     time: Annotated[bool, typer.Option(help="Say how long it would take (needs memory for every instruction).")] = True,
     seconds: options.Seconds = options.SECONDS,
     memory: options.Memory = options.MEMORY,
