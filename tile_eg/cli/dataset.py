@@ -65,6 +65,8 @@ def dataset(
     except KeyboardInterrupt as interrupt:
         interrupt.add_note(f"{KEPT}the pieces in {out / PARTS} that were done are kept")
         raise
+    if len(rows) < n:
+        complain(f"note: {n} were asked for, and no more were found that differ")
     show(f"{len(rows)} schedules in {out / FORMATS[format]}; {out / 'README.md'} says what is in it")
 
 

@@ -215,7 +215,9 @@ def to_fill(folder: Path | None) -> Path | None:
     """A folder that a command is to make, with those above it. TileError where a file is in the way."""
     if folder is not None:
         there = next(p for p in (folder, *folder.parents) if p.exists())
-        _check_place(there / "any")
+        if not there.is_dir():
+            raise TileError(f"cannot write '{folder}': '{there}' is a file, not a folder")
+        _check_place(there / folder.name)
     return folder
 
 
