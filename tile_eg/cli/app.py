@@ -203,7 +203,9 @@ def run_file(
     inputs: Annotated[
         str | None, typer.Option(metavar="SET,...", help="Random inputs: uniform, wide, nan (default: uniform,wide).")
     ] = None,
-    given: Annotated[list[str] | None, typer.Option("--input", metavar="NAME=FILE", help="An input, a .npy.")] = None,
+    given: Annotated[
+        list[str] | None, typer.Option("--input", metavar="NAME=FILE", help="An input from a .npy file. Repeatable.")
+    ] = None,
     save: Annotated[
         Path | None, typer.Option(metavar="DIR", callback=options.to_fill, help="Keep inputs and outputs there, as .npy files.")
     ] = None,

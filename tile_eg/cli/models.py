@@ -28,11 +28,13 @@ def compare_models(
         str, typer.Option(metavar="kernel|case|none", help="With --data: what a model is not taught before it is judged on it.")
     ] = "kernel",
     judge: Annotated[
-        str | None, typer.Option(metavar="KERNELS", help="With --data: teach on all kernels but these, and judge on these.")
+        str | None, typer.Option(metavar="KERNELS", help="With --data: judge on these, separated by commas; teach on all others.")
     ] = None,
     best_of: Annotated[int, typer.Option(min=1, metavar="NUMBER", help="With --data: of how many the best is taken.")] = 5,
     chip: options.OnChip = None,
-    sizes: Annotated[list[str] | None, typer.Option("--set", metavar="NAME=NUMBER", help="A size of every kernel.")] = None,
+    sizes: Annotated[
+        list[str] | None, typer.Option("--set", metavar="NAME=NUMBER", help="A size of every kernel. Repeatable.")
+    ] = None,
     k: Annotated[int, typer.Option("-k", min=1, metavar="NUMBER", help="How many of the best schedules.")] = 6,
     random: Annotated[int, typer.Option(min=0, metavar="NUMBER", help="How many random schedules besides.")] = 6,
     csv: Annotated[
@@ -97,7 +99,7 @@ def teach(
     out: Annotated[
         Path, typer.Option("-o", "--out", metavar="FILE", callback=options.to_write, help="Where the model saves what it learnt.")
     ],
-    without: Annotated[str | None, typer.Option(metavar="KERNELS", help="Leave these kernels out.")] = None,
+    without: Annotated[str | None, typer.Option(metavar="KERNELS", help="Leave these out, separated by commas.")] = None,
 ) -> None:
     """Teaches a cost model the schedules of a dataset.
 

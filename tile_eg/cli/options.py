@@ -49,7 +49,9 @@ Searched = Annotated[
 MEMORY = USUAL.bytes / 2**30
 Memory = Annotated[
     float,
-    typer.Option("--memory", min=0.001, metavar="GIB", help="GiB that the simulator may use: 1.6 times what it touches."),
+    typer.Option(
+        "--memory", min=0.001, metavar="GIB", help="GiB that the simulator may use; a run needs 1.6 times what it touches."
+    ),
 ]
 
 
@@ -79,7 +81,9 @@ def memory_bytes(gib: float) -> int:
 
 
 SECONDS = USUAL.seconds
-Seconds = Annotated[float, typer.Option(min=0.1, metavar="NUMBER", help="Processor time that the simulated run may take.")]
+Seconds = Annotated[
+    float, typer.Option(min=0.1, metavar="NUMBER", help="Seconds of processor time that the simulated run may take.")
+]
 Unconfined = Annotated[
     bool, typer.Option("--unconfined", help="Let the simulated code do all that you may do: files, network, programs.")
 ]

@@ -62,7 +62,9 @@ def simulate_file(
     reads: Reads = None,
     writes: Writes = None,
     unconfined: options.Unconfined = False,
-    auto_sync: Annotated[bool, typer.Option(help="The compiler orders V and S of vector cores (--cce-auto-sync).")] = True,
+    auto_sync: Annotated[
+        bool, typer.Option(help="Take V and S of vector cores as ordered by the compiler (--cce-auto-sync).")
+    ] = True,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> int:
     """Runs any Ascend C file, and says what is wrong with it.
