@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import csv
-import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import mean
 
 from tile_eg.chips import load_chip
-from tile_eg.cli import options, sources
+from tile_eg.cli.benched import benched
 from tile_eg.cost_models.table import Table
 from tile_eg.report.text import duration, table
 from tile_eg.search.compiler import Planned
@@ -33,18 +32,13 @@ class Own:
 
 
 def own_rows(path: Path) -> list[Own]:
-    """The measured rows of a CSV, not the predicted ones. ValueError for a row without a command of `tile-eg bench`."""
+    """The measured rows of a CSV, not the predicted ones. TileError for a row without a command of `tile-eg bench`."""
     with path.open(encoding="utf-8", newline="") as file:
         return [_own(row) for row in csv.DictReader(file) if row["metric"] == "task_time"]
 
 
 def _own(row: dict[str, str]) -> Own:
-    words = shlex.split(row["source"].partition(";")[0])
-    if words[:2] != ["tile-eg", "bench"]:
-        raise ValueError(f"no row of `tile-eg bench`: {row['source']}")
-    given = dict(zip(words[3::2], words[4::2], strict=True))
-    sizes = options.sizes(given["--shapes"].split(",")) if "--shapes" in given else {}
-    planned = sources.compiled(Path(words[2]), sizes, given.get("--chip"))
+    planned = benched(row["source"]).compiled()
     return Own(row["kernel"], row["shape"], planned.chip.name, float(row["value"]), planned)
 
 

@@ -187,6 +187,11 @@ def test_a_mark_that_an_editor_puts_in_front_is_no_part_of_a_text(tmp_path: Path
     assert Outcome(capsys, "check", tmp_path / "k.tile").code == 0
 
 
+def test_a_name_of_other_letters_is_told_which_there_are(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "k.tile").write_text("kernel größe(A: f32[64]) -> B: f32[64] {}", encoding="utf-8")
+    assert "the letters a to z and A to Z" in refused(capsys, "check", tmp_path / "k.tile")
+
+
 def test_a_character_that_nobody_sees_is_named_by_its_number(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "k.tile").write_text(Path(GEMM).read_text() + "\0")
     assert "the invisible character U+0000" in refused(capsys, "check", tmp_path / "k.tile")
@@ -194,7 +199,7 @@ def test_a_character_that_nobody_sees_is_named_by_its_number(tmp_path: Path, cap
 
 @pytest.mark.parametrize(
     ("text", "said"),
-    [("def f(:\n", "this is not Python: invalid syntax"), ("import sys\nsys.exit(3)\n", ":2 failed: SystemExit: 3")],
+    [("def f(:\n", "this is not Python: invalid syntax"), ("import sys\nsys.exit(3)\n", "this raised SystemExit: 3\n")],
 )
 def test_a_module_that_does_not_get_to_its_kernel_is_refused_at_its_line(
     text: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]

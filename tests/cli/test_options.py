@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tile_eg.cli import options
-from tile_eg.cli.app import app
+from tile_eg.cli.app import app, run
 from tile_eg.errors import TileError
 from tile_eg.ir.kernel import Tensor
 from tile_eg.ops.types import BF16, F16, F32
@@ -106,3 +106,28 @@ def test_a_place_that_cannot_be_written_is_the_users_to_mend(tmp_path: Path) -> 
     (tmp_path / "file").write_text("")
     with pytest.raises(TileError, match="cannot write"):
         options.save_arrays(tmp_path / "file" / "folder", {})
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["emit X -o", "run X --trace", "run X --save", "bench X --csv", "export X -o", "extract X -o", "simulate X --trace",
+     "build X -o", "dataset X -o", "calibrate X -o", "teach X --data Y -o",
+     *(f"compare-models X --{o}" for o in ("csv", "schedules", "plot"))],
+)  # fmt: skip
+def test_a_place_that_cannot_be_written_is_told_before_any_work(
+    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").write_text("")
+    assert run([*command.split(), str(tmp_path / "file" / "out")]) == 1
+    assert "cannot write" in (told := capsys.readouterr().err) and "not a folder" in told
+
+
+def test_a_folder_is_not_written_as_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["emit", "X", "-o", str(tmp_path)]) == 1
+    assert "it is a folder" in capsys.readouterr().err
+
+
+def test_a_plot_of_no_known_ending_is_told_before_the_kernels_are_read(capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("matplotlib")
+    assert run(["compare-models", "X", "--plot", "out.nonsense"]) == 1
+    assert "does not end in '.nonsense'" in capsys.readouterr().err

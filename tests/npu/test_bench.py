@@ -14,6 +14,7 @@ from tests.npu.cann import StandIn
 from tests.npu.kernels import doubled, matrix
 from tile_eg.cli.app import run
 from tile_eg.cli.bench import COLUMNS
+from tile_eg.cli.benched import benched
 from tile_eg.cost_models.table import Table
 from tile_eg.errors import TileError
 from tile_eg.jit.measured import ESTIMATED
@@ -21,6 +22,7 @@ from tile_eg.npu.arrays import array
 from tile_eg.npu.bench import kept
 from tile_eg.npu.launcher import Launcher
 from tile_eg.profiler import do_bench
+from tile_eg.search import search_options
 
 KERNEL = """\
 kernel scaled[M=64](X: f32[M, 64]) -> Y: f32[M, 64] {
@@ -65,6 +67,20 @@ def test_measured_rows_are_taken_by_validate_and_by_a_table_cost_model(
     table = Table(rows[0].planned.chip)
     table.load(model)
     assert table.predict([rows[0].planned.program]) == pytest.approx([rows[0].measured])
+
+
+def test_a_row_says_with_which_options_it_was_made(kernel: Path, tmp_path: Path) -> None:
+    given = ["--effort", "none", "--exact-math", "--without", "past-l2", "--without", "shuffle-k", "--chip", "910B3"]
+    assert run(["bench", str(kernel), "--device", "simulator", "--csv", str(tmp_path / "t.csv"), *given]) == 0
+    again = benched(next(csv.DictReader((tmp_path / "t.csv").open()))["source"])
+    assert again.file == kernel and again.chip == "910B3"
+    assert again.search == search_options(effort="none", exact_math=True, without=("past-l2", "shuffle-k"))
+
+
+@pytest.mark.parametrize("source", ["a page", "tile-eg bench a.tile --swift; tile_eg 1"])
+def test_a_row_with_no_command_that_can_be_read_is_refused(source: str) -> None:
+    with pytest.raises(TileError, match="no command of|--swift"):
+        benched(source)
 
 
 def test_without_an_npu_the_times_are_predicted_and_that_is_said(kernel: Path, tmp_path: Path, capsys: Captured) -> None:

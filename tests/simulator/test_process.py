@@ -62,7 +62,7 @@ def test_what_is_printed_without_end_is_cut() -> None:
 
 @pytest.mark.slow
 def test_memory_is_limited() -> None:
-    with pytest.raises(TileError, match="more memory than the 1073741824 bytes"):
+    with pytest.raises(TileError, match="more memory than the 1,073,741,824 bytes"):
         run("*(new volatile char[1ull << 32]) = 1;", Limits(bytes=1 << 30, seconds=20))
 
 

@@ -48,9 +48,6 @@ from tile_eg.simulator.sample import check_sample
 if TYPE_CHECKING:
     from tile_eg.locate import Located
 
-UsageError: type[Exception] = typer.BadParameter.__mro__[1]
-"""A command line that cannot be read. Newer releases of typer bring a click of their own, so it is reached by way of typer."""
-
 
 class Interrupted(Exception):
     """Ctrl-C, with what it interrupted; typer would turn a KeyboardInterrupt into an exit code."""
@@ -102,8 +99,8 @@ def run(arguments: Sequence[str]) -> int:
 def _invoke(arguments: list[str]) -> int:
     try:
         return options.command_of(app, arguments).main(arguments or ["--help"], "tile-eg", standalone_mode=False) or GOOD
-    except UsageError as error:
-        raise _unreadable(error) from None
+    except options.UsageError as error:
+        raise options.unreadable(error) from None
     except Interrupted as interrupted:
         complain(lost(interrupted))
         return INTERRUPTED
@@ -111,11 +108,6 @@ def _invoke(arguments: list[str]) -> int:
         return INTERRUPTED
     except OSError as error:
         raise unwritten(error) from None
-
-
-def _unreadable(error: Any) -> TileError:
-    command = error.ctx.command_path if error.ctx else "tile-eg"
-    return TileError(error.format_message(), help=f"see {command} --help")
 
 
 def _version(wanted: bool) -> None:
@@ -149,7 +141,9 @@ def check(file: File, chip: options.OnChip = None, sizes: options.Set = None) ->
 @searching
 def emit(
     file: File,
-    out: Annotated[Path | None, typer.Option("-o", "--out", metavar="OUT", help="Write to this file.")] = None,
+    out: Annotated[
+        Path | None, typer.Option("-o", "--out", metavar="OUT", callback=options.to_write, help="Write to this file.")
+    ] = None,
     chip: options.OnChip = None,
     sizes: options.Set = None,
     program: Annotated[bool, typer.Option("--program", help="The instruction stream with its addresses and flags.")] = False,
@@ -209,10 +203,17 @@ def run_file(
     inputs: Annotated[
         str | None, typer.Option(metavar="SET,...", help="Random inputs: uniform, wide, nan (default: uniform,wide).")
     ] = None,
-    given: Annotated[list[str] | None, typer.Option("--input", metavar="NAME=FILE", help="An input, a .npy.")] = None,
-    save: Annotated[Path | None, typer.Option(metavar="DIR", help="Keep inputs and outputs there, as .npy files.")] = None,
+    given: Annotated[
+        list[str] | None, typer.Option("--input", metavar="NAME=FILE", help="An input from a .npy file. Repeatable.")
+    ] = None,
+    save: Annotated[
+        Path | None, typer.Option(metavar="DIR", callback=options.to_fill, help="Keep inputs and outputs there, as .npy files.")
+    ] = None,
     order: Annotated[int | None, typer.Option(min=0, metavar="SEED", help="Let pipes run in an unfavourable order.")] = None,
-    trace: Annotated[Path | None, typer.Option(metavar="OUT", help="Write the predicted timeline, which Perfetto opens.")] = None,
+    trace: Annotated[
+        Path | None,
+        typer.Option(metavar="OUT", callback=options.to_write, help="Write the predicted timeline, which Perfetto opens."),
+    ] = None,
     sample: Annotated[
         int | None, typer.Option(min=1, metavar="NUMBER", help="Run only so many blocks: the grid's corners, and some others.")
     ] = None,

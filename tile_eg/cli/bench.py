@@ -66,6 +66,7 @@ class Row:
 
 
 def bench(
+    context: typer.Context,
     file: Annotated[Path, typer.Argument(metavar="FILE", help="A kernel, as `tile-eg run` takes it.")],
     device: Annotated[
         str | None, typer.Option(metavar="npu|simulator", help="Measure on an NPU, or predict (default: an NPU where CANN is).")
@@ -73,7 +74,9 @@ def bench(
     shapes: Annotated[
         list[str] | None, typer.Option(metavar="NAME=NUMBER,...", help="The sizes of a row. Repeatable: a row for each.")
     ] = None,
-    out: Annotated[Path | None, typer.Option("--csv", metavar="OUT", help="Write the rows there, too.")] = None,
+    out: Annotated[
+        Path | None, typer.Option("--csv", metavar="OUT", callback=options.to_write, help="Write the rows there, too.")
+    ] = None,
     chip: options.OnChip = None,
     launches: Annotated[int, typer.Option(min=3, metavar="NUMBER", help="Launches that are timed.")] = 100,
     warmup: Annotated[int, typer.Option(min=0, metavar="NUMBER", help="Launches before them.")] = 10,
@@ -94,7 +97,7 @@ def bench(
         sizes = options.sizes(text.split(","), "--shapes") if text else {}
         held = sources.read(file, sizes)
         planned = sources.compile_held(held, chip, search)
-        row = Row(planned, sizes, _command(file, text, chip), planned.cost.microseconds, planned.cost.interval)
+        row = Row(planned, sizes, _command(context, file, text), planned.cost.microseconds, planned.cost.interval)
         if where == "npu":
             row, fine = _measured(row, held, launches, warmup, check)
             good = good and fine
@@ -119,9 +122,25 @@ def _where(device: str | None) -> str:
     return device
 
 
-def _command(file: Path, shapes: str, chip: str | None) -> str:
-    given = (["--shapes", shapes] if shapes else []) + (["--chip", chip] if chip else [])
+NOT_OF_A_ROW = {"file", "shapes", "out", "check"}
+"""Parameters of `bench` that other rows have too, or that change no time."""
+
+
+def _command(context: typer.Context, file: Path, shapes: str) -> str:
+    """The command that gives one row again, with every option that was given for it."""
+    given = [*(["--shapes", shapes] if shapes else [])]
+    for parameter in context.command.params:
+        name = parameter.name or ""
+        source = context.get_parameter_source(name)
+        if name not in NOT_OF_A_ROW and source is not None and source.name == "COMMANDLINE":
+            given += _as_given(parameter.opts[0], context.params[name])
     return join(["tile-eg", "bench", str(file), *given])
+
+
+def _as_given(option: str, value: Any) -> list[str]:
+    """An option as it stood on the command line, each time with one of its values; a flag has none."""
+    values = value if isinstance(value, list | tuple) else [value]
+    return [word for v in values for word in ([option] if v is True else [option, str(v)])]
 
 
 def _measured(row: Row, held: Any, launches: int, warmup: int, check: bool) -> tuple[Row, bool]:

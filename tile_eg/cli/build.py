@@ -21,7 +21,9 @@ MOST_DATA = 1 << 26
 
 def build(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="A kernel, as `tile-eg run` takes it.")],
-    out: Annotated[Path | None, typer.Option("-o", "--out", metavar="DIR", help="The directory; it is made.")] = None,
+    out: Annotated[
+        Path | None, typer.Option("-o", "--out", metavar="DIR", callback=options.to_fill, help="The directory; it is made.")
+    ] = None,
     chip: options.OnChip = None,
     sizes: options.Set = None,
     syntax_only: Annotated[bool, typer.Option("--syntax-only", help="Type-check the texts against CANN's headers.")] = False,

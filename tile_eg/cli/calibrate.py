@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import hashlib
-import shlex
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from time import perf_counter
@@ -14,8 +13,9 @@ import typer
 
 from tile_eg.chips import DEFAULT_CHIP, OWN, load_chip
 from tile_eg.cli import options, sources
+from tile_eg.cli.benched import Benched, benched
 from tile_eg.cli.console import ProgressLine, show
-from tile_eg.errors import TileError, did_you_mean
+from tile_eg.errors import TileError
 from tile_eg.ir.program import Program
 from tile_eg.search import search_options
 
@@ -29,7 +29,10 @@ def calibrate(
         Path, typer.Argument(metavar="ROWS.csv", help="Measured rows, as of `tile-eg bench --csv`; or a dataset's folder.")
     ],
     chip: Annotated[str, typer.Option("--chip", metavar="NAME", help="The chip to begin with.")] = DEFAULT_CHIP,
-    out: Annotated[Path | None, typer.Option("-o", "--out", metavar="CHIP.toml", help="Write the fitted chip there.")] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option("-o", "--out", metavar="CHIP.toml", callback=options.to_write, help="Write the fitted chip there."),
+    ] = None,
     name: Annotated[str | None, typer.Option(metavar="NAME", help="What it is called (default: BASE-fitted).")] = None,
     constants: Annotated[
         str | None,
@@ -116,22 +119,17 @@ def _program(row: Mapping[str, str], folder: Path, chip: str) -> Program:
     named = (row.get("chip") or "").split()
     if named and load_chip(named[0]) is not load_chip(chip):
         raise TileError(f"it was measured on {named[0]}, and {load_chip(chip).name} is to be fitted", help=f"--chip {named[0]}")
-    file, shape = _what(row)
-    sizes = options.sizes([part for part in shape.replace(",", " ").split() if part], "shape")
-    path = next((p for p in (folder / file, Path(file)) if p.exists()), folder / file)
-    number = row.get("schedule") if "file" in row else None
-    held = sources.read(path, sizes)
-    return sources.compile_held(held, chip, search_options(), options.schedule(number or None) if number else None).program  # type: ignore[arg-type]
+    what = _what(row)
+    path = next((p for p in (folder / what.file, what.file) if p.exists()), folder / what.file)
+    number = options.schedule(row.get("schedule") or None) if "file" in row else None
+    return sources.compile_held(sources.read(path, what.sizes), chip, what.search, number).program  # type: ignore[arg-type]
 
 
-def _what(row: Mapping[str, str]) -> tuple[str, str]:
-    """The file and the shape of a row: its columns, or the command with which `tile-eg bench` made it."""
+def _what(row: Mapping[str, str]) -> Benched:
+    """What a row was measured of: its columns, or the command with which `tile-eg bench` made it."""
     if row.get("file"):
-        return row["file"], row.get("shape") or ""
-    words = shlex.split((row.get("source") or "").partition(";")[0])
-    if words[:2] != ["tile-eg", "bench"] or len(words) < 3:
+        shape = (row.get("shape") or "").replace(",", " ").split()
+        return Benched(Path(row["file"]), options.sizes(shape, "shape"), None, search_options())
+    if not (row.get("source") or "").startswith("tile-eg bench "):
         raise TileError("it does not say which kernel was measured", help=f"the columns are {COLUMNS}")
-    given = dict(zip(words[3::2], words[4::2], strict=False))
-    if unknown := sorted(given.keys() - {"--shapes", "--chip"}):
-        raise TileError(f"its command has {unknown[0]}", help=did_you_mean(unknown[0], ("--shapes", "--chip")))
-    return words[2], given.get("--shapes", "")
+    return benched(row["source"])

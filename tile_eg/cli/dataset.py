@@ -30,7 +30,10 @@ Sizes = Annotated[
 
 def dataset(
     files: Files,
-    out: Annotated[Path, typer.Option("-o", "--out", metavar="DIR", help="Where to; a dataset cut short there goes on.")],
+    out: Annotated[
+        Path,
+        typer.Option("-o", "--out", metavar="DIR", callback=options.to_fill, help="Where to; a dataset cut short there goes on."),
+    ],
     n: Annotated[int, typer.Option("-n", min=1, metavar="NUMBER", help="How many schedules, of all kernels together.")] = 2000,
     sizes: Sizes = None,
     chip: options.OnChip = None,
@@ -62,6 +65,8 @@ def dataset(
     except KeyboardInterrupt as interrupt:
         interrupt.add_note(f"{KEPT}the pieces in {out / PARTS} that were done are kept")
         raise
+    if len(rows) < n:
+        complain(f"note: {n} were asked for, and no more were found that differ")
     show(f"{len(rows)} schedules in {out / FORMATS[format]}; {out / 'README.md'} says what is in it")
 
 

@@ -136,7 +136,7 @@ def kernel_of(file: Path, sizes: list[str] | None, searched: bool = False) -> Ke
 
 def export(
     file: File,
-    out: Annotated[Path, typer.Option("-o", "--out", metavar="GRAPH.json", help="Where to.")],
+    out: Annotated[Path, typer.Option("-o", "--out", metavar="GRAPH.json", callback=options.to_write, help="Where to.")],
     chip: options.OnChip = None,
     sizes: options.Set = None,
     whole: Annotated[bool, typer.Option("--whole", help="Keep all choices, also those that depend on one another.")] = False,
@@ -161,7 +161,9 @@ def extract(
     extractor: Annotated[
         str, typer.Option(metavar="NAME", help="exact, beam, greedy, random, worst or module:Class, which is executed.")
     ] = "exact",
-    out: Annotated[Path | None, typer.Option("-o", "--out", metavar="OUT", help="Write the choice to this file.")] = None,
+    out: Annotated[
+        Path | None, typer.Option("-o", "--out", metavar="OUT", callback=options.to_write, help="Write the choice to this file.")
+    ] = None,
 ) -> None:
     """Runs an extractor on a graph of any origin.
 

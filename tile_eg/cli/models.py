@@ -28,16 +28,24 @@ def compare_models(
         str, typer.Option(metavar="kernel|case|none", help="With --data: what a model is not taught before it is judged on it.")
     ] = "kernel",
     judge: Annotated[
-        str | None, typer.Option(metavar="KERNELS", help="With --data: teach on all kernels but these, and judge on these.")
+        str | None, typer.Option(metavar="KERNELS", help="With --data: judge on these, separated by commas; teach on all others.")
     ] = None,
     best_of: Annotated[int, typer.Option(min=1, metavar="NUMBER", help="With --data: of how many the best is taken.")] = 5,
     chip: options.OnChip = None,
-    sizes: Annotated[list[str] | None, typer.Option("--set", metavar="NAME=NUMBER", help="A size of every kernel.")] = None,
+    sizes: Annotated[
+        list[str] | None, typer.Option("--set", metavar="NAME=NUMBER", help="A size of every kernel. Repeatable.")
+    ] = None,
     k: Annotated[int, typer.Option("-k", min=1, metavar="NUMBER", help="How many of the best schedules.")] = 6,
     random: Annotated[int, typer.Option(min=0, metavar="NUMBER", help="How many random schedules besides.")] = 6,
-    csv: Annotated[Path | None, typer.Option(metavar="OUT", help="Write the numbers there, as CSV.")] = None,
-    schedules: Annotated[Path | None, typer.Option(metavar="OUT", help="Write every schedule's numbers there, as CSV.")] = None,
-    plot: Annotated[Path | None, typer.Option(metavar="OUT", help="Draw every schedule there: .png, .svg or .pdf.")] = None,
+    csv: Annotated[
+        Path | None, typer.Option(metavar="OUT", callback=options.to_write, help="Write the numbers there, as CSV.")
+    ] = None,
+    schedules: Annotated[
+        Path | None, typer.Option(metavar="OUT", callback=options.to_write, help="Write every schedule's numbers there, as CSV.")
+    ] = None,
+    plot: Annotated[
+        Path | None, typer.Option(metavar="OUT", callback=options.to_write, help="Draw every schedule there: .png, .svg or .pdf.")
+    ] = None,
 ) -> None:
     """Compares cost models with the timeline.
 
@@ -48,12 +56,14 @@ def compare_models(
     from tile_eg.laboratory.compare import compare
     from tile_eg.laboratory.data import load_dataset
     from tile_eg.laboratory.folds import cross_validated
-    from tile_eg.laboratory.shown import as_csv, as_table, schedules_csv, with_intervals
+    from tile_eg.laboratory.shown import as_csv, as_table, check_plot, schedules_csv, with_intervals
     from tile_eg.laboratory.shown import plot as draw
 
     if bool(files) == bool(data):
         raise TileError("either kernels or a dataset (--data DIR)", help="`tile-eg dataset FILE... -o DIR` makes one")
     _check_given(context, bool(data))
+    if plot:
+        check_plot(plot)
     if data:
         rows = cross_validated(load_dataset(data), models.split(","), folds, judge.split(",") if judge else ())
         show(with_intervals(rows, best_of))
@@ -86,8 +96,10 @@ def _check_given(context: typer.Context, data: bool) -> None:
 def teach(
     model: Annotated[str, typer.Argument(metavar="MODEL", help="A name, or module:Class, which is executed.")],
     data: Annotated[Path, typer.Option(metavar="DIR", help="A dataset of schedules.")],
-    out: Annotated[Path, typer.Option("-o", "--out", metavar="FILE", help="Where the model saves what it learnt.")],
-    without: Annotated[str | None, typer.Option(metavar="KERNELS", help="Leave these kernels out.")] = None,
+    out: Annotated[
+        Path, typer.Option("-o", "--out", metavar="FILE", callback=options.to_write, help="Where the model saves what it learnt.")
+    ],
+    without: Annotated[str | None, typer.Option(metavar="KERNELS", help="Leave these out, separated by commas.")] = None,
 ) -> None:
     """Teaches a cost model the schedules of a dataset.
 

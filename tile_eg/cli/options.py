@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from copy import copy
@@ -48,7 +49,9 @@ Searched = Annotated[
 MEMORY = USUAL.bytes / 2**30
 Memory = Annotated[
     float,
-    typer.Option("--memory", min=0.001, metavar="GIB", help="GiB that the simulator may use: 1.6 times what it touches."),
+    typer.Option(
+        "--memory", min=0.001, metavar="GIB", help="GiB that the simulator may use; a run needs 1.6 times what it touches."
+    ),
 ]
 
 
@@ -60,6 +63,16 @@ def command_of(app: typer.Typer, arguments: Sequence[str]) -> Any:
     return typer.main.get_command(one)
 
 
+UsageError: type[Exception] = typer.BadParameter.__mro__[1]
+"""A command line that cannot be read. Newer releases of typer bring a click of their own, so it is reached by way of typer."""
+
+
+def unreadable(error: Any) -> TileError:
+    """A `UsageError` as the user's mistake."""
+    command = error.ctx.command_path if error.ctx else "tile-eg"
+    return TileError(error.format_message(), help=f"see {command} --help")
+
+
 def memory_bytes(gib: float) -> int:
     """The bytes of `--memory`. TileError where they are no number."""
     if not isfinite(gib):
@@ -68,7 +81,9 @@ def memory_bytes(gib: float) -> int:
 
 
 SECONDS = USUAL.seconds
-Seconds = Annotated[float, typer.Option(min=0.1, metavar="NUMBER", help="Processor time that the simulated run may take.")]
+Seconds = Annotated[
+    float, typer.Option(min=0.1, metavar="NUMBER", help="Seconds of processor time that the simulated run may take.")
+]
 Unconfined = Annotated[
     bool, typer.Option("--unconfined", help="Let the simulated code do all that you may do: files, network, programs.")
 ]
@@ -189,6 +204,34 @@ def save_arrays(folder: Path, arrays: Mapping[str, np.ndarray]) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         for name, array in arrays.items():
             np.save(folder / f"{name}.npy", array)
+
+
+def to_write(path: Path | None) -> Path | None:
+    """A file that a command is to write. TileError where it cannot be one, which is told before the work that fills it."""
+    if path is not None:
+        _check_place(path)
+        if path.is_dir():
+            raise TileError(f"cannot write '{path}': it is a folder", help=f"name a file in it: {path / 'NAME'}")
+    return path
+
+
+def to_fill(folder: Path | None) -> Path | None:
+    """A folder that a command is to make, with those above it. TileError where a file is in the way."""
+    if folder is not None:
+        there = next(p for p in (folder, *folder.parents) if p.exists())
+        if not there.is_dir():
+            raise TileError(f"cannot write '{folder}': '{there}' is a file, not a folder")
+        _check_place(there / folder.name)
+    return folder
+
+
+def _check_place(path: Path) -> None:
+    """TileError where no file can be made beside it, or it cannot be written itself."""
+    if not path.parent.is_dir():
+        why = "is a file, not a folder" if path.parent.exists() else "does not exist"
+        raise TileError(f"cannot write '{path}': '{path.parent}' {why}")
+    if not os.access(path if path.exists() else path.parent, os.W_OK):
+        raise TileError(f"cannot write '{path}': nothing can be written there")
 
 
 class writing:

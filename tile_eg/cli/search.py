@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from tile_eg.search import EFFORTS, search_options
+from tile_eg.search import EFFORTS, SearchOptions, search_options
 
 FLAGS: dict[str, tuple[Any, Any]] = {
     "effort": (
@@ -60,6 +60,7 @@ FLAGS: dict[str, tuple[Any, Any]] = {
         60.0,
     ),
 }
+SEVERAL = ("rules", "without")
 
 
 def searching(command: Callable[..., Any], without: Collection[str] = (), **usual: Any) -> Callable[..., Any]:
@@ -78,11 +79,16 @@ def searching(command: Callable[..., Any], without: Collection[str] = (), **usua
     @functools.wraps(command)
     def with_flags(**given: Any) -> Any:
         flags_given = {f.name: given.pop(f.name) for f in flags}
-        for several in ("rules", "without"):
-            flags_given[several] = flags_given[several] or ()
-        return command(**given, search=search_options(**flags_given))
+        return command(**given, search=given_search(flags_given))
 
     with_flags.__signature__ = own.replace(parameters=[*kept, *flags])  # type: ignore[attr-defined]
     with_flags.__annotations__ = {p.name: p.annotation for p in [*kept, *flags]}
     del with_flags.__wrapped__  # type: ignore[attr-defined]
     return with_flags
+
+
+def given_search(given: Mapping[str, Any]) -> SearchOptions:
+    """The options of a search by the names of their flags; a flag that was given no time is None or its usual value."""
+    flags = {name: value for name, value in given.items() if name in FLAGS}
+    several: Mapping[str, Any] = {name: () if flags[name] is None else flags[name] for name in SEVERAL}
+    return search_options(**{**flags, **several})

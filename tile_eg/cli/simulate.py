@@ -53,14 +53,18 @@ def simulate_file(
     devkit: Annotated[
         Path | None, typer.Option(**FOLDER, help="A checkout of asc-devkit: its high-level API is what the file calls.")
     ] = None,
-    trace: Annotated[Path | None, typer.Option(metavar="OUT", help="Write the timeline as a Chrome trace.")] = None,
+    trace: Annotated[
+        Path | None, typer.Option(metavar="OUT", callback=options.to_write, help="Write the timeline as a Chrome trace.")
+    ] = None,
     time: Annotated[bool, typer.Option(help="Say how long it would take (needs memory for every instruction).")] = True,
     seconds: options.Seconds = options.SECONDS,
     memory: options.Memory = options.MEMORY,
     reads: Reads = None,
     writes: Writes = None,
     unconfined: options.Unconfined = False,
-    auto_sync: Annotated[bool, typer.Option(help="The compiler orders V and S of vector cores (--cce-auto-sync).")] = True,
+    auto_sync: Annotated[
+        bool, typer.Option(help="Take V and S of vector cores as ordered by the compiler (--cce-auto-sync).")
+    ] = True,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> int:
     """Runs any Ascend C file, and says what is wrong with it.

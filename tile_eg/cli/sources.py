@@ -75,7 +75,7 @@ MOST_NAMED = 12
 
 def _neighbours(path: Path, kinds: Iterable[str]) -> str:
     folder = path.parent
-    found = sorted(p.name for p in folder.iterdir() if p.suffix in kinds) if folder.is_dir() else []
+    found = sorted(p.name for p in folder.iterdir() if p.suffix in kinds and p.is_file()) if folder.is_dir() else []
     more = f" and {len(found) - MOST_NAMED} more" if len(found) > MOST_NAMED else ""
     return f"files in '{folder}': " + ", ".join(found[:MOST_NAMED]) + more if found else ""
 
@@ -217,8 +217,11 @@ def _one_kernel(path: Path, sizes: Iterable[str] = ()) -> tuple[str, CompiledKer
         chosen = [(n, v) for n, v in kernels if (v is made) == bool({*sizes} & {*inspect.signature(made.function).parameters})]
         kernels = chosen if len(chosen) == 1 else kernels
     if len(kernels) != 1:
-        what = "no kernel" if not kernels else "several kernels (" + ", ".join(n for n, _ in kernels) + ")"
-        raise TileError(f"'{path}' holds {what}", help="one function of the module stands under @tile_eg.jit")
+        if not kernels:
+            raise TileError(f"'{path}' holds no kernel", help="one function of the module stands under @tile_eg.jit")
+        names = [n for n, _ in kernels]
+        help = f"for each a file that holds it alone: from {path.stem} import {names[0]}"
+        raise TileError(f"'{path}' holds several kernels ({', '.join(names)})", help=help)
     return kernels[0]
 
 
@@ -283,10 +286,20 @@ def _module(path: Path) -> dict[str, Any]:
         raise _not_python(error, path) from None
     except (Exception, SystemExit) as error:
         line = next((f.lineno for f in reversed(traceback.extract_tb(error.__traceback__)) if f.filename == str(path)), None)
-        place = f"{path}:{line}" if line else str(path)
-        raise TileError(f"running {place} failed: {type(error).__name__}: {error}") from error
+        raise _raised(error, path, line) from error
     finally:
         sys.path.remove(str(path.parent))
+
+
+def _raised(error: BaseException, path: Path, line: int | None) -> TileError:
+    """What a file raised while it was run, at its line."""
+    text = linecache.getline(str(path), line).rstrip() if line else ""
+    span = Span(str(path), line, len(text) - len(text.lstrip()) + 1, line, len(text) + 1) if line else None
+    within = isinstance(error, ImportError) and "relative import" in str(error)
+    help = f"to take it as a part of its package: a file with `from {path.parent.name}.{path.stem} import ...`" if within else ""
+    told = TileError(f"this raised {type(error).__name__}: {error}", span, help=help)
+    told.source = "".join(linecache.getlines(str(path)))
+    return told
 
 
 def _not_python(error: SyntaxError, path: Path) -> TileError:

@@ -79,7 +79,7 @@ class Alternatives(Printed):
         header = ("", "predicted", "", "bound by", *map(str, LEVELS), "workspace", "blocks")
         numbers = table(rows, header, right=(0, 1, 2, *range(4, 9)))
         told = [f"{number}:\n{indent(text)}" for number, text in self._differences().items()]
-        return "\n\n".join([numbers, "what differs from 1", *told])
+        return "\n\n".join([numbers, *(["what differs from 1", *told] if told else [])])
 
     def _differences(self) -> dict[int, str]:
         """What each schedule decides otherwise than 1; where that reads as of an earlier one, also what differs from that."""

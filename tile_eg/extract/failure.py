@@ -77,7 +77,8 @@ def _too_large(over: Overflow, chip: Chip) -> TileError:
     small = over.bytes - sum(s.bytes for s in large)
     notes = tuple((f"{s.name}: {_size(s)}", s.span) for s in large)
     if small:
-        notes += ((f"and {len(storages) - len(large)} small ones: {small:,} bytes", None),)
+        count = len(storages) - len(large)
+        notes += ((f"and {'a smaller one' if count == 1 else f'{count} smaller ones'}: {small:,} bytes", None),)
     largest = storages[0]
     what = ROLE[Level(over.level)]
     return TileError(

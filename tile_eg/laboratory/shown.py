@@ -73,15 +73,26 @@ def as_csv(rows: Sequence[Row]) -> str:
     return out.getvalue()
 
 
+def check_plot(path: Path) -> None:
+    """TileError where no plot can be drawn there: matplotlib is missing, or does not write files of this ending."""
+    try:
+        from matplotlib.backend_bases import FigureCanvasBase
+    except ImportError:
+        raise TileError("a plot needs matplotlib", help="pip install 'tile_eg[plot]'") from None
+    kinds = FigureCanvasBase.get_supported_filetypes()
+    if path.suffix[1:].lower() not in kinds:
+        help = f"it ends in .{', .'.join(sorted(kinds))}"
+        raise TileError(f"cannot write the plot '{path}': a picture does not end in '{path.suffix}'", help=help)
+
+
 def plot(rows: Sequence[Row], path: Path) -> None:
     """Every schedule as a point, one panel a model: the timeline's time across, the model's up, both over the kernel's best.
 
     The file's ending says what it becomes (.png, .svg, .pdf). TileError where matplotlib is missing or cannot write it.
     """
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise TileError("a plot needs matplotlib", help="pip install 'tile_eg[plot]'") from None
+    check_plot(path)
+    from matplotlib.figure import Figure
+
     models = list(dict.fromkeys(r.model for r in rows))
     figure = Figure(figsize=(4 * len(models), 4), layout="constrained")
     panels = figure.subplots(1, len(models), squeeze=False)[0]

@@ -166,7 +166,7 @@ def _check_end(code: int, output: bytes, printed: str, limits: Limits) -> None:
     """Raises what a run that ended without a report ended for."""
     if code == OUT_OF_MEMORY and not output:
         raise TileError(
-            f"the run touches more memory than the {limits.bytes} bytes ({limits.bytes / 2**30:.3g} GiB) that it may use",
+            f"the run touches more memory than the {limits.bytes:,} bytes ({limits.bytes / 2**30:.3g} GiB) that it may use",
             help="smaller sizes, or more memory: --memory GIB on the command line, `memory=` in bytes in Python",
         )
     if code == -signal.SIGSYS:

@@ -48,10 +48,10 @@ def _check_tiles(kernel: Kernel, chip: str, held: int) -> None:
 
 
 def sized(count: int) -> str:
-    """Bytes as a person reads them: 8589934592 bytes (8 GiB)."""
+    """Bytes as a person reads them: 8,589,934,592 bytes (8 GiB)."""
     units: Sequence[str] = ("KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
     power = min((count.bit_length() - 1) // 10, len(units)) if count else 0
-    return f"{count} bytes" + (f" ({count / 1024**power:.4g} {units[power - 1]})" if power else "")
+    return f"{count:,} bytes" + (f" ({count / 1024**power:.4g} {units[power - 1]})" if power else "")
 
 
 def _help(needed: int, memories: Mapping[str, int]) -> str:

@@ -237,11 +237,14 @@ def _of_other_languages(error: UnexpectedToken, text: str) -> tuple[str, str] | 
     return next((WORDS[w] for w in found if w in known), None)
 
 
+LETTERS = "a name is made of the letters a to z and A to Z, digits and `_`"
+
+
 def explain(error: UnexpectedInput, text: str, file: str, parser: Lark) -> TileError:
     """A syntax error as a TileError at its place."""
     if isinstance(error, UnexpectedCharacters):
         found = text[error.pos_in_stream or 0]
-        message, help = CHARACTERS.get(found, (f"the {_shown(found)} has no meaning here", ""))
+        message, help = CHARACTERS.get(found, (f"the {_shown(found)} has no meaning here", LETTERS if found.isalpha() else ""))
         return TileError(message, Span(file, error.line, error.column, error.line, error.column + 1), help=help)
     assert isinstance(error, UnexpectedToken)
     known, span = known_faults(parser), _place(error, text, file)
