@@ -8,6 +8,7 @@ import pytest
 
 from tile_eg.cli.app import run as command
 from tile_eg.simulator.asc_file import AscFile
+from tile_eg.simulator.build import SAME_EVERY_TIME, _taken, require_compiler
 from tile_eg.simulator.dialect import as_cpp
 from tile_eg.simulator.findings import Simulation
 from tile_eg.simulator.program import Options, run_program
@@ -278,6 +279,17 @@ def careless(folder: Path, again: str) -> Simulation:
     source = CARELESS.replace("@AGAIN@", again)
     (folder / "main.cpp").write_text(source)
     return ran(AscFile(folder / "main.cpp", source))
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not _taken(require_compiler(), SAME_EVERY_TIME), reason="the compiler cannot set what a text does not")
+def test_variables_that_a_text_never_sets_are_0_whatever_lay_there(tmp_path: Path) -> None:
+    source = CARELESS.replace("@AGAIN@", WAIT)
+    source = source.replace("on_the_stack = 0;", "on_the_stack = 0; left_there(); if (never_set()) return 4;")
+    functions = """__attribute__((noinline)) void left_there() { volatile int x[64]; for (int i = 0; i < 64; ++i) x[i] = 7; }
+__attribute__((noinline)) int never_set() { volatile int x[64]; return x[0] | x[31] | x[63]; }
+"""
+    assert ran(AscFile(tmp_path / "main.cpp", functions + source)).returned == 0
 
 
 @pytest.mark.slow

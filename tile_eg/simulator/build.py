@@ -42,6 +42,8 @@ if sys.platform.startswith("linux"):
     KERNEL_FLAGS += ("-nodefaultlibs",)
     """The executable that loads a kernel has these libraries: to link them again is a fifth of the work."""
 PROGRAM_FLAGS = ("-std=c++20", "-O1", ONE_ROUNDING_EACH, "-w", "-shared", "-fPIC", "-fdiagnostics-color=never")
+SAME_EVERY_TIME = ("-ftrivial-auto-var-init=zero",)
+"""Variables that a text never sets are 0, as far as the compiler knows how, instead of what a run before left there."""
 if sys.platform == "darwin":
     PROGRAM_FLAGS += ("-undefined", "dynamic_lookup")
     KERNEL_FLAGS += ("-undefined", "dynamic_lookup")
@@ -69,8 +71,9 @@ def compile_library(texts: Mapping[str, str], flags: Sequence[str], key: Sequenc
     compiler = require_compiler()
     runtime = _runtime(compiler)
     parts = (part for item in sorted(texts.items()) for part in item)
-    name = f"kernel-{_digest(_headers_key(compiler), *flags, *key, *parts)}"
-    return runtime, _library(name, lambda folder: _compile([compiler, *PROGRAM_FLAGS], flags, texts, folder))
+    name = f"kernel-{_digest(_headers_key(compiler), *PROGRAM_FLAGS, *SAME_EVERY_TIME, *flags, *key, *parts)}"
+    command = [compiler, *PROGRAM_FLAGS, *_taken(compiler, SAME_EVERY_TIME)]
+    return runtime, _library(name, lambda folder: _compile(command, flags, texts, folder))
 
 
 def preprocessed(text: str, defines: Mapping[str, str]) -> str:
@@ -279,11 +282,22 @@ def _own_machine(compiler: str) -> tuple[tuple[str, ...], str]:
     A cache that several machines share has an executable for each kind of them.
     """
     for option in OWN_MACHINE:
-        command = [compiler, option, "-dM", "-E", "-x", "c++", os.devnull]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        if not done.returncode:
-            return (option,), done.stdout
+        if (said := _macros(compiler, option)) is not None:
+            return (option,), said
     return (), ""
+
+
+@cache
+def _taken(compiler: str, options: tuple[str, ...]) -> tuple[str, ...]:
+    """Those of the options that the compiler knows."""
+    return tuple(option for option in options if _macros(compiler, option) is not None)
+
+
+def _macros(compiler: str, option: str) -> str | None:
+    """The macros that the compiler defines with an option; None where it does not know that."""
+    command = [compiler, option, "-dM", "-E", "-x", "c++", os.devnull]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    return None if done.returncode else done.stdout
 
 
 def _is_gcc(compiler: str) -> bool:
