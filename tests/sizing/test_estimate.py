@@ -133,3 +133,26 @@ def test_rows_that_start_anywhere_in_a_line_take_longer_from_hbm():
     sizes = {"M": 64, "N": 8192, "K": 2048, "BM": 64, "BK": 64}
     aligned, crooked = (estimated("gemm", **sizes, BN=n) for n in (256, 272))
     assert crooked.blocks < aligned.blocks and crooked.cycles > 1.1 * aligned.cycles
+
+
+PASSES = """
+kernel passes[M=16, N=4096, BN=512](X: f16[M, N]) -> C: f32[M] {
+  grid bx = 1
+  shared x: f16[M, BN]
+  fragment c: f32[M] = 0
+"""
+PASS = """
+  for j%d in pipelined(ceildiv(N, BN)) {
+    x = X[0, j%d*BN]
+    c = c + rowsum(f32(x))
+  }
+"""
+
+
+def test_loops_that_run_one_after_the_other_need_no_room_at_a_time():
+    def room(passes: int) -> int:
+        text = PASSES + "".join(PASS % (n, n) for n in range(passes)) + "  C[0] = c\n}\n"
+        return estimate(to_values(load_text(text).instantiate({})), CHIP).bytes[Level.UB]
+
+    slot = 16 * 512 * 2 // 2  # of each of two vector cores
+    assert room(2) - room(1) < slot

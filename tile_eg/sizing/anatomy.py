@@ -77,6 +77,10 @@ class Anatomy:
             return t.args[0].args[2][t.args[1]][1] in cube
         return t.op == "arg" and self.loops[t.args[0]].args[2][t.args[1]][1] in cube
 
+    def on_the_way_out(self, t: Term) -> bool:
+        """A cast or ReLU of a product, which the fixpipe does."""
+        return (t.op == "cast" and t.args[0] in self.cube) or (t.op == "unary" and t.args[0] == "relu" and t.args[1] in self.cube)
+
     @cached_property
     def halves(self) -> bool:
         """Whether the two vector cores of a block can share its tiles: by rows, two or more for each, or along vectors."""

@@ -12,12 +12,13 @@ from functools import cached_property
 from math import gcd
 
 from tile_eg.chips import Chip
-from tile_eg.ir.index import BLOCK, EACH, MOST_SIZE, Expr, terms_of, variables
+from tile_eg.ir.index import EACH, MOST_SIZE, Expr, terms_of, variables
 from tile_eg.ir.machine import BLOCK_ELEMENTS, REPEAT_ELEMENTS
 from tile_eg.ir.program import AIC, AIV
-from tile_eg.ir.values import VERSIONS, WRITES, Term, Values
+from tile_eg.ir.values import WRITES, Term, Values
 from tile_eg.ops.types import F32, Level
 from tile_eg.sizing.anatomy import COMPUTED, Anatomy, source
+from tile_eg.sizing.room import Room
 from tile_eg.timeline.instruction import cycles
 from tile_eg.timeline.reuse import with_reads
 from tile_eg.timeline.work import Work
@@ -25,7 +26,6 @@ from tile_eg.transforms.k_tiling import Tiling, with_k_tilings
 from tile_eg.transforms.loaded_again import loads_again
 
 HALVES = 2
-IN_PLACE = ("unary", "binary", "nest")  # an operand that ends there gives its place
 IN_PARTS = 1.5  # times as much as L0C has of products, the most of which is under way at a time where they go in parts (assumed)
 STEPS = ((128, 256), (256, 128), (128, 128), (64, 256), (256, 64))  # m and n of a step in L0
 
@@ -81,6 +81,8 @@ def _estimated(anatomy: Anatomy, chip: Chip, stays: Mapping[Term, Term]) -> Esti
     launch = min(values.blocks, cores) * shares * chip.launch.core_us * chip.clock_mhz
     total = launch + one.filled() + (turns - 1) * one.block()
     return Estimate(total, values.blocks, stored, one.room(), bool(anatomy.cube), one.overlaps, launch=launch)
+
+
 COSTED_AS = {
     "cast": "cast", "nest": "add", "choose": "select", "choose_at": "select", "choose_bits": "select", "bytes": "copy",
     "nibbles": "cast", "pack": "compare", "whole": "gather", "piece": "copy", "put": "copy",
@@ -96,6 +98,7 @@ class _Estimator:
 
     def __init__(self, anatomy: Anatomy, chip: Chip, at_once: float, shares: int, stays: Mapping[Term, Term]) -> None:
         self.values, self.a, self.shares, self.stays = anatomy.values, anatomy, shares, stays
+        self.holds = Room(anatomy.values, anatomy, shares, stays)
         self.chip = chip
         if not anatomy.cube:
             self.chip = with_reads(chip, *self._hbm_bytes())
@@ -122,12 +125,12 @@ class _Estimator:
 
     @cached_property
     def overlaps(self) -> bool:
-        needed = self._ub() if self.stays else min(self._ub(twice=True), 2 * self._ub())
+        needed = self.holds.ub() if self.stays else min(self.holds.ub(twice=True), 2 * self.holds.ub())
         return bool(self.a.cube) or needed <= self.chip.level_bytes(Level.UB)
 
     def room(self) -> dict[Level, int]:
         """Bytes that each level would have to hold."""
-        return {Level.L0C: self._l0c(), Level.L1: self._l1(self.factor), Level.UB: self._ub()}
+        return {Level.L0C: self.holds.l0c(), Level.L1: self.holds.l1(self.factor), Level.UB: self.holds.ub()}
 
     # ---- works ----
 
@@ -143,7 +146,7 @@ class _Estimator:
             self._product(t)
         elif t.op in WRITES:
             self._store(t)
-        elif t.op in COMPUTED and t not in self.a.cube and not self._on_the_way_out(t):
+        elif t.op in COMPUTED and t not in self.a.cube and not self.a.on_the_way_out(t):
             self._vector(t)
         if t.op not in ("load", *WRITES) and t.rows:
             self._crossing(t)
@@ -223,7 +226,7 @@ class _Estimator:
 
     def _store(self, t: Term) -> None:
         value, region = source(t.args[3]), max(self.a.inside(self._around(t)), key=self.a.depth, default=0)
-        if value in self.a.cube or self._on_the_way_out(value):
+        if value in self.a.cube or self.a.on_the_way_out(value):
             self._add(region, self._move("fixpipe", value, *self.a.valid(value), t.args[2]))
         else:
             self._add(region, self._move("ub_to_gm", value, *self._half(value), t.args[2]))
@@ -236,12 +239,6 @@ class _Estimator:
         if version.op == "tproj":
             return self.values.parents[version.args[0].args[0]]
         return version.args[0] if version.op == "targ" else 0
-
-    def _on_the_way_out(self, t: Term) -> bool:
-        """A cast or ReLU of a product, which the fixpipe does."""
-        return (t.op == "cast" and t.args[0] in self.a.cube) or (
-            t.op == "unary" and t.args[0] == "relu" and t.args[1] in self.a.cube
-        )
 
     def _vector(self, t: Term) -> None:
         rows, cols = self._half(t)
@@ -265,8 +262,8 @@ class _Estimator:
         readers = [u for u in self.a.users[t] if u not in self.a.cube]
         region = self.a.region(t)
         rows, cols = self.a.valid(t)
-        if (t in self.a.cube and any(u.op in COMPUTED and not self._on_the_way_out(u) for u in readers)) or (
-            self._on_the_way_out(t) and any(u.op in COMPUTED for u in readers)
+        if (t in self.a.cube and any(u.op in COMPUTED and not self.a.on_the_way_out(u) for u in readers)) or (
+            self.a.on_the_way_out(t) and any(u.op in COMPUTED for u in readers)
         ):
             self._add(region, self._move("fixpipe", t, rows, cols, 0))
             self._add(region, self._move("gm_to_ub", t, *self._half(t), 0))
@@ -314,7 +311,7 @@ class _Estimator:
         """The smallest number of trips whose rows are long, as far as L1 holds two panels of each operand."""
         best = 1
         for t in self.tilings:
-            if t.loop == loop and t.trips > 1 and self._l1({loop: t.factor}) <= self.chip.level_bytes(Level.L1):
+            if t.loop == loop and t.trips > 1 and self.holds.l1({loop: t.factor}) <= self.chip.level_bytes(Level.L1):
                 best = t.factor
                 if all(x.cols * t.factor * x.dtype.bytes >= self.chip.rows.long for x in self._side_by_side(t)):  # type: ignore[union-attr]
                     break
@@ -323,70 +320,6 @@ class _Estimator:
     def _side_by_side(self, t: Tiling) -> list[Term]:
         loads = [x for x in self.a.terms if x.op == "load"]
         return [x for x in loads if (moved := t.later(x.args[1])) is not None and moved[0] == x.cols]
-
-    def _l1(self, factor: dict[int, int]) -> int:
-        operands = {x for t in self.a.terms if t.op == "matmul" for x in self.a.operands(t)}
-        return sum(_bytes(x) * (self._slots(x) if self.a.region(x) else 1) * factor.get(self.a.region(x), 1) for x in operands)
-
-    def _slots(self, t: Term) -> int:
-        """How many slots hold what is loaded: two, or as many as the author of its loop gave; one a trip where it stays."""
-        if t in self.stays.values():
-            return self.values.trips[self.a.region(t)]
-        return 0 if t in self.stays else self.values.stages.get(self.a.region(t), 2)
-
-    def _l0c(self) -> int:
-        """Sums of products lie there through their loop, single products for a while."""
-        sums = {t for t in self.a.cube if t.op == "arg"}
-        single = [t for t in self.a.cube if t.op == "matmul" and not any(u in self.a.cube for u in self.a.users[t])]
-        return sum(map(_bytes, sums)) + sum(map(_bytes, single))
-
-    def _ub(self, twice: bool = False) -> int:
-        """The most that the vector cores' values take at a time, in the order in which they are made, beside the rings.
-
-        Rings hold what is loaded in a loop, with `twice` all that varies with the block and is loaded or stored.
-        """
-        order = [t for t in reversed(self.a.terms) if self._in_ub(t)]
-        if self.stays:  # one loop behind the other: the tiles of the first one's trips are all there by then
-            order.sort(key=self.a.region)
-        at = {t: i for i, t in enumerate(order)}
-        last = {t: max((at[u] for u in self._readers(t) if u in at), default=-1) for t in order}
-        stored = {source(t.args[3]) for t in self.a.terms if t.op in WRITES} if twice else set()
-        live = peak = rings = 0
-        ends: dict[int, int] = defaultdict(int)
-        for i, t in enumerate(order):
-            size, done = -(-_packed(t) // self.shares), ends.pop(i, 0)
-            loaded = t.op == "load" and (self.a.region(t) or (twice and BLOCK in variables(t.args[1])))
-            if t in stored or t.op == "panel" or loaded:
-                rings, size = rings + (2 if t in stored else self._slots(t)) * size, 0
-            live += size - (done if t.op in IN_PLACE else 0)
-            peak = max(peak, live)
-            live -= 0 if t.op in IN_PLACE else done
-            if t.op != "arg":
-                ends[max(last[t], i + 1)] += size
-        return rings + peak
-
-    def _readers(self, t: Term) -> list[Term]:
-        """Who reads a value, itself or broadcast."""
-        return [u for x in self.a.users[t] for u in (self._readers(x) if x.op == "bcast" else [x])]
-
-    def _in_ub(self, t: Term) -> bool:
-        if t in self.a.cube or t.op in VERSIONS or not t.rows or t.op in ("bcast", "fill", "proj"):
-            return False
-        if t.op == "panel":
-            return True
-        if t.op == "load":
-            return any(u.op != "matmul" for u in self.a.users[t])
-        return t.op == "arg" or (t.op in COMPUTED and not self._on_the_way_out(t))
-
-
-def _bytes(t: Term) -> int:
-    """Bytes of a tile with its rows in whole fractals."""
-    return _packed(t) if t.rows == 1 else _packed(t) // t.rows * -(-t.rows // 16) * 16
-
-
-def _packed(t: Term) -> int:
-    """Bytes of a tile with its rows in whole blocks."""
-    return t.rows * (-(-t.cols * (t.dtype or F32).bytes // 32) * 32)
 
 
 def _moved(t: Term, a: Anatomy) -> float:
