@@ -344,6 +344,30 @@ kernel widened[M=128, N=128](V: f16[M], W: f32[M]) -> C: f32[M, N] {
   C[0, 0] = c
 }
 """,
+    "sum of the sums of rows": """
+kernel total[M=64, N=128](X: f32[M, N]) -> C: f32[1] {
+  grid bx = 1
+  shared x: f32[M, N]
+  fragment r: f32[M], t: f32[1, M], c: f32[1]
+  x = X[0, 0]
+  r = rowsum(x)
+  t = r[None, :]
+  c = rowsum(t)
+  C[0] = c
+}
+""",
+    "rows times one number and another one a row": """
+kernel scaled[M=64, N=512](X: f32[M, N], V: f32[M], W: f32[1]) -> C: f32[M, N] {
+  grid bx = 1
+  shared x: f32[M, N], v: f32[M], w: f32[1], t: f32[1, N], u: f32[N]
+  x = X[0, 0]
+  v = V[0]
+  w = W[0]
+  t = w[:, None]
+  u = colsum(t)
+  C[0, 0] = x * u[None, :] * v[:, None]
+}
+""",
     "rows of a vector less its last value": """
 kernel last[M=128, N=128](V: f32[M]) -> C: f32[M, N] {
   grid bx = 1

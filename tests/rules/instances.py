@@ -399,6 +399,10 @@ def _broadcast(v: Shape, axis: int, _v: Class, n: int) -> Shape:
     return Shape(v.cols, n, v.dtype, v.vcols, const(n)) if axis else Shape(n, v.cols, v.dtype, const(n), v.vcols)
 
 
+def _reduced(x: Shape, count: int, valid: Expr) -> Shape:
+    return Shape(1, count, x.dtype, const(1), valid)
+
+
 def _choice(*tiles: Shape) -> Shape:
     rows, cols = zip(*map(valid_extents, tiles), strict=True)
     return replace(tiles[-1], vrows=least(*rows), vcols=least(*cols))
@@ -408,7 +412,7 @@ SHAPES: dict[str, Callable[..., Shape]] = {
     "Fill": lambda f, r, c, d: Shape(r, c, DTYPES[d], const(r), const(c)),
     "Cast": lambda x, d, _: replace(x, dtype=DTYPES[d]),
     "Bcast": _broadcast,
-    "Red": lambda x, *_: Shape(1, x.rows, x.dtype, const(1), x.vrows),
+    "Red": lambda x, axis, *_: _reduced(x, x.rows, x.vrows) if axis else _reduced(x, x.cols, x.vcols),
     "MatMul": _product,
     "Ramp": lambda r, c, *_: Shape(r, c, DTYPES["f32"], const(r), const(c)),
     "Cho": lambda a, b, x, y, *_: _choice(a, b, x, y),
