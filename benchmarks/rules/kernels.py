@@ -43,7 +43,7 @@ SHOWN_BY = {
     "row-operand": "twelve times x - v[:, None]", "row-operand-left": "twelve times v[:, None] - x",
     "one-row": "sum of the sums of rows", "reduced-row": "rows times one number and another one a row",
     "number-by-rows": "rows times one number and another one a row",
-    "row-factors": "rows times one number and another one a row",
+    "column-factors": "tiles times what is the same in all trips", "row-factors": "rows times one number and another one a row",
     "index-const": "places", "flat-ramp": "twelve times x + bx in a nest",
     "add-index": "twelve times x + bx", "index-add": "twelve times bx + x", "skew": "flash_attention of three trips",
     "row-stays": "online_softmax 4096x32768", "row-stays-first": "online_softmax 4096x32768",

@@ -347,25 +347,33 @@ kernel widened[M=128, N=128](V: f16[M], W: f32[M]) -> C: f32[M, N] {
     "sum of the sums of rows": """
 kernel total[M=64, N=128](X: f32[M, N]) -> C: f32[1] {
   grid bx = 1
-  shared x: f32[M, N]
-  fragment r: f32[M], t: f32[1, M], c: f32[1]
+  shared x: f32[M, N], t: f32[1, M]
   x = X[0, 0]
-  r = rowsum(x)
-  t = r[None, :]
-  c = rowsum(t)
-  C[0] = c
+  t = rowsum(x)[None, :]
+  C[0] = rowsum(t)
 }
 """,
     "rows times one number and another one a row": """
 kernel scaled[M=64, N=512](X: f32[M, N], V: f32[M], W: f32[1]) -> C: f32[M, N] {
   grid bx = 1
-  shared x: f32[M, N], v: f32[M], w: f32[1], t: f32[1, N], u: f32[N]
+  shared x: f32[M, N], v: f32[M], w: f32[1], t: f32[1, N]
   x = X[0, 0]
   v = V[0]
   w = W[0]
   t = w[:, None]
-  u = colsum(t)
-  C[0, 0] = x * u[None, :] * v[:, None]
+  C[0, 0] = x * colsum(t)[None, :] * v[:, None]
+}
+""",
+    "tiles times what is the same in all trips": """
+kernel factors[H=8, M=64, N=128](X: bf16[H, M, N], Y: f32[M, N], W: f32[N]) -> C: f32[H, M] {
+  grid bx = 1
+  shared x: bf16[M, N], y: f32[M, N], w: f32[N]
+  y = Y[0, 0]
+  w = W[0]
+  for h in pipelined(H) {
+    x = X[h, 0, 0]
+    C[h, 0] = rowsum(f32(x) * w[None, :] * y)
+  }
 }
 """,
     "rows of a vector less its last value": """

@@ -171,6 +171,11 @@ class Instance:
         self.declare(form[3], shape, dtype)
         self.declare(form[4], (1, shape[0]), dtype)
 
+    def _declare_binc(self, form: Form, shape: Size, dtype: str) -> None:
+        self.operator(form)
+        self.declare(form[3], shape, dtype)
+        self.declare(form[4], (1, shape[1]), dtype)
+
     def _declare_cho(self, form: Form, shape: Size, dtype: str) -> None:
         self.operator(form)
         compared = self.data.draw(st.sampled_from(sorted(DIGITS)), "compared")

@@ -29,6 +29,8 @@ NUMBERS = ("added-mask", "scale-before-loop")
 """Rules that may make a number of what is none: the sum of two infinities, a product that became one before it was scaled."""
 NORMAL = {"scale-before-loop": ("a", "f")}
 """Rules that scale an operand by a constant: it is a normal number then, too."""
+FACTORS = {"row-factors": ("xa", "ab"), "column-factors": ("xw", "wy")}
+"""Rules that make one factor of two: the products of elements of these operands are normal numbers, too."""
 
 
 def disagree(one: np.ndarray, other: np.ndarray) -> np.ndarray:
@@ -58,6 +60,16 @@ def stays_normal(instance: Instance, operand: str, factor: str) -> bool:
     return bool((x * abs(instance.env[factor]) >= 2.0 ** EXPONENT[dtype][0]).all())
 
 
+def stay_normal(instance: Instance, one: str, other: str) -> bool:
+    """Whether no product of elements of two operands is subnormal, or beyond the largest number."""
+    (x, dtype), (y, _) = (instance.array(name) for name in (one, other))
+    with np.errstate(all="ignore"):
+        products = np.abs(np.outer(x.astype(np.float64), y.astype(np.float64)))
+    products = products[np.isfinite(products) & (products != 0)]
+    low, high = EXPONENT[dtype]
+    return bool(((products >= 2.0**low) & (products <= 2.0**high)).all())
+
+
 @pytest.mark.slow(but=4)
 @pytest.mark.parametrize("name", EXACT)
 def test_both_sides_are_equal_bit_for_bit(name: str) -> None:
@@ -79,6 +91,7 @@ def test_both_sides_are_within_a_few_roundings(name: str) -> None:
     def check(data: st.DataObject) -> None:
         instance = Instance(data, EQUALITIES[name], tame=True)
         assume(name not in NORMAL or stays_normal(instance, *NORMAL[name]))
+        assume(all(stay_normal(instance, *pair) for pair in FACTORS.get(name, ())))
         one, other = instance.sides()
         far = too_far(other, one, instance.dtype, *bound_of_rule(name).half_steps())
         assert not (far & (np.isfinite(one) | (name not in NUMBERS))).any(), (one, other)
