@@ -8,12 +8,15 @@ import numpy as np
 import pytest
 
 from tile_eg.chips import load_chip
+from tile_eg.cost_models import rank_model
 from tile_eg.errors import TileError
 from tile_eg.frontend.ssa import to_values
 from tile_eg.frontend.text import load_text
 from tile_eg.ir.open_kernel import OpenKernel
 from tile_eg.search import driver, search_options
 from tile_eg.search.compiler import lower, meaning
+from tile_eg.search.form import Setting
+from tile_eg.search.open_sizes import OpenSizes
 from tile_eg.sizing.candidates import Climb, shortlist
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -145,3 +148,13 @@ def test_more_effort_tries_more_sizes():
 def test_sizes_are_not_looked_for_where_that_is_left_out():
     with pytest.raises(TileError, match="open-sizes"):
         lower(left_open("softmax", "BM"), search=search_options(without=["open-sizes"]))
+
+
+@pytest.mark.slow
+def test_sizes_that_are_one_kernel_are_compiled_once():
+    kernel = load_text((EXAMPLES / "norms/group_norm.tile").read_text()).instantiate({"B": 8, "C": 320, "G": 32, "S": 4096})
+    setting = Setting(CHIP, search_options(), rank_model("timeline", CHIP))
+    assert isinstance(kernel, OpenKernel)
+    channels = [c.sizes[0] for c in OpenSizes(kernel, setting, lambda k: driver.as_written(k, setting)).best]
+    assert sum(n >= 10 for n in channels) == 1  # a group has ten
+    assert 2 in channels  # three passes over two channels fit UB one after the other

@@ -15,7 +15,7 @@ from tile_eg.ops.types import Level
 from tile_eg.search.form import Form, Setting
 from tile_eg.search.moves import MOVES
 from tile_eg.search.queue import Made, Offer, Tried
-from tile_eg.sizing.candidates import Candidate, Climb, Trial, named, shortlist, sizes_text
+from tile_eg.sizing.candidates import Candidate, Climb, Trial, distinct, named, shortlist, sizes_text
 from tile_eg.sizing.estimate import IN_PARTS
 
 RESORTS = 3  # sizes that are tried where none of the best can be compiled: those that fit and need least room
@@ -110,4 +110,4 @@ def _larger(found: Sequence[Candidate]) -> list[Candidate]:
     best = next((c for c in found if c.excess <= 1), None)
     enough = best.estimate.cycles if best and best.estimate.overlaps else None
     large = [c for c in found if c.excess > 1 and not c.estimate.cube and (enough is None or c.estimate.cycles < enough)]
-    return sorted(large, key=lambda c: (c.estimate.cycles, c.sizes))[:LARGER]
+    return sorted(distinct(large), key=lambda c: (c.estimate.cycles, c.sizes))[:LARGER]

@@ -156,7 +156,7 @@ def shortlist(found: Sequence[Candidate], count: int) -> list[Candidate]:
 
     The estimate is sure to a few hundredths: within these the rounder sizes come first.
     """
-    fitting = sorted(_distinct([c for c in found if c.excess <= 1]), key=_worth) or list(found[:1])
+    fitting = sorted(distinct([c for c in found if c.excess <= 1]), key=_worth) or list(found[:1])
     apart: list[Candidate] = []
     for c in fitting:
         if not any(_near(c, d) for d in apart):
@@ -175,7 +175,7 @@ def _near(a: Candidate, b: Candidate) -> bool:
     return all(max(p) <= NEAR * min(p) for p in pairs)
 
 
-def _distinct(found: Sequence[Candidate]) -> list[Candidate]:
+def distinct(found: Sequence[Candidate]) -> list[Candidate]:
     """The roundest of those that the estimate cannot tell apart: blocks alike, times within a thousandth."""
     out: list[Candidate] = []
     for c in sorted(found, key=lambda c: (c.estimate.blocks, round(log(c.estimate.cycles) * 1000), _roughness(c.sizes))):
