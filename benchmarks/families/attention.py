@@ -316,7 +316,8 @@ EXAMPLES: list[Example] = [
         schedule="scores with queries as rows; the sums of both products with their transposes stay in L0C",
         held="L0C holds two sums of 64 x 128 and two tiles of scores of 128 x 64, and is full: "
         "Q and dO are loaded anew for each 64 keys, and MTE2 is what is busiest; "
-        "sums that leave by atomic additions would allow tiles of 128 keys",
+        "sums that leave by atomic additions would allow tiles of 128 keys, and Q and dO in strips, as large products have "
+        "their right operand, would take half as long to load",
     ),
     Example(
         "attention/mla_decode", mla_decode,

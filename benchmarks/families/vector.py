@@ -247,10 +247,10 @@ EXAMPLES: list[Example] = [
     Example(
         "norms/group_norm", group_norm(8), [{"B": 2, "C": 16, "G": 8, "S": 64}, {"B": 1, "C": 24, "G": 8, "S": 49}],
         {"images of 64 x 64, 320 channels": {"B": 8, "C": 320, "G": 32, "S": 4096}}, streamed(HALF, HALF, CENTRED, "B C S"),
-        "a block a group, in tiles of columns: a pass for the mean, one for the variance, one for the result", NEAR,
-        held="the launch is 9 us, 256 groups are 5.3 for each core and take 6 turns, and V works for 39 us, as a group is cast "
-        "three times and centred twice, and each trip ends in a sum over its columns. A mean and a variance in one pass, sums of "
-        "whole tiles that are reduced once a pass, and factors joined before they meet a group would mend a part of it",
+        "two channels a trip: a pass over a group for the mean, one for the variance, one for the result", NEAR,
+        held="the launch is 9 us, 256 groups are 5.3 for each core and take 6 turns, and V works for 29 us, as a group is cast "
+        "three times and centred twice; the rest are pauses between instructions that need each other, and the first loads of a "
+        "pass. A mean and a variance in one pass, or a group that stays in UB as floats, would mend a part of it",
     ),
     Example(
         "norms/cross_entropy", cross_entropy, [{"M": 16, "N": 2048}, {"M": 9, "N": 1100}, {"M": 1, "N": 3}],
@@ -288,9 +288,11 @@ EXAMPLES: list[Example] = [
     ),
     Example(
         "rope/rms_norm_rope", rms_norm_rope, POSITIONS,
-        HEADS, heads, "heads of a tile of positions one after the other, read once; the scale, cosines and sines stay in UB",
+        HEADS, heads,
+        "heads of a tile of positions one after the other, read once; the scale times cosines and sines stays in UB",
         NEAR,
-        held="neither pipe: V has 73 % and MTE2 82 % of the time, as UB has room for one buffer of what is loaded; 256 positions "
-        "or fewer for each core at 4096 tokens come out unevenly",
+        held="32768 tokens of 8B: MTE2 is busy for 90 %, for which rows of 64 halves take longer than their bytes; 4096 tokens: "
+        "64 tiles take three turns of 24 cores, where 2.7 would do, and pauses between the instructions of a trip that need each "
+        "other are a third of it: two heads a trip, side by side, would mend that",
     ),
 ]  # fmt: skip
