@@ -29,7 +29,7 @@ NUMBERS = ("added-mask", "scale-before-loop")
 """Rules that may make a number of what is none: the sum of two infinities, a product that became one before it was scaled."""
 NORMAL = {"scale-before-loop": ("a", "f")}
 """Rules that scale an operand by a constant: it is a normal number then, too."""
-FACTORS = {"row-factors": ("xa", "ab"), "column-factors": ("xw", "wy")}
+FACTORS = {"row-factors": ("xa", "ab"), "number-and-row-factor": ("xs", "sb"), "column-factors": ("xw", "wy")}
 """Rules that make one factor of two: the products of elements of these operands are normal numbers, too."""
 
 
