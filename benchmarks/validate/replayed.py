@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import tomllib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -42,11 +43,16 @@ def texts() -> Iterator[Text]:
 
 def shown(checkout: Path) -> str:
     """Each text that runs here and finds its own results right, and the mean errors. TileError without a checkout of CATLASS."""
-    ran = [(row, found) for row in texts() if (found := timed(checkout, row.example, row.sizes, row.chip))]
+    ran = [(row, found) for row in texts() if (found := _timed(checkout, row))]
     if not ran:
         return "none of the texts ran"
     head = ("text", "M x N x K", "chip", "measured", "predicted", "least", "most", "error")
     return f"{table([row.line(found) for row, found in ran], head, right=(3, 4, 5, 6, 7))}\n\n{_summary(ran)}"
+
+
+def _timed(checkout: Path, row: Text) -> Timed | None:
+    print(f"running {row.example} at {row.sizes}", file=sys.stderr, flush=True)
+    return timed(checkout, row.example, row.sizes, row.chip)
 
 
 def _summary(ran: Sequence[tuple[Text, Timed]]) -> str:
