@@ -1,4 +1,4 @@
-"""Positions of elements that are stored as whole numbers of 8 or 16 bits: what does not fit keeps its low bits, as in NumPy."""
+"""Positions of elements as whole numbers: of 32 bits beside others of that type; where 8 or 16 bits are stored, the low bits."""
 
 from __future__ import annotations
 
@@ -9,9 +9,25 @@ from tile_eg.errors import TileError
 from tile_eg.frontend.hints import cast
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import Expr, Interval
-from tile_eg.ir.kernel import Assign, Binary, Cast, Choose, Index, Number, Parallel, Region, Select, TileExpr, mapped
+from tile_eg.ir.kernel import (
+    Assign,
+    Binary,
+    Broadcast,
+    Cast,
+    Choose,
+    Index,
+    Number,
+    Pad,
+    Parallel,
+    Reduce,
+    Region,
+    Select,
+    TileExpr,
+    Unary,
+    mapped,
+)  # fmt: skip
 from tile_eg.ops.elementwise import BINARY
-from tile_eg.ops.types import I32, SIGNED, DType
+from tile_eg.ops.types import I32, SIGNED, U32, DType
 
 Types = Callable[[str], DType | None]
 Ranges = Mapping[str, Interval]
@@ -33,13 +49,48 @@ def with_low_bits(s: Parallel, types: Types, ranges: Ranges) -> Parallel:
 
 
 def _stored(a: Assign, types: Types, ranges: Ranges) -> Assign:
-    value = mapped(a.value, lambda e: _fitting_cast(e, ranges))
+    value = with_words(mapped(a.value, lambda e: _fitting_cast(e, ranges)), types)
     to = types(a.target.name)
     return replace(a, value=value if to is None or not _is_narrow(to) else _of(value, to, types, ranges))
 
 
 def _fitting_cast(e: TileExpr, ranges: Ranges) -> TileExpr:
     return replace(e, x=_fitting(e.x, e.dtype, ranges)) if isinstance(e, Cast) and isinstance(e.x, Index) else e
+
+
+def with_words(value: TileExpr, types: Types) -> TileExpr:
+    """The expression in which a position beside whole numbers of 32 bits is one of them, as f32 does not hold all of these."""
+    return mapped(value, lambda e: _beside_words(e, types))
+
+
+def _beside_words(e: TileExpr, types: Types) -> TileExpr:
+    if not isinstance(e, Select | Choose) and not (isinstance(e, Binary) and I32 in BINARY[e.op].takes):
+        return e
+    word = _word(e.x, types) or _word(e.y, types)
+    return e if word is None else replace(e, x=_as(word, e.x), y=_as(word, e.y))
+
+
+def _as(word: DType, e: TileExpr) -> TileExpr:
+    return Cast(word, e, e.span) if isinstance(e, Index) else e
+
+
+def _word(e: TileExpr, types: Types) -> DType | None:
+    """The whole numbers of 32 bits that an expression is made of; None for other elements, and for numbers and positions."""
+    match e:
+        case Region():
+            dtype = types(e.name)
+        case Cast():
+            dtype = e.dtype
+        case Unary() | Broadcast() | Pad() | Reduce():
+            return _word(e.x, types)
+        case Binary() if I32 not in BINARY[e.op].takes:
+            return None
+        case Binary() | Select() | Choose():
+            found = [_word(z, types) for z in (e.x, e.y) if not isinstance(z, Number | Index)]
+            return found[0] if found and all(d is found[0] for d in found) else None
+        case _:
+            return None
+    return dtype if dtype in (I32, U32) else None
 
 
 def _is_narrow(dtype: DType) -> bool:

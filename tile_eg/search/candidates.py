@@ -13,6 +13,7 @@ from tile_eg.emit.sync.trace import FlagsRunOut
 from tile_eg.errors import LimitError, PlanError, TileError
 from tile_eg.ir.machine import MAX_BLOCKS
 from tile_eg.report.decisions import summary
+from tile_eg.report.text import duration
 from tile_eg.search.planned import InternalError, Planned
 from tile_eg.search.planning import synchronised
 
@@ -25,13 +26,16 @@ MOST_TOLD = 3
 Dropped = tuple[tuple["Schedule", Exception], ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Candidate:
     """One schedule with its plan, and the microseconds that the rank model predicts for it."""
 
     schedule: Schedule
     planned: Planned
     microseconds: float
+
+    def __repr__(self) -> str:
+        return f"<a schedule of {self.planned.program.name}, predicted {duration(self.microseconds * 1e-6)}>"
 
     @property
     def launchable(self) -> bool:

@@ -73,8 +73,9 @@ class Elements:
                 return self.unary(e, dtype)
             case kn.Binary():
                 return self.binary(e, dtype)
-            case kn.Cast(x=kn.Index() as at) if e.dtype is U32 and self.axes.uses(at.value):
-                return self.to(self.ramp(*whole_number(at.value, (self.axes.row, self.axes.col), self.extents, e.span), I32), U32)
+            case kn.Cast(x=kn.Index() as at) if e.dtype in (I32, U32) and self.axes.uses(at.value):
+                place = whole_number(at.value, (self.axes.row, self.axes.col), self.extents, e.span)
+                return self.to(self.ramp(*place, I32), e.dtype)
             case kn.Cast():
                 return self.to(self.of(e.x, e.dtype), e.dtype)
             case kn.Select():

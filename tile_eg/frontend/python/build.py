@@ -11,6 +11,7 @@ from typing import Any
 
 from tile_eg.errors import FollowUp, Note, NotSearched, Span, TileError
 from tile_eg.frontend.liveness import Liveness
+from tile_eg.frontend.narrow_positions import with_words
 from tile_eg.frontend.python.columns import spread
 from tile_eg.frontend.python.source import Source
 from tile_eg.frontend.python.tile_order import Order
@@ -182,6 +183,7 @@ class Builder(ABC):
         for read in nodes(value) if self.bits else ():
             if isinstance(read, Region) and read.name in self.bits:
                 raise self._of_bits(read.name, read.span or span)
+        value = with_words(value, self.dtype_of)
         self.statements.append(Assign(target, spread(value, target.shape, self.columns), span, atomic))
         self.written(target.name)
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from tile_eg.errors import Span
+from tile_eg.frontend.narrow_positions import with_words
 from tile_eg.frontend.tensor.algebra import Algebra
 from tile_eg.frontend.tensor.indices import Axis, Indices
 from tile_eg.frontend.tensor.layout import Layout, Layouts
@@ -67,7 +69,16 @@ class Tiles(Places, ABC):
     # ---- scopes ----
 
     def emit(self, s: kn.Stmt) -> None:
-        self.scope.statements.append(s)
+        self.scope.statements.append(self._with_words(s))
+
+    def _with_words(self, s: Any) -> Any:
+        """The statement in which a position beside whole numbers of 32 bits is one of them."""
+        match s:
+            case kn.Parallel():
+                return replace(s, body=tuple(map(self._with_words, s.body)))
+            case kn.Assign():
+                return replace(s, value=with_words(s.value, lambda n: self.allocs[n].dtype if n in self.allocs else None))
+        return s
 
     @contextmanager
     def loops(self, axes: tuple[Axis, ...], folds: frozenset[Point], roots: tuple[Point, ...]) -> Iterator[None]:

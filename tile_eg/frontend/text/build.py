@@ -16,6 +16,7 @@ from tile_eg.frontend.element_loops import read_as, trip_by_trip
 from tile_eg.frontend.element_sums import names_beside, with_element_sums
 from tile_eg.frontend.guarded_rows import with_rows_that_exist
 from tile_eg.frontend.guarded_stores import with_counted_stores
+from tile_eg.frontend.narrow_positions import with_words
 from tile_eg.frontend.nibbles import with_bytes
 from tile_eg.frontend.text.expressions import Expressions
 from tile_eg.frontend.text.scope import Scope, fresh
@@ -153,7 +154,7 @@ class Builder:
         yield alloc
         if value is not None:
             whole = kn.Region(alloc.name, (ix.ZERO,) * len(alloc.shape), alloc.shape, self.span(name))
-            yield kn.Assign(whole, close(self.expressions.tile(value), alloc.shape), span)
+            yield kn.Assign(whole, self._closed(self.expressions.tile(value), alloc.shape), span)
 
     def _let(self, node: Node) -> Iterator[kn.Stmt]:
         name, value = node.children
@@ -171,7 +172,7 @@ class Builder:
             value = self.expressions.computed(op.removesuffix("="), target, value, self.span(node))
         if isinstance(target, OpenWindow):
             target = target.closed(known_shape(value) or None)
-        yield kn.Assign(target, close(value, target.shape), self.span(node))
+        yield kn.Assign(target, self._closed(value, target.shape), self.span(node))
 
     def _atomic(self, node: Node) -> Iterator[kn.Stmt]:
         target, op = self.target(node.children[0], node.children[2]), str(node.children[1])
@@ -180,7 +181,11 @@ class Builder:
             raise TileError(f"only sums are atomic, not `{op}`", self.span(node), help="atomic C[i, j] += x")
         if isinstance(target, OpenWindow):
             target = target.closed(known_shape(value) or None)
-        yield kn.Assign(target, close(value, target.shape), self.span(node), atomic=True)
+        yield kn.Assign(target, self._closed(value, target.shape), self.span(node), atomic=True)
+
+    def _closed(self, value: kn.TileExpr, shape: tuple[int, ...]) -> kn.TileExpr:
+        """The value of a statement that stores this shape."""
+        return with_words(close(value, shape), self.known()[0])
 
     def target(self, node: Node, value: Node) -> Any:
         """What is assigned to, where the `value` is."""
