@@ -15,7 +15,10 @@ MOST = 1 << 16
 
 
 def same_values(one: Values, other: Values) -> bool:
-    """Whether both are the same terms, and so mean the same for any inputs. False where that cannot be seen."""
+    """Whether both are the same terms, and so mean the same for any inputs. False where that cannot be seen.
+
+    Values of any size are taken at the sizes that they have for numbers.
+    """
     return _laid_out(one) == _laid_out(other) and _Same(one, other).outputs()
 
 
