@@ -237,12 +237,14 @@ def test_kernels_for_whole_tiles_and_for_any_size_share_the_search_of_block_size
     monkeypatch.setenv("TILE_EG_CACHE", str(tmp_path / "cache"))
     searches, lowered = [], []
     compiled, lower = one_text.compiled, one_text.lower_for_any_size
-    monkeypatch.setattr(one_text, "compiled", lambda *given: (searches.append(given), compiled(*given))[1])
+    monkeypatch.setattr(one_text, "compiled", lambda *given: searches.append(compiled(*given)) or searches[-1])
     monkeypatch.setattr(one_text, "lower_for_any_size", lambda *given: (lowered.append(given), lower(*given))[1])
     monkeypatch.setattr(one_text, "usual_sizes", lambda *_: {"M": 6144})  # whole tiles, of whatever block size is the best
     (tmp_path / "sum.tile").write_text(OPEN_SUM)
     tile_eg.load(tmp_path / "sum.tile").with_sizes(M=67).get_kernel_source()
     assert (len(lowered), len(searches)) == (2, 1)
+    tried = {t.offer.move for t in searches[0].tried}
+    assert tried and all(move.any_size for move in tried), "its blocks are found by the moves that it may have"
 
 
 @pytest.mark.slow

@@ -1,24 +1,33 @@
-"""egglog's native module works without the Python package around it, and beside it."""
+"""The way into egglog: what many commands make does not depend on how they get there."""
 
 from __future__ import annotations
 
-import subprocess
-import sys
+import tempfile
 
 import pytest
 
-PROGRAM = "e = native.load().EGraph(); e.run_program(*e.parse_program('(datatype M (N i64)) (N 1)'))"
+from tile_eg.rules import native
+
+COMMANDS = ["(datatype Math (Num2 i64) (Add Math Math))", '(rewrite (Add x y) (Add y x) :name "swap")'] + [
+    f"(let $sum{n} (Add (Num2 {n}) (Num2 {n + 1})))" for n in range(50)
+]
 
 
-def modules_after(*statements: str) -> set[str]:
-    code = "; ".join(["import sys", "from tile_eg.rules import native", *statements, "print(' '.join(sys.modules))"])
-    return set(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split())
+def rows(commands: list[str]) -> list[tuple[str, int]]:
+    """The rows of each table once the rules ran."""
+    egraph = native.load().EGraph()
+    native.run_all(egraph, commands)
+    native.run(egraph, "(run 3)")
+    return sorted((name, n) for name, n in native.run(egraph, "(print-size)")[0].sizes)
 
 
-def test_the_native_module_runs_without_the_package() -> None:
-    assert "egglog" not in modules_after(PROGRAM)
+def test_commands_go_in_by_a_file_and_where_there_is_no_folder_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    by_file = rows(COMMANDS)
+    assert ("Add", 100) in by_file
+    monkeypatch.setattr(tempfile, "tempdir", "/nowhere")
+    assert rows(COMMANDS) == by_file
 
 
-@pytest.mark.slow
-def test_the_package_can_be_imported_afterwards() -> None:
-    assert "egglog" in modules_after(PROGRAM, "import egglog", PROGRAM)
+def test_a_command_that_is_refused_is_an_error() -> None:
+    with pytest.raises(RuntimeError, match="have type i64"):
+        native.run_all(native.load().EGraph(), [*COMMANDS, '(let wrong (Num2 "a"))'])

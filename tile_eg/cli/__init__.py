@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from collections.abc import Sequence
@@ -22,9 +23,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
         if said_again(given):
             return
+        gc.disable()  # what is imported stays
         from tile_eg.cli.app import run
 
-        sys.exit(run(given))
+        gc.freeze()
+        gc.enable()
+        code = run(given)
+        gc.freeze()  # Python would look through all of it once more before it ends
+        sys.exit(code)
     except KeyboardInterrupt:  # while modules are loaded: `run` tells of its own
         sys.exit(INTERRUPTED)
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from tile_eg.chips import Chip
 from tile_eg.egraph.diagnosis import alone, ruleset_of
-from tile_eg.egraph.saturate import CHUNK, ONCE, PHASES, SATURATED, Budget, commands_of, rows_of
+from tile_eg.egraph.saturate import ONCE, PHASES, SATURATED, Budget, commands_of, rows_of
 from tile_eg.ir.values import Values
 from tile_eg.rules import Theory, native
 
@@ -37,8 +37,7 @@ def profile(values: Values, chip: Chip, held: tuple[Theory, ...], budget: Budget
     names = {r.name: r.ruleset for t in held for r in t.rules}
     encoder, own = commands_of(values, chip)
     commands = [alone(text, names) for t in held for text in t.text] + [f"(ruleset {NOTHING})"] + own
-    for i in range(0, len(commands), CHUNK):
-        native.run(egraph, "\n".join(commands[i : i + CHUNK]))
+    native.run_all(egraph, commands)
     run = _Run(egraph, names)
     for phase in PHASES:
         run.phase(phase, (budget or Budget()).for_values(len(encoder.names)))

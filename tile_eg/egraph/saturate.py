@@ -25,7 +25,6 @@ from tile_eg.transforms.packed_operand import copyable, together, with_all_strip
 from tile_eg.transforms.split_k import addable, divisible, least_trips
 
 Read = TypeVar("Read")
-CHUNK = 20  # one call with thousands of statements is twenty times slower than small ones
 
 PHASES = {
     "facts": ("facts",),
@@ -87,9 +86,7 @@ def _run(egraph: Any, commands: str) -> list:
 def _base_egraph(held: tuple[Theory, ...]) -> Any:
     if held not in _bases:
         base = native.load().EGraph()
-        for theory in held:
-            for i in range(0, len(theory.text), CHUNK):
-                _run(base, "\n".join(theory.text[i : i + CHUNK]))
+        native.run_all(base, [text for theory in held for text in theory.text])
         for old in list(_bases)[: max(0, len(_bases) - KEPT + 1)]:
             del _bases[old]
         _bases[held] = base
@@ -205,8 +202,8 @@ def saturate(values: Values, chip: Chip, budget: Budget | None = None, held: tup
     try:
         with _lock, _scratch(rules) as egraph:
             watch.lap("load rules")
-            for i in range(0, len(commands), CHUNK):
-                _run(egraph, "\n".join(commands[i : i + CHUNK]))
+            for i in range(0, len(commands), native.CHUNK):
+                _run(egraph, "\n".join(commands[i : i + native.CHUNK]))
             watch.lap("write values")
             phases = _run_phases(egraph, PHASES, (budget or Budget()).for_values(len(encoder.names)))
             watch.lap("phases")

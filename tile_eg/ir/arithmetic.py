@@ -14,6 +14,10 @@ Array = np.ndarray
 
 WHOLE = "iu"
 F32 = np.dtype(np.float32)
+ALONE = 1 << 18
+"""Multiplications of a product up to which OpenBLAS does it in one thread (65536 times 4, in its `interface/gemm.c`)."""
+TILES = 1 << 24
+"""Multiplications beyond which the threads are worth their start (assumed)."""
 
 
 def number(value: float) -> Array:
@@ -76,10 +80,24 @@ def reduce(name: str, x: Array, axis: int) -> Array:
 def matmul(a: Array, b: Array) -> Array:
     """f32 product of f16, bf16 or f32 operands, and of those with scales; of i8 the exact one, in i32."""
     if a.dtype == np.float64:  # with scales, whose products may lie beyond f32 where their sums do not
-        return (a @ b).astype(np.float32)
+        return product(a, b).astype(np.float32)
     if a.dtype.kind in WHOLE:
-        return (a.astype(np.float64) @ b.astype(np.float64)).astype(np.int32)
-    return a.astype(np.float32) @ b.astype(np.float32)
+        return product(a.astype(np.float64), b.astype(np.float64)).astype(np.int32)
+    return product(a.astype(np.float32), b.astype(np.float32))
+
+
+def product(a: Array, b: Array) -> Array:
+    """`a @ b`; that of two tiles in parts for which NumPy's library starts no threads, as these wait longer than they work."""
+    (rows, depth), cols = a.shape, b.shape[1]
+    if not ALONE < rows * depth * cols <= TILES:
+        return a @ b
+    wide = min(cols, max(1, ALONE // (16 * depth)))
+    high = max(1, ALONE // (wide * depth))
+    out = np.empty((rows, cols), a.dtype)
+    for i in range(0, rows, high):
+        for j in range(0, cols, wide):
+            np.matmul(a[i : i + high], b[:, j : j + wide], out=out[i : i + high, j : j + wide])
+    return out
 
 
 def cast(x: Array, dtype: np.dtype) -> Array:

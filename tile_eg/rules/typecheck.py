@@ -12,7 +12,6 @@ from tile_eg.rules.sexpr import Placed
 from tile_eg.rules.theory import Theory
 
 _PLACE = re.compile(r"In \d+:[\d-]+: *(.*)")
-CHUNK = 20
 
 
 @dataclass(frozen=True)
@@ -26,9 +25,7 @@ class TypeFault:
 def loaded(held: Iterable[Theory]) -> Any:
     """A new e-graph with these theories."""
     egraph = native.load().EGraph()
-    for theory in held:
-        for i in range(0, len(theory.text), CHUNK):
-            native.run(egraph, "\n".join(theory.text[i : i + CHUNK]))
+    native.run_all(egraph, [text for theory in held for text in theory.text])
     return egraph
 
 

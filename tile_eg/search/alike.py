@@ -17,6 +17,7 @@ from tile_eg.frontend.ssa import to_values
 from tile_eg.ir.index import ANY
 from tile_eg.ir.kernel import Kernel
 from tile_eg.ir.open_kernel import NoBlocks
+from tile_eg.ir.same_values import same_values
 from tile_eg.ir.strided import memory_of
 from tile_eg.ir.values import Values, reachable
 from tile_eg.transforms.any_size import NotAlike, at, of_any_size
@@ -337,6 +338,8 @@ def _mean_the_same(kernel: Kernel, own: Values, found: Values) -> bool:
     from tile_eg.ir.reference_values import run_values
 
     most = most_of_indices(kernel)
+    if not most and same_values(own, found):
+        return True
     for within in (most, dict.fromkeys(most, 0)):
         inputs = _inputs(kernel, within)
         try:

@@ -21,7 +21,8 @@ class Move:
     budget in counts. Of a packed operand it is how often each operand is packed. Persistent grids are counted for each number of
     cores that they take; that of a schedule with loops counts twice: its blocks overlap their own trips, and gain less. Of loads
     for the next tile it is the schedules that are planned so.
-    `any_order`: it makes sums whose order changes from run to run.
+    `any_order`: it makes sums whose order changes from run to run. `any_size`: a kernel for all sizes may have it, as it counts
+    neither blocks nor trips in numbers.
     """
 
     name: str
@@ -31,6 +32,7 @@ class Move:
     says: str
     rules: tuple[str, ...] = ()
     any_order: bool = False
+    any_size: bool = False
 
     @property
     def line(self) -> str:
@@ -42,29 +44,32 @@ MOVES = {
     move.name: move
     for move in (
         Move("persistent-grid", "equal", FIRST, (0, 6, 64),
-             "a block for each tile = a block for each core, which goes through tiles", ON_GRIDS),
+             "a block for each tile = a block for each core, which goes through tiles", ON_GRIDS, any_size=True),
         Move("split-result", "equal", FIRST, (0, 2, 32),
-             "a product = its halves of columns, one behind the other: L0C empties one while the other fills"),
+             "a product = its halves of columns, one behind the other: L0C empties one while the other fills", any_size=True),
         Move("tile-order", "equal", REFINING, (0, 2, 16),
-             "the tiles of a persistent grid in another order", ON_GRIDS),
+             "the tiles of a persistent grid in another order", ON_GRIDS, any_size=True),
         Move("steady-trips", "equal", REFINING, (0, 1, 64),
              "a skewed loop = the same with each trip in the order, and the places, of one that runs while the loop is full"),
         Move("fewer-barriers", "equal", REFINING, (0, 1, 8),
              "what vector cores do = the same in groups that do not need each other, with a barrier between two groups"),
         Move("row-panels", "equal", SEARCHING, (0, 2, 16),
-             "a store of a tile = a loop of the stores of its row panels"),
+             "a store of a tile = a loop of the stores of its row panels", any_size=True),
         Move("column-parts", "rounding", SEARCHING, (0, 1, 2),
-             "a product in a loop = products with parts of its right operand; a sum of its rows = the sum of the parts' sums"),
+             "a product in a loop = products with parts of its right operand; a sum of its rows = the sum of the parts' sums",
+             any_size=True),
         Move("epilogue-panels", "equal", SEARCHING, (0, 2, 16),
-             "a store of what follows a product = a loop of the stores of its row panels, behind the product"),
+             "a store of what follows a product = a loop of the stores of its row panels, behind the product", any_size=True),
         Move("column-tiles", "equal", SEARCHING, (0, 2, 16),
-             "a store of rows = a loop of the stores of their column tiles; a maximum = the fold of the tiles' maxima"),
+             "a store of rows = a loop of the stores of their column tiles; a maximum = the fold of the tiles' maxima",
+             any_size=True),
         Move("column-tiles-of-sums", "rounding", SEARCHING, (0, 2, 16),
-             "a sum along rows = the fold of their column tiles' sums; beside a maximum, each rescaled by it"),
+             "a sum along rows = the fold of their column tiles' sums; beside a maximum, each rescaled by it", any_size=True),
         Move("last-trip", "equal", SEARCHING, (0, 1, 1),
              "a loop of whole tiles and a short last one = the loop of the whole ones, and the last one behind it"),
         Move("deeper-trips", "equal", SEARCHING, (0, 3, 3),
-             "a sum over trips whose number sizes decide = the sum over groups of them, each one trip that is as deep"),
+             "a sum over trips whose number sizes decide = the sum over groups of them, each one trip that is as deep",
+             any_size=True),
         Move("split-k", "rounding", SEARCHING, (0, 2, 16),
              "a sum over depth = the sum of its parts' sums, which a second phase adds in their order", ("split-depth",)),
         Move("split-k-atomic", "rounding", SEARCHING, (0, 1, 16),
@@ -72,7 +77,7 @@ MOVES = {
         Move("packed-operand", "equal", SEARCHING, (0, 1, 1),
              "an operand = its copy in strips of 32 bytes, made while the first tiles are computed", ("operand-in-strips",)),
         Move("open-sizes", "equal", SEARCHING, (1, 7, 15),
-             "block sizes that the author left open = numbers at which the kernel can be built"),
+             "block sizes that the author left open = numbers at which the kernel can be built", any_size=True),
         Move("at-the-margin", "equal", SEARCHING, (0, 1, 2),
              "the best schedule = that of the least loads, where each costs what it adds to the best by a context model"),
         Move("more-schedules", "equal", SEARCHING, (0, 0, 1),
@@ -95,5 +100,7 @@ MOVES = {
 }  # fmt: skip
 IN_ANY_ORDER = frozenset(name for m in MOVES.values() if m.any_order for name in (m.name, *m.rules))
 """What a deterministic kernel goes without."""
+AT_GIVEN_SIZES = frozenset(name for name, m in MOVES.items() if not m.any_size)
+"""What a kernel for all sizes goes without."""
 WITHOUT_ROOM = 4
 """How many forms with smaller tiles are searched, at any effort, where a kernel's own tiles do not fit."""

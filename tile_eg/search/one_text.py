@@ -13,6 +13,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import product
 from math import prod
@@ -36,6 +37,7 @@ from tile_eg.search.chip_types import check_chip_types
 from tile_eg.search.collector import rare_collections
 from tile_eg.search.driver import compiled, result_of, run_queue
 from tile_eg.search.form import Form, Setting, check_room, searched
+from tile_eg.search.moves import AT_GIVEN_SIZES
 from tile_eg.search.options import SearchOptions
 from tile_eg.search.planned import InternalError, Planned, compiled_for, stage
 from tile_eg.search.queue import Offer, Queue
@@ -294,10 +296,13 @@ def _lowered(
 
 
 def _with_block_sizes(build: Build, sizes: Mapping[str, int], chip: Chip, options: SearchOptions) -> Iterator[Build]:
-    """How the kernel is built; with each of the block sizes that the search finds at these sizes, the best ones first."""
+    """How the kernel is built; with each of the block sizes that the search finds at these sizes, the best ones first.
+
+    Moves that a kernel for all sizes cannot have do not count for its blocks.
+    """
     from tile_eg.cost_models import roles
 
-    kernel = build(sizes)
+    kernel, options = build(sizes), replace(options, without=options.without | AT_GIVEN_SIZES)
     if not isinstance(kernel, OpenKernel):
         yield build
         return
@@ -341,7 +346,7 @@ def _of_any_grid(found: tuple[Candidate, ...]) -> tuple[Candidate, ...]:
 
 def _moves_from(form: Form, candidate: Candidate | None) -> Iterator[Offer]:
     """The moves that count neither blocks nor trips in numbers."""
-    allowed = form.setting.options.moves
+    allowed = form.setting.options.moves - AT_GIVEN_SIZES
     return (o for o in _of_any_size(form, candidate) if o.move.name in allowed)
 
 
