@@ -52,7 +52,7 @@ def test_values_have_the_meaning_of_the_source(value):
         ("C[0, 0] = c", "C[0, 0] = c << c", "`<<` takes a number known when the kernel is compiled on its right", ""),
         ("C[0, 0] = c", "C[0, 0] = c << 32", "i32 is shifted by 0 to 31 bits, not by 32", ""),
         ("C[0, 0] = c", "x = x & x", "f32[20, 40]: `&` takes i16, u16, i32, u32", ""),
-        ("C[0, 0] = c", "C[0, 0] = c + i16(c)", "i32 and i16 do not mix", "cast one of them: i16(x)"),
+        ("C[0, 0] = c", "C[0, 0] = c + u32(c)", "i32 and u32 do not mix", "cast one of them: u32(x)"),
         ("C[0, 0] = c", "C[0, 0] = x", "`C` holds i32, the value is f32[20, 40]", "i32(x) rounds, and saturates"),
         ("c += a @ b.T", "c += a.T @ a", "a transposed left operand of i8 is not supported", "store it as rows x depth"),
         ("c += a @ b.T", "c += c @ b", "`@` multiplies tiles of one element type", ""),

@@ -101,6 +101,12 @@ def dtype_of(name: str) -> DType | None:
     return {d.name: d for d in PACKED}.get(name) or DTYPES.get(name) or ALIASES.get(name) or ALIASES.get(name.removesuffix("_t"))
 
 
+def holds_all(wide: DType, of: DType | None) -> bool:
+    """Whether a type of whole numbers holds all numbers of another one."""
+    signs = of is not None and (of not in SIGNED) <= (wide not in SIGNED)
+    return of is not None and wide.whole and of.whole and signs and of.bits + (of in SIGNED and wide not in SIGNED) <= wide.bits
+
+
 def fractal_depth(dtype: DType) -> int:
     """Elements in 32 bytes: those of a row of a fractal in L1, L0A and L0B."""
     return 32 // dtype.bytes * dtype.together

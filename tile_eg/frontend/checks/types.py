@@ -14,7 +14,7 @@ from tile_eg.ir import index as ix
 from tile_eg.ir import kernel as kn
 from tile_eg.ir.operands import regions
 from tile_eg.ops.elementwise import BINARY, REDUCE, UNARY, Binary, Unary
-from tile_eg.ops.types import BF16, F16, F32, I8, I16, I32, NARROW, SIGNED, U8, U32, WHOLE, DType
+from tile_eg.ops.types import BF16, F16, F32, I8, I16, I32, NARROW, SIGNED, U8, U32, WHOLE, DType, holds_all
 from tile_eg.ops.whole_tiles import IN_BLOCKS, WHOLE_TILES
 
 Shape = tuple[int, ...]
@@ -202,8 +202,8 @@ class Typing:
         """The value has to have the target's shape; a number or one element fills it; any dtype is cast to a float one."""
         scaled.check_scales(s, self.arrays)
         target, value = self.of(s.target), self.of(s.value)
-        _check_number(target, s.value)
-        if target.dtype in WHOLE and value.dtype not in (None, target.dtype) and not _holds_all(target.dtype, value.dtype):
+        _check_number(target, s.value, beside=False)
+        if target.dtype in WHOLE and value.dtype not in (None, target.dtype) and not holds_all(target.dtype, value.dtype):
             to = target.dtype
             help = f"{cast(to, 'x', s.span)} rounds, and saturates"
             raise TileError(f"`{s.target.name}` holds {to}, the value is {value}", s.span, help=help)
@@ -241,12 +241,6 @@ class Typing:
         return "a buffer for it is " + hint(f"{array.name}: {array.dtype}[{dims}]", f"T.alloc_fragment({one}, ...)", s.span)
 
 
-def _holds_all(wide: DType, of: DType | None) -> bool:
-    """Whether a type of whole numbers holds all numbers of another one."""
-    signs = of is not None and (of not in SIGNED) <= (wide not in SIGNED)
-    return of is not None and of.whole and signs and of.bits + (of in SIGNED and wide not in SIGNED) <= wide.bits
-
-
 def _takes(op: Unary | Binary, t: Type, span: kn.Span | None) -> Type:
     """TileError where an operation has no meaning on this element type."""
     if t.dtype is None or t.dtype in op.takes or (t.dtype in (BF16, *NARROW) and F32 in op.takes):
@@ -261,19 +255,20 @@ def _written(op: Unary | Binary) -> str:
     return op.sign or op.name if isinstance(op, Binary) else op.name
 
 
-def _check_number(t: Type, other: kn.TileExpr) -> None:
-    """TileError where a number stands beside whole numbers and is none of them."""
+def _check_number(t: Type, other: kn.TileExpr, beside: bool = True) -> None:
+    """TileError where a number stands beside whole numbers, or fills them, and is none of them."""
     if t.dtype is not None and isinstance(other, kn.Number):
-        check_number(t.dtype, other.value, other.span)
+        check_number(t.dtype, other.value, other.span, beside)
 
 
-def check_number(dtype: DType, value: float, span: kn.Span | None) -> None:
+def check_number(dtype: DType, value: float, span: kn.Span | None, beside: bool = True) -> None:
     """TileError where an element type of whole numbers does not hold a number."""
     if dtype not in WHOLE:
         return
     low, high = (0, 2**dtype.bits) if dtype in SIGNED else (-(2 ** (dtype.bits - 1)), 2 ** (dtype.bits - 1))
     if value != value // 1 or not low <= value < high:
-        raise TileError(f"{value:g} is no {dtype}, which holds whole numbers from {low} to {high - 1}", span)
+        help = f"cast x first: {cast(F32 if value != value // 1 else I32, 'x', span)}" if beside else ""
+        raise TileError(f"{value:g} is no {dtype}, which holds whole numbers from {low} to {high - 1}", span, help=help)
 
 
 def _check_shift(op: str, by: kn.Number, dtype: DType) -> None:

@@ -8,8 +8,9 @@ from typing import Any
 from tile_eg.errors import Span
 from tile_eg.frontend.python.build import Builder
 from tile_eg.frontend.python.values import as_tile
-from tile_eg.ir.kernel import Bytes, Cast, Number, Region, TileExpr
-from tile_eg.ops.types import F32, DType
+from tile_eg.frontend.widened import element_type
+from tile_eg.ir.kernel import Cast, Number, TileExpr
+from tile_eg.ops.types import F32
 
 
 def beside_floats(b: Builder, op: type[Any], x: Any, y: Any, span: Span) -> tuple[TileExpr, TileExpr]:
@@ -21,20 +22,10 @@ def beside_floats(b: Builder, op: type[Any], x: Any, y: Any, span: Span) -> tupl
 
 def _beside(b: Builder, op: type[Any], e: TileExpr, other: TileExpr, said: Any, span: Span) -> TileExpr:
     """One operand, where the other one is `other`, which the author wrote as `said`."""
-    dtype = _dtype(b, e)
+    dtype = element_type(e, b.dtype_of)
     if dtype is None or not dtype.whole:
         return e
-    there = _dtype(b, other)
+    there = element_type(other, b.dtype_of)
     broken = isinstance(other, Number) and other.value != other.value // 1
     divided = op is ast.Div and (isinstance(said, float) or (there is not None and not there.whole))
     return Cast(F32, e, span) if divided or (broken and op in (ast.Add, ast.Sub, ast.Mult, ast.Div)) else e
-
-
-def _dtype(b: Builder, e: TileExpr) -> DType | None:
-    """The element type of an expression: of two that differ f32; None of a number."""
-    if isinstance(e, Region):
-        return b.dtype_of(e.name)
-    if isinstance(e, Cast | Bytes):
-        return e.dtype
-    found = {d for n in ("x", "y") if hasattr(e, n) and (d := _dtype(b, getattr(e, n))) is not None}
-    return found.pop() if len(found) == 1 else F32 if found else None

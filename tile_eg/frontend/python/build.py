@@ -16,6 +16,7 @@ from tile_eg.frontend.python.columns import spread
 from tile_eg.frontend.python.source import Source
 from tile_eg.frontend.python.tile_order import Order
 from tile_eg.frontend.python.values import Buffer, FirstValue, NewBuffer, Slice, Window, nodes, reads, region
+from tile_eg.frontend.widened import widened
 from tile_eg.ir.index import ZERO, Expr, Interval, text
 from tile_eg.ir.kernel import Alloc, Assign, Cast, Index, MatMul, Pack, Region, Stmt, TileExpr
 from tile_eg.language.symbols import at_sizes
@@ -183,7 +184,7 @@ class Builder(ABC):
         for read in nodes(value) if self.bits else ():
             if isinstance(read, Region) and read.name in self.bits:
                 raise self._of_bits(read.name, read.span or span)
-        value = with_words(value, self.dtype_of)
+        value = with_words(widened(value, self.dtype_of(target.name), self.dtype_of), self.dtype_of)
         self.statements.append(Assign(target, spread(value, target.shape, self.columns), span, atomic))
         self.written(target.name)
 

@@ -25,11 +25,11 @@ from tile_eg.frontend.python.values import (
     with_rank,
 )
 from tile_eg.frontend.python.words import copied, handles, known, resized, sizes, whole_count
+from tile_eg.frontend.widened import wide_operand
 from tile_eg.frontend.windows import known_shape
 from tile_eg.ir import index
-from tile_eg.ir.kernel import Binary, Broadcast, Cast, Number, Reduce, Region, TileExpr, Unary
+from tile_eg.ir.kernel import Binary, Broadcast, Number, Reduce, Region, TileExpr, Unary
 from tile_eg.language.elementwise_words import BINARY, EXPRESSIONS, UNARY, VECTOR_BINARY
-from tile_eg.ops.types import BF16, F16, F32, I32
 
 __all__ = ["HANDLERS", "apply"]
 
@@ -48,7 +48,7 @@ def _reduce(op: str, b: Builder, span: Span, buffer: Any, out: Any, dim: Any, cl
     if out is None:
         return Reduce(op, x, axis, span)
     to = with_rank(as_region(out, span), len(shape) - 1)
-    value = Reduce(op, _in_the_type_of(op, b, x, to), axis, span)
+    value = Reduce(op, x, axis, span)
     kept = known_shape(value)
     if real_shape is not None and kept and kept != to.shape:
         to = resized(to, kept, span)
@@ -64,27 +64,12 @@ def _planes(op: str, b: Builder, span: Span, x: Region, out: Region, dim: int, c
     for n in range(x.shape[0]):
         plane = _plane(x, n)
         if dim % 3:
-            to, value = _plane(out, n), Reduce(op, _in_the_type_of(op, b, plane, out), dim % 3 - 1, span)
+            to, value = _plane(out, n), Reduce(op, plane, dim % 3 - 1, span)
             b.assign(to, value if clear else Binary("add" if op == "sum" else op, to, value, span), span)
         else:
-            one = _in_the_type_of(op, b, plane, out)
+            one = wide_operand(op, plane, b.dtype_of(out.name), b.dtype_of)
             joined = Binary("add" if op == "sum" else op, out, one, span)
             b.assign(out, one if clear and n == 0 else joined, span)
-
-
-def _in_the_type_of(op: str, b: Builder, x: TileExpr, to: Region) -> TileExpr:
-    """What is reduced, in a type in which nothing is lost that the result would hold: floats that add up in f32, short whole
-    numbers in the wider ones of the result, or in 32 bits where that holds floats."""
-    if isinstance(x, Unary):
-        return replace(x, x=_in_the_type_of(op, b, x.x, to))
-    of, into = b.dtype_of(x.name) if isinstance(x, Region) else None, b.dtype_of(to.name)
-    if of is None or into is None:
-        return x
-    if not of.whole:
-        return Cast(F32, x, x.span) if op == "sum" and of in (F16, BF16) and into == F32 else x
-    if of.bits >= I32.bits or (into.whole and into.bits <= of.bits):
-        return x
-    return Cast(into if into.whole else I32, x, x.span)
 
 
 def _plane(r: Region, n: int) -> Region:

@@ -22,6 +22,7 @@ from tile_eg.frontend.text.expressions import Expressions
 from tile_eg.frontend.text.scope import Scope, fresh
 from tile_eg.frontend.text.syntax import Node, span_of
 from tile_eg.frontend.trips import depth, refuse_unbounded, trips
+from tile_eg.frontend.widened import widened
 from tile_eg.frontend.windows import OpenWindow, close, known_shape
 from tile_eg.ir import index as ix
 from tile_eg.ir import kernel as kn
@@ -154,7 +155,7 @@ class Builder:
         yield alloc
         if value is not None:
             whole = kn.Region(alloc.name, (ix.ZERO,) * len(alloc.shape), alloc.shape, self.span(name))
-            yield kn.Assign(whole, self._closed(self.expressions.tile(value), alloc.shape), span)
+            yield kn.Assign(whole, self._stored(self.expressions.tile(value), whole), span)
 
     def _let(self, node: Node) -> Iterator[kn.Stmt]:
         name, value = node.children
@@ -172,7 +173,7 @@ class Builder:
             value = self.expressions.computed(op.removesuffix("="), target, value, self.span(node))
         if isinstance(target, OpenWindow):
             target = target.closed(known_shape(value) or None)
-        yield kn.Assign(target, self._closed(value, target.shape), self.span(node))
+        yield kn.Assign(target, self._stored(value, target), self.span(node))
 
     def _atomic(self, node: Node) -> Iterator[kn.Stmt]:
         target, op = self.target(node.children[0], node.children[2]), str(node.children[1])
@@ -181,11 +182,12 @@ class Builder:
             raise TileError(f"only sums are atomic, not `{op}`", self.span(node), help="atomic C[i, j] += x")
         if isinstance(target, OpenWindow):
             target = target.closed(known_shape(value) or None)
-        yield kn.Assign(target, self._closed(value, target.shape), self.span(node), atomic=True)
+        yield kn.Assign(target, self._stored(value, target), self.span(node), atomic=True)
 
-    def _closed(self, value: kn.TileExpr, shape: tuple[int, ...]) -> kn.TileExpr:
-        """The value of a statement that stores this shape."""
-        return with_words(close(value, shape), self.known()[0])
+    def _stored(self, value: kn.TileExpr, target: kn.Region) -> kn.TileExpr:
+        """The value of a statement as its target takes it."""
+        types = self.known()[0]
+        return with_words(widened(close(value, target.shape), types(target.name), types), types)
 
     def target(self, node: Node, value: Node) -> Any:
         """What is assigned to, where the `value` is."""
