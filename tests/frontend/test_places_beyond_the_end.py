@@ -10,6 +10,9 @@ import pytest
 import tile_eg
 import tile_eg.language as T
 from tests.fuzz.outcome import outcome
+from tile_eg.errors import TileError
+from tile_eg.frontend.text import load_text
+from tile_eg.search.compiler import lower
 
 pytestmark = pytest.mark.filterwarnings("ignore::tile_eg.errors.TileWarning")
 
@@ -76,3 +79,15 @@ def test_rows_that_are_not_there_are_zeros_where_they_are_put_elsewhere() -> Non
 def test_a_gather_from_a_tile_that_ends_early_is_done_in_order() -> None:
     b = np.arange(21 * 32, dtype=np.float32).reshape(21, 32)
     assert np.array_equal(stored(turn=False)(b), b[:, np.arange(32) // 2])
+
+
+def test_a_tile_is_not_filled_with_an_element_that_exists_nowhere() -> None:
+    text = """kernel k(V: f32[10]) -> O: f32[16, 8] {
+      grid b = 1
+      shared v: f32[16], o: f32[16, 8]
+      v = V[0]
+      o = v[12]
+      O[0, 0] = o
+    }"""
+    with pytest.raises(TileError, match="`v` ends after 10 here, as its tensor does: there is no element 12"):
+        lower(load_text(text, "k.tile").instantiate())

@@ -5,11 +5,12 @@ One that is taken out is the sum of the tile with zeros everywhere else, which i
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, TypeVar
 
-from tile_eg.errors import NotSearched, Span
+from tile_eg.errors import NotSearched, Span, TileError
+from tile_eg.frontend.hints import hint
 from tile_eg.frontend.ranges import Ranges, extremes
 from tile_eg.frontend.ssa.parts import Part
 from tile_eg.frontend.ssa.positions import Position
@@ -37,10 +38,11 @@ def is_piece(t: Term, p: Part) -> bool:
 @dataclass(frozen=True)
 class Ended:
     """Where a row, column or element stands that is taken alone, and an extent that it may lie beyond; the choices, from the
-    inside out, in which it matters in one arm alone: in the first one or not."""
+    inside out, in which it matters in one arm alone: in the first one or not; and the tile's name."""
 
     place: Expr
     extent: Expr
+    name: str
     arms: tuple[tuple[Position, bool], ...] = ()
 
 
@@ -62,13 +64,23 @@ def chosen_by(r: Reader, holds: Position, choice: Callable[[], Made], *arms: Cal
     return made
 
 
-def ends_before(t: Term, p: Part, ranges: Ranges, within: Expr) -> list[Ended]:
-    """Where a row, column or element stands that may not exist."""
+def ends_before(t: Term, p: Part, name: str, ranges: Ranges, within: Expr) -> list[Ended]:
+    """Where a row, column or element of the tile called `name` stands that may not exist."""
     places = (p.row, p.rows, t.rows, valid_rows(t)), (p.col, p.cols, t.cols, valid_cols(t))
     return [
-        Ended(at, end) for at, count, size, end in places
+        Ended(at, end, name) for at, count, size, end in places
         if count == 1 and size > 1 and end.value != size and extremes(at - end, ranges, within)[1] >= 0
     ]  # fmt: skip
+
+
+def check_exists(ended: Iterable[Ended], ranges: Ranges, within: Expr, span: Span | None) -> None:
+    """TileError where a statement that has nothing to keep takes an element that exists in no block and no trip."""
+    for e in ended:
+        if not e.arms and extremes(e.place - e.extent, ranges, within)[0] >= 0:
+            at, end = extremes(e.place, ranges, within)[0], extremes(e.extent, ranges, within)[1]
+            what = f"`{e.name}` ends after {end} here, as its tensor does: there is no element {at}"
+            raise TileError(what, span, help="take one that exists, or pad what is loaded: "
+                            + hint("pad(A[i, j], 0)", "T.copy(A[i, j], x, pad_value=0)", span))  # fmt: skip
 
 
 def taken(tiles: Tiles, t: Term, p: Part, name: str, span: Span | None) -> Term:

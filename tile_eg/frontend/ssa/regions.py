@@ -324,7 +324,7 @@ class Regions:
                 return found
             if not by_position.is_piece(t, p):
                 raise found
-        self.ended += by_position.ends_before(t, p, self.tiles.ranges | self.facts, self.tiles.within)
+        self.ended += by_position.ends_before(t, p, r.name, self.tiles.ranges | self.facts, self.tiles.within)
         return by_position.taken(self.tiles, t, p, r.name, r.span)
 
     def where_there(self, value: Term, target: kn.Region, env: Env) -> Term:
@@ -333,6 +333,8 @@ class Regions:
         ended, self.ended = self.ended, []
         if not ended:
             return value
+        if target.name not in env:
+            by_position.check_exists(ended, self.tiles.ranges, self.tiles.within, target.span)
         own, before = self.place(target), self.region(target, env)
         for e in ended:
             if e.place in (own.row, own.col):
