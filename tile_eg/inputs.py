@@ -89,7 +89,16 @@ def _drawn(kernel: Kernel, name: str, seed: int, given: Arrays, tiles: Collectio
 
 def _with_indices(kernel: Kernel, arrays: Arrays) -> Arrays:
     """The arrays with indices that lie inside where the kernel reads indices."""
-    return arrays | {name: arrays[name] % (most + 1) for name, most in most_of_indices(kernel).items() if name in arrays}
+    found = {name: (arrays[name], most) for name, most in most_of_indices(kernel).items() if name in arrays}
+    return arrays | {name: _at_most(a, most) for name, (a, most) in found.items()}
+
+
+def _at_most(indices: np.ndarray, most: int) -> np.ndarray:
+    """Whole numbers from 0 to `most`, or to what their type holds."""
+    import numpy as np
+
+    most = min(most, int(np.iinfo(indices.dtype).max))
+    return (indices.astype(np.int64) % (most + 1)).astype(indices.dtype)
 
 
 def _pieces(kernel: Kernel, seed: int, given: Arrays) -> Arrays:

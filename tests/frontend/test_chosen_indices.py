@@ -7,6 +7,7 @@ import pytest
 
 from tile_eg.errors import TileError
 from tile_eg.frontend.text import load_text
+from tile_eg.inputs import drawn_sets
 from tile_eg.ir.kernel import Kernel
 from tile_eg.jit import TileKernel
 from tile_eg.search.compiler import lower, meaning
@@ -100,3 +101,27 @@ def test_an_index_that_a_mask_lets_through_has_to_be_there() -> None:
     given = {"X": X, "Q": np.full(13, 9, np.int32), "V": V, "W": V}
     with pytest.raises(TileError, match="an index of `X` that is read is 9: dimension 0 has 8 elements"):
         meaning(load_text(MASKED.format(condition="v[i] > 0"), "k.tile").instantiate(), given)
+
+
+@pytest.mark.slow(but=1)
+@pytest.mark.parametrize(("dtype", "numpy"), [("u8", np.uint8), ("i8", np.int8), ("i16", np.int16), ("u16", np.uint16)])
+def test_masks_and_indices_may_be_shorter_whole_numbers(dtype: str, numpy: type) -> None:
+    text = f"""kernel k[M=13, N=24, R=8](X: f16[R, N], Q: {dtype}[M], V: {dtype}[M]) -> Y: f16[M, N] {{
+      grid b = ceildiv(M, 8)
+      shared q: {dtype}[8], y: f16[8, N]
+      q = Q[b*8]
+      parallel (i, j) in (8, N) {{ y[i, j] = select(V[b*8 + i] > 0, X[q[i], j], 0) }}
+      Y[b*8, 0] = y
+    }}"""
+    there = V > 0
+    given = {"X": X, "Q": np.where(there, np.arange(13) % 8, 100).astype(numpy), "V": there.astype(numpy)}
+    read = load_text(text, "k.tile").instantiate()
+    ran = lower(read).run(given)
+    assert not ran.findings
+    np.testing.assert_array_equal(ran.outputs["Y"], np.where(there[:, None], X[np.arange(13) % 8], np.float16(0)))
+
+
+def test_indices_are_drawn_inside_where_a_mask_lets_them_through() -> None:
+    masked = load_text(MASKED.format(condition="v[i] > 0"), "k.tile").instantiate()
+    drawn = drawn_sets(masked, ["uniform"], 0)[0].arrays["Q"]
+    assert drawn.min() >= 0 and drawn.max() < 8

@@ -19,7 +19,7 @@ from tile_eg.ir.index import Expr
 from tile_eg.ir.index_elements import element, elements_in, with_elements
 from tile_eg.ir.kernel import Choose, Number, Parallel, Region, Select, TileExpr, mapped
 from tile_eg.ops.elementwise import COMPARE
-from tile_eg.ops.types import I32
+from tile_eg.ops.types import INDICES
 
 Within = Callable[[Expr], Expr]
 
@@ -66,7 +66,7 @@ def _whole(e: TileExpr, shapes: Shapes, types: Types) -> Expr | float | None:
     if isinstance(e, Number):
         return e.value
     shape = shapes(e.name) if isinstance(e, Region) and all(n is None for n in e.extents) else None
-    if not isinstance(e, Region) or shape is None or len(shape) != len(e.starts) or types(e.name) != I32:
+    if not isinstance(e, Region) or shape is None or len(shape) != len(e.starts) or types(e.name) not in INDICES:
         return None
     return element(e.name, shape, e.starts)
 

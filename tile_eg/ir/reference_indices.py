@@ -16,14 +16,14 @@ from tile_eg.ir.index_elements import all_elements_in, elements_in, inside_of
 from tile_eg.ir.operands import regions
 from tile_eg.ir.reference import Block, blocks
 from tile_eg.ir.reference_places import Env, evaluate, meant, outside
-from tile_eg.ops.types import I32
+from tile_eg.ops.types import INDICES
 
 Array = np.ndarray
 
 
 def check_indices(kernel: kn.Kernel, inputs: Mapping[str, Array]) -> None:
     """TileError at the first window whose place is read from these inputs and lies outside of its tensor."""
-    body = _kept(kernel.body, {s.name for s in kn.statements(kernel.body) if isinstance(s, kn.Alloc) and s.dtype is I32})
+    body = _kept(kernel.body, {s.name for s in kn.statements(kernel.body) if isinstance(s, kn.Alloc) and s.dtype in INDICES})
     if not any(isinstance(s, kn.Assign) and _windows(s) for s in kn.statements(body)):
         return
     tensors = {t.name: inputs[t.name] if t.name in inputs else _nothing(t) for t in kernel.tensors}
@@ -35,7 +35,7 @@ def check_stored_once(kernel: kn.Kernel, inputs: Mapping[str, Array]) -> None:
     """TileError at a store whose place is read from these inputs and is one that was stored to before: there is no order."""
     tensors = {t.name: inputs[t.name] if t.name in inputs else _nothing(t) for t in kernel.tensors}
     stored = {t.name: np.zeros(t.shape, bool) for t in kernel.tensors if t.output}
-    body = _kept(kernel.body, {s.name for s in kn.statements(kernel.body) if isinstance(s, kn.Alloc) and s.dtype is I32})
+    body = _kept(kernel.body, {s.name for s in kn.statements(kernel.body) if isinstance(s, kn.Alloc) and s.dtype in INDICES})
     for point in blocks(kernel.grid):
         _Stores(tensors, stored).run(body, point)
 
@@ -52,7 +52,7 @@ def most_of_indices(kernel: kn.Kernel) -> dict[str, int]:
     for s in kn.statements(kernel.body):
         for r in _windows(s) if isinstance(s, kn.Assign) else ():
             for start, size in zip(r.starts, shapes[r.name], strict=True):
-                for read in _bounded(inside_of(start, size - 1), held):
+                for read in _bounded(inside_of(_let_through(start), size - 1), held):
                     for name in {read.args[0], *sources.get(read.args[0], ())} & shapes.keys():
                         found[name] = min(found.get(name, ix.ANY), read.args[2])
     return found
@@ -63,6 +63,17 @@ def _bounded(e: ix.Expr, shapes: Mapping[str, tuple[int, ...]]) -> Iterator[ix.E
     for read in elements_in(e):
         yield read
         yield from _bounded(inside_of(read.args[1], prod(shapes[read.args[0]]) - 1), shapes)
+
+
+def _let_through(e: ix.Expr) -> ix.Expr:
+    """An index as it is where the conditions that it is multiplied by hold."""
+    if e.op not in ("add", "mul"):
+        return e
+    if e.op == "mul" and elements_in(e.args[0]) and elements_in(e.args[1]):
+        for holds, rest in (e.args, e.args[::-1]):
+            if ix.bounds(holds, dict.fromkeys(ix.variables(holds), (0, ix.ANY))) == (0, 1):
+                return _let_through(rest)
+    return ix.with_operands(e, [_let_through(a) for a in e.args])
 
 
 class _Indices(Block):

@@ -55,6 +55,8 @@ E8M0 = DType("e8m0", 8, "fp8_e8m0_t", "float8_e8m0fnu", scale=True)
 
 FLOATS = (F16, BF16, F32)
 WHOLE = (I8, U8, I16, U16, I32, U32)
+INDICES = (I8, U8, I16, U16, I32)
+"""Of what the scalar unit makes indices."""
 NARROW = (E4M3, E5M2)
 """Floats of 8 bits: they are kept, moved, multiplied by the cube core, and cast from and to f32."""
 PACKED = (E2M1, E1M2)

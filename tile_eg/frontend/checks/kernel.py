@@ -19,7 +19,7 @@ from tile_eg.ir import kernel as kn
 from tile_eg.ir.index import Expr
 from tile_eg.ir.index_elements import all_elements_in, elements_in
 from tile_eg.ir.operands import regions
-from tile_eg.ops.types import I32
+from tile_eg.ops.types import INDICES
 
 
 def check(kernel: kn.Kernel) -> None:
@@ -253,10 +253,11 @@ class Checker:
         return bool(parts) and ix.bounds(ix.substitute(start, dict.fromkeys((*parts, *over), ix.ZERO)), ranges)[1] <= room
 
     def index_tensor(self, read: Expr, span: kn.Span | None) -> None:
-        """What an index is read from holds i32."""
+        """What an index is read from holds whole numbers."""
         array = self.arrays.get(read.args[0])
-        if array is not None and array.dtype is not I32:
-            raise TileError(f"an index is a whole number, and `{array.name}` holds {array.dtype}", span, help="indices are i32")
+        if array is not None and array.dtype not in INDICES:
+            what = f"an index is a whole number, and `{array.name}` holds {array.dtype}"
+            raise TileError(what, span, help="indices are i32, or shorter whole numbers")
 
     def range_of(self, start: Expr, room: int, ranges: Ranges, where: Expr, tensor: bool) -> ix.Interval:
         """The values of an index; in a tensor, an element loop may run over the edge, so that its first element counts."""

@@ -28,7 +28,7 @@ from tile_eg.ir.kernel import (
     Unary,
     Whole,
 )
-from tile_eg.ops.types import DTYPES, I32, DType, dtype_of
+from tile_eg.ops.types import DTYPES, I32, INDICES, DType, dtype_of
 
 TILE_NODES = (Region, Number, Index, Unary, Binary, Broadcast, MatMul, Scaled, Reduce, Cast, Select, Choose, Whole)
 
@@ -162,9 +162,9 @@ def is_index(value: Any) -> bool:
 
 def element(window: Window) -> Expr:
     """One element of whole numbers, as an index. TileError of other elements."""
-    if window.buffer.dtype is not I32:
+    if window.buffer.dtype not in INDICES:
         message = f"an index is a whole number, and `{window.buffer.name}` holds {window.buffer.dtype}"
-        raise TileError(message, window.span, help="indices are int32")
+        raise TileError(message, window.span, help="indices are int32, or shorter whole numbers")
     return element_of(window.buffer.name, window.buffer.shape, [i for i in window.items if isinstance(i, Expr)])
 
 

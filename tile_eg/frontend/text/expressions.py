@@ -20,7 +20,7 @@ from tile_eg.ir import kernel as kn
 from tile_eg.ir.index import Expr
 from tile_eg.ir.index_elements import all_elements_in, element
 from tile_eg.ops import elementwise
-from tile_eg.ops.types import DTYPES, E8M0, F16, I32, dtype_of
+from tile_eg.ops.types import DTYPES, E8M0, F16, INDICES, dtype_of
 from tile_eg.ops.whole_tiles import WHOLE_TILES
 
 UNARY = {word: op.name for op in elementwise.UNARY.values() for word in op.tile}
@@ -101,7 +101,7 @@ class Expressions:
         """One element of i32 as an index; any other value as it is."""
         starts = getattr(value, "starts", ())
         array = value.tensor if isinstance(value, OpenWindow) else self.scope.array(value.name, value.span) if starts else None
-        if array is None or array.dtype is not I32 or any(getattr(value, "extents", ())):
+        if array is None or array.dtype not in INDICES or any(getattr(value, "extents", ())):
             return value
         return element(array.name, array.shape, starts)
 

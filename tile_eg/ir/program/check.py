@@ -38,7 +38,7 @@ from tile_eg.ir.program import (
     walk,
 )
 from tile_eg.ops.repeats import REPEATED
-from tile_eg.ops.types import I32, Level
+from tile_eg.ops.types import INDICES, Level
 from tile_eg.ops.whole_tiles import WHOLE_TILES
 
 KERNEL_TYPES = ("AIC_ONLY", "AIV_ONLY", "MIX_AIC_1_1", "MIX_AIC_1_2")
@@ -161,8 +161,8 @@ def _readable(p: Program, e: Expr, span: Span | None) -> None:
     for r in all_elements_in(e):
         if any(isinstance(n, Scalar) and n.name == r.args[0] for n in walk((*p.cube, *p.vector))):
             continue
-        if r.args[0] not in inputs or inputs[r.args[0]].dtype is not I32:
-            raise TileError(f"{r.args[0]} is not an i32 input, and an index is read from it", span)
+        if r.args[0] not in inputs or inputs[r.args[0]].dtype not in INDICES:
+            raise TileError(f"{r.args[0]} is no input of whole numbers, and an index is read from it", span)
 
 
 def _instr(p: Program, core: str, i: Instr, scope: tuple[str, ...]) -> None:
