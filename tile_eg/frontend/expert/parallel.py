@@ -16,6 +16,7 @@ from typing import Any
 from tile_eg.errors import Note, TileError
 from tile_eg.frontend.conditions import guarded, is_condition, opposite
 from tile_eg.frontend.element_loops import by_trips, read_as
+from tile_eg.frontend.expert import picked_rows
 from tile_eg.frontend.expert.accesses import Access, Axes, Unfit, access, accesses, check_order, idle, place, window
 from tile_eg.frontend.expert.elements import Elements
 from tile_eg.frontend.expert.extents import unless
@@ -23,10 +24,9 @@ from tile_eg.frontend.expert.loads import fitted
 from tile_eg.frontend.expert.nodes import TripByTrip
 from tile_eg.frontend.expert.operands import FULL, Step, check_aligned, inside, kind_of
 from tile_eg.frontend.expert.picked import where_read
-from tile_eg.frontend.expert.read_places import indices_there
 from tile_eg.frontend.expert.reader import ExpertReader, On
 from tile_eg.frontend.expert.registers import Registers, each
-from tile_eg.frontend.expert.scalars import drained, of_tensor
+from tile_eg.frontend.expert.scalars import drained_in, of_tensor
 from tile_eg.frontend.expert.typed import in_type_of
 from tile_eg.frontend.python.expressions import evaluate
 from tile_eg.frontend.python.placement_words import HANDLERS
@@ -37,7 +37,7 @@ from tile_eg.ir import kernel as kn
 from tile_eg.ir import program as pr
 from tile_eg.ir.index import ZERO, Expr
 from tile_eg.ir.index_elements import elements_in
-from tile_eg.ir.kernel import Assign, Binary, Choose, Region, Select, TileExpr, at_places, mapped
+from tile_eg.ir.kernel import Assign, Choose, Number, Region, Select, TileExpr, at_places, mapped
 from tile_eg.ir.program import AIV, Formula, Tile
 from tile_eg.language.elementwise_words import EXPRESSIONS as EXPRESSION_WORDS
 from tile_eg.language.elementwise_words import UNARY
@@ -101,7 +101,7 @@ def statement(r: ExpertReader, s: Assign, axes: Axes) -> None:
     """One assignment for all elements."""
     gone = idle(s, axes) | {n for n in axes.names if axes.extent(n) == 1}
     axes, s = axes.without(gone), at_places(s, dict.fromkeys(gone, ZERO))
-    _drained(r, s, axes)
+    drained_in(r, s, axes.uses)
     s = replace(s, value=_single(in_type_of(r, s, axes)))
     there = _there(r, s, axes)
     if there.value == 1:
@@ -147,14 +147,6 @@ def _exists(r: ExpertReader, s: Assign, axes: Axes, x: Region) -> Expr:
         if end is not None and alone and ix.bounds(at - end, r.ranges)[1] >= 0:
             found = ix.both(found, ix.less(at, end))
     return found
-
-
-def _drained(r: ExpertReader, s: Assign, axes: Axes) -> None:
-    """TileLang's barrier before an instruction with an element (GenerateBufferScalarVectorCall, where it lowers the loop)."""
-    operands = (e.y for e in nodes(s.value) if isinstance(e, Binary) and e.op in ("add", "sub", "mul", "div"))
-    elements = (x for x in operands if isinstance(x, Region) and not any(map(axes.uses, x.starts)))
-    if (found := next(elements, None)) is not None:
-        drained(r, found, s.span)
 
 
 def _single(e: TileExpr) -> TileExpr:
@@ -282,12 +274,22 @@ def _row_by_row(r: ExpertReader, s: Assign, axes: Axes) -> list[str]:
     """The rows one after the other, each as a vector."""
     if axes.row is None or axes.rows == 1:
         raise Unfit("there are no rows")
-    one, there = Axes(None, axes.col, 1, axes.cols), indices_there(r, s.value)
-    with r.block(repeats=True) as body, r.where(there):
+    one, there = Axes(None, axes.col, 1, axes.cols), picked_rows.there(r, s)
+    with r.block(repeats=True) as body, r.where(there), picked_rows.anew(r, s, axes):
         reasons = _vectors(r, s, one, flat=True, gathers=False)
-    rows: list[Any] = list(body) if there.value == 1 else [On(None, pr.When(there, tuple(body)))]  # type: ignore[arg-type]
+    rows: list[Any] = list(body) if there.value == 1 else _zeros_elsewhere(r, s, axes, one, there, body)
     r.statements.append(On(None, pr.Loop(axes.row, axes.rows, tuple(rows), s.span)))  # type: ignore[arg-type]
     return reasons
+
+
+def _zeros_elsewhere(r: ExpertReader, s: Assign, axes: Axes, one: Axes, there: Expr, body: Any) -> list[On]:
+    """A row where it is there; of a buffer zeros where it is not."""
+    exists = On(None, pr.When(there, tuple(body)))  # type: ignore[arg-type]
+    if s.target.name not in r.held:
+        return [exists]
+    with picked_rows.noted(r, s, axes), r.block(repeats=True) as zeros, r.where(1 - there):
+        _vectors(r, replace(s, value=Number(0.0, s.span)), one, flat=True, gathers=False)
+    return [exists, On(None, pr.When(1 - there, tuple(zeros)))]  # type: ignore[arg-type]
 
 
 def _vectors(r: ExpertReader, s: Assign, axes: Axes, flat: bool, gathers: bool) -> list[str]:

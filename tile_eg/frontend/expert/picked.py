@@ -49,7 +49,7 @@ def gathered(r: Buffers, ends: Ends, w: Written) -> None:
     along: Extent = ix.const(shape[1])
     whole, full = (w.to.row.value, w.to.col.value) == (0, 0), (down, along)
     reads = {e for index in w.starts for e in all_elements_in(index)}
-    found = [_one_each(r, ends, w, e, shape) for e in reads if e.args[0] in ends.known or e.args[0] in ends.beyond]
+    found = [one_each(r, ends, w, e, shape) for e in reads if e.args[0] in ends.known or e.args[0] in ends.beyond]
     found += [_of_source(r, ends, w, shape)] if w.of in ends.known else []
     for own in found:
         own = own if whole else NOT_FOLLOWED
@@ -70,7 +70,7 @@ def _of_source(r: Buffers, ends: Ends, w: Written, shape: Shape) -> Extents:
     return (along, down) if len(w.starts) == 2 and w.starts == (col, row) and shape == (cols, rows) else NOT_FOLLOWED
 
 
-def _one_each(r: Buffers, ends: Ends, w: Written, e: Expr, shape: Shape) -> Extents:
+def one_each(r: Buffers, ends: Ends, w: Written, e: Expr, shape: Shape) -> Extents:
     """How many rows and columns there are of what is written with one of these elements each."""
     name, place = e.args[:2]
     if name not in ends.known:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from tile_eg.errors import Span, TileError
@@ -10,11 +11,11 @@ from tile_eg.frontend.expert.places import Place
 from tile_eg.frontend.expert.read_places import arm
 from tile_eg.frontend.expert.reader import ExpertReader, on
 from tile_eg.frontend.expert.unaligned import own_room
-from tile_eg.frontend.python.values import Window, as_tile, describe
+from tile_eg.frontend.python.values import Window, as_tile, describe, nodes
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import ZERO, Expr
 from tile_eg.ir.index_elements import all_elements_in
-from tile_eg.ir.kernel import Binary, Cast, Choose, Index, Number, Region, Select, TileExpr, Unary
+from tile_eg.ir.kernel import Assign, Binary, Cast, Choose, Index, Number, Region, Select, TileExpr, Unary
 from tile_eg.ir.machine import BLOCK_BYTES
 from tile_eg.ir.program import AIV, Formula, Gm, PipeBarrier, Tile, When
 from tile_eg.ops.elementwise import SCALAR_UNARY
@@ -43,6 +44,15 @@ def drained(r: ExpertReader, value: Any, span: Span | None) -> None:
     name = value.buffer.name if isinstance(value, Window) else value.name if isinstance(value, Region) else None
     if r.drains and name is not None and name not in r.scalars:
         on(r, AIV, PipeBarrier("ALL", span))
+
+
+def drained_in(r: ExpertReader, s: Assign, varies: Callable[[Expr], bool]) -> None:
+    """TileLang's barrier before an instruction with an element, of an element loop in which some indices vary
+    (GenerateBufferScalarVectorCall, where it lowers the loop)."""
+    operands = (e.y for e in nodes(s.value) if isinstance(e, Binary) and e.op in ("add", "sub", "mul", "div"))
+    elements = (x for x in operands if isinstance(x, Region) and not any(map(varies, x.starts)))
+    if (found := next(elements, None)) is not None:
+        drained(r, found, s.span)
 
 
 def formula(r: ExpertReader, value: Any, span: Span | None) -> Formula:
