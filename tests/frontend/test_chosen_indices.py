@@ -125,3 +125,19 @@ def test_indices_are_drawn_inside_where_a_mask_lets_them_through() -> None:
     masked = load_text(MASKED.format(condition="v[i] > 0"), "k.tile").instantiate()
     drawn = drawn_sets(masked, ["uniform"], 0)[0].arrays["Q"]
     assert drawn.min() >= 0 and drawn.max() < 8
+
+
+@pytest.mark.slow
+def test_rows_behind_a_group_may_lie_outside_of_the_tensor() -> None:
+    text = """kernel k[G=3, M=40, N=24, BM=8](A: f16[M, N], off: i32[G], ln: i32[G]) -> Y: f16[G, 32, N] {
+      grid (bx, g) = (4, G)
+      shared x: f16[BM, N]
+      parallel (i, j) in (BM, N) { x[i, j] = select(bx*BM + i < ln[g], A[off[g] + bx*BM + i, j], 0) }
+      Y[g, bx*BM, 0] = x
+    }"""
+    a, off, ln = np.random.default_rng(0).uniform(-1, 1, (40, 24)).astype(np.float16), [0, 10, 31], [10, 21, 9]
+    given = {"A": a, "off": np.array(off, np.int32), "ln": np.array(ln, np.int32)}
+    ran = lower(load_text(text, "k.tile").instantiate()).run(given)
+    assert not ran.findings
+    wanted = [np.pad(a[o : o + n], ((0, 32 - n), (0, 0))) for o, n in zip(off, ln, strict=True)]
+    np.testing.assert_array_equal(ran.outputs["Y"], wanted)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from math import ceil, floor, isfinite
 
 from tile_eg.frontend.guarded_parts import Shapes
@@ -28,32 +29,34 @@ def with_chosen_indices(s: Parallel, shapes: Shapes, types: Types) -> Parallel:
     """The loop in which an index that a choice compares with a number is within what the choice leaves of it, in each arm, and
     any other index that is read is 0 where the choice leaves it out."""
 
-    def kept(e: TileExpr) -> TileExpr:
+    def kept(e: TileExpr, target: Region) -> TileExpr:
         if isinstance(e, Select) and elements_in(e.condition):
-            x, y = (_in_arm(*arm) for arm in ((e.x, None, e.condition), (e.y, None, negation(e.condition))))
+            arms = (e.x, e.condition), (e.y, negation(e.condition))
+            x, y = (_in_arm(arm, target, None, holds) for arm, holds in arms)
             return e if x is e.x and y is e.y else replace(e, x=x, y=y)
         if not isinstance(e, Choose) or e.op not in COMPARE:
             return e
-        arms = (e.x, e.op), (e.y, COMPARE[e.op].otherwise)
+        ways = (e.x, e.op), (e.y, COMPARE[e.op].otherwise)
         sides = [_whole(side, shapes, types) for side in (e.a, e.b)]
-        x, y = (_in_arm(arm, _compared(e, op, shapes), _holds(op, *sides)) for arm, op in arms)
+        x, y = (_in_arm(arm, target, _compared(e, op, shapes), _holds(op, *sides)) for arm, op in ways)
         return e if x is e.x and y is e.y else replace(e, x=x, y=y)
 
-    return replace(s, body=tuple(replace(a, value=mapped(a.value, kept)) for a in s.body))
+    return replace(s, body=tuple(replace(a, value=mapped(a.value, partial(kept, target=a.target))) for a in s.body))
 
 
-def _in_arm(arm: TileExpr, known: tuple[Expr, Within] | None, holds: Expr | None) -> TileExpr:
-    """An arm in which an element that is an index is what is `known` of it, and other indices count where the arm is chosen."""
+def _in_arm(arm: TileExpr, target: Region, known: tuple[Expr, Within] | None, holds: Expr | None) -> TileExpr:
+    """An arm in which an element that is an index is what is `known` of it, and other indices count where the arm is chosen. What
+    the `target` of the assignment keeps is not read."""
 
     def bounded(e: Expr) -> Expr:
         return known[1](e) if known is not None and e.args[:2] == known[0].args[:2] else e
 
     def start(e: Expr) -> Expr:
         found = with_elements(e, bounded)
-        return found if found is not e or holds is None or not elements_in(e) else holds * e
+        return found if found != e or holds is None or not elements_in(e) else holds * e
 
     def read(e: TileExpr) -> TileExpr:
-        if not isinstance(e, Region):
+        if not isinstance(e, Region) or e == target:
             return e
         starts = tuple(map(start, e.starts))
         return e if starts == e.starts else replace(e, starts=starts)
