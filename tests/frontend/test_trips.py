@@ -14,7 +14,7 @@ from tile_eg.frontend.text.printer import print_kernel
 from tile_eg.ir.kernel import For, Kernel
 from tile_eg.ir.reference import run_kernel, run_values
 from tile_eg.ir.values import Values, reachable
-from tile_eg.search.compiler import check_kernel
+from tile_eg.search.compiler import check_kernel, lower
 
 SUMS = """
 kernel sums[M=128, N=512, BM=32, BN=64](X: f32[M, N]) -> Y: f32[M] {{
@@ -107,3 +107,34 @@ def test_where_a_loop_starts_and_ends_go_together():
 
 def test_a_window_is_judged_in_the_trips_that_there_are():
     check_kernel(sums("serial(2*bx, 8)"))
+
+
+TRIANGLE = """kernel triangle[M=16, N=40](A: f32[M, N]) -> C: f32[M, N] {
+  grid b = 2
+  shared x: f32[8, N]
+  x = A[b*8, 0]
+  for i in serial(1, 8) {
+    let first = i - 1
+    for j in serial(RANGE) { x[i, :] = x[i, :] + x[j, :] * 0.5 }
+  }
+  C[b*8, 0] = x
+}"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("of", "begins"), [("i", lambda i: 0), ("first, i", lambda i: i - 1)])
+def test_how_far_a_loop_goes_may_follow_from_the_one_around_it(of, begins):
+    a = np.random.default_rng(0).uniform(-1, 1, (16, 40)).astype(np.float32)
+    wanted = a.copy()
+    for half in (wanted[:8], wanted[8:]):
+        for i in range(1, 8):
+            for j in range(begins(i), i):
+                half[i] += half[j] * np.float32(0.5)
+    ran = lower(load_text(TRIANGLE.replace("RANGE", of)).instantiate()).run({"A": a})
+    np.testing.assert_allclose(ran.outputs["C"], wanted, rtol=1e-5)
+
+
+def test_a_mistake_in_a_loop_that_is_read_trip_by_trip_is_told_once():
+    with pytest.raises(TileError) as told:
+        load_text(TRIANGLE.replace("RANGE", "i").replace("x[j, :]", "y[j, :]")).instantiate()
+    assert str(told.value).count("unknown name `y`") == 1

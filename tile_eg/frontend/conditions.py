@@ -71,7 +71,8 @@ def opposite(a: Condition, span: Span | None) -> Condition:
 def joined(operator: str, a: Any, b: Any, span: Span | None) -> Condition:
     """Conditions of elements joined as NumPy does, by & and |."""
     if operator not in ("BitAnd", "BitOr") or not (is_condition(a) and is_condition(b)):
-        raise TileError("conditions are joined by and, or, not (also & and |)", span)
+        help = "(a and not b) or (b and not a)" if operator == "BitXor" else "both sides are conditions: (x > 0) & (x < 1)"
+        raise TileError("conditions are joined by and, or, not (also & and |)", span, help=help)
     return both(a, b, span) if operator == "BitAnd" else either(a, b, span)
 
 

@@ -32,7 +32,7 @@ def trips(start: Expr, end: Expr, step: int, grid: Ranges, span: Span | None) ->
         if unknown := sorted(ix.variables(e) - grid.keys()):
             raise TileError(
                 f"the range of a loop has to be known when the block starts, `{index_text(e)}` is not", span,
-                help=f"numbers and the grid's variables are known then, `{unknown[0]}` is not",
+                help=f"`{unknown[0]}` is not: numbers, the grid's variables and those of serial loops of up to 256 trips are",
             )  # fmt: skip
     count = ix.div(end - start + (step - 1), ix.const(step))
     least, most = extremes(count, grid)

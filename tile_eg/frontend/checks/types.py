@@ -105,6 +105,7 @@ class Typing:
         if isinstance(e, kn.Binary) and e.op in ("shl", "shr") and isinstance(e.y, kn.Number) and x.dtype is not None:
             _check_shift(e.op, e.y, x.dtype)
         help = _product_help(x.shape, y.shape, e.span) if isinstance(e, kn.Binary) and e.op == "mul" else ""
+        help = _sum_help(y) if isinstance(e, kn.Binary) and isinstance(e.y, kn.MatMul) else help
         return Type(joined(x, y, e.span, help), _common(x.dtype, y.dtype, e.span))
 
     def choice(self, e: kn.Choose) -> Type:
@@ -312,6 +313,10 @@ def _product_help(x: Shape, y: Shape, span: kn.Span | None) -> str:
     if len(x) != 2 or len(y) != 2 or x[1] != y[0]:
         return ""
     return "`*` multiplies element by element; a matrix product is " + hint("a @ b", "T.gemm(a, b, c), or a @ b", span)
+
+
+def _sum_help(product: Type) -> str:
+    return f"the product is {shape_text(product.shape)}: what it is added to has that shape"
 
 
 def _turned_help(m: int, ka: int, kb: int, n: int, span: kn.Span | None) -> str:

@@ -95,6 +95,7 @@ class Builder(ABC):
         self.unused: set[str] = set()
         self.told: list[TileError] = []
         self.most: int | None = None
+        self.ended: set[str] = set()
 
     def renew_grid(self, grid: dict[str, Interval], span: Span, word: str) -> None:
         """Other variables for the blocks; those of before have no use beside them."""
@@ -293,6 +294,7 @@ class Builder(ABC):
             try:
                 yield body
             finally:
+                self.ended |= self.local.keys() - local.keys()
                 self.statements, self.local, self.outer, self.may_leave = statements, local, outer, may_leave
         if repeats and self.bits - bits:
             exposed = Liveness(self.shapes).before(tuple(body), frozenset())

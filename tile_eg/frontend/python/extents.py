@@ -25,7 +25,7 @@ def known(value: Any, what: str, span: Span | None) -> int:
         return value.value
     if isinstance(value, bool) or not isinstance(value, int):
         help = "what shapes a tile, a grid or a loop is a number; of a tile less may be meant: A[i : T.min(i + 64, n)]"
-        help = help if isinstance(value, Expr) else ""
+        help = help if isinstance(value, Expr) else "how many rows there are is x.shape[0]" if isinstance(value, Buffer) else ""
         help = "write // for whole-number division, or T.ceildiv(n, m) to round up" if isinstance(value, float) else help
         if isinstance(value, str) and value.isidentifier():
             help = f'a size that each call tells is {value} = T.symbolic("{value}") before the function, and {value} here'
@@ -45,7 +45,8 @@ def resized(r: Region, size: Sequence[int], span: Span | None) -> Region:
     kept = with_rank(r, len(size))
     wanted = list(size) if len(kept.shape) == len(size) else [n for n in size if n != 1]
     if len(wanted) != len(kept.shape):
-        raise TileError(f"an extent of {list(size)} does not fit {r.name}, whose shape is {r.shape}", span)
+        what = f"an extent of {list(size)} does not fit {r.name}, whose shape is {r.shape}"
+        raise TileError(what, span, help="an extent for each dimension: [m, n]; without extents all of it is meant")
     rest = iter(wanted)
     return Region(kept.name, kept.starts, tuple(None if e is None else next(rest) for e in kept.extents), kept.span)
 

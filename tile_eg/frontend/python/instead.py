@@ -18,11 +18,13 @@ _ALIGNED = "nothing in its place: how windows lie follows from their indices"
 _ONE_CHIP = "T.copy between tensors of one device: a kernel runs on one device here"
 _QUEUES = "T.alloc_shared(shape, dtype) for a buffer: queues, and who waits for whom, are found"
 _ONE_ELEMENT = "T.atomic_add(C[i, j], x[i, j]) for each element of T.Parallel: whole rows are added at once"
+_ONLY_SUMS = "each block's result to a place of its own, and join those in a second kernel: only sums are atomic, T.atomic_add"
 INSTEAD = {
     "maximum": "T.max(x, y)", "minimum": "T.min(x, y)", 
     "to": 'T.cast(x, "float32")', "square": "x * x", "power": "x ** y", "fabs": "T.abs(x)",
     "softmax": "T.reduce_max, T.exp and T.reduce_sum of the rows", "mean": "T.reduce_sum(x, dim=1) / n",
     "reduce_mean": "T.reduce_sum(x, dim=1) / n", "matmul": "T.gemm(a, b, c)", "dot": "T.gemm(a, b, c)",
+    **dict.fromkeys(("atomic_max", "atomic_min", "atomic_or", "atomic_and", "atomic_xor", "atomic_cas"), _ONLY_SUMS),
     "atomic_addx2": _ONE_ELEMENT, "atomic_addx4": _ONE_ELEMENT,
     "print": "T.dump_tensor(buffer, number, count) for elements, T.printf(format, values) for numbers",
     "any_of": "T.reduce_max of ones and zeros: T.if_then_else(x[i, j] > 0, 1.0, 0.0) in T.Parallel",
@@ -67,6 +69,8 @@ FOREIGN = {
 def near_name(name: str, known: Sequence[str]) -> str:
     """A help line for a name that nothing binds: the nearest of those that are known, or what says the same here."""
     close = get_close_matches(name, known, 1)
+    if name in developer_words(language):
+        return f"write T.{name}"
     return f"did you mean {close[0]}?" if close else f"write {FOREIGN[name]}" if name in FOREIGN else ""
 
 

@@ -337,6 +337,7 @@ def reads(value: Any) -> set[str]:
 
 WORDS = {
     "Expr": "an index", "Compared": "a condition", "Logic": "a condition", "Transposed": "a transposed tile", "Loop": "a loop",
+    "Defined": "a function",
     "Launch": "a launch", "Slice": "a slice", "Word": "a word of the language", "Macro": "a macro", "PrimFunc": "a kernel",
     "TensorType": "a type of tensors", "ElementType": "a dtype", "NewBuffer": "a buffer", "NoneType": "nothing (None)",
     "module": "a module", "function": "a function", "builtin_function_or_method": "a function", "ellipsis": "...",

@@ -89,8 +89,17 @@ def shown(name: str, signature: inspect.Signature) -> str:
     return f"{name}{signature.replace(parameters=kept, return_annotation=signature.empty)}"
 
 
+def _way(unknown: str, signature: inspect.Signature) -> str:
+    """What to do in place of an argument that NumPy's or torch's words of that name have; empty where nothing is known."""
+    if unknown in ("axis", "dims", "axes") and "dim" in signature.parameters:
+        return f"write dim in place of {unknown}"
+    return "leave it out, a vector is a column as v[:, None]" if unknown in ("keepdims", "keepdim") else ""
+
+
 def of_arguments(name: str, signature: inspect.Signature, given: Iterable[str]) -> str:
     """A help line for a call whose arguments do not fit: the parameter that is nearest to an unknown one, and the whole call."""
     unknown = [k for k in given if k not in signature.parameters]
+    if unknown and (way := _way(unknown[0], signature)):
+        return f"{way}: {shown(name, signature)}"
     close = get_close_matches(unknown[0], list(signature.parameters), 1, 0.5) if unknown else []
     return (f"did you mean {close[0]}? " if close else "") + shown(name, signature)

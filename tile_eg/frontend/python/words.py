@@ -307,6 +307,8 @@ def _side(value: Any, size: tuple[int, ...] | None, other: tuple[int, ...] | Non
 def _fill(b: Builder, span: Span, buffer: Any, value: Any = 0.0) -> None:
     if is_tile(value):
         value = _scalar(value, span)
+    if isinstance(value, str | list | tuple | None):
+        raise TileError(f"a buffer is filled with a number, not {describe(value)}", span, help="T.fill(x, 0.0)")
     b.assign(as_region(buffer, span), as_tile(value, span), span)
 
 

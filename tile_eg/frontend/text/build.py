@@ -21,6 +21,7 @@ from tile_eg.frontend.nibbles import with_bytes
 from tile_eg.frontend.text.expressions import Expressions
 from tile_eg.frontend.text.scope import Scope, fresh
 from tile_eg.frontend.text.syntax import Node, span_of
+from tile_eg.frontend.text.written_out import has_own_trips
 from tile_eg.frontend.trips import depth, refuse_unbounded, trips
 from tile_eg.frontend.widened import widened
 from tile_eg.frontend.windows import OpenWindow, close, known_shape
@@ -216,12 +217,26 @@ class Builder:
         extent, count = trips(start, end, 1, grid, span)
         refuse_unbounded(count, grid, span)
         first = start.value if start.value is not None else 0
+        if kind == "serial" and start.value is not None and has_own_trips(str(name), extent, count, block):
+            yield from self.written_out(name, range(first, first + extent), block)
+            return
         var = self.scope.open_variable(str(name), self.span(name), start - first)
         self.trips[var] = first, first + extent - 1
         body = tuple(self.statements(block))
         self.scope.close_variable(str(name))
         made = kn.For(var, first, extent, kind, stages, body, self.span(node), count)
         yield from trip_by_trip(made, *self.known())
+
+    def written_out(self, name: Node, trips: range, block: Node) -> Iterator[kn.Stmt]:
+        """The statements of a loop trip by trip; of mistakes those of the first trip that has any."""
+        told = len(self.told)
+        for n in trips:
+            scalars, places = dict(self.scope.scalars), dict(self.scope.places)
+            self.scope.define(str(name), n, self.span(name))
+            yield from list(self.statements(block))
+            self.scope.scalars, self.scope.places = scalars, places
+            if len(self.told) > told:
+                return
 
     def loop_range(self, call: Node) -> tuple[str, tuple[Expr, Expr], int, kn.Span]:
         """kind, start and end, stages, and the place of the end of `serial(n)`, `serial(a, b)`, `pipelined(n, stages=2)`."""
