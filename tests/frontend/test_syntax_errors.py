@@ -34,6 +34,7 @@ def test_a_malformed_text_gets_its_own_message(fault, text):
     ("shared d", "this buffer needs a type and a shape"),
     ("c", "this is not a statement"),
     ("let x", "`let` gives a value a name"),
+    ("c[0][0] = a", "indices stand in one pair of brackets"),
 ])  # fmt: skip
 def test_a_fault_deep_inside_a_kernel_is_named_too(line, message):
     text = f"""kernel k[M=4](A: f16[M, M]) -> C: f16[M, M] {{

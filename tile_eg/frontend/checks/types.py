@@ -249,7 +249,8 @@ def _takes(op: Unary | Binary, t: Type, span: kn.Span | None) -> Type:
     near = (SIGNED.get(t.dtype), I16 if t.dtype.bits == 8 else I32, F32)
     to = next(d for d in near if d is not None and d in op.takes)
     there = ", ".join(map(str, op.takes))
-    raise TileError(f"{t}: `{_written(op)}` takes {there}", span, help=f"cast it first: {cast(to, 'x', span)}")
+    power = "; a power is x ** 2" if op.name == "xor" else ""
+    raise TileError(f"{t}: `{_written(op)}` takes {there}", span, help=f"cast it first: {cast(to, 'x', span)}{power}")
 
 
 def _written(op: Unary | Binary) -> str:

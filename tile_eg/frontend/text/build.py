@@ -162,7 +162,8 @@ class Builder:
         name, value = node.children
         v = self.expressions.read(self.expressions.value(value))
         if not sc.is_scalar(v):
-            raise TileError("`let` names a number or an index, not a tile", self.span(value), help="declare a buffer for a tile")
+            help = "declare a buffer for a tile: shared t: f32[m, n]"
+            raise TileError("`let` names a number or an index, not a tile", self.span(value), help=help)
         self.scope.define(str(name), v, self.span(name))
         yield from ()
 

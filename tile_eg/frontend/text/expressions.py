@@ -355,7 +355,8 @@ class Expressions:
         if item.data != "slice":
             return self.index(item), None
         if self.scope.elements:
-            raise TileError("an element loop takes one element at a time, not a slice", self.span(item))
+            help = "x[i, j]; what is made of a row stands outside of the loop: v = rowsum(x)"
+            raise TileError("an element loop takes one element at a time, not a slice", self.span(item), help=help)
         low = self.index(item.children[0]) if item.children[0] is not None else ix.ZERO
         high = self.index(item.children[1]) if item.children[1] is not None else ix.const(size)
         extent = length(low, high)
@@ -373,5 +374,6 @@ def _whole(array: kn.Tensor | kn.Alloc, span: kn.Span) -> kn.Region:
 
 def _one(name: str, args: list[Node], span: kn.Span) -> Node:
     if len(args) != 1:
-        raise TileError(f"`{name}` takes one argument, not {len(args)}", span)
+        help = "rowsum(x) is of each row, colsum(x) of each column, and so with max and min" if name in REDUCTIONS else ""
+        raise TileError(f"`{name}` takes one argument, not {len(args)}", span, help=help)
     return args[0]

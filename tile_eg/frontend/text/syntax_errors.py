@@ -114,6 +114,7 @@ FAULTS = (
         "`let` gives a value a name", "let scale = 1 / sqrt(D)",
         ("@ let = 4", "@ let x }", "@ let x: 4", "@ let 4", "@ let x += 1"),
     ),
+    Fault("indices stand in one pair of brackets", "x[i, j]", ("@ a[0][0] = b", "@ a[i][j] += b")),
     Fault("an assignment is written with one =", "a = b", ("@ a == b", "@ a[0] == b", "@ a < b")),
     Fault(
         "this is not a statement", "a statement assigns something: c = a + b",
@@ -203,7 +204,7 @@ FAULTS = (
 CHARACTERS = {
     ";": ("statements need no `;`", "leave it out: a statement ends where the next one begins"),
     "!": ("`!` is not an operator", "a condition is turned round by `not`; two values differ by !="),
-    '"': ("there are no strings here", "an import is a file's name alone, without its ending: import common"),
+    '"': ("there are no strings here", "names and numbers alone; an import is a file's name without its ending: import common"),
     "'": ("there are no strings here", "a transposed operand is a.T"),
     "?": ("`?` is not an operator", "select(k == 0, x, y)"),
 }
