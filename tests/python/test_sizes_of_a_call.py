@@ -14,6 +14,8 @@ import tile_eg
 import tile_eg.language as T
 from tile_eg import TileError
 from tile_eg.cli import sources
+from tile_eg.frontend.text import load_text
+from tile_eg.jit import TileKernel
 
 ROWS = T.symbolic("M")
 
@@ -181,3 +183,30 @@ def test_no_other_word_stands_behind_the_colon_of_a_size(tmp_path: Path) -> None
     file.write_text("kernel f[M: any](A: f32[M]) -> C: f32[M] { grid b = M  C[b] = A[b] }")
     with pytest.raises(TileError, match="`M: any`: a size is `M=512`, or `M: dyn`"):
         tile_eg.load(file)
+
+
+def test_a_loop_over_no_rows_in_a_grid_of_its_own_does_nothing() -> None:
+    @tile_eg.jit(out_idx=[-1])
+    def doubled(cols=40):
+        rows = T.symbolic("rows")
+
+        @T.prim_func
+        def main(X: T.Tensor((rows, cols), "float32"), Y: T.Tensor((rows, cols), "float32")):
+            with T.Kernel(1) as _:
+                x = T.alloc_shared((16, cols), "float32")
+                for t in T.serial(T.ceildiv(rows, 16)):
+                    T.copy(X[t * 16, 0], x)
+                    T.copy(x, Y[t * 16, 0])
+
+        return main
+
+    text = """kernel doubled[rows: dyn](X: f32[rows, 40]) -> Y: f32[rows, 40] {
+      grid b = 1
+      shared x: f32[16, 40]
+      for t in serial(ceildiv(rows, 16)) {
+        x = X[t*16, 0]
+        Y[t*16, 0] = x
+      }
+    }"""
+    for kernel in (doubled(), TileKernel(load_text(text))):
+        assert kernel(np.zeros((0, 40), np.float32)).shape == (0, 40)

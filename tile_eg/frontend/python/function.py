@@ -156,6 +156,8 @@ def _kernel(r: Reader, found: FunctionSource, streams: bool) -> Kernel | TileErr
     if r.told:
         return together((*r.told, together(by_line((*r.told, *type_faults(tensors, statements))))))
     _check_left(r)
+    if not any(t.name in r.writes and 0 not in t.shape for t in tensors) and any(0 in t.shape for t in tensors):
+        raise NoBlocks(tensors)
     grid = tuple((name, last + 1) for name, (_, last) in r.grid.items())
     outputs = tuple(Tensor(t.name, t.dtype, t.shape, t.name in r.writes, t.span) for t in tensors)
     statements = [*with_element_sums(without(statements, r.unused), outputs, r.unique)]

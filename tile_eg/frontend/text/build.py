@@ -44,6 +44,8 @@ def build(tree: Node, sizes: Mapping[str, int], source: str, file: str) -> kn.Ke
         body = tuple(builder.statements(block))
     except NoBlocks:
         raise NoBlocks(arguments) from None
+    if builder.empty and all(0 in t.shape for t in arguments if t.output):
+        raise NoBlocks(arguments)
     kernel = kn.Kernel(str(name), arguments, builder.grid or (), body, source, file)
     kernel = replace(kernel, body=with_element_sums(body, arguments, names_beside(kernel)))
     if builder.told:
