@@ -141,3 +141,21 @@ def test_so_is_one_whose_block_takes_it_there(value: str) -> None:
       Y[b*8, 0] = x }}"""
     with pytest.raises(tile_eg.TileError, match="not linear in the loop|are too large here"):
         lower(load_text(text).instantiate())
+
+
+@pytest.mark.slow
+def test_a_position_beyond_32_bits_keeps_its_low_bits_where_it_is_stored_as_a_whole_number() -> None:
+    @tile_eg.jit(out_idx=[-1])
+    @T.prim_func
+    def hashed(X: T.Tensor((300,), "int32"), seed: T.int32, Y: T.Tensor((300,), "int32")):
+        with T.Kernel(3) as b:
+            h = T.alloc_shared((128,), "int32")
+            x = T.alloc_shared((128,), "int32")
+            T.copy(X[b * 128], x)
+            for i in T.Parallel(128):
+                h[i] = ((b * 128 + i) * 747796405 + seed) ^ x[i]
+            T.copy(h, Y[b * 128])
+
+    at, x = np.arange(300, dtype=np.int64), np.arange(300, 0, -1, dtype=np.int32)
+    wanted = (at * 747796405 + 12345).astype(np.int32) ^ x
+    np.testing.assert_array_equal(hashed(x, 12345), wanted)

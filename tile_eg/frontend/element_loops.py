@@ -9,6 +9,7 @@ from tile_eg.frontend.chosen_indices import with_chosen_indices
 from tile_eg.frontend.guarded_parts import Shapes, conditions, parted, reads_outside
 from tile_eg.frontend.narrow_positions import Ranges, Types, with_low_bits
 from tile_eg.frontend.ssa.position_values import with_known_positions
+from tile_eg.frontend.wide_positions import with_wide_positions
 from tile_eg.ir import index as ix
 from tile_eg.ir.kernel import For, Parallel, Stmt, at_places
 
@@ -19,7 +20,7 @@ MOST_TRIPS = 16
 def read_as(s: Parallel, types: Types, shapes: Shapes, unique: Callable[[str], str], ranges: Ranges) -> Iterator[Parallel]:
     """The loop, or loops over its parts. `types` and `shapes` are those of buffers and tensors, `ranges` those of the variables
     outside of it; new variables are `unique`."""
-    narrow = with_low_bits(with_chosen_indices(s, shapes, types), types, ranges)
+    narrow = with_wide_positions(with_low_bits(with_chosen_indices(s, shapes, types), types, ranges), types)
     for part in parted(_without_single(narrow), shapes, unique):
         yield with_known_positions(part)
 
