@@ -258,3 +258,39 @@ def test_rows_that_are_compared_end_where_what_is_compared_does() -> None:
 def test_rows_that_are_picked_from_beyond_an_end_are_not_added_up() -> None:
     with pytest.raises(TileError, match="how much of x exists is not followed"):
         of_picked("loaded")
+
+
+@pytest.mark.slow
+def test_rows_of_no_whole_blocks_that_end_early_are_followed_through_loops_and_columns() -> None:
+    rows, cols = 13, 37
+
+    @tile_eg.jit(out_idx=[-2, -1])
+    @T.prim_func
+    def kernel(
+        X: T.Tensor((rows, cols), "float32"), n: T.Tensor((1,), "int32"), P: T.Tensor((rows, cols), "float32"),
+        D: T.Tensor((rows, 1), "float32"),
+    ):  # fmt: skip
+        with T.Kernel(2) as b:
+            x = T.alloc_shared((8, cols), "float32")
+            y = T.alloc_shared((8, cols), "float32")
+            m = T.alloc_fragment((8,), "float32")
+            d = T.alloc_fragment((8, 1), "float32")
+            if n[0] > 0:
+                T.copy(X[b * 8, 0], x)
+                T.reduce_max(x, m, dim=1)
+                T.reduce_sum(x, d, dim=1)
+                for i, j in T.Parallel(8, cols):
+                    y[i, j] = T.exp(x[i, j] - m[i])
+                    x[i, j] -= d[i, 0]
+                T.reduce_sum(y, m, dim=1)
+                T.reduce_sum(x, d, dim=1)
+                for i, j in T.Parallel(8, cols):
+                    y[i, j] /= m[i]
+                T.copy(y, P[b * 8, 0])
+                T.copy(d, D[b * 8, 0])
+
+    x = np.random.default_rng(0).uniform(-1, 1, (rows, cols)).astype(np.float32)
+    e = np.exp(x - x.max(1, keepdims=True))
+    softmax, rest = kernel(x, np.ones(1, np.int32))
+    np.testing.assert_allclose(softmax, e / e.sum(1, keepdims=True), rtol=1e-5)
+    np.testing.assert_allclose(rest, (1 - cols) * x.sum(1, keepdims=True), rtol=1e-4)

@@ -1,5 +1,5 @@
-"""Positions of elements that are stored as whole numbers of 32 bits and larger than f32 holds exactly, `h[i] = i * 747796405`: they
-are computed as elements of i32, whose low bits are kept."""
+"""Positions of elements that are stored as whole numbers of 32 bits, and larger than f32 holds exactly, `h[i] = i * 747796405`:
+they are computed as elements of i32, whose low bits are kept."""
 
 from __future__ import annotations
 

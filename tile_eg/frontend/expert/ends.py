@@ -256,7 +256,8 @@ class Ends:
         rows, cols = shape_of(r, i.dst)
         if i.op.startswith(("vrow", "vcol")):
             first = self.known.get(tiles[0].buffer, NOT_FOLLOWED)
-            return ix.ONE, first[0] if i.op.startswith("vrow") else first[1]
+            found = first[0] if i.op.startswith("vrow") else first[1]
+            return (found, ix.ONE) if cols == 1 < rows else (ix.ONE, found)
         if i.op == "vbrcb" and shape_of(r, tiles[0]) == (1, rows):
             return self.known.get(tiles[0].buffer, NOT_FOLLOWED)[1], ix.const(cols)
         if i.op in MOVED:

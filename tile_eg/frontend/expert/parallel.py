@@ -16,7 +16,7 @@ from typing import Any
 from tile_eg.errors import Note, TileError
 from tile_eg.frontend.conditions import guarded, is_condition, opposite
 from tile_eg.frontend.element_loops import by_trips, read_as
-from tile_eg.frontend.expert import picked_rows
+from tile_eg.frontend.expert import written_rows
 from tile_eg.frontend.expert.accesses import Access, Axes, Unfit, access, accesses, check_order, idle, place, window
 from tile_eg.frontend.expert.elements import Elements
 from tile_eg.frontend.expert.extents import unless
@@ -105,7 +105,8 @@ def statement(r: ExpertReader, s: Assign, axes: Axes) -> None:
     s = replace(s, value=_single(in_type_of(r, s, axes)))
     there = _there(r, s, axes)
     if there.value == 1:
-        return _by_condition(r, s, axes)
+        with written_rows.followed(r, s, axes):
+            return _by_condition(r, s, axes)
     with r.block(repeats=False) as inner, r.where(there):
         _by_condition(r, s, axes)
     r.statements.append(On(None, pr.When(there, tuple(inner))))  # type: ignore[arg-type]
@@ -274,8 +275,8 @@ def _row_by_row(r: ExpertReader, s: Assign, axes: Axes) -> list[str]:
     """The rows one after the other, each as a vector."""
     if axes.row is None or axes.rows == 1:
         raise Unfit("there are no rows")
-    one, there = Axes(None, axes.col, 1, axes.cols), picked_rows.there(r, s)
-    with r.block(repeats=True) as body, r.where(there), picked_rows.anew(r, s, axes):
+    one, there = Axes(None, axes.col, 1, axes.cols), written_rows.there(r, s)
+    with r.block(repeats=True) as body, r.where(there), written_rows.anew(r, s, axes):
         reasons = _vectors(r, s, one, flat=True, gathers=False)
     rows: list[Any] = list(body) if there.value == 1 else _zeros_elsewhere(r, s, axes, one, there, body)
     r.statements.append(On(None, pr.Loop(axes.row, axes.rows, tuple(rows), s.span)))  # type: ignore[arg-type]
@@ -287,7 +288,7 @@ def _zeros_elsewhere(r: ExpertReader, s: Assign, axes: Axes, one: Axes, there: E
     exists = On(None, pr.When(there, tuple(body)))  # type: ignore[arg-type]
     if s.target.name not in r.held:
         return [exists]
-    with picked_rows.noted(r, s, axes), r.block(repeats=True) as zeros, r.where(1 - there):
+    with written_rows.noted(r, s, axes), r.block(repeats=True) as zeros, r.where(1 - there):
         _vectors(r, replace(s, value=Number(0.0, s.span)), one, flat=True, gathers=False)
     return [exists, On(None, pr.When(1 - there, tuple(zeros)))]  # type: ignore[arg-type]
 

@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from tile_eg.errors import Note, Span
+from tile_eg.frontend.expert.extents import shape_of
 from tile_eg.frontend.expert.places import Place
 from tile_eg.frontend.expert.reader import ExpertReader, On
 from tile_eg.frontend.ssa.pieces import multiple_of
@@ -47,6 +48,8 @@ def aligned(r: ExpertReader, span: Span, p: Place, number: int = 0) -> Place:
         return p
     made = room(r, p, number)
     each_element(r, span, p.rows, p.cols, lambda i, j: put(r, span, _at(made.tile(), i, j), _at(p.tile(), i, j)))
+    if r.ends is not None and (p.rows, p.cols) == shape_of(r, p.tile()):
+        r.ends.alike(r, made, p)
     told(r, span, p)
     return made
 

@@ -1,5 +1,5 @@
-"""Rows that an element loop picks one by one, `x[i, j] = X[q[i], j]`, in a kernel that is done in the order of its statements: as
-many exist as there are elements that pick them."""
+"""How much exists of a buffer that an element loop writes, in a kernel that is done in the order of its statements: as much as of
+what it is computed of; of rows that are picked one by one, `x[i, j] = X[q[i], j]`, as many as of elements that pick them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 from tile_eg.frontend.expert.accesses import Axes, Unfit
 from tile_eg.frontend.expert.ends import Ends
-from tile_eg.frontend.expert.extents import NOT_FOLLOWED, Extent, lesser
+from tile_eg.frontend.expert.extents import NOT_FOLLOWED, Extent, Extents, lesser
 from tile_eg.frontend.expert.picked import Written, one_each, where_read
 from tile_eg.frontend.expert.read_places import indices_there
 from tile_eg.frontend.python.values import nodes
@@ -18,8 +18,8 @@ from tile_eg.frontend.ranges import at_most
 from tile_eg.frontend.ssa.extents import inside
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import ZERO, Expr
-from tile_eg.ir.index_elements import all_elements_in
-from tile_eg.ir.kernel import Assign, Region
+from tile_eg.ir.index_elements import all_elements_in, elements_in
+from tile_eg.ir.kernel import Assign, Region, Select
 from tile_eg.ir.program import Tile
 
 
@@ -52,6 +52,54 @@ def noted(r: Any, s: Assign, axes: Axes) -> Iterator[None]:
     if ends is not None:
         ends.known[name] = (_rows(r, ends, s, axes), along) if _is_whole(r, s, axes) else NOT_FOLLOWED
         ends.shared(r, name)
+
+
+@contextmanager
+def followed(r: Any, s: Assign, axes: Axes) -> Iterator[None]:
+    """Where all of a buffer is computed, meanwhile, of elements in the same place, in their row or in their column, as much of it
+    exists as of these."""
+    name, ends = s.target.name, r.ends
+    branches = any(isinstance(e, Select) and not axes.uses(e.condition) for e in nodes(s.value))
+    exists = _of_operands(r, s, axes) if ends is not None and not branches and _is_whole(r, s, axes) else None
+    yield
+    if exists is not None:
+        ends.known.pop(name, None)
+        if exists != (ix.const(axes.rows), ix.const(axes.cols)):
+            ends.known[name] = exists
+        ends.shared(r, name)
+
+
+def _of_operands(r: Any, s: Assign, axes: Axes) -> Extents | None:
+    """How many rows and columns exist of what a value is made of; None where that is not followed."""
+    down: Extent = ix.const(axes.rows)
+    along: Extent = ix.const(axes.cols)
+    for e in (e for e in nodes(s.value) if isinstance(e, Region)):
+        own = _of_operand(r, e, axes)
+        if own is None:
+            return None
+        down, along = lesser(down, own[0], axes.rows), lesser(along, own[1], axes.cols)
+    return None if down is None or along is None else (down, along)
+
+
+def _of_operand(r: Any, e: Region, axes: Axes) -> Extents | None:
+    """How many rows and columns an operand allows; None where that is not followed."""
+    full: Extents = ix.const(axes.rows), ix.const(axes.cols)
+    if e.name in r.tensors or any(map(elements_in, e.starts)):
+        return None
+    if e.name not in r.ends.known:
+        return full
+    (down, along), shape = r.ends.known[e.name], r.held[e.name].shape
+    row, col = ix.var(axes.row or ""), ix.var(axes.col or "")
+    match e.starts:
+        case (i, j) if (i, j) == (row, col) and shape == (axes.rows, axes.cols):
+            return down, along
+        case (i, j) if (i, j) == (row, ZERO) and shape == (axes.rows, 1):
+            return down, full[1]
+        case (i,) if i == row and shape == (axes.rows,):
+            return along, full[1]
+        case (j,) if j == col and shape == (axes.cols,):
+            return full[0], along
+    return None
 
 
 def _starts(s: Assign) -> list[Expr]:
