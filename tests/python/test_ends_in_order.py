@@ -294,3 +294,38 @@ def test_rows_of_no_whole_blocks_that_end_early_are_followed_through_loops_and_c
     softmax, rest = kernel(x, np.ones(1, np.int32))
     np.testing.assert_allclose(softmax, e / e.sum(1, keepdims=True), rtol=1e-5)
     np.testing.assert_allclose(rest, (1 - cols) * x.sum(1, keepdims=True), rtol=1e-4)
+
+
+def over_rows(word: str, pad: float | None) -> Any:
+    """Rows that are loaded one by one, some of them behind the tensor's end, joined by a word."""
+
+    @tile_eg.jit(out_idx=[-1])
+    @T.prim_func
+    def kernel(X: T.Tensor((13, 40), "float32"), n: T.Tensor((1,), "int32"), Y: T.Tensor((2, 40), "float32")):
+        with T.Kernel(2) as b:
+            row = T.alloc_shared((40,), "float32")
+            s = T.alloc_shared((40,), "float32")
+            T.fill(s, -100.0)
+            if n[0] > 0:
+                for i in T.serial(8):
+                    T.copy(X[b * 8 + i, 0], row, pad_value=pad)
+                    getattr(T.tile, word)(s, s, row)
+            T.copy(s, Y[b, 0])
+
+    return kernel
+
+
+NEGATIVE = np.random.default_rng(0).uniform(-9, -5, (13, 40)).astype(np.float32)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("word", "pad"), [("add", None), ("max", -np.inf)])
+def test_rows_behind_the_end_add_nothing_and_may_be_padded(word: str, pad: float | None) -> None:
+    join = {"add": lambda p: p.sum(0) - 100, "max": lambda p: p.max(0)}[word]
+    got = over_rows(word, pad)(NEGATIVE, np.ones(1, np.int32))
+    np.testing.assert_allclose(got, [join(NEGATIVE[:8]), join(NEGATIVE[8:])], rtol=1e-5)
+
+
+def test_a_maximum_with_rows_behind_the_end_is_told() -> None:
+    with pytest.raises(TileError, match="how much of s exists differs from trip to trip"):
+        over_rows("max", None)(NEGATIVE, np.ones(1, np.int32))

@@ -12,11 +12,13 @@ from functools import reduce
 from typing import TypeVar
 
 from tile_eg.errors import Span, TileError
+from tile_eg.frontend.expert.carried import Carried
 from tile_eg.frontend.expert.extents import (
     NOT_FOLLOWED,
     Buffers,
     Extent,
     Extents,
+    all_of,
     either,
     has_slots,
     left_of,
@@ -62,6 +64,7 @@ class Ends:
     moved: set[str] = field(default_factory=set)
     beyond: dict[str, str] = field(default_factory=dict)
     inside: dict[Gm, Expr] = field(default_factory=dict)
+    carried: Carried = field(default_factory=Carried)
 
     def there(self, r: Buffers, value: Formula, beside: Tile | None = None) -> Expr:
         """That all elements exist which a formula reads, as far as that is followed. One at the place of `beside` matters not;
@@ -105,6 +108,7 @@ class Ends:
 
     def loaded(self, r: Buffers, target: Place, source: Place, padded: bool) -> None:
         """A window of a tensor was loaded."""
+        self.carried.zeros.add(target.tile().buffer)
         self._loaded(r, target, source, padded)
         self._part_loaded(r, target, source, padded)
         self.shared(r, target.tile().buffer)
@@ -153,7 +157,8 @@ class Ends:
         for t in i.reads():
             if isinstance(t, Tile) and t.buffer != i.dst.buffer:
                 self.read(t.buffer, i.span)
-        part, name, whole = self._part_of(r, i), i.dst.buffer, _all_of(r, i)
+        self.carried.computed(i, self.fresh)
+        part, name, whole = self._part_of(r, i), i.dst.buffer, all_of(r, i)
         self._done(r, i)
         self.parts.pop(name, None)
         if part is not None and not whole:
@@ -201,7 +206,7 @@ class Ends:
         tiles = [t for t in i.srcs if isinstance(t, Tile)]
         tiles += [t for t in (i.value.elements() if i.value else ()) if isinstance(t, Tile) and t.buffer != i.dst.buffer]
         found = [self.known[t.buffer] for t in tiles if t.buffer in self.known]
-        whole, name = _all_of(r, i), i.dst.buffer
+        whole, name = all_of(r, i), i.dst.buffer
         self._put_into(name)
         if found:
             self.known[name] = self._of(r, i, tiles) if whole else NOT_FOLLOWED
@@ -304,13 +309,14 @@ class Ends:
 
     def begun(self) -> Trips:
         """A loop begins: what is known before it."""
-        before = Trips(dict(self.known), set(self.filled), self.fresh, self.looked, self.late, self.moved)
+        before = Trips(dict(self.known), set(self.filled), self.fresh, self.looked, self.late, self.moved, self.carried.begun())
         self.fresh, self.looked, self.parts, self.late, self.moved = set(), {}, {}, {}, set()
         return before
 
     def left(self, r: Buffers, variable: str, before: Trips, trips: int = 0) -> None:
         """A loop was left, which surely had so many `trips` (0: not known): what depends on its variable is not followed any
         further. TileError for what was reduced in a trip and of which another part exists in the next one."""
+        self.carried.left(variable, self.known, before.joined, before.fresh, PADDED)
         for name, part in self.parts.items():
             self._written_by_rows(r, name, part, variable, trips)
         self.parts = {}
@@ -385,16 +391,3 @@ def _is_fixed(t: Tile) -> bool:
 def not_followed(name: str, span: Span | None) -> TileError:
     what = f"how much of {name} exists is not followed so far: a tensor's end cuts off what it was made of"
     return TileError(what, span, help=PADDED)
-
-
-def _all_of(r: Buffers, i: Instr) -> bool:
-    """Whether an instruction writes all of its result's buffer, as far as that is used."""
-    assert isinstance(i.dst, Tile)
-    rows, cols = shape_of(r, i.dst)
-    if i.dst.buffer in r.own and i.dst.buffer not in r.held:
-        return (i.dst.row.value, i.dst.col.value) == (0, 0)
-    if (i.dst.row.value, i.dst.col.value) != (0, 0):
-        return False
-    if i.op.startswith(("vrow", "vcol")):
-        return True
-    return i.rows.value == rows and i.cols.value == cols or (i.rows * i.cols).value == rows * cols

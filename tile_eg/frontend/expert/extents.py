@@ -9,7 +9,7 @@ from tile_eg.frontend import conditions
 from tile_eg.frontend.expert.places import Held
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import Expr, Interval
-from tile_eg.ir.program import Buffer, Tile
+from tile_eg.ir.program import Buffer, Instr, Tile
 
 Extent = Expr | None
 """How many rows or columns exist; None where that is not followed."""
@@ -78,3 +78,16 @@ def chosen(condition: Expr, x: Extent, y: Extent) -> Extent:
 def unless(other: Expr, there: Expr) -> Expr:
     """That something exists, where the other arm of a choice is not taken."""
     return there if there == ix.ONE else conditions.either(other, there, None)  # type: ignore[return-value]
+
+
+def all_of(r: Buffers, i: Instr) -> bool:
+    """Whether an instruction writes all of its result's buffer, as far as that is used."""
+    assert isinstance(i.dst, Tile)
+    rows, cols = shape_of(r, i.dst)
+    if i.dst.buffer in r.own and i.dst.buffer not in r.held:
+        return (i.dst.row.value, i.dst.col.value) == (0, 0)
+    if (i.dst.row.value, i.dst.col.value) != (0, 0):
+        return False
+    if i.op.startswith(("vrow", "vcol")):
+        return True
+    return i.rows.value == rows and i.cols.value == cols or (i.rows * i.cols).value == rows * cols

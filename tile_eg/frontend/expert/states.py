@@ -41,6 +41,7 @@ class Trips:
     looked: dict[str, Span]
     late: dict[tuple[str, int], Span | None]
     moved: set[str]
+    joined: dict[str, Span | None]
 
 
 def mentions(known: Any, name: str) -> bool:
