@@ -64,6 +64,8 @@ def with_words(value: TileExpr, types: Types) -> TileExpr:
 
 
 def _beside_words(e: TileExpr, types: Types) -> TileExpr:
+    if isinstance(e, Binary) and e.op in ("shl", "shr"):  # a position says by how much
+        return e
     if not isinstance(e, Select | Choose) and not (isinstance(e, Binary) and I32 in BINARY[e.op].takes):
         return e
     word = _word(e.x, types) or _word(e.y, types)
