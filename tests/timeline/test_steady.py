@@ -50,6 +50,18 @@ def test_work_that_starts_in_the_middle_ends_the_rhythm_there() -> None:
     agree(worked(400, vexp(), When(less(const(250), K), (vexp("c"), vexp("c")))))
 
 
+J, LONGER = var("j"), 2 + less(const(172), K)
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [less(J, LONGER), less(J - 1 + 12 * less(J, 1), LONGER), less(K - J, K - 8 + LONGER)],
+    ids=["more trips", "a trip late", "linear in both"],
+)
+def test_work_that_changes_between_the_ends_of_a_loop_inside_ends_the_rhythm(condition: Expr) -> None:
+    agree(worked(400, Loop("j", 12, (vexp(), When(condition, (vexp("c"),))))))
+
+
 def test_a_tail_that_is_shorter_is_run() -> None:
     rows = minimum(64, 64 * 300 - 40 - K * 64)
     agree(worked(300, replace(vexp(), rows=rows)))

@@ -6,6 +6,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,8 @@ from tile_eg.timeline.expressions import compiled
 
 Env = Mapping[str, int]
 Turn = Callable[[Instr], Expr]
+Evaluator = Callable[[Expr], Callable[[Any], Any]]
+"""How an expression is evaluated: of numbers, or of arrays of them."""
 WORTH_A_SKIP = 24  # trips
 ONE_BY_ONE = 8
 """Trips that are looked at one by one before all that follow are looked at as an array: most differences come soon."""
@@ -29,7 +32,8 @@ class Shape:
     """A guard or size as a function of the variables' values, which may stand for arrays in `over`. `bends` says how often it may
     change its course over the trips.
 
-    Where it depends on a loop further inside, too, it is looked at in the first and in the last trip of that one.
+    Where it depends on a loop further inside, too, it is looked at in the first and in the last trip of that one, and so is what
+    decides where between them it changes.
     """
 
     value: Callable[[Env], tuple[int, ...]]
@@ -42,10 +46,11 @@ def shapes_of(loop: Loop, settle: Callable[[Expr], Expr], turn: Turn) -> list[Sh
     prices go by; each once."""
     each = ((settle(e), inner) for e, inner in _expressions(loop.body, {}, turn))
     found = {e: inner for e, inner in each if e.op != "const" and loop.var in variables(e)}
-    return [
-        Shape(_at_ends(compiled(e), e, inner), _at_ends(partial(values, e), e, inner), _bends(e, loop.var))
-        for e, inner in found.items()
-    ]
+    return [_shape(e, loop.var, inner) for e, inner in found.items()]
+
+
+def _shape(e: Expr, var: str, inner: Mapping[str, int]) -> Shape:
+    return Shape(_seen(compiled, e, var, inner), _seen(_of_arrays, e, var, inner), _bends(e, var))
 
 
 def _expressions(nodes: Sequence[Node], inner: Mapping[str, int], turn: Turn) -> Iterator[tuple[Expr, Mapping[str, int]]]:
@@ -62,6 +67,19 @@ def _expressions(nodes: Sequence[Node], inner: Mapping[str, int], turn: Turn) ->
             yield from _expressions(node.body, inner, turn)
 
 
+def _of_arrays(e: Expr) -> Callable[[Mapping[str, Any]], Any]:
+    return partial(values, e)
+
+
+def _seen(value: Evaluator, e: Expr, var: str, inner: Mapping[str, int]) -> Callable[[Any], tuple[Any, ...]]:
+    """The values of an expression by which two trips of the loop `var` are compared."""
+    ends = _at_ends(value(e), e, inner)
+    if not variables(e) & inner.keys() or _linear(e, inner):
+        return ends
+    between = _between(value, e, var, inner)
+    return lambda env: (*ends(env), *between(env))
+
+
 def _at_ends(value: Callable[[Any], Any], e: Expr, inner: Mapping[str, int]) -> Callable[[Any], tuple[Any, ...]]:
     """The value of an expression, as `value` finds it, at the ends of the loops inside that it depends on."""
     trips = {var: n for var, n in inner.items() if var in variables(e)}
@@ -69,6 +87,51 @@ def _at_ends(value: Callable[[Any], Any], e: Expr, inner: Mapping[str, int]) -> 
         return lambda env: (value(env),)
     first, last = dict.fromkeys(trips, 0), {var: n - 1 for var, n in trips.items()}
     return lambda env: (value({**env, **first}), value({**env, **last}))
+
+
+def _turning_points(e: Expr, var: str, inner: Mapping[str, int]) -> Iterator[Expr]:
+    """What decides in which trips of the loops inside an expression changes its course: parts of it without their variables, and
+    comparisons, minima and maxima of sides that are linear in these."""
+    if not variables(e) & inner.keys():
+        if var in variables(e):
+            yield e
+    elif e.op in _BENDS and all(_linear(a, inner) for a in e.args):
+        yield e
+    elif e.op != "var":
+        for part in e.args:
+            if isinstance(part, Expr):
+                yield from _turning_points(part, var, inner)
+
+
+def _linear(e: Expr, inner: Mapping[str, int]) -> bool:
+    parts = [a for a in e.args if isinstance(a, Expr) and variables(a) & inner.keys()]
+    return not parts or (e.op == "add" or (e.op == "mul" and len(parts) == 1)) and all(_linear(a, inner) for a in parts)
+
+
+def _between(value: Evaluator, e: Expr, var: str, inner: Mapping[str, int]) -> Callable[[Any], tuple[Any, ...]]:
+    """The turning points of an expression: as they are, or by how far apart their sides are at the ends of the loops inside."""
+    points = dict.fromkeys(_turning_points(e, var, inner))
+    each = [_apart(value, p, inner) if variables(p) & inner.keys() else partial(_as_is, value(p)) for p in points]
+    return lambda env: tuple(x for one in each for x in one(env))
+
+
+def _as_is(value: Callable[[Any], Any], env: Mapping[str, Any]) -> tuple[Any, ...]:
+    return (value(env),)
+
+
+def _apart(value: Evaluator, e: Expr, inner: Mapping[str, int]) -> Callable[[Any], tuple[Any, ...]]:
+    """How far apart the sides of a comparison are at the ends of the loops inside; zeros where it comes out alike at all."""
+    trips = {var: n for var, n in inner.items() if var in variables(e)}
+    corners = [dict(zip(trips, at, strict=True)) for at in product(*((0, n - 1) for n in trips.values()))]
+    apart = value(e.args[1] - e.args[0])
+
+    def found(env: Mapping[str, Any]) -> tuple[Any, ...]:
+        ends = [apart({**env, **corner}) for corner in corners]
+        above = sum((x > 0) * 1 for x in ends)
+        turns = (above != 0) & (above != len(ends))
+        return tuple(x * turns for x in ends)
+
+    return found
 
 
 def _bends(e: Expr, var: str) -> int:
