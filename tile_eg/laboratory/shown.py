@@ -18,7 +18,7 @@ FIELDS = ("kernel", "model", "schedules", "rank_correlation", "regret", "seconds
 def as_table(rows: Sequence[Row]) -> str:
     """One line for each kernel and model."""
     lines = [(r.kernel, r.model, len(r.times), _correlation(r), f"{r.regret:.1%}", duration(r.seconds)) for r in rows]
-    return table(lines, ("kernel", "model", "schedules", "rank correlation", "regret", "seconds"), right=(2, 3, 4, 5))
+    return table(lines, ("kernel", "model", "schedules", "rank correlation", "regret", "takes"), right=(2, 3, 4, 5))
 
 
 def with_intervals(rows: Sequence[Row], k: int) -> str:
@@ -29,7 +29,7 @@ def with_intervals(rows: Sequence[Row], k: int) -> str:
          duration(r.seconds))
         for r in rows
     ]  # fmt: skip
-    columns = ("schedules", "rank correlation", "regret", f"of the best of {k}", "seconds")
+    columns = ("schedules", "rank correlation", "regret", f"of the best of {k}", "takes")
     over = [
         (s.model, _number(s.correlation, s.correlation_between), _percent(s.regret, s.regret_between),
          _percent(s.best_of, s.best_of_between), duration(s.seconds))
