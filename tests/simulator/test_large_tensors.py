@@ -88,7 +88,7 @@ def test_a_block_that_the_launch_has_not_is_refused() -> None:
 def test_memory_counts_what_is_touched() -> None:
     """Ten gigabytes of tensors, of which 512 rows of 256 bytes are touched: some 600 pieces of 8 KiB, with notes on each."""
     assert run(corners().source, limits=Limits(bytes=96 << 20))[TILES[15]].all()
-    with pytest.raises(TileError, match="more memory than the 1048576 bytes"):
+    with pytest.raises(TileError, match="more memory than the 1,048,576 bytes"):
         run(corners().source, limits=Limits(bytes=1 << 20))
 
 

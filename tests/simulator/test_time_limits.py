@@ -107,7 +107,7 @@ def test_the_limit_is_an_argument_of_kernels_in_python(tmp_path: Path, monkeypat
 @pytest.mark.slow
 def test_the_memory_of_a_run_is_an_argument_of_kernels_in_python(tmp_path: Path) -> None:
     (tmp_path / "add.tile").write_text(ADD)
-    with pytest.raises(TileError, match="more memory than the 4096 bytes") as error:
+    with pytest.raises(TileError, match="more memory than the 4,096 bytes") as error:
         tile_eg.load(tmp_path / "add.tile", memory=4096)(A)
     assert "`memory=` in bytes in Python" in error.value.help
 
