@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tile_eg.errors import NotSearched
 from tile_eg.frontend.text import load_text
 from tile_eg.ir.reference import run_kernel
 from tile_eg.search import search_options
@@ -60,21 +59,6 @@ def test_a_statement_that_takes_an_element_beyond_the_end_means_nothing(body: st
 def test_so_it_is_for_a_number_beside_a_row() -> None:
     text = TEXT.replace("BODY", "parallel j in 8 { h[j] = max(h[j], x[i] - j) }")
     np.testing.assert_allclose(ran(text), X.max() - np.arange(8), rtol=1e-6)
-
-
-FILLED = TEXT.replace("h: f32[8] = -100", "h: f32[8] = -100, r: f32[8]")
-FILLED = FILLED.replace("BODY", "parallel j in 8 { r[j] = x[i] + 1 }\n h = max(h, r)")
-
-
-def test_a_row_that_each_trip_fills_and_that_keeps_its_value_at_the_end_is_not_searched() -> None:
-    with pytest.raises(NotSearched, match="no form for `r`, which keeps its value where `x` ends"):
-        ran(FILLED)
-
-
-@pytest.mark.slow
-def test_the_way_out_of_that_is_a_loop_that_ends_with_the_tensor() -> None:
-    found = ran(FILLED.replace("serial(BN)", "serial(min(BN, N - b*BN))"))
-    np.testing.assert_allclose(found, np.full(8, X.max() + 1), rtol=1e-6)
 
 
 CHOICES = [("i < 3", [0, 1, 2, 16, 17, 18], 26), ("b*BN + i < N", range(20), 12)]

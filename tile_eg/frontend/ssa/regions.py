@@ -335,7 +335,6 @@ class Regions:
             return value
         if target.name not in env:
             by_position.check_exists(ended, self.tiles.ranges, self.tiles.within, target.span)
-            self.refuse_kept(ended, target)
         own, before = self.place(target), self.region(target, env)
         for e in ended:
             if e.place in (own.row, own.col):
@@ -345,15 +344,6 @@ class Regions:
                 cut = self.tiles.choose_at(holds, (cut, value) if first else (value, cut), target.span)
             value = self.tiles.choose_at(Position("lt", 0, 0, e.extent - e.place), (value, cut), target.span)
         return value
-
-    def refuse_kept(self, ended: list[by_position.Ended], target: kn.Region) -> None:
-        """NotSearched where a buffer that each trip writes anew keeps what the trip before gave it."""
-        own = self.place(target)
-        for e in ended:
-            if ix.variables(e.place) - {BLOCK} and e.place not in (own.row, own.col) and not e.arms:
-                what = f"the search has no form for `{target.name}`, which keeps its value where `{e.name}` ends"
-                written = hint("serial(min(BN, N - b*BN))", "T.serial(T.min(BN, N - b * BN))", target.span)
-                raise NotSearched(what, target.span, help=f"let the loop end with the tensor: {written}")
 
     def refuse_ended(self, target: kn.Region) -> None:
         """NotSearched where what a tensor's end cuts off is stored to another tensor, in a place that does not go with it."""
