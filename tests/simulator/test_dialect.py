@@ -305,6 +305,14 @@ def test_a_file_may_say_how_many_dimensions_the_shapes_of_tensors_have(tmp_path:
 
 
 @pytest.mark.slow
+def test_a_shape_of_more_dimensions_than_the_file_says_is_told(tmp_path: Path) -> None:
+    shaped = WAIT + "const uint32_t sizes[1] = {8}; AscendC::ShapeInfo shape(1, sizes);"
+    source = "#define K_MAX_SHAPE_DIM 0\n" + CARELESS.replace("@AGAIN@", shaped)
+    done = ran(AscFile(tmp_path / "main.cpp", source))
+    assert [f.kind for f in done.findings] == ["out_of_bounds", "field"] and "shapeDim is 1" in done.findings[1].message
+
+
+@pytest.mark.slow
 def test_a_number_read_beyond_its_tensor_is_told_and_the_run_goes_on(tmp_path: Path) -> None:
     done = careless(tmp_path, WAIT)
     assert (done.returned, [f.kind for f in done.findings]) == (0, ["out_of_bounds"])

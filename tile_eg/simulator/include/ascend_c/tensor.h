@@ -39,13 +39,19 @@ enum class DataFormat : uint8_t { ND, NZ, NCHW, NC1HWC0, NHWC, NCDHW, NDC1HWC0, 
 // The shape of a tensor, beside it: no instruction looks at it.
 struct ShapeInfo {
     ShapeInfo() = default;
-    ShapeInfo(uint8_t dims, const uint32_t* sizes, uint8_t original_dims, const uint32_t* original_sizes, DataFormat format)
+    ShapeInfo(uint8_t dims, const uint32_t* sizes, uint8_t original_dims, const uint32_t* original_sizes, DataFormat format,
+              Line line = Line(__builtin_LINE()))
         : shapeDim(dims), originalShapeDim(original_dims), dataFormat(format)
     {
+        tile_sim::checked(dims, 0, K_MAX_SHAPE_DIM, "shapeDim", line);
+        tile_sim::checked(original_dims, 0, K_MAX_SHAPE_DIM, "originalShapeDim", line);
         for (int i = 0; i < dims; ++i) shape[i] = sizes[i];
         for (int i = 0; i < original_dims; ++i) originalShape[i] = original_sizes[i];
     }
-    ShapeInfo(uint8_t dims, const uint32_t* sizes, DataFormat format = DataFormat::ND) : ShapeInfo(dims, sizes, dims, sizes, format) {}
+    ShapeInfo(uint8_t dims, const uint32_t* sizes, DataFormat format = DataFormat::ND, Line line = Line(__builtin_LINE()))
+        : ShapeInfo(dims, sizes, dims, sizes, format, line)
+    {
+    }
     uint8_t shapeDim = 0, originalShapeDim = 0;
     uint32_t shape[K_MAX_SHAPE_DIM] = {}, originalShape[K_MAX_SHAPE_DIM] = {};
     DataFormat dataFormat = DataFormat::ND;
