@@ -239,6 +239,12 @@ def test_the_preprocessor_chooses_among_the_words_before_a_kernels_name(pairs: s
     assert [(k.name, k.type, k.line) for k in file.kernels] == [("k", kind, 7)]
 
 
+def test_macros_of_a_file_that_is_included_choose_them_too(tmp_path: Path) -> None:
+    (tmp_path / "sizes.h").write_text("#pragma once\n#include <absent.h>\n#define PAIRS 2\n")
+    file = AscFile(tmp_path / "k.cpp", f'#include "kernel_operator.h"\n#include "sizes.h"\n{CHOSEN}')
+    assert [(k.name, k.type) for k in file.kernels] == [("k", "MIX_AIC_1_2")]
+
+
 CARELESS = """#include <acl/acl.h>
 #include <kernel_operator.h>
 #include <opdev/fp16_t.h>

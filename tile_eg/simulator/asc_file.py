@@ -9,15 +9,12 @@ from functools import cached_property, partial
 from pathlib import Path
 
 from tile_eg.errors import TileError
-from tile_eg.simulator.build import INCLUDE, CompileError, compile_library, compile_objects, preprocessed
+from tile_eg.simulator.build import INCLUDE, UNIT, CompileError, compile_library, compile_objects, preprocessed
 from tile_eg.simulator.compile_errors import explained
 from tile_eg.simulator.devkit import ROOTS, Devkit
 from tile_eg.simulator.dialect import as_cpp, global_macros, working_cores
 from tile_eg.simulator.findings import Simulation
 from tile_eg.simulator.launches import KernelText, has_main, included_files, kernels, rewrite
-
-UNIT = "program.asc"
-"""The name under which the file's text is compiled; messages speak of the file itself."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +43,7 @@ class AscFile:
         texts = (self.source, *self.included.values())
         macros = global_macros(texts)
         working = {name: cores for text in texts for name, cores in working_cores(text).items()}
-        taken = partial(preprocessed, defines=self.defines)
+        taken = partial(preprocessed, beside=self.included, defines=self.defines)
         return [k for text in texts for k in kernels(text, macros, working, taken)]
 
     @property

@@ -28,7 +28,9 @@ HEADER = "kernel_operator.h"
 HOST_HEADER = "ascend_c/devkit_host.h"
 _BEGINS_WITH_HEADER = re.compile(rf'(?:\s|//.*\n|/\*[\s\S]*?\*/)*#include "{re.escape(HEADER)}"')
 """A text in which nothing but comments comes before the header, which then means the same wherever it was parsed."""
-_INCLUDES = re.compile(r"^[ \t]*#[ \t]*include\b.*", re.M)
+UNIT = "program.asc"
+"""The name under which a file's text is compiled; messages speak of the file itself."""
+_INCLUDES = re.compile(r'^[ \t]*#[ \t]*include\b[ \t]*["<]?([^">\n]*).*', re.M)
 ONE_ROUNDING_EACH = "-ffp-contract=off"
 """Else compilers may make one instruction of a product and a sum, which rounds once, where the machine has one."""
 RUNTIME_FLAGS = ("-std=c++17", "-O3", ONE_ROUNDING_EACH, "-fno-trapping-math", "-fno-math-errno")
@@ -76,11 +78,20 @@ def compile_library(texts: Mapping[str, str], flags: Sequence[str], key: Sequenc
     return runtime, _library(name, lambda folder: _compile(command, flags, texts, folder))
 
 
-def preprocessed(text: str, defines: Mapping[str, str]) -> str:
-    """What the preprocessor leaves of a text, with these macros and its own. What it includes is left out."""
-    own = _INCLUDES.sub("", text)
-    command = [require_compiler(), "-E", "-P", "-w", "-x", "c++", *(f"-D{name}={value}" for name, value in defines.items()), "-"]
-    return subprocess.run(command, input=own, capture_output=True, text=True, errors="replace", check=False).stdout
+def preprocessed(text: str, beside: Mapping[str, str], defines: Mapping[str, str]) -> str:
+    """What the preprocessor leaves of a text with these macros, its own, and those of the files `beside` it that it includes
+    (name -> text). What else is included is left out."""
+
+    def own(found: re.Match[str]) -> str:
+        return found[0] if any(f"/{name}".endswith(f"/{found[1]}") for name in beside) else ""
+
+    texts = {name: _INCLUDES.sub(own, t) for name, t in {**beside, UNIT: text}.items()}
+    folders = dict.fromkeys(f"-I./{Path(name).parent}" for name in texts)
+    macros = (f"-D{name}={value}" for name, value in defines.items())
+    command = [require_compiler(), "-E", "-P", "-w", "-x", "c++", *folders, *macros, UNIT]
+    with tempfile.TemporaryDirectory() as directory:
+        _write_texts(texts, Path(directory))
+        return subprocess.run(command, cwd=directory, capture_output=True, text=True, errors="replace", check=False).stdout
 
 
 def compile_objects(sources: Mapping[str, Mapping[str, str]], flags: Sequence[str]) -> list[Path]:

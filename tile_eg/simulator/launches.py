@@ -54,7 +54,7 @@ def kernels(
     heads = [found for found in head.finditer(text) if re.search(rf"\b(?:{words})\b", found.group(1))]
     taken: dict[str, str] = {}
     if any("#" in found.group(1) for found in heads):
-        taken = {found.group(2): found.group(1) for found in head.finditer(preprocess(text))}
+        taken = {found.group(2): found.group(1) for found in head.finditer(blanked(preprocess(source)))}
     return [_kernel(text, found, taken.get(found.group(2), found.group(1)), working) for found in heads]
 
 
