@@ -10,6 +10,7 @@ from pathlib import Path
 from statistics import mean
 
 from benchmarks.targets.catlass import Timed, timed
+from tile_eg.errors import TileError
 from tile_eg.report.text import duration, table
 
 DATA = Path(__file__).with_name("replayed.toml")
@@ -42,10 +43,11 @@ def texts() -> Iterator[Text]:
 
 
 def shown(checkout: Path) -> str:
-    """Each text that runs here and finds its own results right, and the mean errors. TileError without a checkout of CATLASS."""
+    """Each text that runs here and finds its own results right, and the mean error. TileError where none does, or where the
+    checkout is none of CATLASS."""
     ran = [(row, found) for row in texts() if (found := _timed(checkout, row))]
     if not ran:
-        return "none of the texts ran"
+        raise TileError("none of the texts ran here and found its results right", help="tile-eg simulate shows why one does not")
     head = ("text", "M x N x K", "chip", "measured", "predicted", "least", "most", "error")
     return f"{table([row.line(found) for row, found in ran], head, right=(3, 4, 5, 6, 7))}\n\n{_summary(ran)}"
 

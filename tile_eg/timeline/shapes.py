@@ -120,7 +120,7 @@ def _as_is(value: Callable[[Any], Any], env: Mapping[str, Any]) -> tuple[Any, ..
 
 
 def _apart(value: Evaluator, e: Expr, inner: Mapping[str, int]) -> Callable[[Any], tuple[Any, ...]]:
-    """How far apart the sides of a comparison are at the ends of the loops inside; zeros where it comes out alike at all."""
+    """How far apart the sides of a comparison are at the ends of the loops inside; zeros where all ends give one answer."""
     trips = {var: n for var, n in inner.items() if var in variables(e)}
     corners = [dict(zip(trips, at, strict=True)) for at in product(*((0, n - 1) for n in trips.values()))]
     apart = value(e.args[1] - e.args[0])
