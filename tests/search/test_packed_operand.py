@@ -62,8 +62,9 @@ def large(**options) -> Lowered:
         (ADDED, {}),
         pytest.param(BYTES, {}, marks=pytest.mark.long),
         (BYTES, {"M": 3000, "N": 390, "K": 512}),
+        (GEMM, {"M": 3000, "N": 400, "K": 272}),
     ],
-    ids=["even", "tails", "transposed", "both operands", "vector work", "bytes", "tails of bytes"],
+    ids=["even", "tails", "transposed", "both operands", "vector work", "bytes", "tails of bytes", "rows off a burst"],
 )
 @pytest.mark.parametrize(
     ("order", "chip"), [(1, "910B2"), (None, "950"), pytest.param(None, "910B2", marks=pytest.mark.long)]

@@ -46,7 +46,16 @@ def test_the_operand_whose_tiles_move_down_may_be_copied():
 def test_tiles_that_move_along_their_rows_may_be_copied_where_no_tile_of_a_trip_is_larger():
     assert copyable(values(TRANSPOSED), 512) == ["B"]
     assert copyable(values(TRANSPOSED, BM=256), 512) == ["A"]
-    assert copyable(values(BYTES), 512) == ["B"]
+    assert copyable(values(BYTES, K=512), 512) == ["B"]
+
+
+def test_tiles_that_move_along_rows_off_a_burst_may_be_copied_whatever_their_size():
+    assert copyable(values(K=512), 512) == ["B"]
+    assert copyable(values(K=528), 512) == ["A", "B"]
+
+
+def test_so_may_long_rows_off_a_burst():
+    assert copyable(values(N=1040, BN=512), 512) == ["B"]
 
 
 def test_several_operands_are_offered_together_and_each_alone():
@@ -61,12 +70,12 @@ def test_several_operands_are_offered_together_and_each_alone():
 @pytest.mark.parametrize(
     ("text", "sizes"),
     [
-        (GEMM, {"N": 320}),
+        (GEMM, {"N": 328}),
         (GEMM, {"N": 1024, "BN": 512}),
         (GEMM.replace("f16", "f32"), {}),
-        (BYTES, {"K": 384}),
+        (BYTES, {"K": 400}),
     ],
-    ids=["columns that are no whole pieces", "long rows", "elements of 32 bits", "bytes that are no whole pieces"],
+    ids=["columns that are no whole strips", "long rows", "elements of 32 bits", "bytes that are no whole strips"],
 )
 def test_others_may_not(text, sizes):
     assert not copyable(values(text, **sizes), 512)

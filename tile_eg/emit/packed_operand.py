@@ -5,6 +5,7 @@ Rows that are short, as those of a tile of B are, cost ND2NZ a start each; a str
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from math import ceil, floor
 
 from tile_eg.chips import Chip
@@ -22,21 +23,39 @@ from tile_eg.transforms.packed_operand import strides
 ROWS, WIDE, LEAST = 64, 16, 8
 """Rows and strips that a vector core takes at a time, twice in UB and twice as strips; 8 of these where the matrix needs it."""
 NAMES = {"task": "piece", "tile": "window"}
+LAST = {"task": "last_piece", "tile": "last_window"}
 
 
 def copy_in_strips(source: Tensor, target: Tensor, blocks: int, chip: Chip) -> Program:
-    """The program of `blocks` pairs of vector cores that fills `target` (strips, rows * 16) from `source` (rows, columns)."""
-    rows, cols = source.shape
-    width = strip(source.dtype) * (WIDE if cols % (WIDE * strip(source.dtype)) == 0 else LEAST)
-    total = -(-rows // (2 * ROWS)) * (cols // width)
-    window = Let(NAMES["tile"], var(NAMES["task"]) * blocks + var(BLOCK), total - 1)
-    across = cols // width
-    at, col = var(NAMES["tile"]) // across * (2 * ROWS) + var(SUB) * ROWS, var(NAMES["tile"]) % across * width
-    body = _piece(source, target, at, col, width)
+    """The program of `blocks` pairs of vector cores that fills `target` (strips, rows * 16) from `source` (rows, columns).
+
+    Columns beyond the last whole window come behind all others, in one that is narrower. Zeros fill the last strip.
+    """
+    width = _width(source)
+    windows = source.shape[1] // width
+    loops = [_windows(source, target, blocks, 0, windows, width, NAMES)] if windows else []
+    if rest := source.shape[1] % width:
+        loops.append(_windows(source, target, blocks, windows * width, 1, rest, LAST))
     return synchronise(Program(
-        target.name, chip.name, "AIV_ONLY", (source,), blocks, True, 0, _buffers(source, width), (),
-        (tasks(body, blocks, [window], NAMES),), (target,),
+        target.name, chip.name, "AIV_ONLY", (source,), blocks, True, 0, _buffers(source, width), (), tuple(loops), (target,),
     ))  # fmt: skip
+
+
+def _width(source: Tensor) -> int:
+    """Columns of a window: the wider one, but where narrow ones alone leave no rest."""
+    one, cols = strip(source.dtype), source.shape[1]
+    return one * (LEAST if cols % (LEAST * one) == 0 and cols % (WIDE * one) else WIDE)
+
+
+def _windows(
+    source: Tensor, target: Tensor, blocks: int, start: int, across: int, width: int, names: Mapping[str, str]
+) -> Tasks:
+    """The loop over windows of 128 rows and of so many columns, `across` of them side by side from column `start` on."""
+    total = -(-source.shape[0] // (2 * ROWS)) * across
+    window = Let(names["tile"], var(names["task"]) * blocks + var(BLOCK), total - 1)
+    at = var(names["tile"]) // across * (2 * ROWS) + var(SUB) * ROWS
+    col = const(start) + var(names["tile"]) % across * width
+    return tasks(_piece(source, target, at, col, width, var(names["task"]) % 2), blocks, [window], names)
 
 
 def copies(values: Values, blocks: int, chip: Chip) -> list[Program]:
@@ -66,14 +85,14 @@ def _buffers(source: Tensor, width: int) -> tuple[Buffer, ...]:
     return wide, Buffer("strips", Level.UB, source.dtype, count, long, pitch, "nd", 2, at, True)
 
 
-def _piece(source: Tensor, target: Tensor, row: Expr, col: Expr, width: int) -> tuple[Node, ...]:
+def _piece(source: Tensor, target: Tensor, row: Expr, col: Expr, width: int, slot: Expr) -> tuple[Node, ...]:
     (rows, cols), one = source.shape, strip(source.dtype)
     valid = const(ROWS) if rows % (2 * ROWS) == 0 else maximum(0, minimum(ROWS, rows - row))
-    slot = var(NAMES["task"]) % 2
     wide, long = Tile("rows", slot), Tile("strips", slot)
-    to = Gm(target.name, col * rows + row * one, rows * one)
+    to, count = Gm(target.name, col * rows + row * one, rows * one), -(-width // one)
+    pad = 0.0 if width % one else None
     return (
-        Instr("gm_to_ub", wide, (Gm(source.name, row * cols + col, cols),), valid, const(width)),
-        Instr("vstrips", long, (wide,), valid, const(width), form="rows"),
-        Instr("ub_to_gm", to, (long,), const(width // one), valid * one),
+        Instr("gm_to_ub", wide, (Gm(source.name, row * cols + col, cols),), valid, const(width), pad=pad),
+        Instr("vstrips", long, (wide,), valid, const(count * one), form="rows"),
+        Instr("ub_to_gm", to, (long,), const(count), valid * one),
     )

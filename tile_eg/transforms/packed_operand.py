@@ -17,15 +17,16 @@ from tile_eg.ir.program.tasks import free_names
 from tile_eg.ir.values import Term, Values, reachable
 from tile_eg.transforms.k_tiling import loops_of_products
 
-PIECE = 8  # strips that the copy takes at a time
 SEPARATOR = " and "
 
 
 def copyable(values: Values, long: int) -> list[str]:
-    """Matrices of elements of 16 and 8 bits that are only read, by tiles of short rows that move in loops of products.
+    """Matrices of elements of 16 and 8 bits that are only read, by tiles that move in loops of products: of short rows, or of
+    rows that begin off a burst.
 
     Rows of up to two bursts are short, where `long` bytes are one: ND2NZ takes a start for each. Tiles that move along their rows
-    may as well be loaded for several trips at a time, so that of these only the largest of a trip is worth a copy.
+    may as well be loaded for several trips at a time, so that of these only the largest of a trip is worth a copy. That is no
+    way out where rows begin off a burst: ND2NZ cuts them into requests of what their starts are a multiple of.
     """
     loads: dict[str, list[Term]] = {}
     for t in reachable(values):
@@ -34,8 +35,7 @@ def copyable(values: Values, long: int) -> list[str]:
     inner = {values.variables[loop] for loop in loops_of_products(values)}
     read = [t for t in values.tensors if t.name in loads and not t.output and len(t.shape) == 2 and t.dtype.bytes <= 2]
     largest = max((x.rows * x.cols for xs in loads.values() for x in xs if _steps(x, inner)), default=0)
-    whole = (t for t in read if t.shape[1] % (PIECE * strip(t.dtype)) == 0)
-    return [t.name for t in whole if all(_worth_it(values, t, x, _steps(x, inner), long, largest) for x in loads[t.name])]
+    return [t.name for t in read if all(_worth_it(values, t, x, _steps(x, inner), long, largest) for x in loads[t.name])]
 
 
 def _steps(load: Term, loops: set[str]) -> list[int]:
@@ -44,11 +44,14 @@ def _steps(load: Term, loops: set[str]) -> list[int]:
 
 
 def _worth_it(values: Values, tensor: Tensor, load: Term, steps: list[int], long: int, largest: int) -> bool:
-    """Whether the tiles of a load have short rows, move by whole rows or strips, and have a place in the copy."""
-    short = load.rows > 1 and load.cols * tensor.dtype.bytes < 2 * long and load.args[2] == tensor.shape[1]
-    down = any(c % tensor.shape[1] == 0 for c in steps)
-    across = load.rows * load.cols == largest and any(c % strip(tensor.dtype) == 0 for c in steps)
-    return short and (down or across) and place(values, tensor, load.args[1]) is not None
+    """Whether the tiles of a load have short rows, or such that begin off a burst, move by whole rows or strips, and have a place
+    in the copy."""
+    cols, size = tensor.shape[1], tensor.dtype.bytes
+    off = cols * size % long != 0
+    slow = load.rows > 1 and (off or load.cols * size < 2 * long) and load.args[2] == cols
+    down = any(c % cols == 0 for c in steps)
+    across = (off or load.rows * load.cols == largest) and any(c % strip(tensor.dtype) == 0 for c in steps)
+    return slow and (down or across) and place(values, tensor, load.args[1]) is not None
 
 
 def together(tensors: Sequence[str]) -> list[str]:
@@ -63,7 +66,7 @@ def with_all_strips(values: Values, tensors: Sequence[str]) -> Values:
         name = free_names((f"{tensor}_strips",), {t.name for t in values.in_gm})[f"{tensor}_strips"]
         rows, cols = source.shape
         wide = strip(source.dtype)
-        strips = Tensor(name, source.dtype, (cols // wide, rows * wide), True)
+        strips = Tensor(name, source.dtype, (-(-cols // wide), rows * wide), True)
         values = replace(values, shared=(*values.shared, strips), strips=values.strips | {tensor: name})
     return values
 

@@ -21,9 +21,12 @@ def strips(s: Scope, i: Instr) -> list[str]:
     params = f"AscendC::CopyRepeatParams({to.pitch * size // BLOCK_BYTES}, 1, 1, {wide.pitch * size // BLOCK_BYTES})"
     rows = s.field(i, "repeat", i.rows, MAX_REPEAT)
     halves = ".ReinterpretCast<int16_t>()" if size == 1 else ""
-    each = str(REPEAT_BYTES // 2), rows, params
     ends = _pieces(s, i, dst, src, lanes)
-    return [line for to_at, from_at in ends for line in call("Copy", to_at + halves, from_at + halves, *each)]
+    return [
+        line
+        for to_at, from_at, n in ends
+        for line in call("Copy", to_at + halves, from_at + halves, str(n * size // 2), rows, params)
+    ]
 
 
 def cast_to_strips(s: Scope, i: Instr, dst: Tile, src: Tile, mode: str) -> list[str]:
@@ -33,16 +36,24 @@ def cast_to_strips(s: Scope, i: Instr, dst: Tile, src: Tile, mode: str) -> list[
     apart = to.pitch * to.dtype.bytes // BLOCK_BYTES
     along = s.field(i, "srcRepStride", ix.const(wide.pitch * wide.dtype.bytes // BLOCK_BYTES), REP_STRIDE)
     rows = s.field(i, "repeat", i.rows, MAX_REPEAT)
-    each = f"AscendC::RoundMode::{mode}", str(lanes), rows, f"AscendC::UnaryRepeatParams({apart}, 1, 1, {along})"
-    return [line for ends in _pieces(s, i, dst, src, lanes) for line in call("Cast", *ends, *each)]
+    params = f"AscendC::UnaryRepeatParams({apart}, 1, 1, {along})"
+    ends = _pieces(s, i, dst, src, lanes)
+    return [
+        line
+        for to_at, from_at, n in ends
+        for line in call("Cast", to_at, from_at, f"AscendC::RoundMode::{mode}", str(n), rows, params)
+    ]
 
 
-def _pieces(s: Scope, i: Instr, dst: Tile, src: Tile, lanes: int) -> list[tuple[str, str]]:
-    """Where the strips of each piece of so many columns begin, and the piece."""
-    if i.cols.value is None or i.cols.value % lanes:
-        raise EmitError(f"{i.op} to strips takes whole pieces of 256 bytes", i.span)
+def _pieces(s: Scope, i: Instr, dst: Tile, src: Tile, lanes: int) -> list[tuple[str, str, int]]:
+    """Where the strips of each piece of up to so many columns begin, and the piece, and how many it has."""
     wide, pitch = strip(s.buffer(dst).dtype), s.buffer(dst).pitch
-    return [(s.at(dst, ix.const(at // wide * pitch)), s.at(src, ix.const(at))) for at in range(0, i.cols.value, lanes)]
+    if i.cols.value is None or i.cols.value % wide:
+        raise EmitError(f"{i.op} to strips takes whole strips of 32 bytes", i.span)
+    return [
+        (s.at(dst, ix.const(at // wide * pitch)), s.at(src, ix.const(at)), min(lanes, i.cols.value - at))
+        for at in range(0, i.cols.value, lanes)
+    ]
 
 
 def _in_ub(i: Instr, o: Operand) -> Tile:
