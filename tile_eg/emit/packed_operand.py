@@ -6,6 +6,7 @@ Rows that are short, as those of a tile of B are, cost ND2NZ a start each; a str
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from math import ceil, floor
 
 from tile_eg.chips import Chip
@@ -64,16 +65,21 @@ def copies(values: Values, blocks: int, chip: Chip) -> list[Program]:
     return [copy_in_strips(named[tensor], named[name], blocks, chip) for tensor, name, _ in strides(values)]
 
 
+def nothing(program: Program) -> Program:
+    """A phase of as many blocks in which cube cores do nothing."""
+    return replace(program, kernel_type="AIC_ONLY", workspace=0, buffers=(), lets=(), cube=(), vector=(), shared=())
+
+
 def tiles_beside(program: Program, values: Values, chip: Chip) -> list[int]:
     """How many tiles of a persistent program to try that are done while the copies which `values` needs are made.
 
-    What is left are whole turns of all blocks.
+    What is left are whole turns of all blocks, or all tiles where the copies take less than one.
     """
     tasks = next(n for n in program.cube if isinstance(n, Tasks))
     whole = run(program, chip, record=False).cycles
     copied = sum(run(p, chip, record=False).cycles for p in copies(values, program.blocks, chip)) * tasks.trips / whole
-    before = {n for n in (floor(copied), ceil(copied)) if 0 < n < tasks.trips - 1}
-    return sorted(values.blocks - (tasks.trips - n) * program.blocks for n in before)
+    before = {n for n in (floor(copied), ceil(copied)) if not n or n < tasks.trips - 1}
+    return sorted(values.blocks - (tasks.trips - n) * program.blocks if n else 0 for n in before)
 
 
 def _buffers(source: Tensor, width: int) -> tuple[Buffer, ...]:

@@ -175,6 +175,11 @@ class Schedule:
         return self.parts is None and self.second is None and self.rest is None
 
     @property
+    def in_strips(self) -> bool:
+        """Whether operands are loaded from copies of them in strips, in all of its tiles or in those of its second phase."""
+        return self.parts is not None and self.parts.op == "Strips"
+
+    @property
     def phases(self) -> list[Schedule]:
         """The schedules of a launch, in the order in which cores come to them."""
         rest = [self.rest.sums, self.rest.added] if self.rest else []

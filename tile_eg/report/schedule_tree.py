@@ -32,15 +32,15 @@ def _phases(schedule: Schedule) -> list[Branch]:
     if schedule.one_phase:
         return _roots(schedule)
     rules = ("", "", "", "", ", ".join(schedule.parts.rules)) if schedule.parts else ()
-    if schedule.second is None and schedule.rest is None:
+    if schedule.second is None and schedule.rest is None and not schedule.in_strips:
         return [*_roots(schedule), Branch("the first parts are stored; all cores meet; the others are added", rules)]
     sums, added = _of_rest(schedule.rest) if schedule.rest else ([], [])
-    meeting = Branch("all cores meet", rules)
-    if schedule.second is None:
-        return [*sums, meeting, *added, *_roots(schedule)]
-    copied = [(tensor, name) for tensor, name, _ in strides(schedule.second.graph.values)]
-    beside = [Branch(f"beside it {name} = {tensor}, in strips of 32 bytes") for tensor, name in copied]
-    return [*_roots(schedule), *sums, *beside, meeting, *added, *_roots(schedule.second)]
+    meeting, last = Branch("all cores meet", rules), schedule.second or schedule
+    before = [*(_roots(schedule) if schedule.second else []), *sums]
+    beside = "beside it " if before else ""
+    copied = [(tensor, name) for tensor, name, _ in strides(last.graph.values)]
+    copies = [Branch(f"{beside}{name} = {tensor}, in strips of 32 bytes") for tensor, name in copied]
+    return [*before, *copies, meeting, *added, *_roots(last)]
 
 
 def _of_rest(rest: Rest) -> tuple[list[Branch], list[Branch]]:

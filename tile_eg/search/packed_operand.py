@@ -46,8 +46,8 @@ def made_of(node: Node, form: Form, best: float = float("inf")) -> Made:
     None where to load all tiles from strips takes as many microseconds as the `best` at the least: it takes longer to load the
     first ones, as before.
 
-    The first tiles are done as in the best schedule that has one phase, as many as the copy takes; where that leaves none to load
-    from strips there is no such kernel.
+    The first tiles are done as in the best schedule that has one phase, as many as the copy takes, or none; where that leaves
+    none to load from strips there is no such kernel.
     """
     from tile_eg.egraph.view import packed
     from tile_eg.emit.packed_operand import tiles_beside
@@ -71,13 +71,18 @@ def made_of(node: Node, form: Form, best: float = float("inf")) -> Made:
     if not found:
         why = "no schedule loads from strips" if best == float("inf") else "to load from strips takes as long at the least"
         return Made((), dropped, why=why)
-    schedules = []
-    for n in beside:
-        second = replace(found[0].schedule, tiles=(n, values.blocks - n))
-        plain = replace(first.schedule, shuffled=False, prefetched=False, past_l2=frozenset())
-        schedules.append(replace(plain, parts=node, second=second, tiles=(0, n)))
+    schedules = [_behind(n, found[0].schedule, first.schedule, node) for n in beside]
     launches, failed = plan_each(schedules, setting.chip)
     return Made(ranked(launches, setting.model), (*dropped, *failed))
+
+
+def _behind(tiles: int, strips: Schedule, first: Schedule, node: Node) -> Schedule:
+    """So many tiles by the first schedule while copies are made, the others by the one that loads from strips; or all by that."""
+    if not tiles:
+        return replace(strips, parts=node)
+    plain = replace(first, shuffled=False, prefetched=False, past_l2=frozenset())
+    second = replace(strips, tiles=(tiles, strips.graph.values.blocks - tiles))
+    return replace(plain, parts=node, second=second, tiles=(0, tiles))
 
 
 def _least_read(form: Form) -> Candidate | None:

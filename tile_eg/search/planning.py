@@ -30,6 +30,8 @@ def synchronised(schedule: Schedule, chip: Chip) -> Planned:
     from tile_eg.emit.phases import added_up, one_launch
 
     first, second, rest = _plan_phase(schedule, chip), schedule.second, schedule.rest
+    if second is None and schedule.in_strips:
+        return _roomy(_behind_copies(first.program, schedule, rest, chip), chip)
     if schedule.parts is not None and schedule.parts.op == "Added":
         return _roomy(added_up(first.program, schedule.graph.values.blocks // schedule.parts.payload[0]), chip)
     if second is None and rest is None:
@@ -52,6 +54,17 @@ def _with_rest(program: Program, second: Schedule | None, rest: Rest, chip: Chip
         return one_launch(without_names(sums), beside(program, added, chip), chip)
     first = _beside_copies(behind(program, sums), second, chip)
     return one_launch(first, beside(_plan_phase(second, chip).program, added, chip), chip)
+
+
+def _behind_copies(program: Program, schedule: Schedule, rest: Rest | None, chip: Chip) -> Program:
+    """A launch that loads from copies in strips from its first tile on: cube cores do sums of the rest meanwhile, or nothing."""
+    from tile_eg.emit.packed_operand import nothing
+    from tile_eg.emit.phases import beside, one_launch, without_names
+
+    if rest is None:
+        return one_launch(_beside_copies(nothing(program), schedule, chip), program, chip)
+    sums, added = (_plan_phase(s, chip).program for s in (rest.sums, rest.added))
+    return one_launch(_beside_copies(without_names(sums), schedule, chip), beside(program, added, chip), chip)
 
 
 def _beside_copies(program: Program, second: Schedule, chip: Chip) -> Program:
