@@ -62,9 +62,10 @@ def large(**options) -> Lowered:
         (ADDED, {}),
         pytest.param(BYTES, {}, marks=pytest.mark.long),
         (BYTES, {"M": 3000, "N": 390, "K": 512}),
-        (GEMM, {"M": 3000, "N": 400, "K": 272}),
+        (ADDED, {"N": 333, "K": 251}),
+        (BYTES, {"M": 600, "N": 250, "K": 251}),
     ],
-    ids=["even", "tails", "transposed", "both operands", "vector work", "bytes", "tails of bytes", "rows off a burst"],
+    ids=["even", "tails", "transposed", "both operands", "vector work", "bytes", "tails of bytes", "odd rows", "odd bytes"],
 )
 @pytest.mark.parametrize(
     ("order", "chip"), [(1, "910B2"), (None, "950"), pytest.param(None, "910B2", marks=pytest.mark.long)]
@@ -75,6 +76,37 @@ def test_numbers_are_those_of_the_source(text, sizes, order, chip):
     ran = in_strips(k, chip).planned.run(arrays, order=order)
     for name, want in meaning(k, arrays).items():
         np.testing.assert_allclose(ran[name].astype(np.float32), want.astype(np.float32), rtol=4e-3, atol=2e-2)
+
+
+@lru_cache
+def of_few_turns() -> Lowered:
+    """Two turns of the cores, and rows that begin anywhere: a turn takes longer than to copy both operands."""
+    return lower(kernel(GEMM, M=500, N=251, K=1030))
+
+
+@pytest.mark.slow
+def test_where_a_turn_takes_longer_than_the_copies_all_tiles_load_from_them():
+    chosen = of_few_turns().chosen.schedule
+    assert chosen.in_strips and chosen.second is None
+    cube = of_few_turns().program.cube
+    assert isinstance(cube[0], SyncAll)
+    loads = [n for n in walk(cube) if isinstance(n, Instr) and n.op == "gm_to_l1"]
+    assert {n.srcs[0].tensor for n in loads} == {"A_strips", "B_strips"}
+
+
+@pytest.mark.slow
+def test_its_numbers_are_those_of_the_source():
+    arrays = arrays_for(of_few_turns().kernel)
+    ran = of_few_turns().run(arrays, order=2)
+    want = meaning(of_few_turns().kernel, arrays)["C"].astype(np.float32)
+    np.testing.assert_allclose(ran["C"].astype(np.float32), want, rtol=4e-3, atol=4e-2)
+
+
+@pytest.mark.slow
+def test_its_schedule_begins_with_the_copies():
+    text = str(explained(of_few_turns()))
+    assert "beside it" not in text
+    assert text.index("B_strips = B, in strips of 32 bytes") < text.index("all cores meet") < text.index("GmToL1Strips(A_strips)")
 
 
 @pytest.mark.slow

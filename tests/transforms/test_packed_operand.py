@@ -51,7 +51,7 @@ def test_tiles_that_move_along_their_rows_may_be_copied_where_no_tile_of_a_trip_
 
 def test_tiles_that_move_along_rows_off_a_burst_may_be_copied_whatever_their_size():
     assert copyable(values(K=512), 512) == ["B"]
-    assert copyable(values(K=528), 512) == ["A", "B"]
+    assert copyable(values(K=520), 512) == ["A", "B"]
 
 
 def test_so_may_long_rows_off_a_burst():
@@ -69,13 +69,8 @@ def test_several_operands_are_offered_together_and_each_alone():
 
 @pytest.mark.parametrize(
     ("text", "sizes"),
-    [
-        (GEMM, {"N": 328}),
-        (GEMM, {"N": 1024, "BN": 512}),
-        (GEMM.replace("f16", "f32"), {}),
-        (BYTES, {"K": 400}),
-    ],
-    ids=["columns that are no whole strips", "long rows", "elements of 32 bits", "bytes that are no whole strips"],
+    [(GEMM, {"N": 1024, "BN": 512}), (GEMM.replace("f16", "f32"), {})],
+    ids=["long rows", "elements of 32 bits"],
 )
 def test_others_may_not(text, sizes):
     assert not copyable(values(text, **sizes), 512)

@@ -106,12 +106,28 @@ def _smallest(e: Expr, ranges: Ranges) -> int:
 
 
 def _pieces(loop: Loop) -> list[Interval]:
-    """The trips in pieces: where guards know the trip, the first and the last ones each alone, since a skew leaves out some."""
-    conditions = [n.condition if isinstance(n, When) else n.when for n in walk(loop.body) if isinstance(n, When | Instr)]
-    if not any(loop.var in variables(c) for c in conditions if c != ONE):
-        return [(0, loop.trips - 1)]
-    head, tail = range(min(EDGE, loop.trips)), range(max(EDGE, loop.trips - EDGE), loop.trips)
-    middle = [(EDGE, loop.trips - EDGE - 1)] if loop.trips > 2 * EDGE else []
+    """The trips in pieces: where guards know the trip, the first and the last ones each alone, since a skew leaves out some. So
+    are those of tiles whose sizes differ; of other loops the last one, which a tensor's end cuts off."""
+    if any(loop.var in variables(e) for e in _guards(loop)):
+        return _edges(loop.trips)
+    if loop.trips > 1 and any(loop.var in variables(e) for e in _sizes(loop)):
+        return _edges(loop.trips) if isinstance(loop, Tasks) else [(0, loop.trips - 2), (loop.trips - 1,) * 2]
+    return [(0, loop.trips - 1)]
+
+
+def _guards(loop: Loop) -> Iterator[Expr]:
+    conditions = (n.condition if isinstance(n, When) else n.when for n in walk(loop.body) if isinstance(n, When | Instr))
+    return (c for c in conditions if c != ONE)
+
+
+def _sizes(loop: Loop) -> Iterator[Expr]:
+    return (e for n in walk(loop.body) if isinstance(n, Instr) for e in (n.rows, n.cols, n.depth) if e.value is None)
+
+
+def _edges(trips: int) -> list[Interval]:
+    """The first and the last trips each alone, and those between them."""
+    head, tail = range(min(EDGE, trips)), range(max(EDGE, trips - EDGE), trips)
+    middle = [(EDGE, trips - EDGE - 1)] if trips > 2 * EDGE else []
     return [*((k, k) for k in head), *middle, *((k, k) for k in tail)]
 
 
