@@ -28,7 +28,9 @@ def copy(rows: int, cols: int, blocks: int = 2) -> Program:
 
 
 @pytest.mark.slow(but=2)
-@pytest.mark.parametrize(("rows", "cols"), [(256, 256), (130, 128), (200, 384), (16, 512), (130, 544), (64, 48), (130, 270), (40, 9)])
+@pytest.mark.parametrize(
+    ("rows", "cols"), [(256, 256), (130, 128), (200, 384), (16, 512), (130, 544), (64, 48), (130, 270), (40, 9)]
+)
 def test_strips_hold_what_the_matrix_holds(rows, cols):
     made = copy(rows, cols)
     alone = replace(made, tensors=(*made.tensors, *made.shared), shared=())

@@ -95,6 +95,21 @@ def test_where_a_turn_takes_longer_than_the_copies_all_tiles_load_from_them():
 
 
 @pytest.mark.slow
+def test_why_not_takes_the_names_of_several_operands():
+    assert "this is what was chosen" in str(why_not(of_few_turns(), "grid=strips,A and B"))
+
+
+@pytest.mark.slow
+def test_a_core_with_one_tile_waits_for_strips_where_rows_begin_off_a_burst():
+    k = kernel(GEMM, M=50, N=250, K=1001)
+    low, arrays = lower(k), arrays_for(k)
+    chosen = low.chosen.schedule
+    assert chosen.in_strips and not chosen.persistent
+    ran, want = low.run(arrays, order=3)["C"], meaning(k, arrays)["C"]
+    np.testing.assert_allclose(ran.astype(np.float32), want.astype(np.float32), rtol=4e-3, atol=4e-2)
+
+
+@pytest.mark.slow
 def test_its_numbers_are_those_of_the_source():
     arrays = arrays_for(of_few_turns().kernel)
     ran = of_few_turns().run(arrays, order=2)

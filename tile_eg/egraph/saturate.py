@@ -220,7 +220,7 @@ def saturate(values: Values, chip: Chip, budget: Budget | None = None, held: tup
 def commands_of(values: Values, chip: Chip) -> tuple[Encoder, list[str]]:
     """The values as egglog commands, with what the rules must know of the chip."""
     values, tilings = with_k_tilings(values)
-    packable = copyable(values, chip.rows.long) if _may_be_packed(values, chip) else []
+    packable = copyable(values, chip.rows.long, few=values.blocks <= chip.cube_cores) if _may_be_packed(values) else []
     encoder = Encoder(with_all_strips(values, packable), tilings)
     commands = encoder.encode()
     commands.append(f"(set (l0a) {8 * chip.level_bytes(Level.L0A)})")
@@ -235,9 +235,9 @@ def commands_of(values: Values, chip: Chip) -> tuple[Encoder, list[str]]:
     return encoder, commands
 
 
-def _may_be_packed(values: Values, chip: Chip) -> bool:
-    """Whether operands may be copied while the first tiles are computed: other tiles are left to load from the copy."""
-    return not values.sizes and not values.shared and values.blocks > chip.cube_cores
+def _may_be_packed(values: Values) -> bool:
+    """Whether operands may be copied before all cores meet."""
+    return not values.sizes and not values.shared
 
 
 def _cores(encoder: Encoder, chip: Chip) -> list[int]:

@@ -65,9 +65,10 @@ def copies(values: Values, blocks: int, chip: Chip) -> list[Program]:
     return [copy_in_strips(named[tensor], named[name], blocks, chip) for tensor, name, _ in strides(values)]
 
 
-def nothing(program: Program) -> Program:
-    """A phase of as many blocks in which cube cores do nothing."""
-    return replace(program, kernel_type="AIC_ONLY", workspace=0, buffers=(), lets=(), cube=(), vector=(), shared=())
+def nothing(program: Program, chip: Chip) -> Program:
+    """A phase of all cube cores in which these do nothing."""
+    blocks, kind = chip.cube_cores, "AIC_ONLY"
+    return replace(program, kernel_type=kind, blocks=blocks, workspace=0, buffers=(), lets=(), cube=(), vector=(), shared=())
 
 
 def tiles_beside(program: Program, values: Values, chip: Chip) -> list[int]:

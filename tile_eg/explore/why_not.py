@@ -235,7 +235,7 @@ _QUESTIONS: tuple[tuple[str, Callable[..., list[Verdict]]], ...] = (
     (r"(?:(\w+)\.)?skew *= *(\d+)", _skew),
     (r"L0[ =]+(\d+) *[,x] *(\d+) *[,x] *(\d+)", _steps),
     (r"rule *= *([\w-]+)", _rule),
-    (r"grid *= *([\w,]+)", _grid),
+    (r"grid *= *([\w,]+(?: and \w+)*)", _grid),
     (rf"({_MOVE})(?: *= *(.+))?", _move),
     (r"(.+?) *= *(.+)", _named),
 )

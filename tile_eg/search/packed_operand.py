@@ -12,7 +12,6 @@ from tile_eg.search.bounds import floor, timing, unhindered
 from tile_eg.search.candidates import Candidate, Dropped, fastest_first, plan_each, ranked, written
 from tile_eg.search.form import Form, Setting, extraction_of
 from tile_eg.search.moves import MOVES
-from tile_eg.search.persistent import best_persistent
 from tile_eg.search.queue import Made, Offer
 
 if TYPE_CHECKING:
@@ -24,9 +23,9 @@ ALIKE = 1.001
 
 
 def offers(form: Form, candidate: Candidate) -> Iterator[Offer]:
-    """The operands that a rule offers to pack, together and each alone, once a form has a persistent candidate whose loads bound
-    it."""
-    if not candidate.schedule.persistent or not candidate.schedule.one_phase or timing(candidate).bound != "AIC.MTE2":
+    """The operands that a rule offers to pack, together and each alone, once a form has a candidate whose loads bound it: a
+    persistent one, but where there are no more tiles than cores."""
+    if not _serves(candidate, form) or timing(candidate).bound != "AIC.MTE2":
         return
     offered = [g for g in form.grids if g.op == "Strips" and g.payload[0] not in form.offered]
     for node in sorted(offered, key=lambda g: -len(g.payload[0])):
@@ -54,7 +53,7 @@ def made_of(node: Node, form: Form, best: float = float("inf")) -> Made:
     from tile_eg.ops.physical import AIC, CROSSING
 
     first, setting = _least_read(form), form.setting
-    if first is None or first.schedule.grid is None:
+    if first is None:
         return Made(why="no kernel goes through the tiles core by core")
     if form.graph is None or form.graph.unpacked is None:
         return Made(why="no rule loads from strips")
@@ -63,7 +62,7 @@ def made_of(node: Node, form: Form, best: float = float("inf")) -> Made:
     if not graph.nodes:
         return Made(why="no rule loads all of it from strips")
     values = graph.values
-    beside = tiles_beside(first.planned.program, values, setting.chip)
+    beside = tiles_beside(first.planned.program, values, setting.chip) if first.schedule.persistent else [0]
     if not beside:
         return Made(why="once the copy is made, no whole turn of tiles is left to load from it")
     found, dropped = _from_strips(graph, first, setting, best)
@@ -79,35 +78,41 @@ def made_of(node: Node, form: Form, best: float = float("inf")) -> Made:
 def _behind(tiles: int, strips: Schedule, first: Schedule, node: Node) -> Schedule:
     """So many tiles by the first schedule while copies are made, the others by the one that loads from strips; or all by that."""
     if not tiles:
-        return replace(strips, parts=node)
+        return replace(strips, graph=replace(strips.graph, grids=first.graph.grids), parts=node)
     plain = replace(first, shuffled=False, prefetched=False, past_l2=frozenset())
     second = replace(strips, tiles=(tiles, strips.graph.values.blocks - tiles))
     return replace(plain, parts=node, second=second, tiles=(0, tiles))
 
 
+def _serves(candidate: Candidate, form: Form) -> bool:
+    """Whether its cores go through all tiles alike."""
+    few = form.values.blocks <= form.setting.chip.cube_cores
+    return candidate.schedule.one_phase and (candidate.schedule.persistent or few) and not candidate.schedule.joined
+
+
 def _least_read(form: Form) -> Candidate | None:
-    """The best persistent candidate; of its orders of tiles that are `ALIKE`, the one that reads least of HBM: what loads from
+    """The best candidate that serves; of its orders of tiles that are `ALIKE`, the one that reads least of HBM: what loads from
     strips has less time for that."""
-    best = best_persistent(form)
+    one = [c for c in form.candidates if _serves(c, form) and not c.unwritable]
+    best = next(iter(one), None)
     if best is None:
         return None
-    limit, one = ALIKE * best.microseconds, [c for c in form.candidates if c.schedule.one_phase and c.schedule.persistent]
-    alike = (c for c in one if c.microseconds <= limit and c.schedule.nodes is best.schedule.nodes and not c.unwritable)
+    limit = ALIKE * best.microseconds
+    alike = (c for c in one if c.microseconds <= limit and c.schedule.nodes is best.schedule.nodes)
     return min(alike, key=lambda c: timing(c).hbm_cycles, default=best)
 
 
 def _from_strips(
     graph: Graph, first: Candidate, setting: Setting, best: float
 ) -> tuple[tuple[Candidate, ...], Dropped]:
-    """The persistent kernels that load from strips, in the order of tiles of the `first` phase, ranked; also with their results
-    in halves. Those are left out that are known to be slower, than the `best` or than these, before they have flags."""
+    """The kernels that load from strips, in the order of tiles of the `first` phase, ranked; persistent ones also with their
+    results in halves. Those are left out that are known to be slower, than the `best` or than these, before they have flags."""
     from tile_eg.extract.grid import in_halves, with_grid
 
     # where the cube cores do all, they wait for nothing but a pipe: bounds are near, and the best one alone is planned
     grid, alone = first.schedule.grid, first.planned.program.kernel_type == "AIC_ONLY"
-    assert grid is not None
     found = extraction_of(graph, setting).schedules
-    whole = [with_grid(s, grid, setting.chip) for s in found]
+    whole = [with_grid(s, grid, setting.chip) for s in found] if grid else list(found)
     made, dropped = _best_first(_least_bound(whole, first, setting) if alone else whole, (), first, setting, best)
     halved = [s for c in made if c.schedule.persistent and (s := in_halves(c.schedule))]
     return _best_first(halved, made, first, setting, best)[0], dropped

@@ -20,13 +20,14 @@ from tile_eg.transforms.k_tiling import loops_of_products
 SEPARATOR = " and "
 
 
-def copyable(values: Values, long: int) -> list[str]:
+def copyable(values: Values, long: int, *, few: bool = False) -> list[str]:
     """Matrices of elements of 16 and 8 bits that are only read, by tiles that move in loops of products: of short rows, or of
     rows that begin off a burst.
 
     Rows of up to two bursts are short, where `long` bytes are one: ND2NZ takes a start for each. Tiles that move along their rows
     may as well be loaded for several trips at a time, so that of these only the largest of a trip is worth a copy. That is no
-    way out where rows begin off a burst: ND2NZ cuts them into requests of what their starts are a multiple of.
+    way out where rows begin off a burst: ND2NZ cuts them into requests of what their starts are a multiple of. Where tiles are
+    `few`, and a core has no other one to compute meanwhile, such are the only ones.
     """
     loads: dict[str, list[Term]] = {}
     for t in reachable(values):
@@ -35,6 +36,7 @@ def copyable(values: Values, long: int) -> list[str]:
     inner = {values.variables[loop] for loop in loops_of_products(values)}
     read = [t for t in values.tensors if t.name in loads and not t.output and len(t.shape) == 2 and t.dtype.bytes <= 2]
     largest = max((x.rows * x.cols for xs in loads.values() for x in xs if _steps(x, inner)), default=0)
+    read = [t for t in read if not few or _off(t, long)]
     return [t.name for t in read if all(_worth_it(values, t, x, _steps(x, inner), long, largest) for x in loads[t.name])]
 
 
@@ -47,11 +49,16 @@ def _worth_it(values: Values, tensor: Tensor, load: Term, steps: list[int], long
     """Whether the tiles of a load have short rows, or such that begin off a burst, move by whole rows or strips, and have a place
     in the copy."""
     cols, size = tensor.shape[1], tensor.dtype.bytes
-    off = cols * size % long != 0
+    off = _off(tensor, long)
     slow = load.rows > 1 and (off or load.cols * size < 2 * long) and load.args[2] == cols
     down = any(c % cols == 0 for c in steps)
     across = (off or load.rows * load.cols == largest) and any(c % strip(tensor.dtype) == 0 for c in steps)
     return slow and (down or across) and place(values, tensor, load.args[1]) is not None
+
+
+def _off(tensor: Tensor, long: int) -> bool:
+    """Whether rows of a matrix begin off a burst."""
+    return tensor.shape[1] * tensor.dtype.bytes % long != 0
 
 
 def together(tensors: Sequence[str]) -> list[str]:
