@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from tile_eg.frontend.checks.parts import Parts
+from tile_eg.frontend.ssa import to_values
 from tile_eg.frontend.text import load_text
-from tile_eg.ir.reference import run_kernel
+from tile_eg.ir.reference import run_kernel, run_values
 from tile_eg.search import search_options
 from tile_eg.search.compiler import lower
 
@@ -61,6 +63,50 @@ def test_so_it_is_for_a_number_beside_a_row() -> None:
     np.testing.assert_allclose(ran(text), X.max() - np.arange(8), rtol=1e-6)
 
 
+FILLED = TEXT.replace("h: f32[8] = -100", "h: f32[8] = -100, g: f32[8] = 0, r: f32[8], q: f32[8]")
+FILL = "parallel j in 8 { r[j] = x[i] + 1 }"
+KEPT = [*X, *[X[-1]] * 12]
+"""What `r` was filled from in each trip: behind the end it stays as it is."""
+
+
+def decayed(x: list[float]) -> float:
+    found = -100.0
+    for v in x:
+        found = found / 2 + v + 1
+    return found
+
+
+STATES = [
+    ("h = max(h, r)", X.max() + 1),
+    ("q = r * 2\n h = max(h, q - 1)", X.max() * 2 + 1),
+    ("h = h * 0.5 + r", decayed(KEPT)),
+    ("h = max(h, r)\n g = g + r\n q = g + h", X.max() + 1),
+    ("for m in serial(3) { h = max(h, r - m) }", X.max() + 1),
+    ("parallel j in 8 { r[j] = r[j] * 2 }\n h = max(h, r)", None),
+]
+
+
+@pytest.mark.parametrize(("body", "found"), STATES)
+def test_a_row_that_trips_fill_keeps_its_value_where_a_tensor_ends(body: str, found: float | None) -> None:
+    kernel = load_text(FILLED.replace("BODY", f"{FILL}\n {body}")).instantiate()
+    meant = run_kernel(kernel, {"X": X})["H"]
+    if found is not None:
+        np.testing.assert_allclose(meant, np.full(8, found), rtol=1e-5)
+    np.testing.assert_allclose(run_values(to_values(kernel), {"X": X})["H"], meant, rtol=1e-5)
+
+
+@pytest.mark.slow
+def test_such_a_row_is_right_in_what_comes_out() -> None:
+    np.testing.assert_allclose(ran(FILLED.replace("BODY", f"{FILL}\n h = max(h, r)")), np.full(8, X.max() + 1), rtol=1e-6)
+
+
+def test_rows_of_a_tile_that_are_filled_so_keep_the_value_too() -> None:
+    text = FILLED.replace("q: f32[8]", "y: f32[BN, 8]").replace("H: f32[8]", "H: f32[32, 8]").replace("H[0] = h\n", "")
+    text = text.replace("{ BODY }", f"{{ {FILL}\n y[i, :] = r }}\n    H[b*BN, 0] = y")
+    found = run_values(to_values(load_text(text).instantiate()), {"X": X})["H"]
+    np.testing.assert_allclose(found, np.repeat(np.array(KEPT)[:, None] + 1, 8, 1), rtol=1e-6)
+
+
 CHOICES = [("i < 3", [0, 1, 2, 16, 17, 18], 26), ("b*BN + i < N", range(20), 12)]
 
 
@@ -92,3 +138,10 @@ def test_a_recurrence_goes_on_to_the_end() -> None:
 }
 """
     np.testing.assert_allclose(ran(text, "Y"), np.cumsum(X), rtol=1e-5)
+
+
+def test_trips_of_a_long_loop_are_not_looked_at_one_by_one_once_all_is_written() -> None:
+    kernel = load_text(FILLED.replace("BODY", f"{FILL}\n h = max(h, r)")).instantiate({"N": 100_003})
+    parts = Parts()
+    parts.run(kernel.body, {})
+    assert parts.seen < 20

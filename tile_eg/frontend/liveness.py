@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
+from tile_eg.errors import Span
 from tile_eg.ir import index as ix
 from tile_eg.ir import kernel as kn
 from tile_eg.ir.index_elements import all_elements_in
 from tile_eg.ir.operands import parts, regions
 
 Names = frozenset[str]
+Kept = tuple[str, Span | None]
 
 
 def padded(e: kn.TileExpr) -> Iterator[kn.Region]:
@@ -46,10 +48,12 @@ def mentioned(body: tuple[kn.Stmt, ...]) -> Names:
 @dataclass(frozen=True)
 class Liveness:
     """`shapes` gives every buffer's shape: an assignment that covers it ends the life of what was there before. Tensors are
-    left out: whatever a store does not touch lives on. `needed` keeps what assignments read, by their ids.
+    left out: whatever a store does not touch lives on. `kept` are the names, with their places in the source, of targets that
+    may stay as they are. `needed` keeps what assignments read, by their ids.
     """
 
     shapes: Mapping[str, tuple[int, ...]]
+    kept: frozenset[Kept] = frozenset()
     needed: dict[int, tuple[kn.Assign, Names]] = field(default_factory=dict, compare=False, repr=False)
 
     def before(self, body: tuple[kn.Stmt, ...], after: Names, extents: Mapping[str, int] | None = None) -> Names:
@@ -80,7 +84,7 @@ class Liveness:
     def covers(self, target: kn.Region, extents: Mapping[str, int]) -> bool:
         """Whether an assignment, over all trips of the loops around it, writes the whole buffer."""
         shape = self.shapes.get(target.name)
-        if shape is None:
+        if shape is None or (target.name, target.span) in self.kept:
             return False
         whole = ((ix.ZERO, n) for n in shape)
         indexed = zip(target.starts, target.extents, strict=True)

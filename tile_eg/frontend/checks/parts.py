@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from tile_eg.errors import TileError
 from tile_eg.frontend.hints import hint
+from tile_eg.frontend.liveness import assigned, mentioned
 from tile_eg.frontend.ranges import values_at
 from tile_eg.ir import kernel as kn
 from tile_eg.ir.index_elements import elements_in
@@ -21,14 +22,15 @@ MOST = 1 << 14
 def check_parts(kernel: kn.Kernel) -> None:
     """Raises TileError at the first assignment that reads a part of a buffer in which nothing was written."""
     for block in (0, -1):
-        _Parts().run(kernel.body, {name: block % extent for name, extent in kernel.grid})
+        Parts().run(kernel.body, {name: block % extent for name, extent in kernel.grid})
 
 
-class _Parts:
-    """Which elements of each buffer were written so far."""
+class Parts:
+    """Which elements of each buffer were written so far; `whole` are the buffers of which all were."""
 
     def __init__(self) -> None:
         self.written: dict[str, np.ndarray] = {}
+        self.whole: set[str] = set()
         self.seen = 0
 
     def run(self, body: tuple[kn.Stmt, ...], at: Mapping[str, Any]) -> None:
@@ -38,18 +40,19 @@ class _Parts:
             match s:
                 case kn.Alloc():
                     self.written[s.name] = np.zeros(s.shape, bool)
+                    self.whole.discard(s.name)
                 case kn.Assign() if self.seen < MOST:
                     self.seen += 1
                     self.reads(s.value, at, np.True_)
-                    if s.target.name in self.written:
-                        where = self.elements(s.target, at, np.True_)
-                        self.written[s.target.name][... if where is None else where] = True
+                    self.writes(s.target, at)
                 case kn.For():
                     known = s.count is not None and not elements_in(s.count)
                     trips = int(values_at(s.count, at)) if known and s.count is not None else s.extent
+                    touched = None if any(kn.allocs(s.body)) else mentioned(s.body) | assigned(s.body)
                     for i in range(s.start, s.start + trips):
-                        if self.seen < MOST:
-                            self.run(s.body, {**at, s.var: i})
+                        if self.seen >= MOST or (touched is not None and touched & self.written.keys() <= self.whole):
+                            break
+                        self.run(s.body, {**at, s.var: i})
                 case kn.Parallel():
                     axes = np.ogrid[tuple(slice(n) for n in s.extents)]
                     self.run(s.body, {**at, **dict(zip(s.vars, axes, strict=True))})
@@ -67,9 +70,19 @@ class _Parts:
         else:  # it differs in an element loop
             self.run((*s.then, *s.otherwise), at)
 
+    def writes(self, target: kn.Region, at: Mapping[str, Any]) -> None:
+        import numpy as np
+
+        name = target.name
+        if name in self.written and name not in self.whole:
+            where = self.elements(target, at, np.True_)
+            self.written[name][... if where is None else where] = True
+            if self.written[name].all():
+                self.whole.add(name)
+
     def reads(self, e: kn.TileExpr, at: Mapping[str, Any], where: Any) -> None:
         match e:
-            case kn.Region() if e.name in self.written:
+            case kn.Region() if e.name in self.written and e.name not in self.whole:
                 found = self.elements(e, at, where)
                 if found is not None and self.written[e.name][found].size and not self.written[e.name][found].any():
                     raise TileError(

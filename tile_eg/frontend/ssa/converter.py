@@ -13,7 +13,7 @@ from typing import Any
 
 from tile_eg.errors import FollowUp, TileError, attempted, in_source, no_form, together
 from tile_eg.frontend.checks.parts import check_parts
-from tile_eg.frontend.liveness import Liveness, Names, assigned, buffer_shapes, mentioned
+from tile_eg.frontend.liveness import Kept, Liveness, Names, assigned, buffer_shapes, mentioned
 from tile_eg.frontend.ranges import extremes
 from tile_eg.frontend.ssa import elements, fold, no_trips
 from tile_eg.frontend.ssa.composed import composed
@@ -40,13 +40,25 @@ MOST_ELEMENTS = 1 << 13
 def to_values(kernel: kn.Kernel) -> Values:
     """The kernel's meaning as value terms. Raises TileError for what is not supported yet."""
     with in_source(kernel.source, kernel.file):
-        return Converter(composed(interleaved(turned(paired(without_planes(kernel)))))).values()
+        return _values(composed(interleaved(turned(paired(without_planes(kernel))))), frozenset())
+
+
+def _values(kernel: kn.Kernel, kept: frozenset[Kept]) -> Values:
+    """The same; `kept` are targets that stay as they are where an element that their statements take does not exist. Which these
+    are is found on the way, and what they hold then is a state of the loops around."""
+    converter = Converter(kernel, kept)
+    values = attempted(converter.values)
+    if not converter.keeping <= kept:
+        return _values(kernel, kept | converter.keeping)
+    if isinstance(values, TileError):
+        raise values
+    return values
 
 
 class Converter(Expressions):
     """Converts one kernel."""
 
-    def __init__(self, kernel: kn.Kernel) -> None:
+    def __init__(self, kernel: kn.Kernel, kept: frozenset[Kept] = frozenset()) -> None:
         super().__init__(kernel)
         self.ids: dict[int, int] = {}
         self.parents: dict[int, int] = {}
@@ -59,7 +71,7 @@ class Converter(Expressions):
         self.variables: dict[int, str] = {}
         self.inside = [0]
         self.written: dict[int, tuple[str, Names]] = {}
-        self.liveness = Liveness(buffer_shapes(kernel.body))
+        self.liveness = Liveness(buffer_shapes(kernel.body), kept)
         self.left: no_trips.Left = {}
         self.told: list[TileError] = []
         self.failed: set[str] = set()
@@ -220,21 +232,15 @@ class Converter(Expressions):
 
     def open_loops(self) -> tuple[Any, ...]:
         """What is known of the loops that are being built, and the faults that were found."""
-        known = [*self.inside], self.tiles.within, {**self.tiles.ranges}, {**self.indices}, {**self.facts}
+        known = [*self.inside], self.tiles.within, {**self.tiles.ranges}, {**self.indices}, {**self.facts}, {*self.keeping}
         return *known, len(self.told), {*self.failed}
 
     def close_loops(self, before: tuple[Any, ...], error: TileError) -> TileError:
         """Forgets what was built since, as it is built another way; what was wrong with it."""
         *known, told, self.failed = before
-        self.inside, self.tiles.within, self.tiles.ranges, self.indices, self.facts = known
+        self.inside, self.tiles.within, self.tiles.ranges, self.indices, self.facts, self.keeping = known
         found, self.told = [*self.told[told:], error], self.told[:told]
         return together(found) if any(not isinstance(e, FollowUp) for e in found) else error
-
-    def with_index(self, s: kn.For, value: Expr, action):  # noqa: ANN001, ANN202
-        self.indices[s.var] = value
-        result = action()
-        del self.indices[s.var]
-        return result
 
     def fold(self, s: kn.For, env: Env, after: Names, alike: bool) -> Env:
         """A loop of two or more trips as one fold over its states. What turns out not to be a state is taken for what it is."""
@@ -298,6 +304,8 @@ class Converter(Expressions):
         ends = {t: (t.vrows, t.vcols) for t in (*inits.values(), *args.values())}
         ending = [n for n in names if inits[n].op == "fill" and ends[inits[n]] != ends[args[n]]]
         if ending:  # what a state begins with ends where the state does, if no trip sees more of it
+            others = {n: t for n, t in args.items() if n not in ending}
+            first = self.trip(s, every, env | others, after, variable)
             found = fold.initial_values(self.scope(loop), {n: later[n] for n in names}, first, s.span)
             inits |= {n: self.initial(args[n], found.get(args[n]), inits[n]) for n in ending}
         for n in names:
@@ -316,12 +324,7 @@ class Converter(Expressions):
         return self.initial(arg, known, before)
 
     def scope(self, loop: int) -> Varying:
-        """What varies with a loop: its variable, its states, and the loops in it."""
-        inside = {loop}
-        for i, around in sorted(self.parents.items()):  # a loop has a larger id than the one around it
-            if around in inside:
-                inside.add(i)
-        return Varying(loop, self.variables[loop], frozenset(inside))
+        return fold.varying(loop, self.variables[loop], self.parents)
 
     def enter(self, s: kn.For) -> tuple[int, str]:
         loop = self.ids.setdefault(id(s), len(self.ids) + 1)

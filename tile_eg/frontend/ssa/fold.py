@@ -7,7 +7,7 @@ and `k == 0` taken as false. Matching the two gives every state's initial value,
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from math import inf
 from typing import Any
@@ -34,6 +34,15 @@ class Varying:
     loop: int
     variable: str
     inside: frozenset[int]
+
+
+def varying(loop: int, variable: str, parents: Mapping[int, int]) -> Varying:
+    """What varies with a loop, `parents` being the loop around each."""
+    inside = {loop}
+    for i, around in sorted(parents.items()):  # a loop has a larger id than the one around it
+        if around in inside:
+            inside.add(i)
+    return Varying(loop, variable, frozenset(inside))
 
 
 class Matcher:

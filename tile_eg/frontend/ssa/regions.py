@@ -10,6 +10,7 @@ from types import MappingProxyType
 from tile_eg.errors import NotSearched, TileError, attempted
 from tile_eg.frontend.hints import hint
 from tile_eg.frontend.index_text import index_text
+from tile_eg.frontend.liveness import Kept
 from tile_eg.frontend.ranges import decided, extremes, surely_equal
 from tile_eg.frontend.ssa import by_position, outside, pieces
 from tile_eg.frontend.ssa.along_rows import rows_along
@@ -56,7 +57,8 @@ class Regions:
     expressions, `facts` narrows a loop variable to the trips that are being built. `named` is what terms are called: the name of
     a buffer, and its scope. `rows` are those of the window at hand; `there` tells of the rows of a gathered
     window how many there are. `elsewhere` are the buffers whose tiles are not kept in the memory that the author names.
-    `ended` are the rows, columns and elements that the statement at hand takes alone, and that may not exist.
+    `ended` are the rows, columns and elements that the statement at hand takes alone, and that may not exist; `keeping` are the
+    targets of statements that take such ones.
     """
 
     def __init__(self, kernel: kn.Kernel) -> None:
@@ -73,11 +75,18 @@ class Regions:
         self.named = self.tiles.named
         self.elsewhere: set[str] = set()
         self.ended: list[by_position.Ended] = []
+        self.keeping: set[Kept] = set()
         self.short: dict[Term, frozenset[int]] = {}
 
     def index(self, e: Expr, span: kn.Span | None = None) -> Expr:
         """An index in terms of the block and of loops, what it reads from buffers as what these were loaded from."""
         return with_elements(ix.substitute(e, self.indices), lambda read: self.element(read, span))
+
+    def with_index(self, s: kn.For, value: Expr, action):  # noqa: ANN001, ANN202
+        self.indices[s.var] = value
+        result = action()
+        del self.indices[s.var]
+        return result
 
     def element(self, read: Expr, span: kn.Span | None) -> Expr:
         """An element of a tensor or of a buffer, as one of an input."""
@@ -339,6 +348,7 @@ class Regions:
         for e in ended:
             if e.place in (own.row, own.col):
                 continue
+            self.keeping.add((target.name, target.span))
             cut = before
             for holds, first in e.arms:
                 cut = self.tiles.choose_at(holds, (cut, value) if first else (value, cut), target.span)
