@@ -17,7 +17,7 @@ from tile_eg.explore.runners import flips
 from tile_eg.ir.kernel import Kernel
 from tile_eg.ir.printed import Printed
 from tile_eg.ops.types import Level
-from tile_eg.report.decisions import difference
+from tile_eg.report.differences import differences
 from tile_eg.report.text import duration, indent, share, size, table
 from tile_eg.search import SearchOptions, search_options
 from tile_eg.search.compiler import Candidate, Lowered, lower
@@ -76,20 +76,12 @@ class Alternatives(Printed):
     def __str__(self) -> str:
         best = self.shown[0]
         rows = [_row(n, best) for n in self.shown]
-        header = ("", "predicted", "", "bound by", *map(str, LEVELS), "workspace", "blocks")
+        header = ("", "predicted", "of best", "bound by", *map(str, LEVELS), "workspace", "blocks")
         numbers = table(rows, header, right=(0, 1, 2, *range(4, 9)))
-        told = [f"{number}:\n{indent(text)}" for number, text in self._differences().items()]
+        others = [n for n in self.shown if n.number > 1]
+        texts = differences(((str(n.number), n.candidate.schedule) for n in others), self.lowered.candidates[0].schedule)
+        told = [f"{n.number}:\n{indent(text)}" for n, text in zip(others, texts, strict=True)]
         return "\n\n".join([numbers, *(["what differs from 1", *told] if told else [])])
-
-    def _differences(self) -> dict[int, str]:
-        """What each schedule decides otherwise than 1; where that reads as of an earlier one, also what differs from that."""
-        first, known = self.lowered.candidates[0].schedule, dict[str, Numbered]()
-        for n in (n for n in self.shown if n.number > 1):
-            text = difference(n.candidate.schedule, first)
-            while like := known.get(text):
-                text += f"\nunlike {like.number}\n{indent(difference(n.candidate.schedule, like.candidate.schedule))}"
-            known[text] = n
-        return {n.number: text for text, n in known.items()}
 
 
 def _row(n: Numbered, best: Numbered) -> tuple[str, ...]:
