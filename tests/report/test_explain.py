@@ -125,6 +125,11 @@ def test_each_alternative_has_its_times(gemm: Lowered) -> None:
     assert shown[0].endswith(": chosen")
 
 
+def test_a_schedule_whose_program_is_there_already_is_no_alternative(gemm: Lowered) -> None:
+    twice = replace(gemm, ranked=(*gemm.ranked, gemm.ranked[1]))
+    assert str(twice.explanation).split("\nmoves\n")[0] == str(gemm.explanation).split("\nmoves\n")[0]
+
+
 def test_a_refusal_is_shown_with_its_reason(gemm: Lowered, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "\nrefused\n" not in str(gemm.explanation)
     monkeypatch.setattr(gemm.extraction, "refused", [(123.0, Refused("capacity", "UB is too small"))])

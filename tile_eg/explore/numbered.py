@@ -6,7 +6,7 @@ every decision of the first, in the order of the decisions. A schedule whose pro
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 
@@ -20,6 +20,7 @@ from tile_eg.ops.types import Level
 from tile_eg.report.differences import differences
 from tile_eg.report.text import duration, indent, share, size, table
 from tile_eg.search import SearchOptions, search_options
+from tile_eg.search.candidates import distinct
 from tile_eg.search.compiler import Candidate, Lowered, lower
 
 POOL = 8
@@ -111,9 +112,9 @@ def numbered(
     options = search or search_options()
     lowered = lower(kernel, chip, search=options)
     more = lower(lowered.kernel, chip, search=replace(options, tuned=None, k=max(POOL, options.schedules)))
-    found = _distinct([lowered.candidates[0], *more.candidates])
+    found = distinct([lowered.candidates[0], *more.candidates])
     if everything or len(found) < upto:
-        found = _distinct([*found, *(c for _, _, c in flips(Otherwise(lowered)) if c is not None)])
+        found = distinct([*found, *(c for _, _, c in flips(Otherwise(lowered)) if c is not None)])
     return lowered, [Numbered(i + 1, c) for i, c in enumerate(found)]
 
 
@@ -132,14 +133,6 @@ def schedules_numbered(
             help = f"this kernel has 1 to {len(found)}: tile-eg alternatives FILE -k {len(found)} shows them"
             raise TileError(f"there is no schedule {number}", help=help)
     return [found[number - 1] for number in numbers]
-
-
-def _distinct(candidates: Iterable[Candidate]) -> list[Candidate]:
-    """The first candidate of each program."""
-    out: dict[str, Candidate] = {}
-    for c in candidates:
-        out.setdefault(str(c.planned.program), c)
-    return list(out.values())
 
 
 def front(found: Sequence[Numbered], measures: Sequence[str]) -> list[Numbered]:

@@ -126,7 +126,8 @@ def _by_name(schedule: Schedule, other: Schedule) -> dict[str, str]:
     states of loops that `other` lacks, whatever their loop."""
     graph, theirs = schedule.graph, _settings(other)
     nodes = [n for n in schedule.nodes if n.op == "L0"]
-    nodes += [n for n, _ in open_choices(schedule) if n.op == "Buffers" or (graph is not other.graph and n.op not in (*TOLD, "L0"))]
+    able = (n for n, _ in open_choices(schedule) if n.op not in ("L0", *TOLD))
+    nodes += [n for n in able if n.op == "Buffers" or graph is not other.graph]
     names = Counter(subject(schedule, n) for n in nodes)
     states = (n for n in schedule.nodes if n.op == "State" and n.payload[0] not in theirs)
     found = {name: option(n, graph) for n in nodes if names[name := subject(schedule, n)] == 1}

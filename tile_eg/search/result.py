@@ -15,7 +15,7 @@ from tile_eg.report.decisions import missing_slots
 from tile_eg.report.explain import Explanation
 from tile_eg.report.schedule_tree import ScheduleView
 from tile_eg.report.text import Text
-from tile_eg.search.candidates import Candidate, Dropped
+from tile_eg.search.candidates import Candidate, Dropped, distinct
 from tile_eg.search.options import SearchOptions
 from tile_eg.search.planned import Planned, Run
 from tile_eg.search.told import rows
@@ -119,7 +119,7 @@ class Lowered(Planned):
     @property
     def explanation(self) -> Explanation:
         """The schedule, the decisions in it, the schedules that lost, what was refused, and how the search went."""
-        scores = [(c.schedule, c.microseconds) for c in self.candidates]
+        scores = [(c.schedule, c.microseconds) for c in distinct(self.candidates)]
         title = f"{self.kernel.name}({signature(self.kernel.tensors)})"
         notes = sums_in_any_order(self.program, self.kernel)
         search = self.extraction, self.phases, self.timings, self.seconds
