@@ -328,7 +328,7 @@ def test_a_fault_of_ours_is_one_where_the_text_is_asked_for(
 @pytest.mark.slow
 def test_the_kernels_of_a_text_are_explained(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["explain", str(file)]) == 0
-    assert "kernel twice, for all sizes\n\ntwice(A: f32[4096, 64]" in capsys.readouterr().out
+    assert "kernel twice, for all sizes; priced at the sizes below\n\ntwice(A: f32[4096, 64]" in capsys.readouterr().out
 
 
 def test_a_fault_of_ours_is_one_where_it_is_explained(broken: None, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:

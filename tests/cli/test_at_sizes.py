@@ -35,3 +35,17 @@ def test_the_last_name_varies_fastest() -> None:
 def test_what_is_no_size_is_told() -> None:
     with pytest.raises(TileError, match="--at M=x: a size is a whole number"):
         options.several_sizes(["M=1,x"])
+
+
+def test_a_name_that_is_given_again_has_all_its_numbers() -> None:
+    assert [s["M"] for s in options.several_sizes(["M=1", "M=4,1"])] == [1, 4]
+
+
+def test_one_argument_may_have_the_numbers_of_two_names() -> None:
+    assert [tuple(s.items()) for s in options.several_sizes(["M=1,2,N=3"])] == [(("M", 1), ("N", 3)), (("M", 2), ("N", 3))]
+
+
+def test_the_profile_of_a_kernel_for_all_sizes_asks_for_its_sizes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "copy.tile").write_text(COPY)
+    assert run(["explain", str(tmp_path / "copy.tile"), "--profile"]) == 1
+    assert "the size `M` has no value" in capsys.readouterr().err

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import pytest
 
 from tests.explore.kernels import kernel, lowered
 from tile_eg.errors import TileError
 from tile_eg.explore import explained, runners, why_not
-from tile_eg.explore.otherwise import alike
+from tile_eg.explore.otherwise import Otherwise, alike
+from tile_eg.explore.runners import flips
 from tile_eg.explore.why_not import FORMS
-from tile_eg.report.decisions import GRID, distinct_subject, open_choices, option
+from tile_eg.report.decisions import GRID, Runner, distinct_subject, open_choices, option
 from tile_eg.rules import registry
 from tile_eg.search import search_options
 from tile_eg.search.compiler import lower
@@ -19,41 +22,49 @@ def answer(name: str, question: str, **sizes: int) -> str:
     return str(why_not(lowered(name, **sizes), question))
 
 
-@pytest.mark.parametrize("question", ["ring=1", "stages=1", "ring = 1"])
-def test_another_ring_depth_has_its_price(question: str) -> None:
+@pytest.mark.parametrize("question", ["buffers=1", "ring=1", "stages = 1"])
+def test_another_number_of_buffers_has_its_price_by_any_of_its_names(question: str) -> None:
     said = answer("gemm", question)
-    assert "ring 1 of b in loop k, L1" in said.replace("stages", "ring")
+    assert "buffers of b in L1, loop k: 1\n" in said
     assert "buffers of b in L1: 1 instead of 3" in said and " us (+" in said
 
 
 @pytest.mark.slow
 def test_a_question_may_name_one_loop() -> None:
-    said = answer("gemm", "k.ring=2")
-    assert "ring 2 of a in loop k, L1\n" in said and "ring 2 of b in loop k, L1\n" in said
+    said = answer("gemm", "k.buffers=2")
+    assert "buffers of a in L1, loop k: 2\n" in said and "buffers of b in L1, loop k: 2\n" in said
     assert "k_by" not in said.split("instead")[0]
 
 
 def test_a_question_may_name_one_tile() -> None:
-    said = answer("gemm", "a.ring=2")
-    assert "ring 2 of a in loop k, L1\n" in said and "of b" not in said
+    said = answer("gemm", "a.buffers=2")
+    assert "buffers of a in L1, loop k: 2\n" in said and "of b" not in said
+
+
+def test_a_move_of_what_was_chosen_is_told_to_be_in_it() -> None:
+    assert "made in the search: " in answer("gemm", "shuffle-k") and "which is what was chosen" in answer("gemm", "shuffle-k")
+
+
+def test_an_offer_of_a_move_is_asked_for_by_its_number() -> None:
+    assert answer("gemm", "split-k=2") == answer("gemm", "split-k=2 parts")
 
 
 def test_an_unknown_loop_is_refused_with_those_there_are() -> None:
     with pytest.raises(TileError, match="known here: .*j"):
-        answer("flash_attention", "x.ring=2")
+        answer("flash_attention", "x.buffers=2")
 
 
 def test_what_was_chosen_is_told_to_be() -> None:
-    assert "this is what was chosen" in answer("gemm", "ring=3")
+    assert "this is what was chosen" in answer("gemm", "buffers=3")
 
 
 def test_what_no_rule_offers_is_told_with_what_there_is() -> None:
-    assert "not offered; there is 1, 2, 3" in answer("gemm", "ring=7")
+    assert "not offered; there is 1, 2, 3" in answer("gemm", "buffers=7")
 
 
 @pytest.mark.slow
 def test_another_skew_has_its_price() -> None:
-    assert "skew 0 instead of" in answer("flash_attention", "skew=0")
+    assert "skew of loop j: 0 instead of" in answer("flash_attention", "skew=0")
 
 
 def test_other_steps_of_a_product_have_their_price() -> None:
@@ -82,7 +93,7 @@ def test_an_unknown_rule_is_told_with_the_nearest() -> None:
 
 
 def test_the_grid_of_few_tiles_has_no_alternative() -> None:
-    assert "not offered: grid=blocks" in answer("gemm", "grid=24,3,0")
+    assert "not offered; there is grid=blocks (a block a tile)" in answer("gemm", "grid=24,3,0")
 
 
 @pytest.mark.slow
@@ -125,17 +136,22 @@ def test_a_decision_that_the_table_does_not_have_is_refused_with_the_nearest() -
         answer("gemm", "store to D=UBToGM")
 
 
+@cache
+def found_runners(name: str) -> dict[int, Runner]:
+    return runners(lowered(name))
+
+
 @pytest.mark.slow
 def test_every_open_decision_has_a_runner_up_or_a_reason() -> None:
     attention = lowered("flash_attention")
-    found = runners(attention)
+    found = found_runners("flash_attention")
     assert {node.cls for node, _ in open_choices(attention.candidates[0].schedule)} <= found.keys()
     assert all(r.microseconds is not None or r.why for r in found.values())
 
 
 @pytest.mark.slow
 def test_a_runner_up_is_legal_and_planned() -> None:
-    assert all(r.microseconds is None or r.microseconds > 0 for r in runners(lowered("gemm")).values())
+    assert all(r.microseconds is None or r.microseconds > 0 for r in found_runners("gemm").values())
 
 
 @pytest.mark.slow
@@ -172,3 +188,21 @@ def test_a_move_that_is_asked_for_as_a_rule_is_told_to_be_one() -> None:
     with pytest.raises(TileError, match="there is no rule 'packed-operand'") as told:
         answer("gemm", "rule=packed-operand")
     assert told.value.help == "it is a move of the search: --why-not packed-operand"
+
+
+@pytest.mark.slow
+def test_a_runner_up_costs_no_more_than_a_schedule_of_the_search_that_decides_it_otherwise() -> None:
+    chosen, *others = lowered("flash_attention").candidates
+    graph, found = chosen.schedule.graph, found_runners("flash_attention")
+    for node, _ in open_choices(chosen.schedule):
+        for other in (c for c in others if c.schedule.graph is graph):
+            taken = {option(n, graph) for n in other.schedule.nodes if n.cls == node.cls} - {option(node, graph)}
+            assert not taken or (found[node.cls].microseconds or 0.0) <= other.microseconds
+
+
+@pytest.mark.slow
+def test_a_runner_up_is_never_what_was_chosen_though_it_is_sought_beside_another_grid_of_other_steps() -> None:
+    _, other, *_ = lowered("gemm").candidates
+    graph = other.schedule.graph
+    chosen = {n.cls: option(n, graph) for n, _ in open_choices(other.schedule)}
+    assert all(runner.option != chosen[cls] for cls, runner, _ in flips(Otherwise(lowered("gemm")), other))

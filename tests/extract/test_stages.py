@@ -154,7 +154,7 @@ def test_explain_says_whose_depth_it_is() -> None:
 
 
 def test_why_not_names_the_author() -> None:
-    assert "not offered: the loop is written with stages=4" in str(why_not(made(GEMM, 4), "ring=2"))
+    assert "not offered: the loop is written with stages=4" in str(why_not(made(GEMM, 4), "buffers=2"))
 
 
 def test_fewer_trips_than_stages_get_a_note() -> None:

@@ -5,12 +5,17 @@ from __future__ import annotations
 from collections import Counter
 from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from tile_eg.extract.schedule import Schedule
 from tile_eg.frontend.text import load_text
-from tile_eg.report.decisions import choices, difference, option
+from tile_eg.ops.types import Level
+from tile_eg.report.decisions import choices, decisions_text, option
+from tile_eg.report.differences import difference, differences
+from tile_eg.report.schedule_tree import LEGEND, schedule_text
 from tile_eg.search.compiler import lower
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -59,11 +64,58 @@ kernel gated[M=512, N=1024, K=512](A: f16[M, K], B: f16[K, N], D: f16[K, N]) -> 
 def test_moves_that_gave_the_same_stand_in_one_row() -> None:
     moves = lower(load_text(GATED).instantiate({})).explanation.moves
     assert {name for name, *_ in moves} >= {"persistent-grid", "packed-operand"}
-    assert [row for row, n in Counter((name, gives) for name, _, gives in moves).items() if n > 1] == []
+    assert [row for row, n in Counter((name, form, gives) for name, _, form, gives in moves).items() if n > 1] == []
+
+
+@cache
+def gelu() -> list[Schedule]:
+    return [c.schedule for c in lower(load_text((EXAMPLES / "gelu_mul.tile").read_text()).instantiate({})).candidates]
 
 
 def test_alternatives_name_a_decision_as_the_table_does() -> None:
-    found = lower(load_text((EXAMPLES / "gelu_mul.tile").read_text()).instantiate({}))
-    best, *others = [c.schedule for c in found.candidates]
+    best, *others = gelu()
     told = {line.partition(": ")[0] for other in others for line in difference(other, best).splitlines()}
     assert told and told <= {about for _, about, _, _ in choices(best)}
+
+
+@cache
+def norm() -> Schedule:
+    text = """
+kernel norm[M=64, N=64](X: f16[M, N], W: f16[N], B: f16[N]) -> Y: f16[M, N] {
+  Y = X * W + B
+}
+"""
+    return lower(load_text(text).instantiate({})).candidates[0].schedule
+
+
+def test_a_value_is_not_named_after_another_one_of_its_line() -> None:
+    """The loads of a kernel of whole tensors all stand on its first line."""
+    schedule = norm()
+    casts = [step for step, _ in schedule.walk() if step.node.op == "VCast" and step.node.payload[-1] == "f32"]
+    names = [(schedule.storages[c.dst].name, schedule.storages[c.srcs[0]].name) for c in casts]
+    assert len(names) == 3 and all(mine == read for mine, read in names)
+
+
+def test_every_name_of_the_tree_is_of_one_storage() -> None:
+    """A buffer of the source may be called as the second one of another buffer would be."""
+    first, second, third = ((n, SimpleNamespace(name=name, level=Level.UB)) for n, name in enumerate(("x", "x", "x2")))
+    held: Any = SimpleNamespace(storages=dict((first, second, third)))
+    assert Schedule.labels.func(held) == {0: "x", 1: "x3", 2: "x2"}  # type: ignore[attr-defined]
+
+
+def test_a_number_behind_a_number_stands_apart() -> None:
+    held: Any = SimpleNamespace(storages={n: SimpleNamespace(name="t_7", level=Level.UB) for n in range(2)})
+    assert Schedule.labels.func(held) == {0: "t_7", 1: "t_7_2"}  # type: ignore[attr-defined]
+
+
+def test_parts_of_names_that_only_the_table_of_decisions_has_are_explained_below_it() -> None:
+    gemm = schedule("gemm")
+    table = decisions_text(gemm)
+    assert "UBToGM/rows" in table and table.splitlines()[-1] == LEGEND["/rows"]
+    assert LEGEND["/rows"] not in schedule_text(gemm)
+
+
+def test_schedules_that_differ_from_the_best_alike_say_what_they_are_unlike_in() -> None:
+    best, *others = gelu()
+    told = differences([("that of 9 us", others[0]), ("that of 9.1 us", others[0])], best)
+    assert told[1].startswith(told[0] + "\nunlike that of 9 us\n")

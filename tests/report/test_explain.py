@@ -10,7 +10,8 @@ import pytest
 
 from tile_eg.extract.base import Refused
 from tile_eg.frontend.text import load_text
-from tile_eg.report.decisions import UNDECIDED, Runner, choices, decisions_text, difference, open_choices, option
+from tile_eg.report.decisions import UNDECIDED, Runner, choices, decisions_text, open_choices, option
+from tile_eg.report.differences import difference
 from tile_eg.report.schedule_tree import schedule_text
 from tile_eg.search.compiler import Lowered, lower
 
@@ -124,10 +125,15 @@ def test_each_alternative_has_its_times(gemm: Lowered) -> None:
     assert shown[0].endswith(": chosen")
 
 
+def test_a_schedule_whose_program_is_there_already_is_no_alternative(gemm: Lowered) -> None:
+    twice = replace(gemm, ranked=(*gemm.ranked, gemm.ranked[1]))
+    assert str(twice.explanation).split("\nmoves\n")[0] == str(gemm.explanation).split("\nmoves\n")[0]
+
+
 def test_a_refusal_is_shown_with_its_reason(gemm: Lowered, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "\nrefused\n" not in str(gemm.explanation)
     monkeypatch.setattr(gemm.extraction, "refused", [(123.0, Refused("capacity", "UB is too small"))])
-    assert "refused\n  123 cycles: capacity: UB is too small" in str(gemm.explanation)
+    assert "refused\n  123 cycles by the search model: capacity: UB is too small" in str(gemm.explanation)
 
 
 def test_the_tree_reads_in_the_order_of_issue(gemm: Lowered) -> None:

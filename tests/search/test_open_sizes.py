@@ -155,6 +155,6 @@ def test_sizes_that_are_one_kernel_are_compiled_once():
     kernel = load_text((EXAMPLES / "norms/group_norm.tile").read_text()).instantiate({"B": 8, "C": 320, "G": 32, "S": 4096})
     setting = Setting(CHIP, search_options(), rank_model("timeline", CHIP))
     assert isinstance(kernel, OpenKernel)
-    channels = [c.sizes[0] for c in OpenSizes(kernel, setting, lambda k: driver.as_written(k, setting)).best]
+    channels = [c.sizes[0] for c in OpenSizes(kernel, setting, lambda k, at: driver.as_written(k, setting)).best]
     assert sum(n >= 10 for n in channels) == 1  # a group has ten
     assert 2 in channels  # three passes over two channels fit UB one after the other

@@ -327,7 +327,7 @@ def explain(
     chip: options.OnChip = None,
     sizes: options.Set = None,
     question: Annotated[
-        str | None, typer.Option("--why-not", metavar="DECISION", help="What a decision would cost: ring=3, rule=NAME, ...")
+        str | None, typer.Option("--why-not", metavar="DECISION", help="What a decision would cost: buffers=3, rule=NAME, ...")
     ] = None,
     profile: Annotated[bool, typer.Option("--profile", help="Also what each rule costs: time, matches, growth.")] = False,
     at: Annotated[
@@ -351,7 +351,7 @@ def explain(
             raise TileError(what, help="--set NAME=NUMBER gives the sizes")
         show(times_at(wanted, options.several_sizes(at)))
         return
-    if question is None and not wanted.known:
+    if question is None and not profile and not wanted.known:
         one = sources.for_all_sizes(file, wanted.sizes, chip, search, {}, wanted.searched, cached=False)
         if one is not None:
             show(str(one.explanation))

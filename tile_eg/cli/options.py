@@ -111,8 +111,16 @@ def sizes(given: Sequence[str], option: str = "--set") -> dict[str, int | str]:
 
 
 def points(given: Sequence[str], option: str = "--at") -> dict[str, tuple[int, ...]]:
-    """The numbers of `--at NAME=NUMBER,NUMBER` by name, or of another such option."""
-    return {name: tuple(_size(name, n, option) for n in values.split(",")) for name, values in pairs(option, given).items()}
+    """The numbers of `--at NAME=NUMBER,NUMBER` by name, or of another such option: all that are given, in one argument or in
+    several; `M=1,128,N=64` has the numbers of two names."""
+    found: dict[str, dict[int, None]] = {}
+    for text in given:
+        name = ""
+        for piece in text.split(","):
+            if "=" in piece or not name:
+                ((name, piece),) = pairs(option, [piece]).items()
+            found.setdefault(name, {})[_size(name, piece, option)] = None
+    return {name: tuple(numbers) for name, numbers in found.items()}
 
 
 def several_sizes(given: Sequence[str]) -> list[dict[str, int]]:

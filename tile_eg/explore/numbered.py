@@ -6,7 +6,7 @@ every decision of the first, in the order of the decisions. A schedule whose pro
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 
@@ -17,9 +17,10 @@ from tile_eg.explore.runners import flips
 from tile_eg.ir.kernel import Kernel
 from tile_eg.ir.printed import Printed
 from tile_eg.ops.types import Level
-from tile_eg.report.decisions import difference
+from tile_eg.report.differences import differences
 from tile_eg.report.text import duration, indent, share, size, table
 from tile_eg.search import SearchOptions, search_options
+from tile_eg.search.candidates import distinct
 from tile_eg.search.compiler import Candidate, Lowered, lower
 
 POOL = 8
@@ -76,20 +77,12 @@ class Alternatives(Printed):
     def __str__(self) -> str:
         best = self.shown[0]
         rows = [_row(n, best) for n in self.shown]
-        header = ("", "predicted", "", "bound by", *map(str, LEVELS), "workspace", "blocks")
+        header = ("", "predicted", "of best", "bound by", *map(str, LEVELS), "workspace", "blocks")
         numbers = table(rows, header, right=(0, 1, 2, *range(4, 9)))
-        told = [f"{number}:\n{indent(text)}" for number, text in self._differences().items()]
+        others = [n for n in self.shown if n.number > 1]
+        texts = differences(((str(n.number), n.candidate.schedule) for n in others), self.lowered.candidates[0].schedule)
+        told = [f"{n.number}:\n{indent(text)}" for n, text in zip(others, texts, strict=True)]
         return "\n\n".join([numbers, *(["what differs from 1", *told] if told else [])])
-
-    def _differences(self) -> dict[int, str]:
-        """What each schedule decides otherwise than 1; where that reads as of an earlier one, also what differs from that."""
-        first, known = self.lowered.candidates[0].schedule, dict[str, Numbered]()
-        for n in (n for n in self.shown if n.number > 1):
-            text = difference(n.candidate.schedule, first)
-            while like := known.get(text):
-                text += f"\nunlike {like.number}\n{indent(difference(n.candidate.schedule, like.candidate.schedule))}"
-            known[text] = n
-        return {n.number: text for text, n in known.items()}
 
 
 def _row(n: Numbered, best: Numbered) -> tuple[str, ...]:
@@ -119,9 +112,9 @@ def numbered(
     options = search or search_options()
     lowered = lower(kernel, chip, search=options)
     more = lower(lowered.kernel, chip, search=replace(options, tuned=None, k=max(POOL, options.schedules)))
-    found = _distinct([lowered.candidates[0], *more.candidates])
+    found = distinct([lowered.candidates[0], *more.candidates])
     if everything or len(found) < upto:
-        found = _distinct([*found, *(c for _, _, c in flips(Otherwise(lowered)) if c is not None)])
+        found = distinct([*found, *(c for _, _, c in flips(Otherwise(lowered)) if c is not None)])
     return lowered, [Numbered(i + 1, c) for i, c in enumerate(found)]
 
 
@@ -140,14 +133,6 @@ def schedules_numbered(
             help = f"this kernel has 1 to {len(found)}: tile-eg alternatives FILE -k {len(found)} shows them"
             raise TileError(f"there is no schedule {number}", help=help)
     return [found[number - 1] for number in numbers]
-
-
-def _distinct(candidates: Iterable[Candidate]) -> list[Candidate]:
-    """The first candidate of each program."""
-    out: dict[str, Candidate] = {}
-    for c in candidates:
-        out.setdefault(str(c.planned.program), c)
-    return list(out.values())
 
 
 def front(found: Sequence[Numbered], measures: Sequence[str]) -> list[Numbered]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from math import inf
 
 from tile_eg.egraph import Node
 from tile_eg.egraph.profile import profile
@@ -25,18 +26,21 @@ def explained(lowered: Lowered, profiled: bool = False) -> Explanation:
 def runners(lowered: Lowered) -> dict[int, Runner]:
     """The runners-up, by the class of the decision (or `GRID`); microseconds as the rank model predicts them.
 
-    Where blocks go through several tiles, both are timed with a block for each, and the difference is what counts.
+    Where blocks go through several tiles, both are timed with a block for each, and the difference is what counts. A schedule of
+    the search that decides it otherwise and is faster than that is the runner-up: of a skew only the timeline can tell the best.
     """
-    otherwise = Otherwise(lowered, plain=True)
-    shift = lowered.candidates[0].microseconds - otherwise.chosen.microseconds
-    found = {cls: _shifted(runner, shift) for cls, runner, _ in flips(otherwise)}
+    chosen, otherwise = lowered.candidates[0], Otherwise(lowered, plain=True)
+    shift = chosen.microseconds - otherwise.chosen.microseconds
+    forced = {cls: _shifted(runner, shift) for cls, runner, _ in flips(otherwise, chosen)}
+    found = {cls: min([runner, *_ranked(lowered, cls)], key=_time) for cls, runner in forced.items()}
     grid = _grid(lowered)
     return found | ({GRID: grid} if grid else {})
 
 
-def flips(otherwise: Otherwise) -> Iterator[tuple[int, Runner, Candidate | None]]:
-    """Each open decision taken otherwise: its class, the runner-up, and its plan."""
-    schedule = otherwise.chosen.schedule
+def flips(otherwise: Otherwise, chosen: Candidate | None = None) -> Iterator[tuple[int, Runner, Candidate | None]]:
+    """Each open decision of the `chosen` schedule (that which `otherwise` begins with) taken otherwise: its class, the
+    runner-up, and its plan."""
+    schedule = (chosen or otherwise.chosen).schedule
     graph = schedule.graph
     for node, _ in open_choices(schedule):
         members = [m for m in graph.classes[node.cls] if option(m, graph) != option(node, graph)]
@@ -45,6 +49,21 @@ def flips(otherwise: Otherwise) -> Iterator[tuple[int, Runner, Candidate | None]
             yield node.cls, Runner("", None, why or refusal(answer)), None
         else:
             yield node.cls, Runner(_taken(candidate, members), candidate.microseconds), candidate
+
+
+def _ranked(lowered: Lowered, cls: int) -> Iterator[Runner]:
+    """The schedules that were ranked of the chosen one's graph, and that decide a class otherwise."""
+    chosen, *others = lowered.candidates
+    graph = chosen.schedule.graph
+    was = next(option(n, graph) for n in chosen.schedule.nodes if n.cls == cls)
+    for candidate in others:
+        if candidate.schedule.graph is graph:
+            found = (option(n, graph) for n in candidate.schedule.nodes if n.cls == cls)
+            yield from (Runner(taken, candidate.microseconds) for taken in found if taken != was)
+
+
+def _time(runner: Runner) -> float:
+    return inf if runner.microseconds is None else runner.microseconds
 
 
 def _shifted(runner: Runner, by: float) -> Runner:
@@ -64,7 +83,7 @@ def refusal(answer: Answer) -> str:
         return f"{answer.overflow.bytes:,} bytes of {answer.overflow.level}, which has {answer.overflow.capacity:,}"
     if answer.refused:
         return f"not legal: {answer.refused[0]}"
-    return "nothing legal goes with it"
+    return "no legal schedule has it"
 
 
 def _grid(lowered: Lowered) -> Runner | None:

@@ -10,7 +10,7 @@ from itertools import zip_longest
 
 from tile_eg.explore.numbered import LEVELS, Numbered
 from tile_eg.ir.printed import Printed
-from tile_eg.report.decisions import difference
+from tile_eg.report.differences import difference
 from tile_eg.report.schedule_tree import instruction
 from tile_eg.report.text import duration, indent, size, table
 

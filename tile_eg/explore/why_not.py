@@ -16,7 +16,6 @@ from tile_eg.extract.schedule import Storage
 from tile_eg.ir.printed import Printed
 from tile_eg.ops.physical import LOADS
 from tile_eg.report.decisions import (
-    difference,
     distinct_subject,
     grid_option,
     more,
@@ -25,6 +24,7 @@ from tile_eg.report.decisions import (
     subject,
     value_name,
 )  # fmt: skip
+from tile_eg.report.differences import difference
 from tile_eg.report.schedule_tree import place_text
 from tile_eg.report.text import duration, indent, times
 from tile_eg.rules import registry
@@ -34,8 +34,8 @@ from tile_eg.search.moves import MOVES
 from tile_eg.search.queue import Tried
 
 FORMS = {
-    "ring=3": "how many buffers a tile has in a loop, asked of each; also stages=3; k.ring=3 of one loop, a.ring=3 of one tile",
-    "skew=0": "by how many half trips work behind a handover between cores is issued later",
+    "buffers=3": "how many buffers a tile has in a loop, asked of each; k.buffers=3 of one loop, a.buffers=3 of one tile",
+    "skew=0": "by how many half trips work behind a handover between cores is issued later; k.skew=0 of one loop",
     "L0 128,256,64": "the steps m, n, k of a product",
     "rule=NAME": "a schedule with something that this rule made",
     "grid=24,3,0": "blocks, tiles in a band, direction; or grid=blocks, grid=strips,B",
@@ -74,8 +74,8 @@ def why_not(lowered: Lowered, question: str) -> WhyNot:
         if match:
             verdicts = asked(otherwise, *match.groups())
             return WhyNot(question, otherwise.chosen.microseconds, verdicts)
-    known = "; ".join(f"{form} ({what})" for form, what in FORMS.items())
-    raise TileError(f"--why-not {question}: this names no decision", help=f"ask for {known}")
+    known = "".join(f"\n  {form:<{max(map(len, FORMS))}}  {what}" for form, what in FORMS.items())
+    raise TileError(f"--why-not {question}: this names no decision", help=f"ask for one of these:{known}")
 
 
 def _skew(otherwise: Otherwise, loop: str | None, value: str) -> list[Verdict]:
@@ -89,13 +89,13 @@ def _skew(otherwise: Otherwise, loop: str | None, value: str) -> list[Verdict]:
         if loop in (None, name):
             offered = [n for n in graph.nodes if n.op == "Skew" and n.payload[0] == number]
             members = [n for n in offered if n.payload[1] == int(value)]
-            out.append(_verdict(otherwise, f"skew {value} of loop {name}", members, _offered(offered, graph)))
+            out.append(_verdict(otherwise, f"skew of loop {name}: {value}", members, _offered(offered, graph)))
     if not out:
         raise TileError("the kernel has no loop whose skew is decided")
     return out
 
 
-def _depth(otherwise: Otherwise, name: str | None, what: str, value: str) -> list[Verdict]:
+def _depth(otherwise: Otherwise, name: str | None, value: str) -> list[Verdict]:
     """How many buffers a tile has: of each that the chosen loops move, of those of one loop, or of one tile.
 
     Of a loop that was not chosen, the tiles that it loads.
@@ -106,20 +106,20 @@ def _depth(otherwise: Otherwise, name: str | None, what: str, value: str) -> lis
     if not tiles:
         raise TileError("the kernel has no loop whose buffers are decided")
     if name is not None and name not in {*tiles.values(), *loops.values()}:
-        known = [*loops.values(), *tiles.values()]
-        raise TileError(f"there is no loop or tile '{name}' whose {what} is decided", help=did_you_mean(name, known))
+        known = [n for n in (*loops.values(), *tiles.values()) if n.isidentifier()]
+        raise TileError(f"there is no loop or tile '{name}' whose buffers are decided", help=did_you_mean(name, known))
     used = {n.cls for n in otherwise.chosen.schedule.nodes}
     loaded = {decided(n) for n in graph.nodes if n.op in LOADS}
     asked = [c for c in tiles if name in (None, tiles[c], loops[c])]
     wanted = [c for c in asked if c in used] or [c for c in asked if c in loaded] or asked
-    return [_depth_of(otherwise, c, what, int(value), f"{tiles[c]} in loop {loops[c]}") for c in wanted]
+    return [_depth_of(otherwise, c, int(value), tiles[c], loops[c]) for c in wanted]
 
 
-def _depth_of(otherwise: Otherwise, cls: int, what: str, value: int, about: str) -> Verdict:
+def _depth_of(otherwise: Otherwise, cls: int, value: int, tile: str, loop: str) -> Verdict:
     """The verdict on so many buffers of one tile."""
     offered = otherwise.graph.classes[cls]
     place = place_of(offered[0])
-    title = f"{what} {value} of {about}, {place_text(place.level, place.share)}"
+    title = f"buffers of {tile} in {place_text(place.level, place.share)}, loop {loop}: {value}"
     members = [n for n in offered if depth_of(n) == value]
     return _verdict(otherwise, title, members, _given(offered, otherwise.graph) or _offered(offered, otherwise.graph))
 
@@ -143,7 +143,7 @@ def _steps(otherwise: Otherwise, m: str, n: str, k: str) -> list[Verdict]:
     if not offered:
         raise TileError("the kernel has no product whose steps are decided")
     members = [x for x in offered if x.payload[2:] == (int(m), int(n), int(k))]
-    return [_verdict(otherwise, f"steps of {m} x {n} x {k}", members, _offered(offered, graph))]
+    return [_verdict(otherwise, f"steps {m} x {n} x {k}", members, _offered(offered, graph))]
 
 
 def _rule(otherwise: Otherwise, name: str) -> list[Verdict]:
@@ -169,7 +169,8 @@ def _grid(otherwise: Otherwise, wanted: str) -> list[Verdict]:
     grids = otherwise.graph.grids
     spelled = {_spelled(g): g for g in grids}
     if wanted not in spelled:
-        return [Verdict(f"grid {wanted}", "not offered: " + ", ".join(f"grid={s}" for s in spelled))]
+        there = ", ".join(f"grid={s} ({grid_option(g)})" for s, g in spelled.items())
+        return [Verdict(f"grid {wanted}", f"not offered; there is {there}")]
     title = f"grid: {grid_option(spelled[wanted])}"
     return [_on_grid(otherwise, title, spelled[wanted])]
 
@@ -196,10 +197,16 @@ def _move(otherwise: Otherwise, name: str, what: str | None) -> list[Verdict]:
     offered = [t for t in otherwise.lowered.tried if t.offer.move.name == name]
     if not offered:
         return [Verdict(name, f"not offered for this kernel: {MOVES[name].says}")]
-    asked = [t for t in offered if what in (None, t.offer.what)]
+    asked = [t for t in offered if what in (None, t.offer.what, t.offer.what.split()[0])]
     if not asked:
         return [Verdict(f"{name}: {what}", "not offered; there is " + ", ".join(dict.fromkeys(t.offer.what for t in offered)))]
-    return [Verdict(f"{name}: {t.offer.what}", _tried(otherwise, t)) for t in asked]
+    forms = dict.fromkeys(t.offer.form.name for t in offered if t.offer.form)
+    return [Verdict(f"{name}: {t.offer.what}{_in_form(t) if len(forms) > 1 else ''}", _tried(otherwise, t)) for t in asked]
+
+
+def _in_form(tried: Tried) -> str:
+    """In which form of the kernel an offer was made."""
+    return f", {tried.offer.form.name}" if tried.offer.form else ""
 
 
 def _tried(otherwise: Otherwise, tried: Tried) -> str:
@@ -209,11 +216,14 @@ def _tried(otherwise: Otherwise, tried: Tried) -> str:
         made = tried.offer.make()
     except TileError as error:
         return f"{dropped}refused: {error.message}"
-    found = made.form.candidates if made.form else made.candidates
-    if found:
-        return dropped + _costs(otherwise, found[0])
-    reasons = dict.fromkeys(str(error) for _, error in made.dropped)
-    return dropped + ("refused: " + "; ".join(reasons) if reasons else "there is nothing to it here")
+    if found := made.form.candidates if made.form else made.candidates:
+        same = str(found[0].planned.program) == str(otherwise.chosen.planned.program)
+        return dropped + ("this is what was chosen" if same else _costs(otherwise, found[0]))
+    if tried.microseconds is not None:
+        which = ", which is what was chosen" if tried.microseconds == otherwise.chosen.microseconds else ""
+        return f"made in the search: {duration(tried.microseconds * 1e-6)}{which}"
+    reasons = [str(error) for _, error in made.dropped] or ([made.why] if made.why else [])
+    return dropped + ("refused: " + "; ".join(dict.fromkeys(reasons)) if reasons else "there is nothing for it to do")
 
 
 def _named(otherwise: Otherwise, about: str, wanted: str) -> list[Verdict]:
@@ -231,7 +241,7 @@ def _named(otherwise: Otherwise, about: str, wanted: str) -> list[Verdict]:
 
 _MOVE = "|".join(map(re.escape, sorted(MOVES, key=len, reverse=True)))
 _QUESTIONS: tuple[tuple[str, Callable[..., list[Verdict]]], ...] = (
-    (r"(?:(\w+)\.)?(stages|ring) *= *(\d+)", _depth),
+    (r"(?:(\w+)\.)?(?:buffers|stages|ring) *= *(\d+)", _depth),
     (r"(?:(\w+)\.)?skew *= *(\d+)", _skew),
     (r"L0[ =]+(\d+) *[,x] *(\d+) *[,x] *(\d+)", _steps),
     (r"rule *= *([\w-]+)", _rule),
@@ -264,8 +274,8 @@ def _costs(otherwise: Otherwise, candidate: Candidate) -> str:
     bound = candidate.planned.timeline.bound
     lines = [f"{duration(candidate.microseconds * 1e-6)} ({extra}), bound by {bound}"]
     if candidate.schedule.shrunk > best.schedule.shrunk:
-        slots = candidate.schedule.shrunk - best.schedule.shrunk
-        lines.append(f"for lack of room or flags, its rings have {slots} slot{'s' * (slots > 1)} less than asked for")
+        fewer = candidate.schedule.shrunk - best.schedule.shrunk
+        lines.append(f"for lack of room or flags, its tiles have {fewer} buffer{'s' * (fewer > 1)} fewer than asked for")
     return "\n".join([*lines, difference(candidate.schedule, best.schedule)])
 
 

@@ -171,10 +171,12 @@ class Builder:
         return next((n for n in names if n != "constant"), f"t{node.cls}")
 
     def _targets(self) -> dict[tuple[str, int], str]:
-        """The buffer that the statement on each line of the source assigns to."""
-        values = self.graph.values
-        spans = ((values.spans.get(term), name) for term, (name, _) in values.buffers.items())
-        return {(span.file, span.line): name for span, name in spans if span}
+        """The buffer that the statement on each line of the source assigns to; of lines that assign to several, none."""
+        values, found = self.graph.values, dict[tuple[str, int], set[str]]()
+        for term, (name, _) in values.buffers.items():
+            if span := values.spans.get(term):
+                found.setdefault((span.file, span.line), set()).add(name)
+        return {line: next(iter(names)) for line, names in found.items() if len(names) == 1}
 
     # ---- steps ----
 

@@ -203,11 +203,15 @@ class Schedule:
     @cached_property
     def labels(self) -> dict[int, str]:
         """A name for each storage that no other one in its memory has: its buffer's in the source, and a number behind it."""
+        names = {s.name for s in self.storages.values()}
         counts: Counter[tuple[str, Level]] = Counter()
         out = {}
         for sid, s in self.storages.items():
+            label, stem = s.name, f"{s.name}_" if s.name[-1:].isdigit() else s.name
             counts[s.name, s.level] += 1
-            out[sid] = s.name + (str(n) if (n := counts[s.name, s.level]) > 1 else "")
+            while counts[s.name, s.level] > 1 and (label := f"{stem}{counts[s.name, s.level]}") in names:
+                counts[s.name, s.level] += 1
+            out[sid] = label
         return out
 
     def before_tiles(self, item: Item) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from tile_eg.egraph import Demand, Graph, Node
@@ -10,7 +10,7 @@ from tile_eg.errors import Note
 from tile_eg.extract.buffers import depth_of, place_of
 from tile_eg.extract.schedule import Schedule
 from tile_eg.ops.physical import BEGINS, MOVES, STORES, TERMS
-from tile_eg.report.schedule_tree import instruction, past_l2, place_text
+from tile_eg.report.schedule_tree import LEGEND, instruction, place_text, schedule_text
 from tile_eg.report.text import duration, table
 
 GRID = -1
@@ -48,9 +48,17 @@ def decisions_text(
         runner = (runners or {}).get(key)
         rows[about, chosen, *_runner(runner, best, interval), _few(others)] = None
     if runners is None:
-        return table(((a, c, o) for a, c, _, _, o in rows), ("about", "chosen", "also offered"))
-    shown = table(rows, ("about", "chosen", "runner-up", "costs", "also offered"), right=(3,))
-    return f"{shown}\n{UNDECIDED}" if any(row[3].endswith(OPEN) for row in rows) else shown
+        shown = table(((a, c, o) for a, c, _, _, o in rows), ("about", "chosen", "also offered"))
+    else:
+        shown = table(rows, ("about", "chosen", "runner-up", "costs", "also offered"), right=(3,))
+    undecided = [UNDECIDED] if any(row[3].endswith(OPEN) for row in rows) else []
+    return "\n".join([shown, *_legend(schedule, rows), *undecided])
+
+
+def _legend(schedule: Schedule, rows: Iterable[tuple[str, ...]]) -> list[str]:
+    """What the parts of names say that the tree of the schedule does not have, so that nothing there tells it."""
+    told, shown = " ".join(" ".join(row) for row in rows), schedule_text(schedule)
+    return [text for word, text in LEGEND.items() if word in told and text not in shown]
 
 
 def _few(others: list[str]) -> str:
@@ -62,7 +70,7 @@ def _runner(runner: Runner | None, best: float, interval: tuple[float, float] | 
     if runner is None:
         return "", ""
     if runner.microseconds is None:
-        return runner.why, ""
+        return f"none: {runner.why}", ""
     within = interval is not None and interval[0] <= runner.microseconds <= interval[1]
     return runner.option, more(runner.microseconds, best) + OPEN * within
 
@@ -128,7 +136,7 @@ def subject(schedule: Schedule, node: Node) -> str:
         place, held = place_of(node), schedule.holding(node)
         return f"buffers of {held.name if held else value_name(graph, place)} in {place_text(place.level, place.share)}"
     if node.op == "State":
-        return f"{_state(graph, node)} of loop {graph.values.variables[node.payload[0]]}"
+        return f"{state_name(graph, node)} of loop {graph.values.variables[node.payload[0]]}"
     if node.op == "L0":
         users = [n for n in schedule.nodes if node.cls in n.children and n.cls in graph.demands]
         return f"steps of {value_name(graph, graph.demands[users[0].cls])}" if users else "steps of a product"
@@ -145,7 +153,7 @@ def distinct_subject(schedule: Schedule, node: Node) -> str:
     one line, with the name that the schedule's tree has for it, `f32[1, 16] of line 16 in UB (r5)`, or with a number."""
     others = [n for n, _ in open_choices(schedule) if n is not node]
     told = ""
-    for tell in (subject, _with_line, _with_label, _numbered):
+    for tell in (subject, _with_line, _with_label, _with_loop, _numbered):
         told = tell(schedule, node)
         if all(tell(schedule, n) != told for n in others):
             break
@@ -164,8 +172,18 @@ def _with_label(schedule: Schedule, node: Node) -> str:
     return f"{about} ({label})" if label else about
 
 
+def _with_loop(schedule: Schedule, node: Node) -> str:
+    """With the loop through which a tile stays, or does not."""
+    about, kept = _with_label(schedule, node), next((m for m in schedule.graph.classes[node.cls] if m.op == "Keep"), None)
+    return f"{about} during loop {schedule.graph.values.variables[kept.payload[0]]}" if kept else about
+
+
 def _label(schedule: Schedule, node: Node) -> str:
-    """The name that the schedule's tree has for what a choice is about; of a store, for what it stores."""
+    """The name that the schedule's tree has for what a choice is about; of a store, for what it stores; of a tile that stays,
+    for what is kept."""
+    if node.op == "Keep":
+        kept = next((n for n in schedule.nodes if n.cls == node.children[0]), None)
+        return _label(schedule, kept) if kept else ""
     if node.op == "Buffers":
         held = schedule.holding(node)
         return next((schedule.labels[sid] for sid, s in schedule.storages.items() if s is held), "")
@@ -179,12 +197,12 @@ def _label(schedule: Schedule, node: Node) -> str:
 
 def _numbered(schedule: Schedule, node: Node) -> str:
     """For what has no name in the tree: which one it is of those that read alike."""
-    about = _with_label(schedule, node)
-    alike = [n for n, _ in open_choices(schedule) if _with_label(schedule, n) == about]
+    about = _with_loop(schedule, node)
+    alike = [n for n, _ in open_choices(schedule) if _with_loop(schedule, n) == about]
     return f"{about}, {alike.index(node) + 1} of {len(alike)}" if node in alike else about
 
 
-def _state(graph: Graph, node: Node) -> str:
+def state_name(graph: Graph, node: Node) -> str:
     places = (graph.demands.get(c) for c in reversed(node.children))  # what a trip leaves; what it begins with may be a constant
     place = next((p for p in places if p), None)
     return value_name(graph, place) if place else f"state {node.payload[1]}"
@@ -245,108 +263,3 @@ def grid_option(grid: Node | None) -> str:
         return f"{grid.payload[0]} copied in strips first"
     blocks, window, direction = grid.payload
     return f"{blocks} blocks" + (f" in bands of {window} {'down' if direction else 'across'}" if window else "")
-
-
-def sums_option(schedule: Schedule) -> str:
-    """Where the cores begin sums over depth, in few words."""
-    return "from another trip on in each core" if schedule.shuffled else "from the first trip on"
-
-
-def rest_option(schedule: Schedule) -> str:
-    """How the tiles go to the cores that would not fill a turn of all of them, in few words."""
-    return f"{schedule.rest.parts} parts of each sum" if schedule.rest else "whole"
-
-
-def loads_option(schedule: Schedule) -> str:
-    """When a persistent kernel issues what a tile loads, in few words."""
-    return "for the next tile, during the work on this one" if schedule.prefetched else "for each tile as its work begins"
-
-
-def trips_option(schedule: Schedule) -> str:
-    """When loops of vector cores issue what a trip loads, in few words."""
-    return "a trip ahead" if schedule.early else "as a trip begins"
-
-
-def tiles_option(schedule: Schedule) -> str:
-    """Whether a persistent kernel ends a tile before it begins the next one, in few words."""
-    return "as one loop, each begun before the one before it has ended" if schedule.joined else "one after the other"
-
-
-def difference(schedule: Schedule, best: Schedule) -> str:
-    """What a schedule decides otherwise than the best one, a line each."""
-    lines = [*_loops(schedule, best), *(_changed(schedule, best) if schedule.parts is best.parts else ())]
-    if grid_option(schedule.on_cores) != grid_option(best.on_cores):
-        lines.append(f"grid: {grid_option(schedule.on_cores)} instead of {grid_option(best.on_cores)}")
-    if rest_option(schedule) != rest_option(best):
-        lines.append(f"tiles that fill no turn: {rest_option(schedule)} instead of {rest_option(best)}")
-    if schedule.shuffled is not best.shuffled:
-        lines.append(f"sums over depth: {sums_option(schedule)} instead of {sums_option(best)}")
-    if schedule.early is not best.early:
-        lines.append(f"loads in loops: {trips_option(schedule)} instead of {trips_option(best)}")
-    if schedule.prefetched is not best.prefetched:
-        lines.append(f"loads: {loads_option(schedule)} instead of {loads_option(best)}")
-    if schedule.joined is not best.joined:
-        lines.append(f"tiles: {tiles_option(schedule)} instead of {tiles_option(best)}")
-    if schedule.past_l2 != best.past_l2:
-        lines.append(f"loaded past L2: {past_l2(schedule)} instead of {past_l2(best)}")
-    if not lines:
-        others = _only(schedule, best)
-        lines = ["other instructions: " + ", ".join(others) if others else "the same decisions, in another order"]
-    return "\n".join(dict.fromkeys(lines))
-
-
-def _changed(schedule: Schedule, best: Schedule) -> Iterator[str]:
-    """Decisions about the same thing that differ; skews are told with their loops."""
-    theirs = {n.cls: n for n in best.nodes}
-    lines: dict[str, None] = {}
-    for n in schedule.nodes:
-        other = theirs.get(n.cls)
-        if other is not None and n.op not in ("Skew", *RESULTS):
-            mine, was = option(n, schedule.graph), option(other, best.graph)
-            if mine != was:
-                lines[f"{distinct_subject(best, other)}: {mine} instead of {was}"] = None
-    by_name = _by_name(best, schedule)
-    for about, mine in _by_name(schedule, best).items():
-        if by_name.get(about, mine) != mine:
-            lines[f"{about}: {mine} instead of {by_name[about]}"] = None
-    yield from list(lines)[:SHOWN]
-    if len(lines) > SHOWN:
-        yield f"and {len(lines) - SHOWN} more"
-
-
-def _by_name(schedule: Schedule, other: Schedule) -> dict[str, str]:
-    """Steps of products and places of states, by their buffers: in a form of a loop that `other` lacks they are other classes."""
-    graph, theirs = schedule.graph, _settings(other)
-    steps = {subject(schedule, n): option(n, graph) for n in schedule.nodes if n.op == "L0"}
-    states = (n for n in schedule.nodes if n.op == "State" and n.payload[0] not in theirs)
-    return steps | {f"{_state(graph, n)} from trip to trip": option(n, graph) for n in states}
-
-
-def _loops(schedule: Schedule, best: Schedule) -> Iterator[str]:
-    """How the loops differ: their form, their skew."""
-    ours, theirs = _settings(schedule), _settings(best)
-    for loop in sorted(ours.keys() & theirs.keys()):
-        name = schedule.graph.values.variables[loop]
-        if ours[loop] != theirs[loop]:
-            yield f"loop {name}: skew {ours[loop]} instead of {theirs[loop]}"
-    new, gone = (sorted(a.keys() - b.keys()) for a, b in ((ours, theirs), (theirs, ours)))
-    if new or gone:
-        yield f"{_forms(schedule, new)} instead of {_forms(best, gone)}"
-
-
-def _settings(schedule: Schedule) -> dict[int, int]:
-    """The skew of each loop."""
-    skews = {n.payload[0]: n.payload[1] for n in schedule.nodes if n.op == "Skew"}
-    return {i.loop: skews.get(i.loop, 0) if i.skew else 0 for _, around in schedule.walk() for i in around}
-
-
-def _forms(schedule: Schedule, loops: list[int]) -> str:
-    names = schedule.graph.values.variables
-    told = (f"loop {names[k]} of {schedule.graph.trips[k]}" for k in loops)
-    return " and ".join(told) or "no loop"
-
-
-def _only(schedule: Schedule, best: Schedule) -> list[str]:
-    known = {n.index for n in best.nodes}
-    fresh = (n for n in schedule.nodes if n.index not in known and n.cls in schedule.graph.demands)
-    return list(dict.fromkeys(option(n, schedule.graph) for n in fresh))

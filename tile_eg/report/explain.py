@@ -12,7 +12,8 @@ from tile_eg.extract.base import Extraction
 from tile_eg.extract.schedule import Schedule
 from tile_eg.ir.printed import Printed
 from tile_eg.report.cost import Cost
-from tile_eg.report.decisions import UNDECIDED, Runner, decisions_text, difference
+from tile_eg.report.decisions import UNDECIDED, Runner, decisions_text
+from tile_eg.report.differences import difference, differences
 from tile_eg.report.effort import nodes_by_rule, phases_text, profile_text, rules_text, seconds_text
 from tile_eg.report.schedule_tree import schedule_text
 from tile_eg.report.text import duration, indent, table
@@ -31,8 +32,8 @@ class Explanation(Printed):
     `timings` are seconds by stage, `total` those from the first to the last. `trials` are the block sizes that were tried where
     the author left them open. `runners` are the runners-up by the class of the decision (None: they were not looked for), and
     `profile` is what each rule cost, where that was wanted. `models` says who guided the search and who ranked, where
-    a user asked for a cost model. `moves` are rows of those that were made, and of those that were not with the reason. `notes`
-    are told first.
+    a user asked for a cost model. `moves` are rows of those that were made, and of those that were not with the reason: move, of
+    what, in which form of the kernel, what it gives. `notes` are told first.
     """
 
     signature: str
@@ -47,7 +48,7 @@ class Explanation(Printed):
     runners: Mapping[int, Runner] | None = None
     profile: Sequence[RuleProfile] = ()
     models: str = ""
-    moves: Sequence[tuple[str, str, str]] = ()
+    moves: Sequence[tuple[str, str, str, str]] = ()
     notes: Sequence[str] = ()
 
     def __str__(self) -> str:
@@ -75,7 +76,7 @@ class Explanation(Printed):
 
     def _sizes(self) -> str:
         rows = [(t, _predicted(t), duration(t.estimated * 1e-6), t.problem) for t in self.trials]
-        return table(rows, ("tried", "predicted", "estimated", ""), right=(1, 2)) if rows else ""
+        return table(rows, ("tried", "predicted", "quick estimate", ""), right=(1, 2)) if rows else ""
 
     def _faster(self, best: float) -> str:
         """How to get at a runner-up that is faster than what was chosen: the search model had not put it among the few."""
@@ -88,9 +89,10 @@ class Explanation(Printed):
         )
 
     def _alternatives(self) -> str:
-        best = self.ranked[0][0]
-        others = [f"{_cost(s, us)}{self._undecided(us)}\n{indent(difference(s, best))}" for s, us in self.ranked[1:]]
-        return "\n".join([f"{_cost(*self.ranked[0])}: chosen", *others])
+        best, others = self.ranked[0], self.ranked[1:]
+        texts = differences(((f"that of {_cost(s, us)}", s) for s, us in others), best[0])
+        told = [f"{_cost(s, us)}{self._undecided(us)}\n{indent(t)}" for (s, us), t in zip(others, texts, strict=True)]
+        return "\n".join([f"{_cost(*best)}: chosen", *told])
 
     def _undecided(self, microseconds: float) -> str:
         """Whether what is assumed of the chip leaves open which of two schedules is quicker; both have the same launch."""
@@ -98,11 +100,16 @@ class Explanation(Printed):
         return f"; {UNDECIDED}" if within else ""
 
     def _moves(self) -> str:
-        return table(self.moves, ("move", "of", "gives")) if self.moves else ""
+        """The moves, and in which form of the kernel each was made where it has several."""
+        if any(form for _, _, form, _ in self.moves):
+            return table(self.moves, ("move", "of", "form of the kernel", "gives"))
+        return table(((move, of, gives) for move, of, _, gives in self.moves), ("move", "of", "gives")) if self.moves else ""
 
     def _refused(self) -> str:
-        illegal = [f"{cost:.0f} cycles: {r.kind}: {r.what}" for cost, r in self.extraction.refused]
-        return "\n".join(illegal + [f"{s.cost:.0f} cycles: {error}" for s, error in self.dropped])
+        best = self.ranked[0][0]
+        illegal = [f"{_cycles(cost)}: {r.kind}: {r.what}" for cost, r in self.extraction.refused]
+        left = [f"{_cycles(s.cost)}: {error}\n{indent(difference(s, best))}" for s, error in self.dropped]
+        return "\n".join(dict.fromkeys(illegal + left))
 
     def _search(self) -> str:
         e, graph = self.extraction, self.ranked[0][0].graph
@@ -119,4 +126,8 @@ def _predicted(trial: Trial) -> str:
 
 
 def _cost(schedule: Schedule, microseconds: float) -> str:
-    return f"{duration(microseconds * 1e-6)} predicted, {schedule.cost:.0f} cycles by the search model"
+    return f"{duration(microseconds * 1e-6)} predicted, {_cycles(schedule.cost)}"
+
+
+def _cycles(cost: float) -> str:
+    return f"{cost:.0f} cycles by the search model"

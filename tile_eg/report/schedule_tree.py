@@ -23,9 +23,10 @@ def schedule_text(schedule: Schedule) -> str:
 
 
 def _legend(schedule: Schedule) -> list[str]:
-    """What the places say of the two vector cores."""
+    """What parts of names say: of the two vector cores, and of instructions."""
     shares = {s.share for each in schedule.phases for s in each.storages.values()}
-    return [SHARED[s] for s in (0, 1) if s in shares]
+    apart = any("apart" in n.payload for each in schedule.phases for n in each.nodes)
+    return [*(LEGEND[SHARES[s]] for s in (0, 1) if s in shares), *([LEGEND[APART]] if apart else [])]
 
 
 def _phases(schedule: Schedule) -> list[Branch]:
@@ -82,7 +83,13 @@ def _tiles(schedule: Schedule) -> str:
 
 
 COLUMNS = ("", "pipe", "result in", "cycles", "line", "made by")
-SHARED = {0: "/rows: each of the two vector cores has half of the rows", 1: "/cols: each has half of the columns"}
+SHARES, APART = ("/rows", "/cols"), " apart"
+LEGEND = {
+    "/rows": "/rows: each of the two vector cores has half of the rows",
+    "/cols": "/cols: each of the two vector cores has half of the columns",
+    " apart": "apart: the number of each row lies in both bank groups of UB, so that no part of the row meets it in its own",
+}
+"""What parts of names of places and instructions say."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -155,7 +162,7 @@ def _values(needs: Iterable[frozenset[str]]) -> frozenset[str]:
 def instruction(node: Node) -> str:
     """A node's instruction with the operation that it does: VBin.add."""
     operation = next((p for p in node.payload if isinstance(p, str) and p not in ("flat", "rows", "apart")), "")
-    operation += " apart" if "apart" in node.payload else ""
+    operation += APART if "apart" in node.payload else ""
     return f"{node.op}.{operation}" if operation and node.op[0] == "V" else node.op
 
 
@@ -178,4 +185,4 @@ def _storage(s: Storage) -> str:
 
 
 def place_text(level: Level, share: int | None) -> str:
-    return str(level) + {None: "", 0: "/rows", 1: "/cols"}[share]
+    return str(level) + ("" if share is None else SHARES[share])

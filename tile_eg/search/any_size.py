@@ -148,7 +148,8 @@ class AnySize(Planned):
         """Of each kernel which launches take it, and how its schedule was found; of those that were compiled in this process."""
         parts = []
         for place, (variant, lowered) in enumerate(zip(self.variants, self.found, strict=False)):
-            parts.append(f"kernel {variant.program.name}, for {self.picked.shown(place)}\n\n{lowered.explanation}")
+            title = f"kernel {variant.program.name}, for {self.picked.shown(place)}; priced at the sizes below"
+            parts.append(f"{title}\n\n{lowered.explanation}")
         return Text("\n\n".join(parts))
 
     def at(self, kernel: Kernel, sizes: Mapping[str, int]) -> AtSizes | None:

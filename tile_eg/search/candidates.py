@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import dropwhile
@@ -53,6 +53,14 @@ class Candidate:
     def on_cores(self) -> bool:
         """Whether a rule says which block takes which tile."""
         return self.schedule.grid is not None or any(g.op == "Blocks" for g in self.schedule.graph.grids)
+
+
+def distinct(candidates: Iterable[Candidate]) -> list[Candidate]:
+    """The first candidate of each program."""
+    out: dict[str, Candidate] = {}
+    for c in candidates:
+        out.setdefault(str(c.planned.program), c)
+    return list(out.values())
 
 
 def plan_all(

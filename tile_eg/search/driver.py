@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from time import perf_counter
 
 from tile_eg.chips import Chip
@@ -80,7 +81,7 @@ def _at_open_sizes(kernel: OpenKernel, setting: Setting, start: float) -> Lowere
     if "open-sizes" not in setting.options.moves:
         names = ", ".join(f"{name}=..." for name in kernel.open)
         raise TileError("sizes are left open, and 'open-sizes' is left out of the search", help=f"give numbers: {names}")
-    sizes = OpenSizes(kernel, setting, lambda k: as_written(k, setting))
+    sizes = OpenSizes(kernel, setting, lambda k, at: as_written(k, replace(setting, at=at)))
     with stage("open-sizes", kernel.source, setting.timings):
         queue.put(sizes.offers())
     run_queue(queue)

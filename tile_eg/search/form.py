@@ -29,7 +29,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Setting:
-    """What all candidates of one search share. `timings` gathers the seconds of each step. `guide` orders what is not timed."""
+    """What all candidates of one search share. `timings` gathers the seconds of each step. `guide` orders what is not timed.
+
+    `at` are the sizes of the kernel that its author left open, in words.
+    """
 
     chip: Chip
     options: SearchOptions
@@ -37,6 +40,7 @@ class Setting:
     source: str = ""
     timings: dict[str, float] = field(default_factory=dict)
     guide: Guide | None = None
+    at: str = ""
 
     def step(self, name: str) -> AbstractContextManager[None]:
         return stage(name, self.source, self.timings)
@@ -65,6 +69,11 @@ class Form:
     orders: dict[int, list[Node]] = field(default_factory=dict)
     offered: set[int | str] = field(default_factory=set)
     gained: dict[tuple[int, bool], float] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        """What tells it from the other forms of one search."""
+        return ", ".join(filter(None, [self.setting.at, *self.moves])) or "as written"
 
     @property
     def launchable(self) -> Iterator[Candidate]:

@@ -19,7 +19,7 @@ def offers(form: Form) -> Iterator[Offer]:
     if form.candidates and form.setting.guide:
         yield from (Offer(MOVES["at-the-margin"], f"round {n}", 0.0, partial(_at_the_margin, form), form) for n in (1, 2))
     if form.candidates and form.setting.options.found_by[0] == MORE.extractor:
-        yield Offer(MOVES["more-schedules"], f"{MORE.schedules} of them", 0.0, partial(_more, form), form)
+        yield Offer(MOVES["more-schedules"], f"{MORE.schedules} schedules", 0.0, partial(_more, form), form)
         yield from (Offer(MOVES["other-decision"], f"round {n}", 0.0, partial(_otherwise, form), form) for n in (1, 2))
 
 

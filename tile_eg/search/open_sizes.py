@@ -24,9 +24,9 @@ LARGER = 3  # sizes that do not fit as they are which are tried where all that d
 
 
 class OpenSizes:
-    """The sizes of one kernel that are worth compiling; `make` compiles the kernel at its sizes."""
+    """The sizes of one kernel that are worth compiling; `make` compiles the kernel at sizes that it is told in words."""
 
-    def __init__(self, kernel: OpenKernel, setting: Setting, make: Callable[[Kernel], Form]) -> None:
+    def __init__(self, kernel: OpenKernel, setting: Setting, make: Callable[[Kernel, str], Form]) -> None:
         self.kernel, self.setting, self.make = kernel, setting, make
         self.offered: dict[Offer, Candidate] = {}
         self.kernels: dict[Candidate, Kernel] = {}
@@ -61,8 +61,9 @@ class OpenSizes:
         return made
 
     def _made(self, c: Candidate) -> Made:
-        self.kernels[c] = self.kernel.build(named(self.kernel.open, c.sizes))
-        return Made(form=self.make(self.kernels[c]))
+        sizes = named(self.kernel.open, c.sizes)
+        self.kernels[c] = self.kernel.build(sizes)
+        return Made(form=self.make(self.kernels[c], sizes_text(sizes)))
 
     def trials(self, tried: Sequence[Tried], forms: Sequence[Form]) -> tuple[Trial, ...]:
         """The sizes that were compiled, fastest first, and then those that could not be."""

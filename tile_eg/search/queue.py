@@ -16,6 +16,7 @@ from tile_eg.search.moves import Move
 from tile_eg.search.planned import stage
 
 NO_BETTER = "its bound is no better than the best"
+LEFT = "beyond the budget of the effort"
 
 @dataclass(frozen=True)
 class Made:
@@ -155,8 +156,7 @@ class Queue:
 
     def close(self) -> tuple[Tried, ...]:
         """All that was tried; what still waits was left to the budget."""
-        left = (Tried(offer, False, why="the budget of the effort was spent on better bounds") for offer in self.waiting)
-        return (*self.tried, *left)
+        return (*self.tried, *(Tried(offer, False, why=LEFT) for offer in self.waiting))
 
     def _make(self, offer: Offer) -> None:
         """Makes a move. A form that cannot be computed or planned is told, and the search goes on without it."""

@@ -14,10 +14,11 @@ from tile_eg.report.any_order import sums_in_any_order
 from tile_eg.report.decisions import missing_slots
 from tile_eg.report.explain import Explanation
 from tile_eg.report.schedule_tree import ScheduleView
-from tile_eg.report.text import Text, duration
-from tile_eg.search.candidates import Candidate, Dropped
+from tile_eg.report.text import Text
+from tile_eg.search.candidates import Candidate, Dropped, distinct
 from tile_eg.search.options import SearchOptions
 from tile_eg.search.planned import Planned, Run
+from tile_eg.search.told import rows
 
 if TYPE_CHECKING:
     import numpy as np
@@ -118,25 +119,12 @@ class Lowered(Planned):
     @property
     def explanation(self) -> Explanation:
         """The schedule, the decisions in it, the schedules that lost, what was refused, and how the search went."""
-        scores = [(c.schedule, c.microseconds) for c in self.candidates]
+        scores = [(c.schedule, c.microseconds) for c in distinct(self.candidates)]
         title = f"{self.kernel.name}({signature(self.kernel.tensors)})"
         notes = sums_in_any_order(self.program, self.kernel)
         search = self.extraction, self.phases, self.timings, self.seconds
-        told = {"models": self._models, "moves": self._moves, "notes": notes}
+        told = {"models": self._models, "moves": rows(self.tried, self.search.effort), "notes": notes}
         return Explanation(title, self.cost, scores, self.dropped, *search, self.trials, **told)  # type: ignore[arg-type]
-
-    @property
-    def _moves(self) -> list[tuple[str, str, str]]:
-        """The moves of one kind that gave the same, together; then those that were not made for one reason."""
-        made: dict[tuple[str, str], list[str]] = {}
-        left: dict[tuple[str, str], list[Tried]] = {}
-        for t in self.tried:
-            if t.made:
-                made.setdefault((t.offer.move.name, _outcome(t)), []).append(t.offer.what)
-            else:
-                left.setdefault((t.offer.move.name, t.why), []).append(t)
-        rows = [(name, _few(of), gives) for (name, gives), of in made.items()]
-        return rows + [(name, _few([t.offer.what for t in found]), _dropped(found)) for (name, _), found in left.items()]
 
     @property
     def _models(self) -> str:
@@ -148,22 +136,3 @@ class Lowered(Planned):
         found = roles(self.search.cost_model, self.chip)
         ordered = f"candidates were ordered by {found.context}, " if found.context else ""
         return f"the search was guided by {found.search}, {ordered}and {found.rank} decided"
-
-
-SHOWN = 4
-
-
-def _few(whats: list[str]) -> str:
-    whats = list(dict.fromkeys(whats))
-    rest = len(whats) - SHOWN
-    return "; ".join(whats[:SHOWN]) + (f" and {rest} more" if rest > 0 else "")
-
-
-def _outcome(tried: Tried) -> str:
-    return duration(tried.microseconds * 1e-6) if tried.microseconds is not None else tried.why or "nothing new"
-
-
-def _dropped(found: list[Tried]) -> str:
-    """Why offers were not made, with the best of their bounds."""
-    least = min(t.offer.bound for t in found)
-    return f"not made: {found[0].why}" + (f" ({duration(least * 1e-6)} at the least)" if least else "")

@@ -59,7 +59,7 @@ class _Crowd:
 
     def error(self) -> FlagsRunOut:
         core, source, waiting = self.at
-        found = FlagsRunOut(f"{core} needs more than {EVENT_IDS} ids for {source}_{waiting} at a time", self.span)
+        found = FlagsRunOut(f"{core} needs more than {EVENT_IDS} flag ids for {source}_{waiting} at a time", self.span)
         found.at = self.at
         return found
 
