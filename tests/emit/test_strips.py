@@ -15,28 +15,30 @@ from tile_eg.ir.index import const
 from tile_eg.ir.kernel import Tensor
 from tile_eg.ir.program import Buffer, CrossSet, CrossWait, Instr, PipeBarrier, Program, SetFlag, Tasks, Tile, walk
 from tile_eg.ir.program.parser import parse_program
-from tile_eg.ops.types import F16, Level
+from tile_eg.ops.types import F16, F32, DType, Level
 from tile_eg.search.planned import Planned
 from tile_eg.timeline.engine import run
 
 CHIP950 = load_chip("950")
 
 
-def copy(rows: int, cols: int, blocks: int = 2) -> Program:
-    strips = Tensor("S", F16, (-(-cols // 16), rows * 16), True)
-    return copy_in_strips(Tensor("B", F16, (rows, cols), False), strips, blocks, CHIP)
+def copy(rows: int, cols: int, blocks: int = 2, dtype: DType = F16) -> Program:
+    wide = 32 // dtype.bytes
+    strips = Tensor("S", dtype, (-(-cols // wide), rows * wide), True)
+    return copy_in_strips(Tensor("B", dtype, (rows, cols), False), strips, blocks, CHIP)
 
 
 @pytest.mark.slow(but=2)
 @pytest.mark.parametrize(
     ("rows", "cols"), [(256, 256), (130, 128), (200, 384), (16, 512), (130, 544), (64, 48), (130, 270), (40, 9)]
 )
-def test_strips_hold_what_the_matrix_holds(rows, cols):
-    made = copy(rows, cols)
+@pytest.mark.parametrize("dtype", [F16, F32], ids=str)
+def test_strips_hold_what_the_matrix_holds(rows, cols, dtype):
+    made, wide = copy(rows, cols, dtype=dtype), 32 // dtype.bytes
     alone = replace(made, tensors=(*made.tensors, *made.shared), shared=())
-    b = np.random.default_rng(3).standard_normal((rows, cols)).astype(np.float16)
-    ran, filled = Planned(alone, CHIP).run({"B": b}), np.pad(b, ((0, 0), (0, -cols % 16)))
-    assert np.array_equal(ran["S"].reshape(-1, rows, 16), filled.reshape(rows, -1, 16).transpose(1, 0, 2))
+    b = np.random.default_rng(3).standard_normal((rows, cols)).astype(dtype.numpy)
+    ran, filled = Planned(alone, CHIP).run({"B": b}), np.pad(b, ((0, 0), (0, -cols % wide)))
+    assert np.array_equal(ran["S"].reshape(-1, rows, wide), filled.reshape(rows, -1, wide).transpose(1, 0, 2))
 
 
 def test_a_copy_reads_back_as_it_was_printed():

@@ -21,7 +21,7 @@ SEPARATOR = " and "
 
 
 def copyable(values: Values, long: int, *, few: bool = False) -> list[str]:
-    """Matrices of elements of 16 and 8 bits that are only read, by tiles that move in loops of products: of short rows, or of
+    """Matrices of elements of up to 32 bits that are only read, by tiles that move in loops of products: of short rows, or of
     rows that begin off a burst.
 
     Rows of up to two bursts are short, where `long` bytes are one: ND2NZ takes a start for each. Tiles that move along their rows
@@ -34,7 +34,7 @@ def copyable(values: Values, long: int, *, few: bool = False) -> list[str]:
         if t.op == "load" and t.args[0].op == "given":
             loads.setdefault(t.args[0].args[0].name, []).append(t)
     inner = {values.variables[loop] for loop in loops_of_products(values)}
-    read = [t for t in values.tensors if t.name in loads and not t.output and len(t.shape) == 2 and t.dtype.bytes <= 2]
+    read = [t for t in values.tensors if t.name in loads and not t.output and len(t.shape) == 2 and t.dtype.bytes <= 4]
     largest = max((x.rows * x.cols for xs in loads.values() for x in xs if _steps(x, inner)), default=0)
     read = [t for t in read if not few or _off(t, long)]
     return [t.name for t in read if all(_worth_it(values, t, x, _steps(x, inner), long, largest) for x in loads[t.name])]

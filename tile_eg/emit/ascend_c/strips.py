@@ -16,8 +16,8 @@ def strips(s: Scope, i: Instr) -> list[str]:
     to, wide = s.buffer(dst), s.buffer(src)
     size = wide.dtype.bytes
     lanes = REPEAT_BYTES // size
-    if size > 2:
-        raise EmitError(f"{i.op} takes elements of 8 and 16 bits", i.span)
+    if size > 4:
+        raise EmitError(f"{i.op} takes elements of up to 32 bits", i.span)
     params = f"AscendC::CopyRepeatParams({to.pitch * size // BLOCK_BYTES}, 1, 1, {wide.pitch * size // BLOCK_BYTES})"
     rows = s.field(i, "repeat", i.rows, MAX_REPEAT)
     halves = ".ReinterpretCast<int16_t>()" if size == 1 else ""
@@ -25,7 +25,7 @@ def strips(s: Scope, i: Instr) -> list[str]:
     return [
         line
         for to_at, from_at, n in ends
-        for line in call("Copy", to_at + halves, from_at + halves, str(n * size // 2), rows, params)
+        for line in call("Copy", to_at + halves, from_at + halves, str(n // 2 if size == 1 else n), rows, params)
     ]
 
 

@@ -144,7 +144,7 @@ class Instr:
     vbytes     dst (i8 or u8) <- src (i16): the two bytes of each element, the lower one first; rows and cols are those of dst
     vnibbles   dst (f16) <- src (i8): the two numbers of 4 bits of each byte, the lower one first; rows and cols are those of dst
     vpack      dst (u8) <- src: a bit for each element that is not 0, eight elements a byte; rows and cols are those of dst
-    vstrips    dst[j / n, n * i + j % n] = src[i, j], of 16-bit (n = 16) or 8-bit (32) elements: strips one below the other
+    vstrips    dst[j / n, n * i + j % n] = src[i, j], n elements in 32 bytes: strips one below the other
     vcast      of form strips: the same of the cast elements, of 16 bits
     vaxpy      dst += scalar * src;     vmuladd  dst += a * b
     vchoose_OP dst = x where a OP b, else y (srcs a, b, x, y);  vchooses_OP  a OP scalar + bound (srcs a, x, y);
