@@ -66,7 +66,9 @@ def large(**options) -> Lowered:
         (BYTES, {"M": 600, "N": 250, "K": 251}),
         (GEMM.replace("f16", "f32"), {"M": 500, "N": 251, "K": 1030}),
     ],
-    ids=["even", "tails", "transposed", "both operands", "vector work", "bytes", "tails of bytes", "odd rows", "odd bytes", "floats"],
+    ids=[
+        "even", "tails", "transposed", "both operands", "vector work", "bytes", "byte tails", "odd rows", "odd bytes", "floats",
+    ],
 )
 @pytest.mark.parametrize(
     ("order", "chip"), [(1, "910B2"), (None, "950"), pytest.param(None, "910B2", marks=pytest.mark.long)]
