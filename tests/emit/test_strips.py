@@ -41,6 +41,16 @@ def test_strips_hold_what_the_matrix_holds(rows, cols, dtype):
     assert np.array_equal(ran["S"].reshape(-1, rows, wide), filled.reshape(rows, -1, wide).transpose(1, 0, 2))
 
 
+@pytest.mark.slow
+def test_of_several_matrices_each_has_strips_of_its_own():
+    source, strips = Tensor("B", F16, (3, 130, 40), False), Tensor("S", F16, (3, 3, 130 * 16), True)
+    made = copy_in_strips(source, strips, 2, CHIP)
+    b = np.random.default_rng(3).standard_normal(source.shape).astype(np.float16)
+    ran = Planned(replace(made, tensors=(*made.tensors, *made.shared), shared=()), CHIP).run({"B": b})["S"]
+    filled = np.pad(b, ((0, 0), (0, 0), (0, 8))).reshape(3, 130, 3, 16)
+    assert np.array_equal(ran.reshape(3, 3, 130, 16), filled.transpose(0, 2, 1, 3))
+
+
 def test_a_copy_reads_back_as_it_was_printed():
     assert parse_program(str(copy(256, 256))) == copy(256, 256)
 

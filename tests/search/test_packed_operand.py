@@ -10,7 +10,7 @@ import pytest
 
 from tests.extract.checked import arrays_for
 from tests.extract.kernels import kernel
-from tests.transforms.test_packed_operand import BOTH_DOWN, BYTES, GEMM, TRANSPOSED
+from tests.transforms.test_packed_operand import BATCHED, BOTH_DOWN, BYTES, GEMM, TRANSPOSED
 from tile_eg.chips import load_chip
 from tile_eg.explore.runners import explained
 from tile_eg.explore.why_not import why_not
@@ -79,6 +79,14 @@ def test_numbers_are_those_of_the_source(text, sizes, order, chip):
     ran = in_strips(k, chip).planned.run(arrays, order=order)
     for name, want in meaning(k, arrays).items():
         np.testing.assert_allclose(ran[name].astype(np.float32), want.astype(np.float32), rtol=4e-3, atol=2e-2)
+
+
+@pytest.mark.slow
+def test_of_a_batch_each_matrix_is_copied():
+    k = kernel(BATCHED, Z=40, M=70, N=250, K=99)
+    arrays = arrays_for(k)
+    ran, want = in_strips(k).planned.run(arrays, order=2)["C"], meaning(k, arrays)["C"]
+    np.testing.assert_allclose(ran.astype(np.float32), want.astype(np.float32), rtol=4e-3, atol=4e-2)
 
 
 @lru_cache

@@ -11,8 +11,21 @@ from tile_eg.egraph import saturate
 from tile_eg.egraph.view import packed
 from tile_eg.frontend.ssa import to_values
 from tile_eg.ir.index import BLOCK, const, evaluate, var
+from tile_eg.ir.kernel import Tensor
 from tile_eg.ir.values import Values
-from tile_eg.transforms.packed_operand import copyable, place, together, with_all_strips, with_strips, without_strips
+from tile_eg.ops.types import F16
+from tile_eg.transforms.packed_operand import (
+    Matrices,
+    Rows,
+    copyable,
+    place,
+    together,
+    with_all_strips,
+    with_strips,
+    without_strips,
+)
+
+ROWS, B = Rows(long=512, request=512), Matrices(1, 256, 256)
 
 GEMM = """
 kernel gemm[M=4608, N=256, K=256, BM=16, BN=128, BK=64](A: f16[M, K], B: f16[K, N]) -> C: f16[M, N] {
@@ -40,26 +53,26 @@ def values(text: str = GEMM, **sizes: int) -> Values:
 
 
 def test_the_operand_whose_tiles_move_down_may_be_copied():
-    assert copyable(values(), 512) == ["B"]
+    assert copyable(values(), ROWS) == ["B"]
 
 
 def test_tiles_that_move_along_their_rows_may_be_copied_where_no_tile_of_a_trip_is_larger():
-    assert copyable(values(TRANSPOSED), 512) == ["B"]
-    assert copyable(values(TRANSPOSED, BM=256), 512) == ["A"]
-    assert copyable(values(BYTES, K=512), 512) == ["B"]
+    assert copyable(values(TRANSPOSED), ROWS) == ["B"]
+    assert copyable(values(TRANSPOSED, BM=256), ROWS) == ["A"]
+    assert copyable(values(BYTES, K=512), ROWS) == ["B"]
 
 
 def test_tiles_that_move_along_rows_off_a_burst_may_be_copied_whatever_their_size():
-    assert copyable(values(K=512), 512) == ["B"]
-    assert copyable(values(K=520), 512) == ["A", "B"]
+    assert copyable(values(K=512), ROWS) == ["B"]
+    assert copyable(values(K=520), ROWS) == ["A", "B"]
 
 
 def test_so_may_long_rows_off_a_burst():
-    assert copyable(values(N=1040, BN=512), 512) == ["B"]
+    assert copyable(values(N=1040, BN=512), ROWS) == ["B"]
 
 
 def test_several_operands_are_offered_together_and_each_alone():
-    assert together(copyable(values(BOTH_DOWN), 512)) == ["A and B", "A", "B"]
+    assert together(copyable(values(BOTH_DOWN), ROWS)) == ["A and B", "A", "B"]
     v = values(BOTH_DOWN)
     found = with_all_strips(v, ["A", "B"])
     assert found.strips == {"A": "A_strips", "B": "B_strips"}
@@ -67,8 +80,59 @@ def test_several_operands_are_offered_together_and_each_alone():
     assert without_strips(found) == v
 
 
+BATCHED = """
+kernel batched[Z=3, M=64, N=250, K=128, BM=16, BN=128, BK=64](A: f16[Z, M, K], B: f16[Z, K, N]) -> C: f16[Z, M, N] {
+  grid (bx, by, z) = (ceildiv(M, BM), ceildiv(N, BN), Z)
+  shared a: f16[BM, BK], b: f16[BK, BN]
+  fragment c: f32[BM, BN] = 0
+  for k in pipelined(ceildiv(K, BK)) {
+    a = A[z, bx*BM, k*BK]
+    b = B[z, k*BK, by*BN]
+    c += a @ b
+  }
+  C[z, bx*BM, by*BN] = c
+}
+"""
+
+
+def test_of_several_matrices_only_rows_that_are_cut_may_be_copied():
+    assert copyable(values(BATCHED, K=256), ROWS) == ["B"]
+    assert copyable(values(BATCHED, K=130), ROWS) == ["A", "B"]
+    assert copyable(values(BATCHED, K=256, N=256), ROWS) == []
+
+
+def test_where_starts_cut_no_rows_these_may_not():
+    uncut = Rows(long=512, request=0)
+    assert (copyable(values(BATCHED), uncut), copyable(values(K=520), uncut)) == ([], ["B"])
+
+
+@pytest.mark.parametrize(
+    ("shape", "stride", "found"),
+    [
+        ((30, 50), 50, Matrices(1, 30, 50)),
+        ((2, 3, 30, 50), 50, Matrices(6, 30, 50)),
+        ((2, 30, 3, 50), 150, Matrices(2, 30, 150)),
+        ((1, 30, 1, 50), 50, Matrices(1, 30, 50)),
+        ((30, 50), 60, None),
+    ],
+    ids=["one", "heads first", "heads behind rows", "dimensions of one", "rows of something else"],
+)
+def test_a_tensor_is_matrices_by_how_far_rows_lie_apart(shape, stride, found):
+    assert Matrices.of(Tensor("A", F16, shape, False), stride) == found
+
+
+def test_strips_of_several_matrices_lie_one_matrix_behind_the_other():
+    at = place(values(BATCHED, K=130), Matrices(3, 130, 250), F16, var("k") * 16000 + const(2 * 130 * 250 + 250 + 32))
+    assert at is not None and evaluate(at, {"k": 1}) == 2 * (16 * 130 * 16) + 2 * (130 * 16) + (64 + 1) * 16
+
+
+def test_an_offset_whose_rows_may_run_over_into_the_next_matrix_has_no_place():
+    assert place(values(BATCHED, K=130), Matrices(3, 130, 250), F16, var("k") * 32500) is not None
+    assert place(values(BATCHED, K=130), Matrices(3, 130, 250), F16, var("k") * 17500) is None
+
+
 def test_long_rows_on_a_burst_may_not():
-    assert not copyable(values(N=1024, BN=512), 512)
+    assert not copyable(values(N=1024, BN=512), ROWS)
 
 
 @pytest.mark.slow
@@ -80,21 +144,18 @@ def test_an_element_lies_in_its_strip_under_those_of_the_rows_before(data):
     tensor = next(t for t in v.tensors if t.name == "B")
     row, col = data.draw(st.integers(0, 3)), wide * data.draw(st.integers(0, 128 // wide - 1))
     offset = var("k") * (64 * cols) + (var(BLOCK) // 288) * 128 + const(row * cols + col)
-    at = place(v, tensor, offset)
+    at = place(v, Matrices(1, rows, cols), tensor.dtype, offset)
     env = {"k": data.draw(st.integers(0, 4)), BLOCK: data.draw(st.integers(0, v.blocks - 1))}
     r, c = divmod(evaluate(offset, env), cols)
     assert at is not None and evaluate(at, env) == c // wide * (rows * wide) + r * wide
 
 
 def test_an_offset_whose_columns_may_run_over_has_no_place():
-    v = values()
-    tensor = next(t for t in v.tensors if t.name == "B")
-    assert place(v, tensor, var(BLOCK) * 128) is None
+    assert place(values(), B, F16, var(BLOCK) * 128) is None
 
 
 def test_an_offset_inside_of_a_strip_has_no_place():
-    v = values()
-    assert place(v, next(t for t in v.tensors if t.name == "B"), const(8)) is None
+    assert place(values(), B, F16, const(8)) is None
 
 
 @pytest.mark.slow

@@ -15,7 +15,7 @@ from tile_eg.ops.types import I32, DType
 from tile_eg.transforms.contained import parts_of_loads
 from tile_eg.transforms.k_tiling import Tiling, loads_in, longer_loads
 from tile_eg.transforms.loaded_again import loads_again
-from tile_eg.transforms.packed_operand import offsets, place, strides
+from tile_eg.transforms.packed_operand import Matrices, loads_of, place, strides
 
 OFFERED = 3
 """Buffers that the rules offer of any tile, at most."""
@@ -98,11 +98,11 @@ class Encoder:
         """Tensors that are there in strips too, and where the loads of them begin there, those of deeper loops included."""
         for tensor, name, stride in strides(self.values):
             self.lines.append(f'(InStrips "{tensor}" "{name}" {stride})')
-            found = [*offsets(self.values, tensor)]
+            found = [x.args[1] for x in loads_of(self.values, tensor)]
             found += [moved[1] for t in self.tilings for o in found if (moved := t.later(o))]
-            source = next(t for t in self.values.tensors if t.name == tensor)
+            source, strips = (next(t for t in self.values.in_gm if t.name == n) for n in (tensor, name))
             for o in dict.fromkeys(found):
-                if (at := place(self.values, source, o)) is not None:
+                if (at := place(self.values, Matrices.held(source, strips), source.dtype, o)) is not None:
                     self.lines.append(f'(set (in-strips {self.expr(o)} "{tensor}") {self.expr(at)})')
 
     def _grid(self) -> None:

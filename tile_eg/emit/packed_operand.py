@@ -6,8 +6,8 @@ Rows that are short, as those of a tile of B are, cost ND2NZ a start each; a str
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
-from math import ceil, floor
+from dataclasses import dataclass, replace
+from math import ceil, floor, prod
 
 from tile_eg.chips import Chip
 from tile_eg.emit.sync import synchronise
@@ -19,7 +19,7 @@ from tile_eg.ir.program.tasks import tasks
 from tile_eg.ir.values import Values
 from tile_eg.ops.types import Level
 from tile_eg.timeline.engine import run
-from tile_eg.transforms.packed_operand import strides
+from tile_eg.transforms.packed_operand import Matrices, strides
 
 ROWS, WIDE, LEAST = 64, 16, 8
 """Rows and strips that a vector core takes at a time, twice in UB and twice as strips; 8 of these where the matrix needs it."""
@@ -28,35 +28,63 @@ LAST = {"task": "last_piece", "tile": "last_window"}
 
 
 def copy_in_strips(source: Tensor, target: Tensor, blocks: int, chip: Chip) -> Program:
-    """The program of `blocks` pairs of vector cores that fills `target` (strips, rows * 16) from `source` (rows, columns).
+    """The program of `blocks` pairs of vector cores that fills `target`, of each matrix of `source` its strips, and of each strip
+    its rows.
 
     Columns beyond the last whole window come behind all others, in one that is narrower. Zeros fill the last strip.
     """
-    width = _width(source)
-    windows = source.shape[1] // width
-    loops = [_windows(source, target, blocks, 0, windows, width, NAMES)] if windows else []
-    if rest := source.shape[1] % width:
-        loops.append(_windows(source, target, blocks, windows * width, 1, rest, LAST))
+    m = Matrices.held(source, target)
+    width = _width(source, m)
+    windows = m.cols // width
+    loops = [_Windows(source, target, m, 0, windows, width, NAMES).loop(blocks)] if windows else []
+    if rest := m.cols % width:
+        loops.append(_Windows(source, target, m, windows * width, 1, rest, LAST).loop(blocks))
     return synchronise(Program(
         target.name, chip.name, "AIV_ONLY", (source,), blocks, True, 0, _buffers(source, width), (), tuple(loops), (target,),
     ))  # fmt: skip
 
 
-def _width(source: Tensor) -> int:
+def _width(source: Tensor, m: Matrices) -> int:
     """Columns of a window: the wider one, but where narrow ones alone leave no rest."""
-    one, cols = strip(source.dtype), source.shape[1]
-    return one * (LEAST if cols % (LEAST * one) == 0 and cols % (WIDE * one) else WIDE)
+    one = strip(source.dtype)
+    return one * (LEAST if m.cols % (LEAST * one) == 0 and m.cols % (WIDE * one) else WIDE)
 
 
-def _windows(
-    source: Tensor, target: Tensor, blocks: int, start: int, across: int, width: int, names: Mapping[str, str]
-) -> Tasks:
-    """The loop over windows of 128 rows and of so many columns, `across` of them side by side from column `start` on."""
-    total = -(-source.shape[0] // (2 * ROWS)) * across
-    window = Let(names["tile"], var(names["task"]) * blocks + var(BLOCK), total - 1)
-    at = var(names["tile"]) // across * (2 * ROWS) + var(SUB) * ROWS
-    col = const(start) + var(names["tile"]) % across * width
-    return tasks(_piece(source, target, at, col, width, var(names["task"]) % 2), blocks, [window], names)
+@dataclass(frozen=True)
+class _Windows:
+    """Windows of 128 rows and of `width` columns of each matrix, `across` of them side by side from column `start` on."""
+
+    source: Tensor
+    target: Tensor
+    m: Matrices
+    start: int
+    across: int
+    width: int
+    names: Mapping[str, str]
+
+    def loop(self, blocks: int) -> Tasks:
+        """The loop of a block over the windows that are its own: half of the rows for each vector core."""
+        each = -(-self.m.rows // (2 * ROWS)) * self.across
+        window = Let(self.names["tile"], var(self.names["task"]) * blocks + var(BLOCK), self.m.count * each - 1)
+        tile, several = var(self.names["tile"]), self.m.count > 1
+        matrix, here = (tile // each, tile % each) if several else (const(0), tile)
+        row = here // self.across * (2 * ROWS) + var(SUB) * ROWS
+        col = const(self.start) + here % self.across * self.width
+        return tasks(self.piece(matrix, row, col, var(self.names["task"]) % 2), blocks, [window], self.names)
+
+    def piece(self, matrix: Expr, row: Expr, col: Expr, slot: Expr) -> tuple[Node, ...]:
+        """What a vector core does for its half of a window."""
+        rows, cols, one = self.m.rows, self.m.cols, strip(self.source.dtype)
+        valid = const(ROWS) if rows % (2 * ROWS) == 0 else maximum(0, minimum(ROWS, rows - row))
+        wide, long, count = Tile("rows", slot), Tile("strips", slot), -(-self.width // one)
+        pad = 0.0 if self.width % one else None
+        at = Gm(self.source.name, matrix * (rows * cols) + row * cols + col, cols)
+        to = Gm(self.target.name, matrix * prod(self.m.strips(self.source.dtype)[-2:]) + col * rows + row * one, rows * one)
+        return (
+            Instr("gm_to_ub", wide, (at,), valid, const(self.width), pad=pad),
+            Instr("vstrips", long, (wide,), valid, const(count * one), form="rows"),
+            Instr("ub_to_gm", to, (long,), const(count), valid * one),
+        )
 
 
 def copies(values: Values, blocks: int, chip: Chip) -> list[Program]:
@@ -90,16 +118,3 @@ def _buffers(source: Tensor, width: int) -> tuple[Buffer, ...]:
     count, long, pitch = width // one, ROWS * one, (ROWS + 1) * one  # strips side by side begin in other groups of banks
     at = 2 * size, 2 * size + count * pitch * source.dtype.bytes
     return wide, Buffer("strips", Level.UB, source.dtype, count, long, pitch, "nd", 2, at, True)
-
-
-def _piece(source: Tensor, target: Tensor, row: Expr, col: Expr, width: int, slot: Expr) -> tuple[Node, ...]:
-    (rows, cols), one = source.shape, strip(source.dtype)
-    valid = const(ROWS) if rows % (2 * ROWS) == 0 else maximum(0, minimum(ROWS, rows - row))
-    wide, long = Tile("rows", slot), Tile("strips", slot)
-    to, count = Gm(target.name, col * rows + row * one, rows * one), -(-width // one)
-    pad = 0.0 if width % one else None
-    return (
-        Instr("gm_to_ub", wide, (Gm(source.name, row * cols + col, cols),), valid, const(width), pad=pad),
-        Instr("vstrips", long, (wide,), valid, const(count * one), form="rows"),
-        Instr("ub_to_gm", to, (long,), const(count), valid * one),
-    )

@@ -7,7 +7,8 @@ Python's.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from math import gcd, prod
 
 from tile_eg.ir.index import BLOCK, EACH, ONE, ZERO, Expr, Interval, bounds, terms_of, variables
 from tile_eg.ir.index_elements import elements_in
@@ -15,29 +16,84 @@ from tile_eg.ir.kernel import Tensor
 from tile_eg.ir.machine import strip
 from tile_eg.ir.program.tasks import free_names
 from tile_eg.ir.values import Term, Values, reachable
+from tile_eg.ops.types import DType
 from tile_eg.transforms.k_tiling import loops_of_products
 
 SEPARATOR = " and "
 
 
-def copyable(values: Values, long: int, *, few: bool = False) -> list[str]:
-    """Matrices of elements of up to 32 bits that are only read, by tiles that move in loops of products: of short rows, or of
-    rows that begin off a burst.
+@dataclass(frozen=True)
+class Matrices:
+    """A tensor as `count` matrices of `rows` and `cols` elements, one behind the other."""
 
-    Rows of up to two bursts are short, where `long` bytes are one: ND2NZ takes a start for each. Tiles that move along their rows
-    may as well be loaded for several trips at a time, so that of these only the largest of a trip is worth a copy. That is no
-    way out where rows begin off a burst: ND2NZ cuts them into requests of what their starts are a multiple of. Where tiles are
-    `few`, and a core has no other one to compute meanwhile, such are the only ones.
+    count: int
+    rows: int
+    cols: int
+
+    @classmethod
+    def of(cls, tensor: Tensor, stride: int) -> Matrices | None:
+        """Those whose rows begin so many elements apart; None where no dimensions are that long."""
+        shape = [n for n in tensor.shape if n != 1]
+        at = next((i for i in range(1, len(shape)) if prod(shape[i:]) == stride), None)
+        return None if at is None else cls(prod(shape[: at - 1]), shape[at - 1], stride)
+
+    @classmethod
+    def held(cls, tensor: Tensor, strips: Tensor) -> Matrices:
+        """Those of a tensor that these strips hold."""
+        count, rows = prod(strips.shape[:-2]), strips.shape[-1] // strip(tensor.dtype)
+        return cls(count, rows, prod(tensor.shape) // (count * rows))
+
+    def strips(self, dtype: DType) -> tuple[int, ...]:
+        """The shape of what holds them in strips: of each matrix its strips, of each strip its rows."""
+        wide = strip(dtype)
+        shape = -(-self.cols // wide), self.rows * wide
+        return shape if self.count == 1 else (self.count, *shape)
+
+
+@dataclass(frozen=True)
+class Rows:
+    """What ND2NZ does with rows: `long` bytes are a burst, and a row is cut into requests of what its start is a multiple of, up
+    to `request` bytes (0: it is not cut)."""
+
+    long: int
+    request: int
+
+    def cut(self, load: Term, along: bool) -> bool:
+        """Whether rows of a load are cut for where they begin; those of several trips at a time, if it moves `along` them."""
+        size = _type(load).bytes
+        sure = gcd(load.args[2] * size, self.request)
+        return 0 < sure < (self.request if along else min(load.cols * size, self.request))
+
+    def short(self, load: Term) -> bool:
+        """Whether rows have up to two bursts: ND2NZ takes a start for each."""
+        return load.cols * _type(load).bytes < 2 * self.long
+
+
+def copyable(values: Values, how: Rows, *, few: bool = False) -> list[str]:
+    """Tensors of elements of up to 32 bits that are only read, by tiles that move in loops: of short rows of a matrix in a loop
+    of a sum of products, and in any loop of rows that are cut for where they begin.
+
+    Tiles that move along their rows may as well be loaded for several trips at a time, so that of these only the largest of a
+    trip is worth a copy; but rows that are cut are no longer by that. Where tiles are `few`, and a core has no other one to
+    compute meanwhile, and where there are several matrices, rows that are cut are the only ones.
     """
-    loads: dict[str, list[Term]] = {}
-    for t in reachable(values):
-        if t.op == "load" and t.args[0].op == "given":
-            loads.setdefault(t.args[0].args[0].name, []).append(t)
     inner = {values.variables[loop] for loop in loops_of_products(values)}
-    read = [t for t in values.tensors if t.name in loads and not t.output and len(t.shape) == 2 and t.dtype.bytes <= 4]
-    largest = max((x.rows * x.cols for xs in loads.values() for x in xs if _steps(x, inner)), default=0)
-    read = [t for t in read if not few or _off(t, long)]
-    return [t.name for t in read if all(_worth_it(values, t, x, _steps(x, inner), long, largest) for x in loads[t.name])]
+    loads = [t for t in reachable(values) if t.op == "load" and t.args[0].op == "given"]
+    largest = max((x.rows * x.cols for x in loads if _steps(x, inner)), default=0)
+    out = []
+    for t in (t for t in values.tensors if not t.output and t.dtype.bytes <= 4):
+        mine = [x for x in loads if x.args[0].args[0].name == t.name]
+        found = {Matrices.of(t, x.args[2]) for x in mine}
+        m = found.pop() if len(found) == 1 else None
+        if m and all(_worth_it(values, m, x, how, 0 if few or m.count > 1 or not _steps(x, inner) else largest) for x in mine):
+            out.append(t.name)
+    return out
+
+
+def _type(load: Term) -> DType:
+    """The type of what is loaded."""
+    tensor: Tensor = load.args[0].args[0]
+    return tensor.dtype
 
 
 def _steps(load: Term, loops: set[str]) -> list[int]:
@@ -45,20 +101,15 @@ def _steps(load: Term, loops: set[str]) -> list[int]:
     return [c for e, c in terms_of(load.args[1]).items() if e.op == "var" and e.args[0] in loops]
 
 
-def _worth_it(values: Values, tensor: Tensor, load: Term, steps: list[int], long: int, largest: int) -> bool:
-    """Whether the tiles of a load have short rows, or such that begin off a burst, move by whole rows or strips, and have a place
-    in the copy."""
-    cols, size = tensor.shape[1], tensor.dtype.bytes
-    off = _off(tensor, long)
-    slow = load.rows > 1 and (off or load.cols * size < 2 * long) and load.args[2] == cols
-    down = any(c % cols == 0 for c in steps)
-    across = (off or load.rows * load.cols == largest) and any(c % strip(tensor.dtype) == 0 for c in steps)
-    return slow and (down or across) and place(values, tensor, load.args[1]) is not None
-
-
-def _off(tensor: Tensor, long: int) -> bool:
-    """Whether rows of a matrix begin off a burst."""
-    return tensor.shape[1] * tensor.dtype.bytes % long != 0
+def _worth_it(values: Values, m: Matrices, load: Term, how: Rows, largest: int) -> bool:
+    """Whether the tiles of a load have rows that are worth a copy, move by whole rows or strips, and have a place in the copy.
+    Where no tile is the `largest`, rows that are cut are the only ones."""
+    steps = _steps(load, set(values.variables.values()))
+    down = any(c % m.cols == 0 for c in steps)
+    along = not down and any(c % strip(_type(load)) == 0 for c in steps)
+    short = bool(largest) and how.short(load) and (down or load.rows * load.cols == largest)
+    worth = load.rows > 1 and (down or along) and (short or how.cut(load, along))
+    return worth and place(values, m, _type(load), load.args[1]) is not None
 
 
 def together(tensors: Sequence[str]) -> list[str]:
@@ -71,9 +122,9 @@ def with_all_strips(values: Values, tensors: Sequence[str]) -> Values:
     for tensor in tensors:
         source = next(t for t in values.tensors if t.name == tensor)
         name = free_names((f"{tensor}_strips",), {t.name for t in values.in_gm})[f"{tensor}_strips"]
-        rows, cols = source.shape
-        wide = strip(source.dtype)
-        strips = Tensor(name, source.dtype, (-(-cols // wide), rows * wide), True)
+        found = Matrices.of(source, next(loads_of(values, tensor)).args[2])
+        assert found is not None
+        strips = Tensor(name, source.dtype, found.strips(source.dtype), True)
         values = replace(values, shared=(*values.shared, strips), strips=values.strips | {tensor: name})
     return values
 
@@ -90,20 +141,24 @@ def with_strips(values: Values, every: Values, tensors: str) -> Values:
     return replace(values, shared=(*values.shared, *held), strips=strips)
 
 
-def place(values: Values, tensor: Tensor, offset: Expr) -> Expr | None:
-    """Where the element at an offset of a matrix lies in its strips; None where row and column cannot be told apart."""
+def place(values: Values, m: Matrices, dtype: DType, offset: Expr) -> Expr | None:
+    """Where the element at an offset of a tensor lies in the strips of its matrices; None where matrix, row and column cannot be
+    told apart."""
     if elements_in(offset) or EACH in variables(offset):
         return None
-    (rows, cols), wide = tensor.shape, strip(tensor.dtype)
+    wide, size = strip(dtype), prod(m.strips(dtype)[-2:])
     row, col, at = ZERO, ZERO, ZERO
     for e, n in terms_of(offset).items():
-        down, across = divmod(n, cols)
-        if across % wide or (across and e != ONE and not 0 < n < cols):
+        before, left = divmod(n, m.rows * m.cols) if m.count > 1 else (0, n)
+        down, across = divmod(left, m.cols)
+        if across % wide or (across and e != ONE and not 0 < n < m.cols):
             return None
         row, col = row + e * down, col + e * across
-        at = at + e * (down * wide + across * rows)
-    low, high = bounds(col, _ranges(values))
-    return at if low >= 0 and high < cols else None
+        at = at + e * (before * size + down * wide + across * m.rows)
+    ranges = _ranges(values)
+    (first, last), (low, high) = bounds(row, ranges), bounds(col, ranges)
+    inside = m.count == 1 or (first >= 0 and last < m.rows)
+    return at if inside and low >= 0 and high < m.cols else None
 
 
 def _ranges(values: Values) -> dict[str, Interval]:
@@ -111,17 +166,28 @@ def _ranges(values: Values) -> dict[str, Interval]:
     return loops | {BLOCK: (0, values.blocks - 1)}
 
 
-def offsets(values: Values, tensor: str) -> Iterator[Expr]:
-    """Where the loads of a tensor begin."""
+def loads_of(values: Values, tensor: str) -> Iterator[Term]:
+    """The loads of a tensor."""
     for t in reachable(values):
         if t.op == "load" and t.args[0].op == "given" and t.args[0].args[0].name == tensor:
-            yield t.args[1]
+            yield t
 
 
 def strides(values: Values) -> Iterator[tuple[str, str, int]]:
     """Each tensor that is there in strips, what holds them, and the elements from one strip to the next."""
     for tensor, name in values.strips.items():
-        yield tensor, name, next(t.shape[1] for t in values.shared if t.name == name)
+        yield tensor, name, next(t.shape[-1] for t in values.shared if t.name == name)
 
 
-__all__ = ["copyable", "offsets", "place", "strides", "together", "with_all_strips", "with_strips", "without_strips"]
+__all__ = [
+    "Matrices",
+    "Rows",
+    "copyable",
+    "loads_of",
+    "place",
+    "strides",
+    "together",
+    "with_all_strips",
+    "with_strips",
+    "without_strips",
+]
