@@ -8,6 +8,7 @@ import pytest
 from tile_eg.frontend.ssa import to_values
 from tile_eg.frontend.text import load_text
 from tile_eg.ir.values import made_of, reachable
+from tile_eg.search import search_options
 from tile_eg.search.compiler import lower
 
 TURNED = """kernel turned[S=21, H=2, D=64](X: f32[S, H, D]) -> Y: f16[S, H, D] {
@@ -56,3 +57,23 @@ def test_all_of_a_vector_is_no_piece_of_it() -> None:
       Y[0, 0] = y }"""
     values = to_values(load_text(text).instantiate())
     assert not [t for t in made_of(values.outputs) if t.op == "piece"]
+
+
+ONE_ROW = """kernel half[N=1, D=16](X: f16[N, D], C: f32[N, D//2]) -> Y: f16[N, D] {
+  shared x: f16[8, D], y: f16[8, D], c: f32[8, D//2]
+  x = X[0, 0]
+  c = C[0, 0]
+  parallel (i, j) in (8, D//2) {
+    y[i, j] = x[i, j] * c[i, j]
+    y[i, j + D//2] = x[i, j + D//2] - c[i, j]
+  }
+  Y[0, 0] = y
+}
+"""
+
+
+@pytest.mark.slow
+def test_half_a_block_of_a_row_that_may_not_exist_is_cast() -> None:
+    x, c = np.ones((1, 16), np.float16), np.arange(8, dtype=np.float32)[None]
+    ran = lower(load_text(ONE_ROW).instantiate(), search=search_options(effort="none")).run({"X": x, "C": c})
+    np.testing.assert_array_equal(ran.outputs["Y"], np.concatenate([c, 1 - c], 1).astype(np.float16))

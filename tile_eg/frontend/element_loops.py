@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from tile_eg.frontend.chosen_indices import with_chosen_indices
 from tile_eg.frontend.guarded_parts import Shapes, conditions, parted, reads_outside
+from tile_eg.frontend.guarded_windows import TensorShape, ends_by, is_guarded, with_guarded_windows
 from tile_eg.frontend.narrow_positions import Ranges, Types, with_low_bits
 from tile_eg.frontend.ssa.position_values import with_known_positions
 from tile_eg.frontend.wide_positions import with_wide_positions
@@ -17,22 +18,29 @@ MOST_TRIPS = 16
 """Trips of a loop that are read one by one."""
 
 
-def read_as(s: Parallel, types: Types, shapes: Shapes, unique: Callable[[str], str], ranges: Ranges) -> Iterator[Parallel]:
-    """The loop, or loops over its parts. `types` and `shapes` are those of buffers and tensors, `ranges` those of the variables
-    outside of it; new variables are `unique`."""
+def read_as(
+    s: Parallel, types: Types, shapes: Shapes, unique: Callable[[str], str], ranges: Ranges, tensor: TensorShape = lambda _: None
+) -> Iterator[Parallel]:
+    """The loop, or loops over its parts. `types` and `shapes` are those of buffers and tensors, `tensor` those of tensors alone,
+    `ranges` those of the variables outside of it; new variables are `unique`."""
     narrow = with_wide_positions(with_low_bits(with_chosen_indices(s, shapes, types), types, ranges), types)
-    for part in parted(_without_single(narrow), shapes, unique):
-        yield with_known_positions(part)
+    whole = _without_single(narrow)
+    parts = [with_guarded_windows(p, tensor, ranges) for p in parted(whole, shapes, unique)]
+    if any(len(p.vars) < len(whole.vars) and is_guarded(p) for p in parts):  # a column of a window has no zeros around it
+        parts = [with_guarded_windows(whole, tensor, ranges)]
+    yield from map(with_known_positions, parts)
 
 
-def trip_by_trip(s: For, types: Types, shapes: Shapes, unique: Callable[[str], str], ranges: Ranges) -> list[Stmt]:
+def trip_by_trip(
+    s: For, types: Types, shapes: Shapes, unique: Callable[[str], str], ranges: Ranges, tensor: TensorShape = lambda _: None
+) -> list[Stmt]:
     """A loop over element loops whose choices leave out what is not there in some trips, as these loops one by one. It stays a
     loop where it holds anything else, or its trips would still read outside."""
     loops = [b for b in s.body if isinstance(b, Parallel)]
     own = {s.var: (s.start, s.start + s.extent - 1)}
     if s.kind != "serial" or s.count is not None or s.extent > MOST_TRIPS or len(loops) < len(s.body):
         return [s]
-    if not any(_chooses_by(s.var, p) and reads_outside(p, shapes, own) for p in loops):
+    if not any(_chooses_by(s.var, p) and (reads_outside(p, shapes, own) or ends_by(s.var, p)) for p in loops):
         return [s]
     made: list[Stmt] = []
     for n in range(s.start, s.start + s.extent):
@@ -40,7 +48,7 @@ def trip_by_trip(s: For, types: Types, shapes: Shapes, unique: Callable[[str], s
             at = replace(p, body=tuple(at_places(a, {s.var: ix.const(n)}) for a in p.body))
             names = {v: unique(v) for v in p.vars}
             body = tuple(at_places(a, {v: ix.var(name) for v, name in names.items()}) for a in at.body)
-            made += read_as(replace(at, vars=tuple(names.values()), body=body), types, shapes, unique, ranges)
+            made += read_as(replace(at, vars=tuple(names.values()), body=body), types, shapes, unique, ranges, tensor)
     return [s] if any(isinstance(p, Parallel) and reads_outside(p, shapes) for p in made) else made
 
 

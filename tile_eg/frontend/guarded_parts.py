@@ -91,7 +91,15 @@ def _part(s: Parallel, where: tuple[Interval, ...]) -> Parallel:
     ranges = {v: (0, max(0, n - 1)) for v, n in zip(s.vars, extents, strict=True)}
     moved = {v: ix.var(v) + first for v, (first, _) in zip(s.vars, where, strict=True)}
     body = (_chosen(at_places(a, moved), ranges) for a in s.body)
-    return replace(s, extents=extents, body=tuple(a for a in body if a.value != a.target))
+    return _without_last(replace(s, extents=extents, body=tuple(a for a in body if a.value != a.target)))
+
+
+def _without_last(s: Parallel) -> Parallel:
+    """The loop over rows alone, where it is over one column."""
+    if len(s.vars) < 2 or s.extents[-1] != 1:
+        return s
+    body = tuple(at_places(a, {s.vars[-1]: ix.ZERO}) for a in s.body)
+    return replace(s, vars=s.vars[:-1], extents=s.extents[:-1], body=body)
 
 
 def _chosen(a: Assign, ranges: Ranges) -> Assign:

@@ -168,11 +168,13 @@ class Pack:
 
 @dataclass(frozen=True)
 class Pad:
-    """x, and `value` where x is beyond the end of the tensor that it was loaded from: all of it exists."""
+    """x, and `value` where x is outside of the tensor that it was loaded from: all of it exists, but for what lies behind the end
+    of the dimensions `ends` of that tensor."""
 
     x: TileExpr
     value: float
     span: Span | None = _span()
+    ends: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -227,6 +227,10 @@ class Block:
                 return self.cast(self.value(e.x, env), numpy_dtype(e.dtype))
             case kn.Pack():
                 return self.packed(self.value(e.x, env))
+            case kn.Pad(x=kn.Region() as r) if e.ends:
+                places, _ = self.tensor_places(r, self.tensors[r.name], env)
+                there = [np.asarray(places[d] < self.tensors[r.name].shape[d]) for d in e.ends]
+                return self.padded(self.value(r, env), e.value, reduce(np.logical_and, there))
             case kn.Pad():
                 return self.padded(self.value(e.x, env), e.value)
             case kn.Whole():
@@ -318,8 +322,8 @@ class Block:
         valid = None if x.valid is None else np.asarray(x.valid.reshape(*x.valid.shape[:-1], -1, 8).all(axis=-1))
         return Tile(ar.packed(x.data), valid)
 
-    def padded(self, x: Tile, value: float) -> Tile:
-        return Tile(numbers_with(x, value))
+    def padded(self, x: Tile, value: float, there: Array | None = None) -> Tile:
+        return Tile(numbers_with(x, value), there)
 
     def whole(self, e: kn.Whole, xs: list[Tile]) -> Tile:
         """Around the elements that exist stands what changes nothing; of the result those exist that follow from them."""

@@ -140,9 +140,9 @@ class BoundedBlock(Block):
             return replace(result, spread=known[0].reshape(2, -1)[:, places].reshape(2, *result.data.shape))
         return replace(result, spread=np.full((2, *result.data.shape), np.inf if any(k.any() for k in known) else 0.0))
 
-    def padded(self, x: Tile, value: float) -> Tile:
+    def padded(self, x: Tile, value: float, there: Array | None = None) -> Tile:
         known = spread(x)
-        return replace(super().padded(x, value), spread=known if x.valid is None else np.where(x.valid, known, 0.0))
+        return replace(super().padded(x, value, there), spread=known if x.valid is None else np.where(x.valid, known, 0.0))
 
     def packed(self, x: Tile) -> Tile:
         known = rd.total(spread(x)).reshape(*x.data.shape[:-1], -1, 8).any(axis=-1)

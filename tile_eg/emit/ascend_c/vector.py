@@ -95,10 +95,10 @@ def written(s: Scope, j: Job) -> list[str]:
 
 
 def _flat(s: Scope, j: Job) -> list[str]:
-    pitch = s.buffer(j.views[0].tile).pitch
-    if j.rows != ONE and len({s.buffer(v.tile).pitch for v in j.views}) > 1:
+    pitches = {s.buffer(v.tile).pitch for v in j.views}
+    if len(pitches) > 1 and s.high(j.rows) > 1:
         raise EmitError(f"{j.instr.op}: the flat form needs operands of one pitch", j.instr.span)
-    count = j.cols if j.rows == ONE else j.rows * pitch
+    count = j.rows * (j.cols if j.rows == ONE or len(pitches) > 1 else pitches.pop())
     return j.flat([s.at(v.tile) for v in j.views], s.field(j.instr, "count", count, 2**31 - 1))
 
 

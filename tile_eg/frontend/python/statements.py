@@ -335,7 +335,7 @@ def _nest(r: Reader, node: ast.For, loop: Loop, names: list[str], axis: int) -> 
         _nest(r, node, loop, names, axis + 1)
     first = start if plain and isinstance(start, int) else 0
     made = For(var, first, loop.extents[axis], loop.kind, loop.stages, tuple(body), r.span(node), loop.count)
-    r.statements += trip_by_trip(made, r.dtype_of, r.shape_named, r.unique, {**r.trips, **r.grid})
+    r.statements += trip_by_trip(made, *_known(r))
     return None
 
 
@@ -352,7 +352,13 @@ def _parallel(r: Reader, node: ast.For, loop: Loop) -> None:
     finally:
         r.in_parallel, r.along = False, ()
     made = Parallel(variables, loop.extents, _element_assignments(body), r.span(node))
-    r.statements += read_as(made, r.dtype_of, r.shape_named, r.unique, {**r.trips, **r.grid})
+    r.statements += read_as(made, *_known(r))
+
+
+def _known(r: Reader) -> tuple[Any, ...]:
+    """What reading an element loop asks of names."""
+    tensor = lambda name: None if name in r.shapes else r.shape_named(name)  # noqa: E731
+    return r.dtype_of, r.shape_named, r.unique, {**r.trips, **r.grid}, tensor
 
 
 def _persistent(r: Reader, node: ast.For, loop: Loop) -> None:

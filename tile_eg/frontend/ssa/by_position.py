@@ -120,6 +120,7 @@ def placed(tiles: Tiles, old: Term, value: Term, p: Part, name: str, span: Span 
     value = tiles.cast(value, old.dtype, span) if old.dtype is not None else value
     value = _there(tiles, value, span, rows=True, cols=one_row and one_col)
     if one_col:
+        value = tiles.reduce("sum", value, 1, span) if value.rows > 1 else value  # a tile of one column
         value = tiles.broadcast(value, 1, old.cols, span)
     if one_row:
         value = tiles.broadcast(value, 0, old.rows, span)

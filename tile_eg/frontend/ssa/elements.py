@@ -10,6 +10,7 @@ from tile_eg.errors import NotSearched, TileError
 from tile_eg.frontend.hints import hint
 from tile_eg.frontend.index_text import index_text
 from tile_eg.frontend.liveness import Names
+from tile_eg.frontend.ssa import outside
 from tile_eg.frontend.ssa.by_position import chosen_by
 from tile_eg.frontend.ssa.dependence import Step, multiple, steps, temporaries
 from tile_eg.frontend.ssa.extents import meet
@@ -65,11 +66,6 @@ def independent(c: Regions, s: kn.Parallel, after: Names) -> bool:
     """Whether no iteration of an element loop uses what another one writes."""
     found = temporaries(steps(s, c.decide, c.chosen), {name: b.shape for name, b in c.buffers.items()}, after)
     return not isinstance(found, TileError)
-
-
-def reads_with(e: ix.Expr, variable: str) -> list[ix.Expr]:
-    """The elements of tensors in an index that vary with a variable."""
-    return [r for r in elements_in(e) if variable in ix.variables(r)]
 
 
 class Statement:
@@ -152,7 +148,8 @@ class Statement:
         dimension that it picks. TileError where it is not one variable that picks an element."""
         if r.name not in self.c.tensors:
             return None
-        found = [v for v in self.step.extents if any(reads_with(start, v) for start in r.starts)]
+        read = [x for start in r.starts for x in elements_in(start)]
+        found = [v for v in self.step.extents if any(v in ix.variables(x) for x in read)]
         if not found:
             return None
         picks = [found[0] in ix.variables(start) for start in r.starts]
@@ -207,7 +204,10 @@ class Statement:
             case kn.Region():
                 return self.element(e, axes, self.value(e))
             case kn.Pad(x=kn.Region() as r) if self.c.is_window(self.opened(r)):
-                return self.element(r, axes, self.c.padded(self.opened(r), e.value, self.env))
+                window = outside.Padded(self.env[r.name], self.c.tensors[r.name], self.c.located(self.opened(r)), e.value)
+                found = self.element(r, axes, outside.window(self.tiles, window, r.span))
+                ends = self.element(r, axes, outside.ending(self.tiles, window, e.ends)) if e.ends else found
+                return replace(found, vrows=ends.vrows, vcols=ends.vcols)
             case kn.Unary():
                 x = self.scalar(e.x, axes, dtype)
                 work = self.to(x, computing(x.term.dtype))

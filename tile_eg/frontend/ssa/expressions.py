@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
+from tile_eg.errors import NotSearched
 from tile_eg.frontend.ssa import pieces, positions, whole_reductions, whole_tiles
 from tile_eg.frontend.ssa.by_position import chosen_by
 from tile_eg.frontend.ssa.regions import Env, Regions
@@ -39,6 +40,8 @@ class Expressions(Regions):
                 return t.cast(self.tile(e.x, env, shape, e.dtype), e.dtype, e.span)
             case kn.Pack():
                 return t.pack(self.tile(e.x, env, (shape[0], 8 * shape[1]), F32), e.span)
+            case kn.Pad() if e.ends:
+                raise NotSearched("the search has no form for elements beside their tensor, one by one", e.span)
             case kn.Pad(x=kn.Region() as r) if self.is_window(r):
                 return self.padded(r, e.value, env)
             case kn.Pad():

@@ -285,11 +285,17 @@ class Builder:
         made = kn.Parallel(names_used, tuple(extents), body, self.span(node))
         yield from read_as(made, *self.known())
 
+    def tensor_shape(self, name: str) -> tuple[int, ...] | None:
+        """The dimensions of a tensor; None for a buffer."""
+        array = self.scope.arrays[name]
+        return array.shape if isinstance(array, kn.Tensor) else None
+
     def known(self) -> tuple[Any, ...]:
-        """What reading an element loop asks: element types and dimensions by name, new names, and ranges of variables."""
+        """What reading an element loop asks: element types and dimensions by name, new names, ranges of variables, and the
+        dimensions of tensors."""
         arrays, taken = self.scope.arrays, self.scope.variables
         ranges = {**self.trips, **{n: (0, e - 1) for n, e in self.grid or ()}}
-        return lambda n: arrays[n].dtype, lambda n: arrays[n].shape, lambda n: fresh(n, taken), ranges
+        return lambda n: arrays[n].dtype, lambda n: arrays[n].shape, lambda n: fresh(n, taken), ranges, self.tensor_shape
 
     def element_statements(self, block: Node) -> Iterator[kn.Assign]:
         for stmt in self.statements(block):

@@ -157,6 +157,8 @@ class Printer:
             case kn.Whole():
                 numbers = map(str, e.numbers[: len(WHOLE_TILES[e.op].numbers)])
                 return f"{e.op}({', '.join((*(self.expression(x, 0) for x in e.xs), *numbers))})"
+            case kn.Pad() if e.ends:
+                return self.expression(e.x, 0)
             case kn.Pad():
                 return f"pad({self.expression(e.x, 0)}, {number_text(e.value)})"
             case kn.Scaled():
