@@ -10,6 +10,7 @@ from tile_eg.cli import sources
 from tile_eg.errors import TileError
 from tile_eg.ir.kernel import Kernel
 from tile_eg.ir.program import Program
+from tile_eg.search import search_options
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 KERNEL = """
@@ -97,3 +98,56 @@ def test_a_program_with_a_fault_shows_its_line(tmp_path: Path) -> None:
     with pytest.raises(TileError) as caught:
         sources.read(tmp_path / "add.program", {})
     assert "gargle x" in str(caught.value)
+
+
+OPEN = """
+kernel copy[M: dyn, N=32](A: f32[M, N]) -> C: f32[M, N] {
+  grid b = ceildiv(M, 16)
+  shared a: f32[16, N]
+  a = A[b*16, 0]
+  C[b*16, 0] = a
+}
+"""
+SYMBOLIC = """
+import tile_eg
+import tile_eg.language as T
+
+M = T.symbolic("M")
+
+@tile_eg.jit
+def twice(X: T.Tensor((M, 32), "float32")) -> T.Tensor:
+    return X + X
+"""
+
+
+@pytest.mark.parametrize(("name", "text"), [("copy.tile", OPEN), ("twice.py", SYMBOLIC)])
+def test_sizes_that_a_call_tells_stand_at_an_example(tmp_path: Path, name: str, text: str) -> None:
+    (tmp_path / name).write_text(text)
+    kernel, example = sources.read_at_example(tmp_path / name, {})
+    assert isinstance(kernel, Kernel)
+    assert (kernel.tensors[0].shape, example) == ((128, 32), {"M": 128})
+    assert sources.read_at_example(tmp_path / name, {"M": 48})[1] == {}
+
+
+def test_an_example_is_a_size_that_the_kernel_is_for(tmp_path: Path) -> None:
+    (tmp_path / "k.tile").write_text(OPEN.replace("f32[16, N]", "f32[M // 256, N]"))
+    assert sources.read_at_example(tmp_path / "k.tile", {})[1] == {"M": 512}
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "words"),
+    [
+        ("copy.tile", OPEN.replace("] = a", "] = a + zz"), "unknown name `zz`"),
+        ("twice.py", SYMBOLIC.replace("X + X", "X + Y"), r"this raised NameError: name 'Y' is not defined(.|\n)*twice.py:9"),
+    ],
+)
+def test_a_fault_is_told_before_sizes_are_asked_for(tmp_path: Path, name: str, text: str, words: str) -> None:
+    (tmp_path / name).write_text(text)
+    with pytest.raises(TileError, match=words):
+        sources.read_at_example(tmp_path / name, {})
+
+
+def test_what_a_line_raises_while_a_kernel_is_made_is_told_at_it(tmp_path: Path) -> None:
+    path = module(tmp_path, SYMBOLIC.replace("X + X", "X + Y"))
+    with pytest.raises(TileError, match=r"this raised NameError(.|\n)*kernel.py:9"):
+        sources.for_all_sizes(path, {}, None, search_options(), {})

@@ -127,14 +127,15 @@ def _any(
 
 @app.command()
 def check(file: File, chip: options.OnChip = None, sizes: options.Set = None) -> None:
-    """Checks names, types, shapes, and room in the chip's HBM."""
-    held = sources.read(file, options.sizes(sizes or []))
+    """Checks names, types, shapes, and room in the chip's HBM; sizes that each call tells stand at an example."""
+    held, example = sources.read_at_example(file, options.sizes(sizes or []))
     if isinstance(held, Kernel):
         for note in check_kernel(held, chip or DEFAULT_CHIP):
             complain(rendered(note, held.source))
     if isinstance(held, KeptKernel):
         sources.compile_held(held, chip)
-    show(f"{file}: good ({_described(held)})")
+    at = f", looked at for {', '.join(f'{n}={v}' for n, v in example.items())}" if example else ""
+    show(f"{file}: good ({_described(held)}{at})")
 
 
 @app.command()

@@ -7,7 +7,8 @@ import linecache
 import runpy
 import sys
 import traceback
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from tile_eg.chips import DEFAULT_CHIP
 from tile_eg.cli.console import complain
 from tile_eg.cli.options import check_clash
-from tile_eg.errors import WITH_OR_WITHOUT_MARK, Span, TileError, did_you_mean, searchable, why_unread
+from tile_eg.errors import WITH_OR_WITHOUT_MARK, Span, TileError, attempted, did_you_mean, searchable, why_unread
 from tile_eg.ir.kept import KeptKernel
 from tile_eg.ir.kernel import Kernel
 from tile_eg.ir.open_kernel import AUTO, OpenKernel, open_kernel
@@ -49,10 +50,55 @@ def read(
         raise TileError(f"'{path}' is not a kernel file", help=f"a kernel file ends in {kinds}")
     text = read_text(path)
     if path.suffix == ".py":
-        return _from_python(path, sizes, searched)
+        with _faults_of(path):
+            return _from_python(path, sizes, searched)
     if searched and path.suffix == ".program":
         raise TileError(f"'{path}' is a program: it has no meaning beside its order, and nothing in it can be searched")
     return _from_tile(text, path, sizes, shapes) if path.suffix == ".tile" else _from_program(text, path, sizes)
+
+
+EXAMPLES = (128, 512, 64, 1000)
+"""Sizes at which a kernel is looked at where each call tells them; the first at which it is right is enough."""
+
+
+def read_at_example(path: Path, sizes: Mapping[str, int | str]) -> tuple[Kernel | Program | KeptKernel, dict[str, int]]:
+    """`read`, where sizes that neither the file nor `sizes` tells stand at an example, which is given too.
+
+    TileError where there is a fault at every example: the one at the first of them.
+    """
+    names = _without_value(path, sizes)
+    if not names:
+        return read(path, sizes), {}
+    faults = []
+    for n in EXAMPLES:
+        example = dict.fromkeys(names, n)
+        held = attempted(lambda at=example: read(path, {**sizes, **at}))  # type: ignore[misc]
+        if not isinstance(held, TileError):
+            return held, example
+        faults.append(held)
+    first, *others = faults
+    if any(fault.message != first.message for fault in others):
+        shown = ", ".join(f"{name}={EXAMPLES[0]}" for name in names)
+        first.notes += ((f"so it is at {shown}; give sizes that the kernel is for with --set", None),)
+    raise first
+
+
+def _without_value(path: Path, sizes: Mapping[str, int | str]) -> list[str]:
+    """The sizes of a kernel file that each call tells, but those that are given."""
+    if path.suffix == ".tile" and path.is_file():
+        from tile_eg.frontend.text import load_text
+
+        template = load_text(read_text(path), str(path))
+        return [n for n, v in template.sizes.items() if v is None and n not in template.searched and n not in sizes]
+    if path.suffix != ".py" or not path.is_file():
+        return []
+    from tile_eg.jit import Factory
+    from tile_eg.jit.any_size import AnySizeKernel
+
+    name, kernel = _one_kernel(path, sizes)
+    with _faults_of(path):
+        made = _with_parameters(name, kernel, sizes)[0] if isinstance(kernel, Factory) else kernel
+    return [n for n in made.sizes if n not in sizes] if isinstance(made, AnySizeKernel) else []
 
 
 def read_text(path: Path, kinds: Iterable[str] = KINDS) -> str:
@@ -150,7 +196,8 @@ def for_all_sizes(
 
     for size in points.keys() - set(texts.names):
         raise TileError(f"`{name}` has no size `{size}` to be priced at", help=did_you_mean(size, texts.names))
-    one = text_for_all(name, texts, sizes)
+    with _faults_of(path):
+        one = text_for_all(name, texts, sizes)
     for message in one.told:
         complain(message)
     return one
@@ -289,6 +336,20 @@ def _module(path: Path) -> dict[str, Any]:
         raise _raised(error, path, line) from error
     finally:
         sys.path.remove(str(path.parent))
+
+
+@contextmanager
+def _faults_of(path: Path) -> Iterator[None]:
+    """What a line of the file raises while its kernel is made is the user's, too; what tile_eg raises is not."""
+    try:
+        yield
+    except TileError:
+        raise
+    except Exception as error:
+        last = traceback.extract_tb(error.__traceback__)[-1]
+        if last.filename != str(path):
+            raise
+        raise _raised(error, path, last.lineno) from error
 
 
 def _raised(error: BaseException, path: Path, line: int | None) -> TileError:
