@@ -123,7 +123,7 @@ def _decided(kernels: tuple[str, ...]) -> Iterator[str]:
             planned = len(found.candidates) + len(found.dropped)
             time, took = duration(found.timeline.microseconds * 1e-6), duration(found.seconds)
             rows.append((name, kept, model or "analytic", time, planned, took))
-    yield table(rows, ("kernel", "kept", "guided by", "predicted", "planned", "seconds"), right=(1, 3, 4, 5))
+    yield table(rows, ("kernel", "kept", "guided by", "predicted", "planned", "takes"), right=(1, 3, 4, 5))
 
 
 def _measure(kernels: tuple[str, ...]) -> None:

@@ -70,3 +70,33 @@ def test_an_end_too_early_points_at_the_last_line():
 
 def test_an_empty_text_says_how_a_kernel_begins():
     assert error_of("").help.startswith("kernel name")
+
+
+LONG = """kernel k[M=64, N=32](A: f16[M, N], B: f32[N]) -> C: f16[M, N] {  # a kernel
+  grid (i, j) = (ceildiv(M, 16), 1)
+  shared a: f16[16, N], b: f32[N]
+  fragment c: f32[16, N] = 0
+  for k in pipelined(2, stages=2) {
+    a = A[i*16, 0]
+    if k == 0 { c = exp(a) } else { c += a * 2 }
+  }
+  parallel (x, y) in (16, N) { c[x, y] = c[x, y] + b[y] }
+  C[i*16, 0] = c
+}"""
+
+
+def test_a_text_that_ends_anywhere_is_told_to_be_unfinished() -> None:
+    """No prefix is blamed on a token that is not there."""
+    ends = [n for n in range(1, len(LONG)) if not LONG[n].isalnum()]
+    messages = {n: error_of(LONG[:n]).message for n in ends}
+    assert [LONG[:n] for n, message in messages.items() if "``" in message or "$END" in message] == []
+
+
+def test_a_missing_parenthesis_is_shown_where_it_should_stand() -> None:
+    error = error_of(LONG.replace("1)\n", "1  # so many\n\n"))
+    assert error.message == "a closing parenthesis ) or a comma is missing"
+    assert LONG.splitlines()[error.span.line - 1][: error.span.column - 1].endswith(", 1")
+
+
+def test_a_body_without_its_brace_is_told_behind_a_result_of_two_dimensions() -> None:
+    assert error_of(LONG.replace("{  # a kernel", "")).message == "the kernel's body stands in braces"

@@ -202,7 +202,7 @@ def with_a_smaller_ring(kernel: Subject) -> Iterator[Mutant]:
     """The last slot of a ring is its first one."""
     for buffer in kernel.program.buffers:
         if buffer.slots > 1:
-            yield Mutant("ring shrunk by one", buffer.name, tuple(moved(kernel, buffer, buffer.slots - 1, to_first=True)))
+            yield Mutant("one buffer fewer", buffer.name, tuple(moved(kernel, buffer, buffer.slots - 1, to_first=True)))
 
 
 def with_a_shifted_operand(kernel: Subject, by: int = 32) -> Iterator[Mutant]:

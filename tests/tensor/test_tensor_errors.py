@@ -19,7 +19,7 @@ MISTAKES = {
     "A + B": ("the shapes of f16[64, 32] and f16[48, 32] do not broadcast", "A + B", "sizes agree from the right"),
     "A @ B": ("the inner sizes of this product differ: f16[64, 32] @ f16[48, 32] has 32 and 48", "A @ B", "a @ b.T"),
     "foo(A)": ("unknown function `foo`", "foo(A)", ""),
-    "softmax(A, axis=3)": ("f16[64, 32] has no axis 3", "softmax(A, axis=3)", ""),
+    "softmax(A, axis=3)": ("f16[64, 32] has no axis 3", "softmax(A, axis=3)", "axes are 0 to 1, or -1 to -2"),
     "D + 1": ("unknown name `D`", "D", ""),
     "sum(A, axis=0, 1)": ("`sum` does not take these arguments", "sum(A, axis=0, 1)", "sum(x, axis=-1, keepdims=1)"),
     "where(A, 1, 0)": ("`where` chooses by a condition, not by f16[64, 32]", "where(A, 1, 0)", "where(x > 0, x, y)"),
@@ -112,7 +112,12 @@ def adds(x: X) -> Any:
     return x + x.T
 
 
+def forgets(x: X) -> Any:
+    x + x  # noqa: B018
+
+
 PYTHON = {
+    forgets: ("forgets returns nothing", "return y"),
     branches: ("a branch cannot depend on the elements of a tensor", "T.where"),
     goes_through: ("is not gone through row by row", "T.sum"),
     changes: ("a value of a tensor is not changed in part", "T.where"),

@@ -214,9 +214,9 @@ class Checker:
         beyond = [r for r in padded(s.value) if r.name in self.tensors and not lies_across(r, self.tensors[r.name])]
         for r in (s.target, *regions(s.value)):
             if not any(r is other for other in beyond):
-                self.window(r, ranges, where)
+                self.window(r, ranges, where, r is s.target)
 
-    def window(self, r: kn.Region, ranges: Ranges, where: Expr) -> None:
+    def window(self, r: kn.Region, ranges: Ranges, where: Expr, written: bool) -> None:
         """A region has to begin inside its tensor at all times, and to lie wholly inside its buffer."""
         shape, tensor = self.arrays[r.name].shape, r.name in self.tensors
         for count in filter(None, r.counts):
@@ -234,7 +234,7 @@ class Checker:
             if tensor and high > room and low >= 0 and self.of_parts(start, r.extents[d], room, ranges):
                 continue
             if low < 0 or high > room:
-                raise self.outside(r, d, start, low if low < 0 else high, tensor)
+                raise self.outside(r, d, start, low if low < 0 else high, written)
 
     def of_parts(self, start: Expr, extent: int | None, room: int, ranges: Ranges) -> bool:
         """Whether blocks or trips take parts of a tile side by side, bx * 32 + half * 16 + row or b // n * 32 + half * 16, and
@@ -266,8 +266,8 @@ class Checker:
         low, high = ix.bounds(start, ranges)
         return (low, high) if low >= 0 and high <= room else extremes(start, ranges, where)
 
-    def outside(self, r: kn.Region, d: int, start: Expr, value: int, tensor: bool) -> TileError:
-        size = self.arrays[r.name].shape[d]
+    def outside(self, r: kn.Region, d: int, start: Expr, value: int, written: bool) -> TileError:
+        size, tensor = self.arrays[r.name].shape[d], r.name in self.tensors
         extent = r.extents[d]
         what = index_text(start) if start.value is not None else f"{index_text(start)} takes the value {value}"
         if tensor:
@@ -277,18 +277,21 @@ class Checker:
             message = f"this part of `{r.name}` lies outside: {part}, dimension {d} has {size} elements"
         pad = hint("x = pad(X[i - 1, j], 0)", "T.copy(X[i - 1, j], x, pad_value=0)", r.span)
         help = f"tails are cut at the edge, but a window has to begin inside, unless a number stands for what is not there: {pad}"
-        return TileError(message, r.span, help=help if tensor else _inside(start, size))
+        return TileError(message, r.span, help=help if tensor else _inside(start, size, value, written, extent))
 
     def variables(self, e: Expr, ranges: Ranges, span: kn.Span | None) -> None:
         for name in sorted(ix.variables(e) - ranges.keys()):
             raise TileError(f"unknown name `{name}`", span, help=did_you_mean(name, ranges))
 
 
-def _inside(start: Expr, size: int) -> str:
-    """A help line: which indices a dimension of a buffer has."""
+def _inside(start: Expr, size: int, value: int, written: bool, extent: int | None) -> str:
+    """A help line: which indices a dimension of a buffer has, and how one that is no number stays among them."""
     last = size + start.value if start.value is not None else -1
     if 0 <= last < size:
         return f"indices do not count from the end: write {last}"
-    inside = f"max(min({index_text(start)}, {size - 1}), 0)"
-    clamp = f"; one that a condition leaves out is read, too: keep it inside by {inside}" if ix.variables(start) else ""
-    return f"its indices are 0 to {size - 1}{clamp}"
+    if not ix.variables(start) or (written and extent):
+        return f"its indices are 0 to {size - 1}"
+    told = index_text(start)
+    condition = f"if {told} >= 0" if value < 0 else f"if {told} < {size}"
+    read = f"one that a condition leaves out is read, too: keep it inside by max(min({told}, {size - 1}), 0)"
+    return f"its indices are 0 to {size - 1}; " + (f"write under a condition: {condition}" if written else read)

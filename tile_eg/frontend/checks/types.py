@@ -177,7 +177,10 @@ class Typing:
                 raise TileError(f"`@` multiplies tiles of two dimensions, not {t}", side.span or e.span)
         if a.dtype != b.dtype and not {a.dtype, b.dtype} <= {*NARROW}:
             which = e.b.name if isinstance(e.b, kn.Region) else "x"
-            help = f"cast one: {cast(a.dtype or F32, which, e.span)}"
+            kind = a.dtype or F32
+            shape = ", ".join(map(str, b.shape))
+            copied = f'{which}2 = T.alloc_shared(({shape}), "{kind.numpy}"), T.copy({which}, {which}2)'
+            help = "cast one: " + hint(cast(kind, which, None), copied, e.span)
             raise TileError(f"`@` multiplies tiles of one element type, not {a} and {b}", e.span, help=help)
         (m, ka), (kb, n) = a.shape[:: -1 if e.transpose_a else 1], b.shape[:: -1 if e.transpose_b else 1]
         if ka != kb:

@@ -28,7 +28,21 @@ def takes_tensors(function: Any, names: Mapping[str, Any]) -> bool:
         return False
     given = [a for n, a in function.__annotations__.items() if n != "return"]
     known = {**function.__globals__, **names}
-    return any(isinstance(evaluated(a, known), TensorType) for a in given) and returns_tensors(function, names)
+    if not any(isinstance(evaluated(a, known), TensorType) for a in given):
+        return False
+    _check_result(function, names)
+    return returns_tensors(function, names)
+
+
+def _check_result(function: FunctionType, names: Mapping[str, Any]) -> None:
+    """TileError for a function of tensors that neither returns a value nor launches blocks: what it computes is lost."""
+    found = attempted(lambda: read_function(function, names))
+    if isinstance(found, TileError) or any(isinstance(n, ast.Return | ast.With | ast.Yield) for n in ast.walk(found.node)):
+        return
+    what = f"{function.__name__} returns nothing: what it computes of its tensors is lost"
+    error = TileError(what, found.source.span(found.node.body[-1]), help="return the result: return y")
+    error.source = found.source.text
+    raise error
 
 
 def evaluated(annotation: Any, names: Mapping[str, Any]) -> Any:

@@ -214,7 +214,8 @@ def start_point(window: Window, shape: tuple[int, ...], column: bool = False) ->
         return Region(r.name, r.starts, shape[1:], r.span, beside=shape[0], counts=r.counts)
     if missing < 0:
         name, rank = window.buffer.name, len(r.starts)
-        raise TileError(f"a tile of shape {shape} cannot start in {name}, which has {rank} dimensions", window.span)
+        what = f"a tile of shape {shape} cannot start in {name}, which has {rank} dimension{'s' * (rank > 1)}"
+        raise TileError(what, window.span, help=f"give the tile as many: {', '.join(map(str, shape[:rank]))}")
     down = missing > 0 and len(shape) == 1 and (column or window.buffer.shape[-1] == 1)
     counts = r.counts or (None,) * len(r.starts)
     extents = (*(None,) * (missing - 1), *shape, None) if down else placed(shape, r.extents, counts)

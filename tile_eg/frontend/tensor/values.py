@@ -280,7 +280,8 @@ def _cut(item: Item, size: int, span: Span | None) -> tuple[int, int | None]:
 
 def axis_of(axis: int, x: Value, span: Span | None) -> int:
     if not -len(x.shape) <= axis < len(x.shape):
-        raise TileError(f"{x} has no axis {axis}", span)
+        help = f"axes are 0 to {len(x.shape) - 1}, or -1 to {-len(x.shape)} from the last one" if x.shape else "it is a number"
+        raise TileError(f"{x} has no axis {axis}", span, help=help)
     return axis % len(x.shape)
 
 

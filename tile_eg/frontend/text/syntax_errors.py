@@ -7,7 +7,8 @@ the same token if there is one. (Lark's `match_examples` wants the same depth of
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections import Counter
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
@@ -87,9 +88,13 @@ FAULTS = (
     ),
     Fault(
         "the kernel's body stands in braces", "-> C: f32[M, N] { ... }",
-        ("kernel k() -> C: f32[4] a", "kernel k() -> C: f32[4]:"),
+        ("kernel k() -> C: f32[4] a", "kernel k() -> C: f32[4]:", "kernel k() -> C: f32[4, 4] a", "kernel k() -> C: f32[4, 4]:",
+         "kernel k() -> C: f32[4, 4] grid"),
     ),
-    Fault("a closing brace } is missing", "", ("@", "@ a = b", "@ for k in serial(4) { a = b }", "@ if k == 0 { a = b")),
+    Fault(
+        "a closing brace } is missing", "",
+        ("@", "@ a = b", "@ for k in serial(4) { a = b }", "@ if k == 0 { a = b", "@ if k == 0 { a = b }"),
+    ),
     Fault("something stands behind the kernel's last brace", "one text holds one kernel", ("@ } }", "@ } a")),
     Fault(
         "this buffer needs a type and a shape", "shared a: f16[BM, BK], b: f16[BK, BN]",
@@ -252,9 +257,25 @@ def explain(error: UnexpectedInput, text: str, file: str, parser: Lark) -> TileE
     if foreign := _of_other_languages(error, text):
         return TileError(foreign[0], span, help=foreign[1])
     fault = next((known[k] for k in _keys(error) if k in known), None)
+    if fault is None and error.token.type == "$END":
+        left = Counter(COMMENT.sub("", text))
+        help = "a } is missing: of a branch, of a loop, or the kernel's own" if left["{"] > left["}"] else ""
+        return TileError("the text ends here, and is not complete", span, help=help)
     if fault is None:
         return TileError(f"`{error.token}` is not expected here", span)
-    return TileError(fault.message, span, help=fault.help)
+    return TileError(fault.message, _behind(span, text) if fault.message.endswith("is missing") else span, help=fault.help)
+
+
+COMMENT = re.compile("#.*")
+
+
+def _behind(span: Span, text: str) -> Span:
+    """Where something is missing: behind what stands before, if that is on a line further up; else at what does not fit."""
+    lines = [COMMENT.sub("", line).rstrip() for line in text.splitlines()[: span.line]]
+    if lines[-1][: span.column - 1].strip() or not any(lines[:-1]):
+        return span
+    last = max(n for n, line in enumerate(lines[:-1]) if line)
+    return replace(span, line=last + 1, end_line=last + 1, column=len(lines[last]) + 1, end_column=len(lines[last]) + 2)
 
 
 def _shown(character: str) -> str:
