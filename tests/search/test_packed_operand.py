@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import lru_cache
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -21,6 +22,7 @@ from tile_eg.search import search_options
 from tile_eg.search.compiler import Candidate, Lowered, lower, meaning
 from tile_eg.search.packed_operand import made_of
 
+EXAMPLES = Path(__file__).parents[2] / "examples"
 ADDED = """
 kernel added[M=1024, N=768, K=250, BM=32, BN=64, BK=64](A: f16[M, K], B: f16[K, N], D: f16[M, N]) -> E: f16[M, N] {
   grid (bx, by) = (ceildiv(M, BM), ceildiv(N, BN))
@@ -87,6 +89,16 @@ def test_of_a_batch_each_matrix_is_copied():
     arrays = arrays_for(k)
     ran, want = in_strips(k).planned.run(arrays, order=2)["C"], meaning(k, arrays)["C"]
     np.testing.assert_allclose(ran.astype(np.float32), want.astype(np.float32), rtol=4e-3, atol=4e-2)
+
+
+@pytest.mark.slow
+def test_tiles_that_load_keys_and_values_from_strips_go_on_as_one():
+    k = kernel((EXAMPLES / "flash_attention.tile").read_text("utf-8"), S=1000, D=80, H=2)
+    low, arrays = lower(k), arrays_for(k)
+    chosen = low.chosen.schedule
+    assert chosen.in_strips and chosen.joined and chosen.parts.payload == ("K and V",)
+    ran, want = low.run(arrays, order=3)["O"], meaning(k, arrays)["O"]
+    np.testing.assert_allclose(ran.astype(np.float32), want.astype(np.float32), rtol=1e-2, atol=4e-2)
 
 
 @lru_cache

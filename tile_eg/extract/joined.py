@@ -110,7 +110,7 @@ def _out_of_turns(schedule: Schedule, chip: Chip) -> dict[int, Storage]:
 def loop_of(schedule: Schedule) -> LoopStep | None:
     """The one loop of a persistent kernel's tiles, if it is skewed, and of steps alone."""
     loops = [x for x in schedule.top if isinstance(x, LoopStep)]
-    if not schedule.persistent or not schedule.one_phase or schedule.finished or len(loops) != 1:
+    if not schedule.persistent or not schedule.alike or schedule.finished or len(loops) != 1:
         return None
     (loop,) = loops
     values, plain = schedule.graph.values, all(isinstance(x, Step) for x in loop.body) and loop.ahead == 1

@@ -175,6 +175,11 @@ class Schedule:
         return self.parts is None and self.second is None and self.rest is None
 
     @property
+    def alike(self) -> bool:
+        """Whether all its tiles are done alike: in one phase, or behind copies of operands in strips."""
+        return self.second is None and self.rest is None and (self.parts is None or self.in_strips)
+
+    @property
     def in_strips(self) -> bool:
         """Whether operands are loaded from copies of them in strips, in all of its tiles or in those of its second phase."""
         return self.parts is not None and self.parts.op == "Strips"

@@ -62,7 +62,8 @@ def _behind_copies(program: Program, schedule: Schedule, rest: Rest | None, chip
     from tile_eg.emit.phases import beside, one_launch, without_names
 
     if rest is None:
-        return one_launch(_beside_copies(nothing(program, chip), schedule, chip), program, chip)
+        made = one_launch(_beside_copies(nothing(program, chip), schedule, chip), program, chip)
+        return replace(made, lets=program.lets)
     sums, added = (_plan_phase(s, chip).program for s in (rest.sums, rest.added))
     return one_launch(_beside_copies(without_names(sums), schedule, chip), beside(program, added, chip), chip)
 
