@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import prod
 from typing import Any
 
 from tile_eg.egraph import Graph, Node
@@ -32,14 +33,17 @@ def share(graph: Graph, node: Node) -> float:
     """In which part of all trips in all blocks a mask has to be made; of many blocks a sample is looked at."""
     import numpy as np
 
-    from tile_eg.timeline.arrays import values
+    from tile_eg.timeline.arrays import sample, values
 
     condition, v = needed(graph, node), graph.values
     loops = [loop for loop in v.trips if v.variables[loop] in variables(condition)]
     axes: dict[str, Any] = {BLOCK: np.array(spread(v.blocks, SAMPLE))}
+    stand_for: Any = 1
     for n, loop in enumerate(loops):
-        axes[v.variables[loop]] = np.arange(v.trips[loop]).reshape(-1, *[1] * (n + 1))
-    runs = _runs(graph, loops, axes)
+        points = prod(axis.size for axis in axes.values())
+        axes[v.variables[loop]], each = (a.reshape(-1, *[1] * (n + 1)) for a in sample(v.trips[loop], points))
+        stand_for = stand_for * each
+    runs = _runs(graph, loops, axes) * stand_for
     return float((values(condition, axes) * runs).sum() / max(1, runs.sum()))
 
 

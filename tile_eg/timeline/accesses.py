@@ -11,7 +11,7 @@ import numpy as np
 
 from tile_eg.ir.index import BLOCK, SUB, Expr, less, var, variables
 from tile_eg.ir.program import Gm, Instr, Loop, Node, Program, Tasks, When
-from tile_eg.timeline.arrays import values
+from tile_eg.timeline.arrays import sample, values
 from tile_eg.timeline.expressions import compiled, largest
 from tile_eg.timeline.filled import EVEN, filled
 from tile_eg.timeline.guards import mean_trips
@@ -83,16 +83,21 @@ def _held(a: Access, blocks: int) -> dict[str, float]:
     tiles = next((v for v in a.loops if isinstance(v, Tasks)), None)
     if tiles is None or tiles.var not in variables(a.instr.when) or not variables(a.instr.when) <= {BLOCK, tiles.var}:
         return {}
-    env = {BLOCK: np.arange(blocks), tiles.var: np.arange(tiles.trips).reshape(-1, 1)}
-    done = (values(a.instr.when, env) != 0) & (env[tiles.var] < values(tiles.until, env))
-    return {tiles.var: float(np.count_nonzero(np.broadcast_to(done, (tiles.trips, blocks)))) / blocks}
+    numbers, stand_for = sample(blocks)
+    trips, turns = (n.reshape(-1, 1) for n in sample(tiles.trips, len(numbers)))
+    env = {BLOCK: numbers, tiles.var: trips}
+    done = (values(a.instr.when, env) != 0) & (trips < values(tiles.until, env))
+    return {tiles.var: float((done * turns * stand_for).sum()) / blocks}
 
 
 def _running(guards: Sequence[Expr], blocks: int) -> int:
     """In how many blocks the guards hold that ask for nothing but the block."""
     asked = [g for g in guards if variables(g) == {BLOCK}]
-    env = {BLOCK: np.arange(blocks)}
-    return int(np.count_nonzero(np.logical_and.reduce([values(g, env) != 0 for g in asked]))) if asked else blocks
+    if not asked:
+        return blocks
+    numbers, stand_for = sample(blocks)
+    hold = np.logical_and.reduce([values(g, {BLOCK: numbers}) != 0 for g in asked])
+    return round(float((hold * stand_for).sum()))
 
 
 def _walk(

@@ -3,11 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from tile_eg.ir.index import Expr, some_value
+from tile_eg.ir.sampling import spread
+
+MOST_POINTS = 1 << 18
+"""Where blocks and trips together are more points than this, some of them stand for all."""
+LEAST_SAMPLE = 64
+
+
+def sample(total: int, beside: int = 1) -> tuple[np.ndarray, Any]:
+    """Numbers below `total`, in order, and how many numbers each stands for; `beside` is how many points the other axes have.
+
+    All numbers, or a sample with the first and the last one, which stands for itself: a tensor ends in the last trip.
+    """
+    return _sample(total, max(LEAST_SAMPLE, MOST_POINTS // max(1, beside)))
+
+
+@lru_cache(16)
+def _sample(total: int, most: int) -> tuple[np.ndarray, np.ndarray]:
+    if total <= most:
+        return np.arange(total), np.ones(total, int)
+    before = spread(total - 1, most - 1)
+    return np.array([*before, total - 1]), np.array([(total - 1) / len(before)] * len(before) + [1.0])
 
 
 def values(e: Expr, env: Mapping[str, Any]) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from tile_eg.ir.index import BLOCK, SUB, Expr, variables
 from tile_eg.ir.machine import REPEAT_BYTES
 from tile_eg.ir.program import Instr, Loop, Node, Program, Tasks, Tile, When, walk
 from tile_eg.ir.sampling import spread
-from tile_eg.timeline.arrays import values
+from tile_eg.timeline.arrays import sample, values
 
 SAMPLED_BLOCKS = 256
 Count = Callable[[Instr, Mapping[str, Any], frozenset[str]], Any]
@@ -72,9 +73,10 @@ def _turns(program: Program, mean: float) -> tuple[float, float] | None:
     tiles = next((n for nodes in _streams(program) for n in nodes if isinstance(n, Tasks)), None)
     if tiles is None or tiles.trips < 2:
         return None
-    each = np.broadcast_to(values(tiles.until, {BLOCK: np.arange(program.blocks), SUB: 0}), program.blocks)
-    have_last = float(np.mean(each == tiles.trips))
-    before = min(program.blocks, mean * tiles.trips / float(each.mean()))
+    blocks, stand_for = sample(program.blocks)
+    each = np.broadcast_to(values(tiles.until, {BLOCK: blocks, SUB: 0}), len(blocks))
+    have_last = float(np.average(each == tiles.trips, weights=stand_for))
+    before = min(program.blocks, mean * tiles.trips / float(np.average(each, weights=stand_for)))
     return (before, before * have_last) if have_last < 1 else None
 
 
@@ -129,20 +131,19 @@ def mean_trips(program: Program) -> dict[str, float]:
     """
     counted, out = {id(n) for n in counted_loops(program)}, dict[str, float]()
     for top in (n for nodes in _streams(program) for n in nodes):
-        env: dict[str, Any] = {BLOCK: np.arange(program.blocks), SUB: 0}
-        runs: Any = 1
+        blocks, runs = sample(program.blocks)
+        env: dict[str, Any] = {BLOCK: blocks, SUB: 0}
         if isinstance(top, Tasks):
-            out[top.var] = float(np.broadcast_to(values(top.until, env), program.blocks).mean())
-            env[top.var] = np.arange(top.trips).reshape(-1, 1)
-            runs = env[top.var] < values(top.until, env)
+            out[top.var] = float(np.average(np.broadcast_to(values(top.until, env), len(blocks)), weights=runs))
+            env[top.var], turns = (a.reshape(-1, 1) for a in sample(top.trips, len(blocks)))
+            runs = (env[top.var] < values(top.until, env)) * runs * turns
         if not counted:
             continue
         for loop in walk((top,)):
             if isinstance(loop, Loop) and loop.until is not None and id(loop) in counted:
                 with np.errstate(divide="ignore"):  # behind the last tile there is no band, and nothing is counted
-                    found = values(loop.until, env) * runs
-                trips = np.broadcast_to(found, np.broadcast_shapes(np.shape(env[BLOCK]), np.shape(runs)))
-                out[loop.var] = float(trips.sum() / max(1, np.broadcast_to(runs, trips.shape).sum()))
+                    trips = values(loop.until, env) * runs
+                out[loop.var] = float(trips.sum() / max(1, runs.sum()))
     return out
 
 
@@ -194,8 +195,8 @@ def _in_loop(node: Loop, env: Mapping[str, Any], tested: frozenset[str], inner: 
     if node.var not in tested:
         return until * _issued(node.body, env, tested, inner)
     depth = max(np.ndim(v) for v in env.values())
-    trips = np.arange(node.trips).reshape(-1, *[1] * depth)
-    each = _issued(node.body, {**env, node.var: trips}, tested, inner) * (trips < until)
+    trips, stand_for = (a.reshape(-1, *[1] * depth) for a in sample(node.trips, prod(np.size(v) for v in env.values())))
+    each = _issued(node.body, {**env, node.var: trips}, tested, inner) * (trips < until) * stand_for
     return each.sum(axis=0)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import product
@@ -74,7 +74,7 @@ def _of_arrays(e: Expr) -> Callable[[Mapping[str, Any]], Any]:
 def _seen(value: Evaluator, e: Expr, var: str, inner: Mapping[str, int]) -> Callable[[Any], tuple[Any, ...]]:
     """The values of an expression by which two trips of the loop `var` are compared."""
     ends = _at_ends(value(e), e, inner)
-    if not variables(e) & inner.keys() or _linear(e, inner):
+    if not variables(e) & inner.keys() or linear(e, inner):
         return ends
     between = _between(value, e, var, inner)
     return lambda env: (*ends(env), *between(env))
@@ -95,7 +95,7 @@ def _turning_points(e: Expr, var: str, inner: Mapping[str, int]) -> Iterator[Exp
     if not variables(e) & inner.keys():
         if var in variables(e):
             yield e
-    elif e.op in _BENDS and all(_linear(a, inner) for a in e.args):
+    elif e.op in _BENDS and all(linear(a, inner) for a in e.args):
         yield e
     elif e.op != "var":
         for part in e.args:
@@ -103,9 +103,10 @@ def _turning_points(e: Expr, var: str, inner: Mapping[str, int]) -> Iterator[Exp
                 yield from _turning_points(part, var, inner)
 
 
-def _linear(e: Expr, inner: Mapping[str, int]) -> bool:
-    parts = [a for a in e.args if isinstance(a, Expr) and variables(a) & inner.keys()]
-    return not parts or (e.op == "add" or (e.op == "mul" and len(parts) == 1)) and all(_linear(a, inner) for a in parts)
+def linear(e: Expr, inner: Collection[str]) -> bool:
+    """Whether an expression is linear in these variables."""
+    parts = [a for a in e.args if isinstance(a, Expr) and not variables(a).isdisjoint(inner)]
+    return not parts or (e.op == "add" or (e.op == "mul" and len(parts) == 1)) and all(linear(a, inner) for a in parts)
 
 
 def _between(value: Evaluator, e: Expr, var: str, inner: Mapping[str, int]) -> Callable[[Any], tuple[Any, ...]]:

@@ -29,8 +29,15 @@ from tile_eg.emit.sync.trace import (
     opaque,
 )  # fmt: skip
 from tile_eg.ir import index as ix
-from tile_eg.ir.program import Instr, Loop, Node, Program, Tasks, When, walk
+from tile_eg.ir.index import Expr
+from tile_eg.ir.program import AIC, AIV, Instr, Loop, Node, Program, Tasks, When, walk
 from tile_eg.timeline.expressions import Value, compiled
+from tile_eg.timeline.shapes import linear
+
+EDGE = 16
+"""So many trips at each end of a loop are looked at for guards that change."""
+STAND_FOR_TILES = ((0, 1), (1, 1), (0, 2), (1, 2), (2, 2), (1, 3))
+"""A tile and how many the block has: alone, the first, the last, one between, and behind the last one."""
 
 
 class Walks:
@@ -53,37 +60,61 @@ class Walks:
         return self.known[key].trace(tiles + behind)
 
 
-def _changes(loop: Loop, env: Env) -> tuple[int, int] | None:
-    """Trips (first, last) such that the guards in the loop's body are constant between them; None where nobody can tell."""
-    conditions = [n.condition for n in walk(loop.body) if isinstance(n, When) and loop.var in ix.variables(n.condition)]
-    first, last, edge = 0, 0, 16
-    for c in conditions:
-        if not ix.variables(c) <= {loop.var}:
+def _changes(loop: Loop, tiles: Sequence[Env]) -> tuple[int, int] | None:
+    """Trips (first, last) such that the guards in the loop's body are constant between them in all `tiles` that stand for the
+    others; None where nobody can tell."""
+    conditions = (n.condition for n in walk(loop.body) if isinstance(n, When) and loop.var in ix.variables(n.condition))
+    first, last = 0, 0
+    for c in dict.fromkeys(part for condition in conditions for part in _parts(condition)):
+        if not ix.variables(c) <= {loop.var, *tiles[0]}:
             return None
-        head = [ix.evaluate(c, {loop.var: k}) for k in range(min(edge, loop.trips))]
-        tail = [ix.evaluate(c, {loop.var: loop.trips - 1 - k}) for k in range(min(edge, loop.trips))]
-        if loop.trips > 2 * edge and not (head[-1] and tail[-1]):
-            return None
-        first = max([first, *(k for k in range(1, len(head)) if head[k] != head[k - 1])])
-        last = max([last, *(k for k in range(1, len(tail)) if tail[k] != tail[k - 1])])
+        for tile in tiles if ix.variables(c) & tiles[0].keys() else tiles[:1]:
+            ends = _ends(c, loop, tile)
+            if ends is None:
+                return None
+            first, last = max(first, ends[0]), max(last, ends[1])
     return first, last
+
+
+def _parts(condition: Expr) -> list[Expr]:
+    """The conditions that have to hold together where this one does."""
+    return [p for a in condition.args for p in _parts(a)] if condition.op == "and" else [condition]
+
+
+def _ends(c: Expr, loop: Loop, tile: Env) -> tuple[int, int] | None:
+    """The last of the first trips, and of the last ones from the end, at which a condition changes, if not between them."""
+    value, edge = compiled(c), min(EDGE, loop.trips)
+    head = [value({**tile, loop.var: k}) for k in range(edge)]
+    tail = [value({**tile, loop.var: loop.trips - 1 - k}) for k in range(edge)]
+    same = head[-1] == tail[-1] and (head[-1] or (c.op == "lt" and all(linear(side, (loop.var,)) for side in c.args)))
+    if loop.trips > 2 * EDGE and not same:  # a comparison that holds at neither end may hold between them
+        return None
+    first, last = (max((k for k in range(1, edge) if at[k] != at[k - 1]), default=0) for at in (head, tail))
+    return first, last
+
+
+def _tiles(program: Program) -> list[Env]:
+    """What the guards of loops that go on from tile to tile know of a tile: whether it is the first or the last, or behind it."""
+    loops = (n for core in (AIC, AIV) for n in program.core(core) if isinstance(n, Tasks) and n.behind)
+    names = dict.fromkeys((n.var, n.behind) for n in loops)
+    return [{name: n for pair in names for name, n in zip(pair, at, strict=True)} for at in STAND_FOR_TILES]
 
 
 def shortened(program: Program) -> dict[str, int]:
     """Loop variable -> how many trips in the middle may be left out, the same for every loop of that name on both cores."""
     slots = [b.slots for b in program.buffers] or [1]
     period, most = math.lcm(*slots), max(slots)
-    out: dict[str, int] = {}
+    tiles, out = _tiles(program), dict[str, int]()
     for n in (*walk(program.cube), *walk(program.vector)):
         if isinstance(n, Loop):
-            changes = _changes(n, {})
+            changes = _changes(n, tiles)
             spare = 0 if changes is None or isinstance(n, Tasks) else n.trips - sum(changes) - 2 * (most + 1)
             out[n.var] = min(out.get(n.var, spare), spare)
     return {v: max(0, s) // period * period for v, s in out.items()}
 
 
-def _kept(loop: Loop, skip: int) -> Iterator[int]:
-    changes = (_changes(loop, {}) or (0, 0)) if skip else (0, 0)
+def _kept(loop: Loop, skip: int, tiles: Sequence[Env]) -> Iterator[int]:
+    changes = (_changes(loop, tiles) or (0, 0)) if skip else (0, 0)
     spare = loop.trips - skip - changes[0] - changes[1]
     head = changes[0] + spare // 2 if skip else loop.trips
     yield from range(head)
@@ -143,7 +174,7 @@ class _Walker:
         self.layout, self.skips, self.tiles = layout, skips, tiles
         self.found, self.counts = Trace(), dict[str, int]()
         self.live: dict[tuple, list[tuple[int, _Use]]] = {}
-        self.guards = 0
+        self.guards, self.known_tiles = 0, _tiles(layout.program)
         self.env = layout.named()
         items = self.items(layout.program.core(core), (), self.env)
         self.last = items.pop() if items and isinstance(items[-1].node, Tasks) else None
@@ -178,7 +209,7 @@ class _Walker:
         out = _Item(n, path)
         if isinstance(n, Loop):
             out.body = self.items(n.body, path, env | {n.var: 0})
-            out.trips = None if n.until else list(_kept(n, self.skips.get(n.var, 0)))
+            out.trips = None if n.until else list(_kept(n, self.skips.get(n.var, 0), self.known_tiles))
         elif isinstance(n, When):
             out.body, out.opaque = self.items(n.body, path, env), opaque(n.condition, env)
         elif isinstance(n, Instr):
