@@ -145,3 +145,37 @@ def test_trips_of_a_long_loop_are_not_looked_at_one_by_one_once_all_is_written()
     parts = Parts()
     parts.run(kernel.body, {})
     assert parts.seen < 20
+
+
+RUNNING = """kernel running[T=20, D=8](X: f32[T, D]) -> Y: f32[T, D] {
+  shared x: f32[16, D], y: f32[16, D]
+  fragment m: f32[D] = START
+  for b in serial(ceildiv(T, 16)) {
+    x = X[b*16, 0]
+    for i in serial(16) {
+      parallel j in D { m[j] = STEP }
+      y[i, :] = m
+    }
+    Y[b*16, 0] = y
+  }
+}
+"""
+
+
+@pytest.mark.parametrize("rows", [20, 33, 1])
+@pytest.mark.parametrize(("start", "step"), [("-inf", "max(m[j], x[i, j])"), ("0", "0.5*m[j] + x[i, j]")])
+def test_a_state_goes_on_over_rows_to_the_end(start: str, step: str, rows: int) -> None:
+    x = np.random.default_rng(0).uniform(-2, -1, (rows, 8)).astype(np.float32)
+    text = RUNNING.replace("START", start).replace("STEP", step)
+    found = run_values(to_values(load_text(text).instantiate({"T": rows})), {"X": x})["Y"]
+    decays = [sum(x[n] * 0.5 ** (r - n) for n in range(r + 1)) for r in range(rows)]
+    meant = np.maximum.accumulate(x) if start == "-inf" else decays
+    np.testing.assert_allclose(found, meant, rtol=1e-5)
+
+
+def test_rows_of_a_tile_are_joined_to_the_end() -> None:
+    text = TEXT.replace("X: f32[N]", "X: f32[N, 8]").replace("x: f32[BN]", "x: f32[BN, 8], r: f32[8]")
+    text = text.replace("X[b*BN]", "X[b*BN, 0]")
+    x = np.random.default_rng(0).uniform(-2, -1, (20, 8)).astype(np.float32)
+    kernel = load_text(text.replace("BODY", "r = x[i, :] * 2\n h = max(h, r - 1)")).instantiate()
+    np.testing.assert_allclose(run_values(to_values(kernel), {"X": x})["H"], x.max(0) * 2 - 1, rtol=1e-5)

@@ -125,12 +125,12 @@ def butterflies(A: T.Tensor((16,), "float32"), B: T.Tensor((16,), "float32")):
 def test_whether_parts_were_written_is_looked_at_once(monkeypatch) -> None:
     """However many loops are done trip by trip: the kernel is the same for all of them."""
     from tile_eg.frontend.python import kernel_of
-    from tile_eg.frontend.ssa import converter
+    from tile_eg.frontend.ssa import converter, to_values
 
     looked: list[object] = []
     kernel = kernel_of(butterflies, {})
     monkeypatch.setattr(converter, "check_parts", looked.append)
-    converter.to_values(kernel)
+    to_values(kernel)
     assert len(looked) == 1
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tile_eg.frontend.ssa.converter import to_values
+from tile_eg.frontend.ssa import to_values
 from tile_eg.frontend.text import load_text
 from tile_eg.transforms.any_size import NotAlike, of_any_size
 

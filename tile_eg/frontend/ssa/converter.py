@@ -11,22 +11,17 @@ from dataclasses import replace
 from math import prod
 from typing import Any
 
-from tile_eg.errors import FollowUp, TileError, attempted, in_source, no_form, together
+from tile_eg.errors import FollowUp, TileError, attempted, no_form, together
 from tile_eg.frontend.checks.parts import check_parts
 from tile_eg.frontend.liveness import Kept, Liveness, Names, assigned, buffer_shapes, mentioned
 from tile_eg.frontend.ranges import extremes
 from tile_eg.frontend.ssa import elements, fold, no_trips
-from tile_eg.frontend.ssa.composed import composed
 from tile_eg.frontend.ssa.dependence import is_row_loop
 from tile_eg.frontend.ssa.expressions import Expressions
 from tile_eg.frontend.ssa.fold import Varying
-from tile_eg.frontend.ssa.interleaved import interleaved
 from tile_eg.frontend.ssa.narrowed_loops import NarrowedLoops
-from tile_eg.frontend.ssa.pairs import paired
-from tile_eg.frontend.ssa.planes import without_planes
 from tile_eg.frontend.ssa.regions import EndedByBranch, Env
 from tile_eg.frontend.ssa.tiles import tile_shape
-from tile_eg.frontend.ssa.turned import turned
 from tile_eg.ir import index as ix
 from tile_eg.ir import kernel as kn
 from tile_eg.ir.index import BLOCK, Expr
@@ -37,29 +32,12 @@ MOST_ELEMENTS = 1 << 13
 """Elements of a loop that may be done one after the other, each by instructions on whole tiles."""
 
 
-def to_values(kernel: kn.Kernel) -> Values:
-    """The kernel's meaning as value terms. Raises TileError for what is not supported yet."""
-    with in_source(kernel.source, kernel.file):
-        return _values(composed(interleaved(turned(paired(without_planes(kernel))))), frozenset())
-
-
-def _values(kernel: kn.Kernel, kept: frozenset[Kept]) -> Values:
-    """The same; `kept` are targets that stay as they are where an element that their statements take does not exist. Which these
-    are is found on the way, and what they hold then is a state of the loops around."""
-    converter = Converter(kernel, kept)
-    values = attempted(converter.values)
-    if not converter.keeping <= kept:
-        return _values(kernel, kept | converter.keeping)
-    if isinstance(values, TileError):
-        raise values
-    return values
-
-
 class Converter(Expressions):
     """Converts one kernel."""
 
-    def __init__(self, kernel: kn.Kernel, kept: frozenset[Kept] = frozenset()) -> None:
+    def __init__(self, kernel: kn.Kernel, kept: frozenset[Kept] = frozenset(), rows_alone: bool = False) -> None:
         super().__init__(kernel)
+        self.rows_alone = rows_alone
         self.ids: dict[int, int] = {}
         self.parents: dict[int, int] = {}
         self.trips: dict[int, int] = {}
@@ -241,6 +219,12 @@ class Converter(Expressions):
         self.inside, self.tiles.within, self.tiles.ranges, self.indices, self.facts, self.keeping = known
         found, self.told = [*self.told[told:], error], self.told[:told]
         return together(found) if any(not isinstance(e, FollowUp) for e in found) else error
+
+    def with_index(self, s: kn.For, value: Expr, action):  # noqa: ANN001, ANN202
+        self.indices[s.var] = value
+        result = action()
+        del self.indices[s.var]
+        return result
 
     def fold(self, s: kn.For, env: Env, after: Names, alike: bool) -> Env:
         """A loop of two or more trips as one fold over its states. What turns out not to be a state is taken for what it is."""

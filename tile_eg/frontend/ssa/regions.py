@@ -58,7 +58,8 @@ class Regions:
     a buffer, and its scope. `rows` are those of the window at hand; `there` tells of the rows of a gathered
     window how many there are. `elsewhere` are the buffers whose tiles are not kept in the memory that the author names.
     `ended` are the rows, columns and elements that the statement at hand takes alone, and that may not exist; `keeping` are the
-    targets of statements that take such ones.
+    targets of statements that take such ones. `rows_alone`: rows that may not exist are such, too, where they are windows of what
+    a tile was made of as well; `rows_end` tells that there are any.
     """
 
     def __init__(self, kernel: kn.Kernel) -> None:
@@ -76,17 +77,12 @@ class Regions:
         self.elsewhere: set[str] = set()
         self.ended: list[by_position.Ended] = []
         self.keeping: set[Kept] = set()
+        self.rows_alone = self.rows_end = False
         self.short: dict[Term, frozenset[int]] = {}
 
     def index(self, e: Expr, span: kn.Span | None = None) -> Expr:
         """An index in terms of the block and of loops, what it reads from buffers as what these were loaded from."""
         return with_elements(ix.substitute(e, self.indices), lambda read: self.element(read, span))
-
-    def with_index(self, s: kn.For, value: Expr, action):  # noqa: ANN001, ANN202
-        self.indices[s.var] = value
-        result = action()
-        del self.indices[s.var]
-        return result
 
     def element(self, read: Expr, span: kn.Span | None) -> Expr:
         """An element of a tensor or of a buffer, as one of an input."""
@@ -326,14 +322,16 @@ class Regions:
         """A part of a tile: windows of what it was made of, a piece of what was computed, or what stands alone in it."""
         p = self.place(r)
         inside = by_position.lies_inside(t, p, self.tiles.ranges | self.facts, self.tiles.within)
-        if inside and not (p.cols == 1 and t.cols > 1):
+        ended = by_position.ends_before(t, p, r.name, self.tiles.ranges | self.facts, self.tiles.within)
+        self.rows_end = self.rows_end or bool(ended)
+        if inside and not (p.cols == 1 and t.cols > 1) and not (ended and self.rows_alone):
             taken = part_of_whole if self.stands(r) else part
             found = attempted(lambda: taken(self.tiles, t, p, r.name, r.span))
             if not isinstance(found, TileError):
                 return found
             if not by_position.is_piece(t, p):
                 raise found
-        self.ended += by_position.ends_before(t, p, r.name, self.tiles.ranges | self.facts, self.tiles.within)
+        self.ended += ended
         return by_position.taken(self.tiles, t, p, r.name, r.span)
 
     def where_there(self, value: Term, target: kn.Region, env: Env) -> Term:
