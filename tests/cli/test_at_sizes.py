@@ -45,6 +45,12 @@ def test_one_argument_may_have_the_numbers_of_two_names() -> None:
     assert [tuple(s.items()) for s in options.several_sizes(["M=1,2,N=3"])] == [(("M", 1), ("N", 3)), (("M", 2), ("N", 3))]
 
 
+def test_a_size_that_no_call_tells_is_not_priced_at(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "copy.tile").write_text(COPY.replace("M: dyn", "M=16"))
+    assert run(["emit", str(tmp_path / "copy.tile"), "--at", "MM=16"]) == 1
+    assert "--at MM: no size of the kernel" in capsys.readouterr().err
+
+
 def test_the_profile_of_a_kernel_for_all_sizes_asks_for_its_sizes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "copy.tile").write_text(COPY)
     assert run(["explain", str(tmp_path / "copy.tile"), "--profile"]) == 1

@@ -60,3 +60,8 @@ def test_a_kernel_of_any_size_gives_what_numpy_gives() -> None:
 @pytest.mark.parametrize("first", range(1000, 2000, 50))
 def test_many_kernels_give_what_numpy_gives(first: int, way: str, kind: str) -> None:
     assert sum(agrees(kind, way, seed) for seed in range(first, first + 50)) > 25
+
+
+@pytest.mark.slow
+def test_a_kernel_that_is_kept_as_written_at_some_sizes_is_compiled_for_the_others() -> None:
+    assert agrees("f32", "of any size", 3400062)

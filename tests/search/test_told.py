@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from tile_eg.search.moves import MOVES
-from tile_eg.search.queue import LEFT, Offer, Tried
+from tile_eg.search.moves import LEFT, MOVES
+from tile_eg.search.queue import Offer, Tried
 from tile_eg.search.told import rows
 
 

@@ -116,7 +116,13 @@ def forgets(x: X) -> Any:
     x + x  # noqa: B018
 
 
+def launches(x: X) -> Any:
+    with T.Kernel(1) as i:
+        T.copy(x[i, 0], x[i, 0])
+
+
 PYTHON = {
+    launches: ("launches launches blocks, and does not stand under @T.prim_func", "write @T.prim_func below @tile_eg.jit"),
     forgets: ("forgets returns nothing", "return y"),
     branches: ("a branch cannot depend on the elements of a tensor", "T.where"),
     goes_through: ("is not gone through row by row", "T.sum"),

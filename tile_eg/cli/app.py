@@ -127,7 +127,10 @@ def _any(
 
 @app.command()
 def check(file: File, chip: options.OnChip = None, sizes: options.Set = None) -> None:
-    """Checks names, types, shapes, and room in the chip's HBM; sizes that each call tells stand at an example."""
+    """Checks names, types, shapes, and room in the chip's HBM.
+
+    Sizes that each call tells stand at an example.
+    """
     held, example = sources.read_at_example(file, options.sizes(sizes or []))
     if isinstance(held, Kernel):
         for note in check_kernel(held, chip or DEFAULT_CHIP):

@@ -189,6 +189,10 @@ def for_all_sizes(
     texts_of = _texts_of_tile if path.suffix == ".tile" else partial(_texts_of_python, searched=searched)
     found = texts_of(path, sizes, chip, search, points)
     if found is None:
+        if points:
+            help = 'in Python such a size is N = T.symbolic("N"), in `.tile` any in the brackets behind the kernel\'s name'
+            what = f"--at {', '.join(points)}: no size of the kernel in '{path}' is left to a call by that name"
+            raise TileError(what, help=help)
         return None
     name, texts = found
     texts.cached = cached

@@ -102,5 +102,7 @@ IN_ANY_ORDER = frozenset(name for m in MOVES.values() if m.any_order for name in
 """What a deterministic kernel goes without."""
 AT_GIVEN_SIZES = frozenset(name for name, m in MOVES.items() if not m.any_size)
 """What a kernel for all sizes goes without."""
+LEFT = "beyond the budget of the effort"
+"""What is said of an offer that could have won, and was not made."""
 WITHOUT_ROOM = 4
 """How many forms with smaller tiles are searched, at any effort, where a kernel's own tiles do not fit."""

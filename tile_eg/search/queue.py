@@ -12,11 +12,10 @@ from tile_eg.cost_models import ModelFault
 from tile_eg.errors import TileError
 from tile_eg.search.candidates import Candidate, Dropped
 from tile_eg.search.form import Form, Setting
-from tile_eg.search.moves import Move
+from tile_eg.search.moves import LEFT, Move
 from tile_eg.search.planned import stage
 
 NO_BETTER = "its bound is no better than the best"
-LEFT = "beyond the budget of the effort"
 
 @dataclass(frozen=True)
 class Made:

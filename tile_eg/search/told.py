@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from tile_eg.report.text import duration
-from tile_eg.search.queue import LEFT, Tried
+from tile_eg.search.moves import LEFT
+
+if TYPE_CHECKING:
+    from tile_eg.search.queue import Tried
 
 SHOWN = 4
 

@@ -35,12 +35,21 @@ def takes_tensors(function: Any, names: Mapping[str, Any]) -> bool:
 
 
 def _check_result(function: FunctionType, names: Mapping[str, Any]) -> None:
-    """TileError for a function of tensors that neither returns a value nor launches blocks: what it computes is lost."""
+    """TileError for a function of tensors that launches blocks, and is no kernel yet; and for one that neither does nor returns
+    a value: what it computes is lost."""
     found = attempted(lambda: read_function(function, names))
-    if isinstance(found, TileError) or any(isinstance(n, ast.Return | ast.With | ast.Yield) for n in ast.walk(found.node)):
+    if isinstance(found, TileError):
         return
-    what = f"{function.__name__} returns nothing: what it computes of its tensors is lost"
-    error = TileError(what, found.source.span(found.node.body[-1]), help="return the result: return y")
+    launches = next((s for s in found.node.body if isinstance(s, ast.With)), None)
+    if launches is not None:
+        what = f"{function.__name__} launches blocks, and does not stand under @T.prim_func"
+        place, help = found.source.span(launches.items[0].context_expr), "write @T.prim_func below @tile_eg.jit"
+    elif not any(isinstance(n, ast.Return | ast.Yield) for n in ast.walk(found.node)):
+        what = f"{function.__name__} returns nothing: what it computes of its tensors is lost"
+        place, help = found.source.span(found.node.body[-1]), "return the result: return y"
+    else:
+        return
+    error = TileError(what, place, help=help)
     error.source = found.source.text
     raise error
 
