@@ -55,7 +55,7 @@ kernel unpacked[M=64, N=64, K=384, BK=64](A: f16[M, K], B: i8[N, K]) -> C: f32[M
   C[0, 0] = c
 }
 """
-PLAIN = search_options(without=["shuffle-k", "split-k", "split-k-atomic", "whole-panels"])
+PLAIN = search_options(without=["shuffle-k", "split-k", "split-k-atomic", "whole-panels", "packed-operand"])
 
 
 @cache
