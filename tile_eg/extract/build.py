@@ -42,7 +42,8 @@ class Builder:
 
     `late`: constants are made where they are read first, so that they take room no longer than that. `steady`: the trips of a
     skewed loop are ordered as they run once the loop is full. `grouped`: V's instructions are ordered in groups that do not need
-    each other. `early`: loops issue what a trip loads before the work of the trip before it.
+    each other. `early`: loops issue what a trip loads before the work of the trip before it. `ahead`: what a trip loads and later
+    trips read has slots for that beyond its buffers.
     """
 
     def __init__(
@@ -54,8 +55,9 @@ class Builder:
         steady: bool = False,
         grouped: bool = False,
         early: bool = False,
+        ahead: bool = False,
     ) -> None:
-        self.graph, self.steady, self.grouped, self.early = graph, steady, grouped, early
+        self.graph, self.steady, self.grouped, self.early, self.ahead = graph, steady, grouped, early, ahead
         self.chosen = Selection(graph, nodes)
         self.prices = prices
         self.price = {n.cls: step_price(self.chosen, prices, n) for n in self.chosen.instructions}
@@ -87,8 +89,10 @@ class Builder:
                 self.storages[self.storage(n.cls)].stays = self.graph.trips[n.payload[1]]  # type: ignore[index]
         able = rings(top, self.storages)
         self._keep_given(top)
+        if self.ahead:
+            ahead_of_readers(top, self.storages)
         schedule = Schedule(self.graph, self.chosen.nodes, top, self.storages, steady=self.steady)
-        schedule.grouped, schedule.early = self.grouped, self.early
+        schedule.grouped, schedule.early, schedule.ahead = self.grouped, self.early, self.ahead
         for sid, storage in self.storages.items():
             decide(schedule, storage)
             if sid not in able:
@@ -357,3 +361,14 @@ def _ring(storage: Storage, writer: Step, around: tuple[LoopStep, ...], reads: l
 def _even(least: int, deepest: int) -> int:
     """Slots that come round with the deepest of the loop's other buffers: a long loop repeats itself every few trips."""
     return least if least <= deepest else deepest * -(-least // deepest)
+
+
+def ahead_of_readers(top: list[Item], storages: dict[int, Storage]) -> None:
+    """Gives what a loop loads, and reads in later trips as well, its buffers beyond the slots that hold tiles for these: else no
+    load could run ahead."""
+    for step, around in walk(top):
+        held = storages.get(step.dst) if isinstance(step.dst, int) else None
+        if held and step.node.op in LOADS and held.ring and held.least > 1 and not (held.given or held.stays):
+            wanted = max((depth_of(d) for d in held.decisions), default=1)
+            held.slots = _even(held.least - 1 + wanted, _deepest(around, storages))
+            held.later = held.least - 1

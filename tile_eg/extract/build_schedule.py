@@ -31,6 +31,7 @@ def build_schedule(
     steady: bool = False,
     grouped: bool = False,
     early: bool = False,
+    ahead: bool = False,
 ) -> Schedule:
     """A choice in order, legal and with addresses. Refused where it has no order, clobbers a value or overflows a level.
 
@@ -38,7 +39,7 @@ def build_schedule(
     Constants are made while V waits for its first operands; where there is no room for that, where they are read first. `steady`:
     skewed loops are ordered, and UB is given out, for trips that run while the loop is full; in the order in which V waits least,
     where there is room for that. `grouped`: what V does is ordered in groups that do not need each other. `early`: loops
-    load a trip ahead.
+    load a trip ahead. `ahead`: what is read in later trips too has slots for that beyond its buffers.
     """
     if any(n.op.startswith(f"{FOREIGN}:") for n in nodes):
         return Schedule(graph, nodes, [], {})
@@ -47,11 +48,11 @@ def build_schedule(
     *ways, last = product(lates, (True, False) if steady else (False,))
     for late, settled in ways:
         try:
-            return _ordered(Builder(graph, nodes, prices, late, steady, grouped, early), chip, asked, settled)
+            return _ordered(Builder(graph, nodes, prices, late, steady, grouped, early, ahead), chip, asked, settled)
         except Refused as refused:
             if refused.kind != "capacity":
                 raise
-    return _ordered(Builder(graph, nodes, prices, last[0], steady, grouped, early), chip, asked, last[1])
+    return _ordered(Builder(graph, nodes, prices, last[0], steady, grouped, early, ahead), chip, asked, last[1])
 
 
 def _ordered(builder: Builder, chip: Chip, asked: Iterable[Node], settled: bool) -> Schedule:

@@ -1,4 +1,4 @@
-"""Flag ids: every slot of a ring takes one id for each direction between two pipes, and there are few."""
+"""Flag ids: every buffer of a ring takes one id for each direction between two pipes, and there are few."""
 
 from __future__ import annotations
 
@@ -50,23 +50,24 @@ def _filled_between(schedule: Schedule, core: str, one: str, other: str) -> list
 
 
 def _ids(group: list[Storage], shared: set[int], once: set[int]) -> int:
-    """One a slot, but for what is `shared` and what comes `once` a tile in a loop that goes on, and one to hand places over from
-    each loop's rings to the next loop's.
+    """One a buffer, but for what is `shared` and what comes `once` a tile in a loop that goes on, and one to hand places over
+    from each loop's rings to the next loop's.
 
     Scales are loaded and read with their operands, whose flags serve both.
     """
     loops = {s.ring for s in group if s.slots > 1 and s.id not in once}
     own = [s for s in group if (s.slots > 1 or s.id not in shared) and not s.dtype.scale]
-    return sum(1 if s.id in once else s.slots for s in own) + max(0, len(loops) - 1)
+    return sum(1 if s.id in once else s.depth for s in own) + max(0, len(loops) - 1)
 
 
 def _sharing(schedule: Schedule) -> set[int]:
     """Tiles that are moved outside of loops, whose flags can be those of a loop's tiles.
 
-    Not where a loop has the cube core's steps: there, ids that run out after all are taken from rings that are missed more.
+    Not where a loop has the cube core's steps, unless loads run `ahead`: there, ids that run out after all are taken from rings
+    that are missed more.
     """
     steps = [(step.dst, step.core, around) for step, around in schedule.walk()]
-    if any(core != AIV and around for _, core, around in steps):
+    if not schedule.ahead and any(core != AIV and around for _, core, around in steps):
         return set()
     return {sid for sid, _, around in steps if not around and isinstance(sid, int)}
 
@@ -91,7 +92,7 @@ def missing(schedule: Schedule) -> dict[int, int]:
             for s in (schedule.storages[x] for x in (step.dst, *step.srcs) if isinstance(x, int)):
                 if s.decisions and s.ring == loop and decided(step.node) in {d.cls for d in s.decisions}:
                     out_of = MOVES[step.node.op].empties
-                    held[loop][s.id] = Buffer(s.slots, step.pipe, step.cycles, s.ahead, out_of, refill=schedule.refill)
+                    held[loop][s.id] = Buffer(s.depth, step.pipe, step.cycles, s.ahead, out_of, refill=schedule.refill)
     late = {s.dst for s, _ in schedule.walk() if s.node.op.startswith("WsTo")}
     out = {}
     for loop, found in held.items():
@@ -117,7 +118,7 @@ def shrink(schedule: Schedule, ring: Storage) -> None:
 
 def decide(schedule: Schedule, held: Storage) -> None:
     """Makes the schedule's decisions about a storage say what it has; where a lag makes it deeper than is offered, they stay."""
-    new = {d: next((m for m in schedule.graph.classes[d.cls] if depth_of(m) == held.slots), d) for d in held.decisions}
+    new = {d: next((m for m in schedule.graph.classes[d.cls] if depth_of(m) == held.depth), d) for d in held.decisions}
     if any(new[d] is not d for d in new):
         held.decisions = tuple(new.values())
         schedule.nodes = [new.get(n, n) for n in schedule.nodes]

@@ -15,6 +15,7 @@ from math import lcm
 
 from tile_eg.chips import Chip
 from tile_eg.extract.base import Refused
+from tile_eg.extract.flags import shrink
 from tile_eg.extract.memory import assign
 from tile_eg.extract.schedule import FIRST, LAST, Item, LoopStep, Schedule, Step, Storage, StorageId
 from tile_eg.ir.index_elements import all_elements_in
@@ -41,6 +42,10 @@ def joined(schedule: Schedule, chip: Chip, fitting: bool = False) -> Schedule | 
     made = loop and _going(schedule, loop, chip, fitting)
     if not loop or not made or not _alike(schedule, loop, made) or not _has_room(made, chip):
         return None
+    while _counted(schedule, loop) and rounds_of(made, loop) > MOST_ROUNDS and (ring := _ahead(made)):
+        shrink(made, ring)
+        if not _has_room(made, chip):
+            return None
     for step, _ in made.walk():
         if step.at == FIRST and step.pipe.endswith(LOADS):
             made = _with_two(made, step.dst, chip)
@@ -57,7 +62,8 @@ def _going(schedule: Schedule, loop: LoopStep, chip: Chip, fitting: bool) -> Sch
     steps = [*_begun(before, loop), *_steps(loop), *_in_place(_ended(behind, loop), loop, storages)]
     body = replace(loop, body=list[Item](steps), skew=max(s.lag for s in steps))
     for sid in _twice(steps, counted):
-        storages[sid].slots, storages[sid].ring, storages[sid].least, storages[sid].decisions = 2, 0, 2, ()
+        held = storages[sid]
+        held.slots, held.ring, held.least, held.later, held.decisions = 2, 0, 2, 0, ()
     depth = max((s.slots for s in storages.values() if s.ring == loop.loop), default=1)
     if fitting:
         tiles = [max(n, body.skew + 1) for n in schedule.graph.values.trips_of_some(loop.loop)] if counted else []
@@ -74,6 +80,11 @@ def _going(schedule: Schedule, loop: LoopStep, chip: Chip, fitting: bool) -> Sch
 def _counted(schedule: Schedule, loop: LoopStep) -> bool:
     """Whether tiles have other numbers of trips."""
     return loop.loop in schedule.graph.values.counts
+
+
+def _ahead(schedule: Schedule) -> Storage | None:
+    """A ring into which loads run ahead of readers in later trips, and which can do with fewer slots."""
+    return next((s for s in schedule.storages.values() if s.later and s.spare > 0), None)
 
 
 def _has_room(schedule: Schedule, chip: Chip) -> bool:

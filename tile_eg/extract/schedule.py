@@ -23,8 +23,9 @@ class Storage:
 
     `rows` and `cols` are what one core holds; `share` as in `egraph.Where`. A slot holds the tiles of `ahead` trips of loop
     `region`, side by side. The author asked for `given` slots (0: for none). `decisions` are the nodes that say how many it has;
-    `held`: so it is asked for, and none can be missed. `stays`: it holds the tiles of so many trips for a later loop. Between two
-    of its rows there is a `gap` of so many elements.
+    `held`: so it is asked for, and none can be missed. `stays`: it holds the tiles of so many trips for a later loop. `later`: so
+    many of its slots hold tiles for readers in later trips, beyond its buffers. Between two of its rows there is a `gap` of so
+    many elements.
     """
 
     id: int
@@ -45,7 +46,13 @@ class Storage:
     decisions: tuple[Node, ...] = ()
     held: bool = False
     stays: int = 0
+    later: int = 0
     gap: int = 0
+
+    @property
+    def depth(self) -> int:
+        """Its buffers: the slots into which loads may run ahead, and the one that is read."""
+        return self.slots - self.later
 
     @property
     def spare(self) -> int:
@@ -126,7 +133,8 @@ class Schedule:
     Where no schedule has flags enough, one that is `yielding` gives up slots that its author asked for. Where it is
     `shuffled`, each core begins its sums over depth at another trip; loads of the tensors `past_l2` leave L2 out. A `steady` one
     has the trips of its skewed loops in the order in which they run once the loop is full. In a `grouped` one V does what does
-    not need each other side by side; loops of an `early` one issue what a trip loads before the work of the trip before it. One
+    not need each other side by side; loops of an `early` one issue what a trip loads before the work of the trip before it. Loads
+    of an `ahead` one run ahead of readers in later trips, and its rings have an id for each buffer, not for each slot. One
     that is `prefetched` issues what each tile loads outside of loops before the work on the tile before it, into `own_places`:
     nothing else is there meanwhile. The one loop of a `joined` one goes on from tile to tile (`extract/joined.py`): all that a
     tile does stands in it. `refill` is the chip's.
@@ -155,6 +163,7 @@ class Schedule:
     prefetched: bool = False
     grouped: bool = False
     early: bool = False
+    ahead: bool = False
     own_places: bool = False
     joined: bool = False
     refill: Sequence[int] = (0,)

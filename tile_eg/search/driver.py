@@ -23,6 +23,7 @@ from tile_eg.search import (
     prefetch,
     rest,
     shuffle_k,
+    slots_ahead,
     smaller_tiles,
     split_k,
     steady,
@@ -110,6 +111,7 @@ def _all_moves(form: Form, candidate: Candidate | None) -> Iterator[Offer]:
         yield from rest.offers(form)
         yield from shuffle_k.offers(form)
         yield from steady.offers(form)
+        yield from slots_ahead.offers(form)
         yield from grouped.offers(form)
         yield from loads_ahead.offers(form)
         yield from prefetch.offers(form)

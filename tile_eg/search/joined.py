@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
+from itertools import product
 
 from tile_eg.extract.joined import joined, loop_of
 from tile_eg.extract.schedule import LoopStep
@@ -25,15 +26,22 @@ def _able(form: Form) -> Candidate | None:
     return next((c for c in form.launchable if loop_of(c.schedule)), None)
 
 
+def _tried(form: Form) -> list[Candidate]:
+    """That one; and the fastest of those whose loads run ahead where its own do not, or the other way round: these rings take the
+    room of a second tile."""
+    able = [c for c in form.launchable if loop_of(c.schedule)]
+    kinds = dict.fromkeys(c.schedule.ahead for c in able)
+    return [next(c for c in able if c.schedule.ahead == ahead) for ahead in kinds]
+
+
 def _bound(form: Form) -> float:
     candidate = _able(form)
     return floor(candidate, form.setting.chip) if candidate else float("inf")
 
 
 def _made(form: Form) -> Made:
-    candidate, chip = _able(form), form.setting.chip
-    assert candidate is not None
-    schedules = [s for fitting in (False, True) if (s := joined(candidate.schedule, chip, fitting))]
+    chip, each = form.setting.chip, product(_tried(form), (False, True))
+    schedules = [s for candidate, fitting in each if (s := joined(candidate.schedule, chip, fitting))]
     if not schedules:
         return Made(why="its loop cannot go on from tile to tile, or memory has no room for two tiles at a time")
     planned, dropped = plan_each(schedules, chip)

@@ -51,6 +51,8 @@ MOVES = {
              "the tiles of a persistent grid in another order", ON_GRIDS, any_size=True),
         Move("steady-trips", "equal", REFINING, (0, 1, 64),
              "a skewed loop = the same with each trip in the order, and the places, of one that runs while the loop is full"),
+        Move("slots-ahead", "equal", REFINING, (0, 1, 64),
+             "a steady loop whose loads are read in later trips too = the same with more slots, into which loads run ahead"),
         Move("fewer-barriers", "equal", REFINING, (0, 1, 8),
              "what vector cores do = the same in groups that do not need each other, with a barrier between two groups"),
         Move("row-panels", "equal", SEARCHING, (0, 2, 16),

@@ -89,7 +89,8 @@ def _plan_phase(schedule: Schedule, chip: Chip) -> Planned:
     schedule.peaks, schedule.addresses = dict(schedule.peaks), dict(schedule.addresses)
     while True:
         program = lowering.plan(schedule, chip)
-        planned = once("plan", (program, chip, _spans(program)), partial(_with_flags, program, chip))
+        made = partial(_with_flags, program, chip, schedule.ahead)
+        planned = once("plan", (program, chip, schedule.ahead, _spans(program)), made)
         if isinstance(planned, Planned):
             return planned
         crowded = planned.at if isinstance(planned, FlagsRunOut) else None
@@ -98,11 +99,11 @@ def _plan_phase(schedule: Schedule, chip: Chip) -> Planned:
         assign(schedule, chip)
 
 
-def _with_flags(program: Program, chip: Chip) -> Planned | PlanError:
-    """The program with its flags; or why there is none."""
+def _with_flags(program: Program, chip: Chip, fewer: bool) -> Planned | PlanError:
+    """The program with its flags, `fewer` as in `synchronise`; or why there is none."""
     from tile_eg.emit.sync import synchronise
 
-    return plannable(lambda: _roomy(synchronise(program), chip))
+    return plannable(lambda: _roomy(synchronise(program, fewer), chip))
 
 
 def _spans(program: Program) -> tuple[object, ...]:

@@ -51,7 +51,13 @@ def made_anew(form: Form, build: Callable[[], list[Schedule]]) -> Made:
 
 
 def rebuilt(
-    form: Form, schedule: Schedule, *, steady: bool = False, grouped: bool = False, early: bool = False
+    form: Form,
+    schedule: Schedule,
+    *,
+    steady: bool = False,
+    grouped: bool = False,
+    early: bool = False,
+    ahead: bool = False,
 ) -> list[Schedule]:
     """The same choice built anew, as in `build_schedule`; nothing where there is no room for it then."""
     from tile_eg.cost_models import roles, search_model
@@ -63,6 +69,6 @@ def rebuilt(
     pricer = Pricer(graph, chip, search_model(roles(form.setting.options.cost_model, chip).search, chip))
     try:
         prices = [pricer.price(n) for n in graph.nodes]
-        return [build_schedule(graph, schedule.nodes, prices, chip, steady=steady, grouped=grouped, early=early)]
+        return [build_schedule(graph, schedule.nodes, prices, chip, steady=steady, grouped=grouped, early=early, ahead=ahead)]
     except Refused:
         return []

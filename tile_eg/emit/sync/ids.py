@@ -1,8 +1,8 @@
 """Ids for edges: their own while there are enough of them, else shared by edges that follow one another.
 
 A flag is one bit. Two edges may share an id where the first one's last wait is known to be over before the second one's first
-set; where that is not known, an edge back is added that makes it so. Where too many are held at a time, one edge serves for two,
-or two take turns with the same ids from trip to trip.
+set; where that is not known, an edge back is added that makes it so. Where too many are held at a time, rings get fewer ids than
+slots, one edge serves for two, or two take turns with the same ids from trip to trip.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from itertools import combinations
 
 from tile_eg.emit.sync.clock import count
 from tile_eg.emit.sync.edges import Edge, Stream
+from tile_eg.emit.sync.fewer import with_fewer
 from tile_eg.emit.sync.order import Order, Verdict
 from tile_eg.emit.sync.trace import FlagsRunOut, Site
 from tile_eg.errors import Span
@@ -27,12 +28,19 @@ def event(e: Edge) -> Event:
 
 
 def allocate(
-    streams: Mapping[str, Stream], edges: list[Edge], replayed: Callable[[], tuple[Order, Verdict]]
+    streams: Mapping[str, Stream],
+    edges: list[Edge],
+    replayed: Callable[[], tuple[Order, Verdict]],
+    sound: Callable[[], bool] | None = None,
 ) -> tuple[list[Edge], list[int]]:
     """The edges (perhaps changed, perhaps more of them) with the first id of each.
 
-    `replayed` runs the program with `edges` as they are then. FlagsRunOut names the event that needs too many ids.
+    `replayed` runs the program with `edges` as they are then, and `sound` says whether they order everything (None: no ring may
+    have fewer ids than slots). FlagsRunOut names the event that needs too many ids.
     """
+    if sound:
+        for at in sorted(_crowded(edges)):
+            _narrow(streams[at[0]], edges, at, sound)
     for _ in range(4 * len(edges) + 4):
         crowded = _crowded(edges)
         if not crowded:
@@ -48,6 +56,27 @@ def allocate(
         elif not _merge(stream := streams[shared.at[0]], edges, shared.at) and not _in_turns(stream, edges, shared.at, replayed):
             raise shared.error()
     raise FlagsRunOut("flag ids run out: no sharing was found")
+
+
+def _narrow(s: Stream, edges: list[Edge], crowded: Event, sound: Callable[[], bool]) -> None:
+    """Gives rings of an event fewer ids until there are enough, where everything is in order then.
+
+    What frees their places comes first, as otherwise the first loads of a loop wait for nothing.
+    """
+    core, source, waiting = crowded
+    for at in ((core, waiting, source), crowded):
+        for n in [n for n, e in enumerate(edges) if event(e) == at]:
+            if crowded in _crowded(edges):
+                _with_fewer(s, edges, n, sound)
+
+
+def _with_fewer(s: Stream, edges: list[Edge], n: int, sound: Callable[[], bool]) -> None:
+    kept = list(edges)
+    for changed in with_fewer(s, kept, n):
+        edges[:] = [changed.get(m, e) for m, e in enumerate(kept)]
+        if sound():
+            return
+    edges[:] = kept
 
 
 @dataclass(frozen=True)

@@ -30,22 +30,23 @@ __all__ = ["SyncError", "synchronise"]
 MOST_CASES = 6  # numbers of trips that are analysed together
 
 
-def synchronise(program: Program) -> Program:
+def synchronise(program: Program, fewer: bool = False) -> Program:
     """The program with its flags and barriers. Its streams must have none, and its buffers their slots (and addresses).
 
+    `fewer`: where ids are few, rings may have fewer of them than slots; their first loads wait for the work before the loop.
     Raises SyncError where ids run out or no order of the two cores exists.
     """
     outline = outlined(program)
     decided, walks, wrong = decided_by(outline), Walks(outline), ""
     for tiles, others in lengths(outline):
-        found = kept("flags", (decided, tiles, others), partial(_found, walks, tiles, others))
+        found = kept("flags", (decided, tiles, others, fewer), partial(_found, walks, tiles, others, fewer))
         if not isinstance(found, str):
             return with_flags(program, found)
         wrong = found
     raise SyncError(wrong)
 
 
-def _found(walks: Walks, tiles: int, others: Sequence[int]) -> Placed | str:
+def _found(walks: Walks, tiles: int, others: Sequence[int], fewer: bool) -> Placed | str:
     """What stands where in the program, found at so many tiles of a block, or why it does not serve `others`.
 
     A loop over tiles, and one whose trips the block decides, is analysed at a few trips; what is found must serve more and fewer
@@ -58,7 +59,7 @@ def _found(walks: Walks, tiles: int, others: Sequence[int]) -> Placed | str:
     for _ in range(MOST_CASES):
         plans = _plans(walks, cases)
         _drop_implied(plans)
-        ids = _allocate(plans)
+        ids = _allocate(plans, fewer)
         _barriers(plans)
         case, wrong = next(((c, text) for c in again if (text := _fault(walks, plans[0], c))), (None, ""))
         if case is None:
@@ -198,18 +199,23 @@ def _price(e: Owner) -> tuple[int, bool, int]:
     return (0, not e.free, 0) if isinstance(e, CrossEdge) else (1, not e.outer and not e.joined, -len(e.before))
 
 
-def _allocate(plans: list[Plan]) -> dict[Key, int]:
-    """First id of each edge, and a counter for each edge between cores."""
+def _allocate(plans: list[Plan], fewer: bool) -> dict[Key, int]:
+    """First id of each edge, and a counter for each edge between cores. `fewer` as in `synchronise`."""
     plan = plans[0]
 
     def replayed() -> tuple[Order, Verdict]:
         order = order_of(plan)
         return order, order.replay()
 
-    plan.edges, bases = allocate(plan.streams, plan.edges, replayed)
+    def sound() -> bool:
+        return all(map(_in_order, plans))
+
+    for other in plans:
+        share(plan, other)
+    plan.edges, bases = allocate(plan.streams, plan.edges, replayed, sound if fewer else None)
     if any(e.turns for e in plan.edges):  # these order more than they did alone
         _drop_implied(plans)
-        plan.edges, bases = allocate(plan.streams, plan.edges, replayed)
+        plan.edges, bases = allocate(plan.streams, plan.edges, replayed, sound if fewer else None)
     for other in plans:
         share(plan, other)
     order = same_order(plan)
