@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import lru_cache
 from operator import itemgetter
 
@@ -109,3 +109,9 @@ class Settler:
 def unsettled(e: Expr) -> Expr:
     """For streams of which nothing more is known."""
     return e
+
+
+def linear(e: Expr, inner: Collection[str]) -> bool:
+    """Whether an expression is linear in these variables."""
+    parts = [a for a in e.args if isinstance(a, Expr) and not variables(a).isdisjoint(inner)]
+    return not parts or (e.op == "add" or (e.op == "mul" and len(parts) == 1)) and all(linear(a, inner) for a in parts)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import product
@@ -14,7 +14,7 @@ import numpy as np
 from tile_eg.ir.index import Expr, variables
 from tile_eg.ir.program import Instr, Loop, Node, When
 from tile_eg.timeline.arrays import values
-from tile_eg.timeline.expressions import compiled
+from tile_eg.timeline.expressions import compiled, linear
 
 Env = Mapping[str, int]
 Turn = Callable[[Instr], Expr]
@@ -101,12 +101,6 @@ def _turning_points(e: Expr, var: str, inner: Mapping[str, int]) -> Iterator[Exp
         for part in e.args:
             if isinstance(part, Expr):
                 yield from _turning_points(part, var, inner)
-
-
-def linear(e: Expr, inner: Collection[str]) -> bool:
-    """Whether an expression is linear in these variables."""
-    parts = [a for a in e.args if isinstance(a, Expr) and not variables(a).isdisjoint(inner)]
-    return not parts or (e.op == "add" or (e.op == "mul" and len(parts) == 1)) and all(linear(a, inner) for a in parts)
 
 
 def _between(value: Evaluator, e: Expr, var: str, inner: Mapping[str, int]) -> Callable[[Any], tuple[Any, ...]]:

@@ -31,8 +31,7 @@ from tile_eg.emit.sync.trace import (
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import Expr
 from tile_eg.ir.program import AIC, AIV, Instr, Loop, Node, Program, Tasks, When, walk
-from tile_eg.timeline.expressions import Value, compiled
-from tile_eg.timeline.shapes import linear
+from tile_eg.timeline.expressions import Value, compiled, linear
 
 EDGE = 16
 """So many trips at each end of a loop are looked at for guards that change."""
