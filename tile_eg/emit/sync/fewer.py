@@ -1,9 +1,9 @@
 """Rings with fewer ids than slots: an id is free again once its flag was waited for, before the slot's place comes round.
 
-Two forms of an edge lose nothing. A tile is waited for where it is read first: so it needs as many ids as loads may run ahead,
-and trip n of a ring has the id n mod that number at both ends. A place is free some trips before it is filled again: outside of the
-guards of both ends, a flag is set in every step of the loop and waited for as many steps later. Steps in which nothing is filled
-may need the flag of the tile outside of its guards, too, so that neither pipe goes on alone.
+Two forms of an edge wait for no more than it does. A tile is waited for where it is read first: so it needs as many ids as loads
+may run ahead, and trip n of a ring has the id n mod that number at both ends. A place is free some trips before it is filled
+again: outside of the guards of both ends, a flag is set in every step of the loop and waited for as many steps later. Steps in
+which nothing is filled may need the flag of the tile outside of its guards, too, so that neither pipe goes on alone.
 """
 
 from __future__ import annotations
