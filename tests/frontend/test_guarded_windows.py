@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from tile_eg.errors import TileError
 from tile_eg.frontend.ssa import to_values
 from tile_eg.frontend.text import load_text
 from tile_eg.frontend.text.printer import print_kernel
@@ -85,7 +86,7 @@ FILTER = """kernel causal[L=37, D=8, K=4, BM=16](X: f32[L, D], W: f32[K, D]) -> 
 """
 
 
-@pytest.mark.parametrize("length", [37, 2, 16])
+@pytest.mark.parametrize("length", [48, 16])
 def test_a_causal_filter_begins_before_its_tensor(length: int) -> None:
     x, w = drawn(length, 8), drawn(4, 8)
     before = np.concatenate([np.zeros((3, 8)), x])
@@ -94,12 +95,27 @@ def test_a_causal_filter_begins_before_its_tensor(length: int) -> None:
     np.testing.assert_allclose(found, meant, rtol=1e-5, atol=1e-6)
 
 
+def test_one_that_ends_elsewhere_in_each_trip_is_told() -> None:
+    with pytest.raises(TileError, match="the valid rows of `a` change from trip to trip"):
+        to_values(at(FILTER, L=37))
+
+
 def test_what_lies_behind_the_end_still_does_not_exist() -> None:
     text = TEXT.replace("Y[b*BM, 0] = y", "s = colsum(y)\n  Y[b, 0] = s").replace("shared", "shared s: f32[W],")
     x = drawn(20, 33)
     found = run_values(to_values(at(text.replace("BODY", UP))), {"X": x})["Y"][:3]
     meant = [x[:7].sum(0), x[7:15].sum(0), x[15:20].sum(0)]  # the last row is read by one that is not stored
     np.testing.assert_allclose(found, meant, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.slow
+def test_so_it_is_in_what_comes_out() -> None:
+    body = "select(b*BM + i > 0, X[b*BM + i - 1, j] + 3, 7)"
+    text = TEXT.replace("Y[b*BM, 0] = y", "s = colsum(y)\n  Y[b, 0] = s").replace("shared", "shared s: f32[W],")
+    x = drawn(9, 16)
+    ran = lower(at(text.replace("BODY", body), H=9, W=16), search=search_options(effort="none")).run({"X": x})
+    meant = [x[:7].sum(0) + 28, x[7:9].sum(0) + 6]
+    np.testing.assert_allclose(ran.outputs["Y"][:2], meant, rtol=1e-5, atol=1e-5)
 
 
 def test_such_a_choice_is_printed_as_it_was_written() -> None:

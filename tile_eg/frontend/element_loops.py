@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from tile_eg.frontend.chosen_indices import with_chosen_indices
 from tile_eg.frontend.guarded_parts import Shapes, conditions, parted, reads_outside
-from tile_eg.frontend.guarded_windows import TensorShape, ends_by, is_guarded, with_guarded_windows
+from tile_eg.frontend.guarded_windows import TensorShape, is_guarded, with_guarded_windows
 from tile_eg.frontend.narrow_positions import Ranges, Types, with_low_bits
 from tile_eg.frontend.ssa.position_values import with_known_positions
 from tile_eg.frontend.wide_positions import with_wide_positions
@@ -40,7 +40,7 @@ def trip_by_trip(
     own = {s.var: (s.start, s.start + s.extent - 1)}
     if s.kind != "serial" or s.count is not None or s.extent > MOST_TRIPS or len(loops) < len(s.body):
         return [s]
-    if not any(_chooses_by(s.var, p) and (reads_outside(p, shapes, own) or ends_by(s.var, p)) for p in loops):
+    if not any(_chooses_by(s.var, p) and reads_outside(p, shapes, own) for p in loops):
         return [s]
     made: list[Stmt] = []
     for n in range(s.start, s.start + s.extent):

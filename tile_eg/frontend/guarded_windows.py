@@ -36,12 +36,6 @@ def is_guarded(s: Parallel) -> bool:
     return any(isinstance(e, Pad) for a in s.body for e in parts(a.value))
 
 
-def ends_by(v: str, s: Parallel) -> bool:
-    """Whether such a window ends elsewhere in each trip of a loop over this variable."""
-    found = (e.x for a in s.body for e in parts(a.value) if isinstance(e, Pad) and e.ends)
-    return any(isinstance(r, Region) and any(v in ix.variables(start) for start in r.starts) for r in found)
-
-
 class _Read:
     """Expressions of a loop over `own` variables, in arms of choices in which `facts` are never negative."""
 

@@ -205,9 +205,7 @@ class Statement:
                 return self.element(e, axes, self.value(e))
             case kn.Pad(x=kn.Region() as r) if self.c.is_window(self.opened(r)):
                 window = outside.Padded(self.env[r.name], self.c.tensors[r.name], self.c.located(self.opened(r)), e.value)
-                found = self.element(r, axes, outside.window(self.tiles, window, r.span))
-                ends = self.element(r, axes, outside.ending(self.tiles, window, e.ends)) if e.ends else found
-                return replace(found, vrows=ends.vrows, vcols=ends.vcols)
+                return self.element(r, axes, outside.ending(self.tiles, window, e.ends, r.span))
             case kn.Unary():
                 x = self.scalar(e.x, axes, dtype)
                 work = self.to(x, computing(x.term.dtype))

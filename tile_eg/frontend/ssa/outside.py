@@ -68,8 +68,8 @@ def window(tiles: Tiles, w: Padded, span: Span | None) -> Term:
     return made
 
 
-def ending(tiles: Tiles, w: Padded, ends: tuple[int, ...]) -> Term:
-    """A tile that ends where such a window reaches the end of its tensor in one of these dimensions."""
+def ending(tiles: Tiles, w: Padded, ends: tuple[int, ...], span: Span | None) -> Term:
+    """The tile of such a window, which ends where it reaches the end of its tensor in one of these dimensions."""
     r, sizes, (rows, cols) = w.region, w.tensor.shape, tile_shape(w.region.shape)
     along = [d for d, e in enumerate(r.extents) if e is not None]
     valid = dict(zip(along[-2:], (ix.const(rows), ix.const(cols))[-len(along) :], strict=True))
@@ -79,8 +79,8 @@ def ending(tiles: Tiles, w: Padded, ends: tuple[int, ...]) -> Term:
             valid[d] = tiles.valid(r.starts[d], r.extents[d] or 1, sizes[d], tiles.ranges, step)
     vrows, vcols = (ix.ONE, *valid.values())[-2:]
     vrows = tiles.passing(vrows, rows, [(ix.maximum(0, r.starts[d]), sizes[d]) for d in ends if d not in valid])
-    whole = tiles.fill(0.0, (rows, cols), w.tensor.dtype, None)
-    return tiles.make(None, "fill", 0.0, like=whole, vrows=vrows, vcols=vcols)
+    whole = window(tiles, w, span)
+    return pieces.part(tiles, tiles.as_laid(whole), (rows, cols), (vrows, vcols), span) if ends else whole
 
 
 def _made(tiles: Tiles, w: Padded, span: Span | None) -> Term:
