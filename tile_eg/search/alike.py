@@ -6,7 +6,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import count, permutations, product
+from itertools import count, permutations
 from math import inf, isqrt, prod
 from types import MappingProxyType
 from typing import Any, TypeVar
@@ -36,11 +36,6 @@ TILES = 4
 """Times its largest tile that a size is at the least at which a kernel is looked at."""
 FIRST_PRIMES = (1009, 307, 4099, 101)
 """Where the primes of a set begin, one scale after the other, until the kernel is the same one at all sizes of a scale."""
-FEW, MANY = 3, 131
-"""The same for sizes that count heads and the like beside those that tiles cut."""
-MOST_MIXED = 4  # sizes of which few and many are tried each
-MOST_BLOCKS = 1 << 19
-"""Blocks of a kernel at the sizes that it is looked at with: what is asked of each of them is asked of so many at most."""
 SMALL = (1, 2, 3, 5), (2, 1, 7, 3), (7, 5, 2, 1), (3, 3, 3, 3)
 SOME, MOST_SOME = (67,), 12
 """Sizes at which the meaning of what was found is compared with that of the kernel: all small; one that is not; one that is just
@@ -136,17 +131,15 @@ def _in_order(
 def _by_scale(
     build: Build, usual: Mapping[str, int], up: bool, multiples: Mapping[str, int], order: Order
 ) -> Iterator[Values | NotAlike]:
-    largest, crowded = 1, False
-    for scale in (*_scales(len(usual)), None):
-        if scale and len(set(scale)) > 1 and not crowded:
-            continue
-        sets = list(_sets(tuple(usual), scale or (TILES * largest,) * len(usual), multiples, order))
+    largest = 1
+    for first in (*FIRST_PRIMES, None):
+        sets = list(_sets(tuple(usual), first or TILES * largest, multiples, order))
         looked = _Looked(build, sets)
         found = looked.join(usual, up, multiples, order)
         yield found
         if isinstance(found, NotAlike) and found.everywhere:
             return
-        largest, crowded = max(largest, looked.largest), crowded or isinstance(found, TooManyBlocks)
+        largest = max(largest, looked.largest)
 
 
 class _Looked:
@@ -187,10 +180,6 @@ class Faulty(NotAlike):
     """A kernel cannot be built at some sizes."""
 
 
-class TooManyBlocks(NotAlike):
-    """A kernel has more blocks at some sizes than are looked at."""
-
-
 def at_sizes(way: Callable[[], Made]) -> Made | TileError | None:
     """What `way` gives of a kernel at some sizes; the mistake that it has there, or None where it has no blocks."""
     try:
@@ -200,7 +189,7 @@ def at_sizes(way: Callable[[], Made]) -> Made | TileError | None:
 
 
 def _values(build: Build, sizes: Mapping[str, int]) -> Values | NotAlike:
-    """The values at some sizes. NotAlike where the kernel cannot be built there, or has too many blocks to look at."""
+    """The values at some sizes. NotAlike where the kernel cannot be built there."""
     found = at_sizes(lambda: _values_of(build(sizes)))
     if found is None or isinstance(found, TileError):
         return Faulty(f"it has a fault at {_shown(sizes)}: {found.message if found else 'it has no blocks'}")
@@ -210,8 +199,6 @@ def _values(build: Build, sizes: Mapping[str, int]) -> Values | NotAlike:
 def _values_of(kernel: Kernel) -> Values | NotAlike:
     if not isinstance(kernel, Kernel):
         return NotAlike("it is kept as it is written")
-    if prod(extent for _, extent in kernel.grid) > MOST_BLOCKS:
-        return TooManyBlocks("it has too many blocks at the sizes that it is looked at with")
     check(kernel)
     return to_values(kernel)
 
@@ -220,21 +207,14 @@ def _shown(sizes: Mapping[str, int]) -> str:
     return ", ".join(f"{n}={v}" for n, v in sizes.items())
 
 
-def _scales(sizes: int) -> Iterator[tuple[int, ...]]:
-    """Where the primes begin for each size: all at one scale; then each choice of few and many."""
-    yield from ((first,) * sizes for first in FIRST_PRIMES)
-    if 1 < sizes <= MOST_MIXED:
-        yield from (scale for scale in product((FEW, MANY), repeat=sizes) if len(set(scale)) > 1)
-
-
 def _sets(
-    names: Sequence[str], scale: Sequence[int], multiples: Mapping[str, int], order: Order
+    names: Sequence[str], first: int, multiples: Mapping[str, int], order: Order
 ) -> Iterator[dict[str, int]]:
     """Sets of sizes that are primes, or primes times what they are multiples of, all different, each set larger than the last."""
     used: set[int] = set()
     for turn in range(SETS):
         found = {}
-        for name, first in list(zip(names, scale, strict=True))[:: -1 if turn % 2 else 1]:  # any of two may be the larger one
+        for name in names[:: -1 if turn % 2 else 1]:  # any of two may be the larger one
             by = multiples.get(name, 1)
             prime = _prime(int(max(LEAST_PRIME, first // by) * GROWTH**turn), used)
             used.add(prime)

@@ -126,6 +126,8 @@ class _Joined:
         if all(e == first for e in alike):
             return first
         if any(e.op != first.op or len(e.args) != len(first.args) for e in alike):
+            if (least := self._least(alike, what)) is not None:
+                return least
             raise _Differs(f"{what} is another expression at other sizes: {', '.join(map(str, dict.fromkeys(alike)))}")
         if first.op == "const":
             return self._number([e.args[0] for e in alike], what)
@@ -137,6 +139,27 @@ class _Joined:
         if first.op == "mul" and args[1].value is None:
             return _times(args[0], args[1])
         return ix.with_operands(first, args)
+
+    def _least(self, alike: Sequence[Expr], what: str) -> Expr | None:
+        """A minimum with a number that was left out at sizes at which it decides nothing; None where it is none."""
+        there = [n for n, e in enumerate(alike) if e.op == "min"]
+        sides = [s for s in (0, 1) if len({e.args[s].op if e.op == "min" else e.op for e in alike}) == 1]
+        if not there or not sides or any(alike[n].args[1 - sides[0]].op != "const" for n in there):
+            return None
+        side = sides[0]
+        left = {n: e for n, e in enumerate(alike) if n not in there}
+        found = self.numbers.among(there, [alike[n].args[1 - side].args[0] for n in there])
+        most = next((e for e in found if all(self._at_most(n, alike[n], e) for n in left)), None)
+        if most is None:
+            return None
+        return ix.minimum(self._expr([e.args[side] if e.op == "min" else e for e in alike], what), most)
+
+    def _at_most(self, n: int, e: Expr, limit: Expr) -> bool:
+        """Whether an expression is no more than the limit in all blocks and trips of the values at one of the sets."""
+        v, most = self.found[n], evaluate(limit, self.numbers.sets[n])
+        most_of = {BLOCK: v.blocks, **{v.variables[loop]: trips for loop, trips in v.trips.items()}}
+        ranges = {name: (0, max(0, count - 1)) for name, count in most_of.items()}
+        return ix.variables(e) <= ranges.keys() and ix.bounds(e, ranges)[1] <= most
 
     def _read(self, alike: Sequence[Expr], what: str) -> Expr:
         """An element of a tensor; how large it may be is not known where that depends on sizes."""

@@ -7,7 +7,7 @@ was computed: a wrong expression would have to meet all of them by chance.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations, product
@@ -57,6 +57,14 @@ class Numbers:
         if key not in self.known:
             self.known[key] = self._single(key) or self._sum_of_two(key) or self._of_two(key)
         return self.known[key]
+
+    def among(self, places: Sequence[int], values: Sequence[int]) -> Iterator[Expr]:
+        """The expressions that have these values at the sets at these places: of one size, then of all. Few sets have several."""
+        for names in (*((name,) for name in self.sets[0]), tuple(self.sets[0])):
+            sets = [{name: self.sets[n][name] for name in names} for n in places]
+            found = Numbers(sets, self.edges, self.usual, self.up).expr(values)
+            if found is not None:
+                yield found
 
     @cached_property
     def atoms(self) -> dict[str, list[tuple[Atom, tuple[int, ...]]]]:
