@@ -121,3 +121,16 @@ def test_so_it_is_in_what_comes_out() -> None:
 def test_such_a_choice_is_printed_as_it_was_written() -> None:
     kernel = at(TEXT.replace("BODY", UP))
     assert at(print_kernel(kernel)) == kernel
+
+
+@pytest.mark.slow
+def test_no_more_is_read_of_a_row_that_may_not_exist_than_it_has() -> None:
+    up, left = "select(b*BM + i > 2, X[b*BM + i - 3, j] + 1, -3)", "select(j >= 1, X[b*BM + i, j - 1], -3)"
+    text = TEXT.replace("Y[b*BM, 0] = y", "r = rowsum(y)\n  Y[b*BM] = r").replace("Y: f32[H, W]", "Y: f32[H]")
+    text = text.replace("shared", "shared r: f32[BM],").replace("BM=8", "BM=4").replace("BODY", f"{up} - {left}")
+    x = drawn(3, 33)
+    ran = lower(at(text, H=3, W=33), search=search_options(effort="none")).run({"X": x})
+    assert not ran.findings
+    meant = np.full((3, 33), -3.0) - shifted(x, 0, -1)
+    meant[:, 0] = 0
+    np.testing.assert_allclose(ran.outputs["Y"], meant.sum(1), rtol=1e-5, atol=1e-4)

@@ -96,9 +96,10 @@ def written(s: Scope, j: Job) -> list[str]:
 
 def _flat(s: Scope, j: Job) -> list[str]:
     pitches = {s.buffer(v.tile).pitch for v in j.views}
-    if len(pitches) > 1 and s.high(j.rows) > 1:
+    one = s.high(j.rows) <= 1  # what lies behind a single row is not its own
+    if len(pitches) > 1 and not one:
         raise EmitError(f"{j.instr.op}: the flat form needs operands of one pitch", j.instr.span)
-    count = j.rows * (j.cols if j.rows == ONE or len(pitches) > 1 else pitches.pop())
+    count = j.rows * (j.cols if one else pitches.pop())
     return j.flat([s.at(v.tile) for v in j.views], s.field(j.instr, "count", count, 2**31 - 1))
 
 
