@@ -39,7 +39,7 @@ def skinny(**options) -> Lowered:
 
 def parts_of(low: Lowered) -> int | None:
     chosen = low.candidates[0].schedule.parts
-    return chosen.payload[0] if chosen else None
+    return chosen.payload[0] if chosen and chosen.op == "Parts" else None
 
 
 @pytest.mark.slow
