@@ -84,6 +84,15 @@ def test_numbers_are_those_of_the_source(text, sizes, order, chip):
 
 
 @pytest.mark.slow
+def test_strips_that_lie_further_apart_than_a_field_holds_are_loaded_one_by_one():
+    k = kernel(GEMM, M=70000, N=40, K=72, BM=128)
+    found, arrays = in_strips(k), arrays_for(k)
+    assert "for (int32_t strip = 0;" in str(found.planned.source)
+    ran, want = found.planned.run(arrays, order=2)["C"], meaning(k, arrays)["C"]
+    np.testing.assert_allclose(ran.astype(np.float32), want.astype(np.float32), rtol=4e-3, atol=4e-2)
+
+
+@pytest.mark.slow
 def test_of_a_batch_each_matrix_is_copied():
     k = kernel(BATCHED, Z=40, M=70, N=250, K=99)
     arrays = arrays_for(k)

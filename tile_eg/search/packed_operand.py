@@ -65,8 +65,10 @@ def made_of(node: Node, form: Form, best: float = float("inf")) -> Made:
     beside = tiles_beside(first.planned.program, values, setting.chip) if first.schedule.persistent else [0]
     if not beside:
         return Made(why="once the copy is made, no whole turn of tiles is left to load from it")
-    found, dropped = _from_strips(graph, first, setting, best)
-    found = written(found)
+    planned, dropped = _from_strips(graph, first, setting, best)
+    found = written(planned)
+    if planned and not found:
+        return Made((), dropped, why=f"it cannot be written: {planned[0].unwritable}")
     if not found:
         why = "no schedule loads from strips" if best == float("inf") else "to load from strips takes as long at the least"
         return Made((), dropped, why=why)

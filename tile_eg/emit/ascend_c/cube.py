@@ -24,9 +24,10 @@ from tile_eg.emit.ascend_c.index import (
     padded_rows,
     round_up,
 )
+from tile_eg.emit.ascend_c.strips import load_strips
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import EACH, ONE, ZERO, Expr
-from tile_eg.ir.machine import FIXPIPE_ND_ROWS, most_of, strip
+from tile_eg.ir.machine import FIXPIPE_ND_ROWS, most_of
 from tile_eg.ir.program import Gm, Instr, Operand, Tile
 from tile_eg.ops.types import BF16, F16, F32, I8, I32, Level
 
@@ -82,7 +83,7 @@ def gm_to_l1(s: Scope, i: Instr) -> list[str]:
         return row_by_row(s, i, gm_to_l1)
     stride, rows16 = stride_of(s, src), padded_rows(s.buffer(dst))
     if i.form == "strips":
-        return _strips(s, i, stride, rows16)
+        return load_strips(s, i, tile(i, dst), src, stride)
     s.field(i, "dstNzC0Stride", rows16, 16384)
     low, high = s.bounds(ix.wrap(stride))
     far = _each_row(s, i, stride, rows16) if high > FIELD16 else []
@@ -98,15 +99,6 @@ def _each_row(s: Scope, i: Instr, stride: int | Expr, rows16: int) -> list[str]:
     r = s.counter("row", i.rows)
     params = _nd2nz(s, i, ONE, 1, rows16)
     return counted(r, s.limit(i.rows), call("DataCopy", s.fractal(dst, ix.var(r), 0), s.at(src, ix.var(r) * stride), params))
-
-
-def _strips(s: Scope, i: Instr, stride: int | Expr, rows16: int) -> list[str]:
-    """One copy of a run of bytes for each strip."""
-    wide = strip(s.buffer(tile(i, i.dst)).dtype)
-    count = s.field(i, "blockCount", ceil_div(i.cols, wide), BURSTS)
-    rows, gap = s.field(i, "blockLen", i.rows, FIELD16), s.field(i, "srcStride", stride // wide - i.rows, FIELD16)
-    params = f"AscendC::DataCopyParams({count}, {rows}, {gap}, {s.field(i, 'dstStride', rows16 - i.rows, FIELD16)})"
-    return call("DataCopy", s.fractal(tile(i, i.dst), 0, 0), s.at(i.srcs[0]), params)
 
 
 def _nd2nz(s: Scope, i: Instr, rows: Expr, stride: int | Expr, rows16: int) -> str:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from tile_eg.emit.ascend_c.index import EmitError, Scope, call
+from tile_eg.emit.ascend_c.index import EmitError, Scope, call, ceil_div, counted, padded_rows
 from tile_eg.ir import index as ix
+from tile_eg.ir.index import Expr
 from tile_eg.ir.machine import BLOCK_BYTES, MAX_REPEAT, REPEAT_BYTES, most_of, strip
 from tile_eg.ir.program import Instr, Operand, Tile
 
-REP_STRIDE = most_of("repStride")
+REP_STRIDE, BURSTS, FIELD16 = most_of("repStride"), most_of("DataCopyExtParams.blockCount"), 65535
 
 
 def strips(s: Scope, i: Instr) -> list[str]:
@@ -43,6 +44,20 @@ def cast_to_strips(s: Scope, i: Instr, dst: Tile, src: Tile, mode: str) -> list[
         for to_at, from_at, n in ends
         for line in call("Cast", to_at, from_at, f"AscendC::RoundMode::{mode}", str(n), rows, params)
     ]
+
+
+def load_strips(s: Scope, i: Instr, dst: Tile, src: Operand, stride: int | Expr) -> list[str]:
+    """A run of bytes for each strip, into L1: in one copy, or in one for each where they lie too far apart for its field."""
+    buffer = s.buffer(dst)
+    wide, between = strip(buffer.dtype), padded_rows(buffer) - i.rows
+    count, rows, gap = ceil_div(i.cols, wide), s.field(i, "blockLen", i.rows, FIELD16), stride // wide - i.rows
+    if s.high(gap) > FIELD16:
+        n = s.counter("strip", count)
+        to, start = s.fractal(dst, 0, ix.var(n) * wide), s.at(src, ix.var(n) * stride)
+        return counted(n, s.limit(count), call("DataCopy", to, start, f"AscendC::DataCopyParams(1, {rows}, 0, 0)"))
+    apart = s.field(i, "srcStride", gap, FIELD16), s.field(i, "dstStride", between, FIELD16)
+    params = f"AscendC::DataCopyParams({s.field(i, 'blockCount', count, BURSTS)}, {rows}, {', '.join(apart)})"
+    return call("DataCopy", s.fractal(dst, 0, 0), s.at(src), params)
 
 
 def _pieces(s: Scope, i: Instr, dst: Tile, src: Tile, lanes: int) -> list[tuple[str, str, int]]:
