@@ -313,11 +313,10 @@ EXAMPLES: list[Example] = [
         "attention/backward_dkv", lambda x: {n: gradients(x)[n] for n in ("dK", "dV")},
         tried=[{"B": 1, "H": 2, "S": 128, "D": 64}, {"B": 1, "H": 1, "S": 72, "D": 128}],
         real=llama(4096, 16384, BM=128, BN=64), bound=gradient(4, 2), slack=BACKWARD,
-        schedule="scores with queries as rows; the sums of both products with their transposes stay in L0C",
-        held="L0C holds two sums of 64 x 128 and two tiles of scores of 128 x 64, and is full: "
-        "Q and dO are loaded anew for each 64 keys, and MTE2 is what is busiest; "
-        "sums that leave by atomic additions would allow tiles of 128 keys, and Q and dO in strips, as large products have "
-        "their right operand, would take half as long to load",
+        schedule="scores with queries as rows; the sums of both products with their transposes stay in L0C; "
+        "Q and dO are loaded ahead of the later trips that read them",
+        held="on the 950 loads do not run ahead (more slots make its tiles slower): L0C holds two sums of 64 x 128 and two tiles "
+        "of scores of 128 x 64, and is full, so that Q and dO are loaded anew for each 64 keys",
     ),
     Example(
         "attention/mla_decode", mla_decode,
