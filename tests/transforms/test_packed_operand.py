@@ -16,7 +16,7 @@ from tile_eg.ir.values import Values
 from tile_eg.ops.types import F16
 from tile_eg.transforms.packed_operand import (
     Matrices,
-    Rows,
+    RowCuts,
     copyable,
     place,
     together,
@@ -25,7 +25,7 @@ from tile_eg.transforms.packed_operand import (
     without_strips,
 )
 
-ROWS, B = Rows(long=512, request=512), Matrices(1, 256, 256)
+CUTS, B = RowCuts(long=512, request=512), Matrices(1, 256, 256)
 
 GEMM = """
 kernel gemm[M=4608, N=256, K=256, BM=16, BN=128, BK=64](A: f16[M, K], B: f16[K, N]) -> C: f16[M, N] {
@@ -53,26 +53,26 @@ def values(text: str = GEMM, **sizes: int) -> Values:
 
 
 def test_the_operand_whose_tiles_move_down_may_be_copied():
-    assert copyable(values(), ROWS) == ["B"]
+    assert copyable(values(), CUTS) == ["B"]
 
 
 def test_tiles_that_move_along_their_rows_may_be_copied_where_no_tile_of_a_trip_is_larger():
-    assert copyable(values(TRANSPOSED), ROWS) == ["B"]
-    assert copyable(values(TRANSPOSED, BM=256), ROWS) == ["A"]
-    assert copyable(values(BYTES, K=512), ROWS) == ["B"]
+    assert copyable(values(TRANSPOSED), CUTS) == ["B"]
+    assert copyable(values(TRANSPOSED, BM=256), CUTS) == ["A"]
+    assert copyable(values(BYTES, K=512), CUTS) == ["B"]
 
 
 def test_tiles_that_move_along_rows_off_a_burst_may_be_copied_whatever_their_size():
-    assert copyable(values(K=512), ROWS) == ["B"]
-    assert copyable(values(K=520), ROWS) == ["A", "B"]
+    assert copyable(values(K=512), CUTS) == ["B"]
+    assert copyable(values(K=520), CUTS) == ["A", "B"]
 
 
 def test_so_may_long_rows_off_a_burst():
-    assert copyable(values(N=1040, BN=512), ROWS) == ["B"]
+    assert copyable(values(N=1040, BN=512), CUTS) == ["B"]
 
 
 def test_several_operands_are_offered_together_and_each_alone():
-    assert together(copyable(values(BOTH_DOWN), ROWS)) == ["A and B", "A", "B"]
+    assert together(copyable(values(BOTH_DOWN), CUTS)) == ["A and B", "A", "B"]
     v = values(BOTH_DOWN)
     found = with_all_strips(v, ["A", "B"])
     assert found.strips == {"A": "A_strips", "B": "B_strips"}
@@ -96,13 +96,13 @@ kernel batched[Z=3, M=64, N=250, K=128, BM=16, BN=128, BK=64](A: f16[Z, M, K], B
 
 
 def test_of_several_matrices_only_rows_that_are_cut_may_be_copied():
-    assert copyable(values(BATCHED, K=256), ROWS) == ["B"]
-    assert copyable(values(BATCHED, K=130), ROWS) == ["A", "B"]
-    assert copyable(values(BATCHED, K=256, N=256), ROWS) == []
+    assert copyable(values(BATCHED, K=256), CUTS) == ["B"]
+    assert copyable(values(BATCHED, K=130), CUTS) == ["A", "B"]
+    assert copyable(values(BATCHED, K=256, N=256), CUTS) == []
 
 
 def test_where_starts_cut_no_rows_these_may_not():
-    uncut = Rows(long=512, request=0)
+    uncut = RowCuts(long=512, request=0)
     assert (copyable(values(BATCHED), uncut), copyable(values(K=520), uncut)) == ([], ["B"])
 
 
@@ -132,7 +132,7 @@ def test_an_offset_whose_rows_may_run_over_into_the_next_matrix_has_no_place():
 
 
 def test_long_rows_on_a_burst_may_not():
-    assert not copyable(values(N=1024, BN=512), ROWS)
+    assert not copyable(values(N=1024, BN=512), CUTS)
 
 
 @pytest.mark.slow

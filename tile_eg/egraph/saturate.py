@@ -21,7 +21,7 @@ from tile_eg.ir.values import Values
 from tile_eg.ops.types import Level
 from tile_eg.rules import Theory, native, registry, theories
 from tile_eg.transforms.k_tiling import with_k_tilings
-from tile_eg.transforms.packed_operand import Rows, copyable, together, with_all_strips, without_strips
+from tile_eg.transforms.packed_operand import RowCuts, copyable, together, with_all_strips, without_strips
 from tile_eg.transforms.split_k import addable, divisible, least_trips
 
 Read = TypeVar("Read")
@@ -220,8 +220,8 @@ def saturate(values: Values, chip: Chip, budget: Budget | None = None, held: tup
 def commands_of(values: Values, chip: Chip) -> tuple[Encoder, list[str]]:
     """The values as egglog commands, with what the rules must know of the chip."""
     values, tilings = with_k_tilings(values)
-    rows = Rows(chip.rows.long, chip.paths["gm_to_l1_nd2nz"].request)
-    packable = copyable(values, rows, few=values.blocks <= chip.cube_cores) if _may_be_packed(values) else []
+    cuts = RowCuts(chip.rows.long, chip.paths["gm_to_l1_nd2nz"].request)
+    packable = copyable(values, cuts, few=values.blocks <= chip.cube_cores) if _may_be_packed(values) else []
     encoder = Encoder(with_all_strips(values, packable), tilings)
     commands = encoder.encode()
     commands.append(f"(set (l0a) {8 * chip.level_bytes(Level.L0A)})")

@@ -1,6 +1,7 @@
 """A copy of a matrix in strips of 32 bytes, made by the vector cores: what the cube core then loads are runs of bytes.
 
-Rows that are short, as those of a tile of B are, cost ND2NZ a start each; a strip lies in GM as it does in L1.
+Rows that are short, as those of a tile of B are, cost ND2NZ a start each, and rows off a burst several; a strip lies in GM as it
+does in L1.
 """
 
 from __future__ import annotations

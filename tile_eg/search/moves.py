@@ -77,7 +77,7 @@ MOVES = {
         Move("split-k-atomic", "rounding", SEARCHING, (0, 1, 16),
              "a sum over depth = the sum of its parts' sums, added where they are stored", ("split-depth-added",), True),
         Move("packed-operand", "equal", SEARCHING, (0, 1, 1),
-             "an operand = its copy in strips of 32 bytes, made while the first tiles are computed", ("operand-in-strips",)),
+             "tiles of an operand = those of its copy in strips of 32 bytes, which is made first", ("operand-in-strips",)),
         Move("open-sizes", "equal", SEARCHING, (1, 7, 15),
              "block sizes that the author left open = numbers at which the kernel can be built", any_size=True),
         Move("at-the-margin", "equal", SEARCHING, (0, 1, 2),

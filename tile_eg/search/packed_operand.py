@@ -1,4 +1,5 @@
-"""A packed operand: vector cores copy a matrix into strips of 32 bytes while the first tiles are computed from the matrix."""
+"""A packed operand: vector cores copy a matrix into strips of 32 bytes, before any tile or beside the first tiles, which load
+from the matrix itself."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ class Matrices:
 
 
 @dataclass(frozen=True)
-class Rows:
+class RowCuts:
     """What ND2NZ does with rows: `long` bytes are a burst, and a row is cut into requests of what its start is a multiple of, up
     to `request` bytes (0: it is not cut)."""
 
@@ -69,7 +69,7 @@ class Rows:
         return load.cols * _type(load).bytes < 2 * self.long
 
 
-def copyable(values: Values, how: Rows, *, few: bool = False) -> list[str]:
+def copyable(values: Values, how: RowCuts, *, few: bool = False) -> list[str]:
     """Tensors of elements of up to 32 bits that are only read, by tiles that move in loops: of short rows of a matrix in a loop
     of a sum of products, and in any loop of rows that are cut for where they begin.
 
@@ -101,7 +101,7 @@ def _steps(load: Term, loops: set[str]) -> list[int]:
     return [c for e, c in terms_of(load.args[1]).items() if e.op == "var" and e.args[0] in loops]
 
 
-def _worth_it(values: Values, m: Matrices, load: Term, how: Rows, largest: int) -> bool:
+def _worth_it(values: Values, m: Matrices, load: Term, how: RowCuts, largest: int) -> bool:
     """Whether the tiles of a load have rows that are worth a copy, move by whole rows or strips, and have a place in the copy.
     Where no tile is the `largest`, rows that are cut are the only ones."""
     steps = _steps(load, set(values.variables.values()))
@@ -181,7 +181,7 @@ def strides(values: Values) -> Iterator[tuple[str, str, int]]:
 
 __all__ = [
     "Matrices",
-    "Rows",
+    "RowCuts",
     "copyable",
     "loads_of",
     "place",

@@ -8,7 +8,8 @@ from tile_eg.ir.index import Expr
 from tile_eg.ir.machine import BLOCK_BYTES, MAX_REPEAT, REPEAT_BYTES, most_of, strip
 from tile_eg.ir.program import Instr, Operand, Tile
 
-REP_STRIDE, BURSTS, FIELD16 = most_of("repStride"), most_of("DataCopyExtParams.blockCount"), 65535
+REP_STRIDE = most_of("repStride")
+BURSTS, BURST, GAP = (most_of(f"DataCopyParams.{field}") for field in ("blockCount", "blockLen", "srcGap"))
 
 
 def strips(s: Scope, i: Instr) -> list[str]:
@@ -50,12 +51,12 @@ def load_strips(s: Scope, i: Instr, dst: Tile, src: Operand, stride: int | Expr)
     """A run of bytes for each strip, into L1: in one copy, or in one for each where they lie too far apart for its field."""
     buffer = s.buffer(dst)
     wide, between = strip(buffer.dtype), padded_rows(buffer) - i.rows
-    count, rows, gap = ceil_div(i.cols, wide), s.field(i, "blockLen", i.rows, FIELD16), stride // wide - i.rows
-    if s.high(gap) > FIELD16:
+    count, rows, gap = ceil_div(i.cols, wide), s.field(i, "blockLen", i.rows, BURST), stride // wide - i.rows
+    if s.high(gap) > GAP:
         n = s.counter("strip", count)
         to, start = s.fractal(dst, 0, ix.var(n) * wide), s.at(src, ix.var(n) * stride)
         return counted(n, s.limit(count), call("DataCopy", to, start, f"AscendC::DataCopyParams(1, {rows}, 0, 0)"))
-    apart = s.field(i, "srcStride", gap, FIELD16), s.field(i, "dstStride", between, FIELD16)
+    apart = s.field(i, "srcGap", gap, GAP), s.field(i, "dstGap", between, GAP)
     params = f"AscendC::DataCopyParams({s.field(i, 'blockCount', count, BURSTS)}, {rows}, {', '.join(apart)})"
     return call("DataCopy", s.fractal(dst, 0, 0), s.at(src), params)
 
