@@ -17,13 +17,14 @@ from typing import TYPE_CHECKING, Any
 from tile_eg.chips import DEFAULT_CHIP
 from tile_eg.cli.console import complain
 from tile_eg.cli.options import check_clash
-from tile_eg.errors import WITH_OR_WITHOUT_MARK, Span, TileError, attempted, did_you_mean, searchable, why_unread
+from tile_eg.errors import WITH_OR_WITHOUT_MARK, Span, TileError, did_you_mean, searchable, why_unread
 from tile_eg.ir.kept import KeptKernel
 from tile_eg.ir.kernel import Kernel
 from tile_eg.ir.open_kernel import AUTO, OpenKernel, open_kernel
 from tile_eg.ir.program import Program
 from tile_eg.search import SearchOptions, search_options
 from tile_eg.search.any_order import refuse_any_order_in
+from tile_eg.search.at_example import at_example
 from tile_eg.search.compiler import Planned, lower, plan
 from tile_eg.search.kept import planned_kept
 
@@ -57,30 +58,13 @@ def read(
     return _from_tile(text, path, sizes, shapes) if path.suffix == ".tile" else _from_program(text, path, sizes)
 
 
-EXAMPLES = (128, 512, 64, 1000)
-"""Sizes at which a kernel is looked at where each call tells them; the first at which it is right is enough."""
-
-
 def read_at_example(path: Path, sizes: Mapping[str, int | str]) -> tuple[Kernel | Program | KeptKernel, dict[str, int]]:
     """`read`, where sizes that neither the file nor `sizes` tells stand at an example, which is given too.
 
     TileError where there is a fault at every example: the one at the first of them.
     """
     names = _without_value(path, sizes)
-    if not names:
-        return read(path, sizes), {}
-    faults = []
-    for n in EXAMPLES:
-        example = dict.fromkeys(names, n)
-        held = attempted(lambda at=example: read(path, {**sizes, **at}))  # type: ignore[misc]
-        if not isinstance(held, TileError):
-            return held, example
-        faults.append(held)
-    first, *others = faults
-    if any(fault.message != first.message for fault in others):
-        shown = ", ".join(f"{name}={EXAMPLES[0]}" for name in names)
-        first.notes += ((f"so it is at {shown}; give sizes that the kernel is for with --set", None),)
-    raise first
+    return at_example(names, lambda at: read(path, {**sizes, **at})) if names else (read(path, sizes), {})
 
 
 def _without_value(path: Path, sizes: Mapping[str, int | str]) -> list[str]:

@@ -188,6 +188,11 @@ def at_sizes(way: Callable[[], Made]) -> Made | TileError | None:
         return None
 
 
+def checked(build: Build, sizes: Mapping[str, int]) -> Kernel | TileError | None:
+    """The kernel at some sizes; the mistake that it has there, or None where it has no blocks."""
+    return at_sizes(lambda: _checked(build(sizes)))
+
+
 def _values(build: Build, sizes: Mapping[str, int]) -> Values | NotAlike:
     """The values at some sizes. NotAlike where the kernel cannot be built there."""
     found = at_sizes(lambda: _values_of(build(sizes)))
@@ -292,14 +297,15 @@ def _least(build: Build, small: dict[str, int], by: Mapping[str, int]) -> Iterat
 
 
 def _is_faulty(build: Build, sizes: Mapping[str, int]) -> bool:
-    found = at_sizes(lambda: _checked(build(sizes)))
+    found = checked(build, sizes)
     return isinstance(found, TileError) and not isinstance(found, NotSearched)
 
 
-def _checked(kernel: Kernel) -> None:
-    """TileError for a fault; what is kept as it is written at these sizes has been checked."""
+def _checked(kernel: Kernel) -> Kernel:
+    """The kernel. TileError for a fault; what is kept as it is written at these sizes has been checked."""
     if isinstance(kernel, Kernel):
         check(kernel)
+    return kernel
 
 
 def _to_compare(build: Build, sizes: Mapping[str, int], most: float) -> tuple[Kernel, Values] | None:
