@@ -89,7 +89,15 @@ FAULTS = [
     ),
     ("k*BK]", "k*BK - BK]", "a window of `A` lies outside: k*64 - 64 takes the value -64", "A[bx*BM, k*BK - BK]", ""),
     ("k*BK]", "512]", "a window of `A` lies outside: 512, dimension 1 has 512 elements", "A[bx*BM, 512]", ""),
-    ("A[bx*BM, k*BK]", "A[bx*BM, 0:BK]", "`a` takes 128 x 64 here, the value is f16[64]", "a = A[bx*BM, 0:BK]", ""),
+    (
+        "A[bx*BM, k*BK]", "A[bx*BM, 0:BK]",
+        "`a` takes 128 x 64 here, the value is f16[64]", "a = A[bx*BM, 0:BK]",
+        "A[i : i + 128, j : j + 64], or where the tile begins, A[i, j]",
+    ),
+    (
+        "C[bx*BM, by*BN] = c", "C[bx*BM, 0:BN] = c",
+        "`C` takes 256 here, the value is f32[128, 256]", "C[bx*BM, 0:BN] = c", "C[i : i + 128, j : j + 256]",
+    ),
     (
         "C[bx*BM, by*BN] = c", "C[bx*BM, by*BN] = A[0, 0]",
         "the extent of this window of `C` is not known", "C[bx*BM, by*BN]", "give it",

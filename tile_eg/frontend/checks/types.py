@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 
@@ -216,21 +216,27 @@ class Typing:
         fits = fits or (bool(value.shape) and target.shape == (1, *value.shape))  # a vector is a tile of one row
         fills = value.dtype is None or value.shape == ()
         if not fits and not fills:
-            raise TileError(
-                f"`{s.target.name}` takes {shape_text(target.shape)} here, the value is {value}", s.span,
-                help=self._tensor_help(s) or _vector_help(target.shape, value.shape) or self._shape_help(s, target, value),
-            )  # fmt: skip
+            what = f"`{s.target.name}` takes {shape_text(target.shape)} here, the value is {value}"
+            beside_tensor = self._tensor_help(s, target, value)
+            help = beside_tensor or _vector_help(target.shape, value.shape) or self._shape_help(s, target, value)
+            raise TileError(what, s.span, help=help)
 
-    def _tensor_help(self, s: kn.Assign) -> str:
-        """What to do where a tensor stands in a value, or a load has an index beside a slice."""
+    def _tensor_help(self, s: kn.Assign, target: Type, value: Type) -> str:
+        """What to do where a tensor stands in a value, or a part of one has an index beside a slice."""
         of = s.value
         read = [r for r in regions(of) if isinstance(self.arrays[r.name], kn.Tensor)]
-        if isinstance(of, kn.Region) and read and None in of.extents and any(of.extents):
-            return "an index takes one row: write slices, X[i : i + 64, 0:n], or where the tile begins, X[i, 0]"
+        for region, shape in ((of, target.shape), (s.target, value.shape)):
+            if isinstance(region, kn.Region) and self._is_one_row(region, len(shape)):
+                return _one_row_help(region, shape)
         for r in read if not isinstance(of, kn.Region) else ():
             if r.extents == self.arrays[r.name].shape:
                 return "load the part that is meant first: " + hint(f"x = {r.name}[i, j]", f"T.copy({r.name}[i, j], x)", s.span)
         return ""
+
+    def _is_one_row(self, region: kn.Region, rank: int) -> bool:
+        """Whether a part of a tensor has an index beside a slice, and fewer dimensions than what it is to hold."""
+        sliced = sum(e is not None for e in region.extents)
+        return isinstance(self.arrays[region.name], kn.Tensor) and None in region.extents and 0 < sliced < rank
 
     def _shape_help(self, s: kn.Assign, target: Type, value: Type) -> str:
         """What to do where a tensor is larger than the tile it is loaded into, or where a buffer has another shape."""
@@ -243,6 +249,15 @@ class Typing:
         dims = shape_text(value.shape).replace(" x ", ", ")
         one = f"({dims}{',' * (len(value.shape) == 1)})"
         return "a buffer for it is " + hint(f"{array.name}: {array.dtype}[{dims}]", f"T.alloc_fragment({one}, ...)", s.span)
+
+
+def _one_row_help(region: kn.Region, shape: Sequence[int]) -> str:
+    """What to do where a part of a tensor is one row, and the tile beside it has others."""
+    letters = "ijklmn"[: len(region.starts)]
+    lead = letters[: max(0, len(letters) - len(shape))]
+    parts = (f"{i} : {i} + {n}" for i, n in zip(letters[len(lead) :], shape, strict=False))
+    slices, begins = (f"{region.name}[{', '.join(index)}]" for index in ((*lead, *parts), letters))
+    return f"an index takes one row: write slices, {slices}, or where the tile begins, {begins}"
 
 
 def _takes(op: Unary | Binary, t: Type, span: kn.Span | None) -> Type:
