@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -11,6 +13,7 @@ from tile_eg.frontend.text import load_text
 from tile_eg.frontend.text.printer import print_kernel
 from tile_eg.ir.kernel import Kernel
 from tile_eg.ir.reference import run_kernel, run_values
+from tile_eg.jit import load
 from tile_eg.search import search_options
 from tile_eg.search.compiler import lower
 
@@ -86,7 +89,7 @@ FILTER = """kernel causal[L=37, D=8, K=4, BM=16](X: f32[L, D], W: f32[K, D]) -> 
 """
 
 
-@pytest.mark.parametrize("length", [48, 16])
+@pytest.mark.parametrize("length", [48, 16, 37, 2])
 def test_a_causal_filter_begins_before_its_tensor(length: int) -> None:
     x, w = drawn(length, 8), drawn(4, 8)
     before = np.concatenate([np.zeros((3, 8)), x])
@@ -95,9 +98,29 @@ def test_a_causal_filter_begins_before_its_tensor(length: int) -> None:
     np.testing.assert_allclose(found, meant, rtol=1e-5, atol=1e-6)
 
 
-def test_one_that_ends_elsewhere_in_each_trip_is_told() -> None:
+@pytest.mark.slow
+def test_one_text_of_a_causal_filter_serves_all_lengths(tmp_path: Path) -> None:
+    (tmp_path / "causal.tile").write_text(FILTER.replace("L=37", "L: dyn"))
+    kernel = load(tmp_path / "causal.tile")
+    for length in (0, 1, 37):
+        x, w = drawn(length, 8), drawn(4, 8)
+        before = np.concatenate([np.zeros((3, 8)), x])
+        meant = sum(before[t : t + length] * w[t] for t in range(4))
+        np.testing.assert_allclose(kernel(x, w), meant, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("seen", ["s = s + colsum(a)", "Y[b*BM, 0] = a", "a = a - rowsum(a)[:, None]\n    s = s + colsum(a)"])
+def test_one_that_is_seen_in_trips_that_end_elsewhere_is_told(seen: str) -> None:
+    text = FILTER.replace("    }\n  }\n  Y", f"    }}\n    {seen}\n  }}\n  Y").replace("fragment", "fragment s: f32[D] = 0,")
+    text = text.replace("Y[b*BM, 0] = a\n}", "Y[b*BM, 0] = a + s[None, :]\n}")
     with pytest.raises(TileError, match="the valid rows of `a` change from trip to trip"):
-        to_values(at(FILTER, L=37))
+        to_values(at(text, L=37))
+
+
+def test_one_of_which_more_is_seen_than_its_shortest_trip_leaves_is_told() -> None:
+    text = FILTER.replace("Y: f32[L, D]", "Y: f32[L + 1, D]")
+    with pytest.raises(TileError, match="the valid rows of `a` change from trip to trip"):
+        to_values(at(text, L=37))
 
 
 def test_what_lies_behind_the_end_still_does_not_exist() -> None:
@@ -134,3 +157,14 @@ def test_no_more_is_read_of_a_row_that_may_not_exist_than_it_has() -> None:
     meant = np.full((3, 33), -3.0) - shifted(x, 0, -1)
     meant[:, 0] = 0
     np.testing.assert_allclose(ran.outputs["Y"], meant.sum(1), rtol=1e-5, atol=1e-4)
+
+
+@pytest.mark.slow
+def test_windows_with_different_ends_one_behind_the_other_end_with_the_shortest() -> None:
+    up, far = "select(b*BM + i >= 3, X[b*BM + i - 3, j] + 1, -3)", "select(b*BM + i > 0, X[b*BM + i - 1, j], 7)"
+    text = TEXT.replace("Y[b*BM, 0] = y", "r = rowsum(y)\n  Y[b*BM] = r").replace("Y: f32[H, W]", "Y: f32[H]").replace("BODY", up)
+    text = text.replace("  r = ", f"  parallel (i, j) in (BM, W) {{ y[i, j] = y[i, j] + {far} }}\n  r = ")
+    x = drawn(1, 16)
+    ran = lower(at(text.replace("shared", "shared r: f32[BM],"), H=1, W=16), search=search_options(effort="none")).run({"X": x})
+    assert not ran.findings
+    np.testing.assert_allclose(ran.outputs["Y"], [16 * 4], rtol=1e-6)

@@ -15,7 +15,7 @@ from tile_eg.errors import FollowUp, TileError, attempted, no_form, together
 from tile_eg.frontend.checks.parts import check_parts
 from tile_eg.frontend.liveness import Kept, Liveness, Names, assigned, buffer_shapes, mentioned
 from tile_eg.frontend.ranges import extremes
-from tile_eg.frontend.ssa import elements, fold, no_trips
+from tile_eg.frontend.ssa import elements, fold, joined_ends, no_trips
 from tile_eg.frontend.ssa.dependence import is_row_loop
 from tile_eg.frontend.ssa.expressions import Expressions
 from tile_eg.frontend.ssa.fold import Varying
@@ -50,7 +50,7 @@ class Converter(Expressions):
         self.inside = [0]
         self.written: dict[int, tuple[str, Names]] = {}
         self.liveness = Liveness(buffer_shapes(kernel.body), kept)
-        self.left: no_trips.Left = {}
+        self.left, self.ending = no_trips.Left(), no_trips.Left()
         self.told: list[TileError] = []
         self.failed: set[str] = set()
         self.stored_from: dict[str, set[str]] = {}
@@ -258,15 +258,17 @@ class Converter(Expressions):
         if not self.fewest[loop]:
             both = {n: (env[n], results[n]) for n in states if n in env and n in self.buffers}
             self.left |= no_trips.left(both, self.tiles.ranges, s)
+        self.left |= {(results[n], a): e for n in states for (arg, a), e in self.ending.items() if arg is args[n]}
         return env | settled | results
 
     def states(self, s: kn.For, names: list[str], env: Env, after: Names) -> tuple[Env, Env, Env]:
         """Each state as the loop's trips read it, its initial value, and its next one."""
         loop, variable = self.inside[-1], self.variables[self.inside[-1]]
-        first = self.trip(s, (0, 0), env, after, variable)
+        first, longer = self.shortened(s, self.trip(s, (0, 0), env, after, variable), names)
         args = {n: self.state(loop, k, first[n]) for k, n in enumerate(names)}
         self.named |= {a: (n, self.buffers[n].scope) for n, a in args.items() if n in self.buffers}
         later = self.trip(s, (1, max(1, s.extent - 1)), env | args, after, variable)
+        self.check_joined(args, {n: later[n] for n in names}, longer, s)
         for n in names:
             self.check_invariant(n, first[n], later[n], variable, s)
         later = {n: later[n] for n in names}
@@ -280,10 +282,11 @@ class Converter(Expressions):
         """The same where every trip does the same, and the first one begins with what stands before the loop."""
         loop, variable = self.inside[-1], self.variables[self.inside[-1]]
         every = (0, s.extent - 1)
-        first = self.trip(s, every, env, after, variable)
+        first, longer = self.shortened(s, self.trip(s, every, env, after, variable), names)
         args = {n: self.state(loop, k, first[n]) for k, n in enumerate(names)}
         self.named |= {a: (n, self.buffers[n].scope) for n, a in args.items() if n in self.buffers}
         later = self.trip(s, every, env | args, after, variable)
+        self.check_joined(args, {n: later[n] for n in names}, longer, s)
         inits = {n: env[n] if n in self.tensors else self.held(n, env, s.span) for n in names}
         ends = {t: (t.vrows, t.vcols) for t in (*inits.values(), *args.values())}
         ending = [n for n in names if inits[n].op == "fill" and ends[inits[n]] != ends[args[n]]]
@@ -295,6 +298,21 @@ class Converter(Expressions):
         for n in names:
             self.check_invariant(n, inits[n], later[n], variable, s)
         return args, inits, {n: later[n] for n in names}
+
+    def shortened(self, s: kn.For, first: Env, names: list[str]) -> tuple[Env, Env]:
+        """What the first trip makes, states no longer than the shortest trip leaves them; and those that were longer."""
+        found = joined_ends.shortened(self.tiles, first, names, self.variables[self.inside[-1]], s) if s.count is None else {}
+        return first | found, {n: first[n] for n in found}
+
+    def check_joined(self, args: Env, later: Env, longer: Env, s: kn.For) -> None:
+        """TileError where a state that is longer in some trips is not only joined with something in each of them. It may not be
+        seen behind the loop, either."""
+        for n, t in longer.items():
+            check = lambda: self.check_invariant(n, t, t, self.variables[self.inside[-1]], s)  # noqa: B023, E731
+            if isinstance(changes := attempted(check), TileError):
+                self.ending |= {(args[n], axis): no_form(changes) for axis in joined_ends.axes(t, args[n])}
+                if not joined_ends.only_joined(args, later, longer):
+                    raise changes
 
     def untouched(self, name: str, arg: Term, begins: Term | float, before: Term, s: kn.For) -> Term:
         """The initial value of a state of a loop that takes no trip in some blocks: what the name was before. TileError where the

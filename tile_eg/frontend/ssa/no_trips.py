@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
-from tile_eg.errors import NotSearched, Span
+from tile_eg.errors import NotSearched, Span, TileError
 from tile_eg.frontend.hints import hint
 from tile_eg.frontend.ranges import Ranges, surely_equal
 from tile_eg.frontend.ssa.fold import check_invariant
@@ -22,7 +22,8 @@ ALIKE = ("unary", "cast", "binary", "choose", "choose_at", "choose_bits")
 ELEMENTS: Mapping[str, Mapping[int, int]] = {"elem": ALONG, "elem_row": {1: 0}, "elem_col": {1: 1}}
 Place = tuple[Term, int]
 """An axis of a tile."""
-Left = dict[Place, tuple[str, Span | None]]
+Left = dict[Place, TileError]
+"""Axes on which a buffer ends sooner than it seems to, each with the mistake that it is where that is seen."""
 Narrowed = Callable[[Term, tuple[Expr, Expr]], Term | None]
 
 
@@ -41,8 +42,16 @@ def left(states: Mapping[str, tuple[Term, Term]], ranges: Ranges, s: For) -> Lef
     for name, (before, after) in states.items():
         for axis, (a, b) in enumerate(((before.vrows, after.vrows), (before.vcols, after.vcols))):
             if a is not None and b is not None and not surely_equal(a, b, ranges):
-                found[after, axis] = name, s.span
+                found[after, axis] = _no_trip(name, axis, s.span)
     return found
+
+
+def _no_trip(name: str, axis: int, span: Span | None) -> NotSearched:
+    return NotSearched(
+        f"this loop takes no trip in some blocks, where more {AXES[axis]} of `{name}` exist than its trips leave", span,
+        help="choose a tile that divides the tensor, or load a number for what lies beyond its end: "
+        + hint("pad(A[i, j], 0)", "T.copy(A[i, j], x, pad_value=0)", span),
+    )  # fmt: skip
 
 
 def noting(left: Left, narrowed: Narrowed) -> Narrowed:
@@ -57,15 +66,13 @@ def noting(left: Left, narrowed: Narrowed) -> Narrowed:
     return result
 
 
-def refuse_seen(
-    outputs: tuple[Term, ...], left: Left, short: Mapping[Term, frozenset[int]]
-) -> None:
-    """NotSearched where more of what a loop without trips leaves would be seen. `left`: the axes on which it is whole then, each
-    with the buffer's name and the loop's place; `short`: of stores of less than their windows the axes on which they are."""
+def refuse_seen(outputs: tuple[Term, ...], left: Left, short: Mapping[Term, frozenset[int]]) -> None:
+    """TileError where more of what a loop leaves would be seen than there is. `left`: the axes on which it ends sooner than it
+    seems to; `short`: of stores of less than their windows the axes on which they are."""
     users: dict[Term, list[Term]] = {}
     terms = made_of(outputs) if left else set()
     for t in terms:
-        for x, _ in _operands(t):
+        for x, _ in operands(t):
             users.setdefault(x, []).append(t)
     states = [(t, k, x) for t in terms if t.op == "loop" for k, pair in enumerate(t.args[2]) for x in pair]
     reads = {(t.args[0], t.args[1]): t for t in terms if t.op == "arg"}
@@ -73,17 +80,12 @@ def refuse_seen(
     for loop, k, x in states:
         users.setdefault(x, []).extend(r for of in (loop, loop.args[0]) if (r := reads.get((of, k))) is not None)
     for begun, of in left.items():
-        if begun[0] in terms and (axis := _seen(begun, users, short)) is not None:
-            name, span = of
-            raise NotSearched(
-                f"this loop takes no trip in some blocks, where more {AXES[axis]} of `{name}` exist than its trips leave", span,
-                help="choose a tile that divides the tensor, or load a number for what lies beyond its end: "
-                + hint("pad(A[i, j], 0)", "T.copy(A[i, j], x, pad_value=0)", span),
-            )  # fmt: skip
+        if begun[0] in terms and _seen(begun, users, short):
+            raise of
 
 
-def _seen(begun: Place, users: Mapping[Term, list[Term]], short: Mapping[Term, frozenset[int]]) -> int | None:
-    """The axis of a tile on which more of it is seen than there is of it."""
+def _seen(begun: Place, users: Mapping[Term, list[Term]], short: Mapping[Term, frozenset[int]]) -> bool:
+    """Whether more of a tile is seen on an axis than there is of it."""
     ends: dict[Place, bool] = {}
     known, stack = {begun}, [begun]
     while stack:
@@ -91,22 +93,24 @@ def _seen(begun: Place, users: Mapping[Term, list[Term]], short: Mapping[Term, f
         for u in users.get(x, ()):
             if u.op in WRITES:
                 if axis in short.get(u, ()):
-                    return begun[1]
+                    return True
                 continue
-            for operand, onto in [*_operands(u)] or [(x, ALONG)]:
+            for operand, onto in [*operands(u)] or [(x, ALONG)]:
                 if operand is x and axis not in onto:
-                    return begun[1]
+                    return True
                 place = (u, onto[axis]) if operand is x else begun
                 if place not in known and not _ends(*place, ends):
                     known.add(place)
                     stack.append(place)
-    return None
+    return False
 
 
-def _operands(t: Term) -> Iterator[tuple[Term, Mapping[int, int]]]:
+def operands(t: Term) -> Iterator[tuple[Term, Mapping[int, int]]]:
     """The tiles that a term is made of, each with the axes of the term that its own ones are; the others matter to all of it."""
     match t.op, t.args:
         case "loop" | "arg" | "proj", _:
+            return
+        case op, _ if op in ELEMENTS or op.startswith("s_"):  # of the nest that they are in
             return
         case "bcast", (axis, v):
             yield v, {1: 0 if axis == 1 else 1}
@@ -135,7 +139,7 @@ def _elements(s: Term, summed: bool = False) -> Iterator[tuple[Term, Mapping[int
 def _ends(t: Term, axis: int, known: dict[Place, bool]) -> bool:
     """Whether a tile ends on an axis for a reason of its own: what it is made of is loaded up to there."""
     if (t, axis) not in known:
-        own = ((x, a) for x, onto in _operands(t) for a, at in onto.items() if at == axis)
+        own = ((x, a) for x, onto in operands(t) for a, at in onto.items() if at == axis)
         known[t, axis] = t.op == "load" or any(_end(x, a) == _end(t, axis) and _ends(x, a, known) for x, a in own)
     return known[t, axis]
 

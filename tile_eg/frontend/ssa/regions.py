@@ -224,6 +224,8 @@ class Regions:
         t = self.tiles
         value = t.as_laid(value)
         product = any(x.op == "matmul" for x in made_of((value,)))
+        if value.op == "nest":  # the store says how much of it is there
+            return t.make(span, "nest", *value.args, like=value, vrows=rows, vcols=cols)
         found = t.with_extents(value, rows, cols)
         if isinstance(found, Term):
             return found

@@ -13,6 +13,7 @@ from tile_eg.frontend.ranges import Ranges, extremes, surely_equal
 from tile_eg.frontend.ssa.extents import inside, known_as, meet, same
 from tile_eg.frontend.ssa.positions import Place, Position
 from tile_eg.frontend.ssa.rounding import rounded
+from tile_eg.frontend.ssa.shorter_nests import ShorterNest
 from tile_eg.frontend.ssa.steps import between, computing, promoted, reducing
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import Expr
@@ -318,7 +319,9 @@ class Tiles:
                 wanted: list[tuple[Any, Any, Any]] = [(a, None, None) for a in x.args]
             case "proj", _ if (found := self.narrowed_result(x, (rows, cols))) is not None:
                 return found
-            case ("load" | "fill" | "nest" | "put" | "piece" | "whole", _):
+            case "nest", _:
+                return self.alike_named(x, self.shorter_nest(x, (rows, cols)))
+            case ("load" | "fill" | "put" | "piece" | "whole", _):
                 wanted = [(a, None, None) for a in x.args]
             case "choose_bits", (bits, *pair):
                 wanted = [(bits, rows, None), *((a, rows, cols) for a in pair)]
@@ -341,6 +344,15 @@ class Tiles:
             if isinstance(args[-1], Unlike):
                 return args[-1]
         return self.alike_named(x, self.make(self.spans.get(x), x.op, *args, like=x, vrows=rows, vcols=cols))
+
+    def shorter_nest(self, nest: Term, ends: tuple[Expr, Expr]) -> Term:
+        """A nest of tiles that end there, too; where not all of them can, or none does, the part of it that is there."""
+        again = lambda s, *args, **valid: self.make(self.spans.get(s), s.op, *args, like=s, **valid)  # noqa: E731
+        asked = {axis: e for axis, e in enumerate(ends) if e != (valid_rows(nest), valid_cols(nest))[axis]}
+        s, ended = ShorterNest(nest.rows, self.with_extents, again).scalar(nest.args[0], asked)
+        if s is not None and ended == asked.keys():
+            return again(nest, s, vrows=ends[0], vcols=ends[1])
+        return self.make(self.spans.get(nest), "piece", ix.ZERO, nest, like=nest, vrows=ends[0], vcols=ends[1])
 
 
 def check_rows(tensor: Tensor, cols: int, pitch: int, row: tuple[int, int], span: Span | None) -> None:
