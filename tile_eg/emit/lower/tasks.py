@@ -58,7 +58,8 @@ class TaskLoop:
         names = free_names(NAMES, {*values.variables.values(), BLOCK, SUB})
         blocks, window, along = schedule.grid.payload
         if values.sizes:
-            blocks = minimum(blocks, values.sizes.blocks)
+            least = minimum(blocks, values.sizes.blocks)
+            blocks = least if least.value is None else least.value
         return TaskLoop(blocks, grid, window, along, names, schedule.tiles, counts(schedule))
 
     @property
