@@ -224,6 +224,16 @@ def test_the_smaller_of_two_sizes_is_found() -> None:
     assert str(found) == "min(M, N)"
 
 
+@pytest.mark.slow
+def test_where_the_depth_alone_is_open_cores_go_through_a_known_number_of_tiles() -> None:
+    build = build_of(PRODUCT, M=160, N=160)
+    text = OneText(build, ("K",), "910B2", search_options()).text({})
+    assert isinstance(text, AnySize)
+    assert text.lowered.chosen.schedule.persistent and text.program.blocks == 24
+    for k in (1, 130):
+        outputs_are_right(text, build({"K": k}), {"K": k})
+
+
 # ---- sizes that are whole tiles ----
 
 

@@ -18,6 +18,7 @@ from tile_eg.ir.program.parser import parse_program
 from tile_eg.ops.types import F16, F32, DType, Level
 from tile_eg.search.planned import Planned
 from tile_eg.timeline.engine import run
+from tile_eg.transforms.packed_operand import Matrices
 
 CHIP950 = load_chip("950")
 
@@ -25,7 +26,7 @@ CHIP950 = load_chip("950")
 def copy(rows: int, cols: int, blocks: int = 2, dtype: DType = F16) -> Program:
     wide = 32 // dtype.bytes
     strips = Tensor("S", dtype, (-(-cols // wide), rows * wide), True)
-    return copy_in_strips(Tensor("B", dtype, (rows, cols), False), strips, blocks, CHIP)
+    return copy_in_strips(Tensor("B", dtype, (rows, cols), False), strips, Matrices(1, rows, cols), blocks, CHIP)
 
 
 @pytest.mark.slow(but=2)
@@ -44,7 +45,7 @@ def test_strips_hold_what_the_matrix_holds(rows, cols, dtype):
 @pytest.mark.slow
 def test_of_several_matrices_each_has_strips_of_its_own():
     source, strips = Tensor("B", F16, (3, 130, 40), False), Tensor("S", F16, (3, 3, 130 * 16), True)
-    made = copy_in_strips(source, strips, 2, CHIP)
+    made = copy_in_strips(source, strips, Matrices(3, 130, 40), 2, CHIP)
     b = np.random.default_rng(3).standard_normal(source.shape).astype(np.float16)
     ran = Planned(replace(made, tensors=(*made.tensors, *made.shared), shared=()), CHIP).run({"B": b})["S"]
     filled = np.pad(b, ((0, 0), (0, 0), (0, 8))).reshape(3, 130, 3, 16)

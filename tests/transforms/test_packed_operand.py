@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import cache
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,14 +13,17 @@ from tests.extract.kernels import CHIP, kernel
 from tile_eg.egraph import saturate
 from tile_eg.egraph.view import packed
 from tile_eg.frontend.ssa import to_values
-from tile_eg.ir.index import BLOCK, const, evaluate, var
-from tile_eg.ir.kernel import Tensor
-from tile_eg.ir.values import Values
+from tile_eg.frontend.text import load_text
+from tile_eg.ir.index import BLOCK, ONE, const, evaluate, mul, var
+from tile_eg.ir.sizes import size
+from tile_eg.ir.values import Values, reachable
 from tile_eg.ops.types import F16
+from tile_eg.search.alike import values_of_any_size
 from tile_eg.transforms.packed_operand import (
     Matrices,
     RowCuts,
     copyable,
+    matrices_of,
     place,
     together,
     with_all_strips,
@@ -118,7 +124,82 @@ def test_where_starts_cut_no_rows_these_may_not():
     ids=["one", "heads first", "heads behind rows", "dimensions of one", "rows of something else"],
 )
 def test_a_tensor_is_matrices_by_how_far_rows_lie_apart(shape, stride, found):
-    assert Matrices.of(Tensor("A", F16, shape, False), stride) == found
+    assert Matrices.of(shape, stride) == found
+
+
+ROWS, COLS = size("M", 4096), size("K", 4000)
+
+
+@pytest.mark.parametrize(
+    ("shape", "stride", "found"),
+    [
+        ((ROWS, 50), 50, Matrices(1, ROWS, 50)),
+        ((30, COLS), COLS, Matrices(1, 30, COLS)),
+        ((6, ROWS, 50), 50, Matrices(6, ROWS, 50)),
+        ((ROWS, 30, 50), 50, None),
+        ((6, ROWS, COLS), COLS, None),
+        ((ROWS, 30, 50), 1500, Matrices(1, ROWS, 1500)),
+    ],
+    ids=["open rows", "open columns", "of heads", "open heads", "open columns of heads", "heads behind rows"],
+)
+def test_sizes_may_decide_the_rows_and_columns_of_one_matrix_and_the_rows_of_several(shape, stride, found):
+    assert Matrices.of(shape, stride) == found
+
+
+@pytest.mark.parametrize(
+    ("m", "n", "part"),
+    [
+        (Matrices(1, ROWS, 50), 6400, (var("k"), 0, 128, 0)),
+        (Matrices(1, 30, COLS), 64, (var("k"), 0, 0, 64)),
+        (Matrices(3, 30, 50), 3000 + 100 + 7, (var("k"), 2, 2, 7)),
+    ],
+    ids=["rows", "columns", "all three"],
+)
+def test_a_number_of_elements_is_so_many_matrices_rows_and_columns(m, n, part):
+    assert m.part(var("k"), n) == part
+
+
+def test_multiples_of_open_columns_are_rows_and_of_open_rows_matrices():
+    assert Matrices(1, 30, COLS).part(mul(var("k"), COLS), 64) == (var("k"), 0, 64, 0)
+    assert Matrices(1, 30, COLS).part(COLS, 3) == (ONE, 0, 3, 0)
+    assert Matrices(6, ROWS, 50).part(mul(var("k"), ROWS), 100) == (var("k"), 2, 0, 0)
+
+
+@pytest.mark.slow
+@given(st.integers(1, 5000), st.integers(1, 5000), st.integers(0, 9), st.integers(0, 9))
+def test_an_element_of_a_matrix_of_any_size_lies_in_its_strip(rows, cols, k, x):
+    v, sizes = of_any_size(), {"M": rows, "N": cols, "K": cols}
+    load = next(t for t in reachable(v) if t.op == "load" and t.args[0].args[0].name == "A")
+    m = matrices_of(v, load)
+    assert m == Matrices(1, v.sizes.shapes[0][0], v.sizes.shapes[0][1])
+    at, env = place(v, m, F16, load.args[1]), {"k": k, BLOCK: x, **sizes}
+    row, col = divmod(x % -(-rows // 16) * 16 * 5000 + k * 64, 5000)
+    assert at is not None and evaluate(at, env) == col // 16 * (rows * 16) + row * 16
+
+
+@cache
+def of_any_size() -> Values:
+    template = load_text(GEMM, "gemm.tile")
+    made = values_of_any_size(template.instantiate, {"M": 4096, "N": 4096, "K": 4096})
+    assert isinstance(made, Values)
+    return made
+
+
+def test_rows_as_far_apart_as_a_size_says_may_begin_anywhere():
+    assert copyable(of_any_size(), CUTS) == ["A", "B"]
+    aligned = replace(of_any_size().sizes, multiples=(("K", 256), ("N", 256)))
+    assert copyable(replace(of_any_size(), sizes=aligned), CUTS) == ["B"]
+
+
+def test_what_holds_strips_has_its_shape_with_the_sizes_and_goes_with_them():
+    v = of_any_size()
+    found = with_all_strips(v, ["A", "B"])
+    assert [name for name, _ in found.sizes.shared] == ["A_strips", "B_strips"]
+    shapes = [tuple(evaluate(e, {"M": 100, "N": 40, "K": 33}) for e in shape) for _, shape in found.sizes.shared]
+    assert shapes == [(3, 1600), (3, 528)]
+    assert without_strips(found).sizes == v.sizes
+    assert with_strips(v, found, "B").sizes.shared == found.sizes.shared[1:]
+    assert evaluate(found.sizes.stride("A_strips", 4096 * 16), {"M": 100}) == 1600
 
 
 def test_strips_of_several_matrices_lie_one_matrix_behind_the_other():

@@ -15,7 +15,7 @@ from tile_eg.ops.types import I32, DType
 from tile_eg.transforms.contained import parts_of_loads
 from tile_eg.transforms.k_tiling import Tiling, loads_in, longer_loads
 from tile_eg.transforms.loaded_again import loads_again
-from tile_eg.transforms.packed_operand import Matrices, loads_of, place, strides
+from tile_eg.transforms.packed_operand import loads_of, matrices_of, place, strides
 
 OFFERED = 3
 """Buffers that the rules offer of any tile, at most."""
@@ -100,9 +100,10 @@ class Encoder:
             self.lines.append(f'(InStrips "{tensor}" "{name}" {stride})')
             found = [x.args[1] for x in loads_of(self.values, tensor)]
             found += [moved[1] for t in self.tilings for o in found if (moved := t.later(o))]
-            source, strips = (next(t for t in self.values.in_gm if t.name == n) for n in (tensor, name))
+            load = next(loads_of(self.values, tensor))
+            dtype, m = load.args[0].args[0].dtype, matrices_of(self.values, load)
             for o in dict.fromkeys(found):
-                if (at := place(self.values, Matrices.held(source, strips), source.dtype, o)) is not None:
+                if m and (at := place(self.values, m, dtype, o)) is not None:
                     self.lines.append(f'(set (in-strips {self.expr(o)} "{tensor}") {self.expr(at)})')
 
     def _grid(self) -> None:

@@ -221,7 +221,7 @@ def commands_of(values: Values, chip: Chip) -> tuple[Encoder, list[str]]:
     """The values as egglog commands, with what the rules must know of the chip."""
     values, tilings = with_k_tilings(values)
     cuts = RowCuts(chip.rows.long, chip.paths["gm_to_l1_nd2nz"].request)
-    packable = copyable(values, cuts, few=values.blocks <= chip.cube_cores) if _may_be_packed(values) else []
+    packable = [] if values.shared else copyable(values, cuts, few=values.blocks <= chip.cube_cores)
     encoder = Encoder(with_all_strips(values, packable), tilings)
     commands = encoder.encode()
     commands.append(f"(set (l0a) {8 * chip.level_bytes(Level.L0A)})")
@@ -234,11 +234,6 @@ def commands_of(values: Values, chip: Chip) -> tuple[Encoder, list[str]]:
     commands += [f'(Copyable "{tensors}")' for tensors in together(packable)]
     commands += [f'(Way "{way}")' for way in ("l0c_to_ub", "ub_to_l1", "l1_to_ub") if way in chip.paths]
     return encoder, commands
-
-
-def _may_be_packed(values: Values) -> bool:
-    """Whether operands may be copied before all cores meet."""
-    return not values.sizes and not values.shared
 
 
 def _cores(encoder: Encoder, chip: Chip) -> list[int]:

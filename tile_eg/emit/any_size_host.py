@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import pairwise, product
 from math import isqrt, prod
 
-from tile_eg.emit.host import launch_blocks, workspace_bytes
+from tile_eg.emit.host import launch_blocks, shared_at, workspace_bytes
 from tile_eg.emit.names import argument_names, kernel_symbol, size_names
 from tile_eg.ir.index import MOST_SIZE, ONE, Expr, variables
 from tile_eg.ir.kernel import Tensor
@@ -108,8 +108,7 @@ class Picked:
         """The launches that take the program at this place, in words."""
         for ranges, found in self.first:
             if found == place:
-                exact = all(least == most for _, least, most, _ in ranges)
-                return ", ".join(f"{n}={least}" if exact else f"{n} a multiple of {by}" for n, least, _, by in ranges)
+                return ", ".join(" ".join(_in_words(*range)) for range in ranges)
         named = product(*(numbers for _, numbers in self.points))
         own = [numbers for numbers, taken in zip(named, self.picks, strict=True) if taken == place]
         if len(set(self.picks)) == 1:
@@ -123,6 +122,13 @@ class Picked:
     ) -> Picked:
         own = tuple((tuple(ranges), place) for ranges, place in first)
         return cls(tuple((n, tuple(p)) for n, p in points.items()), tuple(picks), own)
+
+
+def _in_words(name: str, least: int, most: int, by: int) -> list[str]:
+    if least == most:
+        return [f"{name}={least}"]
+    ends = [f"from {least} on"] * (least > by) + [f"up to {most}"] * (most < MOST_SIZE)
+    return [name, *([f"a multiple of {by}"] if by > 1 else ["any"] * (not ends)), *ends]
 
 
 def bounds(numbers: Sequence[int]) -> list[int]:
@@ -182,7 +188,7 @@ def _inside(ranges: Iterable[Range], spelled: Mapping[str, str]) -> str:
 def _in_range(size: str, least: int, most: int, by: int) -> list[str]:
     if least == most:
         return [f"{size} == {least}"]
-    bounds = [f"{size} >= {least}"] * (least > by) + [f"{size} <= {most}"] * (most < MOST_SIZE)
+    bounds = [f"{size} >= {least}"] * (least > by or by == 1) + [f"{size} <= {most}"] * (most < MOST_SIZE)
     return bounds + [f"{size} % {by} == 0"] * (by > 1)
 
 
@@ -230,7 +236,7 @@ def _counted(p: Program, all_sizes: Sequence[str]) -> str:
     gaps = ((e, MOST_GAP // _bytes(p, tensor)) for tensor, _, e in held.strides)
     wrong += [f"{text(e)} > {most}" for e, most in gaps if most < MOST_SIZE or e.op != "size"]
     wrong += [f"{text(let.value)} < {let.least}" for let in counted_by(p) if let.least and not variables(let.value)]
-    wrong += [f"tiles > {MOST_SIZE if held.blocks.op == 'min' else MAX_BLOCKS // (2 if '* 2' in blocks else 1)}"]
+    wrong += [f"tiles > {MOST_SIZE if held.blocks.op in ('min', 'const') else MAX_BLOCKS // (2 if '* 2' in blocks else 1)}"]
     shown = " || ".join(dict.fromkeys(wrong))
     return COUNT.format(symbol=kernel_symbol(p), sizes=given, tiles=tiles, wrong=shown, blocks=blocks)
 
@@ -240,13 +246,15 @@ def _bracketed(e: Expr) -> str:
 
 
 def _bytes(p: Program, tensor: str) -> int:
-    return next(t.dtype.bytes for t in p.tensors if t.name == tensor)
+    return next(t.dtype.bytes for t in p.in_gm if t.name == tensor)
 
 
 def _workspace(p: Program) -> str:
-    """Each block has a part of its own."""
+    """Each block has a part of its own; what blocks share lies behind these."""
     if p.sizes is None:
         return str(workspace_bytes(p))
+    if p.shared:
+        return f"static_cast<size_t>({text(shared_at(p)[1])})"
     return f"static_cast<size_t>({_bracketed(sizes_of(p).blocks)} * {p.workspace})" if p.workspace else "0"
 
 

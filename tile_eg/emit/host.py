@@ -10,9 +10,11 @@ from collections.abc import Sequence
 from math import prod
 
 from tile_eg.emit.names import argument_names, kernel_symbol
+from tile_eg.ir.index import ONE, Expr, const
 from tile_eg.ir.kernel import Tensor
 from tile_eg.ir.machine import LINE_BYTES
 from tile_eg.ir.program import Program
+from tile_eg.ir.sizes import usual
 
 TEXT = """\
 // Host part of kernel {name}: launch, shapes and workspace. Written by tile_eg.
@@ -58,16 +60,15 @@ def launched(p: Program, blocks: Sequence[int]) -> list[int]:
 
 def workspace_bytes(p: Program) -> int:
     """Bytes of the workspace: a part for each block, then the tensors that the blocks share."""
-    return shared_at(p)[1]
+    return usual(shared_at(p)[1])
 
 
-def shared_at(p: Program) -> tuple[dict[str, int], int]:
+def shared_at(p: Program) -> tuple[dict[str, Expr], Expr]:
     """Where each tensor that the blocks share begins in the workspace, in bytes, and where the last one ends."""
-    at, out = p.workspace * p.blocks, {}
+    at, out, shapes = const(p.workspace * p.blocks), {}, dict(p.sizes.shared) if p.sizes else {}
     for t in p.shared:
-        at = -(-at // LINE_BYTES) * LINE_BYTES
-        out[t.name] = at
-        at += t.dtype.bytes * prod(t.shape)
+        out[t.name] = (at + (LINE_BYTES - 1)) // LINE_BYTES * LINE_BYTES
+        at = out[t.name] + prod(shapes.get(t.name, t.shape), start=ONE) * t.dtype.bytes
     return out, at
 
 

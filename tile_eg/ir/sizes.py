@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -36,7 +36,8 @@ class Sizes:
 
     `blocks` counts launch blocks, `grid` has the extents of the grid of tiles, `shapes` those of each tensor. `strides` are the
     elements between two rows of windows: tensor, the number for the usual sizes, the expression. `multiples` are numbers that
-    sizes are known to be multiples of; `order` are two sizes of which the first one is never the larger.
+    sizes are known to be multiples of; `order` are two sizes of which the first one is never the larger. `shared` has the shapes
+    of tensors that blocks share, by name, where sizes decide them.
     """
 
     usual: tuple[tuple[str, int], ...]
@@ -46,6 +47,7 @@ class Sizes:
     strides: tuple[tuple[str, int, Expr], ...] = ()
     multiples: tuple[tuple[str, int], ...] = ()
     order: tuple[str, str] | None = None
+    shared: tuple[tuple[str, tuple[Expr, ...]], ...] = ()
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -66,7 +68,20 @@ class Sizes:
         shapes = tuple(tuple(substitute(e, other) for e in shape) for shape in self.shapes)
         strides = tuple((name, evaluate(e, dict(sizes)), substitute(e, other)) for name, _, e in self.strides)
         usual = tuple((n, sizes[n]) for n in self.names)
-        return replace(self, usual=usual, blocks=blocks, grid=grid, shapes=shapes, strides=strides)
+        shared = tuple((name, tuple(substitute(e, other) for e in shape)) for name, shape in self.shared)
+        return replace(self, usual=usual, blocks=blocks, grid=grid, shapes=shapes, strides=strides, shared=shared)
+
+    def with_shared(self, name: str, shape: tuple[Expr, ...]) -> Sizes:
+        """With a tensor of this shape that blocks share, of which windows have a row for each of its last dimension."""
+        if not any(map(sizes_in, shape)):
+            return self
+        stride = [(name, usual(shape[-1]), shape[-1])] if sizes_in(shape[-1]) else []
+        return replace(self, shared=(*self.shared, (name, shape)), strides=(*self.strides, *stride))
+
+    def without_shared(self, names: Collection[str]) -> Sizes:
+        """Without these tensors that blocks share."""
+        strides = tuple(s for s in self.strides if s[0] not in names)
+        return replace(self, shared=tuple(s for s in self.shared if s[0] not in names), strides=strides)
 
     def meaning(self, sizes: Mapping[str, int]) -> dict[str, Expr]:
         """What stands in index expressions for sizes that are these."""

@@ -78,7 +78,7 @@ class Variant:
             return "it has no blocks there"
         if tiles > MOST_SIZE or launched > MAX_BLOCKS:
             return f"it has {max(tiles, launched)} blocks there, more than a launch"
-        bytes_of = {t.name: t.dtype.bytes for t in program.tensors}
+        bytes_of = {t.name: t.dtype.bytes for t in program.in_gm}
         if any(evaluate(e, sizes) * bytes_of[name] > MOST_GAP for name, _, e in held.strides):
             return "the rows of a tensor lie further apart there than a field of an instruction says"
         if not all(_takes_trips(count, least, tiles, sizes) for count, least in self.trips):

@@ -21,8 +21,8 @@ class Move:
     budget in counts. Of a packed operand it is how often each operand is packed. Persistent grids are counted for each number of
     cores that they take; that of a schedule with loops counts twice: its blocks overlap their own trips, and gain less. Of loads
     for the next tile it is the schedules that are planned so.
-    `any_order`: it makes sums whose order changes from run to run. `any_size`: a kernel for all sizes may have it, as it counts
-    neither blocks nor trips in numbers.
+    `any_order`: it makes sums whose order changes from run to run. `any_size`: a kernel for all sizes may have it, as it need not
+    count blocks or trips in numbers.
     """
 
     name: str
@@ -77,7 +77,8 @@ MOVES = {
         Move("split-k-atomic", "rounding", SEARCHING, (0, 1, 16),
              "a sum over depth = the sum of its parts' sums, added where they are stored", ("split-depth-added",), True),
         Move("packed-operand", "equal", SEARCHING, (0, 1, 1),
-             "tiles of an operand = those of its copy in strips of 32 bytes, which is made first", ("operand-in-strips",)),
+             "tiles of an operand = those of its copy in strips of 32 bytes, which is made first", ("operand-in-strips",),
+             any_size=True),
         Move("open-sizes", "equal", SEARCHING, (1, 7, 15),
              "block sizes that the author left open = numbers at which the kernel can be built", any_size=True),
         Move("at-the-margin", "equal", SEARCHING, (0, 1, 2),

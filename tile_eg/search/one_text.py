@@ -22,26 +22,27 @@ from types import MappingProxyType
 from typing import Any
 
 from tile_eg.chips import Chip
-from tile_eg.emit.any_size_host import Picked, Range, exactly, multiples_of
+from tile_eg.emit.any_size_host import Picked
 from tile_eg.errors import PlanError, TileError, TileWarning, attempted, plannable
 from tile_eg.ir.kernel import Kernel
 from tile_eg.ir.open_kernel import OpenKernel
 from tile_eg.ir.sharing import once, sharing
 from tile_eg.ir.values import Values
-from tile_eg.search import deeper_trips, persistent, smaller_tiles
+from tile_eg.search import deeper_trips, packed_operand, persistent, smaller_tiles
 from tile_eg.search.alike import ANY_NUMBER, Build, Made, at_sizes, values_of_any_size, which_are_open
 from tile_eg.search.any_order import refuse_any_order
 from tile_eg.search.any_size import AnySize, AtSizes, Variant, named
 from tile_eg.search.candidates import Candidate
 from tile_eg.search.chip_types import check_chip_types
 from tile_eg.search.collector import rare_collections
-from tile_eg.search.driver import compiled, result_of, run_queue
+from tile_eg.search.driver import compiled, lowered_of, result_of, run_queue
 from tile_eg.search.form import Form, Setting, check_room, searched
 from tile_eg.search.moves import AT_GIVEN_SIZES
 from tile_eg.search.options import SearchOptions
-from tile_eg.search.planned import InternalError, Planned, compiled_for, stage
+from tile_eg.search.planned import InternalError, compiled_for, stage
 from tile_eg.search.queue import Offer, Queue
 from tile_eg.search.result import Lowered
+from tile_eg.search.text_kernels import Found, TextKernels, family, most_sizes
 from tile_eg.search.whole_tiles import whole_sizes
 from tile_eg.transforms.any_size import NotAlike
 
@@ -50,8 +51,6 @@ USUAL = (4096, 1024, 256, 64)
 ROOM = 1 << 30
 ABOUT = 1.1
 """How many times as long as the fastest one a persistent kernel may take to be taken for all grids."""
-CLEARLY = 0.97
-"""A further schedule is kept where it takes no more than this part of the time of those that are there."""
 Points = Mapping[str, Sequence[int]]
 NOWHERE: Points = MappingProxyType({})
 FAULTS_VARIABLE = "TILE_EG_RAISE_FAULTS"
@@ -158,54 +157,33 @@ class OneText:
         usual = usual_sizes(build, names, self.priced)
         points = {n: tuple(sorted(set(self.priced.get(n, ())))) or (usual[n],) for n in names}
         choices = [dict(zip(points, numbers, strict=True)) for numbers in product(*points.values())]
-        found = list[Lowered]()
+        found = list[Found]()
         for choice in choices:
             made = lower_for_any_size(build, choice, self.chip, self.options)
             if isinstance(made, NotAlike):
                 return made
             found.append(made)
-        kept, picks = family(found, choices)
-        kernels = _Kernels(kept, self.chip, self.options)
-        kernels.add_whole(build, choices)
+        kept, picks = family([one[-1] for one in found], choices)
+        kernels = TextKernels(kept)
+        for one, choice in reversed(list(zip(found, choices, strict=True))):
+            if len(one) > 1:
+                kernels.add_copying(one[0], choice, most_sizes(points, choice))
+        self._add_whole(kernels, build, choices)
         for choice in choices if self.priced.keys() >= set(names) else ():
-            kernels.add_given(build, choice)
+            if given := _with_sizes_given(build(choice), self.chip, self.options):
+                kernels.add_given(given, choice)
         return _text_of(kernels.found, Picked.of(points, picks, kernels.first))
 
-
-class _Kernels:
-    """The kernels of a text: those `found` for any size, and further ones for some, each with the sizes that take it first."""
-
-    def __init__(self, found: Sequence[Lowered], chip: str, options: SearchOptions) -> None:
-        self.found, self.chip, self.options = list(found), chip, options
-        self.first: list[tuple[tuple[Range, ...], int]] = []
-
-    def add_whole(self, build: Build, choices: Sequence[Mapping[str, int]]) -> None:
-        """A kernel for sizes that are multiples of their tiles, where it is clearly faster at the largest that were named."""
-        form = self.found[0].form
+    def _add_whole(self, kernels: TextKernels, build: Build, choices: Sequence[Mapping[str, int]]) -> None:
+        """Kernels for sizes that are multiples of their tiles, where they are clearly faster at the largest that were named."""
+        form = kernels.found[0].form
         by = whole_sizes(form.source) if form and self.options.effort != "none" else {}
         whole = [c for c in choices if by and all(c[n] % m == 0 for n, m in by.items())]
-        if not whole:
-            return
-        made = _none_or(lambda: lower_for_any_size(build, whole[-1], self.chip, self.options, by))
-        if not isinstance(made, Lowered):
-            return
-        times = [(self._time(made, c), min(self._time(p, c) for p in self.found)) for c in whole]
-        if times[-1][0] < CLEARLY * times[-1][1] and all(own <= before for own, before in times):
-            self._add(made, multiples_of(by))
-
-    def add_given(self, build: Build, sizes: Mapping[str, int]) -> None:
-        """The kernel that has these sizes given, where it is clearly faster."""
-        made = _with_sizes_given(build(sizes), self.chip, self.options)
-        if made and made.chosen.microseconds < CLEARLY * min(self._time(p, sizes) for p in self.found if p.program.sizes):
-            self._add(made, exactly(sizes))
-
-    def _add(self, made: Lowered, ranges: tuple[Range, ...]) -> None:
-        self.first.insert(0, (ranges, len(self.found)))
-        self.found.append(made)
-
-    @staticmethod
-    def _time(kernel: Lowered, sizes: Mapping[str, int]) -> float:
-        return time_at(Variant.of(kernel), kernel.chip, sizes)
+        made = _none_or(lambda: lower_for_any_size(build, whole[-1], self.chip, self.options, by)) if whole else None
+        if isinstance(made, tuple):
+            kernels.add_whole(made[-1], whole, by)
+            if len(made) > 1:
+                kernels.add_copying(made[0], whole[-1], {}, by)
 
 
 def _text_of(kept: Sequence[Lowered], picked: Picked) -> AnySize:
@@ -229,24 +207,6 @@ def usual_sizes(build: Build, names: tuple[str, ...], priced: Points) -> dict[st
     return sizes
 
 
-def family(found: Sequence[Lowered], choices: Sequence[Mapping[str, int]]) -> tuple[list[Lowered], tuple[int, ...]]:
-    """One kernel for all choices of sizes, and further ones for those at which they are clearly faster; and which of them each
-    choice takes."""
-    times = [[time_at(Variant.of(p), p.chip, choice) for choice in choices] for p in found]
-    kept = [min(range(len(found)), key=lambda n: sum(times[n]))]
-    for place in range(len(choices)):
-        best = min(range(len(found)), key=lambda n: times[n][place])
-        if times[best][place] < CLEARLY * min(times[n][place] for n in kept):
-            kept.append(best)
-    picks = tuple(min(range(len(kept)), key=lambda n: times[kept[n]][place]) for place in range(len(choices)))
-    return [found[n] for n in kept], picks
-
-
-def time_at(variant: Variant, chip: Chip, sizes: Mapping[str, int]) -> float:
-    """The predicted microseconds of a kernel of any size at some; without end where it does not serve them."""
-    return float("inf") if variant.why_not(sizes) else Planned(variant.at(sizes), chip).cost.microseconds
-
-
 def _with_sizes_given(kernel: Kernel, chip: str, options: SearchOptions) -> Lowered | None:
     """The kernel compiled at its sizes; None where that cannot be."""
     from tile_eg.search.compiler import lower
@@ -262,8 +222,9 @@ def _none_or(way: Callable[[], Made]) -> Made | TileError | PlanError:
 
 def lower_for_any_size(
     build: Build, sizes: Mapping[str, int], chip: str, options: SearchOptions, multiples: Mapping[str, int] = ANY_NUMBER
-) -> Lowered | NotAlike:
-    """The kernel that `build` gives at sizes, compiled for all of them that are multiples of these, and priced at `sizes`.
+) -> Found | NotAlike:
+    """The kernel that `build` gives at sizes, compiled for all of them that are multiples of these, and priced at `sizes`; where
+    the best one copies operands first, also the best that does not.
 
     Block sizes that are left open are the best there of those that fit. NotAlike where it is another kernel at other sizes;
     TileError as for a kernel whose sizes are known.
@@ -281,7 +242,7 @@ def lower_for_any_size(
 
 def _lowered(
     build: Build, sizes: Mapping[str, int], chip: Chip, options: SearchOptions, multiples: Mapping[str, int]
-) -> Lowered | NotAlike:
+) -> Found | NotAlike:
     from tile_eg.cost_models import rank_model, roles
 
     kernel = build(sizes)
@@ -322,8 +283,8 @@ def _at_block_sizes(build: Build, blocks: Mapping[str, int], at: Mapping[str, in
     return found.build({name: blocks.get(name, min(blocks.values())) for name in found.open})
 
 
-def _searched(kernel: Kernel, values: Values, setting: Setting) -> Lowered:
-    """The best schedule that is found in the e-graph of the values."""
+def _searched(kernel: Kernel, values: Values, setting: Setting) -> Found:
+    """The best schedule that is found in the e-graph of the values; where it copies operands, also the best that does not."""
     start = perf_counter()
     queue = Queue(setting, _moves_from, (TileError,))
     form = searched(kernel, values, setting)
@@ -335,7 +296,15 @@ def _searched(kernel: Kernel, values: Values, setting: Setting) -> Lowered:
     if queue.best == float("inf"):
         with stage("plan", kernel.source):
             raise form.problem or TileError("no schedule of this kernel was found")
-    return result_of(queue, start)
+    best = result_of(queue, start)
+    return (best, _without_copies(queue, start)) if best.chosen.schedule.in_strips else (best,)
+
+
+def _without_copies(queue: Queue, start: float) -> Lowered:
+    """The best schedule that copies no operands: copies are made of such."""
+    of_form = [(form, tuple(c for c in form.launchable if not c.schedule.in_strips and not c.unwritable)) for form in queue.forms]
+    form, own = min((x for x in of_form if x[1]), key=lambda x: x[1][0].microseconds)
+    return lowered_of(queue, form, own, start)
 
 
 def _of_any_grid(found: tuple[Candidate, ...]) -> tuple[Candidate, ...]:
@@ -345,7 +314,7 @@ def _of_any_grid(found: tuple[Candidate, ...]) -> tuple[Candidate, ...]:
 
 
 def _moves_from(form: Form, candidate: Candidate | None) -> Iterator[Offer]:
-    """The moves that count neither blocks nor trips in numbers."""
+    """The moves that a kernel for all sizes may have."""
     allowed = form.setting.options.moves - AT_GIVEN_SIZES
     return (o for o in _of_any_size(form, candidate) if o.move.name in allowed)
 
@@ -353,6 +322,7 @@ def _moves_from(form: Form, candidate: Candidate | None) -> Iterator[Offer]:
 def _of_any_size(form: Form, candidate: Candidate | None) -> Iterator[Offer]:
     if candidate is not None:
         yield from persistent.offers(form, candidate)
+        yield from packed_operand.offers(form, candidate)
         return
     yield from smaller_tiles.offers(form)
     yield from deeper_trips.offers(form)

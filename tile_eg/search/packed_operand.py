@@ -89,7 +89,7 @@ def _behind(tiles: int, strips: Schedule, first: Schedule, node: Node) -> Schedu
 
 def _serves(candidate: Candidate, form: Form) -> bool:
     """Whether its cores go through all tiles alike."""
-    few = form.values.blocks <= form.setting.chip.cube_cores
+    few = form.values.blocks <= form.setting.chip.cube_cores and not form.values.sizes
     return candidate.schedule.one_phase and (candidate.schedule.persistent or few) and not candidate.schedule.joined
 
 

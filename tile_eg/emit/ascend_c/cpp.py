@@ -17,7 +17,7 @@ from tile_eg.ir.index import Expr, Interval
 INT32 = 2**31 - 1
 """The largest int32_t. Its counterpart below zero is taken to be -INT32, as the C++ literal of the smallest one is wider."""
 _BINDS = {"and": 0, "lt": 10, "add": 20, "div": 30, "mod": 31, "mul": 32}
-BESIDE_COMPARISONS = _BINDS["lt"] + 1
+BESIDE_COMPARISONS, BESIDE_SUMS = _BINDS["lt"] + 1, _BINDS["add"] + 1
 _SIGNS = {"mul": "*", "div": "/", "mod": "%", "lt": "<", "and": "&&"}
 ROUNDED = {"div": "FloorDiv", "mod": "FloorMod"}
 _CASTS = {True: "static_cast<int64_t>(", False: "static_cast<int32_t>("}

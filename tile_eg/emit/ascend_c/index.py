@@ -93,7 +93,7 @@ class Scope:
         p = self.program
         loops, arguments = loops_of(p.core(self.core)), argument_names(p)
         loops |= {let.name: (0, let.most) for let in p.lets}
-        most = MAX_BLOCKS if p.sizes else p.blocks
+        most = MAX_BLOCKS if p.sizes and p.sizes.blocks.value is None else p.blocks
         self.ranges = {**loops, BLOCK: (0, max(0, most - 1)), SUB: (0, 1), EACH: (0, 0)}
         counts = {name: (low, high + 1) for name, (low, high) in loops.items()}
         self.ranges |= {name: values for name, values in counts.items() if not fits(values)}  # int64_t, as the count is

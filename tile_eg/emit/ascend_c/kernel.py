@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import PurePath
 
 from tile_eg.chips import load_chip
-from tile_eg.emit.ascend_c.cpp import ROUNDED, integer
+from tile_eg.emit.ascend_c.cpp import BESIDE_SUMS, ROUNDED, integer
 from tile_eg.emit.ascend_c.cube import CUBE_AND_COPIES, ON_3510
 from tile_eg.emit.ascend_c.direct import UB, UB_ROWS
 from tile_eg.emit.ascend_c.index import EmitError, Scope, adds_nothing, block, counted, not_empty
@@ -181,11 +181,12 @@ def _tensors(s: Scope) -> list[str]:
             out += [f"AscendC::GlobalTensor<{of}> {name};"]
             out += [f"{name}.SetGlobalBuffer((__gm__ {of}*){arguments[t.name]});"]
             out += [f"{name}.SetL2CacheHint(AscendC::CacheMode::CACHE_MODE_DISABLE);"] if t.past_l2 else []
-    starts, _ = shared_at(s.program)
+    starts, shapes = shared_at(s.program)[0], dict(s.program.sizes.shared) if s.program.sizes else {}
     for t in s.program.shared:
         if t.name in touched:
-            name, where = s.names[f"GM {t.name}"], f"workspace + {starts[t.name]}" if starts[t.name] else "workspace"
-            shape = " x ".join(map(str, t.shape))
+            start = s.cpp(starts[t.name], outer=BESIDE_SUMS)
+            name, where = s.names[f"GM {t.name}"], f"workspace + {start}" if starts[t.name] != ZERO else "workspace"
+            shape = " x ".join(map(str, shapes.get(t.name, t.shape)))
             out += [f"AscendC::GlobalTensor<{t.dtype.ascend}> {name};  // {shape}, of all blocks"]
             out += [f"{name}.SetGlobalBuffer((__gm__ {t.dtype.ascend}*)({where}));"]
     for b in _workspace(s):

@@ -22,13 +22,13 @@ AXES = "xyzuvw"
 def learn(s: Scope, found: Iterable[Expr]) -> None:
     """Notes what is known of the expressions of a stream."""
     assert s.program.sizes is not None
-    grid = s.program.sizes.grid
+    grid, launched = s.program.sizes.grid, s.program.sizes.blocks
     for e in _parts(found):
         if e == prod(grid, start=ix.ONE) and sizes_in(e):
             s.cpp.known[e] = (0, min(ix.MOST_SIZE, s.high(e)))
         if e.op == "min" and sizes_in(e) and (most := next((a.value for a in e.args if a.value), None)):
             s.cpp.known[e] = (1, most)
-        if e.op == "div" and e.args[1] == s.program.sizes.blocks:  # the tasks of a block, which is one of so many
+        if e.op == "div" and e.args[1] == launched and sizes_in(launched):  # the tasks of a block, which is one of so many
             s.cpp.known[e.args[0]] = (0, s.high(e.args[0]))
         if e.op == "div" and e.args[0].op == "var" and sizes_in(e.args[1]):
             for n in range(1, len(grid)):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tile_eg.emit.ascend_c.index import EmitError, Scope, call, ceil_div, counted, padded_rows
+from tile_eg.emit.ascend_c.index import EmitError, Scope, block, call, ceil_div, counted, padded_rows
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import Expr
 from tile_eg.ir.machine import BLOCK_BYTES, MAX_REPEAT, REPEAT_BYTES, most_of, strip
@@ -52,13 +52,20 @@ def load_strips(s: Scope, i: Instr, dst: Tile, src: Operand, stride: int | Expr)
     buffer = s.buffer(dst)
     wide, between = strip(buffer.dtype), padded_rows(buffer) - i.rows
     count, rows, gap = ceil_div(i.cols, wide), s.field(i, "blockLen", i.rows, BURST), stride // wide - i.rows
-    if s.high(gap) > GAP:
-        n = s.counter("strip", count)
-        to, start = s.fractal(dst, 0, ix.var(n) * wide), s.at(src, ix.var(n) * stride)
-        return counted(n, s.limit(count), call("DataCopy", to, start, f"AscendC::DataCopyParams(1, {rows}, 0, 0)"))
-    apart = s.field(i, "srcGap", gap, GAP), s.field(i, "dstGap", between, GAP)
+    far = _each_strip(s, dst, src, stride, count, rows) if s.high(gap) > GAP else []
+    if far and isinstance(stride, int):
+        return far
+    apart = s.cpp(gap) if far else s.field(i, "srcGap", gap, GAP), s.field(i, "dstGap", between, GAP)
     params = f"AscendC::DataCopyParams({s.field(i, 'blockCount', count, BURSTS)}, {rows}, {', '.join(apart)})"
-    return call("DataCopy", s.fractal(dst, 0, 0), s.at(src), params)
+    near = call("DataCopy", s.fractal(dst, 0, 0), s.at(src), params)
+    return near if not far else [*block(f"if ({s.cpp(stride // wide)} <= {GAP})", near), *block("else", far)]
+
+
+def _each_strip(s: Scope, dst: Tile, src: Operand, stride: int | Expr, count: Expr, rows: str) -> list[str]:
+    """A copy for each strip."""
+    wide, n = strip(s.buffer(dst).dtype), s.counter("strip", count)
+    to, start = s.fractal(dst, 0, ix.var(n) * wide), s.at(src, ix.var(n) * stride)
+    return counted(n, s.limit(count), call("DataCopy", to, start, f"AscendC::DataCopyParams(1, {rows}, 0, 0)"))
 
 
 def _pieces(s: Scope, i: Instr, dst: Tile, src: Tile, lanes: int) -> list[tuple[str, str, int]]:

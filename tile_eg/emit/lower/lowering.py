@@ -17,7 +17,7 @@ from tile_eg.extract import LoopStep, Schedule, Step
 from tile_eg.extract.next_tile import next_loads
 from tile_eg.extract.schedule import Item
 from tile_eg.extract.statements import statement
-from tile_eg.ir.index import ONE, Expr, both, less, substitute, var
+from tile_eg.ir.index import ONE, Expr, both, less, substitute, var, wrap
 from tile_eg.ir.program import AIC, AIV, Gm, Instr, Loop, Node, Operand, Program, Tile, When
 from tile_eg.ir.program.held import Held
 from tile_eg.ir.program.tasks import renamed
@@ -47,8 +47,8 @@ class Lowering:
         used = (*self.storages.buffers.values(), *self.storages.views.values(), *self.products.buffers)
         blocks = self.storages.tasks.blocks if self.storages.tasks else self.values.blocks
         sizes = self.values.sizes
-        if sizes and isinstance(blocks, Expr):
-            sizes = replace(sizes, blocks=blocks)
+        if sizes and self.storages.tasks:
+            sizes = replace(sizes, blocks=wrap(blocks))
         made = Program(
             self.values.name, self.chip.name, kind, self.values.tensors, usual(blocks), self.storages.halves,
             self.schedule.peaks.get(Level.WS, 0), used, cube, vector, self.values.shared,

@@ -37,7 +37,7 @@ NAMES = ("task", "turn", "band", "width", "step", "tile", "tiles", "rounds")
 class TaskLoop:
     """`blocks` launch blocks go through the tiles of `grid`, in bands of `window` tiles along a dimension (0: in its order).
 
-    Where sizes known at run time decide the grid, there are no more blocks than tiles.
+    Where sizes known at run time decide the grid, there are no more blocks than tiles; all cores where these meet.
     """
 
     blocks: int | Expr
@@ -57,8 +57,9 @@ class TaskLoop:
         grid = _extents(values)
         names = free_names(NAMES, {*values.variables.values(), BLOCK, SUB})
         blocks, window, along = schedule.grid.payload
-        if values.sizes:
-            blocks = minimum(blocks, values.sizes.blocks)
+        if values.sizes and schedule.one_phase:
+            least = minimum(blocks, values.sizes.blocks)
+            blocks = least if least.value is None else least.value
         return TaskLoop(blocks, grid, window, along, names, schedule.tiles, counts(schedule))
 
     @property

@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from tile_eg.ir.index import BLOCK, SUB, Expr, bounds, const, evaluate, substitute
+from tile_eg.ir.kernel import Tensor
 from tile_eg.ir.program.instructions import Let, Loop, Node, Tasks, When
 from tile_eg.ir.program.program import Program
 from tile_eg.ir.program.tasks import renamed
-from tile_eg.ir.sizes import usual
+from tile_eg.ir.sizes import Sizes, usual
 
 
 def at_sizes(program: Program, sizes: Mapping[str, int] | None = None) -> Program:
@@ -24,10 +25,9 @@ def at_sizes(program: Program, sizes: Mapping[str, int] | None = None) -> Progra
     lets = tuple(_let(let, meaning, blocks) for let in program.lets)
     streams = (_Fixed(meaning, lets, blocks).nodes(renamed(nodes, meaning)) for nodes in (program.cube, program.vector))
     cube, vector = streams
-    return replace(
-        program, tensors=tuple(replace(t, shape=shape) for t, shape in zip(program.tensors, shapes, strict=True)), blocks=blocks,
-        cube=cube, vector=vector, lets=lets, sizes=None,
-    )  # fmt: skip
+    shared = tuple(_shared(t, held.at(numbers)) for t in program.shared)
+    tensors = tuple(replace(t, shape=shape) for t, shape in zip(program.tensors, shapes, strict=True))
+    return replace(program, tensors=tensors, shared=shared, blocks=blocks, cube=cube, vector=vector, lets=lets, sizes=None)
 
 
 def _let(let: Let, meaning: Mapping[str, Expr], blocks: int) -> Let:
@@ -45,7 +45,13 @@ def resized(program: Program, sizes: Mapping[str, int]) -> Program:
     held = program.sizes.at(sizes)
     shapes = (tuple(map(usual, shape)) for shape in held.shapes)
     tensors = tuple(replace(t, shape=shape) for t, shape in zip(program.tensors, shapes, strict=True))
-    return replace(program, tensors=tensors, blocks=usual(held.blocks), sizes=held)
+    shared = tuple(_shared(t, held) for t in program.shared)
+    return replace(program, tensors=tensors, shared=shared, blocks=usual(held.blocks), sizes=held)
+
+
+def _shared(t: Tensor, held: Sizes) -> Tensor:
+    """A tensor that blocks share, as it is at the usual sizes."""
+    return replace(t, shape=tuple(map(usual, dict(held.shared).get(t.name, t.shape))))
 
 
 class _Fixed:
