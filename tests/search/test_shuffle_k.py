@@ -24,7 +24,8 @@ def timed(monkeypatch: pytest.MonkeyPatch, effort: str, kernels: list[Kernel]) -
 
     monkeypatch.setattr(shuffle_k, "ranked", ranked)
     monkeypatch.setattr(shuffle_k, "bound_of", lambda kernel, like: kernel[1])
-    form = SimpleNamespace(microseconds=10.0, setting=SimpleNamespace(model=None, options=SimpleNamespace(effort=effort)))
+    setting = SimpleNamespace(model=None, options=SimpleNamespace(effort=effort))
+    form = SimpleNamespace(slower_than=lambda bound: bound < 10.0, setting=setting)
     made = shuffle_k._best_first([(k[0], (n, k), None) for n, k in enumerate(kernels)], form)
     return asked, [c.schedule for c in made]
 

@@ -11,10 +11,11 @@ from tile_eg.egraph import Graph, Node
 from tile_eg.extract.base import Refused
 from tile_eg.extract.memory import assign
 from tile_eg.extract.schedule import Schedule, Step, Storage, StorageId
-from tile_eg.ir.index import BLOCK, Expr, evaluate, variables
+from tile_eg.ir.index import BLOCK, Expr, variables
 from tile_eg.ir.program.tasks import tile_at
 from tile_eg.ops.physical import LOADS, MOVES
 from tile_eg.ops.types import Level
+from tile_eg.timeline.expressions import compiled
 
 COPIES = 3  # of UB: one tile is loaded, one is computed, one is stored
 CLEARLY = 0.99  # times as long: an order that is tried beside the grid's own
@@ -168,7 +169,7 @@ class _Load:
 
     def start(self, tile: int) -> int:
         """The first element, in the first trip of every loop."""
-        return evaluate(self.offset, dict.fromkeys(variables(self.offset), 0) | {BLOCK: tile})
+        return compiled(self.offset)(dict.fromkeys(variables(self.offset), 0) | {BLOCK: tile})
 
 
 class Traffic:

@@ -1,6 +1,7 @@
 """The constraint solver, set up so that what it finds depends on the model alone: not on the machine, nor on its load.
 
-OR-tools' Python layer imports pandas, for series of variables, which no model here has; that takes most of its import.
+OR-tools' Python layer imports pandas, for series of variables, which no model here has; that takes most of its import. It also
+gives each new model all its methods under their old names, which nobody calls here.
 """
 
 from __future__ import annotations
@@ -122,4 +123,5 @@ def _without_pandas() -> ModuleType:
 
     module.__dict__["__builtins__"] = {**vars(builtins), "__import__": imported}
     spec.loader.exec_module(module)
+    module.CpModel._add_pre_pep8_methods = lambda model: None
     return module

@@ -19,6 +19,19 @@ _kept: dict[Hashable, Any] = {}  # what was asked for last stands last
 _turn = Lock()
 
 
+class Itself:
+    """A thing as a key, to which nothing else is equal."""
+
+    def __init__(self, thing: object) -> None:
+        self.thing = thing
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Itself) and other.thing is self.thing
+
+    def __hash__(self) -> int:
+        return id(self.thing)
+
+
 @contextmanager
 def sharing() -> Iterator[None]:
     """Within it, and within what it calls, `once` makes a thing once. An inner one shares with the outer one."""

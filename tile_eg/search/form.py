@@ -93,6 +93,11 @@ class Form:
         """The predicted time of the best candidate; without end where there is none."""
         return self.best.microseconds if self.best else float("inf")
 
+    def slower_than(self, bound: float) -> bool:
+        """Whether so many microseconds are less than the best takes; texts are written only where that hangs on them."""
+        first = next(self.launchable, None)
+        return bound < (first.microseconds if first else float("inf")) or bound < self.microseconds
+
     @property
     def grids(self) -> tuple[Node, ...]:
         """The e-graph's ways to give the work to cores."""

@@ -20,7 +20,7 @@ LEAST = 0.25
 
 def offers(form: Form) -> Iterator[Offer]:
     """The form of a kernel of vector cores with its last trips apart, where there are short ones."""
-    if form.moves or form.best is None or any(t.op == "matmul" for t in reachable(form.values)):
+    if form.moves or any(t.op == "matmul" for t in reachable(form.values)) or form.best is None:
         return
     if values := with_last_trips_apart(form.values):
         yield Offer(MOVES["last-trip"], "apart", _bound(form.best), partial(_made, form, values), form)

@@ -96,13 +96,13 @@ def _serves(candidate: Candidate, form: Form) -> bool:
 def _least_read(form: Form) -> Candidate | None:
     """The best candidate that serves; of its orders of tiles that are `ALIKE`, the one that reads least of HBM: what loads from
     strips has less time for that."""
-    one = [c for c in form.candidates if _serves(c, form) and not c.unwritable]
-    best = next(iter(one), None)
+    one = [c for c in form.candidates if _serves(c, form)]
+    best = next((c for c in one if not c.unwritable), None)
     if best is None:
         return None
     limit = ALIKE * best.microseconds
-    alike = (c for c in one if c.microseconds <= limit and c.schedule.nodes is best.schedule.nodes)
-    return min(alike, key=lambda c: timing(c).hbm_cycles, default=best)
+    alike = [c for c in one if c.microseconds <= limit and c.schedule.nodes is best.schedule.nodes]
+    return next(c for c in sorted(alike, key=lambda c: timing(c).hbm_cycles) if not c.unwritable)
 
 
 def _from_strips(

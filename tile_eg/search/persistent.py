@@ -92,9 +92,9 @@ def _least(form: Form, candidate: Candidate, made: Callable[[], list[Schedule]])
 
     Of other forms' times it says nothing: other orders of tiles and packed operands, made of a form's best, have other loads.
     """
-    if (expected := expected_of(form, candidate)) >= form.microseconds:
+    if not form.slower_than(expected := expected_of(form, candidate)):
         return expected
-    if (own := floor(candidate, form.setting.chip)) >= form.microseconds:
+    if not form.slower_than(own := floor(candidate, form.setting.chip)):
         return own
     best = best_persistent(form, _cores(form, candidate))
     least = min((unhindered(s, form.setting.chip, candidate) for s in made()), default=0.0) if best else 0.0

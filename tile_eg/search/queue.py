@@ -93,6 +93,10 @@ class Queue:
         """The predicted microseconds of the best candidate that can be launched."""
         return min((form.microseconds for form in self.forms), default=float("inf"))
 
+    def wins(self, bound: float) -> bool:
+        """Whether what takes so many microseconds is faster than the best."""
+        return bound < float("inf") and all(form.slower_than(bound) for form in self.forms)
+
     def add(self, form: Form) -> None:
         """A form that was searched, and what can be made of it."""
         self.forms.append(form)
@@ -119,7 +123,7 @@ class Queue:
         self.put(waiting)
         while self.heap:
             offer = self._next()
-            if offer.bound >= self.best:
+            if not self.wins(offer.bound):
                 self.tried.append(Tried(offer, False, why=NO_BETTER))
             elif self.spent[offer.key] + offer.weight > max(offer.move.tries[effort], offer.least):
                 self.waiting.append(offer)
@@ -148,7 +152,7 @@ class Queue:
                 bound = offer.closer()
         if bound == float("inf"):
             self.tried.append(Tried(offer, False, why="there is nothing for it to do"))
-        elif bound >= self.best:
+        elif not self.wins(bound):
             self.tried.append(Tried(replace(offer, bound=bound), False, why=NO_BETTER))
         else:
             self._make(offer)

@@ -62,7 +62,7 @@ def _least(form: Form, parts: Callable[[], tuple[Parts | None, float]]) -> float
         return begun.microseconds * (launch + chip.microseconds(max(cycles, time.hbm_cycles) + again)) / time.microseconds
 
     evenly = least(form.values.blocks / chip.cube_cores - turns + 1)
-    return evenly if evenly >= form.microseconds else max(evenly, least(COLD * parts()[1]))
+    return max(evenly, least(COLD * parts()[1])) if form.slower_than(evenly) else evenly
 
 
 def _parts(form: Form) -> tuple[Parts | None, float]:

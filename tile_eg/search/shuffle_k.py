@@ -31,12 +31,13 @@ def offers(form: Form) -> Iterator[Offer]:
 
 
 def _least(form: Form) -> float:
-    return floor(form.best, form.setting.chip) if form.best else float("inf")
+    first = next(form.launchable, None)
+    return floor(first, form.setting.chip) if first else float("inf")
 
 
 def _made(form: Form) -> Made:
     """The plans are shared: flags and buffers are those of the trips as they come."""
-    best = form.microseconds
+    best = min(c.microseconds for c in form.launchable)
     near = [c for c in form.launchable if c.microseconds <= NEAR * best]
     found = [(made, c) for c in near if (made := with_shuffled_sums(c.schedule, c.planned))]
     if not found:
@@ -56,8 +57,8 @@ def _best_first(found: list[tuple[float, tuple[Schedule, Planned], Candidate]], 
     made: dict[int, Candidate] = {}
     alike = ALIKE if form.setting.options.effort != "full" else float("inf")
     for n, (expected, one, like) in sorted(enumerate(found), key=lambda item: item[1][0]):
-        best = min(form.microseconds, *(c.microseconds for c in made.values()), float("inf"))
-        if expected < alike * best and bound_of(one[1], like) < best:
+        best = min((c.microseconds for c in made.values()), default=float("inf"))
+        if all(hoped < best and form.slower_than(hoped) for hoped in (expected / alike, bound_of(one[1], like))):
             (made[n],) = ranked([one], form.setting.model)
     return fastest_first([made[n] for n in sorted(made)])
 

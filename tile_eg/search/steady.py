@@ -44,7 +44,7 @@ def made_anew(form: Form, build: Callable[[], list[Schedule]]) -> Made:
     """What is built of a schedule's choice, as blocks and persistent."""
     planned, dropped = plan_each(build(), form.setting.chip)
     made = ranked(planned, form.setting.model) if planned else ()
-    if not made or not any(g.op == "Persistent" for g in form.grids) or expected_of(form, made[0]) >= form.microseconds:
+    if not made or not any(g.op == "Persistent" for g in form.grids) or not form.slower_than(expected_of(form, made[0])):
         return Made(made, dropped)
     grids, others = plan_each(persistent_of(form, made[0]), form.setting.chip)
     return Made((*made, *ranked(grids, form.setting.model)), (*dropped, *others))

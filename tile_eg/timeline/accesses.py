@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from math import prod
 
 import numpy as np
 
 from tile_eg.ir.index import BLOCK, SUB, Expr, less, var, variables
 from tile_eg.ir.program import Gm, Instr, Loop, Node, Program, Tasks, When
+from tile_eg.ir.sharing import once
 from tile_eg.timeline.arrays import sample, values
 from tile_eg.timeline.expressions import compiled, largest
 from tile_eg.timeline.filled import EVEN, filled
@@ -126,7 +127,14 @@ def sharing(found: Sequence[Access], side_by_side: int) -> dict[int, float]:
     out = {}
     for a in found:
         if a.reads:
-            start, env = compiled(a.window.offset), dict.fromkeys(a.names, 0)
-            starts = len({start({**env, BLOCK: b}) for b in range(side_by_side)}) if BLOCK in a.names else 1
+            offset = a.window.offset
+            asked = partial(_starts, offset, side_by_side)
+            starts = once("starts at once", (offset, side_by_side), asked) if BLOCK in a.names else 1
             out[id(a.instr)] = side_by_side / starts * (a.halves if SUB not in a.names else 1)
     return out
+
+
+def _starts(offset: Expr, side_by_side: int) -> int:
+    """At how many places so many blocks begin to read, in the first trips."""
+    start, env = compiled(offset), dict.fromkeys(variables(offset), 0)
+    return len({start({**env, BLOCK: b}) for b in range(side_by_side)})

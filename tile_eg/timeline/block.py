@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from tile_eg.ir.index import BLOCK, ONE, SUB, Expr, Interval, bounds, variables
 from tile_eg.ir.machine import cores as cores_of
 from tile_eg.ir.program import AIC, AIV, Instr, Loop, Node, Program, Tasks, When, walk
+from tile_eg.ir.sharing import Itself, once
 from tile_eg.timeline.cores import Core, Handover, Record, Span, StreamError
 from tile_eg.timeline.expressions import Settler
 from tile_eg.timeline.last_turn import InTurn
@@ -43,7 +44,7 @@ def run_block(program: Program, pricer: Pricer | InTurn, block: int, *, exact: b
     for name, nodes in ((AIC, program.cube), (AIV, program.vector)):
         if nodes:
             cores.append(Core(name, pricer.chip, {BLOCK: block, SUB: 0}, kept))
-            cores[-1].settle = Settler(nodes, cores[-1].env)
+            cores[-1].settle = _settler(nodes, block)
             add_steps(cores[-1], nodes, pricer, exact=exact)
     run_cores(cores, exact=exact)
     twice = 2 if program.halves or cores_of(program.kernel_type)[1] == 2 else 1
@@ -51,6 +52,11 @@ def run_block(program: Program, pricer: Pricer | InTurn, block: int, *, exact: b
     for core in cores:
         core.release()
     return done
+
+
+def _settler(nodes: tuple[Node, ...], block: int) -> Settler:
+    """What simplifies the expressions of a block's stream: the same one for all its runs at other prices."""
+    return once("settler", (Itself(nodes), block), lambda: Settler(nodes, {BLOCK: block, SUB: 0}))
 
 
 Sure = Mapping[tuple[str, int, int, int, int], tuple[Instr, int]]

@@ -18,7 +18,7 @@ from tile_eg.chips import Chip
 from tile_eg.ir.program import Program, Tasks
 from tile_eg.ir.program.any_size import at_sizes
 from tile_eg.ir.program.tasks import inlined
-from tile_eg.ir.sharing import once
+from tile_eg.ir.sharing import Itself, once
 from tile_eg.timeline.accesses import Access, accesses, sharing
 from tile_eg.timeline.block import Block, least_busy, run_block, surely_run
 from tile_eg.timeline.cores import Span, StreamError
@@ -45,14 +45,21 @@ def run(program: Program, chip: Chip, *, exact: bool = False, record: bool = Tru
     between two meetings is timed by itself. StreamError where the streams cannot end.
     """
     program = at_sizes(program)
-    timed = lambda: joined([_run(p, chip, exact, record) for p in phases(inlined(program))], chip)  # noqa: E731
-    return timed() if record else once("timeline", (program, chip, exact), timed)
+    if record:
+        return joined([_run(p, chip, exact, record) for p in phases(inlined(program))], chip)
+    timed = lambda p: once("phase", (p, chip, exact), lambda: _run(p, chip, exact, record))  # noqa: E731
+    return once("timeline", (program, chip, exact), lambda: joined([timed(p) for p in _parts(program)], chip))
+
+
+def _parts(program: Program) -> Sequence[Program]:
+    """The program from each meeting of all cores to the next one; of equal ones the same, so that they share what follows."""
+    same = lambda p: once("part", p, lambda: p)  # noqa: E731
+    return once("parts", program, lambda: [same(p) for p in phases(inlined(program))])
 
 
 def _run(program: Program, chip: Chip, exact: bool, record: bool) -> Timeline:
-    at_once, handed = blocks_at_once(program, chip), handed_over(program, chip.l2_reach)
-    met = _met(program, chip, at_once, handed)
-    work = loads(program, at_once)
+    at_once = blocks_at_once(program, chip)
+    met, work = _met(program, chip, at_once)
     block = _slowest_block(program, met.prices(work, in_step=True), work, exact, record)
     apart = lambda record=False: _slowest_block(program, met.prices(work), work, exact, record)  # noqa: E731
     if met.results > 1 and met.shared:
@@ -120,8 +127,13 @@ class _Met:
         return InTurn(before, last, self.found)
 
 
-def _met(program: Program, chip: Chip, at_once: int, handed: Collection[str]) -> _Met:
-    found = accesses(program)
+def _met(program: Program, chip: Chip, at_once: int) -> tuple[_Met, Loads]:
+    """How a program meets the chip, told by the `id` of its instructions, and how its work lies on the blocks."""
+    return once("met", (Itself(program), chip), lambda: (_new_met(program, chip, at_once), loads(program, at_once)))
+
+
+def _new_met(program: Program, chip: Chip, at_once: int) -> _Met:
+    found, handed = accesses(program), handed_over(program, chip.l2_reach)
     seen = traffic(program, found, Room.of(chip), at_once, handed)
     results = max((_stored(a) for a in found if not a.reads and a.window.tensor not in handed), default=1.0)
     in_step = sharing(found, min(program.blocks, at_once))
@@ -144,8 +156,8 @@ def least(program: Program, chip: Chip, without: Collection[str] = ()) -> float:
 
 
 def _least(program: Program, chip: Chip, without: Collection[str]) -> float:
-    program = inlined(at_sizes(program))
-    parts = phases(program)
+    program = at_sizes(program)
+    parts = _parts(program)
     cycles = sum(_least_cycles(p, chip, without) for p in parts) + meeting(chip) * (len(parts) - 1)
     launched = started(program, blocks_at_once(program, chip))
     return chip.launch_us(launched, program.kernel_type.startswith("MIX")) + chip.microseconds(cycles)
@@ -153,8 +165,8 @@ def _least(program: Program, chip: Chip, without: Collection[str]) -> float:
 
 def _least_cycles(program: Program, chip: Chip, without: Collection[str]) -> float:
     at_once = blocks_at_once(program, chip)
-    met = _met(program, chip, at_once, handed_over(program, chip.l2_reach))
-    work, waves, rest = loads(program, at_once), wave_count(program, chip), program.blocks % at_once
+    met, work = _met(program, chip, at_once)
+    waves, rest = wave_count(program, chip), program.blocks % at_once
     sure = surely_run(program)
 
     def busiest(cores: float, *, in_step: bool = False) -> float:

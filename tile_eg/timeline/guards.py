@@ -13,6 +13,7 @@ from tile_eg.ir.index import BLOCK, SUB, Expr, variables
 from tile_eg.ir.machine import REPEAT_BYTES
 from tile_eg.ir.program import Instr, Loop, Node, Program, Tasks, Tile, When, walk
 from tile_eg.ir.sampling import spread
+from tile_eg.ir.sharing import once
 from tile_eg.timeline.arrays import sample, values
 
 SAMPLED_BLOCKS = 256
@@ -73,11 +74,20 @@ def _turns(program: Program, mean: float) -> tuple[float, float] | None:
     tiles = next((n for nodes in _streams(program) for n in nodes if isinstance(n, Tasks)), None)
     if tiles is None or tiles.trips < 2:
         return None
-    blocks, stand_for = sample(program.blocks)
-    each = np.broadcast_to(values(tiles.until, {BLOCK: blocks, SUB: 0}), len(blocks))
-    have_last = float(np.average(each == tiles.trips, weights=stand_for))
-    before = min(program.blocks, mean * tiles.trips / float(np.average(each, weights=stand_for)))
+    turns, have_last = _turns_of(tiles, program.blocks)
+    before = min(program.blocks, mean * tiles.trips / turns)
     return (before, before * have_last) if have_last < 1 else None
+
+
+def _turns_of(tiles: Tasks, blocks: int) -> tuple[float, float]:
+    """How many tiles a block goes through on average, and the share of the blocks that have a last one."""
+
+    def found() -> tuple[float, float]:
+        numbers, stand_for = sample(blocks)
+        each = np.broadcast_to(values(tiles.until, {BLOCK: numbers, SUB: 0}), len(numbers))
+        return tuple(float(np.average(x, weights=stand_for)) for x in (each, each == tiles.trips))  # type: ignore[return-value]
+
+    return once("turns", (tiles.until, tiles.trips, blocks), found)
 
 
 def _cut_columns(program: Program, env: Mapping[str, Any]) -> set[int]:
@@ -131,14 +141,15 @@ def mean_trips(program: Program) -> dict[str, float]:
     """
     counted, out = {id(n) for n in counted_loops(program)}, dict[str, float]()
     for top in (n for nodes in _streams(program) for n in nodes):
+        if isinstance(top, Tasks):
+            out[top.var] = _turns_of(top, program.blocks)[0]
+        if not counted:
+            continue
         blocks, runs = sample(program.blocks)
         env: dict[str, Any] = {BLOCK: blocks, SUB: 0}
         if isinstance(top, Tasks):
-            out[top.var] = float(np.average(np.broadcast_to(values(top.until, env), len(blocks)), weights=runs))
             env[top.var], turns = (a.reshape(-1, 1) for a in sample(top.trips, len(blocks)))
             runs = (env[top.var] < values(top.until, env)) * runs * turns
-        if not counted:
-            continue
         for loop in walk((top,)):
             if isinstance(loop, Loop) and loop.until is not None and id(loop) in counted:
                 with np.errstate(divide="ignore"):  # behind the last tile there is no band, and nothing is counted

@@ -76,17 +76,22 @@ def _later(name: Name, found: Mapping[Name, Name]) -> Name:
 
 def pace(a: State | None, b: State | None, places: Turned = None, like: float | None = None) -> float | None:
     """Cycles from a to b where all times moved by as many, or not at all; else None, or where they are not `like` so many."""
-    if a is None or b is None or len(a.named) != len(b.named):
+    period = in_step(a, b)
+    if period is None or (like is not None and abs(like - period) > TOLERANCE * max(1.0, like)):
         return None
-    after = b.named if places is None else [b.named[k] for k in places]
+    assert a and b
     if a.pending != (b.pending if places is None else [b.pending[k] for k in places]):
         return None
-    period = b.times[0] - a.times[0]
-    if period <= 0 or (like is not None and abs(like - period) > TOLERANCE * max(1.0, like)):
+    after = b.named if places is None else [b.named[k] for k in places]
+    return period if all(_alike(x, y, period) for x, y in zip(a.named, after, strict=True)) else None
+
+
+def in_step(a: State | None, b: State | None) -> float | None:
+    """Cycles from a to b where the core and its pipes moved by as many, or not at all; else None. Most pairs fail here."""
+    if a is None or b is None or len(a.named) != len(b.named):
         return None
-    if all(_alike(x, y, period) for x, y in ((a.times, b.times), *zip(a.named, after, strict=True))):
-        return period
-    return None
+    period = b.times[0] - a.times[0]
+    return period if period > 0 and _alike(a.times, b.times, period) else None
 
 
 def _alike(before: Sequence[float], after: Sequence[float], period: float) -> bool:
@@ -177,6 +182,8 @@ class Watch:
                 return
 
     def _settled(self, period: int) -> bool:
+        if in_step(self.states[-1 - period], self.states[-1]) is None:
+            return False
         places = turned(self.core, self.place, period)
         found = pace(self.states[-1 - period], self.states[-1], places)
         if found is None:
@@ -258,7 +265,7 @@ def _move(core: Core, a: At, b: At, c: At) -> tuple[Place, int, float] | None:
         return None
     moved = [(p, z - y) for (p, x), (_, y), (_, z) in zip(a[1], b[1], c[1], strict=True) if not x == y == z]
     alike = all(z - y == y - x for (_, x), (_, y), (_, z) in zip(a[1], b[1], c[1], strict=True))
-    if len(moved) != 1 or not alike or moved[0][1] <= 0:
+    if len(moved) != 1 or not alike or moved[0][1] <= 0 or in_step(b[2], c[2]) is None:
         return None
     cycles = paces_twice(a[2], b[2], c[2], turned(core, *moved[0]))
     return (*moved[0], cycles) if cycles else None

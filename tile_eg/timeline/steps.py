@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 from tile_eg.ir.index import ZERO, Expr, evaluate, variables
 from tile_eg.ir.program import CrossSet, CrossWait, Instr, Loop, Node, Print, Tile, When, walk
+from tile_eg.ir.sharing import Itself, once
 from tile_eg.timeline.cores import Core, Pipe, Place, Span, Step, Unit, Use
 from tile_eg.timeline.expressions import compiled, largest
 from tile_eg.timeline.flags import sync_step
@@ -74,7 +75,8 @@ def _add_loop(core: Core, node: Loop, prices: Prices, exact: bool) -> None:
         return
     place = Place(var, trips)
     if not exact:
-        place = Place(var, trips, shapes_of(node, core.settle, prices.turn), rings_of(node, core.settle))
+        looked_at = lambda: (shapes_of(node, core.settle, prices.turn), rings_of(node, core.settle))  # noqa: E731
+        place = Place(var, trips, *once("shapes", (Itself(node), Itself(core.settle), type(prices)), looked_at))
     alone = not any(isinstance(n, CrossSet | CrossWait) for n in walk(node.body))
     nested = any(isinstance(n, Loop) for n in walk(node.body))
     watch = Watch(core, place, nested) if alone and not exact and trips > LEAST_TRIPS else None

@@ -21,6 +21,7 @@ from tile_eg.ir.index import ONE, Expr, both, less, substitute, var, wrap
 from tile_eg.ir.program import AIC, AIV, Gm, Instr, Loop, Node, Operand, Program, Tile, When
 from tile_eg.ir.program.held import Held
 from tile_eg.ir.program.tasks import renamed
+from tile_eg.ir.sharing import Itself, once
 from tile_eg.ir.sizes import usual
 from tile_eg.ops.physical import TERMS, Cube, Move, Vector
 from tile_eg.ops.types import Level
@@ -28,7 +29,9 @@ from tile_eg.ops.types import Level
 
 def plan(schedule: Schedule, chip: Chip) -> Program:
     """The schedule's program: addresses as planned, instructions in order, no flags yet."""
-    return Lowering(schedule, chip).program()
+    places = tuple(tuple(vars(s).values()) for s in schedule.storages.values())
+    planned = tuple(schedule.peaks.items()), tuple(schedule.addresses.items()), schedule.shrunk
+    return once("lowered", (Itself(schedule), chip, places, planned), lambda: Lowering(schedule, chip).program())
 
 
 class Lowering:
