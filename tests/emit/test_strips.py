@@ -11,12 +11,14 @@ from tests.extract.kernels import CHIP
 from tile_eg.chips import load_chip
 from tile_eg.emit.packed_operand import copy_in_strips
 from tile_eg.emit.phases import CannotMeet, beside
-from tile_eg.ir.index import const
+from tile_eg.ir.index import BLOCK, const, div, var
 from tile_eg.ir.kernel import Tensor
 from tile_eg.ir.program import Buffer, CrossSet, CrossWait, Instr, PipeBarrier, Program, SetFlag, Tasks, Tile, walk
 from tile_eg.ir.program.parser import parse_program
+from tile_eg.ir.program.tasks import inlined
 from tile_eg.ops.types import F16, F32, DType, Level
 from tile_eg.search.planned import Planned
+from tile_eg.timeline.accesses import accesses, sharing
 from tile_eg.timeline.engine import run
 from tile_eg.transforms.packed_operand import Matrices
 
@@ -111,3 +113,10 @@ def test_a_copy_that_ub_has_no_room_for_is_refused():
 def test_both_vector_cores_copy():
     offsets = {str(n.srcs[0].offset) for n in walk(copy(256, 256).vector) if isinstance(n, Instr) and n.op == "gm_to_ub"}
     assert all("sub" in o for o in offsets)
+
+
+def test_what_cores_read_at_one_time_is_asked_of_those_that_have_a_task_alone():
+    of_three = copy(256, 256, 3)
+    nowhere = div(const(64), const(2) - var(BLOCK))  # the third block has none of the two windows
+    (load,) = (replace(a, window=replace(a.window, offset=nowhere)) for a in accesses(inlined(of_three)) if a.reads)
+    assert sharing([load], 3) == {id(load.instr): 2 / 2 * 2}

@@ -17,6 +17,7 @@ from tile_eg.ir.kernel import Tensor
 from tile_eg.ops.types import F16
 from tile_eg.search import search_options
 from tile_eg.search.compiler import lower
+from tile_eg.transforms.packed_operand import Matrices
 
 EXAMPLES = Path(__file__).parent.parent.parent / "examples"
 SQUARE = {"M": 65536, "N": 65536}
@@ -57,7 +58,7 @@ def test_no_offset_of_an_example_overflows(name: str) -> None:
 def test_no_offset_into_the_workspace_overflows() -> None:
     """A copy of a matrix in strips of 32 bytes lies there, and has more than 2^31 elements."""
     source, strips = Tensor("B", F16, (40960, 65536), False), Tensor("B_strips", F16, (4096, 655360), False)
-    text = kernel_text(copy_in_strips(source, strips, 24, load_chip()))
+    text = kernel_text(copy_in_strips(source, strips, Matrices(1, 40960, 65536), 24, load_chip()))
     assert "B_strips_gm[static_cast<int64_t>" in text
     assert overflows(text, 24) == [] and overflows(narrowed(text), 24)
 

@@ -24,6 +24,7 @@ from tile_eg.timeline.banks import Meetings, meetings
 from tile_eg.timeline.engine import run
 from tile_eg.timeline.replay.launches import timed_launches
 from tile_eg.timeline.reuse import hbm_seconds
+from tile_eg.transforms.packed_operand import Matrices
 
 CHIP = load_chip()
 
@@ -130,7 +131,8 @@ def test_a_copy_takes_what_its_blocks_ask_for(apart: int, cycles: int) -> None:
 
 
 def test_a_packed_operand_s_strips_lie_in_different_groups() -> None:
-    packed = copy_in_strips(Tensor("B", F16, (512, 512), False), Tensor("strips", F16, (32, 8192), True), 24, CHIP)
+    source, target = Tensor("B", F16, (512, 512), False), Tensor("strips", F16, (32, 8192), True)
+    packed = copy_in_strips(source, target, Matrices(1, 512, 512), 24, CHIP)
     strips = packed.buffers[1]
     assert write_cycles(strips.pitch * 2 // 32, CHIP.vector.bank_groups_bytes) == 1
 

@@ -127,14 +127,21 @@ def sharing(found: Sequence[Access], side_by_side: int) -> dict[int, float]:
     out = {}
     for a in found:
         if a.reads:
-            offset = a.window.offset
-            asked = partial(_starts, offset, side_by_side)
-            starts = once("starts at once", (offset, side_by_side), asked) if BLOCK in a.names else 1
-            out[id(a.instr)] = side_by_side / starts * (a.halves if SUB not in a.names else 1)
+            offset, blocks = a.window.offset, _with_tasks(a, side_by_side)
+            asked = partial(_starts, offset, blocks)
+            starts = once("starts at once", (offset, blocks), asked) if BLOCK in a.names else 1
+            out[id(a.instr)] = blocks / starts * (a.halves if SUB not in a.names else 1)
     return out
 
 
-def _starts(offset: Expr, side_by_side: int) -> int:
+def _with_tasks(a: Access, blocks: int) -> int:
+    """How many of the blocks, which are the first, get to an access in their first task: one that is launched only to meet the
+    others may have none. At least one."""
+    tasks = next((loop for loop in a.loops if isinstance(loop, Tasks)), None)
+    return blocks if tasks is None else max(1, sum(compiled(tasks.until)({BLOCK: b}) > 0 for b in range(blocks)))
+
+
+def _starts(offset: Expr, blocks: int) -> int:
     """At how many places so many blocks begin to read, in the first trips."""
     start, env = compiled(offset), dict.fromkeys(variables(offset), 0)
-    return len({start({**env, BLOCK: b}) for b in range(side_by_side)})
+    return len({start({**env, BLOCK: b}) for b in range(blocks)})

@@ -22,8 +22,8 @@ def lengths(program: Program) -> Iterator[tuple[int, tuple[int, ...]]]:
     most, ragged = loops[0].trips - bool(loops[0].behind), loops[0].until.value is None
     short = max(_turning(program, t) for t in loops) + 1
     for tiles in (short, 3 * short):
-        if program.sizes:  # a block may have any number of them
-            yield tiles, (*range(1, tiles), tiles + 1)
+        if program.sizes:  # a block may have any number of them, none where all cores are launched
+            yield tiles, (*range(program.sizes.blocks.value is None, tiles), tiles + 1)
             continue
         if tiles >= most:
             yield most, (most - 1,) if ragged else ()
