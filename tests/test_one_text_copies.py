@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cache, partial
 
 import pytest
@@ -14,13 +15,13 @@ from tile_eg.frontend.text import load_text
 from tile_eg.inputs import draw
 from tile_eg.ir.index import MOST_SIZE, evaluate
 from tile_eg.ir.kernel import Kernel
-from tile_eg.ir.program import Program
 from tile_eg.report.compare import compare
 from tile_eg.search import search_options
-from tile_eg.search.any_size import AnySize, AtSizes
+from tile_eg.search.any_size import AnySize, AtSizes, Variant
 from tile_eg.search.compiler import expected
+from tile_eg.search.off_bursts import off_bursts, on_bursts, steps
 from tile_eg.search.one_text import OneText
-from tile_eg.search.text_kernels import least_sizes, most_sizes
+from tile_eg.search.text_kernels import least_sizes, most_sizes, time_at
 
 NAMES = ("M", "N", "K")
 WEIGHTS = {"N": 300, "K": 250}
@@ -36,7 +37,7 @@ def built(known: Mapping[str, int], sizes: Mapping[str, int]) -> Kernel:
 @cache
 def text(*known: tuple[str, int]) -> AnySize:
     names = tuple(n for n in NAMES if n not in dict(known))
-    priced = {"M": (1024,), "N": (1024,)} if len(names) > 1 else {}
+    priced = {"M": (512,)} if len(names) > 1 else {}
     options = search_options(without=("deeper-trips", "split-result", "tile-order"))
     made = OneText(partial(built, dict(known)), names, "910B2", options, priced).text({})
     assert isinstance(made, AnySize), made
@@ -47,14 +48,14 @@ def of_tokens() -> AnySize:
     return text(*WEIGHTS.items())
 
 
-def copying(one: AnySize) -> Program:
-    (found,) = (v.program for v in one.variants if v.program.shared)
-    return found
+def copying(one: AnySize) -> Variant:
+    """The kernel that copies both operands."""
+    return next(v for v in one.variants if len(v.program.shared) == 2)
 
 
 def is_right(one: AnySize, kernel: Kernel, sizes: dict[str, int], order: int) -> bool:
     """Whether the kernel that copies operands computes what it should at these sizes."""
-    variant = next(v for v in one.variants if v.program.shared)
+    variant = copying(one)
     assert not variant.why_not(sizes)
     inputs = draw([t for t in kernel.tensors if not t.output], "uniform", seed=1)
     at = AtSizes(variant.at(sizes), one.chip, kernel, kernel_text(variant.program))
@@ -97,15 +98,14 @@ def test_operands_of_any_size_are_copied(m: int, n: int, k: int, order: int) -> 
 
 @pytest.mark.slow
 def test_all_cores_are_launched_as_they_meet_however_few_tiles_there_are() -> None:
-    program = copying(of_tokens())
-    variant = next(v for v in of_tokens().variants if v.program is program)
+    variant = copying(of_tokens())
     assert variant.at({"M": 1}).blocks == variant.at({"M": 4096}).blocks == 24
     assert "return 24;" in of_tokens().host
 
 
 @pytest.mark.slow
 def test_the_workspace_is_as_large_as_the_copies_at_the_sizes_of_a_launch() -> None:
-    program = copying(of_tokens())
+    program = copying(of_tokens()).program
     of_weights, of_tokens_ = 19 * 250 * 32, lambda m: 16 * m * 32
     starts, end = shared_at(program)
     assert {t.name for t in program.shared} == {"A_strips", "B_strips"} == set(starts)
@@ -130,6 +130,45 @@ def test_each_kernel_of_the_text_is_explained() -> None:
     shown = str(of_tokens().explanation)
     assert "for all other sizes" in shown and "in strips of 32 bytes" in shown
     assert f"for M from {of_tokens().picked.first[0][0][0][1]} on" in shown
+
+
+# ---- rows off bursts ----
+
+
+@pytest.mark.slow
+def test_where_sizes_put_rows_off_bursts_launches_take_a_kernel_that_copies_all_operands() -> None:
+    one, both = text(), copying(text()).program
+    near = {"M": 512, "N": 4000, "K": 4000}
+    assert one.programs[one.picked.at(near)] is both
+    assert one.programs[one.picked.at(dict.fromkeys(near, 1))] is one.program
+    assert one.microseconds(near) < 0.5 * time_at(one.variants[0], one.found[0].chip, near)
+
+
+@pytest.mark.slow
+def test_where_rows_begin_on_bursts_launches_do_not_take_it() -> None:
+    one = text()
+    assert on_bursts(one.lowered, NAMES) == {"N": 256, "K": 256}
+    assert one.programs[one.picked.at({"M": 512, "N": 4096, "K": 4096})] is not copying(one).program
+    assert "N % 256 == 0" in one.host
+
+
+@pytest.mark.slow
+def test_sizes_that_are_named_are_weighed_as_they_are() -> None:
+    assert on_bursts(text().lowered, {"M", "N"}) == {}
+
+
+@pytest.mark.slow
+def test_where_starts_cut_no_rows_there_is_no_such_kernel() -> None:
+    lowered = text().lowered
+    paths = {name: replace(path, request=0) for name, path in lowered.chip.paths.items()}
+    assert on_bursts(replace(lowered, chip=replace(lowered.chip, paths=paths)), NAMES) == {}
+
+
+def test_rows_begin_off_a_burst_by_an_eighth_of_one_at_all_sizes_that_are_asked() -> None:
+    bursts = {"N": 256, "K": 512}
+    assert off_bursts({"M": 4096, "N": 4096, "K": 4096}, bursts) == {"M": 4096, "N": 4096 - 32, "K": 4096 - 64}
+    assert steps(bursts) == {"N": 32, "K": 64}
+    assert off_bursts({"N": 1, "K": 64}, bursts) == {"N": 1, "K": 1}
 
 
 # ---- from which sizes on ----

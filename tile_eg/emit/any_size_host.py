@@ -106,9 +106,11 @@ class Picked:
 
     def shown(self, place: int) -> str:
         """The launches that take the program at this place, in words."""
-        for ranges, found in self.first:
-            if found == place:
-                return ", ".join(" ".join(_in_words(*range)) for range in ranges)
+        ranged = [", ".join(" ".join(_in_words(*range)) for range in ranges) for ranges, found in self.first if found == place]
+        return "; ".join([*ranged, *([self._near(place)] if place in self.picks else [])])
+
+    def _near(self, place: int) -> str:
+        """The launches that take it for the sizes that they are near to, in words."""
         named = product(*(numbers for _, numbers in self.points))
         own = [numbers for numbers, taken in zip(named, self.picks, strict=True) if taken == place]
         if len(set(self.picks)) == 1:

@@ -38,6 +38,7 @@ from tile_eg.search.collector import rare_collections
 from tile_eg.search.driver import compiled, lowered_of, result_of, run_queue
 from tile_eg.search.form import Form, Setting, check_room, searched
 from tile_eg.search.moves import AT_GIVEN_SIZES
+from tile_eg.search.off_bursts import all_copied, on_bursts
 from tile_eg.search.options import SearchOptions
 from tile_eg.search.planned import InternalError, compiled_for, stage
 from tile_eg.search.queue import Offer, Queue
@@ -166,8 +167,10 @@ class OneText:
         kept, picks = family([one[-1] for one in found], choices)
         kernels = TextKernels(kept)
         for one, choice in reversed(list(zip(found, choices, strict=True))):
+            if bursts := on_bursts(one[-1], set(names) - self.priced.keys()):
+                kernels.add_off_bursts(all_copied(one[-1]), choice, bursts)
             if len(one) > 1:
-                kernels.add_copying(one[0], choice, most_sizes(points, choice))
+                kernels.add_copying(one[0], choice, most_sizes(points, choice), bursts)
         self._add_whole(kernels, build, choices)
         for choice in choices if self.priced.keys() >= set(names) else ():
             if given := _with_sizes_given(build(choice), self.chip, self.options):
@@ -183,7 +186,7 @@ class OneText:
         if isinstance(made, tuple):
             kernels.add_whole(made[-1], whole, by)
             if len(made) > 1:
-                kernels.add_copying(made[0], whole[-1], {}, by)
+                kernels.add_copying(made[0], whole[-1], by=by)
 
 
 def _text_of(kept: Sequence[Lowered], picked: Picked) -> AnySize:

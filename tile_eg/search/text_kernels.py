@@ -8,11 +8,13 @@ the sizes given that were named.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import MappingProxyType
 
 from tile_eg.chips import Chip
 from tile_eg.emit.any_size_host import Range, bounds, exactly, multiples_of
 from tile_eg.ir.index import MOST_SIZE
 from tile_eg.search.any_size import Variant
+from tile_eg.search.off_bursts import off_bursts, steps
 from tile_eg.search.planned import Planned
 from tile_eg.search.result import Lowered
 
@@ -23,6 +25,7 @@ BETWEEN = 3
 Found = tuple[Lowered, ...]
 """What a search for all sizes finds: its best kernel, and where that copies operands first, the best that does not."""
 Sizes = Mapping[str, int]
+NONE: Sizes = MappingProxyType({})
 
 
 class TextKernels:
@@ -32,14 +35,22 @@ class TextKernels:
         self.found = list(found)
         self.first: list[tuple[tuple[Range, ...], int]] = []
 
-    def add_copying(self, made: Lowered, sizes: Sizes, most: Sizes, by: Sizes | None = None) -> None:
-        """A kernel that copies operands first, where it is clearly faster at these sizes: from those on that make up for the
-        copies, up to the `most`, where sizes are multiples of `by`."""
+    def add_copying(
+        self, made: Lowered, sizes: Sizes, most: Sizes = NONE, by: Sizes = NONE, asked: Sizes | None = None
+    ) -> bool:
+        """Adds a kernel that copies operands first, where it is clearly faster at these sizes: from those on that make up for the
+        copies, up to the `most`, where sizes are multiples of `by`; it is asked at multiples of others (None: the same)."""
         if not self._clearly_faster(made, sizes):
-            return
-        by = dict.fromkeys(sizes, 1) | dict(by or {})
-        least = least_sizes(lambda at: self.time(made, at) < self.least_time(at), sizes, by)
+            return False
+        by, asked = ({name: numbers.get(name, 1) for name in sizes} for numbers in (by, by if asked is None else asked))
+        least = least_sizes(lambda at: self.time(made, at) < self.least_time(at), sizes, asked)
         self.add(made, ((name, least[name], most.get(name, MOST_SIZE), by[name]) for name in sizes))
+        return True
+
+    def add_off_bursts(self, made: Lowered | None, sizes: Sizes, bursts: Sizes) -> None:
+        """A kernel that copies operands whose rows begin off bursts, for launches at sizes that are not multiples of these."""
+        if made and self.add_copying(made, off_bursts(sizes, bursts), asked=steps(bursts)):
+            self.first.insert(0, (multiples_of(bursts), 0))
 
     def add_whole(self, made: Lowered, choices: Sequence[Sizes], by: Sizes) -> None:
         """A kernel for multiples of these numbers, where it is clearly faster at the last of the choices, and at none slower."""
