@@ -57,6 +57,12 @@ def test_values_at_sizes_are_those_of_the_kernel_there(sizes: dict[str, int]) ->
     assert same_values(own(sizes), at(of_any_size(), sizes))
 
 
+def test_with_more_blocks_and_trips_than_are_gone_through_they_are_seen_to_be_the_same_by_their_form() -> None:
+    many = {"M": 16 * 1000, "K": 16 * 1000}
+    assert same_values(own(many), at(of_any_size(), many))
+    assert not same_values(own(many), at(of_any_size(), {**many, "K": 16 * 1000 - 1}))
+
+
 def test_values_at_other_sizes_are_others() -> None:
     assert not same_values(own(), at(of_any_size(), {"M": 96, "K": 96}))
 

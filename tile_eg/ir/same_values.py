@@ -6,7 +6,7 @@ from itertools import product
 from math import prod
 from typing import Any
 
-from tile_eg.ir.index import BLOCK, Expr, evaluate, variables
+from tile_eg.ir.index import BLOCK, Expr, const, evaluate, substitute, variables
 from tile_eg.ir.index_elements import elements_in
 from tile_eg.ir.values import Term, Values
 
@@ -26,6 +26,11 @@ def _laid_out(v: Values) -> tuple[Any, ...]:
     """What values have beside their terms and the trips of their loops."""
     shapes = [(t.name, t.shape, t.dtype) for t in v.in_gm]
     return v.blocks, shapes, v.parents, v.variables, v.strips, len(v.outputs)
+
+
+def _at_its_sizes(v: Values, e: Expr) -> Expr:
+    """An expression of values of any size, with the numbers that they have for these."""
+    return substitute(e, {name: const(n) for name, n in v.sizes.usual}) if v.sizes else e
 
 
 class _Same:
@@ -71,6 +76,7 @@ class _Same:
 
     def _expressions(self, a: Expr, b: Expr) -> bool:
         """Whether two have the same value in all blocks and trips. Those with elements of inputs have to be equal."""
+        a, b = _at_its_sizes(self.one, a), _at_its_sizes(self.other, b)
         if a == b:
             return True
         names = variables(a) | variables(b)
