@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tile_eg.ir.index import BLOCK, ONE, SUB, Expr, Interval, bounds, variables
 from tile_eg.ir.machine import cores as cores_of
@@ -14,6 +14,7 @@ from tile_eg.timeline.expressions import Settler
 from tile_eg.timeline.last_turn import InTurn
 from tile_eg.timeline.steady import Together
 from tile_eg.timeline.steps import add_steps
+from tile_eg.timeline.unlike import Sample, extrapolated, sampled, steps_of
 from tile_eg.timeline.works import Pricer
 
 Ranges = Mapping[str, Interval]
@@ -38,20 +39,49 @@ class Block:
 
 
 def run_block(program: Program, pricer: Pricer | InTurn, block: int, *, exact: bool = False, record: bool = False) -> Block:
-    """Block number `block`. `exact` runs every trip of every loop, `record` keeps when each instruction ran."""
+    """Block number `block`. `exact` runs every trip of every loop, `record` keeps when each instruction ran.
+
+    Of many unlike tiles some are run, where they tell enough of the others.
+    """
+    some = None if exact else once("sampled", (Itself(program), block), lambda: sampled(program, block))
+    done = _run(program, pricer, block, some, record=record) if some else None
+    return done or _run(program, pricer, block, None, exact=exact, record=record)  # type: ignore[return-value]
+
+
+def _run(
+    program: Program, pricer: Pricer | InTurn, block: int, some: Sample | None, *, exact: bool = False, record: bool = False
+) -> Block | None:
+    """The block, with some of its tiles for all; None where these do not tell enough of the others."""
     kept = Record() if record else None
     cores = []
     for name, nodes in ((AIC, program.cube), (AIV, program.vector)):
         if nodes:
             cores.append(Core(name, pricer.chip, {BLOCK: block, SUB: 0}, kept))
-            cores[-1].settle = _settler(nodes, block)
+            cores[-1].settle, cores[-1].tiles = _settler(nodes, block), some.tiles if some else ()
             add_steps(cores[-1], nodes, pricer, exact=exact)
-    run_cores(cores, exact=exact)
-    twice = 2 if program.halves or cores_of(program.kernel_type)[1] == 2 else 1
-    done = summed(cores, {AIC: 1, AIV: twice}, kept)
-    for core in cores:
-        core.release()
-    return done
+    weight = {AIC: 1, AIV: 2 if program.halves or cores_of(program.kernel_type)[1] == 2 else 1}
+    try:
+        run_cores(cores, exact=exact)
+        done = summed(cores, weight, kept)
+        return of_all(cores, some, done, weight) if some else done
+    except StreamError:
+        if some is None:
+            raise
+        return None  # flags do not let tiles be left out
+    finally:
+        for core in cores:
+            core.release()
+
+
+def of_all(cores: Sequence[Core], some: Sample, done: Block, weight: dict[str, int]) -> Block | None:
+    """The block that goes through all tiles, from the run of some; None where these do not tell enough of the others."""
+    if any(len(core.marks) != len(some.tiles) for core in cores):
+        return None
+    steps = steps_of(cores, done.cycles)
+    if not some.trusted(steps):
+        return None
+    busy, moved = extrapolated(cores, some, weight)
+    return replace(done, cycles=some.total(steps), busy=busy, bytes=moved, extrapolated=True)
 
 
 def _settler(nodes: tuple[Node, ...], block: int) -> Settler:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import defaultdict, deque
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from tile_eg.chips import Chip
 from tile_eg.ir.index import Expr, evaluate
@@ -124,6 +124,15 @@ class Pipe:
             self.waiting.popleft()
 
 
+class Mark(NamedTuple):
+    """Where a core was when it began a tile: when all before it will be done, what its pipes were busy by then, and the bytes by
+    path."""
+
+    done: float
+    busy: dict[str, float]
+    bytes: dict[str, float]
+
+
 @dataclass
 class Unit:
     """Blocks of L0C under unit flags: when the last mmad filled them (None: nothing is there), and the fixpipe drained them."""
@@ -136,6 +145,7 @@ class Unit:
 class Place:
     """A loop of a core: its variable and trips, the expressions on which the work of a trip depends, and the rings that go round.
 
+    `some`: not all of its trips are run, so that none can be skipped.
     `turn` counts the trips that the core has begun. `turned` keeps what becomes of the core's names, by trips and how many
     names there are.
     """
@@ -144,6 +154,7 @@ class Place:
     trips: int
     shapes: Sequence[Shape] = ()
     rings: Sequence[Ring] = ()
+    some: bool = False
     turn: int = 0
     turned: dict[tuple[int, int], Sequence[int] | None] = field(default_factory=dict)
 
@@ -174,6 +185,8 @@ class Core:
         self.arrived: defaultdict[bool, list[float]] = defaultdict(list)
         self.meetings: list[float] = []
         self.jumped = False
+        self.tiles: Sequence[int] = ()
+        self.marks: list[Mark] = []
         self.settle: Callable[[Expr], Expr] = unsettled
 
     def advance(self) -> bool:

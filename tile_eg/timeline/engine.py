@@ -1,10 +1,11 @@
 """When everything happens: a Program's two streams on a chip's pipes, for one block, then for the whole launch.
 
 One representative block runs through the pipes instruction by instruction; a loop that has found its rhythm is skipped ahead by
-whole periods. Blocks beyond the cores come in waves: those of the first one run in step, so that cores that read the same lines
-wait for each other; later ones do not (and where waves are few, a last one of fewer blocks is run too: it shares the memory
-system with less). Where blocks decide how often their loops run, one is timed that does the most, and waves behind the first take
-the mean of all: a core that is done takes the next block. All together they cannot be faster than HBM brings what they touch, and
+whole periods; where a core has many tiles that are not alike, some of them are run for all (`timeline.unlike`). Blocks beyond
+the cores come in waves: those of the first one run in step, so that cores that read the same lines wait for each other; later
+ones do not (and where waves are few, a last one of fewer blocks is run too: it shares the memory system with less). Where
+blocks decide how often their loops run, one is timed that does the most, and waves behind the first take the mean of all: a
+core that is done takes the next block. All together they cannot be faster than HBM brings what they touch, and
 what a block does behind its last load comes after that.
 """
 

@@ -265,7 +265,7 @@ def _move(core: Core, a: At, b: At, c: At) -> tuple[Place, int, float] | None:
         return None
     moved = [(p, z - y) for (p, x), (_, y), (_, z) in zip(a[1], b[1], c[1], strict=True) if not x == y == z]
     alike = all(z - y == y - x for (_, x), (_, y), (_, z) in zip(a[1], b[1], c[1], strict=True))
-    if len(moved) != 1 or not alike or moved[0][1] <= 0 or in_step(b[2], c[2]) is None:
+    if len(moved) != 1 or not alike or moved[0][1] <= 0 or moved[0][0].some or in_step(b[2], c[2]) is None:
         return None
     cycles = paces_twice(a[2], b[2], c[2], turned(core, *moved[0]))
     return (*moved[0], cycles) if cycles else None

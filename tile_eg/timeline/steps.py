@@ -9,9 +9,9 @@ from functools import partial
 from typing import Any, Protocol
 
 from tile_eg.ir.index import ZERO, Expr, evaluate, variables
-from tile_eg.ir.program import CrossSet, CrossWait, Instr, Loop, Node, Print, Tile, When, walk
+from tile_eg.ir.program import CrossSet, CrossWait, Instr, Loop, Node, Print, Tasks, Tile, When, walk
 from tile_eg.ir.sharing import Itself, once
-from tile_eg.timeline.cores import Core, Pipe, Place, Span, Step, Unit, Use
+from tile_eg.timeline.cores import Core, Mark, Pipe, Place, Span, Step, Unit, Use
 from tile_eg.timeline.expressions import compiled, largest
 from tile_eg.timeline.flags import sync_step
 from tile_eg.timeline.rings import rings_of
@@ -73,13 +73,16 @@ def _add_loop(core: Core, node: Loop, prices: Prices, exact: bool) -> None:
     trips = node.trips if until is None else min(node.trips, evaluate(until, env))
     if trips <= 0:
         return
-    place = Place(var, trips)
-    if not exact:
+    some = core.tiles if isinstance(node, Tasks) else ()
+    place = Place(var, trips, some=bool(some))
+    if not exact and not some:
         looked_at = lambda: (shapes_of(node, core.settle, prices.turn), rings_of(node, core.settle))  # noqa: E731
         place = Place(var, trips, *once("shapes", (Itself(node), Itself(core.settle), type(prices)), looked_at))
     alone = not any(isinstance(n, CrossSet | CrossWait) for n in walk(node.body))
     nested = any(isinstance(n, Loop) for n in walk(node.body))
-    watch = Watch(core, place, nested) if alone and not exact and trips > LEAST_TRIPS else None
+    watch = Watch(core, place, nested) if alone and not exact and not some and trips > LEAST_TRIPS else None
+
+    left = iter(some)
 
     def enter() -> bool:
         if counted:
@@ -87,7 +90,7 @@ def _add_loop(core: Core, node: Loop, prices: Prices, exact: bool) -> None:
             if place.trips <= 0:
                 core.at = end
                 return True
-        env[var] = 0
+        env[var] = next(left) if some else 0
         core.loops.append(place)
         if watch:
             watch.start()
@@ -96,13 +99,16 @@ def _add_loop(core: Core, node: Loop, prices: Prices, exact: bool) -> None:
     def trip() -> bool:
         if watch:
             watch.trip()
+        if some:
+            core.marks.append(Mark(core.end, core.busy, core.bytes))
         core.clock += cost
         place.turn += 1
         return True
 
     def again() -> bool:
-        if env[var] + 1 < place.trips:
-            env[var] += 1
+        then = next(left, place.trips) if some else env[var] + 1
+        if then < place.trips:
+            env[var] = then
             core.at = head
         else:
             del env[var]
