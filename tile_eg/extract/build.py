@@ -92,7 +92,7 @@ class Builder:
         if self.ahead:
             ahead_of_readers(top, self.storages)
         schedule = Schedule(self.graph, self.chosen.nodes, top, self.storages, steady=self.steady)
-        schedule.grouped, schedule.early, schedule.ahead = self.grouped, self.early, self.ahead
+        schedule.grouped, schedule.early, schedule.ahead, schedule.few_ids = self.grouped, self.early, self.ahead, self.ahead
         for sid, storage in self.storages.items():
             decide(schedule, storage)
             if sid not in able:

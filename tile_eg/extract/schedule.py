@@ -130,14 +130,14 @@ class Schedule:
     A product in `parts` has a `second` phase, which begins when all cores have met; `grid` is then that of its parts. Of `tiles`
     (the first in their order, and how many) alone is done what a phase of a launch does that shares the tiles with another one.
     The `rest` are tiles that would not fill a turn of all cores.
-    Where no schedule has flags enough, one that is `yielding` gives up slots that its author asked for. Where it is
-    `shuffled`, each core begins its sums over depth at another trip; loads of the tensors `past_l2` leave L2 out. A `steady` one
-    has the trips of its skewed loops in the order in which they run once the loop is full. In a `grouped` one V does what does
-    not need each other side by side; loops of an `early` one issue what a trip loads before the work of the trip before it. Loads
-    of an `ahead` one run ahead of readers in later trips, and its rings have an id for each buffer, not for each slot. One
-    that is `prefetched` issues what each tile loads outside of loops before the work on the tile before it, into `own_places`:
-    nothing else is there meanwhile. The one loop of a `joined` one goes on from tile to tile (`extract/joined.py`): all that a
-    tile does stands in it. `refill` is the chip's.
+    Where no schedule has flags enough, one that is `yielding` gives up slots that its author asked for. Where it is `shuffled`,
+    each core begins its sums over depth at another trip; loads of the tensors `past_l2` leave L2 out. A `steady` one has the
+    trips of its skewed loops in the order in which they run once the loop is full. In a `grouped` one V does what does not need
+    each other side by side; loops of an `early` one issue what a trip loads before the work of the trip before it. Loads of an
+    `ahead` one run ahead of readers in later trips. Where flag ids are few, rings of a `few_ids` one have fewer than slots; in
+    another one they give up slots, and `fuller` is it before that. One that is `prefetched` issues what each tile loads outside
+    of loops before the work on the tile before it, into `own_places`: nothing else is there meanwhile. The one loop of a `joined`
+    one goes on from tile to tile (`extract/joined.py`): all that a tile does stands in it. `refill` is the chip's.
     """
 
     graph: Graph
@@ -164,6 +164,8 @@ class Schedule:
     grouped: bool = False
     early: bool = False
     ahead: bool = False
+    few_ids: bool = False
+    fuller: Schedule | None = None
     own_places: bool = False
     joined: bool = False
     refill: Sequence[int] = (0,)

@@ -44,6 +44,12 @@ def groups_option(schedule: Schedule) -> str:
     return "side by side, with fewer barriers" if schedule.grouped else "in the order of the source"
 
 
+def ids_option(schedule: Schedule) -> str:
+    """What rings do where there are not flag ids for all their slots, in few words; nothing where there are enough."""
+    gave_up = "give up slots" if schedule.fuller else ""
+    return "keep their slots, with fewer ids" if schedule.few_ids else gave_up
+
+
 def tiles_option(schedule: Schedule) -> str:
     """Whether a persistent kernel ends a tile before it begins the next one, in few words."""
     return "as one loop, each begun before the one before it has ended" if schedule.joined else "one after the other"
@@ -63,6 +69,7 @@ WHOLE: dict[str, Callable[[Schedule], str]] = {
     "loads in loops": early_option,
     "trips of skewed loops": trips_option,
     "work of vector cores": groups_option,
+    "rings that lack flag ids": ids_option,
     "loads": loads_option,
     "tiles": tiles_option,
     "loaded past L2": past_l2,

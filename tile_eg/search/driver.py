@@ -12,6 +12,7 @@ from tile_eg.ir.kernel import Kernel
 from tile_eg.ir.machine import MAX_BLOCKS
 from tile_eg.ir.open_kernel import OpenKernel
 from tile_eg.search import (
+    fewer_ids,
     further,
     grouped,
     joined,
@@ -103,6 +104,7 @@ def moves_from(form: Form, candidate: Candidate | None) -> Iterator[Offer]:
 
 
 def _all_moves(form: Form, candidate: Candidate | None) -> Iterator[Offer]:
+    yield from fewer_ids.offers(form, candidate)
     if candidate is None:
         yield from smaller_tiles.offers(form)
         yield from last_trip.offers(form)
@@ -119,6 +121,7 @@ def _all_moves(form: Form, candidate: Candidate | None) -> Iterator[Offer]:
         yield from past_l2.offers(form)
     else:
         yield from persistent.offers(form, candidate)
+        yield from steady.offers_of(form, candidate)
         yield from packed_operand.offers(form, candidate)
 
 

@@ -27,11 +27,13 @@ def _able(form: Form) -> Candidate | None:
 
 
 def _tried(form: Form) -> list[Candidate]:
-    """That one; and the fastest of those whose loads run ahead where its own do not, or the other way round: these rings take the
-    room of a second tile."""
-    able = [c for c in form.launchable if loop_of(c.schedule)]
-    kinds = dict.fromkeys(c.schedule.ahead for c in able)
-    return [next(c for c in able if c.schedule.ahead == ahead) for ahead in kinds]
+    """That one; and the fastest of those whose rings are made otherwise: where loads run ahead, or slots are kept with fewer ids,
+    rings take the room or the flags of a second tile."""
+    kinds = dict[tuple[bool, bool], Candidate]()
+    for c in form.launchable:
+        if loop_of(c.schedule):
+            kinds.setdefault((c.schedule.ahead, c.schedule.few_ids), c)
+    return list(kinds.values())
 
 
 def _bound(form: Form) -> float:

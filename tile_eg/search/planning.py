@@ -79,24 +79,34 @@ def _beside_copies(program: Program, second: Schedule, chip: Chip) -> Program:
 
 
 def _plan_phase(schedule: Schedule, chip: Chip) -> Planned:
-    """A phase with its flags; its rings are made shallower where flag ids would run out."""
+    """A phase with its flags; its rings are made shallower where flag ids would run out, unless they are to keep their slots."""
     from tile_eg.emit import lower as lowering
     from tile_eg.emit.sync.trace import FlagsRunOut, SyncError
     from tile_eg.extract.flags import shallower
     from tile_eg.extract.memory import assign
 
-    schedule.storages = {sid: replace(s) for sid, s in schedule.storages.items()}  # schedules made of one choice share them
-    schedule.peaks, schedule.addresses = dict(schedule.peaks), dict(schedule.addresses)
+    own_storages(schedule)  # schedules made of one choice share them
+    schedule.fuller = None
     while True:
         program = lowering.plan(schedule, chip)
-        made = partial(_with_flags, program, chip, schedule.ahead)
-        planned = once("plan", (program, chip, schedule.ahead, _spans(program)), made)
+        made = partial(_with_flags, program, chip, schedule.few_ids)
+        planned = once("plan", (program, chip, schedule.few_ids, _spans(program)), made)
         if isinstance(planned, Planned):
             return planned
-        crowded = planned.at if isinstance(planned, FlagsRunOut) else None
-        if not isinstance(planned, SyncError) or not shallower(schedule, crowded):
+        ran_out = planned if isinstance(planned, FlagsRunOut) else None
+        keeps, fuller = ran_out and schedule.few_ids and not schedule.ahead, own_storages(replace(schedule))
+        if keeps or not isinstance(planned, SyncError) or not shallower(schedule, ran_out.at if ran_out else None):
             raise planned.with_traceback(None)
+        if ran_out and not schedule.few_ids:
+            schedule.fuller = schedule.fuller or fuller
         assign(schedule, chip)
+
+
+def own_storages(schedule: Schedule) -> Schedule:
+    """The schedule itself, now with storages and places that no other one shares."""
+    schedule.storages = {sid: replace(s) for sid, s in schedule.storages.items()}
+    schedule.peaks, schedule.addresses = dict(schedule.peaks), dict(schedule.addresses)
+    return schedule
 
 
 def _with_flags(program: Program, chip: Chip, fewer: bool) -> Planned | PlanError:

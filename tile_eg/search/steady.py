@@ -9,7 +9,7 @@ from tile_eg.extract.schedule import LoopStep, Schedule
 from tile_eg.extract.trip_order import by_vectors
 from tile_eg.report.text import duration
 from tile_eg.search.bounds import floor
-from tile_eg.search.candidates import plan_each, ranked
+from tile_eg.search.candidates import Candidate, plan_each, ranked
 from tile_eg.search.form import Form
 from tile_eg.search.moves import MOVES
 from tile_eg.search.persistent import expected_of, persistent_of
@@ -22,9 +22,18 @@ def offers(form: Form) -> Iterator[Offer]:
     able = [c for c in form.candidates if _able(c.schedule)]
     bound = min((floor(c, form.setting.chip) for c in able), default=0.0) / form.setting.chip.sync.fullest
     for c in sorted(able, key=lambda c: c.schedule.cost if _by_vectors(c.schedule) else 0.0):
-        what = f"the schedule of {duration(c.microseconds * 1e-6)}"
-        make = partial(made_anew, form, partial(rebuilt, form, c.schedule, steady=True))
-        yield Offer(MOVES["steady-trips"], what, bound, make, form)
+        yield _offer(form, c, bound)
+
+
+def offers_of(form: Form, c: Candidate) -> Iterator[Offer]:
+    """The steady form of a schedule whose rings have fewer ids than slots: these were not there when the form's were offered."""
+    if c.schedule.few_ids and not c.schedule.steady and _able(c.schedule):
+        yield _offer(form, c, floor(c, form.setting.chip) / form.setting.chip.sync.fullest, "few ids")
+
+
+def _offer(form: Form, c: Candidate, bound: float, group: str | None = None) -> Offer:
+    make = partial(made_anew, form, partial(rebuilt, form, c.schedule, steady=True))
+    return Offer(MOVES["steady-trips"], f"the schedule of {duration(c.microseconds * 1e-6)}", bound, make, form, group)
 
 
 def _able(s: Schedule) -> bool:
@@ -59,7 +68,7 @@ def rebuilt(
     early: bool = False,
     ahead: bool = False,
 ) -> list[Schedule]:
-    """The same choice built anew, as in `build_schedule`; nothing where there is no room for it then."""
+    """The same choice built anew, as in `build_schedule`, with as few ids; nothing where there is no room for it then."""
     from tile_eg.cost_models import roles, search_model
     from tile_eg.extract.base import Refused
     from tile_eg.extract.build_schedule import build_schedule
@@ -69,6 +78,8 @@ def rebuilt(
     pricer = Pricer(graph, chip, search_model(roles(form.setting.options.cost_model, chip).search, chip))
     try:
         prices = [pricer.price(n) for n in graph.nodes]
-        return [build_schedule(graph, schedule.nodes, prices, chip, steady=steady, grouped=grouped, early=early, ahead=ahead)]
+        made = build_schedule(graph, schedule.nodes, prices, chip, steady=steady, grouped=grouped, early=early, ahead=ahead)
     except Refused:
         return []
+    made.few_ids = made.few_ids or schedule.few_ids
+    return [made]
