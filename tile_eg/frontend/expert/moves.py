@@ -300,14 +300,15 @@ PATHS: dict[tuple[Level, Level], Path] = {
 """What a copy between two memories becomes, and the options that it takes."""
 
 
-def atomic_add(r: ExpertReader, span: Span, dst: Any, src: Any) -> None:
+def atomic_add(r: ExpertReader, span: Span, dst: Any, src: Any, size: Any = None) -> None:
     """dst += src, where dst is a window of a tensor."""
+    src, dst, size = with_extents(r, src, dst, size, span)
     if r.in_parallel:
         r.assign(as_region(dst, span), as_tile(src, span), span, atomic=True)
-    elif all(isinstance(v, Window) and v.is_point for v in (dst, src)):
+    elif size is None and all(isinstance(v, Window) and v.is_point for v in (dst, src)):
         _added_element(r, span, r.place(as_tile(src, span), span, Level.UB), r.place(as_region(dst, span), span, Level.GM))
     else:
-        added(r, span, *copied(src, dst, None, span))
+        added(r, span, *copied(src, dst, size, span))
 
 
 def _added_element(r: ExpertReader, span: Span, source: Place, target: Place) -> None:
