@@ -143,6 +143,14 @@ def test_how_often_a_block_adds(target: str, times: int) -> None:
     np.testing.assert_array_equal(meaning(made.kernel, {"X": x})["Z"], np.full((8, 32), 2 * times))
 
 
+def test_several_elements_are_not_added_in_an_element_loop() -> None:
+    added = "T.atomic_add(Z[0, 0], x, [8, 32])"
+    text = ADDED.replace(added, "for i, j in T.Parallel(8, 8): {}(Z[i, j * 4], x[i, j * 4], [1, 4])")
+    for word in ("T.atomic_add", "T.atomic_addx4"):
+        with pytest.raises(TileError, match="one element is added at a time"):
+            tile_eg.compile(prim_func(text.format(word)), out_idx=[-1])
+
+
 def test_a_column_is_copied_to_a_column() -> None:
     text = TEXT.replace("T.copy(z, Z)", "T.copy(x[:, 1], Z[0, 2])").format(body="T.copy(y, Z)", shape=(8, 32), dtype="float32")
     found = meaning(tile_eg.compile(prim_func(text), out_idx=[-1], effort="none").kernel, {"X": X, "Y": Y})["Z"]

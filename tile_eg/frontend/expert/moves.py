@@ -15,7 +15,7 @@ from tile_eg.frontend.expert.streams import FREE
 from tile_eg.frontend.expert.unaligned import is_unaligned, put, room
 from tile_eg.frontend.expert.vectors import cast, filled, scale_of
 from tile_eg.frontend.python.values import Buffer, Window, as_region, as_tile
-from tile_eg.frontend.python.words import copied, with_extents
+from tile_eg.frontend.python.words import added_extents, copied, with_extents
 from tile_eg.ir import index as ix
 from tile_eg.ir import program as pr
 from tile_eg.ir.index import ZERO, Expr
@@ -302,7 +302,7 @@ PATHS: dict[tuple[Level, Level], Path] = {
 
 def atomic_add(r: ExpertReader, span: Span, dst: Any, src: Any, size: Any = None) -> None:
     """dst += src, where dst is a window of a tensor."""
-    src, dst, size = with_extents(r, src, dst, size, span)
+    src, dst, size = added_extents(r, src, dst, size, span)
     if r.in_parallel:
         r.assign(as_region(dst, span), as_tile(src, span), span, atomic=True)
     elif size is None and all(isinstance(v, Window) and v.is_point for v in (dst, src)):

@@ -9,6 +9,7 @@ from typing import Any
 
 from tile_eg.errors import Span, TileError
 from tile_eg.frontend.python.build import Builder
+from tile_eg.frontend.python.instead import instead
 from tile_eg.frontend.python.placement_words import HANDLERS
 from tile_eg.frontend.python.values import Buffer, Window, as_region, as_tile, describe, is_index, value_buffer
 from tile_eg.frontend.python.words import handles, known, sizes
@@ -87,6 +88,9 @@ def _from_l0c(b: Builder, span: Span, src: Any, dst: Any, size: Any, nd: Any, sp
 
 @handles("atomic_addx4")
 def _added(b: Builder, span: Span, dst: Any, src: Any, size: Any) -> None:
+    points = any(isinstance(v, Window) and v.is_point for v in (dst, src))
+    if size is None and (points or b.in_parallel):
+        raise instead(TileError("T.atomic_addx4 adds as many elements as its size says here", span), "atomic_addx4")
     _run("atomic_add", b, span, dst, src, size)
 
 

@@ -245,10 +245,18 @@ def as_whole(value: TileExpr, src: Any, dst: Any, span: Span) -> TileExpr:
     return Cast(to, value, span) if to.whole and of != to else value
 
 
+def added_extents(b: Builder, src: Any, dst: Any, size: Any, span: Span) -> tuple[Any, Any, tuple[int, ...] | None]:
+    """Both sides of an addition and its extents, as those of a copy. TileError where each element of a loop has several."""
+    if size is not None and b.in_parallel:
+        help = "T.atomic_add(C[i, j], x[i, j]) adds one; a loop of T.serial may add several at a time"
+        raise TileError("inside T.Parallel one element is added at a time", span, help=help)
+    return with_extents(b, src, dst, size, span)
+
+
 @handles("atomic_add", "tile.atomic_add")
 def _atomic_add(b: Builder, span: Span, dst: Any, src: Any, size: Any = None) -> None:
     elements = size is None and all(isinstance(v, Window) and v.is_point for v in (dst, src))
-    src, dst, size = with_extents(b, src, dst, size, span)
+    src, dst, size = added_extents(b, src, dst, size, span)
     to, value = (as_region(dst, span), as_tile(src, span)) if b.in_parallel or elements else copied(src, dst, size, span)
     b.assign(to, value, span, atomic=True)
 
