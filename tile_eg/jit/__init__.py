@@ -294,6 +294,7 @@ def _jitted(function: Any, options: Options, names: Mapping[str, Any]) -> Compil
     if takes_tensors(function, names):
         function = PrimFunc(function, dict(names))
     if isinstance(function, PrimFunc):
+        function = options.of_target(function)
         return options.kernel(function, lambda sizes: read(function, sizes, two_streams(options.passes)))
     if callable(function):
         return Factory(function, options)

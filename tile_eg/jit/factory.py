@@ -39,6 +39,10 @@ class Options:
     as_torch: bool = False
     schedule: str | None = None
 
+    def of_target(self, function: PrimFunc) -> PrimFunc:
+        """A prim_func as the target reads it: of AscendNPU-IR, what a block adds in `T.Kernel(n) as (cid, _)` is added once."""
+        return replace(function, once=True) if self.target == "npuir" else function
+
     def searched(self) -> Options:
         """The same options for a kernel that is searched, whatever its author says of its order."""
         return replace(self, schedule=SEARCH)
@@ -139,7 +143,7 @@ class Factory:
                 f"{name} is under @tile_eg.jit and gave {type(made).__name__}, not a kernel",
                 help="let it return the function under @T.prim_func",
             )
-        return made
+        return self.options.of_target(made)
 
 
 def check_arguments(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:

@@ -27,12 +27,15 @@ class PassConfigKey(StrEnum):
     TL_DISABLE_SAFE_MEMORY_ACCESS = "tl.disable_safe_memory_legalize"
     TL_DEBUG_MERGE_SHARED_MEMORY_ALLOCATIONS = "tl.debug_merge_shared_memory_allocations"
     TIR_MERGE_STATIC_SMEM = "tir.merge_static_smem"
+    NPUIR_ENABLE_AUTO_MULTI_BUFFER = "npuir.enable_auto_multi_buffer"
+    NPUIR_DISABLE_HIVM_AUTO_INJECT_SYNC = "npuir.disable_hivm_auto_inject_sync"
 
 
-_BY_AUTHOR = frozenset(
-    f"tl.ascend_{name}" for name in ("auto_sync", "auto_cv_combine", "auto_cross_core_sync", "memory_planning")
-)
-"""Switches that may be off in a kernel that is kept as written."""
+_BY_AUTHOR = {
+    **{f"tl.ascend_{name}": False for name in ("auto_sync", "auto_cv_combine", "auto_cross_core_sync", "memory_planning")},
+    PassConfigKey.NPUIR_DISABLE_HIVM_AUTO_INJECT_SYNC.value: True,
+}
+"""What switches say that leave something to the author, as they may in a kernel that is kept as written."""
 _BY_HAND = "a kernel cannot set flags, places and scopes by hand: they are always found"
 _NO_SIZES = "sizes are known when a kernel is compiled: there is no tail of unknown length"
 _PASSES: dict[str, tuple[tuple[Any, ...], str]] = {
@@ -49,6 +52,8 @@ _PASSES: dict[str, tuple[tuple[Any, ...], str]] = {
     PassConfigKey.TL_DISABLE_SAFE_MEMORY_ACCESS: ((False,), "windows always end where their tensor ends"),
     PassConfigKey.TL_DEBUG_MERGE_SHARED_MEMORY_ALLOCATIONS: ((False,), "tile-eg explain shows where each buffer lies"),
     PassConfigKey.TIR_MERGE_STATIC_SMEM: ((True,), "buffers always share memory as their lifetimes allow"),
+    PassConfigKey.NPUIR_ENABLE_AUTO_MULTI_BUFFER: ((True, False), "num_stages says how many buffers a loop has"),
+    PassConfigKey.NPUIR_DISABLE_HIVM_AUTO_INJECT_SYNC: ((False,), _BY_HAND),
 }
 """What each switch may be, and why it can be nothing else."""
 
@@ -114,7 +119,7 @@ def check_passes(configs: Mapping[Any, Any] | None) -> None:
         name = str(key.value) if hasattr(key, "value") else str(key)
         if name not in _PASSES:
             raise TileError(f"pass_configs: there is no switch {name!r}", help=did_you_mean(name, map(str, _PASSES)))
-        if not (name in _BY_AUTHOR and value is False):
+        if value is not _BY_AUTHOR.get(name, ...):
             _check(f"pass_configs: {name}", value, *_PASSES[name])
 
 
@@ -130,8 +135,8 @@ def check_searched(configs: Mapping[Any, Any] | None) -> None:
             text = f"pass_configs: {name} is False, and the kernel gives its buffers no addresses: they are found"
             warnings.warn(text, TileWarning, stacklevel=4)
             continue
-        if name in _BY_AUTHOR and value is False:
-            what = f"pass_configs: {name} is False, and the kernel has no flags, barriers, addresses or scopes of its own"
+        if value is _BY_AUTHOR.get(name, ...):
+            what = f"pass_configs: {name} is {value}, and the kernel has no flags, barriers, addresses or scopes of its own"
             raise TileError(what, help="leave the switch out: they are found")
 
 
@@ -144,8 +149,9 @@ def kept_barriers(configs: Mapping[Any, Any] | None) -> str:
 def switched_by(target: Any, configs: Mapping[Any, Any] | None) -> Mapping[Any, Any] | None:
     """The switches of a kernel for a target: AscendNPU-IR's compiler orders the instructions of a core by itself,
     unless it is told not to."""
-    auto = PassConfigKey.TL_ASCEND_AUTO_SYNC.value
-    return {auto: True, **_switched(configs)} if target == "npuir" else configs
+    given, auto = _switched(configs), PassConfigKey.TL_ASCEND_AUTO_SYNC.value
+    by_hand = given.get(PassConfigKey.NPUIR_DISABLE_HIVM_AUTO_INJECT_SYNC.value) is True
+    return {auto: not by_hand, **given} if target == "npuir" else configs
 
 
 def kept_planning(configs: Mapping[Any, Any] | None) -> bool:

@@ -22,6 +22,8 @@ from tile_eg.language.kernels import PrimFunc as PrimFunc
 from tile_eg.language.kernels import Tensor as Tensor
 from tile_eg.language.kernels import macro as macro
 from tile_eg.language.kernels import prim_func as prim_func
+from tile_eg.language.npuir import NAMES as DIALECT_NAMES
+from tile_eg.language.npuir import WORDS as DIALECT
 from tile_eg.language.placement import Persistent as Persistent
 from tile_eg.language.placement import alloc_L0A as alloc_L0A
 from tile_eg.language.placement import alloc_L0B as alloc_L0B
@@ -242,9 +244,9 @@ dyn = Dyn()
 
 
 @word
-def atomic_add(dst: Any, src: Any) -> None:
+def atomic_add(dst: Any, src: Any, size: Sequence[int] | None = None) -> None:
     """dst += src, where dst is a window of a tensor to which other blocks may add as well, in any order. The tensor begins with
-    what it is given, or with zeros."""
+    what it is given, or with zeros. `size` says how many elements, as in T.copy."""
 
 
 reduce_max, reduce_min, reduce_sum = (reduction(f"reduce_{op}") for op in elementwise.REDUCE)
@@ -288,6 +290,10 @@ def min(a: Any, b: Any) -> Any:
 
 
 def __getattr__(name: str) -> Any:
+    if name in DIALECT_NAMES:
+        return DIALECT.get(DIALECT_NAMES[name]) or globals().get(DIALECT_NAMES[name]) or __getattr__(DIALECT_NAMES[name])
+    if name in DIALECT and name not in TENSOR_WORDS:
+        return DIALECT[name]
     if name in WORDS:
         return WORDS[name]
     if name in TENSOR_WORDS:
@@ -298,4 +304,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *WORDS, *TENSOR_WORDS])
+    return sorted({*globals(), *WORDS, *DIALECT, *TENSOR_WORDS})

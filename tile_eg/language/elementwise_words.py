@@ -85,6 +85,7 @@ def _tile_clamp(out: Any, buffer: Any, low: Any, high: Any, count: Any = None) -
 def _unary(x: Any, dst: Any = None) -> Any: ...
 def _vector_unary(src: Any, dst: Any) -> None: ...
 def _vector_binary(a: Any, b: Any, dst: Any) -> None: ...
+def _transposed(src: Any, dst: Any, permutation: Any = None, size: Any = None) -> None: ...
 
 
 _TILE_LATER = """init_sort_buf bilinear_interpolation fill_experiment gathermask_experiment reduce_sum_mask_experiment
@@ -143,7 +144,7 @@ WORDS: dict[str, Word] = {
     **alike(_vector_compare, ["vcmp"], "", "{}: the mask of a comparison"),
     **alike(_vector_select, ["vselect"], "", "{}: dst = a where the mask holds, else b"),
     **alike(_expression, list(EXPRESSIONS), "", "{} of two values"),
-    **alike(_vector_unary, ["transpose"], "", "dst = src, rows and columns exchanged"),
+    **alike(_transposed, ["transpose"], "", "dst = src, rows and columns exchanged, or the axes as `permutation` says"),
     **alike(_expression, ["Min", "Max"], "", "the {} of two values"),
     **alike(_within, ["clamp"], "", "x within low .. high, as an expression"),
     **alike(_typed, ["Cast"], "", "x in another dtype, as an expression"),

@@ -46,10 +46,14 @@ class ElementType:
 
 @dataclass(frozen=True, eq=False)
 class PrimFunc:
-    """A kernel's function with the names that were visible where it was defined."""
+    """A kernel's function with the names that were visible where it was defined.
+
+    `once`: a second name `_` of the launch does not stand for the vector cores of a block; its body runs once.
+    """
 
     function: FunctionType
     names: dict[str, Any] = field(repr=False)
+    once: bool = False
 
     def __call__(self, *args: Any) -> Any:
         message = f"{self.function.__name__} is a kernel and has to be compiled first"

@@ -59,8 +59,11 @@ def matmul(a: Any, b: Any) -> Any:
     """a @ b, also of vectors, with leading axes that broadcast."""
 
 
-def arange(count: int) -> Any:
-    """The positions 0 .. count - 1, for masks: T.where(T.arange(S)[:, None] >= T.arange(S), s, -T.infinity())."""
+def arange(count: Any, strides: Any = None, offset: Any = 0) -> Any:
+    """The positions 0 .. count - 1, for masks: T.where(T.arange(S)[:, None] >= T.arange(S), s, -T.infinity()).
+
+    In a kernel, T.arange(dst, strides, offset) fills a buffer: dst[i, j] = offset + i * strides[0] + j * strides[1].
+    """
 
 
 def tril(x: Any, k: int = 0) -> Any:

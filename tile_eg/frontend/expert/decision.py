@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 KEEPING = frozenset(
     (
         "Scope", "set_flag", "wait_flag", "pipe_barrier", "barrier_all", "sync_all", "set_cross_flag", "wait_cross_flag",
-        "annotate_address",
+        "annotate_address", "rs", "sync_block_set", "sync_block_wait",
     )
 )  # fmt: skip
 """A flag, a barrier, a flag between cores, an address, a scope: who writes one has decided the order of the instructions."""

@@ -57,7 +57,7 @@ def kept_kernel(
     """
     found = read_function(function.function, function.names)
     try:
-        return _read_in_levels(found, prefetched, sizes, barriers, meet, streams)
+        return _read_in_levels(found, prefetched, sizes, barriers, meet, streams, function.once)
     except TileError as e:
         with_texts(e, found)
         raise
@@ -70,7 +70,7 @@ def in_order(function: PrimFunc, sizes: Mapping[str, Any] | None, why: TileError
     """
     found = read_function(function.function, function.names)
     try:
-        made = _read_in_levels(found, _one_by_one, sizes, "all", meet=True, streams=streams)
+        made = _read_in_levels(found, _one_by_one, sizes, "all", meet=True, streams=streams, once=function.once)
     except TileError as e:
         alike = (e.message, e.span)
         if isinstance(why, NotSearched) and why.asked and all((o.message, o.span) == alike for o in why.others):
@@ -104,7 +104,7 @@ def _one_by_one(r: ExpertReader, loop: Loop, stages: int) -> list[On]:
 
 def _read_in_levels(
     found: FunctionSource, ahead: Callable[..., list[On]], sizes: Mapping[str, Any] | None, barriers: str, meet: bool,
-    streams: bool,
+    streams: bool, once: bool,
 ) -> KeptKernel:  # fmt: skip
     """The kernel, read again where a statement further down tells in which memory a buffer is. `ahead` does a pipelined loop."""
     levels: dict[str, Level] = {}
@@ -112,6 +112,7 @@ def _read_in_levels(
     elements = (parallel, branch), SCALAR_UNIT
     while True:
         reader = ExpertReader(found.source, found.names, dict(levels), EXPERT, store, ahead, *elements, sizes)
+        reader.once = once
         reader.ends, reader.by_trips = Ends() if ahead is _one_by_one else None, by_trips
         try:
             return _read(reader, found, barriers, meet, streams)

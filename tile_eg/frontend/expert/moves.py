@@ -15,7 +15,7 @@ from tile_eg.frontend.expert.streams import FREE
 from tile_eg.frontend.expert.unaligned import is_unaligned, put, room
 from tile_eg.frontend.expert.vectors import cast, filled, scale_of
 from tile_eg.frontend.python.values import Buffer, Window, as_region, as_tile
-from tile_eg.frontend.python.words import copied, with_extents
+from tile_eg.frontend.python.words import added_extents, copied, with_extents
 from tile_eg.ir import index as ix
 from tile_eg.ir import program as pr
 from tile_eg.ir.index import ZERO, Expr
@@ -300,14 +300,15 @@ PATHS: dict[tuple[Level, Level], Path] = {
 """What a copy between two memories becomes, and the options that it takes."""
 
 
-def atomic_add(r: ExpertReader, span: Span, dst: Any, src: Any) -> None:
+def atomic_add(r: ExpertReader, span: Span, dst: Any, src: Any, size: Any = None) -> None:
     """dst += src, where dst is a window of a tensor."""
+    src, dst, size = added_extents(r, src, dst, size, span)
     if r.in_parallel:
         r.assign(as_region(dst, span), as_tile(src, span), span, atomic=True)
-    elif all(isinstance(v, Window) and v.is_point for v in (dst, src)):
+    elif size is None and all(isinstance(v, Window) and v.is_point for v in (dst, src)):
         _added_element(r, span, r.place(as_tile(src, span), span, Level.UB), r.place(as_region(dst, span), span, Level.GM))
     else:
-        added(r, span, *copied(src, dst, None, span))
+        added(r, span, *copied(src, dst, size, span))
 
 
 def _added_element(r: ExpertReader, span: Span, source: Place, target: Place) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -27,6 +28,23 @@ class Scope:
     """What `T.Scope("C")` gives: the core that its body runs on."""
 
     core: str
+
+
+@dataclass(frozen=True)
+class Pipe:
+    """What `T.rs("PIPE_V")` gives: the pipe whose flags its body sets, and that waits for flags there."""
+
+    name: str
+
+    def run(self, r: Any, node: ast.With) -> None:
+        """Reads the statements below: they run where each of them does, and their flags are the pipe's."""
+        if r.pipe is not None:
+            raise r.error("T.rs inside of T.rs", node, "each pipe has statements of its own, one behind the other")
+        r.pipe = self.name
+        try:
+            r.unit.body(r, node.body)
+        finally:
+            r.pipe = None
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from typing import Any
 from tile_eg.errors import Span, TileError
 from tile_eg.frontend.element_loops import MOST_TRIPS
 from tile_eg.frontend.expert.ends import Ends
-from tile_eg.frontend.expert.nodes import Branch, Exits, Misplaced, NewVariable, On, Persistent, ScalarUnit, Scope
+from tile_eg.frontend.expert.nodes import Branch, Exits, Misplaced, NewVariable, On, Persistent, Pipe, ScalarUnit, Scope
 from tile_eg.frontend.expert.places import Held, Place, of_buffer, of_tensor, same_memory
 from tile_eg.frontend.expert.read_places import checked
 from tile_eg.frontend.python.expressions import evaluate
@@ -42,8 +42,8 @@ class ExpertReader(Reader):
     `words` are what the words mean in a kept kernel, `store` what an assignment to an element, `prefetched` a pipelined loop,
     `elementwise` an element loop, and a branch in one. `own` are buffers that the author did not declare, `shared` where those of
     element loops begin in the room that these share. `within` is what holds in the branches that are open. `scale` is what
-    T.set_deq_scale named for casts of int32 to float16. `ends` says what exists of buffers, where what does not takes no part.
-    `around` are short loops by their variables, `by_trips` those whose trips are read one by one.
+    T.set_deq_scale named for casts of int32 to float16, `pipe` that of the T.rs around. `ends` says what exists of buffers, where
+    what does not takes no part. `around` are short loops by their variables, `by_trips` those whose trips are read one by one.
     """
 
     counts_what_is_read = True
@@ -73,6 +73,7 @@ class ExpertReader(Reader):
         self.own_keys: dict[str, str] = {}
         self.shared: dict[str, int] = {}
         self.core: str | None = None
+        self.pipe: str | None = None
         self.within: Expr = ix.ONE
         self.scale: float | None = None
         self.drains = True
@@ -263,6 +264,8 @@ def _with(r: ExpertReader, node: ast.With) -> None:
     scopes = [evaluate(r, item.context_expr) for item in node.items]
     if len(scopes) == 1 and isinstance(scopes[0], Branch):
         return r.unit.taken(r, node, scopes[0])
+    if len(scopes) == 1 and isinstance(scopes[0], Pipe):
+        return scopes[0].run(r, node)
     if len(scopes) != 1 or not isinstance(scopes[0], Scope):
         raise r.error('inside a kernel, `with` stands before T.Scope("C") and T.Scope("V")', node)
     if r.core is not None:

@@ -22,8 +22,9 @@ from tile_eg.frontend.expert import (
     views,
     whole_words,
 )
+from tile_eg.frontend.expert.dialect_words import dialect_words
 from tile_eg.frontend.expert.leaving import left
-from tile_eg.frontend.expert.nodes import Branch, NewVariable, Part, Persistent, Scope
+from tile_eg.frontend.expert.nodes import Branch, NewVariable, Part, Persistent, Pipe, Scope
 from tile_eg.frontend.expert.reader import SHARED, ExpertReader
 from tile_eg.frontend.expert.variables import number, picked
 from tile_eg.frontend.expert.vector_words import vector_words
@@ -55,10 +56,11 @@ AS_IT_IS = (
 
 
 def _pipe(name: Any, span: Span) -> str:
-    if not isinstance(name, str) or name.lower() not in PIPES:
+    found = name.upper().removeprefix("PIPE_") if isinstance(name, str) else ""
+    if found.lower() not in PIPES:
         what = name if isinstance(name, str) else describe(name)
         raise TileError(f"there is no pipe {what!r}", span, help=f"pipes are {', '.join(PIPES)}")
-    return name.upper()
+    return found
 
 
 def _flag_id(value: Any, ids: range, r: ExpertReader, span: Span) -> Expr:
@@ -86,12 +88,36 @@ def _event(node: type, r: ExpertReader, span: Span, src: Any, dst: Any, number: 
     r.emit(node(source, target, _flag_id(number, EVENT_IDS, r, span), span))
 
 
-def _set_flag(r: ExpertReader, span: Span, src: Any, dst: Any, eventId: Any) -> None:  # noqa: N803
-    _event(pr.SetFlag, r, span, src, dst, eventId)
+def _set_flag(r: ExpertReader, span: Span, src: Any, dst: Any = 0, eventId: Any = None) -> None:  # noqa: N803
+    """T.set_flag(src, dst, id), or T.set_flag(dst, id) in `with T.rs(src)`."""
+    ends = (src, dst, eventId) if eventId is not None else (_own_pipe("set_flag", r, span), src, dst)
+    _event(pr.SetFlag, r, span, *ends)
 
 
-def _wait_flag(r: ExpertReader, span: Span, src: Any, dst: Any, eventId: Any) -> None:  # noqa: N803
-    _event(pr.WaitFlag, r, span, src, dst, eventId)
+def _wait_flag(r: ExpertReader, span: Span, src: Any, dst: Any = 0, eventId: Any = None) -> None:  # noqa: N803
+    """T.wait_flag(src, dst, id), or T.wait_flag(src, id) in `with T.rs(dst)`."""
+    ends = (src, dst, eventId) if eventId is not None else (src, _own_pipe("wait_flag", r, span), dst)
+    _event(pr.WaitFlag, r, span, *ends)
+
+
+def _own_pipe(word: str, r: ExpertReader, span: Span) -> str:
+    """The pipe of the T.rs around."""
+    if r.pipe is None:
+        raise TileError(f"T.{word}: whose flag is it?", span, help=f'T.{word}(src, dst, n), or write it in `with T.rs("PIPE_V")`')
+    return r.pipe
+
+
+def _rs(r: ExpertReader, span: Span, name: Any) -> Pipe:
+    return Pipe(_pipe(name, span))
+
+
+def _sync_block_set(r: ExpertReader, span: Span, flag: Any) -> None:
+    _set_cross_flag(r, span, _own_pipe("sync_block_set", r, span), flag)
+
+
+def _sync_block_wait(r: ExpertReader, span: Span, flag: Any) -> None:
+    """The dialect's wait of one pipe: the pipes of A2 and A3 that come behind a flag of another core all wait for it."""
+    _wait_cross_flag(r, span, flag)
 
 
 def _barrier_all(r: ExpertReader, span: Span) -> None:
@@ -99,7 +125,7 @@ def _barrier_all(r: ExpertReader, span: Span) -> None:
 
 
 def _pipe_barrier(r: ExpertReader, span: Span, pipe: Any) -> None:
-    if isinstance(pipe, str) and pipe.lower() == "all":
+    if isinstance(pipe, str) and pipe.lower().removeprefix("pipe_") == "all":
         return _barrier_all(r, span)
     if (name := _pipe(pipe, span)) != "S":  # the scalar unit takes its instructions in order
         r.emit(pr.PipeBarrier(name, span))
@@ -221,6 +247,7 @@ EXPERT: dict[str, Callable[..., Any]] = {
     **parallel.WORDS,
     "set_flag": _set_flag, "wait_flag": _wait_flag, "barrier_all": _barrier_all, "pipe_barrier": _pipe_barrier,
     "sync_all": _sync_all, "set_cross_flag": _set_cross_flag, "wait_cross_flag": _wait_cross_flag, "Scope": _scope,
+    "rs": _rs, "sync_block_set": _sync_block_set, "sync_block_wait": _sync_block_wait,
     "alloc_L1": _alloc("L1"), "alloc_ub": _alloc("UB"), "alloc_L0A": _alloc("L0A"), "alloc_L0B": _alloc("L0B"),
     "alloc_L0C": _alloc("L0C"), "alloc_shared": _alloc(SHARED), "alloc_fragment": _alloc("fragment"),
     "annotate_address": _address, "annotate_layout": _layout, "Persistent": _persistent, "use_swizzle": _swizzle,
@@ -232,3 +259,4 @@ EXPERT: dict[str, Callable[..., Any]] = {
     **printing.WORDS, **views.WORDS, **fills.WORDS,
 }  # fmt: skip
 EXPERT = {**vector_words(EXPERT), **EXPERT}
+EXPERT |= dialect_words(EXPERT)

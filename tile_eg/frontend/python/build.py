@@ -80,6 +80,7 @@ class Builder(ABC):
         self.left: list[tuple[str, Span, str]] = []
         self.orders: list[Order] = []
         self.variables: set[str] = set()
+        self.once = False
         self.half: Expr | None = None
         self.half_used: Span | None = None
         self.has_product = False

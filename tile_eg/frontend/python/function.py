@@ -88,6 +88,7 @@ def read(
     """As `kernel_of`; where the search has no form for the kernel, why it is to be done in the order of its statements."""
     found = read_function(function.function, function.names)
     reader = reader_of(found.source, found.names, sizes)
+    reader.once = function.once
     with _told_in(found):
         if returns_tensors(function.function, function.names):
             return _of_tensors(reader, function, found)
@@ -276,7 +277,7 @@ def _prologue(r: Reader, node: ast.FunctionDef) -> ast.With:
 
 
 def _grid(r: Reader, node: ast.With) -> None:
-    """Binds the grid's names and extents. With one extent and two names, the second is the half of the vector cores."""
+    """Binds the grid's names and extents. A name more than there are extents is the half of the vector cores."""
     launch = evaluate(r, node.items[0].context_expr)
     if not isinstance(launch, Launch):
         raise r.error("a kernel's body is `with T.Kernel(...)`", node.items[0].context_expr, "with T.Kernel(blocks) as b:")
@@ -289,13 +290,14 @@ def _grid(r: Reader, node: ast.With) -> None:
 
 
 def _grid_names(r: Reader, target: ast.expr | None, count: int) -> tuple[list[str], str | None]:
-    """The names of the grid's dimensions, and a second name for one extent: that of the vector core."""
+    """The names of the grid's dimensions, and where there is one more, that of the vector core. A kernel whose body runs once has
+    no `_` of them."""
     if target is None:
         return ["_"] * count, None
     targets = target.elts if isinstance(target, (ast.Tuple, ast.List)) else [target]
     names = [t.id for t in targets if isinstance(t, ast.Name)]
-    if len(names) == 2 and count == 1:
-        return names[:1], names[1]
+    if len(names) == len(targets) == count + 1:
+        return names[:-1], None if r.once and names[-1] == "_" else names[-1]
     if len(names) != count or len(names) != len(targets):
         help = f"as ({', '.join(f'b{k}' for k in range(count))})" if count > 1 else "as b"
         raise r.error(f"this grid has {count} dimension{'s' * (count > 1)}, got {ast.unparse(target)}", target, help)

@@ -182,7 +182,23 @@ def _one_row_as_vector(x: TileExpr, to: Region) -> TileExpr:
 
 
 def _vector_binary(op: str, b: Builder, span: Span, x: Any, y: Any, dst: Any) -> None:
-    _tile_binary(op, b, span, dst, x, y)
+    """Dimensions of one element, and those that an operand lacks, stand for all elements of the destination's."""
+    to = as_region(dst, span)
+    left, right = (_as_large(v, to, span) for v in (x, y))
+    b.assign(to, Binary(op, left, right, span), span)
+
+
+def _as_large(v: Any, to: Region, span: Span) -> TileExpr:
+    """An operand as a tile of the destination's shape: a row or a column of a buffer for all of them, an element for each."""
+    x = _one_row_as_vector(as_tile(v, span), to)
+    if not isinstance(x, Region) or not isinstance(v, Buffer | Window) or x.shape in ((), to.shape) or len(to.shape) != 2:
+        return x
+    if math.prod(x.shape) == 1:
+        return replace(x, extents=(None,) * len(x.extents))
+    rows, cols = (1, *(e or 1 for e in x.extents))[-2:]
+    if value_buffer(v).column or (rows, cols) not in ((1, to.shape[1]), (to.shape[0], 1)):
+        return x
+    return Broadcast(with_rank(x, 1), 0 if rows == 1 else 1, span)
 
 
 for _name, _op in UNARY.items():

@@ -8,8 +8,8 @@ from typing import Any
 
 from tile_eg.frontend import conditions
 from tile_eg.frontend.python.build import Builder
+from tile_eg.frontend.python.dialect_words import HANDLERS
 from tile_eg.frontend.python.instead import instead
-from tile_eg.frontend.python.placement_words import HANDLERS
 from tile_eg.frontend.python.refused import refuse
 from tile_eg.frontend.python.values import NewBuffer, is_tile
 from tile_eg.frontend.python.ways_out import of_arguments

@@ -245,10 +245,19 @@ def as_whole(value: TileExpr, src: Any, dst: Any, span: Span) -> TileExpr:
     return Cast(to, value, span) if to.whole and of != to else value
 
 
+def added_extents(b: Builder, src: Any, dst: Any, size: Any, span: Span) -> tuple[Any, Any, tuple[int, ...] | None]:
+    """Both sides of an addition and its extents, as those of a copy. TileError where each element of a loop has several."""
+    if size is not None and b.in_parallel:
+        help = "T.atomic_add(C[i, j], x[i, j]) adds one; a loop of T.serial may add several at a time"
+        raise TileError("inside T.Parallel one element is added at a time", span, help=help)
+    return with_extents(b, src, dst, size, span)
+
+
 @handles("atomic_add", "tile.atomic_add")
-def _atomic_add(b: Builder, span: Span, dst: Any, src: Any) -> None:
-    elements = all(isinstance(v, Window) and v.is_point for v in (dst, src))
-    to, value = (as_region(dst, span), as_tile(src, span)) if b.in_parallel or elements else copied(src, dst, None, span)
+def _atomic_add(b: Builder, span: Span, dst: Any, src: Any, size: Any = None) -> None:
+    elements = size is None and all(isinstance(v, Window) and v.is_point for v in (dst, src))
+    src, dst, size = added_extents(b, src, dst, size, span)
+    to, value = (as_region(dst, span), as_tile(src, span)) if b.in_parallel or elements else copied(src, dst, size, span)
     b.assign(to, value, span, atomic=True)
 
 
@@ -262,8 +271,8 @@ def copied(
     if not isinstance(src, (Buffer, Window)):
         expression = as_tile(src, span)
         return _side(dst, size, known_shape(expression), column, span), expression
-    to = _side(dst, size, None if size else _shape(src), column, span)
-    value = _side(src, size, None if size else to.shape, column, span)
+    to = _side(dst, size, None if size else _shape(src, dst), column, span)
+    value = _side(src, size, None if size else _shape(dst, src) or to.shape, column, span)
     rank = min(len(to.shape), len(value.shape))
     return with_rank(to, rank), with_rank(value, rank)
 
@@ -285,11 +294,17 @@ def _flat(shape: tuple[int, ...] | None) -> tuple[int, ...] | None:
     return shape and shape[-2:][::-1]
 
 
-def _shape(value: Any) -> tuple[int, ...] | None:
-    """The shape that a side of a copy has by itself."""
+def _shape(value: Any, beside: Any = None) -> tuple[int, ...] | None:
+    """The shape that a side of a copy has by itself; of a column x[:, j] with its 1, where the other one starts in as many
+    dimensions."""
     if isinstance(value, Buffer):
         return value.shape
-    return None if not isinstance(value, Window) or value.is_open else region(value).shape
+    if not isinstance(value, Window) or value.is_open:
+        return None
+    r, column = region(value), isinstance(value.items[-1], Expr)
+    if column and isinstance(beside, Window) and beside.is_point and len(beside.items) == len(r.extents):
+        return tuple(e or 1 for e in r.extents)
+    return r.shape
 
 
 def _side(value: Any, size: tuple[int, ...] | None, other: tuple[int, ...] | None, column: bool, span: Span | None) -> Region:
