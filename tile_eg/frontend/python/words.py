@@ -44,7 +44,7 @@ from tile_eg.ir.index_elements import all_elements_in
 from tile_eg.ir.kernel import Cast, Pad, Region, TileExpr, Unary, Whole
 from tile_eg.ops.types import BF16, F16, F32, U8, DType
 
-SCOPES = {"shared": "shared", "shared.dyn": "shared", "local.fragment": "fragment"}
+SCOPES = {"shared": "shared", "shared.dyn": "shared", "local.fragment": "fragment", "local": "fragment"}
 HANDLERS: dict[str, Callable[..., Any]] = {}
 
 
@@ -246,7 +246,7 @@ def as_whole(value: TileExpr, src: Any, dst: Any, span: Span) -> TileExpr:
 
 
 @handles("atomic_add", "tile.atomic_add")
-def _atomic_add(b: Builder, span: Span, dst: Any, src: Any) -> None:
+def _atomic_add(b: Builder, span: Span, dst: Any, src: Any, **_: Any) -> None:
     elements = all(isinstance(v, Window) and v.is_point for v in (dst, src))
     to, value = (as_region(dst, span), as_tile(src, span)) if b.in_parallel or elements else copied(src, dst, None, span)
     b.assign(to, value, span, atomic=True)
