@@ -77,7 +77,7 @@ def test_dynamic_sizes_are_those_of_each_call_and_what_is_passed_in_is_filled() 
 def test_calls_at_other_dynamic_sizes_have_one_kernel() -> None:
     for rows in (2, 3):
         added(X[:rows], np.zeros_like(X[:rows]))
-    assert len({id(k) for k in added.made.values() if k.open == ["M"]}) == 1
+    assert len({id(k) for k in added.kernels.values() if k.open == ["M"]}) == 1
 
 
 def test_several_kernels_are_compiled_from_configurations() -> None:

@@ -279,7 +279,7 @@ def _at(kernel: Any, sizes: Mapping[str, Any]) -> CompiledKernel:
     """A kernel at these sizes. TileError for what is none, and for sizes that it has not."""
     if isinstance(kernel, Tuned):
         kernel = kernel.factory
-    if isinstance(kernel, Factory | EagerKernel):
+    if isinstance(kernel, Factory):
         kernel, sizes = kernel.compile(**sizes), {}
     if isinstance(kernel, TileKernel | AnySizeKernel):
         made: CompiledKernel = kernel.with_sizes(**sizes)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Iterable, Mapping, Sequence
+import inspect
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from tile_eg.errors import TileError, did_you_mean
 from tile_eg.frontend.python import Eager, read
-from tile_eg.jit.factory import Options, check_arguments, compiled_one
+from tile_eg.jit.factory import Factory, Options, check_arguments
 from tile_eg.jit.on_npu import shape_of
 from tile_eg.jit.switches import two_streams
 from tile_eg.jit.told import told
@@ -21,26 +21,30 @@ if TYPE_CHECKING:
 Values = dict[str, Any]
 
 
-class EagerKernel:
+class EagerKernel(Factory):
     """A function that launches blocks itself. Its parameters are tensors, which it declares in its body, and numbers.
 
     A call takes all of them and gives the tensors of `T.empty` that it returns: one array, or a list. `compile` takes the
     numbers, and the sizes of `T.const` by name or the arrays that tell them; it gives the `CompiledKernel`, or the
-    `AnySizeKernel` where shapes have sizes of `T.dynamic`, or sizes are left out. `made` are its kernels.
+    `AnySizeKernel` where shapes have sizes of `T.dynamic`, or sizes are left out.
     """
 
     def __init__(self, eager: Eager, options: Options) -> None:
         if options.out_idx:
             help = "C = T.empty((M, N), T.float16) before the launch, and return C behind it"
             raise TileError(f"{eager.function.__name__} launches blocks itself, and has no out_idx", help=help)
-        self.eager, self.options, self.function = eager, options, eager.function
-        self.made: dict[Any, Any] = {}
-        functools.update_wrapper(self, eager.function)
+        super().__init__(eager.function, options)
+        self.eager = eager
+        self.kernels: dict[Any, Any] = {}
 
     @property
-    def __jit_impl__(self) -> Options:
-        """What `jit` was told: `.target`, `.pass_configs`."""
-        return self.options
+    def parameters(self) -> Mapping[str, inspect.Parameter]:
+        return {n: p for n, p in self.eager.signature.parameters.items() if n not in self.eager.tensors}
+
+    def decides(self, name: str, given: Mapping[str, Any]) -> bool:
+        defaults = {n: p.default for n, p in self.parameters.items()}
+        numbers = {**defaults, **{n: v for n, v in given.items() if n in self.parameters}}
+        return name in self.parameters or name in self.eager.declared(numbers)[1]
 
     def searched(self) -> EagerKernel:
         """The same function, whose kernels are searched: those of `schedule="search"`."""
@@ -54,17 +58,6 @@ class EagerKernel:
     def compile(self, *args: Any, **kwargs: Any) -> Any:
         """The kernel for these numbers and sizes."""
         return self.kernel(args, kwargs)
-
-    @told
-    def get_kernel_source(self, *args: Any, **kwargs: Any) -> str:
-        """The Ascend C text of `compile`."""
-        return str(self.kernel(args, kwargs).get_kernel_source())
-
-    @told
-    def par_compile(self, configs: Iterable[Any], num_workers: int | None = None, ignore_error: bool = False) -> list[Any]:
-        """`compile` for each of some parameters (a tuple, or a dictionary by name), one after the other; with `ignore_error`
-        None in place of one that does not compile."""
-        return [compiled_one(self, c, ignore_error) for c in configs]
 
     def arrays(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:
         """The arrays of a call, in the order of the kernel's tensors. TileError for one that is missing."""
@@ -90,21 +83,21 @@ class EagerKernel:
         arrays = {n: v for n, v in given.items() if n in self.eager.tensors}
         numbers = {n: v for n, v in given.items() if n not in self.eager.tensors}
         key = self.asked(args, kwargs)
-        if key not in self.made:
+        if key not in self.kernels:
             known = self._sizes(numbers, sizes, arrays)
             at = _frozen((numbers, known))
-            self.made[key] = self.made[at] = self.made.get(at) or self._kernel(numbers, known)
-        return self.made[key]
+            self.kernels[key] = self.kernels[at] = self.kernels.get(at) or self._made(numbers, known)
+            self.made.add(self.kernels[key])
+        return self.kernels[key]
 
-    def _kernel(self, numbers: Values, sizes: Values) -> Any:
+    def _made(self, numbers: Values, sizes: Values) -> Any:
         found = self.eager.at(numbers, sizes)
         options = replace(self.options, out_idx=found.out_idx, workspace_idx=found.workspace_idx)
         return options.kernel(found.function, lambda at_call: read(found.function, at_call, two_streams(options.passes)))
 
     def _bound(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[Values, Values]:
         """The parameters of a call by name, and what it gives beside them: sizes. TileError for a number that is missing."""
-        parameters = self.eager.signature.parameters.values()
-        needed = [p.name for p in parameters if p.name not in self.eager.tensors and p.default is p.empty]
+        needed = [n for n, p in self.parameters.items() if p.default is p.empty]
         bound, sizes = self._bound_in_part(args, kwargs)
         if any(n not in bound for n in needed):
             own = {n: v for n, v in kwargs.items() if n not in sizes}

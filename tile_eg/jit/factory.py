@@ -100,6 +100,15 @@ class Factory:
         """What `jit` was told: `.target`, `.out_idx`."""
         return self.options
 
+    @property
+    def parameters(self) -> Mapping[str, inspect.Parameter]:
+        """What is known when a kernel is compiled, by name."""
+        return inspect.signature(self.function).parameters
+
+    def decides(self, name: str, given: Mapping[str, Any]) -> bool:
+        """Whether a value of this name decides, beside those that are given, which kernel it is."""
+        return name in self.parameters
+
     def searched(self) -> Factory:
         """The same function, whose kernels are searched: those of `schedule="search"`."""
         return Factory(self.function, self.options.searched())
@@ -116,7 +125,7 @@ class Factory:
 
     def get_kernel_source(self, *args: Any, **kwargs: Any) -> str:
         """The Ascend C text of the kernel for these sizes."""
-        return str(self(*args, **kwargs).get_kernel_source())
+        return str(self.compile(*args, **kwargs).get_kernel_source())
 
     def par_compile(self, configs: Iterable[Any], num_workers: int | None = None, ignore_error: bool = False) -> list[Any]:
         """`compile` for each of some parameters (a tuple, or a dictionary by name), one after the other; with `ignore_error`
