@@ -127,6 +127,44 @@ def gives_its_argument(A):
     return A
 
 
+@tile_eg.jit
+def of_its_module(A):
+    A: T.Tensor([ROWS, 16], "float32")
+    B = T.empty([ROWS, 16], "float32")
+    with T.Kernel(1) as b:
+        T.copy(A[b * ROWS : b * ROWS + ROWS, :], B[b * ROWS : b * ROWS + ROWS, :])
+    return B
+
+
+ROWS = 4
+
+
+def test_names_of_the_module_are_those_at_the_call() -> None:
+    np.testing.assert_array_equal(of_its_module.compile()(X), X)
+
+
+@tile_eg.jit
+def all_tiles(A, at_once):
+    A: T.Tensor((4, 16), "float32")
+    B = T.empty((4, 16), "float32")
+    with T.Kernel(2) as b:
+        a = T.alloc_shared((1, 16), "float32")
+        if at_once:
+            for i, j in T.Persistent([4, 1], 2, b):
+                T.copy(A[i, j], a)
+                T.copy(a, B[i, j])
+        else:
+            for i in T.serial(2):
+                T.copy(A[i * 2 + b, 0], a)
+                T.copy(a, B[i * 2 + b, 0])
+    return B
+
+
+@pytest.mark.parametrize("at_once", [True, False])
+def test_a_loop_over_all_tiles_may_end_a_branch(at_once: bool) -> None:
+    np.testing.assert_array_equal(all_tiles(X, at_once), X)
+
+
 def test_two_launches_one_after_the_other_are_refused_at_the_second() -> None:
     with pytest.raises(TileError, match="a kernel is one launch") as caught:
         in_two(X)

@@ -213,10 +213,12 @@ def autotune(
     next process.
 
     On a machine with CANN `rep` launches of each configuration are timed after `warmup` others, on the inputs of `supply_prog`,
-    or on inputs as `supply_type` says; elsewhere the time is predicted. `timeout` (in seconds) has no effect: no launch is
-    cut off. With a `ref_prog`, the chosen kernel runs once in the simulator on these inputs, and is compared with it.
+    or on inputs as `supply_type` says; elsewhere the time is predicted. `timeout` (in seconds) has no effect, as no launch is
+    cut off, nor have TileLang's `backend`, `early_stop` and the like (`NO_EFFECT`). With a `ref_prog`, the chosen kernel runs
+    once in the simulator on these inputs, and is compared with it.
     TileError for configurations that are no dictionaries, and where none of them compiles.
     """
+    options = {n: v for n, v in options.items() if configs is None or n not in NO_EFFECT}
     if known := [n for n in options if n not in OPTIONS or configs is not None]:
         help = did_you_mean(known[0], OPTIONS) if configs is None else "it goes without configs, which are all tried"
         raise TileError(f"autotune has no option {known[0]!r} here", help=help)
@@ -271,6 +273,11 @@ def tune(
     return found
 
 
+NO_EFFECT = (
+    "use_pipeline", "enable_grouped_compile", "group_compile_size", "benchmark_devices", "benchmark_multi_gpu", "early_stop",
+    "early_stop_factor", "backend",
+)  # fmt: skip
+"""Options of TileLang's that say how a GPU's launches are timed and compiled side by side; they change no choice here."""
 OPTIONS = ("budget", "chip", "device", "workers", "dask", "resume", "sample", "launches", "warmup", "effort")
 """The options of `tune`."""
 

@@ -6,16 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from tile_eg.autotuner.tuned import autotune
+from tile_eg.autotuner.tuned import NO_EFFECT, autotune
 from tile_eg.errors import TileError
 from tile_eg.jit import jit
 from tile_eg.jit.told import told
-
-_NO_EFFECT = (
-    "timeout", "use_pipeline", "enable_grouped_compile", "group_compile_size", "benchmark_devices", "benchmark_multi_gpu",
-    "early_stop", "early_stop_factor", "backend",
-)  # fmt: skip
-"""Options that say how a GPU's launches are timed and compiled side by side; they change no choice here."""
 
 
 @dataclass(frozen=True)
@@ -58,13 +52,13 @@ class AutoTuner:
 
     def set_profile_args(self, **options: Any) -> AutoTuner:
         """The options of `tile_eg.autotune`: what draws inputs, and what results are held against."""
-        self.profiled |= {n: v for n, v in options.items() if n not in _NO_EFFECT}
+        self.profiled |= {n: v for n, v in options.items() if n not in NO_EFFECT}
         return self
 
     @told
     def run(self, warmup: int = 25, rep: int = 100, **options: Any) -> AutotuneResult:
         """The fastest configuration."""
-        if unknown := sorted(options.keys() - set(_NO_EFFECT)):
+        if unknown := sorted(options.keys() - {*NO_EFFECT, "timeout"}):
             raise TileError(f"AutoTuner.run has no option {unknown[0]!r}")
         factory = self.fn if hasattr(self.fn, "__jit_impl__") else jit(**self.compiled)(self.fn)
         tuned = autotune(configs=self.configs, **{**self.profiled, "warmup": warmup, "rep": rep})(factory)

@@ -30,11 +30,16 @@ _LATER = "two launches that follow each other are two kernels: a function for ea
 @dataclass
 class Eager:
     """A function that launches blocks itself. `tensors` are those of its parameters that it declares as tensors (or numbers) of a
-    call, in their order; the others are known when a kernel is compiled."""
+    call, in their order; the others are known when a kernel is compiled. `names` are locals of where it stands."""
 
     function: FunctionType
-    found: FunctionSource
+    names: Mapping[str, Any]
     tensors: tuple[str, ...]
+
+    @property
+    def found(self) -> FunctionSource:
+        """Its definition, with the names of its module as they are now."""
+        return read_function(self.function, self.names)
 
     @property
     def signature(self) -> inspect.Signature:
@@ -132,7 +137,7 @@ def eager(function: Any, names: Mapping[str, Any]) -> Eager | None:
         return None
     if not any(_launches(s, found.names) for s in _own(found.node.body)):
         return None
-    made = Eager(function, found, ())
+    made = Eager(function, dict(names), ())
     asked = {s.target.id for s in _own(found.node.body) if _declares(s)}  # type: ignore[attr-defined]
     made.tensors = tuple(n for n in made.signature.parameters if n in asked or isinstance(made.annotation(n), TensorType))
     return made
@@ -165,13 +170,13 @@ def _meant(node: ast.expr, names: Mapping[str, Any]) -> Any:
 
 def _compiled(eager: Eager, run: _Run) -> Any:
     """The function, which ends at its launch and gives that."""
-    node, source = eager.found.node, eager.found.source
+    node, source = run.found.node, run.found.source
     parameters = [ast.copy_location(ast.arg(n), node) for n in eager.signature.parameters]
     args = ast.arguments([], [], None, parameters, [None] * len(parameters), None, [])
     body = _until_launch(node.body, None, eager, run)
     made = ast.copy_location(ast.FunctionDef(node.name, args, body, [], None), node)
     module = ast.fix_missing_locations(ast.Module([made], []))
-    names = {**eager.found.names, _ASKED: run.declared_as, _LAUNCHED: run.launched}
+    names = {**run.found.names, _ASKED: run.declared_as, _LAUNCHED: run.launched}
     exec(compile(module, source.file, "exec"), names)  # noqa: S102  # the author's own function, up to its launch
     return names[node.name]
 
@@ -184,9 +189,9 @@ def _until_launch(body: Sequence[ast.stmt], after: ast.Return | None, eager: Eag
         follows = rest[0] if rest and isinstance(rest[0], ast.Return) else after
         if _declares(s) and s.target.id in eager.tensors:  # type: ignore[attr-defined]
             found.append(_declaration(s, run))  # type: ignore[arg-type]
-        elif _launches(s, eager.found.names):
+        elif _launches(s, run.found.names):
             if rest and not isinstance(rest[0], ast.Return):
-                raise _at(eager.found, rest[0], "a kernel is one launch, and nothing stands behind it but `return`", _LATER)
+                raise _at(run.found, rest[0], "a kernel is one launch, and nothing stands behind it but `return`", _LATER)
             return [*found, _return(s, follows, run)]  # type: ignore[arg-type]
         else:
             found.append(_inside(s, follows if not rest or follows is rest[0] else None, eager, run))
@@ -195,7 +200,7 @@ def _until_launch(body: Sequence[ast.stmt], after: ast.Return | None, eager: Eag
 
 def _inside(s: ast.stmt, after: ast.Return | None, eager: Eager, run: _Run) -> ast.stmt:
     """A statement with the launches in its branches."""
-    if not isinstance(s, ast.If) or not any(_launches(x, eager.found.names) or _declares(x) for x in _own([s])):
+    if not isinstance(s, ast.If) or not any(_launches(x, run.found.names) or _declares(x) for x in _own([s])):
         return s
     branches = (_until_launch(b, after, eager, run) for b in (s.body, s.orelse))
     return ast.copy_location(ast.If(s.test, *branches), s)

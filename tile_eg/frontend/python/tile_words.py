@@ -150,7 +150,7 @@ def apply(op: str, x: TileExpr, span: Span) -> TileExpr:
     if op == "exp2":
         return Unary("exp", Binary("mul", x, Number(math.log(2.0), span), span), span)
     if op == "log2":
-        return Binary("mul", Unary("log", x, span), Number(1 / math.log(2.0), span), span)
+        return Binary("mul", Unary("ln", x, span), Number(1 / math.log(2.0), span), span)
     if op == "silu":
         return Binary("mul", x, Unary("sigmoid", x, span), span)
     return Unary(op, x, span)
