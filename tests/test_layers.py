@@ -60,6 +60,8 @@ ROOMS: dict[str, set[str]] = {
     "math": set(),
     "utils": {"jit"},
     "intrinsics": {"language"},
+    "layout": {"language"},
+    "testing": {"errors", "utils"},
     "profiler": {"jit"},
     "autotuner": {"errors", "ir", "jit", "npu", "search", "tuning"},
     "cache": {"disk_cache", "jit"},

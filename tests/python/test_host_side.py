@@ -304,3 +304,58 @@ def test_nothing_is_told_of_a_plain_compilation() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         tile_eg.compile(twice, out_idx=[-1])
+
+
+def made_by_rows():
+    return lambda rows: rows_by.function(8, 8, rows)
+
+
+def test_a_tuner_without_decorators_finds_the_fastest_configuration() -> None:
+    from tile_eg.autotuner import AutoTuner
+
+    tuner = AutoTuner.from_kernel(made_by_rows(), [{"rows": 4}, {"rows": 8}]).set_compile_args(out_idx=[-1], target="auto")
+    found = tuner.set_profile_args(ref_prog=lambda a: a + 1.0, backend="event").run(warmup=1, rep=1, early_stop=True)
+    assert found.config in ({"rows": 4}, {"rows": 8}) and found.latency > 0
+    np.testing.assert_array_equal(found.kernel(X), X + 1)
+
+
+def test_tensors_are_compared_with_a_share_that_may_differ() -> None:
+    torch = pytest.importorskip("torch")
+    from tile_eg.utils.tensor import get_tensor_supply, torch_assert_close
+
+    x, (y, _) = torch.zeros(100), (torch.zeros(100), None)
+    y[3] = 1
+    assert torch_assert_close(x, y, max_mismatched_ratio=0.01)
+    with pytest.raises(AssertionError, match=r"1 of 100 elements differ, 0 may; the first is \[3\]"):
+        torch_assert_close(x, y)
+    assert get_tensor_supply(TensorSupplyType.One)(twice_tensor()).sum() == 64
+
+
+def twice_tensor():
+    return tile_eg.compile(twice).params[0]
+
+
+def test_a_test_that_needs_a_device_runs_and_one_of_a_kind_of_gpu_is_skipped() -> None:
+    from tile_eg import testing
+
+    def test() -> None: ...
+
+    assert testing.requires_cuda(test) is test
+    assert testing.requires_cuda_compute_version_ge(9, 0)(test).pytestmark[0].name == "skip"
+
+
+def test_floats_of_8_bits_and_cores_are_those_of_the_machine() -> None:
+    from tile_eg.carver.arch import driver
+    from tile_eg.language.fp8 import determine_fp8_type
+
+    assert determine_fp8_type() == T.float8_e4m3fn and driver.get_num_sms() == 24
+
+
+@pytest.mark.parametrize(("given", "name"), [("float", "float32"), (float, "float32"), (np.dtype("int8"), "int8")])
+def test_a_dtype_is_its_name(given: object, name: str) -> None:
+    assert T.dtype(given) == name and repr(T.dtype(given)) == f"T.{name}"
+
+
+def test_a_gpu_compilers_flags_are_told_to_mean_nothing() -> None:
+    with pytest.warns(TileWarning, match="mean nothing here"):
+        tile_eg.jit(compile_flags=["-O3", "-DNDEBUG"])(twice)

@@ -65,7 +65,7 @@ def test_target_and_platform_name_the_chip(options: dict[str, Any], chip: str) -
         ({"target_host": "llvm"}, "jit: target_host is None here, not 'llvm'"),
         ({"verbose": True}, "tile-eg explain shows what was decided"),
         ({"debug_root_path": "out"}, "jit: debug_root_path"),
-        ({"compile_flags": ["-O3"]}, "jit: compile_flags"),
+        ({"compile_flags": ["-DX=1"]}, "jit: compile_flags has no '-DX=1' here"),
         ({"out_index": [0]}, "jit has no option 'out_index'"),
         ({"out_idx": "0"}, "out_idx is a position, or a list of them, not '0'"),
         ({"workspace_idx": 1.5}, "workspace_idx is a position, or a list"),
@@ -87,7 +87,7 @@ def test_a_refusal_offers_the_nearest_name() -> None:
 
 
 TAKEN: dict[str, Any] = {
-    "target_host": None, "execution_backend": "cython", "verbose": False, "debug_root_path": None, "compile_flags": None,
+    "target_host": None, "execution_backend": "cython", "verbose": False, "debug_root_path": None,
 }  # fmt: skip
 
 
@@ -186,7 +186,7 @@ HEARD = {
     "serial": {"stop", "step"},
     "unroll": {"stop", "step"},
     "Pipelined": {"stop", "num_stages"},
-    "copy": {"size", "enable_relu", "transpose", "pad_value"},
+    "copy": {"size", "enable_relu", "transpose", "pad_value", "disable_tma"},
     "gemm": {"size", "transpose_A", "transpose_B", "a_transpose", "b_transpose", "init", "initC", "clear_accum", "policy"},
 }
 """Arguments with a default that have a meaning, or an error of their own, in `test_python_words` and `test_python_errors`."""

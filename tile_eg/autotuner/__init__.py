@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from tile_eg.autotuner.tuned import autotune, set_autotune_inputs
+from tile_eg.autotuner.tuner import AutoTuner
 from tile_eg.errors import TileError
 
-__all__ = ["autotune", "set_autotune_inputs"]
+__all__ = ["AutoTuner", "autotune", "set_autotune_inputs"]
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("AutoTuner", "get_autotune_inputs"):
+    if name == "get_autotune_inputs":
         help = "put @autotune(configs=[...]) above @tile_eg.jit"
         raise TileError(f"autotuner.{name} is not here: the best configuration is found when a kernel is called", help=help)
     raise AttributeError(f"module 'tile_eg.autotuner' has no attribute {name!r}")

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from tile_eg.errors import TileError, did_you_mean
 from tile_eg.jit import CompiledKernel, Factory, TileKernel
 from tile_eg.jit.any_size import AnySizeKernel
+from tile_eg.jit.eager import EagerKernel
 from tile_eg.jit.on_npu import NpuCalls
 from tile_eg.jit.process_cache import asked
 from tile_eg.jit.profiling import Profiler, TensorSupplyType, as_array, supplied
@@ -93,22 +94,32 @@ class Tuned:
 
     @told
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        kernel = self.compile(*args, **kwargs)
+        return self.factory.called(kernel, args, kwargs) if isinstance(self.factory, EagerKernel) else kernel
+
+    @told
+    def compile(self, *args: Any, **kwargs: Any) -> Any:
+        """The kernel with the fastest configuration; what a call gives, or, of a function that launches blocks itself, runs."""
         if self.configs is None:
             return self._tuned(args, kwargs)
         configs = self._configs(args, kwargs)
         if self._given(configs[0], args, kwargs):
-            return self.factory(*args, **kwargs)
-        asked = repr((args, sorted(kwargs.items())))
+            return self.factory.compile(*args, **kwargs)
+        asked = self._asked(args, kwargs)
         if asked not in self.chosen:
             self.chosen[asked] = self._best(configs, args, kwargs)
         return self.chosen[asked]
 
+    def _asked(self, args: Sequence[Any], kwargs: Config) -> Any:
+        """A call, as a key; of arrays their shapes."""
+        return self.factory.asked(args, kwargs) if isinstance(self.factory, EagerKernel) else repr((args, sorted(kwargs.items())))
+
     def _tuned(self, args: Sequence[Any], kwargs: Config) -> Any:
         """The kernel with the schedule that tuning found for it, now or before."""
-        key = repr((args, sorted(kwargs.items())))
+        key = self._asked(args, kwargs)
         if key in self.chosen:
             return self.chosen[key]
-        kernel = self.factory(*args, **kwargs)
+        kernel = self.factory.compile(*args, **kwargs)
         if isinstance(kernel, AnySizeKernel):
             sizes = ", ".join(f"{n}=..." for n in kernel.open)
             raise TileError(f"{kernel.name} has its sizes from each call, and is tuned at some", help=f"tile_eg.tune(k, {sizes})")
@@ -142,7 +153,7 @@ class Tuned:
         first: TileError | None = None
         for config in configs:
             try:
-                kernel = self.factory(*args, **kwargs, **config)
+                kernel = self.factory.compile(*args, **kwargs, **config)
                 time = _milliseconds(kernel, self.check, *self.launches)
             except TileError as error:
                 first = first or error
@@ -202,10 +213,12 @@ def autotune(
     next process.
 
     On a machine with CANN `rep` launches of each configuration are timed after `warmup` others, on the inputs of `supply_prog`,
-    or on inputs as `supply_type` says; elsewhere the time is predicted. `timeout` (in seconds) has no effect: no launch is
-    cut off. With a `ref_prog`, the chosen kernel runs once in the simulator on these inputs, and is compared with it.
+    or on inputs as `supply_type` says; elsewhere the time is predicted. `timeout` (in seconds) has no effect, as no launch is
+    cut off, nor have TileLang's `backend`, `early_stop` and the like (`NO_EFFECT`). With a `ref_prog`, the chosen kernel runs
+    once in the simulator on these inputs, and is compared with it.
     TileError for configurations that are no dictionaries, and where none of them compiles.
     """
+    options = {n: v for n, v in options.items() if configs is None or n not in NO_EFFECT}
     if known := [n for n in options if n not in OPTIONS or configs is not None]:
         help = did_you_mean(known[0], OPTIONS) if configs is None else "it goes without configs, which are all tried"
         raise TileError(f"autotune has no option {known[0]!r} here", help=help)
@@ -260,6 +273,11 @@ def tune(
     return found
 
 
+NO_EFFECT = (
+    "use_pipeline", "enable_grouped_compile", "group_compile_size", "benchmark_devices", "benchmark_multi_gpu", "early_stop",
+    "early_stop_factor", "backend",
+)  # fmt: skip
+"""Options of TileLang's that say how a GPU's launches are timed and compiled side by side; they change no choice here."""
 OPTIONS = ("budget", "chip", "device", "workers", "dask", "resume", "sample", "launches", "warmup", "effort")
 """The options of `tune`."""
 
@@ -269,7 +287,7 @@ def _at(kernel: Any, sizes: Mapping[str, Any]) -> CompiledKernel:
     if isinstance(kernel, Tuned):
         kernel = kernel.factory
     if isinstance(kernel, Factory):
-        kernel, sizes = kernel(**sizes), {}
+        kernel, sizes = kernel.compile(**sizes), {}
     if isinstance(kernel, TileKernel | AnySizeKernel):
         made: CompiledKernel = kernel.with_sizes(**sizes)
         return made

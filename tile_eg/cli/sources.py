@@ -363,17 +363,16 @@ def _with_parameters(
     name: str, factory: Factory, sizes: Mapping[str, int | str]
 ) -> tuple[CompiledKernel | AnySizeKernel, dict[str, int | str]]:
     """What the function gives for those of the sizes that are its parameters, and the others."""
-    parameters = inspect.signature(factory.function).parameters
-    _check_all(name, [n for n, p in parameters.items() if p.default is p.empty], sizes)
-    made = factory(**{n: v for n, v in sizes.items() if n in parameters})
-    return made, {n: v for n, v in sizes.items() if n not in parameters}
+    _check_all(name, [n for n, p in factory.parameters.items() if p.default is p.empty], sizes)
+    own = {n: v for n, v in sizes.items() if factory.decides(n, sizes)}
+    return factory.compile(**own), {n: v for n, v in sizes.items() if n not in own}
 
 
 def _made(name: str, factory: Factory, sizes: Mapping[str, int | str]) -> CompiledKernel:
     """The kernel for these sizes: parameters of the function under @tile_eg.jit, and sizes that the kernel has from each call."""
     from tile_eg.jit.any_size import AnySizeKernel
 
-    parameters = inspect.signature(factory.function).parameters
+    parameters = factory.parameters
     made, others = _with_parameters(name, factory, sizes)
     if isinstance(made, AnySizeKernel):
         return _at(made, others, name, parameters)

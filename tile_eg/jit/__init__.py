@@ -31,7 +31,7 @@ from tile_eg.jit.on_npu import MOST_SHAPES, NpuCalls, on_npu
 from tile_eg.jit.positions import positions_of
 from tile_eg.jit.process_cache import asked, cache
 from tile_eg.jit.running import check_writable, run_lowered, updated
-from tile_eg.jit.switches import check_others, check_passes, chosen_chip, two_streams
+from tile_eg.jit.switches import asks_exact, check_others, check_passes, chosen_chip, two_streams
 from tile_eg.jit.told import told
 from tile_eg.jit.workspaces import given_back, made_by_call, without_stores
 from tile_eg.language.kernels import PrimFunc
@@ -276,6 +276,7 @@ def jit(
     """
     check_passes(pass_configs)
     check_others(others, KNOWN)
+    exact_math = exact_math or asks_exact(pass_configs)
     search: dict[str, Any] = {"effort": effort, "exact_math": exact_math, "rules": tuple(rules), "without": tuple(without)}
     search |= {"cost_model": cost_model, "deterministic": deterministic, "untuned": untuned}
     check_schedule(schedule)
@@ -288,8 +289,9 @@ def jit(
     return told(jitted) if function is None else jitted(function)
 
 
-def _jitted(function: Any, options: Options, names: Mapping[str, Any]) -> CompiledKernel | AnySizeKernel | Factory:
-    from tile_eg.frontend.python import read, takes_tensors
+def _jitted(function: Any, options: Options, names: Mapping[str, Any]) -> Any:
+    from tile_eg.frontend.python import eager, read, takes_tensors
+    from tile_eg.jit.eager import EagerKernel
 
     if takes_tensors(function, names):
         function = PrimFunc(function, dict(names))
@@ -297,7 +299,8 @@ def _jitted(function: Any, options: Options, names: Mapping[str, Any]) -> Compil
         function = options.of_target(function)
         return options.kernel(function, lambda sizes: read(function, sizes, two_streams(options.passes)))
     if callable(function):
-        return Factory(function, options)
+        launches = eager(function, names)
+        return EagerKernel(launches, options) if launches else Factory(function, options)
     raise TileError(f"@tile_eg.jit stands on a function, not on {type(function).__name__}")
 
 

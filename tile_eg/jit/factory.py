@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 from weakref import WeakSet
@@ -104,6 +104,15 @@ class Factory:
         """What `jit` was told: `.target`, `.out_idx`."""
         return self.options
 
+    @property
+    def parameters(self) -> Mapping[str, inspect.Parameter]:
+        """What is known when a kernel is compiled, by name."""
+        return inspect.signature(self.function).parameters
+
+    def decides(self, name: str, given: Mapping[str, Any]) -> bool:
+        """Whether a value of this name decides, beside those that are given, which kernel it is."""
+        return name in self.parameters
+
     def searched(self) -> Factory:
         """The same function, whose kernels are searched: those of `schedule="search"`."""
         return Factory(self.function, self.options.searched())
@@ -113,6 +122,19 @@ class Factory:
         made = self._kernel(args, kwargs)
         self.made.add(made)
         return made
+
+    def compile(self, *args: Any, **kwargs: Any) -> Any:
+        """The kernel for these sizes: what a call gives."""
+        return self(*args, **kwargs)
+
+    def get_kernel_source(self, *args: Any, **kwargs: Any) -> str:
+        """The Ascend C text of the kernel for these sizes."""
+        return str(self.compile(*args, **kwargs).get_kernel_source())
+
+    def par_compile(self, configs: Iterable[Any], num_workers: int | None = None, ignore_error: bool = False) -> list[Any]:
+        """`compile` for each of some parameters (a tuple, or a dictionary by name), one after the other; with `ignore_error`
+        None in place of one that does not compile."""
+        return [compiled_one(self, c, ignore_error) for c in configs]
 
     def _kernel(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         from tile_eg.frontend.python import read
@@ -144,6 +166,16 @@ class Factory:
                 help="let it return the function under @T.prim_func",
             )
         return self.options.of_target(made)
+
+
+def compiled_one(factory: Any, config: Any, ignore: bool) -> Any:
+    """The kernel for parameters by name, or in their order."""
+    try:
+        return factory.compile(**config) if isinstance(config, Mapping) else factory.compile(*config)
+    except TileError:
+        if not ignore:
+            raise
+        return None
 
 
 def check_arguments(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:

@@ -33,6 +33,7 @@ def do_bench(
     quantiles: Sequence[float] | None = None,
     fast_flush: bool = True,
     return_mode: str = "mean",
+    backend: str = "event",
 ) -> float | list[float]:
     """The milliseconds of a call of `fn`.
 
@@ -45,8 +46,8 @@ def do_bench(
     so. A prediction does not vary: all modes and quantiles are the same number. A function that launches no kernel is timed on
     this machine's CPU: the shortest of three calls, which compares with no NPU; the warning says that too.
 
-    L2 is flushed in one way, whatever `fast_flush` is. TileError for an unknown `return_mode`, and where kernels of one call run
-    on several devices, or on an NPU and in the simulator.
+    L2 is flushed in one way, whatever `fast_flush` is, and the clock is the device's, whatever `backend` is. TileError for an
+    unknown `return_mode`, and where kernels of one call run on several devices, or on an NPU and in the simulator.
     """
     if return_mode not in MODES:
         raise TileError(f"return_mode={return_mode!r} is unknown", help="there are " + ", ".join(MODES))
@@ -152,6 +153,7 @@ class Profiler:
         n_warmup: int = 1,
         n_repeat: int = 1,
         input_tensors: Sequence[Any] | None = None,
+        backend: str = "event",
     ) -> float:
         """Milliseconds of a call of the kernel, or of `func`, as `do_bench` has them: measured where `input_tensors` lie on an
         NPU, by `n_repeat` calls behind `n_warmup` (where one of them is 0, for `rep` and `warmup` milliseconds)."""

@@ -29,6 +29,17 @@ class PassConfigKey(StrEnum):
     TIR_MERGE_STATIC_SMEM = "tir.merge_static_smem"
     NPUIR_ENABLE_AUTO_MULTI_BUFFER = "npuir.enable_auto_multi_buffer"
     NPUIR_DISABLE_HIVM_AUTO_INJECT_SYNC = "npuir.disable_hivm_auto_inject_sync"
+    TL_ENABLE_FAST_MATH = "tl.enable_fast_math"
+    TL_DISABLE_FAST_MATH = "tl.disable_fast_math"
+    TL_DISABLE_THREAD_STORAGE_SYNC = "tl.disable_thread_storage_sync"
+    TL_PTXAS_REGISTER_USAGE_LEVEL = "tl.ptxas_register_usage_level"
+    TL_ENABLE_PTXAS_VERBOSE_OUTPUT = "tl.enable_ptxas_verbose_output"
+    TL_ENABLE_AGGRESSIVE_SHARED_MEMORY_MERGE = "tl.enable_aggressive_shared_memory_merge"
+    TL_DISABLE_SHUFFLE_ELECT = "tl.disable_shuffle_elect"
+    TL_DISABLE_VECTORIZE_256 = "tl.disable_vectorize_256"
+    TL_FORCE_LET_INLINE = "tl.force_let_inline"
+    TL_DISABLE_WGMMA = "tl.disable_wgmma"
+    TL_LAYOUT_VISUALIZATION_ENABLE = "tl.layout_visualization_enable"
 
 
 _BY_AUTHOR = {
@@ -54,8 +65,19 @@ _PASSES: dict[str, tuple[tuple[Any, ...], str]] = {
     PassConfigKey.TIR_MERGE_STATIC_SMEM: ((True,), "buffers always share memory as their lifetimes allow"),
     PassConfigKey.NPUIR_ENABLE_AUTO_MULTI_BUFFER: ((True, False), "num_stages says how many buffers a loop has"),
     PassConfigKey.NPUIR_DISABLE_HIVM_AUTO_INJECT_SYNC: ((False,), _BY_HAND),
+    PassConfigKey.TL_ENABLE_FAST_MATH: ((True, False), "faster forms of operations are chosen by the chip's own instructions"),
+    PassConfigKey.TL_DISABLE_FAST_MATH: ((True, False), "it is exact_math=True here"),
+    PassConfigKey.TL_DISABLE_THREAD_STORAGE_SYNC: ((True, False), "a block has no threads: who waits for whom is found"),
+    PassConfigKey.TL_PTXAS_REGISTER_USAGE_LEVEL: (tuple(range(11)), "an NPU has no ptxas"),
+    PassConfigKey.TL_ENABLE_PTXAS_VERBOSE_OUTPUT: ((True, False), "an NPU has no ptxas"),
+    PassConfigKey.TL_ENABLE_AGGRESSIVE_SHARED_MEMORY_MERGE: ((True, False), "buffers always share memory as lifetimes allow"),
+    PassConfigKey.TL_DISABLE_SHUFFLE_ELECT: ((True, False), "an NPU has no warps"),
+    PassConfigKey.TL_DISABLE_VECTORIZE_256: ((True, False), "how wide an instruction is, is found"),
+    PassConfigKey.TL_FORCE_LET_INLINE: ((True, False), "index expressions are always simplified"),
+    PassConfigKey.TL_DISABLE_WGMMA: ((True, False), "an NPU has no warps"),
+    PassConfigKey.TL_LAYOUT_VISUALIZATION_ENABLE: ((False,), "tile-eg explain shows where each buffer lies"),
 }
-"""What each switch may be, and why it can be nothing else."""
+"""What each switch may be, and why it can be nothing else. Those of a GPU that change no result may be anything."""
 
 TARGETS = ("auto", "ascendc", "ascend", "npu", "npuir", "pto")
 """Targets of TileLang that mean an Ascend NPU, of the kind that `chip` says. npuir is a dialect, whose words are taken too; pto
@@ -68,9 +90,10 @@ _OTHERS: dict[str, tuple[tuple[Any, ...], str]] = {
     "execution_backend": ((None, *_BACKENDS), "a kernel takes NumPy arrays and torch tensors, whichever of these is named"),
     "verbose": ((None, False), "tile-eg explain shows what was decided"),
     "debug_root_path": ((None,), "tile-eg emit FILE -o OUT keeps the text; so does str(kernel.compile().source)"),
-    "compile_flags": ((None,), "the text is compiled for the NPU by CANN, and here by the simulator"),
 }
 """Further options of TileLang's `jit`: what each may be, and what does its work here."""
+_OF_MEANING = ("-D", "--define-macro", "-I", "--include", "-l", "-L")
+"""How flags of a C++ compiler begin that could change what a text means."""
 
 
 def chosen_chip(chip: str | None, target: Any, platform: Any) -> str:
@@ -140,6 +163,11 @@ def check_searched(configs: Mapping[Any, Any] | None) -> None:
             raise TileError(what, help="leave the switch out: they are found")
 
 
+def asks_exact(configs: Mapping[Any, Any] | None) -> bool:
+    """Whether sums keep the order in which they are written: fast math is disabled."""
+    return _switched(configs).get(PassConfigKey.TL_DISABLE_FAST_MATH.value) is True
+
+
 def kept_barriers(configs: Mapping[Any, Any] | None) -> str:
     """Who orders the instructions of one core in a kernel that is kept as written (`ir.kept.KeptKernel.barriers`): a switch that
     is absent is off."""
@@ -173,9 +201,24 @@ def two_streams(configs: Mapping[Any, Any] | None) -> bool:
 def check_others(given: Mapping[str, Any], known: Iterable[str]) -> None:
     """TileError for an option of `jit` that is unknown (`known` are its own), or that asks for what is not there."""
     for name, value in given.items():
+        if name == "compile_flags":
+            _check_flags(value)
+            continue
         if name not in _OTHERS:
             raise TileError(f"jit has no option {name!r}", help=did_you_mean(name, (*known, *_OTHERS)))
         _check(f"jit: {name}", value, *_OTHERS[name])
+
+
+def _check_flags(flags: Any) -> None:
+    """A warning for flags of a GPU's compiler, which gets no text here; TileError where they define or include something."""
+    given = flags.split() if isinstance(flags, str) else list(flags or ())
+    for flag in given:
+        if not isinstance(flag, str) or (flag.startswith(_OF_MEANING) and flag != "-DNDEBUG"):
+            why = "the text is compiled for the NPU by CANN, and here by the simulator"
+            raise TileError(f"jit: compile_flags has no {flag!r} here: {why}", help="leave it out")
+    if given:
+        text = "compile_flags are those of a GPU's compiler, and mean nothing here: CANN compiles the text"
+        warnings.warn(text, TileWarning, stacklevel=4)
 
 
 def _check(what: str, value: Any, allowed: tuple[Any, ...], why: str) -> None:

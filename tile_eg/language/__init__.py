@@ -13,9 +13,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from tile_eg.ir.open_kernel import AUTO
+from tile_eg.language.eager import const as const
+from tile_eg.language.eager import empty as empty
 from tile_eg.language.elementwise_words import WORDS
 from tile_eg.language.elementwise_words import tile as tile
+from tile_eg.language.gpu import Fragment as Fragment
 from tile_eg.language.gpu import GemmWarpPolicy as GemmWarpPolicy
+from tile_eg.language.gpu import Layout as Layout
+from tile_eg.language.gpu import make_swizzled_layout as make_swizzled_layout
 from tile_eg.language.kernels import Buffer as Buffer
 from tile_eg.language.kernels import ElementType
 from tile_eg.language.kernels import PrimFunc as PrimFunc
@@ -37,6 +42,12 @@ from tile_eg.language.tensor_words import WORDS as TENSOR_WORDS
 from tile_eg.language.words import number_word, reduction, word
 from tile_eg.ops import elementwise
 from tile_eg.ops.types import dtype_of
+
+dtype = ElementType
+DTYPES = (
+    "bool", "short", "long", "double", "uint", "int64", "uint64", "float64", "tfloat32", "float8_e4m3fnuz", "float8_e5m2fnuz",
+)  # fmt: skip
+"""Names of further dtypes, which tensors of a kernel do not have."""
 
 # Kernels
 
@@ -138,7 +149,10 @@ def copy(
     coalesced_width: Any = None,
     disable_tma: Any = None,
 ) -> None:
-    """dst = src. Either side is a buffer, a slice, or a start point `A[i, j]`, whose extent is `size` or the other side's."""
+    """dst = src. Either side is a buffer, a slice, or a start point `A[i, j]`, whose extent is `size` or the other side's.
+
+    `disable_tma` says how a GPU does it: it means nothing here.
+    """
 
 
 @word
@@ -146,8 +160,8 @@ def gemm(
     A: Any,
     B: Any,
     C: Any,
-    size: Sequence[int] | None = None,
-    *,
+    size: Sequence[int] | bool | None = None,
+    *by_position: Any,
     transpose_A: bool = False,
     transpose_B: bool = False,
     a_transpose: bool = False,
@@ -161,7 +175,8 @@ def gemm(
 ) -> None:
     """C += A @ B, or C = A @ B where `init` (also `initC`, `clear_accum`) holds; `size` is [m, k, n].
 
-    `policy` says how a GPU's warps share the product: it means nothing here.
+    By position stand, in place of `size`, transpose_A, transpose_B, policy and clear_accum, as TileLang has them. `policy` says
+    how a GPU's warps share the product: it means nothing here.
     """
 
 
@@ -240,13 +255,19 @@ def symbolic(name: str, dtype: Any = "int32") -> Any:
 
 
 dynamic = symbolic
+Serial = serial
+parallel = Parallel
+Vectorized = vectorized = Parallel
 dyn = Dyn()
 
 
 @word
-def atomic_add(dst: Any, src: Any, size: Sequence[int] | None = None) -> None:
+def atomic_add(
+    dst: Any, src: Any, size: Sequence[int] | None = None, *, memory_order: Any = None, use_tma: bool = False
+) -> None:
     """dst += src, where dst is a window of a tensor to which other blocks may add as well, in any order. The tensor begins with
-    what it is given, or with zeros. `size` says how many elements, as in T.copy."""
+    what it is given, or with zeros. `size` says how many elements, as in T.copy; `memory_order` and `use_tma` say how a GPU does
+    it, and mean nothing here."""
 
 
 reduce_max, reduce_min, reduce_sum = (reduction(f"reduce_{op}") for op in elementwise.REDUCE)
@@ -298,7 +319,7 @@ def __getattr__(name: str) -> Any:
         return WORDS[name]
     if name in TENSOR_WORDS:
         return TENSOR_WORDS[name]
-    if dtype_of(name) is not None:
+    if dtype_of(name) is not None or name in DTYPES:
         return ElementType(name)
     raise AttributeError(f"module 'tile_eg.language' has no word {name!r}")
 

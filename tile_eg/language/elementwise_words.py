@@ -9,10 +9,13 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
+from tile_eg.language.gpu import HINTS, hint
 from tile_eg.language.words import Word, alike, unsupported
 from tile_eg.ops import elementwise
 
-UNARY = {word: op.name for op in elementwise.UNARY.values() for word in op.python} | {"exp2": "exp2", "silu": "silu"}
+_MADE = ("exp2", "log2", "silu")
+"""Functions of one value that are made of others."""
+UNARY = {word: op.name for op in elementwise.UNARY.values() for word in op.python} | {n: n for n in _MADE}
 BINARY = {word: op.name for op in elementwise.BINARY.values() for word in (op.python or (op.name,))}
 _DIALECT = {"vand": "and", "vor": "or", "vxor": "xor", "vpow": "pow"}
 """Of AscendNPU-IR."""
@@ -137,6 +140,7 @@ tile = SimpleNamespace(
 WORDS: dict[str, Word] = {
     **unsupported("", "later", _LATER),
     **unsupported("", "expert", _EXPERT),
+    **alike(hint, list(HINTS), "", "{}, of a GPU: it means nothing here"),
     **alike(_unary, list(UNARY), "", "{0}(x); with a second argument, dst = {0}(x)"),
     **alike(_vector_unary, ["v" + op for op in UNARY], "", "{}: dst = f(src)"),
     **alike(_vector_binary, list(VECTOR_BINARY), "", "{}: dst = f(a, b)"),

@@ -8,6 +8,7 @@ from types import FunctionType
 from typing import Any
 
 from tile_eg.errors import TileError
+from tile_eg.language.data_type import DataType
 from tile_eg.language.words import at_frame
 
 
@@ -29,19 +30,20 @@ class TensorType(metaclass=_Subscripted):
 Tensor = Buffer = TensorType
 
 
-@dataclass(frozen=True)
-class ElementType:
-    """A dtype as an object (`T.float16`); calling it makes a constant: `T.float32(0.5)`."""
+class ElementType(DataType):
+    """A dtype as an object (`T.float16`), its name at the same time; calling it makes a constant: `T.float32(0.5)`."""
 
-    name: str
+    @property
+    def name(self) -> str:
+        return str(self)
 
     def __call__(self, value: Any = 0) -> Any:
         if hasattr(value, "__tile_word__"):
             return value.__tile_word__("cast", (value, self.name), {})
         return int(value) if "int" in self.name else float(value)
 
-    def __str__(self) -> str:
-        return self.name
+    def __repr__(self) -> str:
+        return f"T.{self}"
 
 
 @dataclass(frozen=True, eq=False)

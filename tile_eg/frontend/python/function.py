@@ -25,7 +25,7 @@ from tile_eg.frontend.python.one_by_one import searched
 from tile_eg.frontend.python.parts import with_parts
 from tile_eg.frontend.python.returned import output_names, returns_tensors
 from tile_eg.frontend.python.slots import without_slots
-from tile_eg.frontend.python.source import FunctionSource, one_by_one, read_function
+from tile_eg.frontend.python.source import FunctionSource, ends, one_by_one, read_function
 from tile_eg.frontend.python.statements import Reader
 from tile_eg.frontend.python.tile_loops import tiles_as_grid
 from tile_eg.frontend.python.tile_order import in_some_order
@@ -150,7 +150,7 @@ def _kernel(r: Reader, found: FunctionSource, streams: bool) -> Kernel | TileErr
         r.tell(e, launch.items[0])
     if any(last < 0 for _, last in r.grid.values()):
         raise NoBlocks(tensors)
-    r.last = launch.body[-1]
+    r.last = ends(launch.body)
     r.run(launch.body)
     _in_some_order(r)
     statements = r.finished()

@@ -19,7 +19,42 @@ _ONE_CHIP = "T.copy between tensors of one device: a kernel runs on one device h
 _QUEUES = "T.alloc_shared(shape, dtype) for a buffer: queues, and who waits for whom, are found"
 _ONE_ELEMENT = "T.atomic_add(C[i, j], x[i, j]) for each element of T.Parallel: whole rows are added at once"
 _ONLY_SUMS = "each block's result to a place of its own, and join those in a second kernel: only sums are atomic, T.atomic_add"
+_BARRIERS = "nothing in its place, nor barriers: who waits for whom is found"
+_PRODUCT = "T.gemm(a, b, c) for a product: where its operands lie, and when it runs, is found"
+_LOADED = "T.copy(A[i, j], a) for a load or a store: who waits for it is found"
+_ROLES = "the statements in their order, without roles of warps: which core does what, and when, is found"
+_LAUNCH = "`with T.Kernel(blocks) as b` for a launch: blocks are no clusters, and share nothing but GM"
+_SOURCE = "the same in words of T: no source of another language is taken in"
 INSTEAD = {
+    **dict.fromkeys((
+        "alloc_barrier", "alloc_cluster_barrier", "barrier_wait", "barrier_arrive", "mbarrier_wait_parity", "mbarrier_arrive",
+        "mbarrier_arrive_expect_tx", "mbarrier_expect_tx", "fence_proxy_async", "cp_async_barrier_noinc", "ptx_wait_group",
+        "ptx_commit_group", "sync_grid", "sync_global", "wait_wgmma", "cluster_sync", "tcgen05_before_thread_sync",
+        "tcgen05_after_thread_sync", "any_sync", "warpgroup_arrive", "warpgroup_wait", "warpgroup_commit_batch",
+        "pdl_trigger", "pdl_sync", "create_list_of_mbarrier", "get_mbarrier",
+    ), _BARRIERS),
+    **dict.fromkeys((
+        "wgmma_gemm", "tcgen05_gemm", "tcgen05_gemm_blockscaled", "tcgen05_mma_arrive", "mma_gemm_blockscaled", "gemm_sp",
+        "alloc_tmem", "deallocate_tmem", "mma_gemm", "ptx_mma", "ptx_ldmatrix", "tcgen05_cp_warpx4",
+    ), _PRODUCT),
+    **dict.fromkeys(("tma_copy", "ptx_cp_async", "tma_load", "tma_store", "tma_store_arrive", "tma_store_wait"), _LOADED),
+    **dict.fromkeys(("ws", "WSSchedule", "WSScope", "WSRole", "ws_op", "annotate_ws_schedule", "WSPipeline", "WSSync"), _ROLES),
+    **dict.fromkeys((
+        "ClusterKernel", "block_rank_in_cluster", "launch_thread", "PersistentTileScheduler", "clc_try_cancel_multicast",
+        "clc_is_canceled", "clc_get_first_ctaid_x", "cluster_block_rank", "cluster_ctarank",
+    ), _LAUNCH),
+    **dict.fromkeys(("import_source", "call_intrin", "call_pure_extern", "evaluate", "attr"), _SOURCE),
+    **dict.fromkeys(("tvm_thread_allreduce", "tvm_warp_shuffle", "comm_reducer", "shfl_sync", "warp_reduce_sum"),
+                    "T.reduce_sum(x, s, dim=1) of a tile: a block has no threads"),
+    **dict.fromkeys(("alloc_reducer", "finalize_reducer"), "T.alloc_fragment for what is summed, and T.reduce_sum(x, s, dim=1)"),
+    **dict.fromkeys(("rng_init", "rng_rand", "rng_rand_float"), "an argument that holds the random numbers"),
+    **dict.fromkeys(("ptr", "make_tensor", "access_ptr", "address_of", "handle", "match_buffer"),
+                    "A: T.Tensor(shape, dtype) for each tensor: a kernel has no pointers"),
+    **dict.fromkeys(("alloc_global", "alloc_buffer"), "a tensor argument, and workspace_idx, for memory between blocks"),
+    **dict.fromkeys(("atomic_load", "atomic_store"), "T.copy: what other blocks write in the same kernel is not read"),
+    "call_extern": "the words of T.tile that do the same",
+    "get_block_binding": _BLOCK, "im2col": "T.copy of each row of the window into its place", "tfloat32": '"float32"',
+    "floormod": "x % n", "shift_left": "x << n", "shift_right": "x >> n", "dp4a": "T.gemm of int8 into int32",
     "maximum": "T.max(x, y)", "minimum": "T.min(x, y)", 
     "to": 'T.cast(x, "float32")', "square": "x * x", "power": "x ** y", "fabs": "T.abs(x)",
     "softmax": "T.reduce_max, T.exp and T.reduce_sum of the rows", "mean": "T.reduce_sum(x, dim=1) / n",
@@ -37,9 +72,9 @@ INSTEAD = {
     "tile.reduce_sum_mask_experiment": "T.reduce_sum(x, s, dim=-1, real_shape=[rows, columns])",
     "tile.datacachecleanandinvalid_experiment": "nothing in its place: T.copy does not go through the scalar unit's cache",
     "shmem_put_nbi": _ONE_CHIP, "shmem_get_nbi": _ONE_CHIP, "shmem_ub_put_nbi": _ONE_CHIP, "shmem_ub_get_nbi": _ONE_CHIP,
-    "c2d_im2col": "T.copy of each row of the window into its place", "call_extern": "the words of T.tile that do the same",
+    "c2d_im2col": "T.copy of each row of the window into its place",
     "median": "T.tile.sort(pairs, row, n) of each row, and T.tile.gather_mask(v, pairs, \"P0101\")",
-    "fmod": "x - y * T.trunc(x / y)", "log2": "T.log(x) * 1.4426950408889634", "log10": "T.log(x) * 0.4342944819032518",
+    "fmod": "x - y * T.trunc(x / y)", "log10": "T.log(x) * 0.4342944819032518",
     "zeros": "T.clear(buffer)", "ones": "T.fill(buffer, 1)", "sum": "T.reduce_sum(x, dim=1)", "isinf": "T.abs(x) == T.infinity()",
     "logical_and": "a and b", "logical_or": "a or b", "logical_not": "not a", "xor": "T.bitwise_xor(x, y)",
     "load": _LOAD, "store": _STORE, "program_id": _BLOCK, "block_idx": _BLOCK, "num_programs": _BLOCK,
@@ -49,7 +84,7 @@ INSTEAD = {
     "cdiv": "T.ceildiv(x, y)", "trans": "x.T, or transpose_A and transpose_B of T.gemm", "range": "range(n), or T.serial(n)",
     "static_range": "range(n)", "associative_scan": "T.cumsum(x, dim=1)", "device_print": "T.printf(format, values)",
     "constexpr": "a parameter of the function that gives the kernel: its value is known when that is called",
-    "max_contiguous": _ALIGNED, "multiple_of": _ALIGNED, "assume": _ALIGNED,
+    "max_contiguous": _ALIGNED, "multiple_of": _ALIGNED,
     "sync_warp": _WAITS, "async_copy": _LOAD, "DataCopy": _LOAD, "DataCopyPad": _LOAD,
     "LoadData": "T.gemm(a, b, c): what goes to L0, and how, is found", "Mmad": "T.gemm(a, b, c)", "Matmul": "T.gemm(a, b, c)",
     "Fixpipe": _STORE, "Add": "T.tile.add(c, a, b)", "Sub": "T.tile.sub(c, a, b)", "Mul": "T.tile.mul(c, a, b)",

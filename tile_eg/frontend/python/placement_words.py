@@ -15,6 +15,7 @@ from tile_eg.frontend.python.values import Buffer, Loop, NewBuffer, as_dtype, de
 from tile_eg.frontend.python.words import handles, known, sizes
 from tile_eg.ir import index
 from tile_eg.ir.index import Expr
+from tile_eg.language.gpu import HINTS
 from tile_eg.language.placement import Layout
 from tile_eg.ops.types import U8
 
@@ -43,10 +44,23 @@ for _word, _name in {"make_zn_layout": "zN", "make_nz_layout": "nZ", "make_col_m
     HANDLERS[_word] = partial(_layout, _name)
 
 
+@handles("make_swizzled_layout", "Layout", "Fragment")
+def _gpu_layout(b: Builder, span: Span, *_: Any, **__: Any) -> Layout:
+    return Layout("of a GPU")
+
+
+@handles(*HINTS)
+def _hint(b: Builder, span: Span, *_: Any, **__: Any) -> None:
+    """What a GPU's compiler is told changes no result."""
+
+
 @handles("annotate_layout")
 def _annotate_layout(b: Builder, span: Span, layouts: Any) -> None:
     if not isinstance(layouts, Mapping) or not all(isinstance(k, Buffer) for k in layouts):
         raise TileError("T.annotate_layout takes a dictionary of layouts by buffer", span, help="{a: make_zn_layout(a)}")
+    for buffer in (k for k in layouts if k.scope == "tensor"):
+        what = f"`{buffer.name}` lies in GM row by row, and T.annotate_layout gives it another order"
+        raise TileError(what, span, help="leave it out, here and in the kernel that reads the tensor")
 
 
 # Orders of tiles

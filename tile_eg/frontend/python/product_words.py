@@ -17,13 +17,18 @@ from tile_eg.language.gpu import GemmWarpPolicy
 
 __all__ = ["HANDLERS"]
 
+_BY_POSITION = ("transpose_A", "transpose_B", "policy", "clear_accum")
+
 
 @handles("gemm")
-def _gemm(b: Builder, span: Span, A: Any, B: Any, C: Any, size: Any, **options: Any) -> None:
+def _gemm(b: Builder, span: Span, A: Any, B: Any, C: Any, size: Any, *by_position: Any, **options: Any) -> None:
+    if isinstance(size, bool):
+        size, by_position = None, (size, *by_position)
+    if len(by_position) > len(_BY_POSITION) or (by_position and size is not None):
+        raise TileError(f"T.gemm takes A, B, C and {', '.join(_BY_POSITION)} by position", span, help="give them by name")
+    options |= dict(zip(_BY_POSITION, by_position, strict=False))
     transpose_a = options["transpose_A"] or options["a_transpose"]
     transpose_b = options["transpose_B"] or options["b_transpose"]
-    if isinstance(size, bool):
-        transpose_a, size = size, None
     if not isinstance(options["policy"], GemmWarpPolicy):
         names = ", ".join(f"T.GemmWarpPolicy.{p.name}" for p in GemmWarpPolicy)
         raise TileError(f"a policy is one of {names}, not {describe(options['policy'])}", span, help="leave policy out")

@@ -19,7 +19,7 @@ REFUSED: dict[str, dict[str, tuple[Any, str]]] = {
         "cross_interval": (1, _ORDER),
     },
     "Parallel": {"coalesced_width": (None, _GPU)},
-    "copy": {"coalesced_width": (None, _GPU), "disable_tma": (None, _GPU)},
+    "copy": {"coalesced_width": (None, _GPU)},
     "gemm": {"k_pack": (1, _GPU), "wg_wait": (0, _GPU)},
     "use_swizzle": {"order": ("row", "the order of blocks is found"), "enable": (True, "the order of blocks is found")},
 }  # fmt: skip

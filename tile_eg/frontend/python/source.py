@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import inspect
 import linecache
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from types import FunctionType
@@ -69,8 +69,25 @@ def _lambda(function: FunctionType, text: str) -> ast.Lambda | None:
     return found[0] if len(found) == 1 else None
 
 
-def read_function(function: FunctionType, names: Mapping[str, Any] | None = None) -> FunctionSource:
+@dataclass(frozen=True, eq=False)
+class Written:
+    """A function whose definition is made of another one's."""
+
+    found: FunctionSource
+
+    @property
+    def __name__(self) -> str:
+        return str(self.found.node.name)
+
+    @property
+    def __globals__(self) -> Mapping[str, Any]:
+        return self.found.names
+
+
+def read_function(function: FunctionType | Written, names: Mapping[str, Any] | None = None) -> FunctionSource:
     """The definition of a function. `names` are locals of where it was defined, for annotations that are strings."""
+    if isinstance(function, Written):
+        return function.found
     code = function.__code__
     file = inspect.getsourcefile(function) or code.co_filename
     text = "".join(linecache.getlines(file, function.__globals__))
@@ -100,3 +117,11 @@ def one_by_one(node: ast.With) -> ast.With:
         return node
     inner = ast.copy_location(ast.With(node.items[1:], node.body), node)
     return ast.copy_location(ast.With(node.items[:1], [inner]), node)
+
+
+def ends(body: Sequence[ast.stmt]) -> list[ast.stmt]:
+    """The last statement, or those that end its branches."""
+    last = body[-1] if body else None
+    if isinstance(last, ast.If):
+        return [*ends(last.body), *ends(last.orelse)]
+    return [] if last is None else [last]

@@ -52,10 +52,10 @@ class Return(Exception):
 
 
 class Reader(Builder):
-    """Reads statements into the builder. `last` is the last statement of the launch."""
+    """Reads statements into the builder. `last` are the statements that end the launch."""
 
     calls = 0
-    last: ast.stmt | None = None
+    last: Sequence[ast.stmt] = ()
 
     def counted_slice(self, start: Expr, extent: Expr, size: int, span: Span) -> Slice:
         """A slice of which the kernel finds out how long it is: the other side says how many elements it has at most."""
@@ -81,7 +81,7 @@ class Reader(Builder):
 
     def check_last(self, node: ast.For) -> None:
         """TileError where a loop over all tiles is not the last statement of the kernel."""
-        if node is not self.last or self.outer:
+        if not any(node is s for s in self.last) or self.outer:
             help = "stores may stand in it; what all tiles have in common, before it"
             raise self.error("T.Persistent has to be the last statement of the kernel", node, help)
 

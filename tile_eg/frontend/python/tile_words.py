@@ -146,9 +146,11 @@ def _vbrc(b: Builder, span: Span, src: Any, dst: Any) -> None:
 
 
 def apply(op: str, x: TileExpr, span: Span) -> TileExpr:
-    """A function of one tile; exp2 and silu are made of those that the tree has."""
+    """A function of one tile; exp2, log2 and silu are made of those that the tree has."""
     if op == "exp2":
         return Unary("exp", Binary("mul", x, Number(math.log(2.0), span), span), span)
+    if op == "log2":
+        return Binary("mul", Unary("ln", x, span), Number(1 / math.log(2.0), span), span)
     if op == "silu":
         return Binary("mul", x, Unary("sigmoid", x, span), span)
     return Unary(op, x, span)

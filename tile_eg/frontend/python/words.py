@@ -44,7 +44,7 @@ from tile_eg.ir.index_elements import all_elements_in
 from tile_eg.ir.kernel import Cast, Pad, Region, TileExpr, Unary, Whole
 from tile_eg.ops.types import BF16, F16, F32, U8, DType
 
-SCOPES = {"shared": "shared", "shared.dyn": "shared", "local.fragment": "fragment"}
+SCOPES = {"shared": "shared", "shared.dyn": "shared", "local.fragment": "fragment", "local": "fragment"}
 HANDLERS: dict[str, Callable[..., Any]] = {}
 
 
@@ -254,7 +254,7 @@ def added_extents(b: Builder, src: Any, dst: Any, size: Any, span: Span) -> tupl
 
 
 @handles("atomic_add", "tile.atomic_add")
-def _atomic_add(b: Builder, span: Span, dst: Any, src: Any, size: Any = None) -> None:
+def _atomic_add(b: Builder, span: Span, dst: Any, src: Any, size: Any = None, **_: Any) -> None:
     elements = size is None and all(isinstance(v, Window) and v.is_point for v in (dst, src))
     src, dst, size = added_extents(b, src, dst, size, span)
     to, value = (as_region(dst, span), as_tile(src, span)) if b.in_parallel or elements else copied(src, dst, size, span)
