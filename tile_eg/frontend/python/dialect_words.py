@@ -184,7 +184,8 @@ def _element(r: Region, at: Sequence[Expr]) -> Region:
 def _arange(span: Span, dst: Any, strides: Any, offset: Any = 0) -> list[Loop]:
     if not isinstance(dst, Buffer | Window) or strides is None:
         what = "T.arange fills a buffer with positions here: T.arange(dst, [rows apart, columns apart], first)"
-        raise TileError(what, span, help="T.arange(n), a value, is a word of functions of whole tensors")
+        help = "positions as values: for i, j in T.Parallel(m, n); T.arange(n), a value, is a word of functions of whole tensors"
+        raise TileError(what, span, help=help)
     to, steps = as_region(dst, span), strides if isinstance(strides, list | tuple) else [strides]
     if len(steps) != len(to.shape) or not all(map(is_index, (*steps, offset))):
         raise TileError(f"T.arange takes {len(to.shape)} strides, one for each axis of {to.name}, and a first position", span)
