@@ -14,6 +14,7 @@ from tile_eg.frontend.element_loops import read_as, trip_by_trip
 from tile_eg.frontend.python.build import Builder, Leave, ReadAgain
 from tile_eg.frontend.python.defined import Defined
 from tile_eg.frontend.python.expressions import arithmetic, evaluate
+from tile_eg.frontend.python.loops_apart import apart
 from tile_eg.frontend.python.plain_statements import asserted, function_defined, imported, imported_from, raised
 from tile_eg.frontend.python.source import read_function
 from tile_eg.frontend.python.trips_of_indices import most_trips
@@ -95,7 +96,7 @@ class Reader(Builder):
 
     def run(self, body: Sequence[ast.stmt]) -> None:
         """Reads statements one by one; a mistake in one is told beside those in others."""
-        for node in body:
+        for node in (part for s in body for part in apart(s)):
             try:
                 self.statement(node)
             except ReadAgain:
