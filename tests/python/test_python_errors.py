@@ -59,7 +59,9 @@ FAULTS = {
     "Parallel in Parallel": (
         "for i in T.Parallel(16):\n    for j in T.Parallel(128):\n        x[i, j] = 0.0", "for j", "T.Parallel inside T.Parallel",
     ),
-    "a loop in Parallel": ("for i in T.Parallel(16):\n    for j in range(4):\n        x[i, j] = 0.0", "for j", "a serial loop"),
+    "a loop in Parallel": (
+        "for i in T.Parallel(16):\n    for j in range(4):\n        x[i, j] = x[0, j]", "for j", "a serial loop",
+    ),
     "a name that changes in a loop": ("n = 0\nfor i in range(999):\n    n = n + 1", "n = n + 1", "n changes inside a loop"),
     "a buffer's name bound anew": ("x = T.exp(y)", "x = T.exp", "x is a buffer"),
     "a value from before a write": ("s = x * 2.0\nT.clear(x)\nT.copy(s, y)", "s, y", "s was computed from x"),
