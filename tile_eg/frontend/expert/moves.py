@@ -300,7 +300,7 @@ PATHS: dict[tuple[Level, Level], Path] = {
 """What a copy between two memories becomes, and the options that it takes."""
 
 
-def atomic_add(r: ExpertReader, span: Span, dst: Any, src: Any, size: Any = None) -> None:
+def atomic_add(r: ExpertReader, span: Span, dst: Any, src: Any, size: Any = None, **_: Any) -> None:
     """dst += src, where dst is a window of a tensor."""
     src, dst, size = added_extents(r, src, dst, size, span)
     if r.in_parallel:
