@@ -254,7 +254,7 @@ class Ends:
         for name in sorted({n for known, *_ in found for n in known}):
             full: Extents = tuple(map(ix.const, shape_of(r, Tile(name))))  # type: ignore[assignment]
             states = [known.get(name, full) for known, of, _ in found if name in of]
-            self.known[name] = either(states, first, has_slots(r, name))
+            self.known[name] = either(states, first, has_slots(r, name), r.ranges)
 
     def _of(self, r: Buffers, i: Instr, tiles: list[Tile]) -> Extents:
         assert isinstance(i.dst, Tile)

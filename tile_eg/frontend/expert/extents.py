@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from tile_eg.frontend import conditions
@@ -57,22 +57,23 @@ def left_of(extents: Extents, variable: str) -> Extents:
     return down, along
 
 
-def either(states: Sequence[Extents], first: Expr | None, several: bool) -> Extents:
+def either(states: Sequence[Extents], first: Expr | None, several: bool, ranges: Mapping[str, Interval]) -> Extents:
     """What exists behind a branch of which one arm is done; of two, the `first` one where that condition holds. A buffer of
-    `several` tiles has one state for all of them."""
+    `several` tiles has one state for all of them. Variables are in `ranges`."""
     if len(set(states)) == 1:
         return states[0]
     if len(states) != 2 or first is None or several:
         return NOT_FOLLOWED
-    down, along = (chosen(first, *of) for of in zip(*states, strict=True))
+    down, along = (chosen(first, x, y, ranges) for x, y in zip(*states, strict=True))
     return down, along
 
 
-def chosen(condition: Expr, x: Extent, y: Extent) -> Extent:
-    """x where the condition holds, else y."""
+def chosen(condition: Expr, x: Extent, y: Extent, ranges: Mapping[str, Interval]) -> Extent:
+    """x where the condition holds, else y. It says that it is no more than the larger one, which its form alone does not."""
     if x == y or x is None or y is None:
         return x if x == y else None
-    return y + condition * (x - y)
+    most = max(ix.bounds(e, ranges)[1] for e in (x, y))
+    return ix.simplified(ix.minimum(y + condition * (x - y), most), ranges)
 
 
 def unless(other: Expr, there: Expr) -> Expr:
