@@ -20,12 +20,13 @@ from tile_eg.timeline.arrays import sample, values
 from tile_eg.timeline.cores import Core
 
 MOST = 128
-"""So many tiles of a core are run one by one."""
+"""So many tiles of a core are run one by one (assumed: fewer take less time than the choice of some)."""
 SAMPLED = 48
 """So many are run where there are more (assumed; `TRUSTED` says whether they were enough)."""
 TRUSTED = 0.02
 """The most by which tiles that were run may differ, on average, from what their neighbours tell of them."""
 LONGEST_RING = 12
+"""The most tiles behind which flags and slots have their numbers again; a tile that is left out leaves out so many (assumed)."""
 
 
 @dataclass(frozen=True)
