@@ -28,8 +28,6 @@ from tile_eg.jit.on_npu import MOST_SHAPES, new_empty, on_npu, shape_of
 from tile_eg.jit.told import told
 from tile_eg.language.symbols import Size
 from tile_eg.search import search_options
-from tile_eg.search.alike import checked
-from tile_eg.search.at_example import at_example
 
 if TYPE_CHECKING:
     import numpy as np
@@ -317,6 +315,9 @@ def text_for_all(name: str, texts: OneText, given: Mapping[str, Any]) -> AnySize
     open_, why = texts.open(given)
     unknown = [n for n in texts.names if n not in given]
     if missing := [n for n in unknown if n not in open_]:
+        from tile_eg.search.alike import checked
+        from tile_eg.search.at_example import at_example
+
         at_example(unknown, lambda at: checked(texts.build, {**given, **at}))  # a fault at all sizes is not one of sizes
         raise missing_sizes(name, missing, why)
     found = texts.text(given)
