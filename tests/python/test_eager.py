@@ -53,6 +53,11 @@ def test_a_call_compiles_for_the_shapes_of_its_arrays_and_gives_what_is_returned
     np.testing.assert_array_equal(scaled(X, 2), X * 2)
 
 
+def test_arrays_that_tell_a_size_in_two_ways_are_refused() -> None:
+    with pytest.raises(TileError, match="N is 16 in A and 15 in B"):
+        added(X, X[:, :15].copy())
+
+
 def test_a_branch_by_a_number_decides_which_launch_is_the_kernel() -> None:
     np.testing.assert_array_equal(scaled(X, 2, factor=3.0, twice=True), X * 9)
 

@@ -64,7 +64,7 @@ class EagerKernel(Factory):
         given, _ = self._bound_in_part(args, kwargs)
         if missing := [n for n in self.eager.tensors if n not in given]:
             message = f"{self.function.__name__} is called without {', '.join(missing)}"
-            raise TileError(message, help="compile(...) takes sizes alone")
+            raise TileError(message, help="a call takes all arrays; compile(...) takes the sizes alone, by name")
         return [given[n] for n in self.eager.tensors]
 
     def called(self, kernel: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
@@ -126,12 +126,20 @@ class EagerKernel(Factory):
         for name in given.keys() - asked:
             known = [*self.eager.signature.parameters, *sorted(asked)]
             raise TileError(f"{self.function.__name__} has no parameter or size {name!r}", help=did_you_mean(name, known))
-        told: Values = {}
-        for name, type_ in declared.items():
-            shape = shape_of(arrays[name], name) if _is_array(arrays.get(name)) else ()
-            for d, size in zip(_dims(type_), shape, strict=False):
-                told = {**(d.solved(size) if isinstance(d, Size) else {}), **told}
+        found = {n: shape_of(arrays[n], n) for n in declared if _is_array(arrays.get(n))}
+        told = _told({n: _dims(declared[n]) for n in found}, found)
         return {n: v for n, v in {**told, **given}.items() if n in asked}
+
+
+def _told(declared: Mapping[str, Sequence[Any]], shapes: Mapping[str, Sequence[int]]) -> Values:
+    """The sizes that shapes tell. TileError where two arrays disagree."""
+    told: dict[str, tuple[int, str]] = {}
+    for name, dims in declared.items():
+        for d, extent in zip(dims, shapes[name], strict=False):
+            for size, value in d.solved(extent).items() if isinstance(d, Size) else ():
+                if told.setdefault(size, (value, name))[0] != value and len(dims) == len(shapes[name]):
+                    raise TileError(f"{size} is {told[size][0]} in {told[size][1]} and {value} in {name}")
+    return {size: value for size, (value, _) in told.items()}
 
 
 def _is_array(value: Any) -> bool:
