@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 from tile_eg.errors import Span, TileError
+from tile_eg.frontend.index_bits import bits
 from tile_eg.frontend.index_text import index_text
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import Expr
@@ -61,6 +63,10 @@ _INDICES: dict[str, Callable[[Expr, Expr], Expr]] = {
     "+": lambda a, b: a + b, "-": lambda a, b: a - b, "*": lambda a, b: a * b, "//": ix.div, "%": ix.mod,
     "min": ix.minimum, "max": ix.maximum,
 }  # fmt: skip
+_BITS: dict[str, tuple[str, Callable[[int, int], int]]] = {
+    "<<": ("shl", operator.lshift), ">>": ("shr", operator.rshift),
+    "&": ("and", operator.and_), "|": ("or", operator.or_), "^": ("xor", operator.xor),
+}  # fmt: skip
 
 
 OF_INDICES = ("+", "-", "*", "//", "%")
@@ -72,11 +78,28 @@ def is_scalar(x: object) -> bool:
 
 def arithmetic(op: str, a: Scalar, b: Scalar, span: Span | None = None) -> Scalar:
     """a op b, for numbers and for index expressions; `/` of two numbers is true division."""
+    if op in _BITS:
+        return _of_bits(op, as_index(a, span), as_index(b, span), span)
     if isinstance(a, Expr) or isinstance(b, Expr):
         return _index_arithmetic(op, a, b, span)
     if op in ("/", "//", "%") and b == 0:
         raise TileError("division by zero", span)
     return _NUMBERS[op](a, b)
+
+
+def _of_bits(op: str, a: Expr, b: Expr, span: Span | None) -> Scalar:
+    word, of_numbers = _BITS[op]
+    shifts = op in ("<<", ">>")
+    if shifts and b.value is not None and not 0 <= b.value < 32:
+        raise TileError(f"a shift of an index or a size is by 0 to 31 bits, not {b.value}", span)
+    if a.value is not None and b.value is not None:
+        return of_numbers(a.value, b.value)
+    if (found := bits(word, a, b)) is not None:
+        return fold(found)
+    if shifts:
+        help = "write one statement for each shift, with its number"
+        raise TileError(f"the right side of `{op}` has to be a constant in an index", span, help=help)
+    raise TileError(f"one side of `{op}` has to be a constant, 0 or more, in an index", span, help="use //, % and * instead")
 
 
 def leaves_integers(op: str, a: Scalar, b: Scalar) -> bool:

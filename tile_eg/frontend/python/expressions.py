@@ -14,6 +14,7 @@ from typing import Any
 from tile_eg import language
 from tile_eg.errors import Span, TileError
 from tile_eg.frontend import conditions
+from tile_eg.frontend.index_bits import bits
 from tile_eg.frontend.python import logic, ways_out
 from tile_eg.frontend.python.beside_floats import beside_floats
 from tile_eg.frontend.python.build import Builder, Leave
@@ -38,7 +39,7 @@ from tile_eg.frontend.python.values import (
     plainly,
     value_buffer,
 )
-from tile_eg.frontend.python.whole_numbers import as_whole, bits, wrapped
+from tile_eg.frontend.python.whole_numbers import as_whole, wrapped
 from tile_eg.frontend.python.word_calls import call_word, is_of_kernel
 from tile_eg.frontend.python.word_users import uses_words
 from tile_eg.frontend.python.words import cast, counted
