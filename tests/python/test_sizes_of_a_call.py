@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -210,3 +211,10 @@ def test_a_loop_over_no_rows_in_a_grid_of_its_own_does_nothing() -> None:
     }"""
     for kernel in (doubled(), TileKernel(load_text(text))):
         assert kernel(np.zeros((0, 40), np.float32)).shape == (0, 40)
+
+
+@pytest.mark.parametrize("word", [T.dynamic, T.symbolic, T.dyn])
+def test_several_sizes_of_a_call_are_named_at_once(word: Any) -> None:
+    assert [str(s) for s in (*word("M, N"), *word("M N"), word("K"))] == ["M", "N", "M", "N", "K"]
+    with pytest.raises(TileError, match="has a name, not '2'"):
+        word("M, 2")

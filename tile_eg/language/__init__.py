@@ -37,7 +37,7 @@ from tile_eg.language.placement import alloc_L1 as alloc_L1
 from tile_eg.language.placement import alloc_ub as alloc_ub
 from tile_eg.language.placement import annotate_layout as annotate_layout
 from tile_eg.language.placement import use_swizzle as use_swizzle
-from tile_eg.language.symbols import Dyn, of_sizes, symbol
+from tile_eg.language.symbols import Dyn, of_sizes, symbols
 from tile_eg.language.tensor_words import WORDS as TENSOR_WORDS
 from tile_eg.language.words import number_word, reduction, word
 from tile_eg.ops import elementwise
@@ -250,8 +250,9 @@ def infinity(dtype: Any = "float32") -> float:
 
 @number_word
 def symbolic(name: str, dtype: Any = "int32") -> Any:
-    """A size known at each call, from the shapes of its arrays; one of the same name is the same size."""
-    return symbol(name)
+    """A size known at each call, from the shapes of its arrays; one of the same name is the same size. Several at once:
+    `M, N = T.symbolic("M, N")`."""
+    return symbols(name)
 
 
 dynamic = symbolic

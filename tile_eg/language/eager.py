@@ -5,7 +5,6 @@ They stand before the launch, in the function under `@tile_eg.jit` that launches
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -14,7 +13,7 @@ from typing import Any
 
 from tile_eg.errors import TileError
 from tile_eg.language.kernels import TensorType
-from tile_eg.language.symbols import symbol
+from tile_eg.language.symbols import names_in, symbol
 from tile_eg.language.words import number_word
 
 _sizes: ContextVar[tuple[Mapping[str, int], set[str]] | None] = ContextVar("sizes", default=None)
@@ -49,7 +48,7 @@ def _known(word: str) -> tuple[Mapping[str, int], set[str]]:
 def const(name: str, dtype: Any = "int32") -> Any:
     """Sizes of the tensors of a call, one name or several: `M, N = T.const("M, N")`. They are known when the kernel is compiled:
     a kernel is compiled for each of them."""
-    (sizes, asked), names = _known("const"), re.split(r"[,\s]+", name.strip())
+    (sizes, asked), names = _known("const"), names_in(name)
     asked.update(names)
     found = tuple(sizes[n] if n in sizes else symbol(n) for n in names)
     return found if len(found) > 1 else found[0]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -104,11 +105,11 @@ class Computed(Size):
 class Dyn:
     """`T.dyn`: alone, a size of its own that an array's shape tells; `T.dyn["M"]` and `T.dyn("M")` are `T.symbolic("M")`."""
 
-    def __getitem__(self, name: str) -> Symbol:
-        return symbol(name)
+    def __getitem__(self, name: str) -> Symbol | tuple[Symbol, ...]:
+        return symbols(name)
 
-    def __call__(self, name: str, dtype: Any = "int32") -> Symbol:
-        return symbol(name)
+    def __call__(self, name: str, dtype: Any = "int32") -> Symbol | tuple[Symbol, ...]:
+        return symbols(name)
 
     def __repr__(self) -> str:
         return "T.dyn"
@@ -119,6 +120,17 @@ def symbol(name: Any) -> Symbol:
         what = repr(name) if isinstance(name, str | int | float) else "what stands here"
         raise TileError(f"a size known at each call has a name, not {what}", help='M = T.symbolic("M")')
     return Symbol(name)
+
+
+def names_in(text: str) -> list[str]:
+    """The names in "M, N" or "M N"."""
+    return re.split(r"[,\s]+", text.strip())
+
+
+def symbols(name: Any) -> Symbol | tuple[Symbol, ...]:
+    """The symbol of a name, or those of several: "M, N" or "M N"."""
+    found = tuple(symbol(n) for n in names_in(name)) if isinstance(name, str) else (symbol(name),)
+    return found if len(found) > 1 else found[0]
 
 
 def of_sizes(sign: str, function: Callable[..., Any], *operands: Any) -> Any:
