@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tile_eg.errors import TileError
+from tile_eg.errors import NotSearched, TileError
 from tile_eg.frontend.ssa import to_values
 from tile_eg.frontend.text import load_text
 from tile_eg.frontend.text.printer import print_kernel
@@ -168,3 +168,21 @@ def test_windows_with_different_ends_one_behind_the_other_end_with_the_shortest(
     ran = lower(at(text.replace("shared", "shared r: f32[BM],"), H=1, W=16), search=search_options(effort="none")).run({"X": x})
     assert not ran.findings
     np.testing.assert_allclose(ran.outputs["Y"], [16 * 4], rtol=1e-6)
+
+
+PADDED = """kernel padded[R=50, M=24, BM=16, BN=32](X: f32[R, M]) -> Z: f32[BM] {
+  grid bx = 1
+  fragment x: f32[BM, BN], m: f32[BM] = inf
+  for t in serial(ceildiv(R, BM)) {
+    parallel (i, j) in (BM, BN) { x[i, j] = select(j < M, X[t*BM + i, j], 5) }
+    m = min(m, rowmin(x))
+  }
+  Z[0] = m
+}
+"""
+
+
+def test_a_choice_that_fills_up_rows_ends_where_its_tensor_does_as_a_copy_would() -> None:
+    with pytest.raises(NotSearched, match=r"the valid columns of `m` change from trip to trip.*: min\(50 - t\*16, 16\)"):
+        to_values(load_text(PADDED).instantiate())
+    to_values(load_text(PADDED).instantiate({"R": 48}))

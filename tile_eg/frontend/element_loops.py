@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from tile_eg.frontend.chosen_indices import with_chosen_indices
 from tile_eg.frontend.guarded_parts import Shapes, conditions, parted, reads_outside
-from tile_eg.frontend.guarded_windows import TensorShape, is_guarded, with_guarded_windows
+from tile_eg.frontend.guarded_windows import TensorShape, is_cut_off, is_guarded, with_guarded_windows
 from tile_eg.frontend.narrow_positions import Ranges, Types, with_low_bits
 from tile_eg.frontend.ssa.position_values import with_known_positions
 from tile_eg.frontend.wide_positions import with_wide_positions
@@ -26,7 +26,8 @@ def read_as(
     narrow = with_wide_positions(with_low_bits(with_chosen_indices(s, shapes, types), types, ranges), types)
     whole = _without_single(narrow)
     parts = [with_guarded_windows(p, tensor, ranges) for p in parted(whole, shapes, unique)]
-    if any(len(p.vars) < len(whole.vars) and is_guarded(p) for p in parts):  # a column of a window has no zeros around it
+    columns = any(len(p.vars) < len(whole.vars) and is_guarded(p) for p in parts)  # a column of a window has no zeros around it
+    if columns or len(parts) > 1 and any(is_cut_off(p, tensor, ranges) for p in parts):
         parts = [with_guarded_windows(whole, tensor, ranges)]
     yield from map(with_known_positions, parts)
 

@@ -17,7 +17,7 @@ from tile_eg.ir import index as ix
 from tile_eg.ir.index import Expr
 from tile_eg.ir.index_elements import elements_in
 from tile_eg.ir.kernel import Pad, Parallel, Region, Select, TileExpr
-from tile_eg.ir.operands import parts
+from tile_eg.ir.operands import parts, regions
 
 TensorShape = Callable[[str], tuple[int, ...] | None]
 
@@ -34,6 +34,18 @@ def with_guarded_windows(s: Parallel, tensor: TensorShape, ranges: Ranges) -> Pa
 def is_guarded(s: Parallel) -> bool:
     """Whether a loop reads such windows."""
     return any(isinstance(e, Pad) for a in s.body for e in parts(a.value))
+
+
+def is_cut_off(s: Parallel, tensor: TensorShape, ranges: Ranges) -> bool:
+    """Whether a tensor's end may leave out elements that a loop reads. Its parts would each end there for themselves, and have
+    zeros behind it; a choice between them ends where the shorter arm does."""
+    around = {**ranges, **{v: (0, max(0, n - 1)) for v, n in zip(s.vars, s.extents, strict=True)}}
+    read = (r for a in s.body for r in regions(a.value))
+    places = ((start, n) for r in read for start, n in zip(r.starts, tensor(r.name) or (), strict=False))
+    return any(
+        ix.variables(start) <= around.keys() and not elements_in(start) and ix.bounds(start, around)[1] >= n
+        for start, n in places
+    )
 
 
 class _Read:
