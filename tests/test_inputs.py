@@ -12,6 +12,7 @@ from tile_eg.errors import TileError
 from tile_eg.frontend.text import load_text
 from tile_eg.inputs import GIVEN, SETS, USUAL, Drawn, draw, drawn_sets, set_names
 from tile_eg.ir.kernel import Kernel, Tensor
+from tile_eg.ir.reference_indices import most_of_indices
 from tile_eg.ops.types import BF16, F16, F32, I8
 from tile_eg.report.compare import compare
 from tile_eg.search.compiler import Lowered, lower
@@ -192,3 +193,14 @@ def test_every_example_takes_nan_and_infinities_as_it_is_meant_to(name: str) -> 
     k = load_text((EXAMPLES / f"{name}.tile").read_text(), f"{name}.tile").instantiate()
     (special,) = drawn_sets(k, ["nan"], 1)
     assert [c for c in compare(lower(k).run(special.arrays).outputs, special.meant or {}) if not c.good] == []
+
+
+def test_an_index_into_a_buffer_is_drawn_inside_of_it() -> None:
+    text = """kernel counted[N=40](X: i32[N]) -> H: f32[16] {
+      grid b = 1
+      shared x: i32[N], h: f32[16] = 0
+      x = X[0]
+      for i in serial(N) { h[x[i]] += 1 }
+      H[0] = h
+    }"""
+    assert most_of_indices(load_text(text).instantiate()) == {"X": 15}

@@ -51,7 +51,7 @@ def most_of_indices(kernel: kn.Kernel) -> dict[str, int]:
             sources.setdefault(s.target.name, set()).add(s.value.name)
     for s in kn.statements(kernel.body):
         for r in _windows(s) if isinstance(s, kn.Assign) else ():
-            for start, size in zip(r.starts, shapes[r.name], strict=True):
+            for start, size in zip(r.starts, held[r.name], strict=True):
                 for read in _bounded(inside_of(_let_through(start), size - 1), held):
                     for name in {read.args[0], *sources.get(read.args[0], ())} & shapes.keys():
                         found[name] = min(found.get(name, ix.ANY), read.args[2])
