@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from tile_eg.errors import TileError
+from tile_eg.frontend.ssa.joined_ends import direction
 from tile_eg.frontend.ssa.tiles import Tiles, Unlike
+from tile_eg.ir import index as ix
 from tile_eg.ir.index import const
 from tile_eg.ir.values import Term
 from tile_eg.ops.types import F32
@@ -46,3 +48,9 @@ def test_what_has_no_operand_that_ends_is_a_part(tile: Term) -> None:
 def test_who_needs_it_gets_the_error() -> None:
     with pytest.raises(TileError, match="8 x 16 valid elements meet a window of 4 x 16"):
         TILES.narrowed(STATE, const(4), None, None)
+
+
+def test_whether_an_extent_grows_from_trip_to_trip_is_not_known_where_it_is_read() -> None:
+    rows = ix.minimum(16, ix.read("n", ix.var("t"))) - ix.var("t")
+    assert direction(rows, "t") is None
+    assert direction(ix.minimum(16, 40 - ix.var("t") * 16), "t") == -1

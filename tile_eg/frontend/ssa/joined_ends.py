@@ -32,8 +32,8 @@ def direction(e: Expr, variable: str) -> int | None:
     """1 where an expression never falls as a variable grows, -1 where it never rises, 0 where it stays; None: not known."""
     if variable not in ix.variables(e):
         return 0
-    if e.op == "var":
-        return 1
+    if e.op in ("var", "read"):
+        return 1 if e.op == "var" else None
     ways = {direction(a, variable) for a in e.args} - {0}
     if len(ways) != 1 or None in ways:
         return None
