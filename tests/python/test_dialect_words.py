@@ -88,7 +88,9 @@ WRONG = {
     "T.concat(x, y, z, 1)": "have no room", "T.pad(x, z, 0.0, [1, 0], [0, 0])": "do not become",
     "T.interleave(x, y, z)": "do not fill", "T.transpose(x, z, [0, 0])": "a permutation of 2 axes",
     "T.store_fixpipe(x, Z)": "stored in rows", "T.store_fixpipe(x, Z, enable_nz2nd=True, pre_relu_mode='prelu')": "does not take",
-    "T.arange(z, [1], 0)": "takes 2 strides",
+    "T.arange(z, [1], 0)": "takes 2 strides", "T.vclamp(x, y, 0.0, y)": "before it has read",
+    "T.pad(x, x, 0.0, [0, 0], [0, 0])": "before it has read",
+    "T.concat(x, y, y, 1)": "before it has read",
 }  # fmt: skip
 
 

@@ -29,6 +29,14 @@ def _run(word: str, b: Builder, span: Span, *operands: Any, **options: Any) -> A
     return (b.handlers or HANDLERS)[word](b, span, *operands, **options)
 
 
+def _apart(word: str, read: Sequence[Any], dst: Any, span: Span) -> None:
+    """TileError where a word that writes its destination in steps would read in a later one what an earlier one wrote."""
+    to = value_buffer(dst) if isinstance(dst, Buffer | Window) else None
+    if any(isinstance(v, Buffer | Window) and value_buffer(v) is to for v in read):
+        message = f"T.{word} writes {describe(dst)} before it has read all of it"
+        raise TileError(message, span, help="give it a destination of its own")
+
+
 @handles("vexp2")
 def _exp2(b: Builder, span: Span, src: Any, dst: Any, tmp: Any) -> None:
     """2 ** src, as exp(src * ln 2); `tmp` holds the product."""
@@ -47,6 +55,7 @@ def _log2(b: Builder, span: Span, src: Any, dst: Any, tmp: Any) -> None:
 
 @handles("vclamp")
 def _clamp(b: Builder, span: Span, src: Any, dst: Any, low: Any, high: Any) -> None:
+    _apart("vclamp", (high,), dst, span)
     _run("vmax", b, span, src, low, dst)
     _run("vmin", b, span, dst, high, dst)
 
@@ -133,6 +142,7 @@ def _all_of(word: str, v: Any, size: Any, span: Span) -> Region:
 @handles("concat")
 def _concat(b: Builder, span: Span, *operands: Any, size: Any) -> None:
     *sources, dst, dim = operands
+    _apart("concat", sources[1:], dst, span)
     found, to = [_all_of("concat", x, size, span) for x in sources], _all_of("concat", dst, None, span)
     axis, rank = known(dim, "the axis of T.concat", span), len(to.shape)
     if not -rank <= axis < rank or any(len(x.shape) != rank for x in found):
@@ -148,6 +158,7 @@ def _concat(b: Builder, span: Span, *operands: Any, size: Any) -> None:
 
 @handles("pad")
 def _pad(b: Builder, span: Span, src: Any, dst: Any, value: Any, low: Any, high: Any, size: Any) -> None:
+    _apart("pad", (src,), dst, span)
     x, to = _all_of("pad", src, size, span), _all_of("pad", dst, None, span)
     before, behind = (_counts(v, len(x.shape), span) for v in (low, high))
     wanted = tuple(i + n + k for i, n, k in zip(before, x.shape, behind, strict=True))
