@@ -87,6 +87,7 @@ def test_in_a_kernel_that_is_kept(body: str) -> None:
 WRONG = {
     "T.concat(x, y, z, 1)": "have no room", "T.pad(x, z, 0.0, [1, 0], [0, 0])": "do not become",
     "T.interleave(x, y, z)": "do not fill", "T.transpose(x, z, [0, 0])": "a permutation of 2 axes",
+    "T.transpose(x, z, 1)": "a permutation of 2 axes",
     "T.store_fixpipe(x, Z)": "stored in rows", "T.store_fixpipe(x, Z, enable_nz2nd=True, pre_relu_mode='prelu')": "does not take",
     "T.arange(z, [1], 0)": "takes 2 strides", "T.vclamp(x, y, 0.0, y)": "before it has read",
     "T.pad(x, x, 0.0, [0, 0], [0, 0])": "before it has read",

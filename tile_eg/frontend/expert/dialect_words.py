@@ -9,7 +9,7 @@ from typing import Any
 from tile_eg.errors import Span
 from tile_eg.frontend.expert.by_elements import written
 from tile_eg.frontend.expert.reader import ExpertReader
-from tile_eg.frontend.python.dialect_words import ELEMENTWISE, HANDLERS, in_loops, transposed_loops
+from tile_eg.frontend.python.dialect_words import ELEMENTWISE, HANDLERS, in_loops, transposed_loops, turns_rows
 from tile_eg.frontend.python.values import Buffer, Window, as_region
 from tile_eg.ir.kernel import Assign
 
@@ -31,7 +31,7 @@ def _by_elements(word: str, r: ExpertReader, span: Span, *operands: Any, **optio
 
 
 def _transpose(plain: Word, r: ExpertReader, span: Span, src: Any, dst: Any, permutation: Any, size: Any) -> None:
-    if permutation is None or (list(permutation) == [1, 0] and size is None):
+    if turns_rows(permutation, size):
         return plain(r, span, src, dst)
     return in_loops(r, transposed_loops(span, src, dst, permutation, size), span, _one)
 

@@ -254,6 +254,11 @@ def _flip(span: Span, src: Any, dst: Any, axis: Any, size: Any) -> list[Loop]:
     return [(x.shape, made)]
 
 
+def turns_rows(permutation: Any, size: Any) -> bool:
+    """Whether a transposition is that of all rows and columns of a tile, for which there is a word of its own."""
+    return permutation is None or (permutation in ([1, 0], (1, 0)) and size is None)
+
+
 def transposed_loops(span: Span, src: Any, dst: Any, permutation: Any, size: Any) -> list[Loop]:
     x, to = _all_of("transpose", src, size, span), _all_of("transpose", dst, None, span)
     order = list(permutation) if isinstance(permutation, list | tuple) else []
@@ -310,6 +315,6 @@ HANDLERS.update({word: partial(_by_elements, loops) for word, loops in ELEMENTWI
 
 @handles("transpose")
 def _transpose(b: Builder, span: Span, src: Any, dst: Any, permutation: Any, size: Any) -> None:
-    if permutation is None or (list(permutation) == [1, 0] and size is None):
+    if turns_rows(permutation, size):
         return _run("tile.transpose", b, span, dst, src)
     return in_loops(b, transposed_loops(span, src, dst, permutation, size), span, _searched)
