@@ -36,7 +36,7 @@ def test_a_fault_at_every_example_is_that_at_the_first() -> None:
 def test_where_the_faults_differ_the_sizes_of_the_first_are_told() -> None:
     with pytest.raises(TileError) as told:
         at_example(["M"], lambda at: refused(at["M"], 2000 + at["M"]))
-    assert told.value.notes == ((f"so it is at M={EXAMPLES[0]}; give sizes that the kernel is for with --set", None),)
+    assert told.value.notes == ((f"so it is at M={EXAMPLES[0]}; give sizes that the kernel is for", None),)
 
 
 def test_a_mistake_of_the_kernels_own_is_not_one_of_its_open_sizes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -57,7 +57,7 @@ class AutoTuner:
 
     @told
     def run(self, warmup: int = 25, rep: int = 100, **options: Any) -> AutotuneResult:
-        """The fastest configuration."""
+        """The fastest configuration. TileLang's `timeout` means nothing here: what ends a compilation is a count."""
         if unknown := sorted(options.keys() - {*NO_EFFECT, "timeout"}):
             raise TileError(f"AutoTuner.run has no option {unknown[0]!r}")
         factory = self.fn if hasattr(self.fn, "__jit_impl__") else jit(**self.compiled)(self.fn)

@@ -27,7 +27,9 @@ def Layout(shape: Any, forward_fn: Any) -> Any:  # noqa: N802
 
 
 @word
-def Fragment(shape: Any, forward_fn: Any = None, forward_thread_fn: Any = None, replicate: int = 1, forward_index_fn: Any = None) -> Any:  # noqa: N802, E501
+def Fragment(  # noqa: N802
+    shape: Any, forward_fn: Any = None, forward_thread_fn: Any = None, replicate: int = 1, forward_index_fn: Any = None
+) -> Any:
     """How a tile lies in the registers of a GPU's threads; a block has no threads here."""
 
 

@@ -33,5 +33,5 @@ def _first_of(faults: list[TileError], names: Iterable[str]) -> TileError:
     first, *others = faults
     if any(fault.message != first.message for fault in others):
         shown = ", ".join(f"{name}={EXAMPLES[0]}" for name in names)
-        first.notes += ((f"so it is at {shown}; give sizes that the kernel is for with --set", None),)
+        first.notes += ((f"so it is at {shown}; give sizes that the kernel is for", None),)
     return first

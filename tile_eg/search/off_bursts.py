@@ -15,7 +15,8 @@ from tile_eg.search.result import Lowered
 from tile_eg.transforms.packed_operand import SEPARATOR
 
 PART = 8
-"""The part of a burst that rows are taken to begin off one: in f16 64 bytes, where less would be cut into more requests."""
+"""The part of a burst that rows are taken to begin off one (assumed): 64 of 512 bytes; off by less they are cut into more
+requests."""
 
 
 def on_bursts(lowered: Lowered, sizes: Collection[str]) -> dict[str, int]:

@@ -19,9 +19,10 @@ from tile_eg.search.planned import Planned
 from tile_eg.search.result import Lowered
 
 CLEARLY = 0.97
-"""A further schedule is kept where it takes no more than this part of the time of those that are there."""
+"""A further schedule is kept where it takes no more than this part of the time of those that are there (assumed)."""
 BETWEEN = 3
-"""How often the sizes from which on a kernel is faster are halved in, once they are known to a factor of two."""
+"""How often the sizes from which on a kernel is faster are halved in, once they are known to a factor of two: an eighth of that
+is left (assumed)."""
 Found = tuple[Lowered, ...]
 """What a search for all sizes finds: its best kernel, and where that copies operands first, the best that does not."""
 Sizes = Mapping[str, int]

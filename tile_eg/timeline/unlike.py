@@ -24,7 +24,7 @@ MOST = 128
 SAMPLED = 48
 """So many are run where there are more (assumed; `TRUSTED` says whether they were enough)."""
 TRUSTED = 0.02
-"""The most by which tiles that were run may differ, on average, from what their neighbours tell of them."""
+"""The most by which tiles that were run may differ, on average, from what their neighbours tell of them (assumed)."""
 LONGEST_RING = 12
 """The most tiles behind which flags and slots have their numbers again; a tile that is left out leaves out so many (assumed)."""
 
