@@ -11,7 +11,7 @@ from timeline_programs import K, fused_program, gemm_program, load, store, strea
 
 from tile_eg.chips import load_chip
 from tile_eg.ir.index import Expr, const, less, minimum, var
-from tile_eg.ir.program import Loop, Node, Program, SetFlag, WaitFlag, When
+from tile_eg.ir.program import Loop, Node, Program, SetFlag, Tile, WaitFlag, When
 from tile_eg.timeline.engine import run
 from tile_eg.timeline.expressions import unsettled
 from tile_eg.timeline.rings import renamed, rings_of
@@ -40,6 +40,20 @@ def every(n: int) -> Expr:
 
 def test_work_in_every_third_trip_is_a_period_of_three() -> None:
     agree(worked(300, vexp(), When(every(3), (vexp("c"),))))
+
+
+@pytest.mark.parametrize("period", [16, 85, 256])
+def test_a_long_period_is_found_where_no_short_one_is(period: int) -> None:
+    """Every so-many-th tile of a core is the first of a sequence: no stretch between them is worth a skip of its own."""
+    program = worked(4_000, vexp(), When(less(K * 48 % (48 * period), 1) * less(K, 3_900), (vexp("c"),)))
+    agree(program)
+    assert len(run(program, CHIP).spans) < 3 * (period + 100) + 300
+
+
+def test_what_comes_without_a_period_is_run() -> None:
+    """Whether the remainder of a square by a prime is small, in fewer trips than the prime."""
+    program = worked(300, vexp(), When(less(K * K % 1009, 505), (vexp("c"),)))
+    assert len(run(program, CHIP).spans) > 0.9 * len(run(program, CHIP, exact=True).spans)
 
 
 def test_work_that_stops_in_the_middle_ends_the_rhythm_there() -> None:
@@ -172,6 +186,13 @@ def test_two_cores_that_meet_in_a_loop_for_each_tile(tiles: int, trips: int, ske
     assert quick.busy == pytest.approx(exact.busy)
 
 
+def test_a_long_period_of_two_cores_that_wait_for_each_other() -> None:
+    inner = fused_program(4, False)
+    once_more = replace(vexp("u"), srcs=(Tile("u"),))
+    tiles = Loop("task", 1_000, (*inner.vector, When(less(var("task") % 20, 1), (once_more,))))
+    agree(replace(inner, cube=(Loop("task", 1_000, inner.cube),), vector=(tiles,)))
+
+
 @pytest.mark.parametrize("skewed", [False, True])
 def test_thousands_of_tiles_take_no_longer_than_a_hundred(skewed: bool) -> None:
     """A kernel of more tiles than a launch has blocks is timed without going through them."""
@@ -194,4 +215,4 @@ def test_where_no_rhythm_is_found_only_the_last_rounds_are_kept() -> None:
     together = Together([])
     for _ in range(10 * KEPT):
         together.round()
-    assert len(together.seen) == KEPT
+    assert len(together.seen.seen) == KEPT

@@ -14,7 +14,7 @@ from tile_eg.ir.machine import REPEAT_BYTES
 from tile_eg.ir.program import Instr, Loop, Node, Program, Tasks, Tile, When, walk
 from tile_eg.ir.sampling import spread
 from tile_eg.ir.sharing import once
-from tile_eg.timeline.arrays import sample, values
+from tile_eg.timeline.arrays import LEAST_SAMPLE, sample, values
 
 SAMPLED_BLOCKS = 256
 Count = Callable[[Instr, Mapping[str, Any], frozenset[str]], Any]
@@ -206,9 +206,20 @@ def _in_loop(node: Loop, env: Mapping[str, Any], tested: frozenset[str], inner: 
     if node.var not in tested:
         return until * _issued(node.body, env, tested, inner)
     depth = max(np.ndim(v) for v in env.values())
-    trips, stand_for = (a.reshape(-1, *[1] * depth) for a in sample(node.trips, prod(np.size(v) for v in env.values())))
+    beside = prod(np.size(v) for v in env.values()) * _points(node.body, tested)
+    trips, stand_for = (a.reshape(-1, *[1] * depth) for a in sample(node.trips, beside))
     each = _issued(node.body, {**env, node.var: trips}, tested, inner) * (trips < until) * stand_for
     return each.sum(axis=0)
+
+
+def _points(nodes: Sequence[Node], tested: frozenset[str]) -> int:
+    """How many trips of loops in `nodes` are looked at for each trip of those around them, at the most."""
+
+    def of(node: Loop | When) -> int:
+        own = min(node.trips, LEAST_SAMPLE) if isinstance(node, Loop) and node.var in tested else 1
+        return own * _points(node.body, tested)
+
+    return max((of(n) for n in nodes if isinstance(n, Loop | When)), default=1)
 
 
 def _looked_at(condition: Expr, tested: frozenset[str]) -> bool:

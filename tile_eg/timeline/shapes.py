@@ -21,6 +21,7 @@ Turn = Callable[[Instr], Expr]
 Evaluator = Callable[[Expr], Callable[[Any], Any]]
 """How an expression is evaluated: of numbers, or of arrays of them."""
 WORTH_A_SKIP = 24  # trips
+LONG_PERIODS = 256  # trips: no longer period is looked for
 ONE_BY_ONE = 8
 """Trips that are looked at one by one before all that follow are looked at as an array: most differences come soon."""
 _BENDS = ("min", "max", "lt")
@@ -168,9 +169,35 @@ def _alike_until(shape: Shape, var: str, env: Env, trips: range, period: int) ->
 
 def _first_other(shape: Shape, var: str, env: Env, trips: range, period: int) -> int:
     """`_alike_until`, with all trips looked at together."""
-    if not trips:
-        return trips.stop
-    numbers = np.arange(trips.start - period, trips.stop)
-    found = [np.broadcast_to(x, len(numbers)) for x in shape.over({**env, var: numbers})]
-    first = [differ[0] for x in found if len(differ := (x[period:] != x[:-period]).nonzero()[0])]
-    return trips.start + int(min(first)) if first else trips.stop
+    for part in _longer_and_longer(trips, 4 * ONE_BY_ONE):
+        found = _over(shape, var, env, range(part.start - period, part.stop))
+        first = [differ[0] for x in found if len(differ := (x[period:] != x[:-period]).nonzero()[0])]
+        if first:
+            return part.start + int(min(first))
+    return trips.stop
+
+
+def _over(shape: Shape, var: str, env: Env, trips: range) -> list[np.ndarray]:
+    """What is seen of a shape in each of the trips."""
+    numbers = np.arange(trips.start, trips.stop)
+    return [np.broadcast_to(x, len(numbers)) for x in shape.over({**env, var: numbers})]
+
+
+def _longer_and_longer(trips: range, first: int) -> Iterator[range]:
+    """The trips in parts, each four times as long as the one before: little is looked at where the first of them differ."""
+    while trips:
+        yield trips[:first]
+        trips, first = trips[first:], 4 * first
+
+
+def long_period(shapes: Sequence[Shape], var: str, trips: int, env: Env, beyond: int) -> int | None:
+    """The fewest trips, more than `beyond`, after which the work of the trips ahead is that of before; None where there are none
+    up to LONG_PERIODS, or too few trips to gain by it.
+
+    Looked for in the next trips alone; how long it lasts is what `periods_ahead` says.
+    """
+    ahead = range(env[var], min(trips, env[var] + 3 * LONG_PERIODS))
+    seen = [x for shape in shapes for x in _over(shape, var, env, ahead)]
+    kinds = np.unique(np.array(seen), axis=1, return_inverse=True)[1].ravel() if seen and ahead else np.zeros(0, int)
+    periods = (p for p in range(beyond + 1, len(kinds) // 3 + 1) if (kinds[p:-1] == kinds[: -p - 1]).all())
+    return next(periods, None)

@@ -8,18 +8,21 @@ Flags go round in rings meanwhile (`timeline.rings`): a time is compared with th
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
+from typing import Generic, TypeVar
 
 from tile_eg.timeline.cores import Core, Place
 from tile_eg.timeline.rings import Name, renamed
-from tile_eg.timeline.shapes import periods_ahead
+from tile_eg.timeline.shapes import LONG_PERIODS, long_period, periods_ahead
 
 LEAST_TRIPS = 3
 LONGEST_PERIOD = 12
 KEPT = 2 * LONGEST_PERIOD + 1  # states that are looked at: two periods and their ends
+ROUNDS = 2  # rounds of a trip in which two cores go on, where a long period is looked for (assumed)
 TOLERANCE = 1e-5
+Seen = TypeVar("Seen")
 
 
 @dataclass(frozen=True)
@@ -154,6 +157,39 @@ def _ahead(core: Core, place: Place, period: int, *, begun: bool) -> int:
     return periods_ahead(place.shapes, place.var, place.trips, core.env, period, begun=begun)
 
 
+def _long(core: Core, place: Place) -> int | None:
+    """The trips of a period that is longer than those which are tried unasked; None where there is none."""
+    return None if place.some else long_period(place.shapes, place.var, place.trips, core.env, LONGEST_PERIOD)
+
+
+class Kept(Generic[Seen]):
+    """What was seen last, enough of it for two periods. Where KEPT of them showed no short period, a long one is asked for."""
+
+    def __init__(self, long: Callable[[], int | None], in_one: int = 1) -> None:
+        """`long` looks for a long period, in trips, of each of which up to `in_one` are seen."""
+        self.long, self.in_one = long, in_one
+        self.clear()
+
+    def clear(self) -> None:
+        self.seen: deque[Seen] = deque(maxlen=KEPT)
+        self.more: Sequence[int] = ()
+        self.asked_in = KEPT
+
+    def append(self, now: Seen) -> None:
+        self.seen.append(now)
+        self.asked_in -= 1
+        if not self.asked_in:
+            self.asked_in, found = LONG_PERIODS, self.long()
+            self.more = [found * n for n in range(1, self.in_one + 1)] if found else ()
+            self.seen = deque(self.seen, max([KEPT, *(2 * n + 1 for n in self.more)]))
+
+    def periods(self, times: int) -> Iterator[int]:
+        """The periods of which so many have been seen."""
+        most = (len(self.seen) - 1) // times
+        yield from range(1, min(LONGEST_PERIOD, most) + 1)
+        yield from (n for n in self.more if n <= most)
+
+
 # ---- one core ---------------------------------------------------------------------------------------------------------------
 
 
@@ -166,40 +202,40 @@ class Watch:
 
     def __init__(self, core: Core, place: Place, nested: bool) -> None:
         self.core, self.place, self.nested = core, place, nested
-        self.states: deque[State | None] = deque(maxlen=KEPT)
+        self.kept: Kept[State | None] = Kept(lambda: _long(core, place))
         self.known: dict[int, float] = {}
 
     def start(self) -> None:
-        self.states.clear()
+        self.kept.clear()
 
     def trip(self) -> None:
-        states = self.states
-        states.append(state_of(self.core))
-        for period in range(1, min(LONGEST_PERIOD, len(states) - 1) + 1):
+        self.kept.append(state_of(self.core))
+        for period in self.kept.periods(1):
             ahead = _ahead(self.core, self.place, period, begun=False) if self._settled(period) else 0
             if ahead > 0:
                 self._skip(period, ahead)
                 return
 
     def _settled(self, period: int) -> bool:
-        if in_step(self.states[-1 - period], self.states[-1]) is None:
+        states = self.kept.seen
+        if in_step(states[-1 - period], states[-1]) is None:
             return False
         places = turned(self.core, self.place, period)
-        found = pace(self.states[-1 - period], self.states[-1], places)
+        found = pace(states[-1 - period], states[-1], places)
         if found is None:
             return False
         known = self.nested or abs(self.known.get(period, 0.0) - found) <= TOLERANCE * found
-        if not known and len(self.states) > 2 * period:
-            known = pace(self.states[-1 - 2 * period], self.states[-1 - period], places, found) is not None
+        if not known and len(states) > 2 * period:
+            known = pace(states[-1 - 2 * period], states[-1 - period], places, found) is not None
         if known:
             self.known[period] = found
         return known
 
     def _skip(self, period: int, ahead: int) -> None:
-        before, now = self.states[-1 - period], self.states[-1]
+        before, now = self.kept.seen[-1 - period], self.kept.seen[-1]
         assert before is not None and now is not None
         jump(self.core, before, now, self.place, period, ahead)
-        self.states.clear()
+        self.kept.clear()
 
 
 # ---- cores that wait for each other -----------------------------------------------------------------------------------------
@@ -217,8 +253,11 @@ class Together:
 
     def __init__(self, cores: Sequence[Core]) -> None:
         self.cores = cores
-        self.seen: deque[list[At]] = deque(maxlen=KEPT)
-        self.outer: deque[list[At]] = deque(maxlen=KEPT)
+        self.seen: Kept[list[At]] = Kept(self._long, ROUNDS)
+        self.outer: Kept[list[At]] = Kept(self._long, ROUNDS)
+
+    def _long(self) -> int | None:
+        return max((found for core in self.cores for place in core.loops if (found := _long(core, place))), default=None)
 
     def round(self) -> None:
         now: list[At] = [(c.at, [(p, c.env[p.var]) for p in c.loops], state_of(c)) for c in self.cores]
@@ -230,15 +269,15 @@ class Together:
     def _new_trip(self, now: Sequence[At]) -> bool:
         """Whether a loop in a loop runs, and no round of these trips of the outermost loops has been kept."""
         nested = any(len(trips) > 1 for _, trips, _ in now) and all(state for *_, state in now)
-        return nested and (not self.outer or _outermost(self.outer[-1]) != _outermost(now))
+        seen = self.outer.seen
+        return nested and (not seen or _outermost(seen[-1]) != _outermost(now))
 
-    def _skipped_among(self, seen: deque[list[At]], now: list[At]) -> bool:
-        """Whether the last rounds of `seen`, with the present one, show a period by which the cores can be moved on."""
-        seen.append(now)
-        periods = range(1, min(LONGEST_PERIOD, (len(seen) - 1) // 2) + 1)
-        if not any(self._skip(seen[-1 - 2 * n], seen[-1 - n], now) for n in periods):
+    def _skipped_among(self, kept: Kept[list[At]], now: list[At]) -> bool:
+        """Whether the last rounds that were kept, with the present one, show a period by which the cores can be moved on."""
+        kept.append(now)
+        if not any(self._skip(kept.seen[-1 - 2 * n], kept.seen[-1 - n], now) for n in kept.periods(2)):
             return False
-        seen.clear()
+        kept.clear()
         return True
 
     def _skip(self, *ends: list[At]) -> bool:
