@@ -183,11 +183,11 @@ class Kept(Generic[Seen]):
             self.more = [found * n for n in range(1, self.in_one + 1)] if found else ()
             self.seen = deque(self.seen, max([KEPT, *(2 * n + 1 for n in self.more)]))
 
-    def periods(self, times: int) -> Iterator[int]:
+    def periods(self, times: int) -> Sequence[int]:
         """The periods of which so many have been seen."""
         most = (len(self.seen) - 1) // times
-        yield from range(1, min(LONGEST_PERIOD, most) + 1)
-        yield from (n for n in self.more if n <= most)
+        short = range(1, min(LONGEST_PERIOD, most) + 1)
+        return [*short, *(n for n in self.more if n <= most)] if self.more else short
 
 
 # ---- one core ---------------------------------------------------------------------------------------------------------------
