@@ -95,3 +95,24 @@ def doubled_by(M: int, N: int, rows: int = 16):
             T.copy(x, Y[b * rows, 0])
 
     return main
+
+
+@cache
+def in_two_launches():
+    """Each of 4 blocks sums 16 columns, and a second launch their sums: (16, 64) to (16,)."""
+
+    @tile_eg.jit(out_idx=[-1], workspace_idx=[1])
+    @T.prim_func
+    def row_sums(X: T.Tensor((16, 64), "float32"), part: T.Tensor((4, 16), "float32"), Y: T.Tensor((16,), "float32")):
+        with T.Kernel(4) as p:
+            x, s = T.alloc_shared((16, 16), "float32"), T.alloc_fragment((16,), "float32")
+            T.copy(X[0, p * 16], x)
+            T.reduce_sum(x, s, dim=1)
+            T.copy(s, part[p, 0])
+        with T.Kernel(1):
+            y, s = T.alloc_shared((4, 16), "float32"), T.alloc_fragment((16,), "float32")
+            T.copy(part[0, 0], y)
+            T.reduce_sum(y, s, dim=0)
+            T.copy(s, Y[0])
+
+    return row_sums

@@ -12,7 +12,7 @@ from numpy.lib.stride_tricks import as_strided
 
 import tile_eg
 from tests.npu.cann import StandIn
-from tests.npu.kernels import any_rows, doubled, doubled_by, matrix, scaled_product
+from tests.npu.kernels import any_rows, doubled, doubled_by, in_two_launches, matrix, scaled_product
 from tile_eg.errors import TileError, TileWarning
 from tile_eg.ir.strided import dense
 from tile_eg.npu.arrays import NpuArray, array
@@ -41,6 +41,12 @@ def test_one_object_serves_all_sizes_that_a_call_tells(npu: StandIn) -> None:
         x = matrix(rows, 64)
         assert np.array_equal(any_rows()(array(x)).synchronize().numpy(), any_rows()(x))
     assert npu.calls("aclrtBinaryLoadFromData") - loads == 1
+
+
+@pytest.mark.slow
+def test_launches_in_a_row_share_what_the_call_makes(npu: StandIn) -> None:
+    x = matrix(16, 64)
+    assert np.array_equal(in_two_launches()(array(x)).synchronize().numpy(), in_two_launches()(x))
 
 
 def test_a_call_neither_copies_nor_waits(npu: StandIn) -> None:

@@ -114,17 +114,6 @@ def test_a_mistake_in_a_call_is_told(call: Any, message: str, help: str) -> None
 
 
 @tile_eg.jit
-def in_two(A):
-    A: T.Tensor((4, 16), "float32")
-    B = T.empty((4, 16), "float32")
-    with T.Kernel(1) as b:
-        T.copy(A[b, 0], B[b, 0])
-    with T.Kernel(1) as b:
-        T.copy(A[b, 0], B[b, 0])
-    return B
-
-
-@tile_eg.jit
 def gives_its_argument(A):
     A: T.Tensor((4, 16), "float32")
     with T.Kernel(1) as b:
@@ -170,10 +159,21 @@ def test_a_loop_over_all_tiles_may_end_a_branch(at_once: bool) -> None:
     np.testing.assert_array_equal(all_tiles(X, at_once), X)
 
 
-def test_two_launches_one_after_the_other_are_refused_at_the_second() -> None:
-    with pytest.raises(TileError, match="a kernel is one launch") as caught:
-        in_two(X)
-    assert caught.value.span is not None and "a function for each" in caught.value.help
+@tile_eg.jit
+def goes_on(A):
+    A: T.Tensor((4, 16), "float32")
+    B = T.empty((4, 16), "float32")
+    with T.Kernel(1):
+        T.copy(A[:, :], B[:, :])
+    C = B
+    del C
+    return B
+
+
+def test_what_stands_behind_the_last_launch_is_refused() -> None:
+    with pytest.raises(TileError, match="nothing stands behind the last launch") as caught:
+        goes_on(X)
+    assert caught.value.span is not None and "in a launch of its own" in caught.value.help
 
 
 def test_only_a_tensor_that_the_call_makes_is_given_back() -> None:

@@ -26,7 +26,9 @@ from tile_eg.cli.compared import compared_tiles
 from tile_eg.cli.console import complain, leave_unread, show, unwritten
 from tile_eg.cli.dataset import dataset
 from tile_eg.cli.doctor import doctor
+from tile_eg.cli.emitted import emitted
 from tile_eg.cli.explore import alternatives, diff, export, extract
+from tile_eg.cli.in_a_row import SeveralLaunches, check_whole, each_launch, named, text_in_a_row
 from tile_eg.cli.kept import NoCache, Wanted, cache
 from tile_eg.cli.located import check_where, first_differences, meaning_of, subject_of
 from tile_eg.cli.models import compare_models, teach
@@ -82,8 +84,8 @@ File = Annotated[
 def run(arguments: Sequence[str]) -> int:
     """Runs one command line and gives its exit code; whatever goes wrong is told on standard error, never as a traceback."""
     try:
-        with stage("command line"), again.asked(arguments):
-            return _invoke(list(arguments))
+        with stage("command line"), again.asked(arguments), named(arguments) as read:
+            return _invoke(read)
     except TileError as error:
         complain(str(error))
         return USER_ERROR
@@ -126,6 +128,7 @@ def _any(
 
 
 @app.command()
+@each_launch
 def check(file: File, chip: options.OnChip = None, sizes: options.Set = None) -> None:
     """Checks names, types, shapes, and room in the chip's HBM.
 
@@ -168,18 +171,14 @@ def emit(
     """
     if program + host + spec > 1:
         raise TileError("--program, --host and --spec: one of them at a time")
-    wanted = Wanted(file, options.sizes(sizes or []), chip, search, options.schedule(schedule), not no_cache)
     kind = "program" if program else "host" if host else "spec" if spec else "source"
-    kept = None if at else wanted.kept_if_known()
-    one = None
-    if kept is None and (at or file.suffix == ".tile" or not wanted.known):
-        one = sources.for_all_sizes(file, wanted.sizes, chip, search, options.points(at or []), wanted.searched, not no_cache)
-    if one is not None and (program or wanted.number):
-        raise TileError("--program and --schedule are of a kernel at known sizes", help="give its sizes: --set NAME=NUMBER")
-    text = str(getattr(one, kind)) if one is not None else getattr(kept, kind) if kept else _text(wanted, kind)
+    asked = partial(Wanted, file, options.sizes(sizes or []), chip, search, options.schedule(schedule), not no_cache)
+    points = options.points(at or [])
+    try:
+        text = emitted(asked(), kind, points, out is None)
+    except SeveralLaunches as several:
+        text = text_in_a_row(several, kind, lambda: emitted(asked(), kind, points, False), lambda: asked().compiled())
     if out is None:
-        if one is None:
-            wanted.keep_asked(kind)
         show(text.rstrip("\n"), "" if program or spec else "cpp")
         return
     with options.writing(out):
@@ -187,18 +186,9 @@ def emit(
     show(f"wrote {out} ({len(text.splitlines())} lines)")
 
 
-def _text(wanted: Wanted, kind: str) -> str:
-    """A text of a kernel that is compiled now. Its spec holds the kernel's meaning, where it has one."""
-    planned, held = wanted.compiled(), wanted.held
-    if kind == "spec" and isinstance(held, Kernel) and not isinstance(planned, Lowered):
-        from tile_eg.frontend.text.meaning import meaning_text
-
-        return planned.spec_with(meaning_text(held))
-    return str(getattr(planned, kind))
-
-
 @app.command("run")
 @searching
+@each_launch
 def run_file(
     file: File,
     chip: options.OnChip = None,
@@ -252,6 +242,8 @@ def run_file(
         check_where(order, held, against)
     how: dict[str, Any] = {"order": order, "memory": options.memory_bytes(memory), "seconds": seconds, "confined": not unconfined}
     how["blocks"] = blocks = runs.sample(sample, planned, held)
+    if sample is not None:
+        check_whole("--sample")
     tiles = compared_tiles(0 if looked_for and compare is None else compare, held, planned.program, blocks)
     with in_source(held.source if isinstance(held, Kernel) else ""):
         check_sample(planned.program, blocks)
@@ -326,6 +318,7 @@ app.command()(searching(tune, without=("untuned",), effort="full"))
 
 @app.command()
 @searching
+@each_launch
 def explain(
     file: File,
     chip: options.OnChip = None,

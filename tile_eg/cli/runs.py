@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tile_eg.cli import options
+from tile_eg.cli import in_a_row, options
 from tile_eg.cli.compared import told
 from tile_eg.errors import TileError
 from tile_eg.ir.kept import KeptKernel
-from tile_eg.ir.kernel import Kernel, Tensor
+from tile_eg.ir.kernel import Kernel, Tensor, added_to
 from tile_eg.ir.program import Program
 from tile_eg.search.compiler import Planned, Run, stage
 
@@ -32,13 +32,24 @@ def drawn(
     """
     from tile_eg.inputs import USUAL, Drawn, draw, drawn_sets, set_names
 
-    arrays = options.given_arrays(held.tensors, given)
+    arrays = options.given_arrays(held.tensors, in_a_row.of_this_launch(given, held.tensors))
     wanted = set_names(names) if names is not None else USUAL
+    before = {name: _begun(held, arrays, name) for name in wanted if in_a_row.left_before(name)}
     if isinstance(held, Kernel):
         with stage("reference", held.source):
+            if before:
+                return [replace(drawn_sets(held, [n], seed, before[n], tiles)[0], name=n) for n in wanted]
             return drawn_sets(held, wanted, seed, arrays, tiles)
     inputs = [t for t in held.tensors if not t.output]
-    return [Drawn(name, draw(inputs, name, seed) | arrays, None) for name in (wanted if names is not None else wanted[:1])]
+    named = wanted if names is not None or before else wanted[:1]
+    return [Drawn(name, draw(inputs, name, seed) | before.get(name, arrays), None) for name in named]
+
+
+def _begun(held: Kernel | Program | KeptKernel, given: dict[str, Any], name: str) -> dict[str, Any]:
+    """What is given for a launch, and what those before it left of the tensors that it begins with, in a set of inputs."""
+    read = added_to(held) if isinstance(held, Kernel) else {t.name for t in held.tensors if t.given}
+    begins = {t.name for t in held.tensors if not t.output or t.name in read}
+    return given | {n: a for n, a in in_a_row.left_before(name).items() if n in begins}
 
 
 @dataclass(frozen=True)
@@ -89,7 +100,10 @@ class Runs:
 
 def run_on(planned: Planned, held: Kernel | Program | KeptKernel, sets: Sequence[Drawn], how: Mapping[str, Any]) -> Runs:
     """The emitted text in the simulator, once for each set; `how` are arguments of `Planned.run`."""
-    return Runs(planned, held, sets, [_run(planned, held, d, how) for d in sets])
+    done = [_run(planned, held, d, how) for d in sets]
+    for d, run in zip(sets, done, strict=True):
+        in_a_row.keep(d.name, {**d.arrays, **run.outputs})
+    return Runs(planned, held, sets, done)
 
 
 def sample(number: int | None, planned: Planned, held: Kernel | Program | KeptKernel) -> tuple[int, ...]:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from tile_eg.chips import DEFAULT_CHIP
 from tile_eg.cli.console import complain
+from tile_eg.cli.in_a_row import one_of
 from tile_eg.cli.options import check_clash
 from tile_eg.errors import WITH_OR_WITHOUT_MARK, Span, TileError, did_you_mean, searchable, why_unread
 from tile_eg.ir.kept import KeptKernel
@@ -245,9 +246,11 @@ def _one_kernel(path: Path, sizes: Iterable[str] = ()) -> tuple[str, CompiledKer
     the function where `sizes` has a parameter of it."""
     from tile_eg.jit import CompiledKernel, Factory
     from tile_eg.jit.any_size import AnySizeKernel
+    from tile_eg.jit.in_a_row import LaunchesInARow
 
-    found = {n: v for n, v in _module(path).items() if isinstance(v, CompiledKernel | AnySizeKernel | Factory)}
-    kernels = [*dict(zip(map(id, found.values()), found.items(), strict=True)).values()]
+    kinds = CompiledKernel | AnySizeKernel | Factory | LaunchesInARow
+    found = {n: v for n, v in _module(path).items() if isinstance(v, kinds)}
+    kernels: list[tuple[str, Any]] = [*dict(zip(map(id, found.values()), found.items(), strict=True)).values()]
     if (made := _factory_and_its_own([v for _, v in kernels])) and len(kernels) > 1:
         chosen = [(n, v) for n, v in kernels if (v is made) == bool({*sizes} & {*inspect.signature(made.function).parameters})]
         kernels = chosen if len(chosen) == 1 else kernels
@@ -257,7 +260,8 @@ def _one_kernel(path: Path, sizes: Iterable[str] = ()) -> tuple[str, CompiledKer
         names = [n for n, _ in kernels]
         help = f"for each a file that holds it alone: from {path.stem} import {names[0]}"
         raise TileError(f"'{path}' holds several kernels ({', '.join(names)})", help=help)
-    return kernels[0]
+    name, kernel = kernels[0]
+    return name, kernel if isinstance(kernel, Factory) else one_of(name, kernel)
 
 
 def _factory_and_its_own(kernels: Sequence[CompiledKernel | AnySizeKernel | Factory]) -> Factory | None:
@@ -365,7 +369,7 @@ def _with_parameters(
     """What the function gives for those of the sizes that are its parameters, and the others."""
     _check_all(name, [n for n, p in factory.parameters.items() if p.default is p.empty], sizes)
     own = {n: v for n, v in sizes.items() if factory.decides(n, sizes)}
-    return factory.compile(**own), {n: v for n, v in sizes.items() if n not in own}
+    return one_of(name, factory.compile(**own)), {n: v for n, v in sizes.items() if n not in own}
 
 
 def _made(name: str, factory: Factory, sizes: Mapping[str, int | str]) -> CompiledKernel:

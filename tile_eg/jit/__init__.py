@@ -40,10 +40,12 @@ from tile_eg.search import check_names, search_options
 from tile_eg.simulator.limits import CALL, Limits
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from tile_eg.frontend.text import Template
     from tile_eg.jit.kernel_cache import Restored
     from tile_eg.search.any_size import AnySize, AtSizes
-    from tile_eg.search.compiler import Lowered
+    from tile_eg.search.compiler import Lowered, Run
 
 __all__ = ["KNOWN", "CompiledKernel", "Factory", "Options", "TileKernel", "compile", "jit", "load"]
 
@@ -137,12 +139,16 @@ class CompiledKernel(Locating, HostSide):
 
     def _run(self, values: Mapping[str, Any]) -> Any:
         """Runs on arrays by tensor name."""
-        arrays = fitted(self.kernel, {name: to_numpy(v, name) for name, v in values.items()})
+        run = self.ran(fitted(self.kernel, {name: to_numpy(v, name) for name, v in values.items()}))
+        outputs = [given_back(self.kernel.tensors[i], run, self.kernel) for i in self.out_idx]
+        return give_back(outputs, any(map(is_torch, values.values())) if values else self.as_torch)
+
+    def ran(self, arrays: Mapping[str, np.ndarray]) -> Run:
+        """A run in the simulator on arrays that fit; those of tensors that the kernel writes are filled."""
         check_writable(self.kernel, arrays)
         run = run_lowered(self.planned(), arrays, self.limits)
         updated(self.kernel, arrays, run)
-        outputs = [given_back(self.kernel.tensors[i], run, self.kernel) for i in self.out_idx]
-        return give_back(outputs, any(map(is_torch, values.values())) if values else self.as_torch)
+        return run
 
 
 class TileKernel(LocatingAtSizes):

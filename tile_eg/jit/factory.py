@@ -16,6 +16,7 @@ from tile_eg.ir.kernel import Kernel
 from tile_eg.ir.open_kernel import FIRST, Build, OpenKernel, open_kernel
 from tile_eg.jit.any_size import NOTHING, AnySizeKernel, left_to_search, open_names
 from tile_eg.jit.arrays import knows_torch
+from tile_eg.jit.in_a_row import kernels_in_a_row, refuse_open
 from tile_eg.jit.kept import SEARCH, kept_at, searched_at
 from tile_eg.jit.switches import check_searched, switched_by, two_streams
 from tile_eg.jit.tensors import tensor_kernel
@@ -47,11 +48,15 @@ class Options:
         """The same options for a kernel that is searched, whatever its author says of its order."""
         return replace(self, schedule=SEARCH)
 
+    def in_a_row(self) -> Options:
+        """The same options for one of several launches, which is given all of its tensors."""
+        return replace(self, out_idx=(), workspace_idx=())
+
     def kernel(self, function: PrimFunc, build: Build) -> Any:
         """The kernel of a prim_func: kept as it is written where it has flags, barriers or scopes, which the switches have to
         suit; one that has its sizes from each call where the shapes of its tensors leave some open."""
         from tile_eg.frontend.expert import in_order, is_kept, searched_or_in_order
-        from tile_eg.frontend.python import arguments_of, returns_tensors
+        from tile_eg.frontend.python import arguments_of, launches, read, returns_tensors
 
         own = replace(self, as_torch=knows_torch(function.function.__globals__))
         if returns_tensors(function.function, function.names):
@@ -59,6 +64,10 @@ class Options:
             given = [*self.out_idx, *self.workspace_idx]
             return tensor_kernel(function, lambda sizes: searchable(build(sizes)), given, own._placed)
         streams, kept = two_streams(self.passes), is_kept(function)
+        if parts := launches(function):
+            each = [self.in_a_row().kernel(p, functools.partial(read, p, streams=streams)) for p in parts]
+            positions = self.out_idx, self.workspace_idx
+            return kernels_in_a_row(function.function.__name__, arguments_of(function), each, positions, own.as_torch)
         make = searched_or_in_order(function, build, streams)
         ordered: Any = None if kept else lambda sizes, why: in_order(function, sizes, why, streams)
         if kept and self.schedule == SEARCH:
@@ -151,10 +160,12 @@ class Factory:
                 filled[positions[name]] = found[name]
             return self._function(filled, {**kwargs, **{n: v for n, v in found.items() if n not in positions}})
 
+        refuse_open(first := at(dict.fromkeys(left, FIRST[0])), left)
+
         def build(sizes: Mapping[str, Any]) -> Kernel | InOrder:
             return open_kernel(left, lambda found: read(at(found), sizes, streams))
 
-        return self.options.kernel(at(dict.fromkeys(left, FIRST[0])), build)
+        return self.options.kernel(first, build)
 
     def _function(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> PrimFunc:
         check_arguments(self.function, args, kwargs)

@@ -151,6 +151,13 @@ def at_sizes(value: Any, sizes: Mapping[str, int]) -> Any:
     return value
 
 
+def names_of_sizes(value: Any) -> set[str]:
+    """The sizes of a call that a value, or what a list or tuple holds, depends on."""
+    if isinstance(value, list | tuple):
+        return {n for v in value for n in names_of_sizes(v)}
+    return value.symbols() if isinstance(value, Size) else set()
+
+
 ARITHMETIC = {
     operator.add: "+", operator.sub: "-", operator.mul: "*", operator.floordiv: "//", operator.mod: "%", operator.truediv: "/",
     operator.pow: "**", operator.lshift: "<<", operator.rshift: ">>", operator.and_: "&", operator.or_: "|", operator.xor: "^",

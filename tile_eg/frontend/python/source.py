@@ -71,9 +71,11 @@ def _lambda(function: FunctionType, text: str) -> ast.Lambda | None:
 
 @dataclass(frozen=True, eq=False)
 class Written:
-    """A function whose definition is made of another one's."""
+    """A function whose definition is made of another one's. `parts`: its launches, where it has several, each with the names
+    that are bound there."""
 
     found: FunctionSource
+    parts: tuple[FunctionSource, ...] = ()
 
     @property
     def __name__(self) -> str:
