@@ -234,3 +234,26 @@ def test_one_launch_of_a_file_is_named_by_its_number(file: str, capsys: Any) -> 
 def test_what_is_of_one_launch_is_refused_of_several(command: list[str], message: str, file: str, capsys: Any) -> None:
     assert run([c.format(file) for c in command]) == 1
     assert message in capsys.readouterr().err
+
+
+@tile_eg.jit(out_idx=[-1])
+def shared_between():
+    @T.prim_func
+    def doubled_twice(X: T.Tensor((16, 64), "float32"), Y: T.Tensor((16, 64), "float32")):
+        between = T.alloc_global((16, 64), "float32")
+        with T.Kernel(2) as b:
+            x = T.alloc_shared((8, 64), "float32")
+            T.copy(X[b * 8, 0], x)
+            x[:, :] = x * 2.0
+            T.copy(x, between[b * 8, 0])
+        with T.Kernel(1):
+            x = T.alloc_shared((16, 64), "float32")
+            T.copy(between[0, 0], x)
+            x[:, :] = x * 2.0
+            T.copy(x, Y[0, 0])
+
+    return doubled_twice
+
+
+def test_a_tensor_that_is_allocated_before_the_launches_is_made_by_the_call() -> None:
+    np.testing.assert_array_equal(shared_between()(X), X * 4)

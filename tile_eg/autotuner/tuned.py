@@ -14,6 +14,7 @@ from tile_eg.errors import TileError, did_you_mean
 from tile_eg.jit import CompiledKernel, Factory, TileKernel
 from tile_eg.jit.any_size import AnySizeKernel
 from tile_eg.jit.eager import EagerKernel
+from tile_eg.jit.in_a_row import LaunchesInARow
 from tile_eg.jit.on_npu import NpuCalls
 from tile_eg.jit.process_cache import asked
 from tile_eg.jit.profiling import Profiler, TensorSupplyType, as_array, supplied
@@ -180,10 +181,15 @@ def _milliseconds(kernel: Any, check: Check, warmup: int, launches: int) -> floa
     from tile_eg.ir.arrays import begun
     from tile_eg.npu.bench import OnNpu
 
-    planned, tensors = kernel.planned(), Profiler(kernel).tensors
+    tensors, total = Profiler(kernel).tensors, 0.0
     given = {t.name: as_array(x) for t, x in zip(tensors, check.inputs(tensors), strict=True)}
-    on_npu = OnNpu(planned, {t.name: begun(t, given) for t in planned.program.tensors})
-    return on_npu.measure(launches, warmup).median / 1000
+    for one in kernel.launches if isinstance(kernel, LaunchesInARow) else [kernel]:
+        planned = one.planned()
+        between = [t for t in planned.program.tensors if not t.output and t.name not in given]
+        begin = given | {t.name: supplied(t, check.supply_type) for t in between}
+        on_npu = OnNpu(planned, {t.name: begun(t, begin) for t in planned.program.tensors})
+        total += on_npu.measure(launches, warmup).median / 1000
+    return total
 
 
 def autotune(

@@ -41,8 +41,17 @@ class Options:
     schedule: str | None = None
 
     def of_target(self, function: PrimFunc) -> PrimFunc:
-        """A prim_func as the target reads it: of AscendNPU-IR, what a block adds in `T.Kernel(n) as (cid, _)` is added once."""
+        """A prim_func as the target reads it, with parameters for the tensors that it allocates: of AscendNPU-IR, what a block
+        adds in `T.Kernel(n) as (cid, _)` is added once."""
+        from tile_eg.frontend.python import with_global_tensors
+
+        function = with_global_tensors(function)
         return replace(function, once=True) if self.target == "npuir" else function
+
+    def with_made(self, count: int) -> Options:
+        """The same options for a function to which so many parameters were added, of tensors that a call makes."""
+        out, workspaces = ([i - count if i < 0 else i for i in given] for given in (self.out_idx, self.workspace_idx))
+        return replace(self, out_idx=tuple(out), workspace_idx=(*workspaces, *range(-count, 0)))
 
     def searched(self) -> Options:
         """The same options for a kernel that is searched, whatever its author says of its order."""
@@ -58,6 +67,8 @@ class Options:
         from tile_eg.frontend.expert import in_order, is_kept, searched_or_in_order
         from tile_eg.frontend.python import arguments_of, launches, read, returns_tensors
 
+        if function.made:
+            return self.with_made(function.made).kernel(replace(function, made=0), build)
         own = replace(self, as_torch=knows_torch(function.function.__globals__))
         if returns_tensors(function.function, function.names):
             check_searched(self.passes)

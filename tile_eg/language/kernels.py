@@ -50,12 +50,14 @@ class ElementType(DataType):
 class PrimFunc:
     """A kernel's function with the names that were visible where it was defined.
 
-    `once`: a second name `_` of the launch does not stand for the vector cores of a block; its body runs once.
+    `once`: a second name `_` of the launch does not stand for the vector cores of a block; its body runs once. `made`: so many of
+    its last tensors are made by a call (`T.alloc_global`).
     """
 
     function: FunctionType
     names: dict[str, Any] = field(repr=False)
     once: bool = False
+    made: int = 0
 
     def __call__(self, *args: Any) -> Any:
         message = f"{self.function.__name__} is a kernel and has to be compiled first"

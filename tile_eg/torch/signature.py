@@ -12,6 +12,7 @@ from tile_eg.ir.kernel import Tensor
 from tile_eg.ir.open_kernel import NoBlocks
 from tile_eg.jit import CompiledKernel, TileKernel
 from tile_eg.jit.any_size import AnySizeKernel
+from tile_eg.jit.in_a_row import LaunchesInARow
 
 Dims = Sequence[Any]
 PROBES = (1009, 1013, 1019, 1021, 1031, 1033, 1039, 1049, 1051, 1061)
@@ -111,7 +112,7 @@ def _product(factors: Sequence[Any], sizes: Mapping[str, Any]) -> Any:
 
 def signature_of(kernel: Any) -> Signature:
     """TileError for what is no kernel, or one whose sizes are still to be given."""
-    if isinstance(kernel, CompiledKernel):
+    if isinstance(kernel, CompiledKernel | LaunchesInARow):
         return _of_compiled(kernel)
     if isinstance(kernel, AnySizeKernel):
         return _of_any_size(kernel)
@@ -122,7 +123,7 @@ def signature_of(kernel: Any) -> Signature:
     raise TileError(f"an operator is made of a kernel, not of a {name}", help=help)
 
 
-def _of_compiled(kernel: CompiledKernel) -> Signature:
+def _of_compiled(kernel: CompiledKernel | LaunchesInARow) -> Signature:
     tensors = kernel.kernel.tensors
     made = {*kernel.out_idx, *kernel.workspace_idx}
     parameters = tuple(Parameter(t.name, TENSOR, t.output) for i, t in enumerate(tensors) if i not in made)
