@@ -36,9 +36,7 @@ def test_sizes_are_read_by_name() -> None:
         ("=3", "NAME=VALUE"),
         ("M=", "NAME=VALUE"),
         ("M=x", "'x' is none"),
-        ("M=1.5", "whole number"),
-        ("M=0", "at least 1"),
-        ("M=-4", "at least 1"),
+        ("M=nan", "'nan' is none"),
     ],
 )
 def test_a_size_that_is_none_is_refused(text: str, words: str) -> None:
@@ -131,3 +129,9 @@ def test_a_plot_of_no_known_ending_is_told_before_the_kernels_are_read(capsys: p
     pytest.importorskip("matplotlib")
     assert run(["compare-models", "X", "--plot", "out.nonsense"]) == 1
     assert "does not end in '.nonsense'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("text", "words"), [("M=1.5", "whole number"), ("M=0", "at least 1"), ("M=-4", "at least 1")])
+def test_a_number_that_is_no_size_is_refused_where_a_size_is_meant(text: str, words: str) -> None:
+    with pytest.raises(TileError, match=f"(?s)--set {text}.*{words}"):
+        options.check_sizes(options.sizes([text]))

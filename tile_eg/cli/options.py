@@ -104,10 +104,27 @@ def pairs(option: str, given: Sequence[str]) -> dict[str, str]:
 _EXAMPLE = {"--set": "M=512", "--at": "M=1,128,4096", "--input": "A=a.npy"}
 
 
-def sizes(given: Sequence[str], option: str = "--set") -> dict[str, int | str]:
-    """The sizes of `--set NAME=NUMBER`, or of another such option: each is a positive whole number, or `auto`, which the search
-    is to find."""
-    return {name: AUTO if value == AUTO else _size(name, value, option) for name, value in pairs(option, given).items()}
+def sizes(given: Sequence[str], option: str = "--set") -> dict[str, Any]:
+    """The sizes and numbers of `--set NAME=NUMBER`, or of another such option: each is a number, or `auto`, which the search is
+    to find. Whether it has to be whole, and how large, its parameter says."""
+    return {name: AUTO if value == AUTO else _number(name, value, option) for name, value in pairs(option, given).items()}
+
+
+def _number(name: str, value: str, option: str) -> int | float:
+    try:
+        return int(value)
+    except ValueError:
+        with suppress(ValueError):
+            if isfinite(found := float(value)):
+                return found
+        return _size(name, value, option)
+
+
+def check_sizes(given: Mapping[str, int | float | str], option: str = "--set") -> None:
+    """TileError for a size that is no positive whole number."""
+    for name, value in given.items():
+        if value != AUTO:
+            _size(name, str(value), option)
 
 
 def points(given: Sequence[str], option: str = "--at") -> dict[str, tuple[int, ...]]:

@@ -15,9 +15,9 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from tile_eg.chips import DEFAULT_CHIP
+from tile_eg.cli import options
 from tile_eg.cli.console import complain
 from tile_eg.cli.in_a_row import one_of
-from tile_eg.cli.options import check_clash
 from tile_eg.errors import WITH_OR_WITHOUT_MARK, Span, TileError, did_you_mean, searchable, why_unread
 from tile_eg.ir.kept import KeptKernel
 from tile_eg.ir.kernel import Kernel
@@ -170,7 +170,7 @@ def for_all_sizes(
         if points:
             raise TileError(f"--at has no meaning for '{path}': it is no kernel with sizes")
         return None
-    check_clash(sizes, points)
+    options.check_clash(sizes, points)
     texts_of = _texts_of_tile if path.suffix == ".tile" else partial(_texts_of_python, searched=searched)
     found = texts_of(path, sizes, chip, search, points)
     if found is None:
@@ -198,11 +198,13 @@ def _texts_of_tile(
     from tile_eg.frontend.text import load_text
 
     template = load_text(read_text(path), str(path))
-    names = tuple(n for n, v in template.sizes.items() if (v is None and n not in template.searched) or n in points)
+    names = tuple(n for n in template.sizes if n in template.of_texts or n in points)
     if set(names) <= sizes.keys():
         return None
     from tile_eg.jit.one_text_cache import CachedOneText
 
+    template.check_numbers(sizes)
+    options.check_sizes({n: v for n, v in sizes.items() if n not in template.numbers})
     build = lambda at: template.instantiate({**sizes, **at})  # noqa: E731
     left, text = tuple(n for n in names if n not in sizes), (template.exact, tuple(sorted(sizes.items())))
     return template.name, CachedOneText(build, left, chip or DEFAULT_CHIP, search, points, text)
@@ -221,6 +223,7 @@ def _texts_of_python(
         kernel = _with_parameters(name, kernel, sizes)[0]
     if not isinstance(kernel, AnySizeKernel):
         return None
+    options.check_sizes({n: v for n, v in sizes.items() if n in kernel.open and n not in kernel.numbers})
     from tile_eg.jit.one_text_cache import CachedOneText
 
     return name, CachedOneText(kernel.tree, kernel.sizes, chip or DEFAULT_CHIP, search, points)
@@ -230,6 +233,7 @@ def _from_tile(text: str, path: Path, sizes: Mapping[str, int | str], shapes: Ma
     from tile_eg.frontend.text import load_text
 
     template = load_text(text, str(path))
+    options.check_sizes({n: v for n, v in sizes.items() if n not in template.numbers})
     return template.instantiate({**template.sizes_of(shapes), **sizes})
 
 
@@ -291,6 +295,7 @@ def _at(kernel: AnySizeKernel, sizes: Mapping[str, int | str], name: str, parame
             what = "parameter or size" if parameters else "size"
             raise TileError(f"`{name}` has no {what} called `{size}`", help=did_you_mean(size, [*parameters, *kernel.open]))
     _check_all(name, kernel.open, sizes)
+    options.check_sizes({n: v for n, v in sizes.items() if n not in kernel.numbers})
     return kernel.with_sizes(**sizes)
 
 
@@ -369,6 +374,7 @@ def _with_parameters(
     """What the function gives for those of the sizes that are its parameters, and the others."""
     _check_all(name, [n for n, p in factory.parameters.items() if p.default is p.empty], sizes)
     own = {n: v for n, v in sizes.items() if factory.decides(n, sizes)}
+    options.check_sizes({n: v for n, v in own.items() if isinstance(v, int)})
     return one_of(name, factory.compile(**own)), {n: v for n, v in sizes.items() if n not in own}
 
 

@@ -154,8 +154,8 @@ class CompiledKernel(Locating, HostSide):
 class TileKernel(LocatingAtSizes):
     """A `.tile` kernel whose sizes are open: each call takes them from the shapes of its arrays.
 
-    A call takes the arrays before the `->`, in order or by name, and by name sizes that are to differ from the defaults of the
-    text: `gemm(a, b, BM=64)`. It returns the tensors after the `->`.
+    A call takes the arrays and numbers before the `->`, in order or by name, and by name sizes that are to differ from the
+    defaults of the text: `gemm(a, b, BM=64)`. It returns the tensors after the `->`.
     """
 
     def __init__(
@@ -199,7 +199,7 @@ class TileKernel(LocatingAtSizes):
 
     @told
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        key = None if kwargs else tuple([getattr(a, "shape", None) for a in args])
+        key = None if kwargs else tuple([getattr(a, "shape", repr(a) if isinstance(a, int | float) else None) for a in args])
         if key in self.made:
             return self.made[key](*args)
         arrays, sizes = self.arrays_and_sizes(args, kwargs)

@@ -100,6 +100,11 @@ class AnySizeKernel(LocatingAtSizes):
         self.in_order: Callable[[Mapping[str, Any], TileError], KeptKernel] | None = None
         self.texts: dict[Layouts, OneText] = {}
 
+    @property
+    def numbers(self) -> list[str]:
+        """The parameters that are numbers."""
+        return [a.name for a in self.arguments if a.shape is None]
+
     def text_of(self, layouts: Layouts = ()) -> OneText:
         """What compiles the kernel for all of its sizes, for inputs that lie so in larger arrays."""
         from tile_eg.jit.one_text_cache import CachedOneText
@@ -275,8 +280,10 @@ def told_by_call(template: Template, args: Sequence[Any], kwargs: Mapping[str, A
     """The arrays of a call of a `.tile` kernel by name, and the sizes that their shapes and the call tell."""
     sizes = {n: v for n, v in kwargs.items() if n in template.sizes}
     with in_source(template.source):
-        given = {n: v for n, v in kwargs.items() if n not in template.sizes}
-        arrays = by_name(list(template.tensor_dims()), args, given)
+        given = {n: v for n, v in kwargs.items() if n not in template.sizes or n in template.numbers}
+        values = by_name(template.parameters, args, given)
+        sizes |= {n: values[n] for n in template.numbers}
+        arrays = {n: v for n, v in values.items() if n not in template.numbers}
         shapes = {name: shape_of(v, name) for name, v in arrays.items()}
         return arrays, {**template.sizes_of(shapes), **sizes}
 
@@ -289,7 +296,7 @@ class TemplateTexts:
     ) -> None:
         """`points` are sizes at which the kernel is priced, by name."""
         self.template, self.chip, self.search, self.points = template, chip, search, points
-        self.names = tuple(n for n, v in template.sizes.items() if v is None and n not in template.searched)
+        self.names = template.of_texts
         self.made: dict[tuple[Any, ...], OneText] = {}
 
     def of(self, sizes: Mapping[str, Any], layouts: Layouts = ()) -> OneText:
@@ -306,6 +313,7 @@ class TemplateTexts:
 
     def compiled(self, sizes: Mapping[str, Any]) -> AnySize:
         """The kernel for all sizes but these. TileError where it has to know others, with why."""
+        self.template.check_numbers(sizes)
         return text_for_all(self.template.name, self.of(sizes), sizes)
 
 

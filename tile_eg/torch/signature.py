@@ -174,8 +174,9 @@ def _written(kernel: AnySizeKernel) -> set[str]:
 def _of_template(kernel: TileKernel) -> Signature:
     dims = kernel.template.tensor_dims()
     known = {n for shape in dims.values() for n in shape}
-    parameters = [Parameter(n, TENSOR) for n in dims]
-    parameters += [Parameter(n, WHOLE, optional=True) for n in kernel.template.sizes if n not in known]
+    numbers = kernel.template.numbers
+    parameters = [Parameter(n, TENSOR if n in dims else _number(numbers[n].name)) for n in kernel.template.parameters]
+    parameters += [Parameter(n, WHOLE, optional=True) for n in kernel.template.sizes if n not in known | {*numbers}]
 
     def sizes_of(arguments: Mapping[str, Any]) -> dict[str, Any]:
         found = {n: v for n, v in kernel.template.sizes.items() if v is not None and n not in kernel.template.searched}

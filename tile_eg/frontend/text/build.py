@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from difflib import get_close_matches
@@ -32,14 +32,15 @@ from tile_eg.ir.open_kernel import NoBlocks
 from tile_eg.ops.types import DTYPES, DType, dtype_of
 
 
-def build(tree: Node, sizes: Mapping[str, int], source: str, file: str) -> kn.Kernel:
+def build(tree: Node, sizes: Mapping[str, int | float], source: str, file: str) -> kn.Kernel:
     """The kernel with these sizes, every one of them given."""
-    name, _, tensors, results, block = tree.children[0].children
+    name, _, _, results, block = tree.children[0].children
     builder = Builder(Scope(file))
-    builder.empty = 0 in sizes.values()
+    numbers = {str(n.children[0]) for n in number_nodes(tree)}
+    builder.empty = any(size == 0 for name, size in sizes.items() if name not in numbers)
     for size in size_nodes(tree):
         builder.scope.define(str(size.children[0]), sizes[str(size.children[0])], builder.span(size))
-    arguments = (*builder.tensors(tensors, False), *builder.tensors(results, True))
+    arguments = (*builder.tensors(tensor_nodes(tree), False), *builder.tensors(results.children, True))
     try:
         body = tuple(builder.statements(block))
     except NoBlocks:
@@ -54,7 +55,19 @@ def build(tree: Node, sizes: Mapping[str, int], source: str, file: str) -> kn.Ke
 
 
 def size_nodes(tree: Node) -> list[Node]:
-    return [s for s in tree.children[0].children[1].children if s is not None]
+    """Names of sizes, with what they are declared as and their defaults; then those of the numbers that a call passes."""
+    return [*(s for s in tree.children[0].children[1].children if s is not None), *number_nodes(tree)]
+
+
+def number_nodes(tree: Node) -> list[Node]:
+    """The parameters that are numbers (`lr: f32`), as sizes of that type without a default."""
+    found = [n for n in tree.children[0].children[2].children if n is not None and n.data == "number_parameter"]
+    return [type(n)("size", [*n.children, None], n.meta) for n in found]
+
+
+def tensor_nodes(tree: Node) -> list[Node]:
+    """The parameters that are tensors."""
+    return [n for n in tree.children[0].children[2].children if n is not None and n.data == "tensor"]
 
 
 NO_TYPE = {
@@ -90,8 +103,8 @@ class Builder:
     def span(self, node: Any) -> kn.Span:
         return span_of(node, self.scope.file)
 
-    def tensors(self, nodes: Node, output: bool) -> Iterator[kn.Tensor]:
-        for node in nodes.children:
+    def tensors(self, nodes: Sequence[Node | None], output: bool) -> Iterator[kn.Tensor]:
+        for node in nodes:
             if node is not None:
                 with self.telling(node.children[0]):
                     yield self.tensor(node, output)

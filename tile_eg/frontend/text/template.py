@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import index
-from typing import Any, SupportsIndex
+from typing import Any, SupportsFloat, SupportsIndex
 
 from tile_eg.errors import TileError, did_you_mean, in_source, searchable
-from tile_eg.frontend.text.build import Builder, build, size_nodes
+from tile_eg.frontend.text.build import Builder, build, number_nodes, size_nodes, tensor_nodes
 from tile_eg.frontend.text.definitions import expanded, imported_texts
 from tile_eg.frontend.text.scope import Scope
 from tile_eg.frontend.text.syntax import Node, parse, span_of
@@ -18,6 +18,7 @@ from tile_eg.ir.kernel import Kernel
 from tile_eg.ir.open_kernel import AUTO, open_kernel
 from tile_eg.ops.types import DType, dtype_of
 
+NUMBERS = ("f32", "i32")
 DYN = "dyn"
 """`[M: dyn]`: a size that has no default, as each call tells it."""
 
@@ -73,10 +74,25 @@ class Template:
     def tensor_dims(self) -> dict[str, tuple[str | None, ...]]:
         """For every argument tensor the size that each dimension is called by, None where it is an expression."""
         out = {}
-        for t in self.tree.children[0].children[2].children:
-            if t is not None:
-                out[str(t.children[0])] = tuple(_size_name(d, self.sizes) for d in t.children[2:])
+        for t in tensor_nodes(self.tree):
+            out[str(t.children[0])] = tuple(_size_name(d, self.sizes) for d in t.children[2:])
         return out
+
+    @property
+    def parameters(self) -> list[str]:
+        """What a call passes, in its order: tensors and numbers."""
+        return [str(n.children[0]) for n in self.tree.children[0].children[2].children if n is not None]
+
+    @property
+    def numbers(self) -> dict[str, DType]:
+        """The parameters that are numbers, with their types; they are among the sizes."""
+        return {str(n.children[0]): _type_of_number(n, self.file) for n in number_nodes(self.tree)}
+
+    @property
+    def of_texts(self) -> tuple[str, ...]:
+        """The sizes and whole numbers that one text may have as its arguments: those that each call tells."""
+        left = [n for n, v in self.sizes.items() if v is None and n not in self.searched]
+        return tuple(n for n in left if n not in self.numbers or self.numbers[n].whole)
 
     def sizes_of(self, shapes: Mapping[str, tuple[int, ...]]) -> dict[str, int]:
         """The sizes that arrays of these shapes imply; arrays of 4-bit numbers hold bytes. TileError where a rank is wrong or two
@@ -95,27 +111,40 @@ class Template:
 
     def _dtypes(self) -> dict[str, DType | None]:
         """The argument tensors with their element types."""
-        tensors = self.tree.children[0].children[2].children
-        return {str(t.children[0]): dtype_of(str(t.children[1])) for t in tensors if t is not None}
+        return {str(t.children[0]): dtype_of(str(t.children[1])) for t in tensor_nodes(self.tree)}
 
     def of_calls(self) -> set[str]:
         """The sizes declared as `dyn`, which may be 0."""
-        return {str(s.children[0]) for s in size_nodes(self.tree) if s.children[1] is not None}
+        return {str(s.children[0]) for s in size_nodes(self.tree) if str(s.children[1]) == DYN}
 
     def _check_names(self, given: Iterable[str]) -> None:
         for name in given:
             if name not in self.sizes:
                 raise TileError(f"`{self.name}` has no size called `{name}`", help=did_you_mean(name, self.sizes))
 
-    def _complete(self, given: Mapping[str, SupportsIndex]) -> dict[str, int]:
-        full = _defaults(self.tree, whole_sizes(given, self.of_calls()), self.file)
+    def check_numbers(self, given: Iterable[str]) -> None:
+        """TileError where a number that is not whole is not given: no text serves several."""
+        left = [n for n, t in self.numbers.items() if not t.whole and n not in given]
+        with in_source(self.source):
+            if left:
+                raise self._missing({n: node for n in left for node in number_nodes(self.tree) if str(node.children[0]) == n})
+
+    def _complete(self, given: Mapping[str, Any]) -> dict[str, int | float]:
+        own = {n: v for n, v in given.items() if n not in self.numbers}
+        known = whole_sizes(own, self.of_calls()) | {n: number(n, t, given[n]) for n, t in self.numbers.items() if n in given}
+        full = _defaults(self.tree, known, self.file)
         missing = {str(n.children[0]): n for n in size_nodes(self.tree) if full[str(n.children[0])] is None}
         if missing:
-            names, one = ", ".join(f"`{name}`" for name in missing), len(missing) == 1
-            what = f"the size {names} has no value" if one else f"the sizes {names} have no values"
-            give = f"give {'it' if one else 'them'}: {' '.join(f'--set {name}=512' for name in missing)}"
-            raise TileError(what, span_of(next(iter(missing.values())), self.file), help=give)
+            raise self._missing(missing)
         return {n: v for n, v in full.items() if v is not None}
+
+    def _missing(self, nodes: Mapping[str, Node]) -> TileError:
+        names, one = ", ".join(f"`{name}`" for name in nodes), len(nodes) == 1
+        kind = "number" if set(nodes) <= self.numbers.keys() else "size"
+        what = f"the {kind} {names} has no value" if one else f"the {kind}s {names} have no values"
+        examples = {n: 512 if n not in self.numbers else 2 if self.numbers[n].whole else 0.5 for n in nodes}
+        give = f"give {'it' if one else 'them'}: {' '.join(f'--set {n}={v}' for n, v in examples.items())}"
+        return TileError(what, span_of(next(iter(nodes.values())), self.file), help=give)
 
 
 def whole_sizes(given: Mapping[str, SupportsIndex], of_calls: Container[str] = ()) -> dict[str, int]:
@@ -128,6 +157,23 @@ def whole_sizes(given: Mapping[str, SupportsIndex], of_calls: Container[str] = (
     return {name: index(value) for name, value in given.items()}
 
 
+def number(name: str, dtype: DType, value: Any) -> int | float:
+    """A number that a call passes, whole where its type is. TileError for what is none."""
+    kind = SupportsIndex if dtype.whole else SupportsFloat
+    if isinstance(value, bool) or not isinstance(value, kind) or getattr(value, "shape", ()) != ():
+        raise TileError(f"`{name}` is a {'whole ' if dtype.whole else ''}number, not {value!r}")
+    given: Any = value
+    return int(given) if dtype.whole else float(given)
+
+
+def _type_of_number(node: Node, file: str) -> DType:
+    found = dtype_of(str(node.children[1]))
+    if found is None or found.name not in NUMBERS:
+        help = "a number is f32 or i32; a tensor has a shape: X: f16[M, N]"
+        raise TileError(f"`{node.children[0]}: {node.children[1]}` is no number", span_of(node, file), help=help)
+    return found
+
+
 def load_text(text: str, file: str = "<text>") -> Template:
     """Parses a kernel. Raises TileError, with its place, where the text is not one."""
     with in_source(text):
@@ -137,13 +183,16 @@ def load_text(text: str, file: str = "<text>") -> Template:
         return Template(str(tree.children[0].children[0]), _defaults(tree, {}, file), searched, text, file, tree, imported)
 
 
-def _defaults(tree: Node, given: Mapping[str, int], file: str) -> dict[str, int | None]:
+def _defaults(tree: Node, given: Mapping[str, Any], file: str) -> dict[str, Any]:
     """Every size: given, or its default in terms of the sizes before it; None where there is neither."""
     scope = Scope(file)
-    out: dict[str, int | None] = {}
-    for node in size_nodes(tree):
+    out: dict[str, Any] = {}
+    for node in number_nodes(tree):
+        _type_of_number(node, file)
+    own = len(size_nodes(tree)) - len(number_nodes(tree))
+    for place, node in enumerate(size_nodes(tree)):
         name, kind, default = node.children
-        if kind is not None and (str(kind) != DYN or default is not None):
+        if place < own and kind is not None and (str(kind) != DYN or default is not None):
             message = f"`{name}: {kind}`: a size is `{name}=512`, or `{name}: {DYN}` where each call tells it"
             raise TileError(message, span_of(kind, file))
         out[str(name)] = value = given.get(str(name), _default(default, scope, out))

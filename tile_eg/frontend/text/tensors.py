@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from tile_eg.errors import Span, TileError
@@ -12,7 +12,7 @@ from tile_eg.frontend.tensor import functions as fn
 from tile_eg.frontend.tensor import values as v
 from tile_eg.frontend.tensor.gathers import part
 from tile_eg.frontend.tensor.values import Value
-from tile_eg.frontend.text.build import Builder, size_nodes
+from tile_eg.frontend.text.build import Builder, number_nodes, size_nodes, tensor_nodes
 from tile_eg.frontend.text.expressions import BINARY
 from tile_eg.frontend.text.scope import Scope
 from tile_eg.frontend.text.syntax import Node
@@ -37,13 +37,14 @@ def _plain(target: Node) -> bool:
     return target.children[1] is None
 
 
-def tensor_kernel(tree: Node, sizes: Mapping[str, int], source: str, file: str) -> TensorKernel:
+def tensor_kernel(tree: Node, sizes: Mapping[str, int | float], source: str, file: str) -> TensorKernel:
     """The kernel at these sizes, every one of them given."""
-    name, _, tensors, results, block = tree.children[0].children
-    reader = Reader(Scope(file), sizes)
+    name, _, _, results, block = tree.children[0].children
+    numbers = {str(n.children[0]) for n in number_nodes(tree)}
+    reader = Reader(Scope(file), [size for name, size in sizes.items() if name not in numbers])
     for size in size_nodes(tree):
         reader.scope.define(str(size.children[0]), sizes[str(size.children[0])], reader.builder.span(size))
-    arguments = [reader.builder.tensor(t, False) for t in tensors.children if t is not None]
+    arguments = [reader.builder.tensor(t, False) for t in tensor_nodes(tree)]
     returned = [reader.builder.tensor(t, True) for t in results.children if t is not None]
     for t in arguments:
         reader.values[t.name] = v.tensor(t.name, t.shape, t.dtype, t.span)
@@ -61,10 +62,10 @@ def tensor_kernel(tree: Node, sizes: Mapping[str, int], source: str, file: str) 
 class Reader:
     """Reads expressions: to a number of sizes where it can, else to a value."""
 
-    def __init__(self, scope: Scope, sizes: Mapping[str, int]) -> None:
+    def __init__(self, scope: Scope, sizes: Collection[float]) -> None:
         self.scope = scope
         self.builder = Builder(scope)
-        self.builder.empty = 0 in sizes.values()
+        self.builder.empty = 0 in sizes
         self.values: dict[str, Value] = {}
 
     def span(self, node: Any) -> Any:
