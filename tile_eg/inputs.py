@@ -181,7 +181,9 @@ def _scales(rng: np.random.Generator, t: Tensor, most: int) -> np.ndarray:
 
 
 def _whole(rng: np.random.Generator, t: Tensor, name: str) -> np.ndarray:
-    """-8 to 8; `wide` has all bytes, and of longer numbers those that float holds exactly."""
+    """-8 to 8 (of bools 0 and 1); `wide` has all bytes, and of longer numbers those that float holds exactly."""
+    if t.truth:
+        return rng.integers(0, 2, t.shape)
     if name != "wide":
         return rng.integers(-8, 9, t.shape)
     end = 1 << min(8 * t.dtype.bytes - 1, 23)

@@ -15,7 +15,7 @@ import typer
 
 from tile_eg.chips import load_chip
 from tile_eg.errors import TileError
-from tile_eg.ir.arrays import check_argument, numpy_dtype, signature
+from tile_eg.ir.arrays import as_bytes, check_argument, numpy_dtype, signature
 from tile_eg.ir.kernel import Tensor
 from tile_eg.ir.open_kernel import AUTO
 from tile_eg.simulator.limits import USUAL
@@ -201,6 +201,7 @@ def read_array(path: Path, tensor: Tensor) -> np.ndarray:
         raise TileError(f"--input {tensor.name}: '{path}' holds several arrays; one .npy file holds one")
     if array.dtype.kind == "V" and array.dtype.itemsize == tensor.dtype.bytes:
         array = array.view(numpy_dtype(tensor.dtype))
+    array = as_bytes(tensor, array) if array.dtype == "bool" else array
     check_argument(tensor, array)
     return array
 

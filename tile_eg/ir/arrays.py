@@ -67,6 +67,21 @@ def ending_at(tensor: Tensor, count: int) -> Tensor:
     return replace(tensor, shape=(count,)) if 0 < count < prod(tensor.shape) else tensor
 
 
+def as_bytes(tensor: Tensor, array: np.ndarray) -> np.ndarray:
+    """The array of a tensor of bools as the bytes that it is; any other as it is. TileError where it holds something else."""
+    if not tensor.truth:
+        return array
+    if array.dtype != "bool":
+        message = f"input '{tensor.name}' has elements of type {array.dtype}, not bool"
+        raise TileError(message, tensor.span, help=f"compare it: {tensor.name} != 0")
+    return array.view("uint8")
+
+
+def as_given(tensor: Tensor, array: np.ndarray) -> np.ndarray:
+    """What a kernel left in a tensor as its caller has it: bools where these are declared."""
+    return array.view("bool") if tensor.truth else array
+
+
 def check_argument(tensor: Tensor, array: np.ndarray) -> None:
     """TileError unless the array has the tensor's shape and element type."""
     shape, dtype = getattr(array, "shape", None), getattr(array, "dtype", None)

@@ -26,7 +26,7 @@ class Tensor:
     """A GM tensor argument. `output` tensors are returned to the caller; one that is `given` begins with what he put there.
 
     Copies of one that is `past_l2` leave L2 out (SetL2CacheHint with CACHE_MODE_DISABLE). `strides` are elements from one to the
-    next of each dimension; without them its elements lie one behind the other.
+    next of each dimension; without them its elements lie one behind the other. Of `truth` the caller has bools: bytes of 0 and 1.
     """
 
     name: str
@@ -37,6 +37,7 @@ class Tensor:
     given: bool = False
     past_l2: bool = False
     strides: tuple[int, ...] = ()
+    truth: bool = False
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from tile_eg.chips import DEFAULT_CHIP
 from tile_eg.errors import TileError, TileWarning, did_you_mean, in_source
-from tile_eg.ir.arrays import check_argument, numpy_dtype, of_elements
+from tile_eg.ir.arrays import as_bytes, as_given, check_argument, numpy_dtype, of_elements
 from tile_eg.ir.kept import KeptKernel
 from tile_eg.ir.kernel import Kernel, Tensor
 from tile_eg.ir.open_kernel import AUTO, NoBlocks
@@ -356,7 +356,7 @@ def nothing_done(tensors: Sequence[Tensor], outputs: Iterable[int], arrays: Mapp
         return found[0] if len(found) == 1 else found or None
     for t in tensors:
         if t.name in arrays:
-            check_argument(t, to_numpy(arrays[t.name], t.name))
+            check_argument(t, as_bytes(t, to_numpy(arrays[t.name], t.name)))
     return give_back([empty(tensors[i]) for i in outputs], any(map(is_torch, arrays.values())))
 
 
@@ -366,7 +366,7 @@ def empty(t: Tensor) -> np.ndarray:
 
     if 0 not in t.shape:
         raise TileError(f"no block runs at these sizes, and none writes {t.name}", t.span, help=f"pass {t.name} in")
-    return np.zeros(t.shape, numpy_dtype(t.dtype))
+    return as_given(t, np.zeros(t.shape, numpy_dtype(t.dtype)))
 
 
 def _position(i: int, arguments: Sequence[Argument], what: str) -> int:

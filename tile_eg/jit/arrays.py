@@ -9,7 +9,7 @@ from math import prod
 from typing import TYPE_CHECKING, Any
 
 from tile_eg.errors import TileError, TileWarning
-from tile_eg.ir.arrays import check_argument, ending_at, numpy_dtype, signature
+from tile_eg.ir.arrays import as_bytes, check_argument, ending_at, numpy_dtype, signature
 from tile_eg.ir.kept import KeptKernel
 from tile_eg.jit.told import levels
 from tile_eg.ops.types import BF16, E2M1, E8M0, I4, NARROW, DType, dtype_of
@@ -133,7 +133,7 @@ def fitted(kernel: Kernel | KeptKernel, given: Mapping[str, np.ndarray]) -> dict
     """
     kept = isinstance(kernel, KeptKernel)
     tensors = [t for t in kernel.tensors if t.name in given]
-    arrays = {t.name: as_declared(given[t.name], t.shape, kept) for t in tensors}
+    arrays = {t.name: as_bytes(t, as_declared(given[t.name], t.shape, kept)) for t in tensors}
     for t in tensors:
         check_argument(ending_at(t, arrays[t.name].size) if kept else t, arrays[t.name])
         if note := _note(t, given[t.name].size, prod(t.shape)):

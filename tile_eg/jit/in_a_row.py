@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from tile_eg.errors import TileError, TileWarning, in_source
-from tile_eg.ir.arrays import numpy_dtype
+from tile_eg.ir.arrays import as_given, numpy_dtype
 from tile_eg.ir.kept import KeptKernel
 from tile_eg.ir.kernel import Tensor, added_to
 from tile_eg.ir.open_kernel import NoBlocks
@@ -191,7 +191,7 @@ class _Made:
 
             text = unwritten_text(t.name, self.left[t.name])
             raise TileError(text, t.span, help=f"store to all of {t.name}, or declare it no larger")
-        return self.arrays[t.name]
+        return as_given(t, self.arrays[t.name])
 
 
 def begins_with_zeros(row: LaunchesInARow) -> set[str]:
@@ -285,7 +285,7 @@ def _tensor(a: Argument, launches: Sequence[Sequence[Tensor]], sizes: Mapping[st
     """A tensor as all launches have it: given, where the first one that has it reads it."""
     found = [t for tensors in launches for t in tensors if t.name == a.name]
     if not found:
-        return Tensor(a.name, a.dtype, at_sizes(tuple(a.shape or ()), sizes), False, a.span)
+        return Tensor(a.name, a.dtype, at_sizes(tuple(a.shape or ()), sizes), False, a.span, truth=a.truth)
     return replace(found[0], output=any(t.output for t in found), given=found[0].given or not found[0].output)
 
 

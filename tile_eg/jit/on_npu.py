@@ -46,7 +46,9 @@ def shape_of(value: Any, name: str) -> tuple[int, ...]:
 
 def new_empty(like: Any, shape: Sequence[int], t: Tensor) -> Any:
     """An array of a tensor's dtype on the device of another one, of any content: from torch's allocator where that is torch's."""
-    dtype = numpy_dtype(t.dtype)
+    import numpy as np
+
+    dtype = np.dtype(np.bool_) if t.truth else numpy_dtype(t.dtype)
     own = getattr(sys.modules["torch"], dtype.name, None) if is_torch(like) else dtype
     if own is None:
         raise TileError(f"torch has no dtype for {t.dtype}, of which {t.name} is", t.span)

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tile_eg.errors import TileError, TileWarning
+from tile_eg.ir.arrays import as_given
 from tile_eg.ir.kept import KeptKernel
 from tile_eg.ir.kernel import Assign, Kernel, Parallel, Region, Stmt, Tensor, TileExpr, assigns, exchanged
 from tile_eg.ir.open_kernel import OpenKernel
@@ -78,4 +79,4 @@ def given_back(t: Tensor, run: Run, kernel: Kernel | KeptKernel) -> np.ndarray:
         if not isinstance(kernel, KeptKernel) or kernel.in_order or t.dtype.whole:
             raise TileError(told, t.span, help=f"store to all of {t.name}, or declare it no larger")
         warnings.warn(f"{told}: they are NaN, and on a chip whatever was there", TileWarning, stacklevel=2)
-    return run[t.name]
+    return as_given(t, run[t.name])

@@ -12,8 +12,9 @@ from tile_eg.frontend.expert import leaving, variables
 from tile_eg.frontend.expert.nodes import Branch, On, Part, ScalarUnit
 from tile_eg.frontend.expert.reader import ExpertReader
 from tile_eg.frontend.expert.scalars import formula
+from tile_eg.frontend.python.bools import as_condition
 from tile_eg.frontend.python.expressions import evaluate
-from tile_eg.frontend.python.values import as_condition, is_tile
+from tile_eg.frontend.python.values import is_tile
 from tile_eg.ir import index as ix
 from tile_eg.ir import program as pr
 from tile_eg.ir.index import Expr

@@ -212,6 +212,9 @@ def _arguments(r: ExpertReader, found: FunctionSource) -> None:
             r.local[argument.name] = _number(r, argument)
             continue
         t = _tensor(r, argument)
+        if t.truth:
+            what = f"`{t.name}` holds bools, and a kernel that is done in the order of its statements has none"
+            raise TileError(what, t.span, help=f'declare "int8" and compare: {t.name}[i, j] != 0')
         r.tensors[t.name] = t
         r.taken.add(t.name)
     r.taken |= {BLOCK, SUB}

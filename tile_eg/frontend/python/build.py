@@ -12,6 +12,7 @@ from typing import Any
 from tile_eg.errors import FollowUp, Note, NotSearched, Span, TileError
 from tile_eg.frontend.liveness import Liveness
 from tile_eg.frontend.narrow_positions import with_words
+from tile_eg.frontend.python.bools import check_stored
 from tile_eg.frontend.python.columns import spread
 from tile_eg.frontend.python.source import Source
 from tile_eg.frontend.python.tile_order import Order
@@ -86,6 +87,7 @@ class Builder(ABC):
         self.has_product = False
         self.notes: list[Note] = []
         self.columns: set[str] = set()
+        self.bools: set[str] = set()
         self.masks: dict[str, Buffer] = {}
         self.bits: set[str] = set()
         self.shapes: dict[str, tuple[int, ...]] = {}
@@ -179,6 +181,7 @@ class Builder(ABC):
         self.has_product |= any(isinstance(n, MatMul) for n in nodes(value))
         if self.in_parallel and any(e is not None for e in target.extents):
             raise TileError("inside T.Parallel only single elements can be assigned", span, help="write c[i, j] = ...")
+        check_stored(target, value, atomic, self.bools, span)
         if isinstance(value, Region) and value.name in self.bits:
             value = self._packed(value, self.dtype_of(target.name), span)
         if isinstance(value, Index) and self.dtype_of(target.name) == U32:
@@ -239,12 +242,13 @@ class Builder(ABC):
 
     def allocate(self, name: str, new: NewBuffer, span: Span | None) -> None:
         shape = new.shape[:1] if new.column else new.shape
-        buffer = Buffer(self.unique(name), new.dtype, shape, new.scope, new.column)
+        buffer = Buffer(self.unique(name), new.dtype, shape, new.scope, new.column, new.truth)
         self.statements.append(Alloc(buffer.name, new.scope, new.dtype, shape, span, new.level))
         self.homes[buffer.name] = self.statements
         self.shapes[buffer.name] = shape
         self.types[buffer.name] = buffer.dtype
         self.columns |= {buffer.name} if new.column else set()
+        self.bools |= {buffer.name} if new.truth else set()
         self.local[name] = buffer
 
     def _named(self, name: str, value: Any, span: Span | None) -> Any:

@@ -17,6 +17,7 @@ from tile_eg.frontend import conditions
 from tile_eg.frontend.index_bits import bits
 from tile_eg.frontend.python import logic, ways_out
 from tile_eg.frontend.python.beside_floats import beside_floats
+from tile_eg.frontend.python.bools import is_truth, truth_of
 from tile_eg.frontend.python.build import Builder, Leave
 from tile_eg.frontend.python.computed_vectors import computed_vector
 from tile_eg.frontend.python.defined import Defined, bound_here, comprehended, defined, joined_text, parts_of
@@ -134,6 +135,8 @@ def arithmetic(b: Builder, op: type[Any], x: Any, y: Any, node: ast.AST) -> Any:
     name, function = ARITHMETIC[op]
     if op is ast.MatMult and (is_tile(x) or is_tile(y)):
         return _product(x, y, b.span(node))
+    if op in JOINING and is_truth(x) and is_truth(y):
+        x, y = (truth_of(v, b.span(node)) for v in (x, y))
     if op in JOINING and (conditions.of_elements(x) or conditions.of_elements(y) or (_compares(x) and _compares(y))):
         return conditions.joined(op.__name__, x, y, b.span(node))
     x, y = (as_tile(v, b.span(node)) if conditions.of_elements(v) else v for v in (x, y))
@@ -177,6 +180,8 @@ def _unary(b: Builder, node: ast.UnaryOp) -> Any:
     x = evaluate(b, node.operand)
     if isinstance(node.op, ast.Not):
         return logic.opposite(b, x, node.operand)
+    if isinstance(node.op, ast.Invert):
+        x = truth_of(x, b.span(node))
     if conditions.of_elements(x):
         if isinstance(node.op, ast.Invert):
             return logic.opposite(b, x, node.operand)

@@ -19,6 +19,7 @@ from tile_eg.frontend.element_sums import with_element_sums
 from tile_eg.frontend.guarded_rows import with_rows_that_exist
 from tile_eg.frontend.guarded_stores import with_counted_stores
 from tile_eg.frontend.nibbles import with_bytes
+from tile_eg.frontend.python.bools import is_bool
 from tile_eg.frontend.python.carried import carried
 from tile_eg.frontend.python.expressions import evaluate
 from tile_eg.frontend.python.one_by_one import searched
@@ -39,7 +40,7 @@ from tile_eg.ir.kernel import Alloc, Assign, Kernel, Stmt, Tensor, exchanged
 from tile_eg.ir.open_kernel import NoBlocks
 from tile_eg.language.kernels import ElementType, PrimFunc, TensorType
 from tile_eg.language.symbols import Dyn, Size, Symbol
-from tile_eg.ops.types import F32, DType, dtype_of
+from tile_eg.ops.types import F32, U8, DType, dtype_of
 
 NOTHING: Mapping[str, Any] = MappingProxyType({})
 AS_STREAMS = "cube core and vector cores are two streams here: their statements are put in an order in which all is there"
@@ -47,12 +48,14 @@ AS_STREAMS = "cube core and vector cores are two streams here: their statements 
 
 @dataclass(frozen=True)
 class Argument:
-    """A parameter of a kernel: a tensor of a shape, whose dimensions may be sizes of a call, or a number (no shape)."""
+    """A parameter of a kernel: a tensor of a shape, whose dimensions may be sizes of a call, or a number (no shape). `truth`: it
+    is a tensor of bools."""
 
     name: str
     shape: tuple[int | Size, ...] | None
     dtype: DType
     span: Span
+    truth: bool = False
 
 
 def arguments_of(function: PrimFunc) -> list[Argument]:
@@ -160,7 +163,7 @@ def _kernel(r: Reader, found: FunctionSource, streams: bool) -> Kernel | TileErr
     if not any(t.name in r.writes and 0 not in t.shape for t in tensors) and any(0 in t.shape for t in tensors):
         raise NoBlocks(tensors)
     grid = tuple((name, last + 1) for name, (_, last) in r.grid.items())
-    outputs = tuple(Tensor(t.name, t.dtype, t.shape, t.name in r.writes, t.span) for t in tensors)
+    outputs = tuple(replace(t, output=t.name in r.writes) for t in tensors)
     statements = [*with_element_sums(without(statements, r.unused), outputs, r.unique)]
     body = with_parts(r.settled(without_slots(statements)), r.unique, r.grid)
     made = with_bytes(Kernel(found.node.name, outputs, grid, body, found.source.text, found.source.file, tuple(r.notes)))
@@ -240,7 +243,9 @@ def _argument(r: Reader, arg: ast.arg) -> Argument:
         return Argument(arg.arg, None, as_dtype(type_, r.span(arg.annotation)), r.span(arg))
     if not isinstance(type_, TensorType):
         raise r.error(f"{arg.arg} is {describe(type_)}; a kernel takes T.Tensor arguments, and numbers", arg)
-    return Argument(arg.arg, _shape(r, arg, type_.shape), as_dtype(type_.dtype, r.span(arg.annotation)), r.span(arg))
+    truth = is_bool(type_.dtype)
+    dtype = U8 if truth else as_dtype(type_.dtype, r.span(arg.annotation))
+    return Argument(arg.arg, _shape(r, arg, type_.shape), dtype, r.span(arg), truth)
 
 
 def _shape(r: Reader, arg: ast.arg, shape: Any) -> tuple[int | Size, ...]:
@@ -253,8 +258,9 @@ def _shape(r: Reader, arg: ast.arg, shape: Any) -> tuple[int | Size, ...]:
 
 def _tensor(r: Reader, argument: Argument) -> Tensor:
     shape = tuple(known(n, f"the shape of {argument.name}", argument.span) for n in argument.shape or ())
-    r.local[argument.name] = Buffer(argument.name, argument.dtype, shape, "tensor")
-    return Tensor(argument.name, argument.dtype, shape, False, argument.span)
+    r.bools |= {argument.name} if argument.truth else set()
+    r.local[argument.name] = Buffer(argument.name, argument.dtype, shape, "tensor", truth=argument.truth)
+    return Tensor(argument.name, argument.dtype, shape, False, argument.span, truth=argument.truth)
 
 
 def _number(r: Reader, argument: Argument) -> Any:

@@ -9,8 +9,9 @@ from typing import Any
 
 from tile_eg.errors import Span
 from tile_eg.frontend import conditions, scalars
+from tile_eg.frontend.python.bools import as_condition
 from tile_eg.frontend.python.build import Builder
-from tile_eg.frontend.python.values import as_condition, as_tile, beside_an_index, is_index, is_tile
+from tile_eg.frontend.python.values import as_tile, beside_an_index, is_index, is_tile
 from tile_eg.ir import index
 from tile_eg.ir.index import Expr
 

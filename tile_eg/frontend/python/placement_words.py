@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 from tile_eg.errors import Note, Span, TileError
+from tile_eg.frontend.python.bools import is_bool
 from tile_eg.frontend.python.build import Builder
 from tile_eg.frontend.python.in_order_words import HANDLERS
 from tile_eg.frontend.python.tile_order import Bands, Order
@@ -24,8 +25,9 @@ LEVELS = {"L1": "shared", "UB": "shared", "L0A": "fragment", "L0B": "fragment", 
 
 
 def _alloc(level: str, b: Builder, span: Span, shape: Any, dtype: Any) -> NewBuffer:
-    held = U8 if str(dtype) == "bool" and level == "UB" else as_dtype(dtype, span)  # a mask
-    return NewBuffer(LEVELS[level], held, sizes(shape, "the size of a buffer", span), level=level)
+    truth = is_bool(dtype) and level == "UB"
+    held = U8 if truth else as_dtype(dtype, span)
+    return NewBuffer(LEVELS[level], held, sizes(shape, "the size of a buffer", span), level=level, truth=truth)
 
 
 HANDLERS.update({f"alloc_{'ub' if level == 'UB' else level}": partial(_alloc, level) for level in LEVELS})

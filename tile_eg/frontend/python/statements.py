@@ -11,6 +11,7 @@ from typing import Any
 from tile_eg.errors import FollowUp, NotSearched, Span, TileError
 from tile_eg.frontend.conditions import compared_in, guarded, is_condition, of_elements
 from tile_eg.frontend.element_loops import read_as, trip_by_trip
+from tile_eg.frontend.python.bools import as_condition, as_stored
 from tile_eg.frontend.python.build import Builder, Leave, ReadAgain
 from tile_eg.frontend.python.defined import Defined
 from tile_eg.frontend.python.expressions import arithmetic, evaluate
@@ -24,7 +25,6 @@ from tile_eg.frontend.python.values import (
     Loop,
     Slice,
     Window,
-    as_condition,
     as_region,
     as_tile,
     describe,
@@ -185,7 +185,7 @@ def _store(r: Reader, target: ast.expr, value: Any, node: ast.stmt) -> None:
         place = evaluate(r, target)
         if not isinstance(place, Window):
             raise r.error(f"{ast.unparse(target)} is not an element or slice of a buffer", target)
-        r.assign(_place(r, place, value, node), as_tile(value, r.span(node)), r.span(node))
+        r.assign(_place(r, place, value, node), as_stored(place, value, r.span(node)), r.span(node))
     else:
         raise r.error(f"{ast.unparse(target)} cannot be assigned in a kernel", target)
 
@@ -219,7 +219,7 @@ def _augmented(r: Reader, node: ast.AugAssign) -> None:
     if isinstance(node.target, ast.Name) and not isinstance(old, (Buffer, Window)):
         r.bind(node.target.id, value, r.span(node))
     else:
-        r.assign(as_region(old, r.span(node.target)), as_tile(value, r.span(node)), r.span(node))
+        r.assign(as_region(old, r.span(node.target)), as_stored(old, value, r.span(node)), r.span(node))
 
 
 def _loaded(target: ast.expr) -> ast.expr:

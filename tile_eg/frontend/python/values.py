@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any
 
 from tile_eg.errors import Span, TileError, did_you_mean
-from tile_eg.frontend.conditions import Compared, chosen, of_elements
+from tile_eg.frontend.conditions import chosen, of_elements
 from tile_eg.frontend.windows import check_written, known_shape, most, placed
 from tile_eg.ir.index import ZERO, Expr, variables
 from tile_eg.ir.index_elements import all_elements_in
@@ -37,7 +37,8 @@ TILE_NODES = (Region, Number, Index, Unary, Binary, Broadcast, MatMul, Scaled, R
 class Buffer:
     """A GM tensor (scope "tensor") or a tile. A tile written as (n, 1) is a vector of n elements: `column` is set.
 
-    One of n rows and a size that happens to be 1 stays a tile: it is used as at any other size.
+    One of n rows and a size that happens to be 1 stays a tile: it is used as at any other size. Of `truth`: it holds bytes that
+    are 0 or 1.
     """
 
     name: str
@@ -45,6 +46,7 @@ class Buffer:
     shape: tuple[int, ...]
     scope: str
     column: bool = False
+    truth: bool = False
 
     @property
     def written(self) -> tuple[int, ...]:
@@ -120,13 +122,14 @@ class FirstValue:
 @dataclass(frozen=True)
 class NewBuffer:
     """What `T.alloc_*` gives: a buffer that gets its name from the assignment. `column`: the author wrote it as (n, 1). `level`:
-    he says in which memory it lies."""
+    he says in which memory it lies; `truth`: it holds bools."""
 
     scope: str
     dtype: DType
     shape: tuple[int, ...]
     column: bool = False
     level: str = ""
+    truth: bool = False
 
 
 @dataclass(frozen=True)
@@ -166,13 +169,6 @@ def element(window: Window) -> Expr:
         message = f"an index is a whole number, and `{window.buffer.name}` holds {window.buffer.dtype}"
         raise TileError(message, window.span, help="indices are int32, or shorter whole numbers")
     return element_of(window.buffer.name, window.buffer.shape, [i for i in window.items if isinstance(i, Expr)])
-
-
-def as_condition(value: Any, span: Span | None) -> Any:
-    """What a branch asks: of one element of a buffer, whether it is not 0; anything else as it is."""
-    if isinstance(value, Window) and value.is_point:
-        return Compared("ne", region(value), Number(0.0, span), span)
-    return value
 
 
 def is_whole(value: Any) -> bool:
@@ -285,8 +281,8 @@ _NO_TYPE = (
      'on the 950 there are "float8_e4m3" and "float8_e5m2"'),
     (("float64", "double"), "the vector cores have no floats of 64 bits", 'take "float32"'),
     (("int64",), "the vector cores have no whole numbers of 64 bits", 'take "int32"; of an array, x.astype("int32")'),
-    (("bool",), "a mask has no type of its own: T.tile.compare puts its bits into bytes",
-     'take "int8" for a tensor, m.astype("int8"), and compare: m[i, j] != 0; for T.tile.compare "uint8", an eighth as many'),
+    (("bool",), "bools are not computed with, and lie in UB and in tensors alone: T.tile.compare puts its bits into bytes",
+     'compare: m[i, j] != 0; for T.tile.compare "uint8", an eighth as many'),
     (("uint4",), "numbers of 4 bits have a sign here, as the chips' casts take them",
      'take "int4", or load bytes ("uint8"), two numbers in each: x & 15 and x >> 4 in T.Parallel'),
 )  # fmt: skip

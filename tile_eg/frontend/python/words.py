@@ -12,6 +12,7 @@ from typing import Any
 
 from tile_eg.errors import Note, NotSearched, Span, TileError
 from tile_eg.frontend.conditions import both, chosen, either, is_condition, opposite
+from tile_eg.frontend.python.bools import as_stored, check_copied, is_bool, truth_of
 from tile_eg.frontend.python.build import Builder
 from tile_eg.frontend.python.extents import are_known, as_slices, extents_of, known, resized, sizes
 from tile_eg.frontend.python.refused import check_attributes
@@ -76,15 +77,13 @@ def _attributes(b: Builder, span: Span, attrs: Any) -> None:
     check_attributes(attrs, span)
 
 
-
-
 @handles("alloc_shared", "alloc_fragment")
 def _alloc(b: Builder, span: Span, shape: Any, dtype: Any, scope: str) -> NewBuffer:
     kind = SCOPES.get(scope) if isinstance(scope, str) else None
     if kind is None:
         raise TileError(f"a buffer has no scope {_quoted(scope)} here", span, help="leave it out: where a buffer lies is found")
-    held = U8 if str(dtype) == "bool" else as_dtype(dtype, span)  # a mask
-    return NewBuffer(kind, held, sizes(shape, "the size of a buffer", span))
+    held = U8 if is_bool(dtype) else as_dtype(dtype, span)
+    return NewBuffer(kind, held, sizes(shape, "the size of a buffer", span), truth=is_bool(dtype))
 
 
 @handles("alloc_var")
@@ -175,6 +174,7 @@ def _grid(b: Builder, span: Span, *extents: Any) -> Loop:
 
 @handles("if_then_else", "where", "Select")
 def _if_then_else(b: Builder, span: Span, condition: Any, x: Any, y: Any) -> Any:
+    condition = truth_of(condition, span)
     if not is_condition(condition):
         if is_tile(condition):
             raise TileError("a condition compares: x > 0, x == y, i < n", span)
@@ -185,6 +185,7 @@ def _if_then_else(b: Builder, span: Span, condition: Any, x: Any, y: Any) -> Any
 def _joined(word: str, join: Callable[..., Any]) -> None:
     @handles(word)
     def joined(b: Builder, span: Span, x: Any, y: Any) -> Any:
+        x, y = (truth_of(v, span) for v in (x, y))
         return join(*(v if is_condition(v) else index.const(int(bool(v))) for v in (x, y)), span)
 
 
@@ -194,6 +195,7 @@ _joined("Or", either)
 
 @handles("Not")
 def _opposite(b: Builder, span: Span, x: Any) -> Any:
+    x = truth_of(x, span)
     return opposite(x, span) if is_condition(x) else not x
 
 
@@ -213,6 +215,7 @@ def _copy(b: Builder, span: Span, src: Any, dst: Any, size: Any, **options: Any)
             raise TileError(f"the padding is a number known when the kernel is compiled, not {describe(pad)}", span)
         value = Pad(value, float(pad), span)
     value = as_whole(value, src, dst, span)
+    check_copied(src, dst, span)
     b.assign(to, Unary("relu", value, span) if options["enable_relu"] else value, span)
 
 
@@ -324,7 +327,7 @@ def _fill(b: Builder, span: Span, buffer: Any, value: Any = 0.0) -> None:
         value = _scalar(value, span)
     if isinstance(value, str | list | tuple | None):
         raise TileError(f"a buffer is filled with a number, not {describe(value)}", span, help="T.fill(x, 0.0)")
-    b.assign(as_region(buffer, span), as_tile(value, span), span)
+    b.assign(as_region(buffer, span), as_stored(buffer, value, span), span)
 
 
 def _scalar(value: Any, span: Span | None) -> TileExpr:

@@ -1,0 +1,99 @@
+"""Tensors and buffers of bools: bytes that are 0 or 1."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tile_eg
+import tile_eg.language as T
+from tile_eg.cli.app import run
+from tile_eg.errors import TileError
+
+RNG = np.random.default_rng(0)
+X = RNG.standard_normal((20, 64)).astype(np.float32)
+K, J = RNG.random((20, 64)) > 0.5, RNG.random(64) > 0.3
+
+
+@functools.cache
+def masked() -> Any:
+    M = T.symbolic("M")
+
+    @tile_eg.jit(out_idx=[-2, -1])
+    @T.prim_func
+    def masked(
+        X: T.Tensor((M, 64), "float32"), K: T.Tensor((M, 64), T.bool), J: T.Tensor((64,), "bool"),
+        Y: T.Tensor((M, 64), "float32"), P: T.Tensor((M, 64), "bool"),
+    ):  # fmt: skip
+        with T.Kernel(T.ceildiv(M, 8)) as b:
+            x, p = T.alloc_shared((8, 64), "float32"), T.alloc_shared((8, 64), "bool")
+            k = T.alloc_shared((8, 64), "bool")
+            T.copy(X[b * 8, 0], x)
+            T.copy(K[b * 8, 0], k)
+            for i, j in T.Parallel(8, 64):
+                p[i, j] = (x[i, j] > 0) & ~k[i, j]
+                p[i, j] |= J[j]
+                x[i, j] = T.if_then_else(k[i, j] and J[j], x[i, j], -1.0)
+                if not J[j]:
+                    x[i, j] = x[i, j] + k[i, j]
+            T.copy(x, Y[b * 8, 0])
+            T.copy(p, P[b * 8, 0])
+
+    return masked
+
+
+def test_bools_are_conditions_where_they_are_looked_at() -> None:
+    y, p = masked()(X, K, J)
+    chosen = np.where(K & J, X, np.float32(-1))
+    np.testing.assert_array_equal(y, np.where(J, chosen, chosen + K))
+    np.testing.assert_array_equal(p, ((X > 0) & ~K) | J)
+
+
+def test_an_output_of_bools_is_given_back_as_bools() -> None:
+    assert masked()(X, K, J)[1].dtype == np.bool_
+
+
+def test_bytes_are_not_taken_for_bools() -> None:
+    with pytest.raises(TileError, match="'K' has elements of type uint8, not bool") as caught:
+        masked()(X, K.astype(np.uint8), J)
+    assert caught.value.help == "compare it: K != 0"
+
+
+def kernel(body: str, tmp_path: Any) -> str:
+    """A file with a kernel of such a body."""
+    text = f"""
+import tile_eg
+import tile_eg.language as T
+
+
+@tile_eg.jit(out_idx=[-1])
+@T.prim_func
+def k(X: T.Tensor((8, 64), "float32"), K: T.Tensor((8, 64), "bool"), Y: T.Tensor((8, 64), "bool")):
+    with T.Kernel(1):
+        x, k, y = T.alloc_shared((8, 64), "float32"), T.alloc_shared((8, 64), "bool"), T.alloc_shared((8, 64), "bool")
+        T.copy(X[0, 0], x)
+        T.copy(K[0, 0], k)
+        {body}
+        T.copy(y, Y[0, 0])
+"""
+    (tmp_path / "k.py").write_text(text)
+    return str(tmp_path / "k.py")
+
+
+@pytest.mark.slow(but=1)
+@pytest.mark.parametrize("body", ["for i, j in T.Parallel(8, 64): y[i, j] = x[i, j]", "T.fill(y, 3)"])
+def test_what_is_stored_in_bools_is_whether_it_is_not_0(body: str, tmp_path: Any) -> None:
+    assert run(["run", kernel(body, tmp_path)]) == 0
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [("T.copy(x, y)", "what is copied are numbers"), ("T.tile.add(y, k, k)", "this may be another number than 0 or 1")],
+    ids=["a copy", "a sum"],
+)
+def test_other_numbers_than_0_and_1_are_refused(body: str, message: str, tmp_path: Any, capsys: Any) -> None:
+    assert run(["check", kernel(body, tmp_path)]) == 1
+    assert message in capsys.readouterr().err
