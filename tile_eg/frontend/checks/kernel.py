@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from math import prod
 from typing import Any
 
 from tile_eg.errors import FollowUp, TileError, did_you_mean, in_source, together
@@ -92,6 +93,7 @@ class Checker:
         self.buffers: dict[str, kn.Alloc] = {}
         self.arrays: dict[str, kn.Tensor | kn.Alloc] = {}
         self.written: set[str] = set()
+        self.meant = {s.target.name for s in kn.assigns(kernel.body)}
         self.stores: list[tuple[kn.Assign, Ranges]] = []
         self.alone: list[tuple[kn.Assign, Ranges]] = []
         self.added: dict[str, kn.Span | None] = {}
@@ -125,8 +127,9 @@ class Checker:
             raise TileError(f"`{name}` is defined twice", span, notes=(("it is defined here", self.arrays[name].span),))
 
     def check_outputs(self) -> None:
+        """A mistake for each output that nothing writes; one that a wrong statement writes follows from that one's."""
         for t in self.tensors.values():
-            if t.output and t.name not in self.written:
+            if t.output and t.name not in self.written | self.meant:
                 help = "store a tile to it: " + hint(f"{t.name}[i, j] = x", f"T.copy(x, {t.name}[i, j])", t.span)
                 self.told.append(TileError(f"nothing is written to the output `{t.name}`", t.span, help=help))
 
@@ -164,7 +167,10 @@ class Checker:
         self.declare(s)
         self.buffers[s.name] = s
         if len(s.shape) > 3:
-            raise TileError(f"a buffer has at most three dimensions, `{s.name}` has {len(s.shape)}", s.span)
+            planes, inner = ", ".join(map(str, (prod(s.shape[:-2]), *s.shape[-2:]))), s.shape[1]
+            way = f"join the leading ones: a buffer of ({planes}), and `{s.name}[a*{inner} + b, i, j]`"
+            message = f"a buffer has at most three dimensions, `{s.name}` has {len(s.shape)}"
+            raise TileError(message, s.span, help=way if len(s.shape) == 4 else "join the leading ones, or index them in a loop")
 
     def new_variable(self, name: str, ranges: Ranges, span: kn.Span | None) -> None:
         self.check_new(name, span)
@@ -175,7 +181,10 @@ class Checker:
         for name in s.vars:
             self.new_variable(name, ranges, s.span)
         if len(s.vars) > 3:
-            raise TileError(f"an element loop runs over one to three variables, not {len(s.vars)}", s.span)
+            tile = "for a in serial(n) { parallel (h, i, j) in (m, 8, 64) { } }"
+            way = hint(tile, "for a in range(n): around T.Parallel(m, k, l)", s.span)
+            message = f"an element loop runs over one to three variables, not {len(s.vars)}"
+            raise TileError(message, s.span, help=f"a loop around it for the first ones: {way}")
         outside, self.elements = self.elements, self.elements | set(s.vars)
         self.block(s.body, ranges | {v: (0, n - 1) for v, n in zip(s.vars, s.extents, strict=True)}, where)
         self.elements = outside
