@@ -62,6 +62,8 @@ ROOMS: dict[str, set[str]] = {
     "intrinsics": {"language"},
     "layout": {"language"},
     "testing": {"errors", "utils"},
+    "tools": {"errors"},
+    "contrib": {"errors"},
     "profiler": {"jit"},
     "autotuner": {"errors", "ir", "jit", "npu", "search", "tuning"},
     "cache": {"disk_cache", "jit"},

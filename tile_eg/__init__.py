@@ -50,13 +50,11 @@ _HOME = {
     "TileError": "tile_eg.errors",
 }
 _MODULES = (
-    "autotuner", "cache", "carver", "engine", "intrinsics", "language", "layout", "math", "profiler", "rules", "testing",
-    "torch", "transform", "utils",
+    "autotuner", "cache", "carver", "contrib", "engine", "intrinsics", "language", "layout", "math", "profiler", "rules",
+    "testing", "tools", "torch", "transform", "utils",
 )  # fmt: skip
 _NOT_HERE = {
     "tvm": "tile_eg builds on no TVM; tile_eg.DataType tells the bits of a dtype",
-    "tools": "tile-eg explain shows what was decided, and how long it takes",
-    "contrib": "the text is compiled for the NPU by CANN: tile-eg emit FILE -o OUT keeps it",
     "Layout": "where a tile lies, and how, is found",
     "Fragment": "where a tile lies, and how, is found",
 }

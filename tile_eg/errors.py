@@ -6,7 +6,7 @@ import linecache
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
 
 Read = TypeVar("Read")
 WITH_OR_WITHOUT_MARK = "utf-8-sig"
@@ -207,6 +207,24 @@ def in_source(text: str, file: str = "") -> Iterator[None]:
     except TileError as e:
         e.said_in(text, file)
         raise
+
+
+class NotHere:
+    """A name of TileLang's that is not here: using it is an error that says what does its work."""
+
+    def __init__(self, name: str, instead: str) -> None:
+        self._name, self._instead = name, instead
+
+    def __repr__(self) -> str:
+        return f"<{self._name}, which is not here>"
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        raise TileError(f"{self._name} is not here", help=self._instead)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise TileError(f"{self._name} is not here", help=self._instead)
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

@@ -69,6 +69,7 @@ FAULTS = [
     ("a @ b", "a @ v", "`@` multiplies tiles of two dimensions, not f32[128]", "v", ""),
     ("a @ b", "a @ b + a", "the shapes of f32[128, 256] and f16[128, 64] do not fit", "a @ b + a", ""),
     ("c += a @ b", "c += v", "the shapes of f32[128, 256] and f32[128] do not fit", "c += v", "v[:, None]"),
+    ("c += a @ b", "c += c * v[None, :]", "f32[128, 256] and f32[_, 128] do not fit", "c * v[None, :]", "each row: v[:, None]"),
     ("c += a @ b", "c = a", "`c` takes 128 x 256 here, the value is f16[128, 64]", "c = a", ""),
     ("c += a @ b", "v = c", "`v` takes 128 here, the value is f32[128, 256]", "v = c", ""),
     ("c += a @ b", "v = rowsum(v[:, None])", "f32[128, _] has nothing to reduce", "rowsum(v[:, None])", ""),

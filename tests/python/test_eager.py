@@ -197,3 +197,17 @@ def wrong(A):
         T.copy(A[b * rows, 0], a)  # noqa: F821
         T.copy(a, B[b, 0])
     return B
+
+
+@tile_eg.jit
+def with_a_pointer(A, n=3):
+    A: T.Tensor((4, 16), "float32")
+    p = T.ptr(n)
+    with T.Kernel(1):
+        T.copy(A[:, :], p[:, :])
+
+
+def test_a_word_that_is_not_there_is_told_before_a_launch_as_in_it() -> None:
+    with pytest.raises(TileError, match="T has no word ptr") as caught:
+        with_a_pointer(X)
+    assert caught.value.span is not None and "a kernel has no pointers" in caught.value.help

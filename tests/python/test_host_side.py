@@ -359,3 +359,12 @@ def test_a_dtype_is_its_name(given: object, name: str) -> None:
 def test_a_gpu_compilers_flags_are_told_to_mean_nothing() -> None:
     with pytest.warns(TileWarning, match="mean nothing here"):
         tile_eg.jit(compile_flags=["-O3", "-DNDEBUG"])(twice)
+
+
+@pytest.mark.parametrize(("module", "name", "help"), [("tools", "Analyzer", "explain"), ("contrib", "nvcc", "get_kernel_source")])
+def test_names_of_tilelangs_own_compiler_are_refused_where_they_are_used(module: str, name: str, help: str) -> None:
+    found = getattr(importlib.import_module(f"tile_eg.{module}"), name)
+    for use in (lambda: found(), lambda: found.version):
+        with pytest.raises(TileError, match=f"tile_eg.{module}.{name} is not here") as caught:
+            use()
+        assert help in caught.value.help

@@ -9,6 +9,7 @@ Every word raises `TileError` where it is called outside of a kernel, unless it 
 from __future__ import annotations
 
 import builtins
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -322,7 +323,7 @@ def __getattr__(name: str) -> Any:
         return TENSOR_WORDS[name]
     if dtype_of(name) is not None or name in DTYPES:
         return ElementType(name)
-    raise AttributeError(f"module 'tile_eg.language' has no word {name!r}")
+    raise AttributeError(f"module 'tile_eg.language' has no word {name!r}", name=name, obj=sys.modules[__name__])
 
 
 def __dir__() -> list[str]:

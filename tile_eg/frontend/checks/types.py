@@ -348,7 +348,17 @@ def _turned_help(m: int, ka: int, kb: int, n: int, span: kn.Span | None) -> str:
 def _vector_help(tile: Shape, vector: Shape) -> str:
     if len(tile) == 2 and len(vector) == 1:
         return "a vector becomes a tile as v[:, None] (one value a row) or v[None, :] (one value a column)"
+    if len(tile) == len(vector) == 2 and ANY in vector and ANY not in tile:
+        return _other_axis(tile, vector)
     return ""
+
+
+def _other_axis(tile: Shape, vector: Shape) -> str:
+    """Which way round a vector fits a tile, that is repeated along the other axis or has another length."""
+    n, down = max(vector), vector[1] == ANY
+    if n == tile[1 if down else 0]:
+        return f"{n} values are one for each {'column: v[None, :]' if down else 'row: v[:, None]'}"
+    return f"a tile of {tile[0]} x {tile[1]} takes {tile[0]} values as v[:, None], or {tile[1]} as v[None, :], not {n}"
 
 
 def _common(x: DType | None, y: DType | None, span: kn.Span | None) -> DType | None:

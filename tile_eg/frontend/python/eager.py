@@ -15,8 +15,10 @@ from traceback import walk_tb
 from types import FunctionType
 from typing import Any
 
+from tile_eg import language
 from tile_eg.errors import TileError, attempted, did_you_mean
 from tile_eg.frontend.python.in_a_row import is_launch
+from tile_eg.frontend.python.instead import near_word
 from tile_eg.frontend.python.returned import evaluated
 from tile_eg.frontend.python.source import FunctionSource, Written, read_function
 from tile_eg.language.eager import Made, sizes_known
@@ -263,12 +265,17 @@ def _at(found: FunctionSource, node: ast.AST, message: str, help: str) -> TileEr
 def _own_mistake(found: FunctionSource, error: NameError | TypeError | AttributeError) -> TileError | None:
     """What a line of the function raised as a mistake at its place: a name that it does not know, or tensors that it computes
     with. None of anything else."""
-    frame, line = [*walk_tb(error.__traceback__)][-1]
+    frames = [f for f in walk_tb(error.__traceback__) if f[0].f_code.co_filename != language.__file__]
+    frame, line = frames[-1]
     if frame.f_code.co_filename != found.source.file:
         return None
     if isinstance(error, NameError):
         named: list[Any] = [n for n in ast.walk(found.node) if isinstance(n, ast.Name) and (n.id, n.lineno) == (error.name, line)]
         message, help = f"unknown name `{error.name}`", did_you_mean(str(error.name), frame.f_locals)
+    elif isinstance(error, AttributeError) and error.obj is language:
+        word = str(error.name)
+        named = [n for n in ast.walk(found.node) if isinstance(n, ast.Attribute) and (n.attr, n.lineno) == (word, line)]
+        message, help = f"T has no word {word}", near_word("T", language, word)
     else:
         types = "'Made'" in str(error) or "'TensorType'" in str(error)
         named = [s for s in _own(found.node.body) if types and s.lineno <= line <= (s.end_lineno or 0)][-1:]
