@@ -169,7 +169,9 @@ class AnySize(Planned):
 
     def microseconds(self, sizes: Mapping[str, int]) -> float:
         """What is predicted for a launch at these sizes, which the text serves."""
-        return Planned(self._variant(sizes).at(sizes), self.chip).cost.microseconds
+        from tile_eg.timeline import engine
+
+        return engine.run(self._variant(sizes).at(sizes), self.chip, record=False).microseconds
 
     def _variant(self, sizes: Mapping[str, int]) -> Variant:
         return self.variants[self.picked.at(dict(sizes))]

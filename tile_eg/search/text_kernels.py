@@ -13,9 +13,9 @@ from types import MappingProxyType
 from tile_eg.chips import Chip
 from tile_eg.emit.any_size_host import Range, bounds, exactly, multiples_of
 from tile_eg.ir.index import MOST_SIZE
+from tile_eg.ir.sharing import Itself, once
 from tile_eg.search.any_size import Variant
 from tile_eg.search.off_bursts import off_bursts, steps
-from tile_eg.search.planned import Planned
 from tile_eg.search.result import Lowered
 
 CLEARLY = 0.97
@@ -78,7 +78,8 @@ class TextKernels:
     @staticmethod
     def time(kernel: Lowered, sizes: Sizes) -> float:
         """The predicted microseconds of a kernel at some sizes."""
-        return time_at(Variant.of(kernel), kernel.chip, sizes)
+        key = Itself(kernel), tuple(sorted(sizes.items()))
+        return once("time of a kernel", key, lambda: time_at(Variant.of(kernel), kernel.chip, sizes))
 
 
 def least_sizes(faster: Callable[[Sizes], bool], sizes: Sizes, by: Sizes) -> dict[str, int]:
@@ -106,7 +107,7 @@ def most_sizes(points: Mapping[str, Sequence[int]], choice: Sizes) -> dict[str, 
 def family(found: Sequence[Lowered], choices: Sequence[Sizes]) -> tuple[list[Lowered], tuple[int, ...]]:
     """One kernel for all choices of sizes, and further ones for those at which they are clearly faster; and which of them each
     choice takes."""
-    times = [[time_at(Variant.of(p), p.chip, choice) for choice in choices] for p in found]
+    times = [[TextKernels.time(p, choice) for choice in choices] for p in found]
     kept = [min(range(len(found)), key=lambda n: sum(times[n]))]
     for place in range(len(choices)):
         best = min(range(len(found)), key=lambda n: times[n][place])
@@ -118,7 +119,9 @@ def family(found: Sequence[Lowered], choices: Sequence[Sizes]) -> tuple[list[Low
 
 def time_at(variant: Variant, chip: Chip, sizes: Sizes) -> float:
     """The predicted microseconds of a kernel of any size at some; without end where it does not serve them."""
-    return float("inf") if variant.why_not(sizes) else Planned(variant.at(sizes), chip).cost.microseconds
+    from tile_eg.timeline import engine
+
+    return float("inf") if variant.why_not(sizes) else engine.run(variant.at(sizes), chip, record=False).microseconds
 
 
 __all__ = ["Found", "TextKernels", "family", "least_sizes", "most_sizes", "time_at"]
