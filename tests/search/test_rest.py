@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import lru_cache
+from functools import cache, lru_cache, partial
 
 import numpy as np
 import pytest
@@ -19,7 +19,7 @@ from tile_eg.ir.values import Values, reachable
 from tile_eg.search import search_options
 from tile_eg.search.compiler import Lowered, Planned, lower, meaning, plan_schedule
 from tile_eg.search.persistent import best_persistent
-from tile_eg.search.rest import rest_of, tiles_of, with_rest
+from tile_eg.search.rest import _least, _made, _parts, rest_of, tiles_of, with_rest
 from tile_eg.transforms.deeper_trips import in_deeper_trips
 from tile_eg.transforms.split_k import in_parts
 
@@ -161,3 +161,21 @@ def test_parts_that_take_as_long_as_a_turn_are_not_searched():
     low = lower(kernel(GEMM, M=1024, N=2048, K=4096, BM=128, BN=256), search=options)
     (tried,) = (t for t in low.tried if t.offer.move.name == "rest-in-parts")
     assert not tried.made and "bound is no better" in tried.why
+
+
+@pytest.mark.few(2)
+@pytest.mark.slow
+@pytest.mark.parametrize("sizes", [(1024, 1024, 1024), (1000, 1000, 1000), (900, 4000, 640), (1024, 1024, 8192)])
+def test_sums_and_whole_turns_take_no_less_than_their_bound(sizes):
+    at = dict(zip("MNK", sizes, strict=True), BM=128, BN=256, BK=64)
+    left_out = ("rest-in-parts", "packed-operand", "shuffle-k", "split-k")
+    form = lower(kernel(GEMM, **at), search=search_options(without=left_out)).form
+    parts = cache(partial(_parts, form))
+    made = _made(form, parts).microseconds
+    assert 0.85 * made < _least(form, parts) <= made
+
+
+@pytest.mark.slow
+def test_where_the_bound_shows_that_it_is_slower_no_sums_are_searched():
+    low = lower(kernel(GEMM, M=1024, N=1024, K=1024, BM=128, BN=256))
+    assert [t.made for t in low.tried if t.offer.move.name == "rest-in-parts"] == [False]

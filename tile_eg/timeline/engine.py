@@ -45,11 +45,16 @@ def run(program: Program, chip: Chip, *, exact: bool = False, record: bool = Tru
     A program of any size is timed at its usual sizes. Where all cores meet, the slowest one decides when they go on: what is
     between two meetings is timed by itself. StreamError where the streams cannot end.
     """
-    program = at_sizes(program)
+    program = _sized(program)
     if record:
         return joined([_run(p, chip, exact, record) for p in phases(inlined(program))], chip)
     timed = lambda p: once("phase", (p, chip, exact), lambda: _run(p, chip, exact, record))  # noqa: E731
     return once("timeline", (program, chip, exact), lambda: joined([timed(p) for p in _parts(program)], chip))
+
+
+def _sized(program: Program) -> Program:
+    """A program of any size at its usual sizes; any other is itself."""
+    return program if program.sizes is None else once("at sizes", Itself(program), lambda: at_sizes(program))
 
 
 def _parts(program: Program) -> Sequence[Program]:
@@ -157,7 +162,7 @@ def least(program: Program, chip: Chip, without: Collection[str] = ()) -> float:
 
 
 def _least(program: Program, chip: Chip, without: Collection[str]) -> float:
-    program = at_sizes(program)
+    program = _sized(program)
     parts = _parts(program)
     cycles = sum(_least_cycles(p, chip, without) for p in parts) + meeting(chip) * (len(parts) - 1)
     launched = started(program, blocks_at_once(program, chip))
