@@ -171,3 +171,14 @@ def test_a_declared_result_has_to_be_what_is_returned() -> None:
 
     with pytest.raises(TileError, match=r"`out` is f32\[8, 8\], the value is f16\[8, 16\]"):
         tile_eg.jit(wrong)
+
+
+def test_a_size_that_no_argument_has_is_told_where_calls_would_give_it() -> None:
+    n = T.symbolic("n")
+
+    def wrong(x: X) -> Any:
+        return x + T.arange(n)
+
+    with pytest.raises(TileError, match="n: a size known at each call") as caught:
+        tile_eg.jit(wrong)
+    assert "give an argument a shape with it" in caught.value.help
