@@ -134,6 +134,8 @@ def test_one_of_several_decisions_of_a_line_is_asked_for_by_the_name_of_its_resu
 def test_a_decision_that_the_table_does_not_have_is_refused_with_the_nearest() -> None:
     with pytest.raises(TileError, match="did you mean `store to C`"):
         answer("gemm", "store to D=UBToGM")
+    with pytest.raises(TileError, match="did you mean `buffers`"):
+        answer("gemm", "buffer=3")
 
 
 @cache

@@ -131,6 +131,25 @@ class Maker:
                 self.say(text, x.shape, x.bound, lambda e: np.where(places, e[a], 0))
         return None
 
+    def places(self) -> None:
+        """Positions as a value."""
+        n = self.pick("M", str(self.wide)) if any("M" in shape for _, shape, _ in self.arguments) else str(self.wide)
+        if self.number_of(n):
+            self.say(f"T.arange({n}) * 1.0", (n,), 65, lambda e: np.arange(self.number_of(n), dtype=np.float64))
+
+    def choose_by_two(self) -> None:
+        """By how two values compare, which may be masked or positions themselves."""
+        a, sign = self.any(), self.pick(*SIGNS)
+        b = self.any(lambda v: joined(v.shape, self.values[a].shape) is not None) if a else None
+        if a is None or b is None:
+            return self.tensor()
+        x, y = self.values[a], self.values[b]
+        shape = joined(y.shape, x.shape)
+        assert shape is not None
+        self.say(f"T.where({a} {sign} {b}, {b}, -{a})", shape, max(x.bound, y.bound),
+                 lambda e: np.where(SIGNS[sign](e[a], e[b]), e[b], -e[a]))  # fmt: skip
+        return None
+
     def fold(self) -> None:
         a, word, keep = self.any(lambda v: bool(v.shape)), self.pick(*FOLDS), self.pick(True, False)
         if a is None:
@@ -186,8 +205,8 @@ class Maker:
 
     def program(self) -> Program:
         self.tensor()
-        kinds = [self.tensor, self.pair, self.pair, self.number, self.choose, self.fold, self.fold, self.moved, self.part,
-                 self.product]  # fmt: skip
+        kinds = [self.tensor, self.pair, self.pair, self.number, self.choose, self.places, self.choose_by_two, self.fold,
+                 self.fold, self.moved, self.part, self.product]  # fmt: skip
         for _ in range(self.draw(st.integers(1, 6))):
             self.pick(*kinds)()
         last = list(self.values)[-1]

@@ -188,6 +188,7 @@ def test_columns_count_characters_and_not_bytes(module_of, pointed_at) -> None:
 
 SIGNATURES = {
     "no type": ("A", "A needs a type"),
+    "a number without its type": ("n=3", "n needs a type"),
     "a type that is none": ("A: 3", "a kernel takes T.Tensor arguments"),
     "an unknown dtype": ("A: T.Tensor((4, 4), 'float13')", "unknown dtype"),
     "an unknown size": ("A: 'T.Tensor((n, 4))'", "unknown name n"),
@@ -203,6 +204,7 @@ def test_a_wrong_argument_is_named_at_its_place(case: str, module_of) -> None:
         kernel_of(module_of(text).k)
     assert caught.value.span is not None
     assert caught.value.span.line == 3
+    assert ("n: T.int32" in caught.value.help) == (argument == "n=3")
 
 
 LAUNCHES = {

@@ -95,6 +95,12 @@ def test_an_unknown_call_is_told_at_its_line_with_the_nearest_that_is_known(tmp_
     assert "`Muls`" in caught.value.help
 
 
+def test_a_macro_that_only_a_build_defines_is_told_with_the_switch_that_does(tmp_path: Path) -> None:
+    with pytest.raises(TileError) as caught:
+        launched(tmp_path, QUEUES.replace("t.scale, tile)", "t.scale, CYCLENUMS)"))
+    assert "-D CYCLENUMS=VALUE" in caught.value.help
+
+
 def test_a_mistake_inside_a_call_is_told_at_the_authors_line(tmp_path: Path) -> None:
     with pytest.raises(TileError) as caught:
         launched(tmp_path, QUEUES.replace("AscendC::Muls(c, a, t.scale, tile)", "AscendC::And(c, a, a, tile)"))

@@ -171,3 +171,26 @@ def test_a_declared_result_has_to_be_what_is_returned() -> None:
 
     with pytest.raises(TileError, match=r"`out` is f32\[8, 8\], the value is f16\[8, 16\]"):
         tile_eg.jit(wrong)
+
+
+def test_a_size_that_no_argument_has_is_told_where_calls_would_give_it() -> None:
+    n = T.symbolic("n")
+
+    def wrong(x: X) -> Any:
+        return x + T.arange(n)
+
+    with pytest.raises(TileError, match="n: a size known at each call") as caught:
+        tile_eg.jit(wrong)
+    assert "give an argument a shape with it" in caught.value.help
+
+
+def test_a_list_of_results_is_returned_like_a_tuple_of_them() -> None:
+    def right(x: X) -> Any:
+        return [x * 2, x + 1]
+
+    def wrong(x: X) -> Any:
+        return [x * n for n in (1, 2)]
+
+    assert [t.name for t in tile_eg.jit(right).kernel.tensors if t.output] == ["out", "out_1"]
+    with pytest.raises(TileError, match="wrong returns 2 values where its last line has 1"):
+        tile_eg.jit(wrong)

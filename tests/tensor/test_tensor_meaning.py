@@ -122,6 +122,10 @@ FORMS: dict[str, tuple[Callable[..., Any], list[tuple[int, ...]]]] = {
         lambda q, k, v: softmax(q @ np.reshape(np.broadcast_to(k[:, None], (2, 3, 50, 32)), (6, 50, 32)).mT * 0.125) @ v,
         [(6, 40, 32), (2, 50, 32), (50, 32)],
     ),
+    "a choice by what a mask leaves": (
+        lambda x: np.where(np.where(positions(x)[:, None] >= positions(x), x, 0) != 0, x, 2), [(37, 37)],
+    ),
+    "a choice by scaled positions": (lambda x, v: np.where(x > v[:, None] * positions(x), x, 2), [(37, 37), (37,)]),
     "heads behind tokens": (heads_behind_tokens, [(2, 40, 3, 32)] * 3),
 }
 CASES = [pytest.param(*form, id=name) for name, form in FORMS.items()]

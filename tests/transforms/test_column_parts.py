@@ -14,8 +14,12 @@ from tile_eg.egraph import saturate
 from tile_eg.extract.exact import Exact
 from tile_eg.extract.pricing import Pricer
 from tile_eg.frontend.ssa import to_values
+from tile_eg.frontend.text import load_text
+from tile_eg.ir.reference_values import run_values
 from tile_eg.ir.values import Values, reachable
+from tile_eg.search.alike import values_of_any_size
 from tile_eg.search.compiler import meaning, plan_schedule
+from tile_eg.transforms.any_size import at
 from tile_eg.transforms.column_parts import in_column_parts
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -48,6 +52,27 @@ def test_each_part_is_a_product_and_their_sums_are_added():
     values = example("flash_attention", **SMALL)
     assert products(values) == [(32, 32), (32, 64)]
     assert products(in_column_parts(values, 2)) == [(32, 32)] * 4
+
+
+def test_parts_begin_where_the_keys_of_a_call_lie():
+    text = """kernel sums[H: dyn](Q: f16[32, 16], K: f16[128, H, 16]) -> O: f32[H, 32] {
+      grid h = H
+      shared q: f16[32, 16], k: f16[64, 16]
+      fragment s: f32[32, 64], l: f32[32] = 0
+      q = Q[0, 0]
+      for t in pipelined(2) {
+        k = K[t*64:t*64 + 64, h, :]
+        s = q @ k.T
+        l = l + rowsum(s)
+      }
+      O[h, 0] = l }"""
+    values = values_of_any_size(load_text(text).instantiate, {"H": 64})
+    assert isinstance(values, Values)
+    parted = in_column_parts(values, 2)
+    assert parted is not None
+    k = np.random.default_rng(1).integers(-3, 4, (128, 3, 16)).astype(np.float16)
+    got = run_values(at(parted, {"H": 3}), {"Q": np.ones((32, 16), np.float16), "K": k})["O"]
+    np.testing.assert_array_equal(got, np.repeat(k.sum((0, 2))[:, None], 32, 1))
 
 
 def test_keys_that_do_not_fill_their_last_tile_stay_whole():

@@ -12,7 +12,10 @@ from tile_eg.errors import TileError
 from tile_eg.frontend.ssa import to_values
 from tile_eg.frontend.text import load_text
 from tile_eg.ir.reference_values import run_values
+from tile_eg.ir.values import Values
+from tile_eg.search.alike import values_of_any_size
 from tile_eg.search.compiler import lower, meaning
+from tile_eg.transforms.any_size import at
 from tile_eg.transforms.row_panels import in_panels
 
 GEMM = """
@@ -71,6 +74,20 @@ def test_panels_have_the_meaning_of_the_whole(text, panels):
     want, got = meaning(k, arrays), run_values(parted, arrays)
     for name in want:
         np.testing.assert_allclose(got[name].astype(np.float32), want[name].astype(np.float32), rtol=2e-3, atol=2e-3)
+
+
+def test_panels_begin_where_the_rows_of_a_call_lie():
+    text = """kernel add[M: dyn, N: dyn, BM=8, BN=16](X: f32[M, N]) -> Y: f32[M, N] {
+      grid (bx, by) = (ceildiv(M, BM), ceildiv(N, BN))
+      shared x: f32[BM, BN]
+      x = X[bx*BM, by*BN]
+      Y[bx*BM, by*BN] = x + 1 }"""
+    values = values_of_any_size(load_text(text).instantiate, {"M": 256, "N": 256})
+    assert isinstance(values, Values)
+    parted = in_panels(values, 4)
+    assert parted is not None
+    x = np.arange(13 * 37, dtype=np.float32).reshape(13, 37)
+    np.testing.assert_array_equal(run_values(at(parted, {"M": 13, "N": 37}), {"X": x})["Y"], x + 1)
 
 
 def test_panels_of_products_are_whole_fractals():

@@ -234,7 +234,9 @@ def _named(otherwise: Otherwise, about: str, wanted: str) -> list[Verdict]:
         for name in {subject(schedule, node), distinct_subject(schedule, node)}:
             offered.setdefault(name, []).extend(graph.classes[node.cls])
     if about not in offered:
-        raise TileError(f"--why-not {about}={wanted}: there is no such decision", help=did_you_mean(about, offered))
+        words = {form.partition("=")[0] for form in FORMS if " " not in form}
+        help = did_you_mean(about, {*offered, *words})
+        raise TileError(f"--why-not {about}={wanted}: there is no such decision", help=help)
     members = [n for n in offered[about] if option(n, graph) == wanted]
     return [_verdict(otherwise, f"{about}: {wanted}", members, _offered(offered[about], graph))]
 

@@ -39,7 +39,7 @@ class Size:
         names = ", ".join(sorted(self.symbols()))
         return TileError(
             f"{names}: a size known at each call has no value yet where the kernel is made",
-            help="decide by it inside the function under @T.prim_func",
+            help="give an argument a shape with it, which calls tell it by; decide by it inside the function under @T.prim_func",
         )
 
     def __bool__(self) -> bool:

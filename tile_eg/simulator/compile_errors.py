@@ -94,6 +94,8 @@ def _help(unknown: str) -> str:
     if unknown in known_names():
         return "the simulator knows it for another architecture; --chip chooses one (950 is of 3510)"
     hint = did_you_mean(unknown, known_names())
+    if unknown.isupper() and not hint.startswith("did you mean"):
+        return f"where its build defines it, pass that: -D {unknown}=VALUE; docs/simulator.md lists what the simulator knows"
     return hint if hint.startswith("did you mean") else "docs/simulator.md lists what the simulator knows"
 
 

@@ -230,6 +230,12 @@ def _times(e: Expr, by: Expr) -> Expr:
     return ix.mul(e, by)
 
 
+def row_stride(term: Term, values: Values) -> Expr | int:
+    """The elements between two rows of the window of a load or a store, at any sizes."""
+    number: int = term.args[STRIDE_AT[term.op]]
+    return values.sizes.stride(tensor_of(term, values), number) if values.sizes else number
+
+
 def tensor_of(term: Term, values: Values) -> str:
     """The name of the tensor that a load or a store is of."""
     loops = {t.args[0]: t for t in reachable(values) if t.op == "loop"}

@@ -16,6 +16,7 @@ from typing import Any
 from tile_eg.ir.index import EACH, Expr, const, variables
 from tile_eg.ir.machine import FRACTAL
 from tile_eg.ir.values import Term, Values, made_of, reachable
+from tile_eg.transforms.any_size import row_stride
 from tile_eg.transforms.column_tiles import FOLDS
 from tile_eg.transforms.rewriter import Rewriter
 
@@ -33,7 +34,8 @@ def in_column_parts(values: Values, parts: int) -> Values | None:
     wide = max((t.cols for t in products), default=0)
     if parts < 2 or wide % (parts * FRACTAL):
         return None
-    made = _Parts({}, wide=wide, parts=parts, cut=frozenset(t for t in products if t.cols == wide and t in _scores(values, wide)))
+    cut = frozenset(t for t in products if t.cols == wide and t in _scores(values, wide))
+    made = _Parts({}, whole=values, wide=wide, parts=parts, cut=cut)
     try:
         return made.values(values, tuple(map(made.term, values.outputs))) if made.cut else None
     except CannotSplit:
@@ -57,6 +59,7 @@ def _along_rows(t: Term) -> list[Term]:
 class _Parts(Rewriter):
     """Rebuilds a kernel's terms; those that are made of the products that are `cut`, element by element, in parts."""
 
+    whole: Values = field(kw_only=True)
     wide: int = field(kw_only=True)
     parts: int = field(kw_only=True)
     cut: frozenset[Term] = field(kw_only=True)
@@ -129,7 +132,7 @@ class _Parts(Rewriter):
         if t.op != "load" or EACH in variables(t.args[1]):
             raise CannotSplit
         version, offset, stride = t.args
-        moved = offset + i * self.width * (stride if rows else 1)
+        moved = offset + (row_stride(t, self.whole) if rows else 1) * (i * self.width)
         if rows:
             shape = _shape(t) | {"rows": self.width, "vrows": self._whole(t.vrows)}
         else:

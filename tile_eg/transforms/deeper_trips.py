@@ -16,7 +16,7 @@ from tile_eg.ir.index import BLOCK, EACH, Expr, const, evaluate, minimum, substi
 from tile_eg.ir.multiples import times
 from tile_eg.ir.sizes import sizes_in
 from tile_eg.ir.values import Term, Values, reachable
-from tile_eg.transforms.any_size import tensor_of
+from tile_eg.transforms.any_size import row_stride
 from tile_eg.transforms.k_tiling import adds_products
 from tile_eg.transforms.rewriter import Rewriter
 
@@ -114,9 +114,8 @@ class _Deeper:
 
     def _goes_on(self, load: Term, name: str, size: int, down: bool) -> bool:
         """Whether the tile of each trip begins where the one before ends."""
-        offset, stride = load.args[1:]
-        along = self.values.sizes.stride(tensor_of(load, self.values), stride) if self.values.sizes else stride
-        step = ix.wrap(along if down else 1)
+        offset = load.args[1]
+        step = ix.wrap(row_stride(load, self.values) if down else 1)
         moved = substitute(offset, {name: var(name) + 1}) - offset
         steady = all(evaluate(moved, at) == size * evaluate(step, at) for at in self._samples(offset, name))
         return steady and _is_polynomial(offset, name)

@@ -13,6 +13,7 @@ from tile_eg.ir.index import BLOCK, EACH, Expr, const, maximum, minimum, var, va
 from tile_eg.ir.machine import FRACTAL
 from tile_eg.ir.program.tasks import free_names
 from tile_eg.ir.values import VERSIONS, WRITES, Builder, Term, Values, first_version, reachable
+from tile_eg.transforms.any_size import row_stride
 from tile_eg.transforms.rewriter import over_blocks
 
 ROWS, COLS, NONE = "rows", "cols", "none"
@@ -136,7 +137,7 @@ class Splitter:
         axis = self._stored_axis(value)
         if EACH in variables(offset):
             raise CannotSplit
-        shift = self.start * (stride if axis == ROWS else 1)
+        shift = self.start * (row_stride(t, self.values) if axis == ROWS else 1)
         return self.builder.make(t.op, self.version(before), offset + shift, stride, self.tile(value, axis))
 
     def _stored_axis(self, value: Term) -> str:
@@ -179,7 +180,7 @@ class Splitter:
             raise CannotSplit
         if first.op != "given" or first.args[0] in self.outputs:  # a panel must not read what another one stores
             raise CannotSplit
-        shift = self.start * {ROWS: stride, COLS: 1, NONE: 0}[axis]
+        shift = self.start * {ROWS: row_stride(t, self.values), COLS: 1, NONE: 0}[axis]
         return self.builder.make("load", self.version(version), offset + shift, stride, **self.shape(t, axis))
 
     def _fill(self, t: Term, axis: str) -> Term:

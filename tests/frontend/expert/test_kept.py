@@ -187,7 +187,7 @@ def test_auto_sync_off_without_flags_is_refused() -> None:
 
 
 def test_an_instruction_in_the_other_cores_scope_is_told() -> None:
-    with pytest.raises(TileError, match="runs on the vector cores, and this is the scope of the cube core"):
+    with pytest.raises(TileError, match="this statement runs on the vector cores, and this is the scope of the cube core"):
 
         @tile_eg.jit
         @T.prim_func

@@ -102,7 +102,7 @@ class ExpertReader(Reader):
         core = node.core if isinstance(node, pr.Instr) else self.core
         if isinstance(node, pr.Instr) and self.core not in (None, core):
             raise TileError(
-                f"{node.op} runs on the {_name(node.core)}, and this is the scope of the {_name(self.core)}", node.span,
+                f"this statement runs on the {_name(node.core)}, and this is the scope of the {_name(self.core)}", node.span,
                 help='T.Scope("C") is for the cube core, T.Scope("V") for the vector cores',
             )  # fmt: skip
         self.place_node(core, with_indices(node, lambda e: self.unit.settled(self, e, getattr(node, "span", None))))

@@ -111,7 +111,7 @@ def _of_tensors(r: Reader, function: PrimFunc, found: FunctionSource) -> Kernel:
     """The kernel of a function that returns expressions of its tensors."""
     from tile_eg.frontend.python.tensors import kernel_of_tensors
 
-    arguments = [_argument(r, a) for a in found.node.args.args]
+    arguments = [_argument(r, a, a in _with_defaults(found.node)) for a in found.node.args.args]
     tensors = [_tensor(r, a) for a in arguments if a.shape is not None]
     numbers = {a.name: _number(r, a) for a in arguments if a.shape is None}
     return kernel_of_tensors(function, tensors, numbers, r.sizes or {})
@@ -224,15 +224,21 @@ def checked_arguments(r: Reader, node: ast.FunctionDef) -> list[Argument]:
     found = []
     for arg in node.args.args:
         try:
-            found.append(_argument(r, arg))
+            found.append(_argument(r, arg, arg in _with_defaults(node)))
         except TileError as e:
             r.tell(e, arg)
     return found
 
 
-def _argument(r: Reader, arg: ast.arg) -> Argument:
+def _with_defaults(node: ast.FunctionDef) -> list[ast.arg]:
+    return node.args.args[len(node.args.args) - len(node.args.defaults) :]
+
+
+def _argument(r: Reader, arg: ast.arg, default: bool = False) -> Argument:
     if arg.annotation is None:
-        raise r.error(f"{arg.arg} needs a type", arg, f'write {arg.arg}: T.Tensor((M, N), "float16")')
+        number = f"write {arg.arg}: T.int32 or T.float32 for a number of each call; one that is always the same is a name outside"
+        tensor = f'write {arg.arg}: T.Tensor((M, N), "float16")'
+        raise r.error(f"{arg.arg} needs a type", arg, number if default else tensor)
     node = arg.annotation
     if isinstance(node, ast.Constant) and isinstance(node.value, str) and dtype_of(node.value) is None:
         node = ast.copy_location(ast.parse(node.value, mode="eval").body, arg.annotation)

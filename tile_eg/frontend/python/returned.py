@@ -66,7 +66,7 @@ def output_names(function: PrimFunc) -> list[str]:
     """The names of what a function returns: those of its variables, else `out`."""
     found = read_function(function.function, function.names)
     value = next(s.value for s in reversed(found.node.body) if isinstance(s, ast.Return) and s.value is not None)
-    values = value.elts if isinstance(value, ast.Tuple) else [value]
+    values = value.elts if isinstance(value, ast.Tuple | ast.List) else [value]
     taken = {a.arg for a in found.node.args.args}
     out: list[str] = []
     for x in values:

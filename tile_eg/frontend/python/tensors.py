@@ -244,7 +244,7 @@ def kernel_of_tensors(
     run = _at_sizes(function.function, sizes)
     with tensors_read(word), _at_their_line():
         result = run(**values, **numbers)
-    results = result if isinstance(result, tuple) else (result,)
+    results = tuple(result) if isinstance(result, tuple | list) else (result,)
     names = output_names(function)
     if len(results) != len(names):
         message = f"{found.node.name} returns {len(results)} values where its last line has {len(names)}"

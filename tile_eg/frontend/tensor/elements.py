@@ -50,6 +50,8 @@ class Elements:
     def value(self, p: Point) -> kn.TileExpr:
         if p.op == "number":
             return kn.Number(float(p.args[0]), p.span)
+        if self.whole and takes_elements(p, self.build.layouts.tiles):
+            return self.build.expression(p, self.layout)
         if p.op == "position":
             return kn.Index(self.position(p.args[0]), p.span)
         if p.op == "where":

@@ -28,7 +28,7 @@ class Fault:
 
 
 HEAD = "kernel k(A: f32[4]) -> C: f32[4] { "
-NAME_A_TYPE = "name, type and shape belong together: A: f32[M, N]"
+NAME_A_TYPE = "name, type and shape belong together: A: f32[M, N]; a single number is a tensor of one element, s: f32[1]"
 
 UNFINISHED = tuple(
     f"@ a = {value}{then} = d"
@@ -154,6 +154,10 @@ FAULTS = (
         ("@ atomic = a", "@ atomic += a", "@ atomic a = b", "@ atomic a[0] = b", "@ atomic }", "@ atomic a }"),
     ),
     Fault("the condition is missing", "if k == 0 { ... }", ("@ if {", "@ if = 0", "@ if }")),
+    Fault(
+        "values are chosen by a function", "select(x > 0, x, y)",
+        ("@ a = b if c > 0 else d", "@ a = b if c else d", "@ a = b if c[0] > 0 else d", "@ a = b if f(c) else d"),
+    ),
     Fault("a comparison is written with ==", "if k == 0 { ... }", ("@ if k = 0", "@ if k += 1")),
     Fault(
         "what a condition decides stands in braces", "if k == 0 { ... } else { ... }",
