@@ -28,7 +28,7 @@ class Fault:
 
 
 HEAD = "kernel k(A: f32[4]) -> C: f32[4] { "
-NAME_A_TYPE = "name, type and shape belong together: A: f32[M, N]; a single number is a tensor of one element, s: f32[1]"
+NAME_A_TYPE = "name, type and shape belong together: A: f32[M, N]; a number that each call passes has a type alone: s: f32"
 
 UNFINISHED = tuple(
     f"@ a = {value}{then} = d"
