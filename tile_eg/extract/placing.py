@@ -49,6 +49,9 @@ def _packing(
     if blocks_first:
         group.sort(key=lambda x: x[0] not in banks.results)
     places, used = packed(group, align, banks, base, aside)
+    if _end(schedule, before) > used:
+        made = [(i, lives[i], schedule.storages[i]) for i in before]
+        before = packed(sorted(made, key=ORDERS[order]), align, banks, base)[0]
     return Packing(own | before | places, max(used, _end(schedule, before)), order)
 
 
@@ -100,7 +103,7 @@ def _of_one_place(lives: dict[int, Life], places: dict[int, int]) -> Iterator[tu
 def _behind(
     schedule: Schedule, which: Iterable[StorageId], base: int, level: Level, align: int, banks: Banks = ANY_BANK
 ) -> dict[int, int]:
-    """Places one behind the other, from `base` on, for what a block makes before its tiles."""
+    """Places one behind the other, from `base` on, for what a block makes before its tiles: there none waits for another one."""
     out: dict[int, int] = {}
     for sid in sorted(i for i in which if isinstance(i, int)):
         if schedule.storages[sid].level is level:
