@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache, partial
+from typing import cast
 
 import pytest
 
 from tests.transforms.test_packed_operand import GEMM
+from tile_eg.emit.any_size_host import Picked
 from tile_eg.emit.ascend_c import kernel_text
 from tile_eg.emit.host import shared_at
 from tile_eg.frontend.text import load_text
@@ -21,7 +23,8 @@ from tile_eg.search.any_size import AnySize, AtSizes, Variant
 from tile_eg.search.compiler import expected
 from tile_eg.search.off_bursts import off_bursts, on_bursts, steps
 from tile_eg.search.one_text import OneText
-from tile_eg.search.text_kernels import least_sizes, most_sizes, time_at
+from tile_eg.search.result import Lowered
+from tile_eg.search.text_kernels import TextKernels, least_sizes, most_sizes, time_at
 
 NAMES = ("M", "N", "K")
 WEIGHTS = {"N": 300, "K": 250}
@@ -147,21 +150,42 @@ def test_where_sizes_put_rows_off_bursts_launches_take_a_kernel_that_copies_all_
 @pytest.mark.slow
 def test_where_rows_begin_on_bursts_launches_do_not_take_it() -> None:
     one = text()
-    assert on_bursts(one.lowered, NAMES) == {"N": 256, "K": 256}
+    assert on_bursts([(one.lowered, dict.fromkeys(NAMES, 512))], NAMES) == {"N": 256, "K": 256}
     assert one.programs[one.picked.at({"M": 512, "N": 4096, "K": 4096})] is not copying(one).program
     assert "N % 256 == 0" in one.host
 
 
 @pytest.mark.slow
-def test_sizes_that_are_named_are_weighed_as_they_are() -> None:
-    assert on_bursts(text().lowered, {"M", "N"}) == {}
+def test_a_size_that_is_named_off_bursts_is_weighed_as_it_is() -> None:
+    sizes = {"M": 512, "N": 512, "K": 500}
+    assert on_bursts([(text().lowered, sizes)], {"N"}) == {}
+    assert on_bursts([(text().lowered, sizes)], NAMES) == on_bursts([(text().lowered, sizes | {"K": 512})], {}) != {}
+
+
+class Taken(TextKernels):
+    """Kernels by name, of which each is the faster the later it was found."""
+
+    @staticmethod
+    def time(kernel: Lowered, sizes: Mapping[str, int]) -> float:
+        return 1 / (1 + str(kernel).count("+"))
+
+
+def test_launches_on_bursts_take_what_they_would_take_without_the_kernel_for_others() -> None:
+    kernels, bursts = Taken(cast(list[Lowered], ["few", "many"])), {"N": 256}
+    kernels.add_off_bursts([(cast(Lowered, "many+"), {"M": 4096, "N": 4096}, {})], bursts)
+    kernels.add_copying(cast(Lowered, "many++"), {"M": 4096, "N": 4096}, by={"N": 256})
+    kernels.first[0] = ((("M", 1000, MOST_SIZE, 1), ("N", 1, MOST_SIZE, 256)), 3)
+    picked = Picked.of({"M": (16, 256), "N": (4096,)}, (0, 1), kernels.first)
+    taken = {at: picked.at({"M": at[0], "N": at[1]}) for at in ((16, 512), (512, 512), (512, 513), (4096, 512), (4096, 513))}
+    assert taken == {(16, 512): 0, (512, 512): 1, (512, 513): 2, (4096, 512): 3, (4096, 513): 2}
+    assert "N a multiple of 256, sizes near M=256, N=4096" in picked.shown(1)
 
 
 @pytest.mark.slow
 def test_where_starts_cut_no_rows_there_is_no_such_kernel() -> None:
     lowered = text().lowered
     paths = {name: replace(path, request=0) for name, path in lowered.chip.paths.items()}
-    assert on_bursts(replace(lowered, chip=replace(lowered.chip, paths=paths)), NAMES) == {}
+    assert on_bursts([(replace(lowered, chip=replace(lowered.chip, paths=paths)), {})], NAMES) == {}
 
 
 def test_rows_begin_off_a_burst_by_an_eighth_of_one_at_all_sizes_that_are_asked() -> None:

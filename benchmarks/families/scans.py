@@ -180,8 +180,9 @@ EXAMPLES: list[Example] = [
         "scans/cumsum_columns", lambda a: {"Y": np.cumsum(a["X"], axis=0)},
         [{"M": 64, "N": 256}, {"M": 50, "N": 200}, {"M": 1, "N": 8}],
         {"4096 x 8192": {"M": 4096, "N": 8192}}, _streamed,
-        "sums of 2, 4, 8 rows and so on by windows that are copied; the sum of all rows so far goes from tile to tile", 1.5,
-        held="each step copies both windows and the tile: instructions that read windows in their place would halve it",
+        "sums of 2, 4, 8 rows and so on of windows read where they lie; the sum of all rows so far goes from tile to tile",
+        1.5,
+        held="each step copies its sums back into the tile: two tiles in turns would copy the first rows alone",
     ),
     Example(
         "scans/linear_attention", _linear_attention,

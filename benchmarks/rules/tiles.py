@@ -324,6 +324,15 @@ kernel running[M=12, N=44](X: f32[M, N]) -> Y: f32[M] {
   Y[0] = y
 }
 """,
+    "running sums of columns": """
+kernel downwards[M=32, N=64](X: f32[M, N]) -> Y: f32[M, N] {
+  grid bx = 1
+  shared x: f32[M, N], y: f32[M, N]
+  x = X[0, 0]
+  y = cumsum(x, 0)
+  Y[0, 0] = y
+}
+""",
     "rows of what two vectors give": """
 kernel decays[M=128, N=128](V: f32[M], W: f32[M]) -> C: f32[M, N] {
   grid bx = 1

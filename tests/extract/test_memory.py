@@ -19,6 +19,7 @@ from tile_eg.search.compiler import lower
 
 SOFTMAX = Path(__file__).parents[2] / "examples/softmax.tile"
 NORM = (Path(__file__).parents[2] / "examples/layer_norm.tile").read_text()
+RUNNING = (Path(__file__).parents[2] / "examples/scans/cumsum_rows.tile").read_text()
 lives = st.tuples(st.integers(0, 40), st.integers(0, 12), st.integers(1, 30)).map(lambda t: (t[0], t[0] + t[1], 32 * t[2]))
 
 
@@ -71,6 +72,13 @@ def test_what_only_what_is_made_once_reads_leaves_its_place_to_the_tiles():
     x = next(s for s in best.storages.values() if s.name == "x")
     before = [best.addresses[i][0] for i in best.once - kept if best.storages[i].level is Level.UB]
     assert kept and before and all(at < best.addresses[x.id][-1] + x.slot_bytes for at in before)
+
+
+@pytest.mark.slow
+def test_what_only_what_is_made_once_reads_takes_turns_where_ub_has_not_room_for_all_of_it():
+    best = lower(kernel(RUNNING, M=16384, N=1024)).candidates[0].schedule
+    made = [best.storages[i].bytes for i in best.once if best.storages[i].level is Level.UB]
+    assert sum(made) > CHIP.level_bytes(Level.UB) >= best.peaks[Level.UB]
 
 
 @pytest.mark.slow

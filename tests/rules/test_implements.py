@@ -48,6 +48,7 @@ KERNELS = {
     "a part of a sorted list": ["v-piece"],
     "sums of running sums that end": ["v-ended"],
     "a product times running sums": ["v-half"],
+    "running sums of columns": ["ub-part"],
     "rows of a vector less its last value": ["v-rows-of-one"],
     "short to other short, short rows": ["v-cast-rows", "v-cast-to-rows"],
     "relu of a product": ["fixpipe-store-relu", "fixpipe-workspace", "mmad", "gm-l1", "l0-whole-k", "fixpipe-workspace-relu"],

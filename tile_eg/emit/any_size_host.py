@@ -73,6 +73,9 @@ LAUNCH = """\
 Range = tuple[str, int, int, int]
 """A size, its least and its greatest number, and what it is a multiple of."""
 
+BY_POINTS = -1
+"""In the stead of a program's place: launches take what the sizes that they are nearest to take."""
+
 
 def exactly(sizes: Mapping[str, int]) -> tuple[Range, ...]:
     """Just these sizes."""
@@ -88,7 +91,8 @@ def multiples_of(numbers: Mapping[str, int]) -> tuple[Range, ...]:
 class Picked:
     """Which of several programs a launch takes: by each size the numbers at which it was priced, and for each choice of these,
     the last size varying fastest, the place of the program. Before that, launches whose sizes all lie in the ranges of one of
-    `first` (name, least, most, and what it is a multiple of) take the program at its place."""
+    `first` (name, least, most, and what it is a multiple of) take the program at its place; where that is `BY_POINTS`, the one
+    by the numbers all the same."""
 
     points: tuple[tuple[str, tuple[int, ...]], ...] = ()
     picks: tuple[int, ...] = (0,)
@@ -97,17 +101,20 @@ class Picked:
     def at(self, sizes: dict[str, int]) -> int:
         """The place of the program for these sizes: that of the numbers that they are nearest to, by their ratio."""
         place = 0
-        for ranges, found in self.first:
-            if all(least <= sizes[name] <= most and sizes[name] % by == 0 for name, least, most, by in ranges):
-                return found
+        own = (n for ranges, n in self.first if all(a <= sizes[size] <= z and sizes[size] % by == 0 for size, a, z, by in ranges))
+        if (found := next(own, BY_POINTS)) != BY_POINTS:
+            return found
         for name, numbers in self.points:
             place = place * len(numbers) + sum(sizes[name] > most for most in bounds(numbers))
         return self.picks[place]
 
     def shown(self, place: int) -> str:
         """The launches that take the program at this place, in words."""
-        ranged = [", ".join(" ".join(_in_words(*range)) for range in ranges) for ranges, found in self.first if found == place]
-        return "; ".join([*ranged, *([self._near(place)] if place in self.picks else [])])
+        near = self._near(place) if place in self.picks else ""
+        ranged = [_all_in_words(ranges) for ranges, found in self.first if found == place]
+        nearby = [_all_in_words(ranges) for ranges, found in self.first if found == BY_POINTS and near]
+        among = f", {near}" if len(set(self.picks)) > 1 else ""
+        return "; ".join([*ranged, *(n + among for n in nearby), *([near] if near else [])])
 
     def _near(self, place: int) -> str:
         """The launches that take it for the sizes that they are near to, in words."""
@@ -124,6 +131,10 @@ class Picked:
     ) -> Picked:
         own = tuple((tuple(ranges), place) for ranges, place in first)
         return cls(tuple((n, tuple(p)) for n, p in points.items()), tuple(picks), own)
+
+
+def _all_in_words(ranges: Iterable[Range]) -> str:
+    return ", ".join(" ".join(_in_words(*own)) for own in ranges)
 
 
 def _in_words(name: str, least: int, most: int, by: int) -> list[str]:
@@ -171,15 +182,24 @@ def _shape(t: Tensor, shape: Sequence[Expr], added_to: bool) -> str:
 
 def _variant(p: Program, picked: Picked) -> str:
     """Ranges of sizes that have a kernel of their own; then the place by thresholds, and the table of what is taken at it."""
-    spelled, place = size_names(p), "0"
-    own = [f"    if ({_inside(ranges, spelled)})\n        return {found};" for ranges, found in picked.first]
+    spelled = size_names(p)
+    table, near = _by_points(picked, spelled)
+    own = [
+        f"    if ({_inside(ranges, spelled)})\n        return {near if found == BY_POINTS else found};"
+        for ranges, found in picked.first
+    ]
+    return "\n".join([*table, *own, f"    return {near};"])
+
+
+def _by_points(picked: Picked, spelled: Mapping[str, str]) -> tuple[list[str], str]:
+    """The table of the places that the numbers take, where there are several, and the one that sizes are nearest to, in C++."""
     if len(set(picked.picks)) == 1:
-        return "\n".join([*own, f"    return {picked.picks[0]};"])
+        return [], str(picked.picks[0])
+    place = "0"
     for name, numbers in picked.points:
         above = " + ".join(f"({spelled[name]} > {most})" for most in bounds(numbers)) or "0"
         place = above if place == "0" else f"({place}) * {len(numbers)} + {above}"
-    table = ", ".join(map(str, picked.picks))
-    return "\n".join([*own, f"    static const int picks[] = {{{table}}};", f"    return picks[{place}];"])
+    return [f"    static const int picks[] = {{{', '.join(map(str, picked.picks))}}};"], f"picks[{place}]"
 
 
 def _inside(ranges: Iterable[Range], spelled: Mapping[str, str]) -> str:

@@ -17,10 +17,9 @@ from tile_eg.chips import Chip
 from tile_eg.extract.base import Refused
 from tile_eg.extract.flags import shrink
 from tile_eg.extract.memory import assign
-from tile_eg.extract.schedule import FIRST, LAST, Item, LoopStep, Schedule, Step, Storage, StorageId
+from tile_eg.extract.schedule import FIRST, LAST, Item, LoopStep, Schedule, Step, Storage, StorageId, overwritten
 from tile_eg.ir.index_elements import all_elements_in
 from tile_eg.ir.values import Values
-from tile_eg.ops.physical import VECTOR
 from tile_eg.ops.types import Level
 
 LOADS = "MTE2"
@@ -210,7 +209,7 @@ def _in_place(last: list[Step], loop: LoopStep, storages: dict[int, Storage]) ->
         srcs = tuple(names.get(s, s) for s in step.srcs)
         again = {names.get(s, s) for later in last[n + 1 :] for s in later.srcs}
         late = {later.lag for later in last[n + 1 :] if step.dst in later.srcs}
-        for source in _overwritten(step, srcs):
+        for source in overwritten(step.node, srcs):
             free = source in inside and source not in again and step.dst not in inside
             if free and late <= {step.lag} and _fits(storages, source, step.dst):
                 names[step.dst] = source
@@ -220,11 +219,6 @@ def _in_place(last: list[Step], loop: LoopStep, storages: dict[int, Storage]) ->
         if isinstance(sid, int):
             del storages[sid]
     return out
-
-
-def _overwritten(step: Step, srcs: tuple[StorageId, ...]) -> tuple[StorageId, ...]:
-    term = VECTOR.get(step.node.op)
-    return () if term is None else srcs if term.in_place < 0 else srcs[: term.in_place]
 
 
 def _fits(storages: dict[int, Storage], a: StorageId, b: StorageId) -> bool:

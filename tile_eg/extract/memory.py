@@ -12,11 +12,11 @@ from tile_eg.extract.flags import fit_ids, missing, shrink
 from tile_eg.extract.next_tile import known_loads
 from tile_eg.extract.packing import Life, least_bytes
 from tile_eg.extract.placing import kept_for_tiles, pack_apart
-from tile_eg.extract.schedule import Item, LoopStep, Schedule, Step, Storage, StorageId
+from tile_eg.extract.schedule import Item, LoopStep, Schedule, Step, Storage, StorageId, overwritten
 from tile_eg.extract.turns import take_turns
 from tile_eg.ir.machine import LINE_BYTES
 from tile_eg.ir.program import AIV
-from tile_eg.ops.physical import STAGED, VECTOR
+from tile_eg.ops.physical import STAGED
 from tile_eg.ops.types import Level
 
 ON_CHIP = (Level.L1, Level.L0C, Level.UB)
@@ -51,10 +51,7 @@ class _Line:
                 self.events[s].append((2 * self.time, False, step, path))
         if isinstance(step.dst, int):
             self.events[step.dst].append((2 * self.time + 1, True, step, path))
-            if step.node.op in VECTOR:
-                leading = VECTOR[step.node.op].in_place
-                main = step.srcs if leading < 0 else step.srcs[:leading]
-                self.reuse[step.dst] |= {s for s in main if isinstance(s, int)}
+            self.reuse[step.dst] |= {s for s in overwritten(step.node, step.srcs) if isinstance(s, int)}
         if step.scratch is not None:
             self.events[step.scratch].append((2 * self.time, True, step, path))
             self.events[step.scratch].append((2 * self.time + 1, False, step, path))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from math import inf
 from typing import NamedTuple
 
 from tile_eg.chips import Chip
@@ -26,15 +27,18 @@ class Packing(NamedTuple):
     order: int
 
 
-def pack_level(schedule: Schedule, lives: dict[int, Life], level: Level, align: int, banks: Banks = ANY_BANK) -> Packing:
-    """The packing of a level in the better order, above what is made once a block."""
-    ways = (_packing(schedule, lives, level, align, banks, order) for order in range(len(ORDERS)))
+def pack_level(
+    schedule: Schedule, lives: dict[int, Life], level: Level, align: int, banks: Banks = ANY_BANK, limit: float = inf
+) -> Packing:
+    """The packing of a level in the better order, above what is made once a block; what of that no tile reads takes turns where
+    it does not fit the limit side by side."""
+    ways = (_packing(schedule, lives, level, align, banks, limit, order) for order in range(len(ORDERS)))
     return min(ways, key=lambda p: p.used)
 
 
 def _packing(
-    schedule: Schedule, lives: dict[int, Life], level: Level, align: int, banks: Banks, order: int, aside: bool = False,
-    blocks_first: bool = False,
+    schedule: Schedule, lives: dict[int, Life], level: Level, align: int, banks: Banks, limit: float, order: int,
+    aside: bool = False, blocks_first: bool = False,
 ) -> Packing:  # fmt: skip
     kept = kept_for_tiles(schedule)
     own = _behind(schedule, kept, 0, level, align, banks)
@@ -49,6 +53,9 @@ def _packing(
     if blocks_first:
         group.sort(key=lambda x: x[0] not in banks.results)
     places, used = packed(group, align, banks, base, aside)
+    if _end(schedule, before) > limit:
+        made = [(i, lives[i], schedule.storages[i]) for i in before]
+        before = packed(sorted(made, key=ORDERS[order]), align, banks, base)[0]
     return Packing(own | before | places, max(used, _end(schedule, before)), order)
 
 
@@ -61,11 +68,11 @@ def kept_for_tiles(schedule: Schedule) -> frozenset[int]:
 def pack_apart(schedule: Schedule, lives: dict[int, Life], level: Level, chip: Chip, limit: int) -> Packing:
     """A packing in which operands lie in different bank groups, where that costs neither the room nor a copy of UB."""
     align = max(32, chip.align(level))
-    close = pack_level(schedule, lives, level, align)
+    close = pack_level(schedule, lives, level, align, limit=limit)
     if level is not Level.UB or close.used > limit:
         return close
     for banks in banks_of(schedule, chip, _of_one_place(lives, close.places)):
-        apart = pack_level(schedule, lives, level, align, banks)
+        apart = pack_level(schedule, lives, level, align, banks, limit)
         if _as_roomy(schedule, apart.used, close.used, limit):
             return _aside(schedule, lives, level, align, banks, apart, limit)
     return close
@@ -82,7 +89,7 @@ def _aside(
     """A packing in the same order, with less written to the banks that instructions read from, where that has as much room."""
     waits = banks.waits(apart.places, schedule.storages)
     for blocks_first in (False, True) if waits else ():
-        other = _packing(schedule, lives, level, align, banks, apart.order, True, blocks_first)
+        other = _packing(schedule, lives, level, align, banks, limit, apart.order, True, blocks_first)
         less = banks.waits(other.places, schedule.storages)
         if _as_roomy(schedule, other.used, apart.used, limit) and less < waits:
             apart, waits = other, less
@@ -100,7 +107,7 @@ def _of_one_place(lives: dict[int, Life], places: dict[int, int]) -> Iterator[tu
 def _behind(
     schedule: Schedule, which: Iterable[StorageId], base: int, level: Level, align: int, banks: Banks = ANY_BANK
 ) -> dict[int, int]:
-    """Places one behind the other, from `base` on, for what a block makes before its tiles."""
+    """Places one behind the other, from `base` on, for what a block makes before its tiles: there none waits for another one."""
     out: dict[int, int] = {}
     for sid in sorted(i for i in which if isinstance(i, int)):
         if schedule.storages[sid].level is level:

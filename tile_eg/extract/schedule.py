@@ -10,6 +10,7 @@ from typing import Union
 
 from tile_eg.egraph import Graph, Node
 from tile_eg.errors import Span
+from tile_eg.ops.physical import VECTOR
 from tile_eg.ops.types import DType, Level
 
 FIRST, LAST = "first", "last"
@@ -86,6 +87,14 @@ class Step:
     @property
     def core(self) -> str:
         return self.pipe.split(".")[0]
+
+
+def overwritten(node: Node, srcs: Sequence[StorageId]) -> tuple[StorageId, ...]:
+    """The sources whose place an instruction's result may take: of one that it also reads otherwise, as a row of a tile beside
+    the tile, something would be gone before it is read."""
+    term = VECTOR.get(node.op)
+    leading = 0 if term is None else len(srcs) if term.in_place < 0 else term.in_place
+    return tuple(s for s in srcs[:leading] if s not in srcs[leading:])
 
 
 @dataclass(eq=False)

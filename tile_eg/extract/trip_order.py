@@ -14,9 +14,8 @@ from dataclasses import dataclass, replace
 
 from tile_eg.chips import Chip
 from tile_eg.extract.pricing import Price
-from tile_eg.extract.schedule import Item, LoopStep, Schedule, Step, Storage, StorageId
+from tile_eg.extract.schedule import Item, LoopStep, Schedule, Step, Storage, StorageId, overwritten
 from tile_eg.ir.program import AIV
-from tile_eg.ops.physical import VECTOR
 from tile_eg.ops.types import Level
 from tile_eg.timeline.instruction import cycles
 
@@ -159,7 +158,7 @@ class Trip:
             if t.step.pipe == LOAD:
                 out[t.step.dst] = t.step.dst
             elif t.step.dst not in met:
-                ended = (s for s in _overwritten(t.step) if s in out and last[s] is t)
+                ended = (s for s in overwritten(t.step.node, t.step.srcs) if s in out and last[s] is t)
                 out |= ((t.step.dst, out[s]) for s in ended if self._alike(s, t.step.dst))
             met |= t.reads | t.writes
         return out
@@ -167,12 +166,6 @@ class Trip:
     def _alike(self, *ids: StorageId) -> bool:
         found = [self.storages[i] for i in ids if isinstance(i, int)]
         return len(set(ids)) == len(found) and len({(s.slots, s.slot_bytes, s.dtype) for s in found}) == 1 and found[0].slots == 1
-
-
-def _overwritten(step: Step) -> Sequence[StorageId]:
-    """What a step's result may take the place of."""
-    term = VECTOR.get(step.node.op)
-    return step.srcs[: len(step.srcs) if term.in_place < 0 else term.in_place] if term else ()
 
 
 class _Line:

@@ -166,11 +166,13 @@ class OneText:
             found.append(made)
         kept, picks = family([one[-1] for one in found], choices)
         kernels = TextKernels(kept)
-        for one, choice in reversed(list(zip(found, choices, strict=True))):
-            if bursts := on_bursts(one[-1], set(names) - self.priced.keys()):
-                kernels.add_off_bursts(all_copied(one[-1]), choice, bursts)
+        priced = [(one, choice, most_sizes(points, choice)) for one, choice in zip(found, choices, strict=True)][::-1]
+        bursts = on_bursts([(one[-1], choice) for one, choice, _ in priced], set(names) - self.priced.keys())
+        if bursts:
+            kernels.add_off_bursts([(all_copied(one[-1]), choice, most) for one, choice, most in priced], bursts)
+        for one, choice, most in priced:
             if len(one) > 1:
-                kernels.add_copying(one[0], choice, most_sizes(points, choice), bursts)
+                kernels.add_copying(one[0], choice, most, bursts)
         self._add_whole(kernels, build, choices)
         for choice in choices if self.priced.keys() >= set(names) else ():
             if given := _with_sizes_given(build(choice), self.chip, self.options):

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 
 from tile_eg.chips import Chip
-from tile_eg.emit.any_size_host import Range, bounds, exactly, multiples_of
+from tile_eg.emit.any_size_host import BY_POINTS, Range, bounds, exactly, multiples_of
 from tile_eg.ir.index import MOST_SIZE
 from tile_eg.ir.sharing import Itself, once
 from tile_eg.search.any_size import Variant
@@ -48,10 +48,15 @@ class TextKernels:
         self.add(made, ((name, least[name], most.get(name, MOST_SIZE), by[name]) for name in sizes))
         return True
 
-    def add_off_bursts(self, made: Lowered | None, sizes: Sizes, bursts: Sizes) -> None:
-        """A kernel that copies operands whose rows begin off bursts, for launches at sizes that are not multiples of these."""
-        if made and self.add_copying(made, off_bursts(sizes, bursts), asked=steps(bursts)):
-            self.first.insert(0, (multiples_of(bursts), 0))
+    def add_off_bursts(self, made: Sequence[tuple[Lowered | None, Sizes, Sizes]], bursts: Sizes) -> None:
+        """Kernels that copy operands whose rows begin off bursts, for launches at sizes that are not multiples of these: each
+        with the sizes that it is priced at and the largest that take it."""
+        there = len(self.first)
+        for kernel, sizes, most in made:
+            if kernel:
+                self.add_copying(kernel, off_bursts(sizes, bursts), most, asked=steps(bursts))
+        if len(self.first) > there:
+            self.first.insert(0, (multiples_of(bursts), BY_POINTS))
 
     def add_whole(self, made: Lowered, choices: Sequence[Sizes], by: Sizes) -> None:
         """A kernel for multiples of these numbers, where it is clearly faster at the last of the choices, and at none slower."""
