@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache, partial
+from types import SimpleNamespace
 from typing import cast
 
 import pytest
@@ -148,10 +149,11 @@ def test_where_sizes_put_rows_off_bursts_launches_take_a_kernel_that_copies_all_
 
 
 @pytest.mark.slow
-def test_where_rows_begin_on_bursts_launches_do_not_take_it() -> None:
+def test_where_rows_begin_on_bursts_larger_launches_make_up_for_the_copies() -> None:
     one = text()
     assert on_bursts([(one.lowered, dict.fromkeys(NAMES, 512))], NAMES) == {"N": 256, "K": 256}
-    assert one.programs[one.picked.at({"M": 512, "N": 4096, "K": 4096})] is not copying(one).program
+    copies = {n: bool(one.programs[one.picked.at({"M": 128, "N": n, "K": n})].shared) for n in (760, 768, 4096)}
+    assert copies == {760: True, 768: False, 4096: True}
     assert "N % 256 == 0" in one.host
 
 
@@ -163,22 +165,36 @@ def test_a_size_that_is_named_off_bursts_is_weighed_as_it_is() -> None:
 
 
 class Taken(TextKernels):
-    """Kernels by name, of which each is the faster the later it was found."""
+    """Kernels by name, of which each is the faster the more pluses it has."""
 
     @staticmethod
     def time(kernel: Lowered, sizes: Mapping[str, int]) -> float:
-        return 1 / (1 + str(kernel).count("+"))
+        return 1 / (1 + str(kernel.program).count("+"))
+
+
+def called(name: str) -> Lowered:
+    return cast(Lowered, SimpleNamespace(program=name))
 
 
 def test_launches_on_bursts_take_what_they_would_take_without_the_kernel_for_others() -> None:
-    kernels, bursts = Taken(cast(list[Lowered], ["few", "many"])), {"N": 256}
-    kernels.add_off_bursts([(cast(Lowered, "many+"), {"M": 4096, "N": 4096}, {})], bursts)
-    kernels.add_copying(cast(Lowered, "many++"), {"M": 4096, "N": 4096}, by={"N": 256})
+    kernels, bursts = Taken([called("few"), called("many")]), {"N": 256}
+    kernels.add_off_bursts([(called("many+"), {"M": 4096, "N": 4096}, {})], bursts)
+    kernels.add_copying(called("many++"), {"M": 4096, "N": 4096}, by={"N": 256})
     kernels.first[0] = ((("M", 1000, MOST_SIZE, 1), ("N", 1, MOST_SIZE, 256)), 3)
     picked = Picked.of({"M": (16, 256), "N": (4096,)}, (0, 1), kernels.first)
     taken = {at: picked.at({"M": at[0], "N": at[1]}) for at in ((16, 512), (512, 512), (512, 513), (4096, 512), (4096, 513))}
     assert taken == {(16, 512): 0, (512, 512): 1, (512, 513): 2, (4096, 512): 3, (4096, 513): 2}
     assert "N a multiple of 256, sizes near M=256, N=4096" in picked.shown(1)
+
+
+def test_launches_on_and_off_bursts_may_take_the_same_kernel() -> None:
+    """What launches on bursts take is weighed against what they take so far, not against the kernel for others."""
+    kernels, bursts = Taken([called("plain")]), {"N": 256}
+    kernels.add_off_bursts([(called("copying+"), {"M": 4096, "N": 4096}, {})], bursts)
+    assert kernels.add_copying(called("copying+"), {"M": 4096, "N": 4096}, by=bursts)
+    picked = Picked.of({"M": (4096,), "N": (4096,)}, (0,), kernels.first)
+    assert [k.program for k in kernels.found] == ["plain", "copying+"]
+    assert [picked.at({"M": 4096, "N": n}) for n in (4096, 4095)] == [1, 1]
 
 
 @pytest.mark.slow

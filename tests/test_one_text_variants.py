@@ -166,6 +166,8 @@ def test_the_search_takes_deeper_trips_of_long_sums() -> None:
     form = text.lowered.form
     assert form is not None
     assert form.moves[0].startswith("deeper-trips")
+    large = {"M": 4096, "N": 4096, "K": 4096}
+    assert text.programs[text.picked.at(large)].shared, "the deeper trips' operands are copied, too"
     for m, n, k in ((1, 1, 1), (33, 31, 257), (7, 40, 1031)):
         sizes = {"M": m, "N": n, "K": k}
         outputs_are_right(text, build_of(PRODUCT)(sizes), sizes)

@@ -22,13 +22,16 @@ def offers(form: Form) -> Iterator[Offer]:
     if form.moves or form.values.sizes is None or not form.candidates:
         return
     chip = form.setting.chip
-    known = form.microseconds / form.estimate.cycles
-    for factor in FACTORS:
-        values = in_deeper_trips(form.values, factor)
-        found = estimate(values, chip) if values else None
-        if values and found and found.excess(chip) <= 1:
-            bound = SURE * known * found.cycles
-            yield Offer(MOVES["deeper-trips"], f"{factor} trips", bound, partial(_made, form, values, factor), form)
+    made = ((factor, in_deeper_trips(form.values, factor)) for factor in FACTORS)
+    found = ((estimate(values, chip), factor, values) for factor, values in made if values)
+    for how, factor, values in sorted((f for f in found if f[0].excess(chip) <= 1), key=lambda f: f[0].cycles):
+        closer = partial(_bound, form, how.cycles)
+        yield Offer(MOVES["deeper-trips"], f"{factor} trips", 0.0, partial(_made, form, values, factor), form, closer=closer)
+
+
+def _bound(form: Form, cycles: float) -> float:
+    """What is made of a deeper form takes, by its quick estimate; copies gain as much of it as they did of the form by then."""
+    return SURE * form.microseconds * cycles / form.estimate.cycles
 
 
 def _made(form: Form, values: Values, factor: int) -> Made:

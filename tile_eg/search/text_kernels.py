@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 
 from tile_eg.chips import Chip
-from tile_eg.emit.any_size_host import BY_POINTS, Range, bounds, exactly, multiples_of
+from tile_eg.emit.any_size_host import BY_POINTS, Picked, Range, bounds, exactly, multiples_of
 from tile_eg.ir.index import MOST_SIZE
 from tile_eg.ir.sharing import Itself, once
 from tile_eg.search.any_size import Variant
@@ -33,7 +33,7 @@ class TextKernels:
     """The kernels of a text: those `found` for any size, and further ones for some, each with the sizes that take it first."""
 
     def __init__(self, found: Sequence[Lowered]) -> None:
-        self.found = list(found)
+        self.found, self.by_points = list(found), len(found)
         self.first: list[tuple[tuple[Range, ...], int]] = []
 
     def add_copying(
@@ -44,7 +44,7 @@ class TextKernels:
         if not self._clearly_faster(made, sizes):
             return False
         by, asked = ({name: numbers.get(name, 1) for name in sizes} for numbers in (by, by if asked is None else asked))
-        least = least_sizes(lambda at: self.time(made, at) < self.least_time(at), sizes, asked)
+        least = least_sizes(lambda at: self.time(made, at) < self.launched(at), sizes, asked)
         self.add(made, ((name, least[name], most.get(name, MOST_SIZE), by[name]) for name in sizes))
         return True
 
@@ -60,25 +60,30 @@ class TextKernels:
 
     def add_whole(self, made: Lowered, choices: Sequence[Sizes], by: Sizes) -> None:
         """A kernel for multiples of these numbers, where it is clearly faster at the last of the choices, and at none slower."""
-        if self._clearly_faster(made, choices[-1]) and all(self.time(made, c) <= self.least_time(c) for c in choices):
+        if self._clearly_faster(made, choices[-1]) and all(self.time(made, c) <= self.launched(c) for c in choices):
             self.add(made, multiples_of(by))
 
     def add_given(self, made: Lowered, sizes: Sizes) -> None:
         """The kernel that has these sizes given, where it is clearly faster."""
-        if made.chosen.microseconds < CLEARLY * min(self.time(p, sizes) for p in self.found if p.program.sizes):
+        if made.chosen.microseconds < CLEARLY * self.launched(sizes):
             self.add(made, exactly(sizes))
 
     def add(self, made: Lowered, ranges: Iterable[Range]) -> None:
-        """One that launches in these ranges take before all others."""
-        self.first.insert(0, (tuple(ranges), len(self.found)))
-        self.found.append(made)
+        """One that launches in these ranges take before all others; it stands in the text once."""
+        place = next((n for n, p in enumerate(self.found) if p.program == made.program), len(self.found))
+        self.first.insert(0, (tuple(ranges), place))
+        if place == len(self.found):
+            self.found.append(made)
 
     def _clearly_faster(self, made: Lowered, sizes: Sizes) -> bool:
-        return self.time(made, sizes) < CLEARLY * self.least_time(sizes)
+        return self.time(made, sizes) < CLEARLY * self.launched(sizes)
 
-    def least_time(self, sizes: Sizes) -> float:
-        """What the fastest of its kernels takes at some sizes."""
-        return min(self.time(p, sizes) for p in self.found)
+    def launched(self, sizes: Sizes) -> float:
+        """What the kernel that launches at some sizes take so far takes there; the fastest one by the numbers at which kernels
+        are priced, where several are."""
+        place = Picked(picks=(BY_POINTS,), first=tuple(self.first)).at(dict(sizes))
+        taken = self.found[: self.by_points] if place == BY_POINTS else [self.found[place]]
+        return min(self.time(p, sizes) for p in taken)
 
     @staticmethod
     def time(kernel: Lowered, sizes: Sizes) -> float:
