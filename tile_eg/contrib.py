@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from tile_eg.errors import NotHere
+from tile_eg.absent import refused
 
 INSTEAD = {
     "nvcc": "nothing in its place: kernels become Ascend C, which kernel.get_kernel_source() shows",
@@ -14,8 +12,5 @@ INSTEAD = {
 }
 """What does the work of its names here."""
 
-
-def __getattr__(name: str) -> Any:
-    if name.startswith("__"):
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return NotHere(f"tile_eg.contrib.{name}", INSTEAD.get(name, "`tile-eg build FILE -o DIR`: a directory that CANN builds"))
+__path__: list[str] = []
+__getattr__ = refused(__name__, INSTEAD, "`tile-eg build FILE -o DIR`: a directory that CANN builds")

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from tile_eg.errors import NotHere
+from tile_eg.absent import refused
 
 INSTEAD = {
     "Analyzer": "kernel.predicted_ms, and `tile-eg explain FILE`: what a launch takes, and what bounds it",
@@ -12,8 +10,5 @@ INSTEAD = {
 }
 """What does the work of its names here."""
 
-
-def __getattr__(name: str) -> Any:
-    if name.startswith("__"):
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return NotHere(f"tile_eg.tools.{name}", INSTEAD.get(name, "`tile-eg explain FILE` shows what was found"))
+__path__: list[str] = []
+__getattr__ = refused(__name__, INSTEAD, "`tile-eg explain FILE` shows what was found")

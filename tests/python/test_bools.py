@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import runpy
 from typing import Any
 
 import numpy as np
@@ -97,3 +98,71 @@ def test_what_is_stored_in_bools_is_whether_it_is_not_0(body: str, tmp_path: Any
 def test_other_numbers_than_0_and_1_are_refused(body: str, message: str, tmp_path: Any, capsys: Any) -> None:
     assert run(["check", kernel(body, tmp_path)]) == 1
     assert message in capsys.readouterr().err
+
+
+IN_ORDER = """
+@tile_eg.jit(out_idx=[-1])
+@T.prim_func
+def blocks(
+    X: T.Tensor((4, 16, 64), "float32"), M: T.Tensor((2, 4), "bool"), K: T.Tensor((16, 64), "bool"),
+    Y: T.Tensor((2, 16, 64), "{y}"),
+):
+    with T.Kernel(2) as b:
+        x, y = T.alloc_shared((16, 64), "float32"), T.alloc_shared((16, 64), "{y}")
+        m, k = T.alloc_fragment((4,), "bool"), T.alloc_shared((16, 64), "bool")
+        T.clear(y)
+        T.copy(M[b, :], m)
+        T.copy(K, k)
+        for i in T.serial(4):
+            if m[i] != 0:
+                T.copy(X[i, 0, 0], x)
+                {body}
+            if not M[b, i]:
+                T.fill(x, 1.0)
+        T.copy(y, Y[b, 0, 0])
+"""
+
+
+SELECTED = """
+@tile_eg.jit(out_idx=[-1])
+@T.prim_func
+def selected(X: T.Tensor((64,), "float32"), K: T.Tensor((64,), "bool"), Y: T.Tensor((64,), "float32")):
+    with T.Kernel(1) as _:
+        x, k, y = T.alloc_ub((64,), "float32"), T.alloc_ub((64,), "bool"), T.alloc_ub((64,), "float32")
+        T.copy(X, x)
+        T.copy(K, k)
+        T.barrier_all()
+        T.tile.select(y, k, x, 0.0, "VSEL_TENSOR_SCALAR_MODE")
+        T.barrier_all()
+        T.copy(y, Y)
+"""
+
+
+def test_bools_are_not_taken_for_bits(tmp_path: Any, capsys: Any) -> None:
+    (tmp_path / "k.py").write_text("import tile_eg\nimport tile_eg.language as T\n" + SELECTED)
+    assert run(["check", str(tmp_path / "k.py")]) == 1
+    assert "takes bits, eight in a byte" in capsys.readouterr().err
+
+
+def in_order(body: str, y: str, tmp_path: Any) -> str:
+    """A file with a kernel that branches by bools which it reads, so that it is done in the order of its statements."""
+    (tmp_path / "k.py").write_text("import tile_eg\nimport tile_eg.language as T\n" + IN_ORDER.format(body=body, y=y))
+    return str(tmp_path / "k.py")
+
+
+def test_a_kernel_branches_by_bools_that_it_reads(tmp_path: Any) -> None:
+    body = "for r, c in T.Parallel(16, 64): y[r, c] = T.if_then_else(k[r, c], y[r, c] + x[r, c], y[r, c] - 1)"
+    names = runpy.run_path(in_order(body, "float32", tmp_path))
+    x, m, k = RNG.integers(0, 9, (4, 16, 64)).astype(np.float32), RNG.random((2, 4)) > 0.5, RNG.random((16, 64)) > 0.5
+    want = np.einsum("bi,irc->brc", m.astype(np.float32), np.where(k, x, np.float32(-1)))
+    np.testing.assert_array_equal(names["blocks"](x, m, k), want)
+
+
+@pytest.mark.parametrize(
+    ("body", "y"),
+    [("T.fill(k, 3)", "float32"), ("for r, c in T.Parallel(16, 64): k[r, c] = x[r, c] > 0", "float32"), ("T.copy(k, y)", "bool")],
+    ids=["a fill", "a comparison", "an output"],
+)
+def test_there_bools_are_not_computed(body: str, y: str, tmp_path: Any, capsys: Any) -> None:
+    assert run(["check", in_order(body, y, tmp_path)]) == 1
+    assert "only copies them, from tensors of bools" in capsys.readouterr().err

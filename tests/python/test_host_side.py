@@ -368,3 +368,15 @@ def test_names_of_tilelangs_own_compiler_are_refused_where_they_are_used(module:
         with pytest.raises(TileError, match=f"tile_eg.{module}.{name} is not here") as caught:
             use()
         assert help in caught.value.help
+
+
+@pytest.mark.parametrize("module", ["tools.trace", "tools.trace.core", "contrib.rocm"])
+def test_modules_under_those_are_found_and_their_names_refused(module: str) -> None:
+    found = importlib.import_module(f"tile_eg.{module}").viewer
+    with pytest.raises(TileError, match=f"tile_eg.{module}.viewer is not here"):
+        found.show()
+
+
+def test_other_modules_that_are_not_there_are_not_found() -> None:
+    with pytest.raises(ModuleNotFoundError, match="tile_eg.math.trace"):
+        importlib.import_module("tile_eg.math.trace")

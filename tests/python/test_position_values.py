@@ -47,6 +47,7 @@ def made(value: Any, kept: bool) -> Any:
 VALUES = {
     "a remainder": (lambda x, i, j: x + (j + 5 * i) % 3, X + (J + 5 * I) % 3),
     "a quotient of a remainder": (lambda x, i, j: x * (j % 20 // 7), X * (J % 20 // 7)),
+    "both as words": (lambda x, i, j: x * T.floormod(T.floordiv(j - 20, 7), 3), X * ((J - 20) // 7 % 3)),
     "every third element": (lambda x, i, j: T.if_then_else(j % 3 == 1, x, 0.0), np.where(J % 3 == 1, X, 0)),
     "a checked pattern": (lambda x, i, j: T.if_then_else((i + j) % 4 < 2, -x, x), np.where((I + J) % 4 < 2, -X, X)),
     "two conditions": (

@@ -12,9 +12,12 @@ from tile_eg.ir import kernel as kn
 from tile_eg.ir.kernel import TileExpr
 from tile_eg.ops.types import F32, I32, U32, DType
 
+QUOTIENT = ("//", "T.floordiv")
+
 
 def divided(sign: str, x: TileExpr, y: TileExpr, dtype_of: Callable[[str], DType | None], span: Span) -> TileExpr:
-    """x // y or x % y. TileError where they are no whole numbers that are divided."""
+    """x // y or x % y, as `sign` names it: `%` and T.floormod are the remainder. TileError unless
+    whole numbers are divided."""
     found = {d for e in (x, y) if (d := _dtype(e, dtype_of)) is not None}
     dtype = found.pop() if len(found) == 1 else None
     if dtype is None or not dtype.whole:
@@ -24,11 +27,11 @@ def divided(sign: str, x: TileExpr, y: TileExpr, dtype_of: Callable[[str], DType
     power = _power_of_two(y)
     if power is not None:
         left = kn.Binary("shr", x, kn.Number(float(power)), span) if power else x
-        return left if sign == "//" else kn.Binary("and", x, kn.Number(2.0**power - 1), span)
+        return left if sign in QUOTIENT else kn.Binary("and", x, kn.Number(2.0**power - 1), span)
     if dtype == U32:
         raise TileError(f"`{sign}` of u32 is by a power of two", span, help="cast to int32 where the numbers are below 2^31")
     quotient, rest = _long(x, y, span) if dtype == I32 else _short(x, y, dtype, span)
-    return quotient if sign == "//" else rest
+    return quotient if sign in QUOTIENT else rest
 
 
 def _check_numbers(sign: str, x: TileExpr, y: TileExpr, dtype: DType, span: Span) -> None:

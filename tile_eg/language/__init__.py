@@ -239,8 +239,14 @@ def ceildiv(a: int, b: int) -> int:
 
 @number_word
 def floordiv(a: int, b: int) -> int:
-    """a / b rounded down."""
+    """a / b rounded down; of tiles of whole numbers too."""
     return a // b
+
+
+@number_word
+def floormod(a: int, b: int) -> int:
+    """What is left of a after b * floordiv(a, b): the sign of b; of tiles of whole numbers too."""
+    return a % b
 
 
 @number_word

@@ -10,6 +10,7 @@ from typing import Any
 
 from tile_eg.errors import Note, NotSearched, ReadFirst, Span, TileError, together
 from tile_eg.frontend.expert.between_cores import with_free_numbers
+from tile_eg.frontend.expert.bools import check_bools
 from tile_eg.frontend.expert.branches import SCALAR_UNIT
 from tile_eg.frontend.expert.cross_numbers import cross_numbered
 from tile_eg.frontend.expert.element_sums import parallel
@@ -33,7 +34,6 @@ from tile_eg.frontend.python.values import Launch
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import BLOCK, SUB
 from tile_eg.ir.kept import KeptKernel
-from tile_eg.ir.kernel import Tensor
 from tile_eg.ir.open_kernel import NoBlocks
 from tile_eg.ir.program import AIC, AIV, Buffer, Instr, Loop, Node, Scalar, Tile, walk
 from tile_eg.language.kernels import PrimFunc
@@ -135,10 +135,11 @@ def _read(r: ExpertReader, found: FunctionSource, barriers: str, meet: bool = Fa
     if meet:
         _meet(r, streams)
     cube, vector = _streams(r)
+    check_bools(r, (*cube, *vector))
     _check_looked_up(r)
     for t in r.tensors.values():
         whole_bytes(t.dtype, KEPT, t.span)
-    tensors = tuple(Tensor(t.name, t.dtype, t.shape, t.name in r.stored, t.span) for t in r.tensors.values())
+    tensors = tuple(replace(t, output=t.name in r.stored) for t in r.tensors.values())
     return KeptKernel(
         found.node.name, tensors, blocks, r.half_used is not None, _buffers(r, (*cube, *vector)), cube, vector, barriers,
         frozenset(r.own), tuple((h.name, h.span) for h in r.held.values()), found.source.text, found.source.file, tuple(r.notes),
@@ -212,9 +213,6 @@ def _arguments(r: ExpertReader, found: FunctionSource) -> None:
             r.local[argument.name] = _number(r, argument)
             continue
         t = _tensor(r, argument)
-        if t.truth:
-            what = f"`{t.name}` holds bools, and a kernel that is done in the order of its statements has none"
-            raise TileError(what, t.span, help=f'declare "int8" and compare: {t.name}[i, j] != 0')
         r.tensors[t.name] = t
         r.taken.add(t.name)
     r.taken |= {BLOCK, SUB}

@@ -20,7 +20,8 @@ from tile_eg.ops.types import DType, Level
 class Held:
     """A buffer that the kernel allocated. `shape` is the author's; rows and columns are its last two dimensions.
 
-    In UB all rows lie one behind the other, those of the leading dimensions included; elsewhere these are slots.
+    In UB all rows lie one behind the other, those of the leading dimensions included; elsewhere these are slots. Of `truth`: it
+    holds bools.
     """
 
     name: str
@@ -29,6 +30,7 @@ class Held:
     shape: tuple[int, ...]
     span: Span | None = None
     slots: int = 1
+    truth: bool = False
 
     @property
     def lead(self) -> tuple[int, ...]:

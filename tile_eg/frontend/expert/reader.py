@@ -170,8 +170,8 @@ class ExpertReader(Reader):
         else:
             level = Level[new.scope]
         shape = new.shape if not new.column else (*new.shape[:1], 1)
-        self.held[unique] = Held(unique, level, new.dtype, shape, span)
-        self.local[name] = Buffer(unique, new.dtype, shape, new.scope)
+        self.held[unique] = Held(unique, level, new.dtype, shape, span, truth=new.truth)
+        self.local[name] = Buffer(unique, new.dtype, shape, new.scope, truth=new.truth)
 
     def bind(self, name: str, value: Any, span: Span | None) -> None:
         """A name that is bound again in a loop or branch means its new value there, and its old one behind it."""

@@ -49,7 +49,7 @@ def _without_unused(nodes: tuple[Node, ...], core: str) -> tuple[Node, ...]:
         if missing := sorted(name for name in _numbers(n) - kept if name):
             unit = "cube core" if core != AIV else "vector cores"
             message = f"the {unit} needs a number that is read from a buffer of the other core: {missing[0]}"
-            raise TileError(message, getattr(n, "span", None), help="read it from a tensor of int32, which both see")
+            raise TileError(message, getattr(n, "span", None), help="read it from a tensor, which both see")
     return nodes
 
 

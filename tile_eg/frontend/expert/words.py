@@ -8,6 +8,7 @@ from typing import Any
 from tile_eg.errors import Note, Span, TileError
 from tile_eg.frontend.conditions import is_condition
 from tile_eg.frontend.expert import (
+    bools,
     by_elements,
     composed_words,
     fills,
@@ -28,7 +29,6 @@ from tile_eg.frontend.expert.nodes import Branch, NewVariable, Part, Persistent,
 from tile_eg.frontend.expert.reader import SHARED, ExpertReader
 from tile_eg.frontend.expert.variables import number, picked
 from tile_eg.frontend.expert.vector_words import vector_words
-from tile_eg.frontend.nibbles import KEPT, whole_bytes
 from tile_eg.frontend.python.placement_words import HANDLERS, bands_of
 from tile_eg.frontend.python.values import Buffer, NewBuffer, as_dtype, describe, is_index
 from tile_eg.frontend.python.words import known, sizes
@@ -50,7 +50,7 @@ MODES = {
 """Which cores a flag joins."""
 AS_IT_IS = (
     "Kernel", "func_attr", "serial", "unroll", "Pipelined", "Parallel", "grid", "And", "Or", "Not", "ceildiv",
-    "floordiv", "cast", "Cast", "make_zn_layout", "make_nz_layout", "make_col_major_layout",
+    "floordiv", "floormod", "cast", "Cast", "make_zn_layout", "make_nz_layout", "make_col_major_layout",
 )  # fmt: skip
 """Words that mean the same in every kernel."""
 
@@ -167,7 +167,7 @@ def _scope(r: ExpertReader, span: Span, name: Any) -> Scope:
 
 def _alloc(level: str) -> Callable[..., NewBuffer]:
     def alloc(r: ExpertReader, span: Span, shape: Any, dtype: Any, *_: Any, **__: Any) -> NewBuffer:
-        return NewBuffer(level, whole_bytes(as_dtype(dtype, span), KEPT, span), sizes(shape, "the size of a buffer", span))
+        return bools.allocated(level, shape, dtype, span, level in (SHARED, "fragment"))
 
     return alloc
 

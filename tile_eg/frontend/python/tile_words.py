@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 from tile_eg.errors import Note, Span, TileError
+from tile_eg.frontend.python import whole_numbers
 from tile_eg.frontend.python.build import Builder
 from tile_eg.frontend.python.product_words import HANDLERS
 from tile_eg.frontend.python.values import (
@@ -18,6 +19,7 @@ from tile_eg.frontend.python.values import (
     describe,
     element,
     is_index,
+    is_tile,
     is_whole,
     region,
     value_buffer,
@@ -25,6 +27,7 @@ from tile_eg.frontend.python.values import (
     with_rank,
 )
 from tile_eg.frontend.python.words import copied, handles, known, resized, sizes, whole_count
+from tile_eg.frontend.whole_quotients import divided
 from tile_eg.frontend.widened import wide_operand
 from tile_eg.frontend.windows import known_shape
 from tile_eg.ir import index
@@ -291,22 +294,36 @@ HANDLERS["Max"] = HANDLERS["max"]
 HANDLERS["Min"] = HANDLERS["min"]
 
 
-def _divided(word: str, up: bool, b: Builder, span: Span, x: Any, y: Any) -> index.Expr:
-    """x // y of indices, rounded up or down."""
-    if is_whole(x) and isinstance(x, Window) and (b.in_index or not b.in_parallel):
-        x = element(x)
+def _divided(word: str, b: Builder, span: Span, x: Any, y: Any) -> index.Expr:
+    """What T.ceildiv, T.floordiv and T.floormod are of indices."""
+    x, y = (_read(b, v) for v in (x, y))
     for v in (x, y):
         if not is_index(v):
             what = "an element of a buffer, which is known only at run time" if isinstance(v, Window) else describe(v)
             raise TileError(f"T.{word} takes whole numbers, not {what}", span, help="of values, write x / y")
     if isinstance(y, int) and y <= 0:
         raise TileError(f"T.{word} divides by a number above 0, not by {y}", span)
-    by = index.wrap(y)
-    return index.div(index.wrap(x) + (by - 1), by) if up else index.div(index.wrap(x), by)
+    x, y = index.wrap(x), index.wrap(y)
+    return index.mod(x, y) if word == "floormod" else index.div(x + (y - 1) if word == "ceildiv" else x, y)
 
 
-HANDLERS["ceildiv"] = partial(_divided, "ceildiv", True)
-HANDLERS["floordiv"] = partial(_divided, "floordiv", False)
+def _read(b: Builder, v: Any) -> Any:
+    """A whole number of a tensor or buffer as an index, where it is one number."""
+    return element(v) if isinstance(v, Window) and is_whole(v) and (b.in_index or not b.in_parallel) else v
+
+
+def _rounded_down(word: str, b: Builder, span: Span, x: Any, y: Any) -> Any:
+    """x // y or x % y, of indices or of tiles of whole numbers."""
+    x, y = (_read(b, v) for v in (x, y))
+    if not (is_tile(x) or is_tile(y)):
+        return _divided(word, b, span, x, y)
+    x, y = (v if (found := whole_numbers.as_whole(v)) is None else found for v in (x, y))
+    return divided(f"T.{word}", as_tile(x, span), as_tile(y, span), b.dtype_of, span)
+
+
+HANDLERS["ceildiv"] = partial(_divided, "ceildiv")
+HANDLERS["floordiv"] = partial(_rounded_down, "floordiv")
+HANDLERS["floormod"] = partial(_rounded_down, "floormod")
 
 
 MODES = ("sum", "max", "min", "abssum", "absmax")
