@@ -257,3 +257,62 @@ def shared_between():
 
 def test_a_tensor_that_is_allocated_before_the_launches_is_made_by_the_call() -> None:
     np.testing.assert_array_equal(shared_between()(X), X * 4)
+
+
+def by_macros(several: bool) -> Any:
+    """A kernel whose launches stand in macros."""
+    rows = 16
+
+    @T.macro
+    def sums(X, s):
+        with T.Kernel(rows // 8) as b:
+            x, t = T.alloc_shared((8, 64), "float32"), T.alloc_fragment((8,), "float32")
+            T.copy(X[b * 8, 0], x)
+            T.reduce_sum(x, t, dim=1)
+            T.copy(t, s[b * 8])
+
+    @T.macro
+    def twice(s, out):
+        with T.Kernel(1):
+            t = T.alloc_shared((rows,), "float32")
+            T.copy(s[0], t)
+            T.tile.mul(t, t, 2.0)
+            T.copy(t, out[0])
+
+    @T.prim_func
+    def one(X: T.Tensor((rows, 64), "float32"), Y: T.Tensor((rows,), "float32")):
+        sums(X, s=Y)
+
+    @T.prim_func
+    def two(X: T.Tensor((rows, 64), "float32"), P: T.Tensor((rows,), "float32"), Y: T.Tensor((rows,), "float32")):
+        sums(X, P)
+        twice(P, Y)
+
+    return two if several else one
+
+
+@pytest.mark.parametrize(("several", "factor"), [(False, 1), (True, 2)])
+def test_a_launch_may_stand_in_a_macro(several: bool, factor: int) -> None:
+    kernel = tile_eg.compile(by_macros(several), out_idx=[-1], workspace_idx=[1] if several else None)
+    x = np.round(X * 8)
+    np.testing.assert_array_equal(kernel(x), factor * x.sum(1))
+
+
+def test_a_name_of_such_a_macro_keeps_its_meaning() -> None:
+    rows = 8
+
+    @T.macro
+    def first(X, Y):
+        with T.Kernel(1):
+            x = T.alloc_shared((rows, 64), "float32")
+            T.copy(X[0, 0], x)
+            T.copy(x, Y[0, 0])
+
+    @T.prim_func
+    def outer(X: T.Tensor((16, 64), "float32"), Y: T.Tensor((16, 64), "float32")):
+        rows = 16  # noqa: F841
+        first(X, Y)
+
+    with pytest.raises(TileError, match="has to end with one") as caught:
+        tile_eg.compile(outer, out_idx=[-1])
+    assert "names that mean the same in both" in caught.value.help

@@ -17,10 +17,9 @@ from typing import Any
 
 from tile_eg import language
 from tile_eg.errors import TileError, attempted, did_you_mean
-from tile_eg.frontend.python.in_a_row import is_launch
 from tile_eg.frontend.python.instead import near_word
 from tile_eg.frontend.python.returned import evaluated
-from tile_eg.frontend.python.source import FunctionSource, Written, read_function
+from tile_eg.frontend.python.source import FunctionSource, Written, is_launch, read_function
 from tile_eg.language.eager import Made, sizes_known
 from tile_eg.language.kernels import ElementType, PrimFunc, TensorType
 

@@ -26,7 +26,7 @@ from tile_eg.frontend.python.one_by_one import searched
 from tile_eg.frontend.python.parts import with_parts
 from tile_eg.frontend.python.returned import output_names, returns_tensors
 from tile_eg.frontend.python.slots import without_slots
-from tile_eg.frontend.python.source import FunctionSource, ends, one_by_one, read_function
+from tile_eg.frontend.python.source import FunctionSource, called_macro, ends, one_by_one, read_function
 from tile_eg.frontend.python.statements import Reader
 from tile_eg.frontend.python.tile_loops import tiles_as_grid
 from tile_eg.frontend.python.tile_order import in_some_order
@@ -281,6 +281,8 @@ def _prologue(r: Reader, node: ast.FunctionDef) -> ast.With:
     launches = [s for s in node.body if isinstance(s, ast.With)]
     if len(launches) != 1 or node.body[-1] is not launches[0]:
         help = "with T.Kernel(blocks) as b: around all that is done with tiles"
+        if any(called_macro(s, r.names) for s in node.body):
+            help += "; a macro that has it stands in the same file, takes names alone, and uses names that mean the same in both"
         raise r.error(f"{node.name} has to end with one `with T.Kernel(...)`", node.body[-1], help)
     r.run(node.body[:-1])
     if r.statements:

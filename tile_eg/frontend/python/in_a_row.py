@@ -8,24 +8,11 @@ from dataclasses import replace
 from types import FunctionType
 from typing import Any
 
-from tile_eg import language
 from tile_eg.errors import TileError, attempted
 from tile_eg.frontend.python.function import Argument, arguments_of
-from tile_eg.frontend.python.source import FunctionSource, Written, read_function
+from tile_eg.frontend.python.source import FunctionSource, Written, is_launch, read_function
 from tile_eg.language.kernels import PrimFunc
 from tile_eg.language.symbols import names_of_sizes
-
-
-def is_launch(s: ast.stmt, names: Mapping[str, Any]) -> bool:
-    """Whether a statement is a launch."""
-    call = s.items[0].context_expr if isinstance(s, ast.With) else None
-    return isinstance(call, ast.Call) and _meant(call.func, names) is language.Kernel
-
-
-def _meant(node: ast.expr, names: Mapping[str, Any]) -> Any:
-    if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and names.get(node.value.id) is language:
-        return getattr(language, node.attr, None)
-    return names.get(node.id) if isinstance(node, ast.Name) else None
 
 
 def launches(function: PrimFunc) -> list[PrimFunc]:

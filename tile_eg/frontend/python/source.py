@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import ast
+import copy
 import inspect
 import linecache
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from types import FunctionType
 from typing import Any
 
+from tile_eg import language
 from tile_eg.errors import Span, TileError
+from tile_eg.language.kernels import Macro
 
 
 @dataclass(frozen=True)
@@ -100,7 +103,97 @@ def read_function(function: FunctionType | Written, names: Mapping[str, Any] | N
         raise TileError(
             f"the source of {function.__name__} cannot be read ({file})", help="define the kernel in a file or in a notebook cell"
         )
-    return FunctionSource(Source(file, text), node, {**function.__globals__, **(names or {}), **_closure(function)})
+    known = {**function.__globals__, **(names or {}), **_closure(function)}
+    return _with_launches(FunctionSource(Source(file, text), node, known))
+
+
+def is_launch(s: ast.stmt, names: Mapping[str, Any]) -> bool:
+    """Whether a statement is a launch."""
+    call = s.items[0].context_expr if isinstance(s, ast.With) else None
+    return isinstance(call, ast.Call) and meant(call.func, names) is language.Kernel
+
+
+def meant(node: ast.expr, names: Mapping[str, Any]) -> Any:
+    """What a name, or a word of the language, means."""
+    if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and names.get(node.value.id) is language:
+        return getattr(language, node.attr, None)
+    return names.get(node.id) if isinstance(node, ast.Name) else None
+
+
+# Macros that launch
+
+
+def _with_launches(found: FunctionSource) -> FunctionSource:
+    """The function with the bodies of the macros that it calls, where these launch kernels."""
+    if not isinstance(found.node, ast.FunctionDef):
+        return found
+    names, body = dict(found.names), list[ast.stmt]()
+    params = {a.arg for a in found.node.args.args}
+    own = params | {n for s in found.node.body for n in _stored(s)}
+    for s in found.node.body:
+        written = _written_out(s, found, params, own, names)
+        body += [s] if written is None else written
+        own |= {n for x in written or () for n in _stored(x)}
+    if body == found.node.body:
+        return found
+    node = ast.copy_location(ast.FunctionDef(found.node.name, found.node.args, body, found.node.decorator_list, None), found.node)
+    return FunctionSource(found.source, node, names)
+
+
+def _written_out(
+    s: ast.stmt, found: FunctionSource, params: set[str], own: set[str], names: dict[str, Any]
+) -> list[ast.stmt] | None:
+    """The body of a macro that launches, with the names that a call gives it; `names` gets what it uses of its own.
+
+    None of any other statement, and where a name of the macro's means something else in the function that calls it: one of its
+    `params`, a name that is bound in it (`own`), or another value.
+    """
+    if (macro := called_macro(s, names)) is None:
+        return None
+    of = read_function(macro.function)
+    given = _given(s.value, of.node)  # type: ignore[attr-defined]
+    if given is None or of.source.file != found.source.file or not any(is_launch(x, of.names) for x in of.node.body):
+        return None
+    stored = {n for x in of.node.body for n in _stored(x)}
+    free = {n.id for x in of.node.body for n in ast.walk(x) if isinstance(n, ast.Name)} - given.keys() - stored
+    other = {n for n in free if n in own or (n in of.names and n in names and names[n] is not of.names[n])}
+    if other or (stored - given.keys()) & params:
+        return None
+    names.update({n: of.names[n] for n in free if n in of.names})
+    return [_Renamed(given).visit(copy.deepcopy(x)) for x in of.node.body]
+
+
+def called_macro(s: ast.stmt, names: Mapping[str, Any]) -> Macro | None:
+    """The macro that a statement is a call of."""
+    call = s.value if isinstance(s, ast.Expr) else None
+    found = meant(call.func, names) if isinstance(call, ast.Call) else None
+    return found if isinstance(found, Macro) else None
+
+
+def _given(call: ast.Call, macro: ast.FunctionDef) -> dict[str, str] | None:
+    """The name that a call gives each parameter of a macro that is called with names alone, and returns nothing, and defines none
+    of its own; None of any other."""
+    params = [a.arg for a in macro.args.args]
+    pairs = [*zip(params, call.args, strict=False), *((k.arg or "", k.value) for k in call.keywords)]
+    found = {name: v.id for name, v in pairs if isinstance(v, ast.Name)}
+    inner = (ast.FunctionDef, ast.Lambda, ast.comprehension, ast.Return)
+    apart = any(isinstance(n, inner) for s in macro.body for n in ast.walk(s))
+    whole = found.keys() == {*params} and len(pairs) == len(params) and len({*found.values()}) == len(params)
+    return found if whole and not apart and not macro.args.kwonlyargs and not macro.args.vararg else None
+
+
+def _stored(s: ast.stmt) -> Iterator[str]:
+    return (n.id for n in ast.walk(s) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store))
+
+
+class _Renamed(ast.NodeTransformer):
+    """Names by those that they are given."""
+
+    def __init__(self, given: Mapping[str, str]) -> None:
+        self.given = given
+
+    def visit_Name(self, node: ast.Name) -> ast.Name:  # noqa: N802
+        return ast.copy_location(ast.Name(self.given.get(node.id, node.id), node.ctx), node)
 
 
 def _closure(function: FunctionType) -> dict[str, Any]:
