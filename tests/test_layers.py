@@ -69,8 +69,8 @@ ROOMS: dict[str, set[str]] = {
     "autotuner": {"errors", "ir", "jit", "npu", "search", "tuning"},
     "cache": {"disk_cache", "jit"},
     "transform": {"jit"},
-    "engine": {"jit"},
-    "carver": GROUND | {"frontend", "sizing", "jit"},
+    "engine": {"jit", "absent"},
+    "carver": GROUND | {"frontend", "sizing", "jit", "absent"},
 }  # fmt: skip
 """For each room, what else it may import. `cli` and the package's own front door see everything."""
 OPEN = {"cli", "__init__", "__main__"}

@@ -274,9 +274,9 @@ def by_macros(several: bool) -> Any:
     @T.macro
     def twice(s, out):
         with T.Kernel(1):
-            t = T.alloc_shared((rows,), "float32")
+            t, scaled = T.alloc_shared((rows,), "float32"), lambda v: 2.0 * v
             T.copy(s[0], t)
-            T.tile.mul(t, t, 2.0)
+            T.tile.mul(t, t, scaled(1))
             T.copy(t, out[0])
 
     @T.prim_func

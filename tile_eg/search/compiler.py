@@ -71,7 +71,8 @@ def _at_its_sizes(kernel: Any) -> Kernel:
     if isinstance(kernel, Template):
         return kernel.instantiate({})
     if not isinstance(kernel, Kernel):
-        help = "load_text(...).instantiate(sizes) gives one; what tile_eg.load and tile_eg.jit give is compiled by .compile()"
+        help = "load_text(...).instantiate(sizes) gives one; tile_eg.compile(f) compiles a function under @T.prim_func, and what "
+        help += "tile_eg.load and tile_eg.jit give is compiled by .compile()"
         raise TileError(f"a kernel is compiled here, not a value of type {type(kernel).__name__}", help=help)
     return kernel
 

@@ -157,7 +157,7 @@ def _written_out(
     stored = {n for x in of.node.body for n in _stored(x)}
     free = {n.id for x in of.node.body for n in ast.walk(x) if isinstance(n, ast.Name)} - given.keys() - stored
     other = {n for n in free if n in own or (n in of.names and n in names and names[n] is not of.names[n])}
-    if other or (stored - given.keys()) & params:
+    if other or (stored - given.keys()) & (params | {*given.values()}):
         return None
     names.update({n: of.names[n] for n in free if n in of.names})
     return [_Renamed(given).visit(copy.deepcopy(x)) for x in of.node.body]
@@ -171,19 +171,25 @@ def called_macro(s: ast.stmt, names: Mapping[str, Any]) -> Macro | None:
 
 
 def _given(call: ast.Call, macro: ast.FunctionDef) -> dict[str, str] | None:
-    """The name that a call gives each parameter of a macro that is called with names alone, and returns nothing, and defines none
-    of its own; None of any other."""
+    """The name that a call gives each parameter of a macro that is called with names alone, returns nothing and defines no
+    function; None of any other."""
     params = [a.arg for a in macro.args.args]
     pairs = [*zip(params, call.args, strict=False), *((k.arg or "", k.value) for k in call.keywords)]
     found = {name: v.id for name, v in pairs if isinstance(v, ast.Name)}
-    inner = (ast.FunctionDef, ast.Lambda, ast.comprehension, ast.Return)
-    apart = any(isinstance(n, inner) for s in macro.body for n in ast.walk(s))
+    nodes = [n for s in macro.body for n in ast.walk(s)]
+    inner = {n.arg for n in nodes if isinstance(n, ast.arg)} & {*params, *found.values()}
+    apart = inner or any(isinstance(n, ast.FunctionDef | ast.Return) for n in nodes)
     whole = found.keys() == {*params} and len(pairs) == len(params) and len({*found.values()}) == len(params)
     return found if whole and not apart and not macro.args.kwonlyargs and not macro.args.vararg else None
 
 
 def _stored(s: ast.stmt) -> Iterator[str]:
-    return (n.id for n in ast.walk(s) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store))
+    """The names that a statement binds, those of its lambdas too."""
+    for n in ast.walk(s):
+        if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store):
+            yield n.id
+        elif isinstance(n, ast.arg):
+            yield n.arg
 
 
 class _Renamed(ast.NodeTransformer):
