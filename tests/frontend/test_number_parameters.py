@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -44,6 +45,12 @@ def test_calls_with_the_same_arrays_and_other_numbers_differ(file: str) -> None:
     assert not np.array_equal(kernel(X, 0.5, 0, G), kernel(X, 0.25, 0, G))
 
 
+def test_a_number_of_numpys_is_told_from_another_one(file: str) -> None:
+    kernel = tile_eg.load(file)
+    for lr in (0.5, 0.5, np.float32(0.25), np.float32(0.5), np.float64(0.25), np.array(0.5)):
+        np.testing.assert_allclose(kernel(X, lr, 0, G), X - np.float32(lr) * G, rtol=1e-6, atol=1e-6)
+
+
 def test_expressions_of_whole_tensors_have_numbers_too() -> None:
     text = "kernel scaled[M = 16](X: f32[M, 64], s: f32) -> Y: f32[M, 64] { Y = X * s }"
     assert load_text(text).instantiate({"s": 0.5}) != load_text(text).instantiate({"s": 0.25})
@@ -55,13 +62,16 @@ def test_expressions_of_whole_tensors_have_numbers_too() -> None:
         (STEP, {"M": 8, "n": 1}, "the number `lr` has no value"),
         (STEP, {"M": 8, "n": 1.5, "lr": 1.0}, "`n` is a whole number, not 1.5"),
         (STEP, {"M": 8, "n": 1, "lr": "x"}, "`lr` is a number, not 'x'"),
+        (STEP, {"M": 8, "n": 1, "lr": "auto"}, "`lr` is a number, not 'auto'"),
+        (STEP, {"M": 8, "n": 1, "lr": 1e40}, "`lr` is f32, which has no room for 1e+40"),
+        (STEP, {"M": 8, "n": 2**31, "lr": 1.0}, "`n` is i32, which has no room for 2147483648"),
         (STEP.replace("lr: f32", "lr: f8e4m3"), None, "`lr: f8e4m3` is no number"),
         (STEP.replace("x = X[b*8, 0]", "x = lr[b*8, 0]"), {"M": 8, "n": 1, "lr": 1.0}, "`lr` is a number, not a buffer"),
     ],
-    ids=["none", "not whole", "no number", "another type", "read as a tensor"],
+    ids=["none", "not whole", "no number", "of the search", "too large", "too large a whole one", "another type", "as a tensor"],
 )
 def test_a_mistake_with_a_number_is_told(text: str, sizes: dict[str, Any] | None, message: str) -> None:
-    with pytest.raises(TileError, match=message.replace("(", r"\(")):
+    with pytest.raises(TileError, match=re.escape(message)):
         load_text(text).instantiate(sizes)
 
 

@@ -117,7 +117,7 @@ def _number(name: str, value: str, option: str) -> int | float:
         with suppress(ValueError):
             if isfinite(found := float(value)):
                 return found
-        return _size(name, value, option)
+        raise TileError(f"{option} {name}={value}: a whole number or one like 0.5, and '{value}' is none") from None
 
 
 def check_sizes(given: Mapping[str, int | float | str], option: str = "--set") -> None:

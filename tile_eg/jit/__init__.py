@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import inspect
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from copy import copy
 from pathlib import Path
 from types import ModuleType
@@ -163,7 +163,8 @@ class TileKernel(LocatingAtSizes):
     ) -> None:
         self.template, self.chip, self.search, self.limits = template, chip, search, limits
         self.texts = TemplateTexts(template, chip, search)
-        self.made: dict[tuple[Any, ...] | None, CompiledKernel] = {}
+        self.numbers = template.numbers
+        self.made: dict[Hashable, CompiledKernel] = {}
 
     def __repr__(self) -> str:
         shown = {n: AUTO if n in self.template.searched else v for n, v in self.template.sizes.items()}
@@ -173,6 +174,7 @@ class TileKernel(LocatingAtSizes):
     @told
     def with_sizes(self, **sizes: int | str) -> CompiledKernel:
         """The kernel with these sizes ("auto": the search finds it), and the text's defaults for the rest."""
+        sizes = self.template.with_numbers(sizes)
         kernel = self.template.instantiate(sizes)
         outputs = [i for i, t in enumerate(kernel.tensors) if t.output]
         made = CompiledKernel(kernel, outputs, (), self.chip, self.search, self.limits)
@@ -181,7 +183,7 @@ class TileKernel(LocatingAtSizes):
 
     def for_all_sizes(self, **sizes: int | str) -> AnySize:
         """The kernel compiled once for all sizes that have no default, but those that are given. TileError with why not."""
-        return self.texts.compiled(sizes)
+        return self.texts.compiled(self.template.with_numbers(sizes))
 
     @told
     def compile(self, chip: str | None = None, **sizes: int | str) -> Lowered:
@@ -199,16 +201,20 @@ class TileKernel(LocatingAtSizes):
 
     @told
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        key = None if kwargs else tuple([getattr(a, "shape", repr(a) if isinstance(a, int | float) else None) for a in args])
+        by_shapes = not kwargs and not self.numbers
+        key: Hashable = tuple([getattr(a, "shape", None) for a in args]) if by_shapes else None
         if key in self.made:
             return self.made[key](*args)
         arrays, sizes = self.arrays_and_sizes(args, kwargs)
+        key = key if by_shapes else repr(sorted(sizes.items()))
+        if key in self.made:
+            return self.made[key](**arrays)
         try:
             kernel = self.with_sizes(**sizes)
         except NoBlocks as empty_grid:
             outputs = [i for i, t in enumerate(empty_grid.tensors) if t.output]
             return nothing_done(empty_grid.tensors, outputs, arrays)
-        self.made |= {key: kernel} if key is not None and len(self.made) < MOST_SHAPES else {}
+        self.made |= {key: kernel} if len(self.made) < MOST_SHAPES else {}
         return kernel(**arrays)
 
 

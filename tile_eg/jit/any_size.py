@@ -25,6 +25,7 @@ from tile_eg.ir.strided import Layouts, laid_out
 from tile_eg.jit.arrays import by_name, give_back, is_torch, to_numpy
 from tile_eg.jit.located import LocatingAtSizes
 from tile_eg.jit.on_npu import MOST_SHAPES, new_empty, on_npu, shape_of
+from tile_eg.jit.passed import number_of, size_of, whole
 from tile_eg.jit.told import told
 from tile_eg.language.symbols import Size
 from tile_eg.search import search_options
@@ -94,7 +95,7 @@ class AnySizeKernel(LocatingAtSizes):
         self.made: dict[tuple[Any, ...], Any] = {}
         self.by_shapes: dict[tuple[Any, ...], Any] = {}
         self.all_tensors = len(tensors) == len(arguments)
-        sizes = tuple(n for n in self.open if n not in {a.name for a in arguments if a.shape is None and not _whole(a)})
+        sizes = tuple(n for n in self.open if n not in {a.name for a in arguments if a.shape is None and not whole(a)})
         self.sizes, self.chip, self.search = sizes, chip, search
         self.points: Mapping[str, Sequence[int]] = {}
         self.in_order: Callable[[Mapping[str, Any], TileError], KeptKernel] | None = None
@@ -124,7 +125,7 @@ class AnySizeKernel(LocatingAtSizes):
         points = {n: (v,) if isinstance(v, int) else tuple(v) for n, v in sizes.items()}
         made = copy(self)
         made.by_shapes, made.texts = {}, {}
-        made.made, made.points = {}, {n: tuple(_size(n, v) for v in numbers) for n, numbers in points.items()}
+        made.made, made.points = {}, {n: tuple(size_of(n, v) for v in numbers) for n, numbers in points.items()}
         return made
 
     def tree(self, sizes: Mapping[str, Any]) -> Kernel:
@@ -234,7 +235,7 @@ class AnySizeKernel(LocatingAtSizes):
         if missing := [n for n in self.open if n not in sizes]:
             raise missing_sizes(self.name, missing)
         numbers = {a.name: a for a in self.arguments if a.shape is None}
-        return {n: _number(numbers[n], sizes[n]) if n in numbers else _size(n, sizes[n]) for n in self.open}
+        return {n: number_of(numbers[n], sizes[n]) if n in numbers else size_of(n, sizes[n]) for n in self.open}
 
     def _made(self, sizes: Mapping[str, Any]) -> Any:
         found = self.made.get(key := tuple(sizes.values()))
@@ -375,25 +376,3 @@ def _position(i: int, arguments: Sequence[Argument], what: str) -> int:
     if isinstance(i, bool) or not isinstance(i, int) or not -count <= i < count or arguments[i].shape is None:
         raise TileError(f"{what}: {i!r} is not the position of a tensor among the {count} arguments")
     return i % count
-
-
-def _size(name: str, value: Any) -> int:
-    if isinstance(value, bool) or not hasattr(value, "__index__") or value.__index__() < 0:
-        raise TileError(f"the size {name} is a whole number from 0 on, not {value!r}")
-    return int(value.__index__())
-
-
-def _whole(a: Argument) -> bool:
-    """Whether a number that a call passes is a whole one."""
-    return a.dtype.name not in ("f16", "bf16", "f32")
-
-
-def _number(a: Argument, value: Any) -> Any:
-    """A number that a call passes, whole where its type is."""
-    whole = _whole(a)
-    if isinstance(value, bool) or getattr(value, "shape", ()) != () or not hasattr(value, "__index__" if whole else "__float__"):
-        array = bool(getattr(value, "shape", ()))
-        help = f'an array is declared with its shape: {a.name}: T.Tensor((m, n), "{a.dtype.numpy}")' if array else ""
-        shown = "an array" if array else repr(value)
-        raise TileError(f"{a.name} is a {'whole ' if whole else ''}number, not {shown}", a.span, help=help)
-    return int(value.__index__()) if whole else float(value)

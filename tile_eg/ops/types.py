@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from struct import pack
 
 
 @dataclass(frozen=True)
@@ -107,6 +108,18 @@ def holds_all(wide: DType, of: DType | None) -> bool:
     """Whether a type of whole numbers holds all numbers of another one."""
     signs = of is not None and (of not in SIGNED) <= (wide not in SIGNED)
     return of is not None and wide.whole and of.whole and signs and of.bits + (of in SIGNED and wide not in SIGNED) <= wide.bits
+
+
+def has_room(dtype: DType, value: float) -> bool:
+    """Whether a number does not run over in a type; no finite one may become infinite in f16, bf16 or f32."""
+    if dtype.whole:
+        least, most = (0, 2**dtype.bits) if dtype in SIGNED else (-(2 ** (dtype.bits - 1)), 2 ** (dtype.bits - 1))
+        return least <= value < most
+    try:
+        pack("<e" if dtype is F16 else "<f", value)
+    except OverflowError:
+        return False
+    return True
 
 
 def fractal_depth(dtype: DType) -> int:

@@ -16,7 +16,7 @@ from tile_eg.frontend.text.tensors import of_tensors, tensor_kernel
 from tile_eg.ir.arrays import of_elements
 from tile_eg.ir.kernel import Kernel
 from tile_eg.ir.open_kernel import AUTO, open_kernel
-from tile_eg.ops.types import DType, dtype_of
+from tile_eg.ops.types import DType, dtype_of, has_room
 
 NUMBERS = ("f32", "i32")
 DYN = "dyn"
@@ -48,6 +48,7 @@ class Template:
         given = sizes or {}
         fixed = {name: value for name, value in given.items() if not _is_auto(value)}
         left = [name for name in (*self.sizes, *given) if _is_auto(given.get(name, AUTO if name in self.searched else None))]
+        self.with_numbers(given)
         with in_source(self.source):
             if of_tensors(self.tree):
                 return self._of_tensors(fixed, left)
@@ -122,6 +123,11 @@ class Template:
             if name not in self.sizes:
                 raise TileError(f"`{self.name}` has no size called `{name}`", help=did_you_mean(name, self.sizes))
 
+    def with_numbers(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """The sizes, with what a call passes for each number as one of Python's. TileError for what is none."""
+        with in_source(self.source):
+            return {n: number(n, self.numbers[n], v) if n in self.numbers else v for n, v in given.items()}
+
     def check_numbers(self, given: Iterable[str]) -> None:
         """TileError where a number that is not whole is not given: no text serves several."""
         left = [n for n, t in self.numbers.items() if not t.whole and n not in given]
@@ -131,7 +137,8 @@ class Template:
 
     def _complete(self, given: Mapping[str, Any]) -> dict[str, int | float]:
         own = {n: v for n, v in given.items() if n not in self.numbers}
-        known = whole_sizes(own, self.of_calls()) | {n: number(n, t, given[n]) for n, t in self.numbers.items() if n in given}
+        numbers = self.with_numbers({n: given[n] for n in self.numbers if n in given})
+        known = whole_sizes(own, self.of_calls()) | numbers
         full = _defaults(self.tree, known, self.file)
         missing = {str(n.children[0]): n for n in size_nodes(self.tree) if full[str(n.children[0])] is None}
         if missing:
@@ -163,7 +170,10 @@ def number(name: str, dtype: DType, value: Any) -> int | float:
     if isinstance(value, bool) or not isinstance(value, kind) or getattr(value, "shape", ()) != ():
         raise TileError(f"`{name}` is a {'whole ' if dtype.whole else ''}number, not {value!r}")
     given: Any = value
-    return int(given) if dtype.whole else float(given)
+    found = int(given) if dtype.whole else float(given)
+    if not has_room(dtype, found):
+        raise TileError(f"`{name}` is {dtype}, which has no room for {value!r}")
+    return found
 
 
 def _type_of_number(node: Node, file: str) -> DType:
