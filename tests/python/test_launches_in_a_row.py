@@ -122,7 +122,7 @@ def test_the_time_is_that_of_all_launches() -> None:
 
 
 def test_what_no_launch_wrote_is_told_where_a_later_one_reads_it() -> None:
-    with pytest.warns(TileWarning, match="launch 2 reads part, of which 16 of 64 elements"):
+    with pytest.warns(TileWarning, match="launch 2 reads part, but 16 of 64 elements"):
         found = sums(4, rows=12)(X)
     assert np.isnan(found[12:]).all() and not np.isnan(found[:12]).any()
 
@@ -316,3 +316,28 @@ def test_a_name_of_such_a_macro_keeps_its_meaning() -> None:
     with pytest.raises(TileError, match="has to end with one") as caught:
         tile_eg.compile(outer, out_idx=[-1])
     assert "names that mean the same in both" in caught.value.help
+
+
+@functools.cache
+def totals() -> Any:
+    M = T.symbolic("M")
+
+    @tile_eg.jit(out_idx=[-1])
+    @T.prim_func
+    def total_of(X: T.Tensor((M, 64), "float32"), Y: T.Tensor((64,), "float32")):
+        total = T.alloc_global((64,), "float32")
+        with T.Kernel(T.ceildiv(M, 8)) as b:
+            x, s = T.alloc_shared((8, 64), "float32"), T.alloc_fragment((64,), "float32")
+            T.copy(X[b * 8, 0], x)
+            T.reduce_sum(x, s, dim=0)
+            T.atomic_add(total[0], s)
+        with T.Kernel(1):
+            s = T.alloc_fragment((64,), "float32")
+            T.copy(total[0], s)
+            T.copy(s, Y[0])
+
+    return total_of
+
+
+def test_what_a_launch_without_blocks_would_add_to_is_0() -> None:
+    np.testing.assert_array_equal(totals()(X[:0]), np.zeros(64, np.float32))

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from tile_eg.errors import TileError, TileWarning, in_source
 from tile_eg.ir.arrays import as_given, numpy_dtype
 from tile_eg.ir.kept import KeptKernel
-from tile_eg.ir.kernel import Tensor, added_to
+from tile_eg.ir.kernel import Kernel, Tensor, added_to
 from tile_eg.ir.open_kernel import NoBlocks
 from tile_eg.jit.any_size import NOTHING, AnySizeKernel, open_names
 from tile_eg.jit.arrays import by_name, fitted, give_back, is_torch, made_last, to_numpy
@@ -29,12 +29,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Row:
-    """What a function with several launches is, without the launches: its name, its tensors, and the text that it stands in."""
+    """What a function with several launches is, without the launches: its name, its tensors, and the text that it stands in.
+
+    `zeroed` are tensors to which the first launch that has them adds, also where it has no block at these sizes;
+    `numbers` are those of the launches that have one.
+    """
 
     name: str
     tensors: Sequence[Tensor]
     source: str = ""
     file: str = ""
+    zeroed: frozenset[str] = frozenset()
+    numbers: Sequence[int] = ()
 
 
 class LaunchesInARow(HostSide):
@@ -81,7 +87,7 @@ class LaunchesInARow(HostSide):
         arrays = fitted(self.kernel, {name: to_numpy(v, name) for name, v in values.items()})  # type: ignore[arg-type]
         check_writable(self.kernel, arrays)  # type: ignore[arg-type]
         made = _Made(self)
-        for number, kernel in enumerate(self.launches, 1):
+        for number, kernel in zip(self.kernel.numbers, self.launches, strict=True):
             made.run(number, kernel, arrays)
         outputs = [made.given_back(self.kernel.tensors[i]) for i in self.out_idx]
         return give_back(outputs, any(map(is_torch, values.values())) if values else self.as_torch)
@@ -180,7 +186,7 @@ class _Made:
         if (left := self.left[t.name]).any():
             from tile_eg.simulator.unwritten import unwritten_text
 
-            text = f"launch {number} reads {t.name}, of which {unwritten_text(t.name, left)}"
+            text = f"launch {number} reads {t.name}, but {unwritten_text(t.name, left)}"
             if t.dtype.whole:
                 raise TileError(text, t.span, help=f"fill all of {t.name} in a launch before")
             warnings.warn(f"{text}: they are NaN, and on a chip whatever was there", TileWarning, stacklevel=levels())
@@ -196,18 +202,24 @@ class _Made:
 
 def begins_with_zeros(row: LaunchesInARow) -> set[str]:
     """The tensors that a call makes and to which the first launch that has them adds."""
-    found: set[str] = set()
-    for t in row.made:
-        first = next(k.kernel for k in row.launches if any(o.name == t.name for o in k.kernel.tensors))
-        if not isinstance(first, KeptKernel) and t.name in added_to(first):
-            found.add(t.name)
-    return found
+    return {t.name for t in row.made} & row.kernel.zeroed
+
+
+def _first_added_to(kernels: Sequence[Kernel | KeptKernel], names: Iterable[str]) -> set[str]:
+    """Of the tensors of these names those to which the first kernel that has them adds."""
+    first = {t.name: k for k in reversed(kernels) for t in k.tensors}
+    return {n for n in names if isinstance(k := first.get(n), Kernel) and n in added_to(k)}
 
 
 class AnySizeLaunches(AnySizeKernel):
     """Launches in a row that take their sizes from each call. `each` are the kernels, some of which may have their sizes."""
 
     each: Sequence[Any] = ()
+
+    @property
+    def launches(self) -> Sequence[Any]:
+        """The kernels, each of which may have its sizes from each call."""
+        return self.each
 
     def get_kernel_source(self, **sizes: Any) -> str:
         """The Ascend C text of all launches as one file: that for all sizes, where some are not given."""
@@ -263,12 +275,23 @@ class _RowAt(Row):
 
 def _at(name: str, arguments: Sequence[Argument], each: Sequence[Any], sizes: Mapping[str, Any]) -> _RowAt:
     """The launches at the sizes of a call, without those that have no block there. NoBlocks where none is left."""
-    launches = [found for kernel in each if (found := _launch_at(kernel, sizes)) is not None]
-    tensors = [_tensor(a, [k.kernel.tensors for k in launches], sizes) for a in arguments if a.shape is not None]
+    found = [_launch_at(kernel, sizes) for kernel in each]
+    launches = [k for k in found if k is not None]
+    looked = [k.kernel if k else _with_blocks(kernel) for kernel, k in zip(each, found, strict=True)]
+    tensors = [_tensor(a, [k.kernel for k in launches], looked, sizes) for a in arguments if a.shape is not None]
     if not launches:
         raise NoBlocks(tensors)
     first = launches[0].kernel
-    return _RowAt(name, tensors, first.source, first.file, launches)
+    zeroed = _first_added_to(looked, [t.name for t in tensors])
+    numbers = [n for n, k in enumerate(found, 1) if k is not None]
+    return _RowAt(name, tensors, first.source, first.file, frozenset(zeroed), numbers, launches)
+
+
+def _with_blocks(kernel: Any) -> Kernel | KeptKernel:
+    """A launch that has no block at the sizes of a call, at an example of sizes: which tensors it writes is the same."""
+    from tile_eg.search.at_example import at_example
+
+    return at_example(kernel.open, kernel.build)[0]  # type: ignore[no-any-return]
 
 
 def _launch_at(kernel: Any, sizes: Mapping[str, Any]) -> Any:
@@ -281,12 +304,14 @@ def _launch_at(kernel: Any, sizes: Mapping[str, Any]) -> Any:
         return None
 
 
-def _tensor(a: Argument, launches: Sequence[Sequence[Tensor]], sizes: Mapping[str, Any]) -> Tensor:
-    """A tensor as all launches have it: given, where the first one that has it reads it."""
-    found = [t for tensors in launches for t in tensors if t.name == a.name]
-    if not found:
-        return Tensor(a.name, a.dtype, at_sizes(tuple(a.shape or ()), sizes), False, a.span, truth=a.truth)
-    return replace(found[0], output=any(t.output for t in found), given=found[0].given or not found[0].output)
+def _tensor(a: Argument, launches: Sequence[Any], looked: Sequence[Any], sizes: Mapping[str, Any]) -> Tensor:
+    """A tensor as the launches have it, and by what all of them do with it that are looked at: given, where the first one reads
+    it."""
+    uses = [t for k in looked for t in k.tensors if t.name == a.name]
+    own = [t for k in launches for t in k.tensors if t.name == a.name]
+    found = own[0] if own else Tensor(a.name, a.dtype, at_sizes(tuple(a.shape or ()), sizes), False, a.span, truth=a.truth)
+    given = bool(uses) and (uses[0].given or not uses[0].output)
+    return replace(found, output=any(t.output for t in uses), given=given)
 
 
 def refuse_open(function: Any, names: Sequence[str]) -> None:
