@@ -236,6 +236,37 @@ def test_what_is_of_one_launch_is_refused_of_several(command: list[str], message
     assert message in capsys.readouterr().err
 
 
+OWN = """
+import tile_eg
+import tile_eg.language as T
+
+
+@tile_eg.jit(effort="none")
+@T.prim_func
+def steps(X: T.Tensor((T.dynamic("M"), 64), "float32"), s: T.float32, Y: T.Tensor((64,), "float32")):
+    with T.Kernel(1):
+        y = T.alloc_shared((64,), "float32")
+        T.copy(X[0, :], y)
+        T.copy(y, Y)
+    with T.Kernel(1):
+        y = T.alloc_shared((64,), "float32")
+        T.copy(Y, y)
+        y[:] = y * s
+        T.copy(y, Y)
+    with T.Kernel(1):
+        y = T.alloc_shared((64,), "float32")
+        T.copy(Y, y)
+        T.copy(y, Y)
+"""
+
+
+def test_each_launch_of_a_command_takes_the_numbers_that_it_has(tmp_path: Any, capsys: Any) -> None:
+    (tmp_path / "steps.py").write_text(OWN)
+    assert run(["run", str(tmp_path / "steps.py"), "--set", "M=2", "--set", "s=0.5", "--inputs", "uniform"]) == 0
+    assert run(["run", str(tmp_path / "steps.py"), "--set", "M=2", "--set", "s=0.5", "--set", "q=1"]) == 1
+    assert "has no size called `q`" in capsys.readouterr().err
+
+
 @tile_eg.jit(out_idx=[-1])
 def shared_between():
     @T.prim_func

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -24,10 +24,11 @@ NUMBERED = re.compile(r"(.+\.py):(\d+)")
 @dataclass
 class _Chosen:
     """The launch that is looked at, by its number from 1 on. `names` are the tensors of all launches where each is taken in turn,
-    `arrays` by set of inputs what the launches before left in them."""
+    `sizes` their sizes and numbers, `arrays` by set of inputs what the launches before left in them."""
 
     number: int
     names: Sequence[str] = ()
+    sizes: Sequence[str] = ()
     arrays: dict[str, dict[str, np.ndarray]] = field(default_factory=dict)
 
 
@@ -35,11 +36,11 @@ _chosen: ContextVar[_Chosen | None] = ContextVar("launch", default=None)
 
 
 class SeveralLaunches(TileError):
-    """A kernel is several launches where one is asked for: so many, of these tensors."""
+    """A kernel is several launches where one is asked for: so many, of these tensors, sizes and numbers."""
 
-    def __init__(self, name: str, count: int, tensors: Sequence[str]) -> None:
+    def __init__(self, name: str, count: int, tensors: Sequence[str], sizes: Sequence[str]) -> None:
         super().__init__(f"`{name}` is {count} launches, and this is of one", help=FIRST)
-        self.count, self.tensors = count, tensors
+        self.count, self.tensors, self.sizes = count, tensors, sizes
 
 
 @contextmanager
@@ -71,7 +72,7 @@ def one_of(name: str, kernel: Any) -> Any:
     else:
         several = False
     if chosen is None and several:
-        raise SeveralLaunches(name, len(each), tensors)
+        raise SeveralLaunches(name, len(each), tensors, getattr(kernel, "open", ()))
     if chosen is None:
         return kernel
     if not 0 < chosen.number <= len(each):
@@ -97,7 +98,7 @@ def in_turn(several: SeveralLaunches, way: Callable[[], Any]) -> list[Any]:
     """What a way gives for each launch."""
     found, arrays = [], {}  # type: ignore[var-annotated]
     for number in range(1, several.count + 1):
-        with _launch(_Chosen(number, several.tensors, arrays)):
+        with _launch(_Chosen(number, several.tensors, several.sizes, arrays)):
             found.append(way())
     return found
 
@@ -107,6 +108,13 @@ def of_this_launch(given: Sequence[str], tensors: Sequence[Any]) -> list[str]:
     chosen, own = _chosen.get(), {t.name for t in tensors if not t.output}
     others = {*chosen.names} - own if chosen else set()
     return [g for g in given if g.partition("=")[0] not in others]
+
+
+def sizes_of_this_launch(given: Mapping[str, Any], own: Collection[str]) -> dict[str, Any]:
+    """Of the sizes that are given those of the launch at hand; what no launch has stays."""
+    chosen = _chosen.get()
+    others = {*chosen.sizes} - {*own} if chosen else set()
+    return {n: v for n, v in given.items() if n not in others}
 
 
 def left_before(name: str) -> Mapping[str, np.ndarray]:

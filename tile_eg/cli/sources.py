@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from tile_eg.chips import DEFAULT_CHIP
 from tile_eg.cli import options
 from tile_eg.cli.console import complain
-from tile_eg.cli.in_a_row import one_of
+from tile_eg.cli.in_a_row import one_of, sizes_of_this_launch
 from tile_eg.errors import WITH_OR_WITHOUT_MARK, Span, TileError, did_you_mean, searchable, why_unread
 from tile_eg.ir.kept import KeptKernel
 from tile_eg.ir.kernel import Kernel
@@ -290,6 +290,7 @@ def _from_python(path: Path, sizes: Mapping[str, int | str], searched: bool = Fa
 
 def _at(kernel: AnySizeKernel, sizes: Mapping[str, int | str], name: str, parameters: Iterable[str] = ()) -> CompiledKernel:
     """A kernel that has its sizes from each call, at these."""
+    sizes = sizes_of_this_launch(sizes, kernel.open)
     for size in sizes:
         if size not in kernel.open:
             what = "parameter or size" if parameters else "size"
@@ -302,6 +303,7 @@ def _at(kernel: AnySizeKernel, sizes: Mapping[str, int | str], name: str, parame
 def _with_tiles(name: str, kernel: Kernel | KeptKernel, sizes: Mapping[str, int | str]) -> Kernel | KeptKernel:
     """A kernel without parameters; of the sizes that the search is to find, some may be given."""
     known = kernel.open if isinstance(kernel, OpenKernel) else ()
+    sizes = sizes_of_this_launch(sizes, known)
     for size in sizes:
         if size not in known:
             help = did_you_mean(size, known)
@@ -386,6 +388,6 @@ def _made(name: str, factory: Factory, sizes: Mapping[str, int | str]) -> Compil
     made, others = _with_parameters(name, factory, sizes)
     if isinstance(made, AnySizeKernel):
         return _at(made, others, name, parameters)
-    for size in others:
+    for size in sizes_of_this_launch(others, ()):
         raise TileError(f"`{name}` has no parameter called `{size}`", help=did_you_mean(size, parameters))
     return made
