@@ -199,7 +199,7 @@ def _wide(rng: np.random.Generator, t: Tensor, top: float) -> np.ndarray:
     shape = (int(np.prod(t.shape[:-1])), t.shape[-1])
     x = top * 2 ** -rng.uniform(0, OCTAVES, shape) * rng.choice([-1, 1], shape)
     repeated = rng.random(shape) < 1 / 8
-    repeated[:, 0] = False
+    repeated[:, :1] = False
     x = np.where(repeated, np.roll(x, 1, axis=1), x)
     x = _some(rng, x, 1 / 32, 0)
     x = _some(rng, x, 1 / 64, float(ml_dtypes.finfo(numpy_dtype(t.dtype)).smallest_normal) * rng.uniform(-1, 1, shape))

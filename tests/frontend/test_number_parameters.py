@@ -79,3 +79,17 @@ def test_the_command_line_sets_numbers(file: str, capsys: pytest.CaptureFixture[
     assert run(["run", file, "--set", "lr=0.5", "--set", "n=-2", "--set", "M=8"]) == 0
     assert run(["emit", file, "--set", "n=1"]) == 1
     assert "give it: --set lr=0.5" in capsys.readouterr().err
+
+
+def test_a_size_of_each_call_may_be_0_on_the_command_line(file: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["run", file, "--set", "lr=0.5", "--set", "n=1", "--set", "M=0"]) == 1
+    assert "step has no blocks at lr=0.5, n=1, M=0" in capsys.readouterr().err
+    assert run(["check", file, "--set", "N=0"]) == 1
+    assert "--set N=0: a size is at least 1" in capsys.readouterr().err
+
+
+def test_a_sum_of_nothing_runs_from_the_command_line(tmp_path: Any) -> None:
+    text = "kernel none[K: dyn](X: f32[8, K]) -> Y: f32[8] {\n grid b = 1\n fragment s: f32[8]\n s = 0\n"
+    text += " for k in serial(ceildiv(K, 64)) { s = s + rowsum(X[0:8, k*64:k*64 + 64]) }\n Y[0] = s\n}\n"
+    (tmp_path / "none.tile").write_text(text)
+    assert run(["run", str(tmp_path / "none.tile"), "--set", "K=0"]) == 0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Container, Mapping, Sequence
 from contextlib import suppress
 from copy import copy
 from itertools import product
@@ -120,11 +120,11 @@ def _number(name: str, value: str, option: str) -> int | float:
         raise TileError(f"{option} {name}={value}: a whole number or one like 0.5, and '{value}' is none") from None
 
 
-def check_sizes(given: Mapping[str, int | float | str], option: str = "--set") -> None:
-    """TileError for a size that is no positive whole number."""
+def check_sizes(given: Mapping[str, int | float | str], of_calls: Container[str] = ()) -> None:
+    """TileError for a size that is no positive whole number; those `of_calls` may be 0."""
     for name, value in given.items():
-        if value != AUTO:
-            _size(name, str(value), option)
+        if value != AUTO and not (value == 0 and name in of_calls):
+            _size(name, str(value))
 
 
 def points(given: Sequence[str], option: str = "--at") -> dict[str, tuple[int, ...]]:

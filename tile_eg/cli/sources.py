@@ -21,7 +21,7 @@ from tile_eg.cli.in_a_row import one_of, sizes_of_this_launch
 from tile_eg.errors import WITH_OR_WITHOUT_MARK, Span, TileError, did_you_mean, searchable, why_unread
 from tile_eg.ir.kept import KeptKernel
 from tile_eg.ir.kernel import Kernel
-from tile_eg.ir.open_kernel import AUTO, OpenKernel, open_kernel
+from tile_eg.ir.open_kernel import AUTO, NoBlocks, OpenKernel, open_kernel
 from tile_eg.ir.program import Program
 from tile_eg.search import SearchOptions, search_options
 from tile_eg.search.any_order import refuse_any_order_in
@@ -204,7 +204,7 @@ def _texts_of_tile(
     from tile_eg.jit.one_text_cache import CachedOneText
 
     template.check_numbers(sizes)
-    options.check_sizes({n: v for n, v in sizes.items() if n not in template.numbers})
+    options.check_sizes({n: v for n, v in sizes.items() if n not in template.numbers}, template.of_calls())
     build = lambda at: template.instantiate({**sizes, **at})  # noqa: E731
     left, text = tuple(n for n in names if n not in sizes), (template.exact, tuple(sorted(sizes.items())))
     return template.name, CachedOneText(build, left, chip or DEFAULT_CHIP, search, points, text)
@@ -223,7 +223,7 @@ def _texts_of_python(
         kernel = _with_parameters(name, kernel, sizes)[0]
     if not isinstance(kernel, AnySizeKernel):
         return None
-    options.check_sizes({n: v for n, v in sizes.items() if n in kernel.open and n not in kernel.numbers})
+    options.check_sizes({n: v for n, v in sizes.items() if n in kernel.open and n not in kernel.numbers}, kernel.open)
     from tile_eg.jit.one_text_cache import CachedOneText
 
     return name, CachedOneText(kernel.tree, kernel.sizes, chip or DEFAULT_CHIP, search, points)
@@ -233,8 +233,12 @@ def _from_tile(text: str, path: Path, sizes: Mapping[str, int | str], shapes: Ma
     from tile_eg.frontend.text import load_text
 
     template = load_text(text, str(path))
-    options.check_sizes({n: v for n, v in sizes.items() if n not in template.numbers})
-    return template.instantiate({**template.sizes_of(shapes), **sizes})
+    options.check_sizes({n: v for n, v in sizes.items() if n not in template.numbers}, template.of_calls())
+    try:
+        return template.instantiate({**template.sizes_of(shapes), **sizes})
+    except NoBlocks:
+        shown = ", ".join(f"{n}={v}" for n, v in sizes.items())
+        raise TileError(f"{template.name} has no blocks at {shown}: there is nothing to compile") from None
 
 
 def _from_program(text: str, path: Path, sizes: Mapping[str, int | str]) -> Program:
@@ -296,7 +300,7 @@ def _at(kernel: AnySizeKernel, sizes: Mapping[str, int | str], name: str, parame
             what = "parameter or size" if parameters else "size"
             raise TileError(f"`{name}` has no {what} called `{size}`", help=did_you_mean(size, [*parameters, *kernel.open]))
     _check_all(name, kernel.open, sizes)
-    options.check_sizes({n: v for n, v in sizes.items() if n not in kernel.numbers})
+    options.check_sizes({n: v for n, v in sizes.items() if n not in kernel.numbers}, kernel.open)
     return kernel.with_sizes(**sizes)
 
 
