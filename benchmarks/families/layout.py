@@ -99,9 +99,8 @@ EXAMPLES: list[Example] = [
     ),
     Example(
         "layout/conv1d", _conv1d, [{"L": 32, "D": 128}, {"L": 37, "D": 200}, {"L": 1, "D": 64}],
-        {"Mamba-2, 8192 channels, 4096 tokens": {"L": 4096, "D": 8192, "BL": 16, "BD": 256}}, _channels,
-        "a tile with three rows before it is loaded once; its four windows are read where they lie, and cast", 1.5,
-        held="each window is cast for itself: a cast of the whole tile would do once",
+        {"Mamba-2, 8192 channels, 4096 tokens": {"L": 4096, "D": 8192, "BL": 32, "BD": 256}}, _channels,
+        "a tile with three rows before it is loaded and cast once; its four windows are read where they lie", 1.5,
     ),
     Example(
         "layout/conv2d", _conv2d, [{"B": 1, "H": 4, "W": 32, "C": 32, "O": 64}, {"B": 2, "H": 3, "W": 40, "C": 16, "O": 48}],

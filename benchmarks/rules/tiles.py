@@ -407,4 +407,15 @@ kernel decayed[M=64, N=128, K=64](A: f16[M, K], B: f16[K, N], G: f32[M]) -> C: f
   C[0, 0] = c * exp(g)[:, None]
 }
 """,
+    "sums of four short rows": """
+kernel sums[M=32, N=256](X: f16[M, N]) -> C: f32[M, N] {
+  grid bx = 1
+  shared x: f16[M + 3, N]
+  fragment f: f32[M + 3, N], c: f32[M, N]
+  x = pad(X[-3, 0], 0)
+  f = x
+  parallel (i, j) in (M, N) { c[i, j] = f[i, j] + f[i + 1, j] + f[i + 2, j] + f[i + 3, j] }
+  C[0, 0] = c
+}
+""",
 }  # fmt: skip

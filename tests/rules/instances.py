@@ -192,6 +192,19 @@ class Instance:
         self.bind(form[1], lambda: dtype)
         self.declare(form[2], shape, self.data.draw(st.sampled_from(self.types_of(form[2])), "from"))
 
+    def _declare_piece(self, form: Form, shape: Size, dtype: str) -> None:
+        _, offset, *sizes, x = form
+        before, after = (tuple(self.data.draw(st.integers(0, 2), n) for _ in shape) for n in ("before", "after"))
+        rows, cols = (sum(n) for n in zip(before, shape, after, strict=True))
+        for n in {rows, cols} - self.extents.keys():
+            self.extents[n] = self.data.draw(st.integers(1, n))
+        self.declare(x, (rows, cols), dtype)
+        self.bind(offset, lambda: const(before[0] * cols + before[1]))
+        whole = (e.args[0] for e in valid_extents(self.members.shapes[self.build(x)]))
+        valid = (const(max(0, min(n, e - b))) for n, e, b in zip(shape, whole, before, strict=True))
+        for name, n in zip(sizes, (*shape, *valid), strict=True):
+            self.bind(name, lambda n=n: n)
+
     def types_of(self, tile: Form) -> list[str]:
         """The element types that a tile may have: those of a table that the law has for them, else all floats."""
         names = {c[1] for c in self.law.conditions if c[0] == "=" and c[2] == ("dt", tile)}
@@ -423,11 +436,12 @@ SHAPES: dict[str, Callable[..., Shape]] = {
     "Cho": lambda a, b, x, y, *_: _choice(a, b, x, y),
     "ChoS": lambda a, x, y, *_: _choice(a, x, y),
     "ChoI": lambda a, x, y, *_: _choice(a, x, y),
+    "Piece": lambda x, _o, r, c, i, j, _: Shape(r, c, x.dtype, i, j),
     "Bin": lambda x, y, *_: replace(x, vrows=least(x.vrows, y.vrows), vcols=least(x.vcols, y.vcols)),
 }
 FACTS: dict[str, Callable[[Shape], Any]] = {
     "rows": lambda s: s.rows, "cols": lambda s: s.cols, "vr": lambda s: s.vrows, "vc": lambda s: s.vcols,
-    "dt": lambda s: s.dtype.name,
+    "dt": lambda s: s.dtype.name, "eb": lambda s: s.dtype.bytes,
 }  # fmt: skip
 
 

@@ -145,6 +145,7 @@ def test_a_bound_that_is_too_narrow_is_seen() -> None:
         '(rewrite (BinR op 0 x v) (BinR op 1 x v) :ruleset algebra :name "wrong" :law equal)',
         '(rewrite (Bin "mul" x (Bin "add" y z)) (Bin "add" (Bin "mul" x y) (Bin "mul" x z)) :name "wrong" :law equal)',
         '(rewrite (Bin "max" x x) (Un "relu" x) :name "wrong" :law equal)',
+        '(rewrite (Cast d (Piece o h w i j x)) (Piece (IC 0) h w i j (Cast d x)) :name "wrong" :law equal)',
     ],
 )
 def test_a_wrong_rule_is_seen(wrong: str) -> None:
