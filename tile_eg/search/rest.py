@@ -25,7 +25,7 @@ GAINED = 0.97
 """The least part of the time of equal shares that a launch with a copy may take: other turns go before that then (assumed)."""
 COLD = 1.25
 """Times its quick estimate that a sum in parts takes at the least of a turn behind a copy: 1.27 to 1.6 in seven products."""
-WHOLE = 0.95
+WHOLE = 0.92
 """The part of what whole turns take alone that they take at the least beside what adds up the sums: 0.92, else 1 to 1.06, in ten
 products."""
 SUMS = 0.9
