@@ -22,7 +22,7 @@ from tile_eg.ir.kernel import Kernel
 from tile_eg.ir.open_kernel import AUTO, NoBlocks
 from tile_eg.ir.strided import Layouts, laid_out
 from tile_eg.jit.any_size import NOTHING, AnySizeKernel, TemplateTexts, nothing_done, told_by_call
-from tile_eg.jit.arrays import by_name, fitted, give_back, is_torch, made_last, to_numpy
+from tile_eg.jit.arrays import fitted, give_back, is_torch, of_call, to_numpy
 from tile_eg.jit.factory import Factory, Options
 from tile_eg.jit.host_side import HostSide
 from tile_eg.jit.kept import check_schedule
@@ -131,10 +131,8 @@ class CompiledKernel(Locating, HostSide):
 
     @told
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        made = {*self.out_idx, *self.workspace_idx}
-        names = [t.name for i, t in enumerate(self.kernel.tensors) if i not in made]
         with in_source(self.kernel.source, self.kernel.file):
-            values = by_name(names, args, kwargs, made_last(self.kernel.tensors, made))
+            values = of_call(self.kernel, {*self.out_idx, *self.workspace_idx}, args, kwargs)
             return self.npu(values) if on_npu(values.values()) else self._run(values)
 
     def _run(self, values: Mapping[str, Any]) -> Any:

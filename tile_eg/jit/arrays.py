@@ -187,6 +187,12 @@ def by_name(
     return found
 
 
+def of_call(kernel: Any, made: set[int], args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments of a call of a kernel by tensor name; `made` are the places of the tensors that the call makes itself."""
+    names = [t.name for i, t in enumerate(kernel.tensors) if i not in made]
+    return by_name(names, args, kwargs, made_last(kernel.tensors, made))
+
+
 def made_last(tensors: Sequence[Any], made: set[int]) -> list[str]:
     """The tensors that a call makes, by their places, where they all stand behind those that it takes."""
     found = sorted(made)

@@ -13,7 +13,7 @@ from tile_eg.ir.kept import KeptKernel
 from tile_eg.ir.kernel import Kernel, Tensor, added_to
 from tile_eg.ir.open_kernel import NoBlocks
 from tile_eg.jit.any_size import NOTHING, AnySizeKernel, open_names
-from tile_eg.jit.arrays import by_name, fitted, give_back, is_torch, made_last, to_numpy
+from tile_eg.jit.arrays import fitted, give_back, is_torch, of_call, to_numpy
 from tile_eg.jit.host_side import HostSide
 from tile_eg.jit.on_npu import new_empty, on_npu
 from tile_eg.jit.running import check_writable
@@ -77,10 +77,8 @@ class LaunchesInARow(HostSide):
 
     @told
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        made = {*self.out_idx, *self.workspace_idx}
-        names = [t.name for i, t in enumerate(self.kernel.tensors) if i not in made]
         with in_source(self.kernel.source, self.kernel.file):
-            values = by_name(names, args, kwargs, made_last(self.kernel.tensors, made))
+            values = of_call(self.kernel, {*self.out_idx, *self.workspace_idx}, args, kwargs)
             return self._on_npu(values) if on_npu(values.values()) else self._run(values)
 
     def _run(self, values: Mapping[str, Any]) -> Any:

@@ -9,7 +9,7 @@ from tile_eg.errors import TileError, in_source
 from tile_eg.ir.kept import KeptKernel
 from tile_eg.ir.kernel import Kernel
 from tile_eg.jit.against import expected_by, name_of
-from tile_eg.jit.arrays import by_name, fitted, made_last, to_numpy
+from tile_eg.jit.arrays import fitted, of_call, to_numpy
 from tile_eg.jit.running import taken
 from tile_eg.jit.told import told
 from tile_eg.simulator.limits import Limits
@@ -42,10 +42,8 @@ class Locating:
 
         TileError for arrays that do not fit, and for a kernel that is kept as it is written where nothing is to compare it with.
         """
-        made = {*self.out_idx, *self.workspace_idx}
-        names = [t.name for i, t in enumerate(self.kernel.tensors) if i not in made]
         with in_source(self.kernel.source, self.kernel.file):
-            values = by_name(names, args, kwargs, made_last(self.kernel.tensors, made))
+            values = of_call(self.kernel, {*self.out_idx, *self.workspace_idx}, args, kwargs)
             return self._where(fitted(self.kernel, {name: to_numpy(v, name) for name, v in values.items()}), against)
 
     def _where(self, arrays: Mapping[str, Any], against: Callable[..., Any] | None) -> Located:

@@ -21,7 +21,7 @@ Turn = Callable[[Instr], Expr]
 Evaluator = Callable[[Expr], Callable[[Any], Any]]
 """How an expression is evaluated: of numbers, or of arrays of them."""
 WORTH_A_SKIP = 24  # trips
-LONG_PERIODS = 256  # trips: no longer period is looked for
+LONG_PERIODS = 256  # trips: no longer period is looked for (assumed)
 ONE_BY_ONE = 8
 """Trips that are looked at one by one before all that follow are looked at as an array: most differences come soon."""
 _BENDS = ("min", "max", "lt")
