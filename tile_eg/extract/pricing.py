@@ -229,7 +229,8 @@ def _all(p: Pricer, n: Node, term: Vector) -> Work:
     """An operation on whole tiles, by the elements that it works through."""
     here, (op, i, j) = p.demand(n.cls), n.payload
     count, dtype = WHOLE_TILES[op].worked(here.shape[0] * here.shape[1], (i, j)), here.tile.dtype
-    return Work(term.instruction(n.payload), 1, count, dtype=dtype, src_dtype=dtype, pitch=count)
+    rows, cols = (i, j) if WHOLE_TILES[op].by_rows else (1, count)
+    return Work(term.instruction(n.payload), rows, cols, dtype=dtype, src_dtype=dtype, pitch=count)
 
 
 def _put(p: Pricer, n: Node, term: Vector) -> Work:

@@ -23,6 +23,8 @@ MOST_SORTED = 255 * SORTED
 LONGEST = 4095
 """Pairs of a list that is merged (`MrgSort4Info.elementLengths`)."""
 
+TURNED = 16
+"""Rows of 32 bytes that one repeat of an instruction makes columns of (TransDataTo5HD)."""
 IN_BLOCKS = -1
 """Where a gather begins: its offsets are those of rows that each begin at a multiple of 32 bytes."""
 
@@ -37,8 +39,9 @@ class WholeTile:
     `second` that of the other one where it has its own. `default` are the numbers
     that stand for those that are left out. `scratch` are the elements of the first one's dtype that the instruction
     keeps beside its result, `doubled` that these are as many as the result has, and `worked` those that it works through, from
-    how many the result has. `moves`: where an element goes does not depend on its value. `made_of_others`: it has no instruction;
-    `frontend/ssa/pieces.py` makes it of gathers.
+    how many the result has. `moves`: where an element goes does not depend on its value. `made_of_others`: no instruction takes
+    any tile; `frontend/ssa/whole_tiles.py` makes it of what there is. `by_rows`: the instruction's numbers are the rows and
+    columns that it goes through, by which its time goes.
     """
 
     name: str
@@ -54,12 +57,29 @@ class WholeTile:
     moves: bool = False
     made_of_others: bool = False
     doubled: bool = False
+    by_rows: bool = False
     worked: Callable[[int, Numbers], int] = lambda count, numbers: count
 
 
 def padded(n: int) -> int:
     """So many elements in whole groups that one instruction sorts."""
     return -(-n // SORTED) * SORTED
+
+
+@dataclass(frozen=True)
+class Turns:
+    """How a tile of whole squares is transposed: `calls` instructions, each of `repeats` squares, that lie side by side (`along`)
+    or one below the other. A square is `TURNED` rows of 32 bytes."""
+
+    calls: int
+    repeats: int
+    along: bool
+
+    @classmethod
+    def of(cls, rows: int, cols: int, dtype: DType) -> Turns:
+        """The fewest instructions for so many rows and columns of elements of 16 or 32 bits."""
+        down, across = rows // TURNED, cols * dtype.bytes // 32
+        return cls(down, across, True) if down <= across else cls(across, down, False)
 
 
 def _gathered(m: Any, x: Any, at: Any, base: int, _: int) -> Any:
@@ -192,7 +212,7 @@ WHOLE_TILES: dict[str, WholeTile] = {
                   worked=lambda count, n: padded(n[0])),  # fmt: skip
         WholeTile("merge", _merged, _merge_shape, 2, types=(F32,), default=_pairs),
         WholeTile("transpose", lambda m, x, *_: x.T.reshape(-1), _flipped, 1, (), (*WORDS, BF16, I8, U8), moves=True,
-                  made_of_others=True),  # fmt: skip
+                  made_of_others=True, by_rows=True),  # fmt: skip
         WholeTile("reshape", lambda m, x, *_: x.reshape(-1), _reshaped, 1, ("rows", "cols"), (*WORDS, BF16), moves=True),
         WholeTile("cumsum", _summed, _same, 1, ("axis", "reverse"), FLOATS, default=_last, made_of_others=True),
         WholeTile("cumprod", _multiplied, _same, 1, ("axis", "reverse"), FLOATS, default=_last, made_of_others=True),

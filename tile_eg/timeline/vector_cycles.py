@@ -10,9 +10,10 @@ from tile_eg.ir.machine import BLOCK_BYTES, BLOCK_ELEMENTS, DOT_PARTS, block_ste
 from tile_eg.ir.program import COMPARE
 from tile_eg.ops.repeats import REPEATED
 from tile_eg.ops.types import F32
-from tile_eg.ops.whole_tiles import SORTED
+from tile_eg.ops.whole_tiles import SORTED, TURNED, Turns
 from tile_eg.timeline.work import HALVES, Work
 
+SQUARE_BYTES = TURNED * BLOCK_BYTES
 _VECTOR_NAME = {
     "sub": "add", "min": "max", "mins": "maxs", "sum": "add", "strips": "copy", "bytes": "copy", "nibbles": "cast",
     "pack": "compare", "bitselect": "select", "every": "reducev2",
@@ -294,6 +295,13 @@ def _swap(chip: Chip, work: Work, cold: bool) -> float:
     return total + (both.fixed if cold else 0.0)
 
 
+def _turned(chip: Chip, work: Work, cold: bool) -> float:
+    """Squares of 512 bytes, in the fewest instructions."""
+    cost, turns = _cost(chip, "transpose", work.dtype.bytes), Turns.of(work.rows, work.cols, work.dtype)
+    each = repeat_cycles(chip, cost, turns.repeats * (SQUARE_BYTES // chip.vector.repeat_bytes), False)
+    return turns.calls * each + (cost.fixed if cold else 0.0)
+
+
 VECTOR_RULES: dict[str, Callable[[Chip, Work, bool], float]] = {
     "vbrcb": _brcb,
     **{f"v{kind}_{name}": _choice for kind in ("choose", "chooses", "mask") for name in COMPARE},
@@ -301,6 +309,7 @@ VECTOR_RULES: dict[str, Callable[[Chip, Work, bool], float]] = {
     "vput": _put,
     "vsort": _sort,
     "vswap_pairs": _swap,
+    "vtranspose": _turned,
     **{f"vrow{name}": _row_reduce(name) for name in ("max", "min", "sum")},
     "vrowdot": _row_dot,
     **{f"vcol{name}": _col_reduce(name) for name in ("max", "min", "sum")},

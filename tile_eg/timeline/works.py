@@ -10,7 +10,7 @@ from types import MappingProxyType
 from tile_eg.chips import Chip
 from tile_eg.ir.index import EACH, ZERO, Expr, variables
 from tile_eg.ir.machine import cores
-from tile_eg.ir.program import AIC, AIV, OVERWRITES, Buffer, Gm, Instr, Operand, Program, Tile
+from tile_eg.ir.program import AIC, AIV, BY_ROWS, OVERWRITES, Buffer, Gm, Instr, Operand, Program, Tile
 from tile_eg.ir.sizes import usual
 from tile_eg.ops.types import DType, Level
 from tile_eg.timeline.banks import meetings
@@ -120,6 +120,8 @@ class Pricer:
         far = instr.dst if store else instr.srcs[0] if instr.srcs else instr.dst
         near = instr.srcs[0] if instr.op in ("ub_to_gm", "ub_to_l1") else instr.dst
         meet = meetings(instr, self.buffers, rows, cols) if instr.op.startswith("v") else None
+        if instr.op in BY_ROWS:
+            rows, cols = instr.steps[:2]
         return Work(
             op=instr.op, rows=rows, cols=cols, depth=depth * self._kept(instr),
             form=ANYWHERE if _anywhere(far) else _RAMPS.get(instr.steps[1], "flat") if instr.op == "vramp" else instr.form,

@@ -240,19 +240,24 @@ def test_32_elements_are_sorted_at_a_time() -> None:
     assert (got[0::2] == x[order]).all() and (got[1::2].view(np.uint32) == order).all()
 
 
-def test_a_square_is_transposed() -> None:
+@pytest.mark.parametrize(("rows", "cols", "dtype", "word"), [
+    (16, 16, "float16", "AscendC::Transpose("), (32, 24, "float32", "AscendC::TransDataTo5HD<float>("),
+])  # fmt: skip
+def test_whole_squares_are_transposed(rows: int, cols: int, dtype: str, word: str) -> None:
     @T.prim_func
-    def main(X: T.Tensor((16, 16), "float16"), C: T.Tensor((16, 16), "float16")):
+    def main(X: T.Tensor((rows, cols), dtype), C: T.Tensor((cols, rows), dtype)):
         with T.Kernel(1) as _:
-            x, c = T.alloc_ub((16, 16), "float16"), T.alloc_ub((16, 16), "float16")
+            x, c = T.alloc_ub((rows, cols), dtype), T.alloc_ub((cols, rows), dtype)
             T.copy(X, x)
             T.barrier_all()
             T.tile.transpose(c, x)
             T.barrier_all()
             T.copy(c, C)
 
-    x = RNG.standard_normal((16, 16)).astype(np.float16)
-    assert (tile_eg.compile(main, out_idx=[-1])(x) == x.T).all()
+    x = RNG.standard_normal((rows, cols)).astype(dtype)
+    kernel = tile_eg.compile(main, out_idx=[-1])
+    assert (kernel(x) == x.T).all()
+    assert kernel.get_kernel_source().count(word) == 1
 
 
 @T.macro

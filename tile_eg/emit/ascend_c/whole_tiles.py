@@ -6,12 +6,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import groupby
 
-from tile_eg.emit.ascend_c.index import EmitError, Scope, block, call, not_empty
+from tile_eg.emit.ascend_c.index import EmitError, FieldError, Scope, block, call, counted, not_empty
 from tile_eg.emit.ascend_c.vector import BARRIER, copy, tile
-from tile_eg.ir.index import ONE, ZERO, const
-from tile_eg.ir.machine import MAX_REPEAT
+from tile_eg.ir.index import ONE, ZERO, Expr, const, var
+from tile_eg.ir.machine import BLOCK_BYTES, MAX_REPEAT
 from tile_eg.ir.program import Instr, Tile
-from tile_eg.ops.whole_tiles import LONGEST, PATTERNS, SORTED, padded
+from tile_eg.ops.types import BF16
+from tile_eg.ops.whole_tiles import LONGEST, PATTERNS, SORTED, TURNED, Turns, padded
 
 LISTS = 4
 """Sorted lists that one merge takes."""
@@ -69,7 +70,37 @@ def sort32(s: Scope, i: Instr) -> list[str]:
 
 
 def transpose(s: Scope, i: Instr) -> list[str]:
-    return call("Transpose", s.at(i.dst), s.at(tile(i, i.srcs[0])))
+    """One square of 16-bit elements has a function of its own; others are turned in the fewest instructions."""
+    kind = s.dtype(i.dst)
+    if i.steps == (TURNED, TURNED) and kind.bytes == 2:
+        return call("Transpose", s.at(i.dst), s.at(tile(i, i.srcs[0])))
+    turns = Turns.of(i.steps[0], i.steps[1], kind)
+    if turns.repeats > MAX_REPEAT:
+        raise FieldError(f"{i.op}: {turns.repeats} squares at once; its field holds {MAX_REPEAT}", i.span)
+    strip, n = (s.counter(wish, count) for wish, count in (("strip", turns.calls), ("n", TURNED)))
+    to, source = s.fresh("to"), s.fresh("from")
+    target, origin, apart = _first_blocks(s, i, turns, (var(strip), var(n)))
+    addresses = [f"{to}[{n}] = (uint64_t){target}.GetPhyAddr();", f"{source}[{n}] = (uint64_t){origin}.GetPhyAddr();"]
+    params = ", ".join(map(str, (turns.repeats, *(apart if turns.repeats > 1 else (0, 0)))))
+    return counted(strip, str(turns.calls), [
+        f"uint64_t {to}[{TURNED}], {source}[{TURNED}];",
+        *counted(n, str(TURNED), addresses),
+        *call(f"TransDataTo5HD<{'half' if kind is BF16 else kind.ascend}>", to, source,
+              f"AscendC::TransDataTo5HDParams(false, false, {params})"),
+    ])  # fmt: skip
+
+
+def _first_blocks(s: Scope, i: Instr, turns: Turns, at: tuple[Expr, Expr]) -> tuple[str, str, tuple[int, int]]:
+    """Where block n of an instruction's first square goes to and comes from, and how many blocks apart the next squares lie.
+
+    `at` is which instruction, and n. 16 elements of 32 bits are two blocks of a row of the result.
+    """
+    (rows, cols), (strip, n), wide = i.steps[:2], at, BLOCK_BYTES // s.dtype(i.dst).bytes
+    halves = TURNED // wide
+    row, col = (strip * TURNED, ZERO) if turns.along else (ZERO, strip * wide)
+    target = s.at(i.dst, (col + n // halves) * rows + row + n % halves * wide)
+    origin = s.at(tile(i, i.srcs[0]), (row + n) * cols + col)
+    return target, origin, ((rows, 1) if turns.along else (halves, TURNED * cols // wide))
 
 
 def every(s: Scope, i: Instr) -> list[str]:

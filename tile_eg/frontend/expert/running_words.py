@@ -18,7 +18,7 @@ from tile_eg.frontend.expert.steps import cast_into, cast_to, room_in
 from tile_eg.frontend.expert.unaligned import loop
 from tile_eg.frontend.expert.variables import set_to
 from tile_eg.frontend.expert.vectors import ub
-from tile_eg.frontend.expert.whole_words import sixteen
+from tile_eg.frontend.expert.whole_words import of_squares
 from tile_eg.frontend.python.values import as_region
 from tile_eg.frontend.python.words import known
 from tile_eg.ir import index as ix
@@ -148,12 +148,12 @@ def _place(op: str, word: str, r: ExpertReader, span: Span, buffer: Any, out: An
 
 
 def transposed(r: ExpertReader, span: Span, dst: Any, src: Any) -> None:
-    """dst[j, i] = src[i, j]: 16 x 16 elements of 16 bits by an instruction, others one by one."""
+    """dst[j, i] = src[i, j]: whole squares of 16 rows of 32 bytes by instructions, others one by one."""
     to, x = ub(r, dst, span), ub(r, src, span)
     if (to.rows, to.cols) != (x.cols, x.rows):
         raise TileError(f"{x.rows} x {x.cols} elements become {x.cols} x {x.rows}, not {to.rows} x {to.cols}", span)
-    if sixteen(to) and sixteen(x) and to.dtype == x.dtype:
-        r.instr("vtranspose", to.operand, x.operand, cols=ix.const(256), span=span)
+    if of_squares(x) and to.whole and to.dtype == x.dtype:
+        r.instr("vtranspose", to.operand, x.operand, cols=ix.const(x.count), steps=(x.rows, x.cols), span=span)
         return
     sizes = [to.rows, to.cols]
     names = [r.unique(n) for n in "ij"]

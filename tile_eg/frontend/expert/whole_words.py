@@ -23,10 +23,10 @@ from tile_eg.frontend.ssa.positions import EXACT
 from tile_eg.ir import index as ix
 from tile_eg.ir import program as pr
 from tile_eg.ir.index import Expr
-from tile_eg.ir.machine import REPEAT_BYTES
+from tile_eg.ir.machine import BLOCK_BYTES, REPEAT_BYTES
 from tile_eg.language.elementwise_words import BINARY
 from tile_eg.ops.types import BF16, F16, F32, I8, I16, I32, SIGNED, U8, U16, U32, DType
-from tile_eg.ops.whole_tiles import SORTED, WHOLE_TILES, padded
+from tile_eg.ops.whole_tiles import SORTED, TURNED, WHOLE_TILES, padded
 
 BITWISE = ("bitwise_and", "bitwise_or")
 COMPARED = (F16, F32, BF16, I8, U8, I16, I32)
@@ -132,9 +132,9 @@ def _sort32(r: ExpertReader, span: Span, dst: Any, scores: Any, indices: Any) ->
     r.instr("vsort32", to.operand, x.operand, at.operand, cols=ix.const(x.count), span=span)
 
 
-def sixteen(p: Place) -> bool:
-    """Whether a window is what one instruction transposes."""
-    return (p.rows, p.cols, p.dtype.bytes, p.whole) == (16, 16, 2, True)
+def of_squares(p: Place) -> bool:
+    """Whether a window is what instructions transpose: elements of 16 or 32 bits, in whole squares of 16 rows of 32 bytes."""
+    return p.whole and p.dtype.bytes in (2, 4) and p.rows % TURNED == 0 and p.cols * p.dtype.bytes % BLOCK_BYTES == 0
 
 
 def _merge(r: ExpertReader, span: Span, dst: Any, *lists: Any) -> None:

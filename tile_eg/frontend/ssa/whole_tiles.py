@@ -31,10 +31,12 @@ from tile_eg.ir.index import Expr
 from tile_eg.ir.kernel import Whole
 from tile_eg.ir.values import Term
 from tile_eg.ops.types import BF16, F16, F32, I8, I32, U8, DType
-from tile_eg.ops.whole_tiles import IN_BLOCKS, NOTHING, WHOLE_TILES
+from tile_eg.ops.whole_tiles import IN_BLOCKS, NOTHING, TURNED, WHOLE_TILES
 
 _WIDER = {BF16: F32, I8: F16, U8: F16}
 """In which an element is moved whose bits no instruction gathers."""
+_IN_HALVES = (I8, U8)
+"""Bytes, which are turned as halves: the instruction for bytes takes half of each block."""
 
 
 def made(tiles: Tiles, e: Whole, xs: list[Term], shape: tuple[int, int]) -> Term:
@@ -138,7 +140,7 @@ def _widened(through: DType, f: Callable[[Tiles, Term, Whole], Term], tiles: Til
 
 
 def transposed(tiles: Tiles, t: Term, e: Whole) -> Term:
-    """Rows as columns. A product takes the tile itself; for anything else, each element is gathered from its place."""
+    """Rows as columns. A product takes the tile itself; anything else a tile that is turned in UB."""
     shape = {"rows": t.cols, "cols": t.rows, "dtype": t.dtype, "vrows": t.vcols, "vcols": t.vrows}
     made = tiles.builder.make("whole", "transpose", 0, 0, t, **shape)
     if e.span is not None:
@@ -148,8 +150,18 @@ def transposed(tiles: Tiles, t: Term, e: Whole) -> Term:
 
 
 def _in_columns(tiles: Tiles, t: Term, e: Whole) -> Term:
+    if t.rows > 1 and t.cols > 1:
+        return _widened(F16, _turned, tiles, t, e) if t.dtype in _IN_HALVES else _turned(tiles, t, e)
     wide = _WIDER.get(t.dtype)  # type: ignore[arg-type]
     return _widened(wide, _gathered_columns, tiles, t, e) if wide else _gathered_columns(tiles, t, e)
+
+
+def _turned(tiles: Tiles, t: Term, e: Whole) -> Term:
+    """By the instruction that makes columns of 16 rows of 32 bytes, of a tile of whole ones."""
+    whole = laid(tiles, t, 0.0, -(-t.rows // TURNED) * TURNED, e.span)
+    shape = {"rows": whole.cols, "cols": whole.rows, "vrows": ix.const(whole.cols), "vcols": ix.const(whole.rows)}
+    found = tiles.make(e.span, "whole", "transpose", whole.rows, whole.cols, whole, like=whole, **shape)
+    return part(tiles, found, (t.cols, t.rows), (valid_cols(t), valid_rows(t)), e.span)
 
 
 def _gathered_columns(tiles: Tiles, t: Term, e: Whole) -> Term:

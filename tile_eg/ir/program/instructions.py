@@ -75,6 +75,8 @@ VECTOR = (
     *(f"v{w.name}" for w in WHOLE_TILES.values() if not w.made_of_others),
     *(r.instruction for r in REPEATED.values()),
 )
+BY_ROWS = tuple(f"v{w.name}" for w in WHOLE_TILES.values() if w.by_rows)
+"""Of these `steps` are the rows and columns, and `cols` all elements."""
 OVERWRITES = ("vaxpy", "vmuladd")
 
 
@@ -158,7 +160,7 @@ class Instr:
     vgather, vevery, vsort, vmerge   dst <- srcs, over runs of elements, `cols` that they work through (`ops/whole_tiles.py`;
                `steps` are their numbers); vmerge takes two to four sources, its steps are the pairs in each
     vsort32    dst = pairs of srcs[0] and the 32 bits of srcs[1], each 32 of them in order, the largest first
-    vtranspose  dst[j, i] <- src[i, j], of 16 x 16 elements of 16 bits
+    vtranspose  dst[j, i] <- src[i, j], of `steps` rows and columns, which are whole squares of 16 rows of 32 bytes
     vrepeated_OP  dst <- srcs by the masks, repeats and strides in `steps` (`ops/repeats.py`); `mode`: what is written
     vpiece     dst <- the window of src that begins at its element `bound`
     vput       dst <- srcs[0] with srcs[1], rows x cols of it, in the window that begins at its element `bound`
