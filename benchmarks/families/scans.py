@@ -172,9 +172,9 @@ EXAMPLES: list[Example] = [
         "scans/cumsum_rows", lambda a: {"Y": np.cumsum(a["X"], axis=1)},
         [{"M": 7, "N": 256}, {"M": 4, "N": 96}, {"M": 1, "N": 1024}],
         {"16384 rows of 1024": {"M": 16384, "N": 1024}}, _streamed,
-        "sums of 2, 4, 8 and so on: those within 32 bytes by gathers, the others by windows that are copied", 1.5,
-        held="the first three steps gather 5 elements a cycle; a product with a triangle of ones "
-        "on the cube would do without",
+        "groups of 16 elements become columns and are summed down; sums of their totals go along the row", 1.5,
+        held="V: each step copies its sums back into the tile, and a dozen short instructions on the totals wait for one "
+        "another; a product with a triangle of ones on the cube would do without",
     ),
     Example(
         "scans/cumsum_columns", lambda a: {"Y": np.cumsum(a["X"], axis=0)},

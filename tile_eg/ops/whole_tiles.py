@@ -82,6 +82,11 @@ class Turns:
         return cls(down, across, True) if down <= across else cls(across, down, False)
 
 
+def _turned(m: Any, x: Any, rows: int, cols: int) -> Any:
+    """Of a tile's own rows, or of as many as its elements are taken to lie in."""
+    return (x.reshape(rows, cols) if rows else x).T.reshape(-1)
+
+
 def _gathered(m: Any, x: Any, at: Any, base: int, _: int) -> Any:
     """An offset outside of the tile is a finding of the simulator; here it wraps around."""
     return x.reshape(-1)[(at.reshape(-1).astype(m.int64) + base) // x.dtype.itemsize % x.size]
@@ -211,7 +216,7 @@ WHOLE_TILES: dict[str, WholeTile] = {
         WholeTile("sort", _sorted, _sort_shape, 1, ("count", "keep"), (F32,), default=_all, scratch=lambda n: 4 * padded(n[0]),
                   worked=lambda count, n: padded(n[0])),  # fmt: skip
         WholeTile("merge", _merged, _merge_shape, 2, types=(F32,), default=_pairs),
-        WholeTile("transpose", lambda m, x, *_: x.T.reshape(-1), _flipped, 1, (), (*WORDS, BF16, I8, U8), moves=True,
+        WholeTile("transpose", _turned, _flipped, 1, (), (*WORDS, BF16, I8, U8), moves=True,
                   made_of_others=True, by_rows=True),  # fmt: skip
         WholeTile("reshape", lambda m, x, *_: x.reshape(-1), _reshaped, 1, ("rows", "cols"), (*WORDS, BF16), moves=True),
         WholeTile("cumsum", _summed, _same, 1, ("axis", "reverse"), FLOATS, default=_last, made_of_others=True),

@@ -1,4 +1,4 @@
-"""Operations on whole tiles as terms: transposes, running sums, places of extremes, and what an instruction does.
+"""Operations on whole tiles as terms: transposes, places of extremes, and what an instruction does.
 
 What an instruction works on lies in one run and has no end. A tile that a tensor's end cuts off, or whose rows have gaps, is put
 into one that does, with what changes nothing for the operation around it; of the result as much exists as follows from the tile.
@@ -9,22 +9,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from tile_eg.errors import Span
 from tile_eg.frontend.ssa import pieces
 from tile_eg.frontend.ssa.pieces import (
-    Window,
-    aligned,
     blocks,
     gathered_bytes,
     laid,
     number,
     offsets,
     part,
-    replaced,
-    taken,
     within,
 )
-from tile_eg.frontend.ssa.positions import Place, Position
+from tile_eg.frontend.ssa.positions import Place
+from tile_eg.frontend.ssa.running import running
 from tile_eg.frontend.ssa.tiles import Tiles, valid_cols, valid_rows
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import Expr
@@ -171,56 +167,6 @@ def _gathered_columns(tiles: Tiles, t: Term, e: Whole) -> Term:
     at = tiles.index(Place(size, whole.cols * size, ix.ZERO), (t.cols, whole.rows), e.span)
     found = tiles.make(e.span, "whole", "gather", 0, 0, whole, offsets(tiles, at, e.span), like=at, dtype=t.dtype)
     return part(tiles, found, (t.cols, t.rows), (valid_cols(t), valid_rows(t)), e.span)
-
-
-# Running sums and products
-
-
-def running(tiles: Tiles, t: Term, e: Whole) -> Term:
-    """Sums or products over what comes before, an element's own included, in f32."""
-    if t.dtype in (F16, BF16):
-        return _widened(F32, _running, tiles, t, e)
-    return _running(tiles, t, e)
-
-
-def _running(tiles: Tiles, t: Term, e: Whole) -> Term:
-    """Of 2, then of 4, then of 8 and so on, each from two of before."""
-    op, nothing = {"cumsum": ("add", 0.0), "cumprod": ("mul", 1.0)}[e.op]
-    made, step = laid(tiles, t, nothing, t.rows, e.span), 1
-    down = e.numbers[0] == 0
-    back, count = bool(e.numbers[1]), made.rows if down else made.cols
-    while step < count:
-        if aligned(ix.const(step * (made.cols if down else 1)), made):
-            made = _joined(tiles, made, op, step, (down, back), e.span)
-        else:
-            made = tiles.binary(op, made, _gathered_before(tiles, made, (step, nothing), (down, back), e.span), e.span)
-        step *= 2
-    return part(tiles, made, (t.rows, t.cols), (valid_rows(t), valid_cols(t)), e.span)
-
-
-def _joined(tiles: Tiles, t: Term, op: str, step: int, way: tuple[bool, bool], span: Span | None) -> Term:
-    """The tile in which each element, but the first ones, is joined with the one `step` before: windows that are copied."""
-    down, back = way
-    rows, cols = (t.rows - step, t.cols) if down else (t.rows, t.cols - step)
-    later = (ix.const(step), ix.ZERO) if down else (ix.ZERO, ix.const(step))
-    first, last = ((ix.ZERO, ix.ZERO), later)
-    own, other = (Window(*at, rows, cols) for at in ((first, last) if back else (last, first)))
-    x, y = (taken(tiles, t, w, "the tile", span) for w in (own, other))
-    return replaced(tiles, t, tiles.binary(op, x, y, span), own, "the tile", span)
-
-
-def _gathered_before(tiles: Tiles, t: Term, ahead: tuple[int, float], way: tuple[bool, bool], span: Span | None) -> Term:
-    """For each element the one that is so many before it, and a number where there is none."""
-    (step, nothing), (down, back) = ahead, way
-    away, shape = step if back else -step, (t.rows, t.cols)
-    size = t.dtype.bytes  # type: ignore[union-attr]
-    first = ix.const(size * away * (t.cols if down else 1))
-    at = tiles.index(Place(t.cols * size, size, first), shape, span)
-    at = offsets(tiles, within(tiles, at, (t.rows * t.cols - 1) * size, span), span)
-    before = tiles.make(span, "whole", "gather", 0, 0, t, at, like=t)
-    sign, bound = (1, (t.rows if down else t.cols) - step) if back else (-1, 1 - step)
-    holds = Position("lt", sign if down else 0, 0 if down else sign, ix.const(bound))
-    return tiles.choose_at(holds, (before, tiles.fill(nothing, shape, F32, span)), span)
 
 
 # Places of extremes
