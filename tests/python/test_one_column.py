@@ -67,3 +67,18 @@ def test_a_product_with_one_row_column_or_step_is_a_product(sizes: tuple[int, in
     m, n, k = sizes
     a, b = np.ones((k, m), np.float16), np.ones((n, k), np.float16)
     np.testing.assert_array_equal(meaning(product(m, n, k).kernel, {"A": a, "B": b})["C"], np.full((m, n), k, np.float32))
+
+
+def test_the_only_column_is_0_for_every_variable_of_a_loop_over_it() -> None:
+    @tile_eg.jit(out_idx=[-1])
+    @T.prim_func
+    def doubled(X: T.Tensor((7, 1), "float32"), Y: T.Tensor((7, 1), "float32")):
+        with T.Kernel(1) as _:
+            x = T.alloc_shared((7, 1), "float32")
+            T.copy(X, x)
+            for i, j in T.Parallel(7, 1):
+                x[i, j] = 2 * x[i, j] + j
+            T.copy(x, Y)
+
+    x = np.arange(7, dtype=np.float32).reshape(7, 1)
+    np.testing.assert_array_equal(meaning(doubled.kernel, {"X": x})["Y"], 2 * x)

@@ -16,6 +16,7 @@ from tile_eg.ir.kernel import (
     Alloc,
     Assign,
     Binary,
+    Cast,
     Choose,
     Index,
     Kernel,
@@ -142,6 +143,8 @@ class _Stores:
         match e:
             case Index():
                 return e.value
+            case Cast(dtype, Index(value)) if dtype is I32:
+                return value
             case Number() if float(e.value).is_integer():
                 return ix.const(int(e.value))
             case Region() if not any(e.extents) and (array := self.arrays[e.name]).dtype is I32:

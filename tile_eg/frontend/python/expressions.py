@@ -249,7 +249,9 @@ def _axis(b: Builder, node: ast.expr, size: int, buffer: Buffer) -> Item:
 
 
 def _check_column(b: Builder, item: Item, buffer: Buffer, node: ast.AST) -> None:
-    if item not in (index.ZERO, Slice(index.ZERO, 1)):
+    known = {**b.trips, **b.grid}
+    always_0 = isinstance(item, Expr) and index.variables(item) <= known.keys() and index.bounds(item, known) == (0, 0)
+    if item != Slice(index.ZERO, 1) and not always_0:
         raise b.error(f"{buffer.name} has one column", node)
 
 

@@ -346,6 +346,7 @@ def _parallel(r: Reader, node: ast.For, loop: Loop) -> None:
     names = _names(r, node, len(loop.extents))
     variables = tuple(r.unique(n) for n in names)
     r.in_parallel, r.along = True, variables
+    r.trips |= {v: (0, max(0, n - 1)) for v, n in zip(variables, loop.extents, strict=True)}
     try:
         with r.block(repeats=True) as body:
             r.local.update({n: index.var(v) for n, v in zip(names, variables, strict=True)})
