@@ -7,7 +7,10 @@ import pytest
 
 import tile_eg
 import tile_eg.language as T
+from tests.python.written import prim_func
+from tile_eg.frontend.ssa import to_values
 from tile_eg.ir.kernel import Alloc, Kernel
+from tile_eg.ir.reference_values import run_values
 from tile_eg.search.compiler import meaning
 
 
@@ -82,3 +85,33 @@ def test_the_only_column_is_0_for_every_variable_of_a_loop_over_it() -> None:
 
     x = np.arange(7, dtype=np.float32).reshape(7, 1)
     np.testing.assert_array_equal(meaning(doubled.kernel, {"X": x})["Y"], 2 * x)
+
+
+FORMS = [
+    "T.copy(v, x[:, 0])", "x[:, 0] = v * 2", "for i in T.Parallel(8): x[i, 0] = v[i] + 1",
+    "T.copy(x[:, 0], v)", "v[:] = x[:, 0] * 2",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("N", [1, 3])
+@pytest.mark.parametrize("form", FORMS)
+def test_a_column_is_a_vector_whether_or_not_it_is_the_only_one(form: str, N: int) -> None:
+    text = f"""
+N = {N}
+vector, tile = T.Tensor((8,), "float32"), T.Tensor((8, N), "float32")
+def f(V: vector, X: tile, Y: tile, U: vector):
+    with T.Kernel(1) as _:
+        v, x = T.alloc_shared((8,), "float32"), T.alloc_shared((8, N), "float32")
+        T.copy(V, v)
+        T.copy(X, x)
+        {form}
+        T.copy(x, Y)
+        T.copy(v, U)
+"""
+    rng = np.random.default_rng(0)
+    arrays = {"V": rng.random(8, np.float32), "X": rng.random((8, N), np.float32)}
+    kernel = tile_eg.jit(out_idx=[-2, -1])(T.prim_func(prim_func(text))).kernel
+    wanted, got = meaning(kernel, arrays), run_values(to_values(kernel), arrays)
+    assert (got["Y"] != arrays["X"]).any() or (got["U"] != arrays["V"]).any()
+    for name in ("Y", "U"):
+        np.testing.assert_array_equal(np.reshape(got[name], wanted[name].shape), wanted[name])

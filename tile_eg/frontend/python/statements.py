@@ -353,8 +353,7 @@ def _parallel(r: Reader, node: ast.For, loop: Loop) -> None:
             r.run(node.body)
     finally:
         r.in_parallel, r.along = False, ()
-    made = Parallel(variables, loop.extents, _element_assignments(body), r.span(node))
-    r.statements += read_as(made, *_known(r))
+    r.statements += read_as(Parallel(variables, loop.extents, _element_assignments(body), r.span(node)), *_known(r))
 
 
 def _known(r: Reader) -> tuple[Any, ...]:
