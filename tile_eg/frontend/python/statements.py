@@ -31,7 +31,7 @@ from tile_eg.frontend.python.values import (
     is_tile,
     nodes,
     plainly,
-    start_point,
+    stored_at,
 )
 from tile_eg.frontend.python.ways_out import ENDS, OUTSIDE, STATEMENTS, of_arguments
 from tile_eg.frontend.python.words import counted
@@ -194,7 +194,7 @@ def _place(r: Reader, window: Window, value: Any, node: ast.stmt) -> Region:
     """What an assignment to a window writes: `C[i, j] = tile` writes a tile that starts there."""
     shape = known_shape(as_tile(value, r.span(node)))
     if window.is_open and shape and not r.in_parallel:
-        return start_point(window, shape)
+        return stored_at(window, shape)
     return as_region(window, r.span(node))
 
 
