@@ -6,7 +6,7 @@ are. It holds of tensors that nothing else in the kernel reads.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
 
 from tile_eg.ir import index as ix
@@ -50,6 +50,31 @@ def with_counted_stores(kernel: Kernel) -> Kernel:
     if not names:
         return kernel
     return replace(kernel, body=_Stores(kernel, {n: tensors[n] for n in names}).body(kernel.body))
+
+
+def with_fewer_elements(s: Parallel, tensors: Collection[str]) -> tuple[Parallel, ...]:
+    """The loop, whose statements are done one after the other, each for all elements, as loops over what is stored to tensors
+    where a condition takes the first elements alone, as many as a number says."""
+    found: list[Parallel] = []
+    for a in s.body:
+        short = _shorter(s, a) if a.target.name in tensors else None
+        if short is None and found and found[-1].extents == s.extents:
+            found[-1] = replace(found[-1], body=(*found[-1].body, a))
+        else:
+            found.append(short or replace(s, body=(a,)))
+    return tuple(found)
+
+
+def _shorter(s: Parallel, a: Assign) -> Parallel | None:
+    value, extents = a.value, dict(zip(s.vars, s.extents, strict=True))
+    while isinstance(value, Select) and _keeps(value, a.target):
+        counts = _counts(value.condition, s)
+        if counts is None or any(n.value is None for n in counts.values()):
+            return None
+        extents |= {v: min(extents[v], max(0, int(n.value or 0))) for v, n in counts.items()}
+        value = value.x
+    same = value is a.value or not all(extents.values())
+    return None if same else replace(s, extents=tuple(extents.values()), body=(replace(a, value=value),))
 
 
 def _kept(s: Assign) -> bool:

@@ -28,6 +28,7 @@ from tile_eg.frontend.expert.reader import ExpertReader, On
 from tile_eg.frontend.expert.registers import Registers, each
 from tile_eg.frontend.expert.scalars import drained_in, of_tensor
 from tile_eg.frontend.expert.typed import in_type_of
+from tile_eg.frontend.guarded_stores import with_fewer_elements
 from tile_eg.frontend.python.expressions import evaluate
 from tile_eg.frontend.python.placement_words import HANDLERS
 from tile_eg.frontend.python.values import Loop, is_tile, nodes
@@ -53,7 +54,8 @@ def read_loop(r: ExpertReader, node: ast.For, loop: Loop, names: list[str]) -> l
     variables = [r.unique(n) for n in names]
     r.grid.update({v: (0, max(0, n - 1)) for v, n in zip(variables, loop.extents, strict=True)})
     written = kn.Parallel(tuple(variables), tuple(loop.extents), _body(r, node, names, variables), r.span(node))
-    parts = [*read_as(written, r.dtype_of, r.shape_named, r.unique, r.ranges)]
+    short = with_fewer_elements(written, r.tensors)
+    parts = [p for s in short for p in read_as(s, r.dtype_of, r.shape_named, r.unique, r.ranges)]
     for part in parts if r.ends is not None else ():
         if v := by_trips(part, r.shape_named, {v: r.ranges[v] for v in r.around}):
             raise TripByTrip(r.around[v])
@@ -84,13 +86,13 @@ def elements(r: ExpertReader, s: kn.Parallel) -> None:
 def _body(r: ExpertReader, node: ast.For, names: list[str], variables: list[str]) -> tuple[Assign, ...]:
     if r.in_parallel:
         raise r.error("T.Parallel inside T.Parallel is not supported", node, "write one: for i, j in T.Parallel(m, n)")
-    r.in_parallel = True
+    r.in_parallel, r.along = True, tuple(variables)
     try:
         with r.block(repeats=True) as body:
             r.local.update({n: ix.var(v) for n, v in zip(names, variables, strict=True)})
             r.run(node.body)
     finally:
-        r.in_parallel = False
+        r.in_parallel, r.along = False, ()
     for s in body:
         if not isinstance(s, Assign):
             raise r.error("inside T.Parallel only assignments of elements are supported", node, "write the words behind the loop")
