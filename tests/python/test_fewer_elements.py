@@ -96,7 +96,7 @@ def test_a_branch_a_bound_and_a_store_that_go_by_what_is_read() -> None:
     @T.prim_func
     def main(
         X: T.Tensor((64, 16), "float32"), At: T.Tensor((2, 3), "int32"), L: T.Tensor((2,), "int32"),
-        Y: T.Tensor((2, 4, 16), "float32"), Z: T.Tensor((2,), "float32"),
+        W: T.Tensor((16, 16), "float32"), Y: T.Tensor((2, 4, 16), "float32"), Z: T.Tensor((2,), "float32"),
     ):  # fmt: skip
         with T.Kernel(2) as b:
             x, y = T.alloc_shared((8, 16), "float32"), T.alloc_fragment((8, 16), "float32")
@@ -113,11 +113,18 @@ def test_a_branch_a_bound_and_a_store_that_go_by_what_is_read() -> None:
             for i, j in T.Parallel(8, 16):
                 if i < 4:
                     Y[b, i, j] = y[i, j]
+                if i < L[b] - 40:
+                    W[b * 8 + i, j] = y[i, j]
             Z[b] = n
 
     x = RNG.random((64, 16)).astype(np.float32)
     at, length = np.array([[0, -1, 5], [2, 7, 1]], np.int32), np.array([41, 58], np.int32)
     masked = [np.where(np.arange(64)[:, None] < n, x, -1).reshape(8, 8, 16) for n in length]
-    y, z = main(x, at, length)
-    np.testing.assert_allclose(y, [m[a[a >= 0]].sum(0)[:4] for m, a in zip(masked, at, strict=True)], rtol=1e-5)
+    w = np.zeros((16, 16), np.float32)
+    y, z = main(x, at, length, w)
+    sums = [m[a[a >= 0]].sum(0) for m, a in zip(masked, at, strict=True)]
+    np.testing.assert_allclose(y, [s[:4] for s in sums], rtol=1e-5)
+    np.testing.assert_allclose(w[:1], sums[0][:1], rtol=1e-5)
+    np.testing.assert_allclose(w[8:], sums[1], rtol=1e-5)
+    assert not w[1:8].any()
     np.testing.assert_array_equal(z, (at >= 0).sum(1))

@@ -35,6 +35,7 @@ from tile_eg.ir.operands import regions
 from tile_eg.ops.types import I32
 
 Counts = dict[str, Expr]
+Shape = Callable[[str], tuple[int, ...] | None]
 INDEX: dict[str, Callable[[Expr, Expr], Expr]] = {
     "add": lambda x, y: x + y, "sub": lambda x, y: x - y, "min": ix.minimum, "max": ix.maximum,
 }  # fmt: skip
@@ -66,15 +67,51 @@ def with_fewer_elements(s: Parallel, tensors: Collection[str]) -> tuple[Parallel
 
 
 def _shorter(s: Parallel, a: Assign) -> Parallel | None:
-    value, extents = a.value, dict(zip(s.vars, s.extents, strict=True))
-    while isinstance(value, Select) and _keeps(value, a.target):
-        counts = _counts(value.condition, s)
-        if counts is None or any(n.value is None for n in counts.values()):
+    value, counts = first_elements(s, a) or (a.value, {})
+    if not counts or any(n.value is None for n in counts.values()):
+        return None
+    extents = tuple(min(n, max(0, int(counts.get(v, ix.const(n)).value or 0))) for v, n in zip(s.vars, s.extents, strict=True))
+    return replace(s, extents=extents, body=(replace(a, value=value),)) if all(extents) else None
+
+
+def first_elements(s: Parallel, a: Assign, shape: Shape = lambda _: None) -> tuple[TileExpr, Counts] | None:
+    """What an assignment stores to the first elements of its loop along some variables, and to how many, while the others stay as
+    they are; None for any other. `shape` gives that of what holds numbers of i32 which may be read."""
+    value, counts = a.value, Counts()
+    while isinstance(value, Select | Choose) and _keeps(value, a.target):
+        condition = _condition(value, shape)
+        own = _counts(condition, s) if condition is not None else None
+        if own is None:
             return None
-        extents |= {v: min(extents[v], max(0, int(n.value or 0))) for v, n in counts.items()}
-        value = value.x
-    same = value is a.value or not all(extents.values())
-    return None if same else replace(s, extents=tuple(extents.values()), body=(replace(a, value=value),))
+        counts, value = _both(counts, own), value.x
+    return (value, counts) if counts else None
+
+
+def _condition(value: Select | Choose, shape: Shape) -> Expr | None:
+    """What a choice asks of positions; None where it compares elements of tiles."""
+    if isinstance(value, Select):
+        return value.condition
+    a, b = _index(value.a, shape), _index(value.b, shape)
+    if a is None or b is None:
+        return None
+    asked = {"lt": (a, b), "le": (a, b + 1), "gt": (b, a), "ge": (b, a + 1)}
+    return ix.less(*asked[value.op]) if value.op in asked else None
+
+
+def _index(e: TileExpr, shape: Shape) -> Expr | None:
+    """A side of a comparison as an index: a position, a number, or one that is read."""
+    match e:
+        case Index():
+            return e.value
+        case Cast(dtype, Index(value)) if dtype is I32:
+            return value
+        case Number() if float(e.value).is_integer():
+            return ix.const(int(e.value))
+        case Region() if not any(e.extents) and (found := shape(e.name)) is not None:
+            return element(e.name, found, e.starts)
+        case Binary() if e.op in INDEX and (x := _index(e.x, shape)) is not None and (y := _index(e.y, shape)) is not None:
+            return INDEX[e.op](x, y)
+    return None
 
 
 def _kept(s: Assign) -> bool:
@@ -134,14 +171,9 @@ class _Stores:
         """The window that a loop stores to and the value of each element; None where it is no such store."""
         if a.target.name not in self.tensors or not _kept(a):
             return None
-        value: TileExpr = a.value
-        counts: Counts = {}
-        while isinstance(value, Select | Choose) and value.y == a.target:
-            condition = self.condition(value)
-            own = _counts(condition, loop) if condition is not None else None
-            if own is None:
-                return None
-            counts, value = _both(counts, own), value.x
+        if (found_first := first_elements(loop, a, self.shape)) is None:
+            return None
+        value, counts = found_first
         inside = [[v for v in loop.vars if v in ix.variables(start)] for start in a.target.starts]
         if [v for found in inside for v in found] != list(loop.vars) or any(a.target.extents):
             return None
@@ -153,30 +185,8 @@ class _Stores:
         where = tuple(counts.get(v) if v else None for v in found)
         return replace(a.target, starts=starts, extents=tuple(extents[v] if v else None for v in found), counts=where), value
 
-    def condition(self, value: Select | Choose) -> Expr | None:
-        """What a choice asks of positions; None where it compares elements of tiles."""
-        if isinstance(value, Select):
-            return value.condition
-        a, b = self.index(value.a), self.index(value.b)
-        if a is None or b is None:
-            return None
-        asked = {"lt": (a, b), "le": (a, b + 1), "gt": (b, a), "ge": (b, a + 1)}
-        return ix.less(*asked[value.op]) if value.op in asked else None
-
-    def index(self, e: TileExpr) -> Expr | None:
-        """A side of a comparison as an index: a position, a number, or one that is read."""
-        match e:
-            case Index():
-                return e.value
-            case Cast(dtype, Index(value)) if dtype is I32:
-                return value
-            case Number() if float(e.value).is_integer():
-                return ix.const(int(e.value))
-            case Region() if not any(e.extents) and (array := self.arrays[e.name]).dtype is I32:
-                return element(e.name, array.shape, e.starts)
-            case Binary() if e.op in INDEX and (x := self.index(e.x)) is not None and (y := self.index(e.y)) is not None:
-                return INDEX[e.op](x, y)
-        return None
+    def shape(self, name: str) -> tuple[int, ...] | None:
+        return self.arrays[name].shape if self.arrays[name].dtype is I32 else None
 
     def whole(self, value: TileExpr, loop: Parallel) -> Region | None:
         """The buffer of which a loop stores every element as it is."""
