@@ -13,6 +13,8 @@ from tile_eg.ir.kernel import Alloc, Kernel
 from tile_eg.ir.reference_values import run_values
 from tile_eg.search.compiler import meaning
 
+N = 1
+
 
 @tile_eg.jit(out_idx=[-1])
 def row_softmax(M, N, BM=16):
@@ -70,6 +72,21 @@ def test_a_product_with_one_row_column_or_step_is_a_product(sizes: tuple[int, in
     m, n, k = sizes
     a, b = np.ones((k, m), np.float16), np.ones((n, k), np.float16)
     np.testing.assert_array_equal(meaning(product(m, n, k).kernel, {"A": a, "B": b})["C"], np.full((m, n), k, np.float32))
+
+
+def test_a_tensor_of_one_column_is_loaded_into_a_tile_of_one_in_the_order_of_the_statements() -> None:
+    @tile_eg.jit(out_idx=[-1])
+    @T.prim_func
+    def greatest(X: T.Tensor((7, N), "float32"), Y: T.Tensor((7,), "float32")):
+        with T.Kernel(2) as b:
+            x, m = T.alloc_shared((4, N), "float32"), T.alloc_shared((4,), "float32")
+            T.copy(X[b * 4 : b * 4 + 4, :], x)
+            T.printf("")
+            T.reduce_max(x, m, dim=1)
+            T.copy(m, Y[b * 4])
+
+    x = np.random.default_rng(0).random((7, N), np.float32)
+    np.testing.assert_array_equal(greatest(x), x[:, 0])
 
 
 def test_the_only_column_is_0_for_every_variable_of_a_loop_over_it() -> None:
