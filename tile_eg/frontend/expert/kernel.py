@@ -135,7 +135,9 @@ def _read(r: ExpertReader, found: FunctionSource, barriers: str, meet: bool = Fa
         check_given_once(r.statements, r.views)
     if meet:
         given: Any = r.statements
-        r.statements[:] = read_by_both(given, {h.name: h.buffer() for h in r.held.values()}, r.stored)  # type: ignore[assignment]
+        seen_twice = {*r.views, *r.views.values()}
+        alone = {h.name: h.buffer() for h in r.held.values() if h.name not in seen_twice}
+        r.statements[:] = read_by_both(given, alone, r.stored)  # type: ignore[assignment]
         _meet(r, streams)
     cube, vector = _streams(r)
     check_bools(r, (*cube, *vector))
