@@ -157,7 +157,7 @@ def condition_of_two(p: Program, text: str, rng: Random) -> str | None:
 
 
 def gathered(p: Program, text: str, rng: Random) -> str | None:
-    return _one(r"(?m)^    (v\d+) = .*$", text, lambda m: f"{m[0]}\n    {m[1]} = {m[1]}[{m[1]}]", rng, HEAD)
+    return _one(r"(?m)^    (v\d+) = .*$", text, lambda m: f"{m[0]}\n    {m[1]} = {m[1]}[{m[1]} * 0.5]", rng, HEAD)
 
 
 def another_tensor(p: Program, text: str, rng: Random) -> str | None:

@@ -87,3 +87,44 @@ def test_a_table_that_a_branch_may_leave_out_says_nothing_of_the_loop() -> None:
     x, pages, count = RNG.random((9, 64), dtype=np.float32), np.array([5, 1, 8, 2], np.int32), np.array([6], np.int32)
     want = x[pages[:3]].sum(0) + 3 * x[pages[2]]
     assert np.allclose(tile_eg.compile(main, out_idx=[3])(x, pages, count), want, atol=1e-5)
+
+
+def test_a_branch_a_bound_and_a_store_that_go_by_what_is_read() -> None:
+    """Pages that are there: elements behind a length are -1, the first rows are stored; a number is cleared by its word."""
+
+    @tile_eg.jit(out_idx=[-2, -1])
+    @T.prim_func
+    def main(
+        X: T.Tensor((64, 16), "float32"), At: T.Tensor((2, 3), "int32"), L: T.Tensor((2,), "int32"),
+        W: T.Tensor((16, 16), "float32"), Y: T.Tensor((2, 4, 16), "float32"), Z: T.Tensor((2,), "float32"),
+    ):  # fmt: skip
+        with T.Kernel(2) as b:
+            x, y = T.alloc_shared((8, 16), "float32"), T.alloc_fragment((8, 16), "float32")
+            n = T.alloc_var("float32")
+            T.clear(y)
+            T.clear(n)
+            for k in T.serial(3):
+                at = At[b, k]
+                if at >= 0:
+                    T.copy(X[at * 8, 0], x)
+                    n += 1
+                    for i, j in T.Parallel(8, 16):
+                        y[i, j] += T.if_then_else(at * 8 + i >= L[b], -1.0, x[i, j])
+            for i, j in T.Parallel(8, 16):
+                if i < 4:
+                    Y[b, i, j] = y[i, j]
+                if i < L[b] - 40:
+                    W[b * 8 + i, j] = y[i, j]
+            Z[b] = n
+
+    x = RNG.random((64, 16)).astype(np.float32)
+    at, length = np.array([[0, -1, 5], [2, 7, 1]], np.int32), np.array([41, 58], np.int32)
+    masked = [np.where(np.arange(64)[:, None] < n, x, -1).reshape(8, 8, 16) for n in length]
+    w = np.zeros((16, 16), np.float32)
+    y, z = main(x, at, length, w)
+    sums = [m[a[a >= 0]].sum(0) for m, a in zip(masked, at, strict=True)]
+    np.testing.assert_allclose(y, [s[:4] for s in sums], rtol=1e-5)
+    np.testing.assert_allclose(w[:1], sums[0][:1], rtol=1e-5)
+    np.testing.assert_allclose(w[8:], sums[1], rtol=1e-5)
+    assert not w[1:8].any()
+    np.testing.assert_array_equal(z, (at >= 0).sum(1))

@@ -17,7 +17,7 @@ RNG = np.random.default_rng(0)
 
 
 @functools.cache
-def block_sparse():
+def block_sparse(loaded: bool):
     @T.prim_func
     def main(
         A: T.Tensor((64, 128), "float16"), B: T.Tensor((128, 64), "float16"), Mask: T.Tensor((2, 2, 4), "int8"),
@@ -28,8 +28,10 @@ def block_sparse():
             a = T.alloc_shared((32, 32), "float16")
             b = T.alloc_shared((32, 32), "float16")
             c = T.alloc_fragment((32, 32), "float")
+            m = T.alloc_shared((4,), "int8")
+            T.copy(Mask[bx, by, :], m)
             for k in T.serial(4):
-                if Mask[bx, by, k]:
+                if m[k] if loaded else Mask[bx, by, k]:
                     T.copy(A[bx * 32, k * 32], a)
                     T.copy(B[k * 32, by * 32], b)
                     T.gemm_v0(a, b, c, init=(k == 0))
@@ -39,13 +41,14 @@ def block_sparse():
 
 
 @pytest.mark.slow
-def test_a_mask_that_is_read_says_which_steps_are_done() -> None:
+@pytest.mark.parametrize("loaded", [False, True])
+def test_a_mask_that_is_read_says_which_steps_are_done(loaded: bool) -> None:
     a, b = (RNG.uniform(-1, 1, shape).astype(np.float16) for shape in ((64, 128), (128, 64)))
     mask = RNG.integers(-1, 2, (2, 2, 4)).astype(np.int8)
     mask[:, :, 0] = 1
     ones = np.kron((mask != 0).transpose(0, 2, 1), np.ones((32, 32, 1)))  # rows of A by columns of A, for each column of blocks
     want = np.hstack([(a * ones[:, :, n]).astype(np.float32) @ b[:, n * 32 :][:, :32].astype(np.float32) for n in range(2)])
-    assert np.allclose(block_sparse()(a, b, mask), want, atol=1e-2)
+    assert np.allclose(block_sparse(loaded)(a, b, mask), want, atol=1e-2)
 
 
 @functools.cache

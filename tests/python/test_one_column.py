@@ -7,8 +7,13 @@ import pytest
 
 import tile_eg
 import tile_eg.language as T
+from tests.python.written import prim_func
+from tile_eg.frontend.ssa import to_values
 from tile_eg.ir.kernel import Alloc, Kernel
+from tile_eg.ir.reference_values import run_values
 from tile_eg.search.compiler import meaning
+
+N = 1
 
 
 @tile_eg.jit(out_idx=[-1])
@@ -67,3 +72,63 @@ def test_a_product_with_one_row_column_or_step_is_a_product(sizes: tuple[int, in
     m, n, k = sizes
     a, b = np.ones((k, m), np.float16), np.ones((n, k), np.float16)
     np.testing.assert_array_equal(meaning(product(m, n, k).kernel, {"A": a, "B": b})["C"], np.full((m, n), k, np.float32))
+
+
+def test_a_tensor_of_one_column_is_loaded_into_a_tile_of_one_in_the_order_of_the_statements() -> None:
+    @tile_eg.jit(out_idx=[-1])
+    @T.prim_func
+    def greatest(X: T.Tensor((7, N), "float32"), Y: T.Tensor((7,), "float32")):
+        with T.Kernel(2) as b:
+            x, m = T.alloc_shared((4, N), "float32"), T.alloc_shared((4,), "float32")
+            T.copy(X[b * 4 : b * 4 + 4, :], x)
+            T.printf("")
+            T.reduce_max(x, m, dim=1)
+            T.copy(m, Y[b * 4])
+
+    x = np.random.default_rng(0).random((7, N), np.float32)
+    np.testing.assert_array_equal(greatest(x), x[:, 0])
+
+
+def test_the_only_column_is_0_for_every_variable_of_a_loop_over_it() -> None:
+    @tile_eg.jit(out_idx=[-1])
+    @T.prim_func
+    def doubled(X: T.Tensor((7, 1), "float32"), Y: T.Tensor((7, 1), "float32")):
+        with T.Kernel(1) as _:
+            x = T.alloc_shared((7, 1), "float32")
+            T.copy(X, x)
+            for i, j in T.Parallel(7, 1):
+                x[i, j] = 2 * x[i, j] + j
+            T.copy(x, Y)
+
+    x = np.arange(7, dtype=np.float32).reshape(7, 1)
+    np.testing.assert_array_equal(meaning(doubled.kernel, {"X": x})["Y"], 2 * x)
+
+
+FORMS = [
+    "T.copy(v, x[:, 0])", "x[:, 0] = v * 2", "for i in T.Parallel(8): x[i, 0] = v[i] + 1",
+    "T.copy(x[:, 0], v)", "v[:] = x[:, 0] * 2",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("N", [1, 3])
+@pytest.mark.parametrize("form", FORMS)
+def test_a_column_is_a_vector_whether_or_not_it_is_the_only_one(form: str, N: int) -> None:
+    text = f"""
+N = {N}
+vector, tile = T.Tensor((8,), "float32"), T.Tensor((8, N), "float32")
+def f(V: vector, X: tile, Y: tile, U: vector):
+    with T.Kernel(1) as _:
+        v, x = T.alloc_shared((8,), "float32"), T.alloc_shared((8, N), "float32")
+        T.copy(V, v)
+        T.copy(X, x)
+        {form}
+        T.copy(x, Y)
+        T.copy(v, U)
+"""
+    rng = np.random.default_rng(0)
+    arrays = {"V": rng.random(8, np.float32), "X": rng.random((8, N), np.float32)}
+    kernel = tile_eg.jit(out_idx=[-2, -1])(T.prim_func(prim_func(text))).kernel
+    wanted, got = meaning(kernel, arrays), run_values(to_values(kernel), arrays)
+    assert (got["Y"] != arrays["X"]).any() or (got["U"] != arrays["V"]).any()
+    for name in ("Y", "U"):
+        np.testing.assert_array_equal(np.reshape(got[name], wanted[name].shape), wanted[name])

@@ -7,6 +7,7 @@ import pytest
 
 import tile_eg
 import tile_eg.language as T
+from tile_eg.errors import TileError
 from tile_eg.search.compiler import meaning
 
 X = np.arange(32 * 128, dtype=np.float32).reshape(32, 128)
@@ -255,3 +256,11 @@ def test_an_element_of_whole_numbers_that_is_computed_of_itself_is_done_in_order
 
     found = tile_eg.compile(main, out_idx=[-1])(np.arange(16, dtype=np.int32))
     assert found.tolist() == [0, 1, 2, 8, 32, *range(5, 16)]
+
+
+def test_one_element_of_a_buffer_takes_no_tile() -> None:
+    def wrong(x, y) -> None:
+        y[0, 0] = T.exp(x[0:16, 0:64])
+
+    with pytest.raises(TileError, match="one element of y is assigned a tile"):
+        computed(wrong)

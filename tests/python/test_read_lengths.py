@@ -84,6 +84,12 @@ def test_a_slice_that_ends_where_is_read_is_one_kernel_in_both_languages():
     assert segments(4, 100, 64, 48).kernel == kernel
 
 
+@pytest.mark.parametrize("guard", ["first + j*BM + i < end", "i < end - first - j*BM", "end > i + first + j*BM"])
+def test_a_guard_of_numbers_that_are_read_and_positions_may_be_written_in_any_order(guard: str) -> None:
+    other = GUARD.replace("j*BM + i < end - first", guard)
+    assert load_text(SEGMENTS.format(store=other)).instantiate() == load_text(SEGMENTS.format(store=GUARD)).instantiate()
+
+
 @pytest.mark.parametrize("store", [SLICE, GUARD], ids=["slice", "guard"])
 def test_windows_that_end_where_is_read_are_printed_as_they_are_read(store: str):
     kernel = load_text(SEGMENTS.format(store=store)).instantiate()

@@ -6,7 +6,7 @@ are. It holds of tensors that nothing else in the kernel reads.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
 
 from tile_eg.ir import index as ix
@@ -16,6 +16,7 @@ from tile_eg.ir.kernel import (
     Alloc,
     Assign,
     Binary,
+    Cast,
     Choose,
     Index,
     Kernel,
@@ -34,6 +35,7 @@ from tile_eg.ir.operands import regions
 from tile_eg.ops.types import I32
 
 Counts = dict[str, Expr]
+Shape = Callable[[str], tuple[int, ...] | None]
 INDEX: dict[str, Callable[[Expr, Expr], Expr]] = {
     "add": lambda x, y: x + y, "sub": lambda x, y: x - y, "min": ix.minimum, "max": ix.maximum,
 }  # fmt: skip
@@ -49,6 +51,67 @@ def with_counted_stores(kernel: Kernel) -> Kernel:
     if not names:
         return kernel
     return replace(kernel, body=_Stores(kernel, {n: tensors[n] for n in names}).body(kernel.body))
+
+
+def with_fewer_elements(s: Parallel, tensors: Collection[str]) -> tuple[Parallel, ...]:
+    """The loop, whose statements are done one after the other, each for all elements, as loops over what is stored to tensors
+    where a condition takes the first elements alone, as many as a number says."""
+    found: list[Parallel] = []
+    for a in s.body:
+        short = _shorter(s, a) if a.target.name in tensors else None
+        if short is None and found and found[-1].extents == s.extents:
+            found[-1] = replace(found[-1], body=(*found[-1].body, a))
+        else:
+            found.append(short or replace(s, body=(a,)))
+    return tuple(found)
+
+
+def _shorter(s: Parallel, a: Assign) -> Parallel | None:
+    value, counts = first_elements(s, a) or (a.value, {})
+    if not counts or any(n.value is None for n in counts.values()):
+        return None
+    extents = tuple(min(n, max(0, int(counts.get(v, ix.const(n)).value or 0))) for v, n in zip(s.vars, s.extents, strict=True))
+    return replace(s, extents=extents, body=(replace(a, value=value),)) if all(extents) else None
+
+
+def first_elements(s: Parallel, a: Assign, shape: Shape = lambda _: None) -> tuple[TileExpr, Counts] | None:
+    """What an assignment stores to the first elements of its loop along some variables, and to how many, while the others stay as
+    they are; None for any other. `shape` gives that of what holds numbers of i32 which may be read."""
+    value, counts = a.value, Counts()
+    while isinstance(value, Select | Choose) and _keeps(value, a.target):
+        condition = _condition(value, shape)
+        own = _counts(condition, s) if condition is not None else None
+        if own is None:
+            return None
+        counts, value = _both(counts, own), value.x
+    return (value, counts) if counts else None
+
+
+def _condition(value: Select | Choose, shape: Shape) -> Expr | None:
+    """What a choice asks of positions; None where it compares elements of tiles."""
+    if isinstance(value, Select):
+        return value.condition
+    a, b = _index(value.a, shape), _index(value.b, shape)
+    if a is None or b is None:
+        return None
+    asked = {"lt": (a, b), "le": (a, b + 1), "gt": (b, a), "ge": (b, a + 1)}
+    return ix.less(*asked[value.op]) if value.op in asked else None
+
+
+def _index(e: TileExpr, shape: Shape) -> Expr | None:
+    """A side of a comparison as an index: a position, a number, or one that is read."""
+    match e:
+        case Index():
+            return e.value
+        case Cast(dtype, Index(value)) if dtype is I32:
+            return value
+        case Number() if float(e.value).is_integer():
+            return ix.const(int(e.value))
+        case Region() if not any(e.extents) and (found := shape(e.name)) is not None:
+            return element(e.name, found, e.starts)
+        case Binary() if e.op in INDEX and (x := _index(e.x, shape)) is not None and (y := _index(e.y, shape)) is not None:
+            return INDEX[e.op](x, y)
+    return None
 
 
 def _kept(s: Assign) -> bool:
@@ -108,14 +171,9 @@ class _Stores:
         """The window that a loop stores to and the value of each element; None where it is no such store."""
         if a.target.name not in self.tensors or not _kept(a):
             return None
-        value: TileExpr = a.value
-        counts: Counts = {}
-        while isinstance(value, Select | Choose) and value.y == a.target:
-            condition = self.condition(value)
-            own = _counts(condition, loop) if condition is not None else None
-            if own is None:
-                return None
-            counts, value = _both(counts, own), value.x
+        if (found_first := first_elements(loop, a, self.shape)) is None:
+            return None
+        value, counts = found_first
         inside = [[v for v in loop.vars if v in ix.variables(start)] for start in a.target.starts]
         if [v for found in inside for v in found] != list(loop.vars) or any(a.target.extents):
             return None
@@ -127,28 +185,8 @@ class _Stores:
         where = tuple(counts.get(v) if v else None for v in found)
         return replace(a.target, starts=starts, extents=tuple(extents[v] if v else None for v in found), counts=where), value
 
-    def condition(self, value: Select | Choose) -> Expr | None:
-        """What a choice asks of positions; None where it compares elements of tiles."""
-        if isinstance(value, Select):
-            return value.condition
-        a, b = self.index(value.a), self.index(value.b)
-        if a is None or b is None:
-            return None
-        asked = {"lt": (a, b), "le": (a, b + 1), "gt": (b, a), "ge": (b, a + 1)}
-        return ix.less(*asked[value.op]) if value.op in asked else None
-
-    def index(self, e: TileExpr) -> Expr | None:
-        """A side of a comparison as an index: a position, a number, or one that is read."""
-        match e:
-            case Index():
-                return e.value
-            case Number() if float(e.value).is_integer():
-                return ix.const(int(e.value))
-            case Region() if not any(e.extents) and (array := self.arrays[e.name]).dtype is I32:
-                return element(e.name, array.shape, e.starts)
-            case Binary() if e.op in INDEX and (x := self.index(e.x)) is not None and (y := self.index(e.y)) is not None:
-                return INDEX[e.op](x, y)
-        return None
+    def shape(self, name: str) -> tuple[int, ...] | None:
+        return self.arrays[name].shape if self.arrays[name].dtype is I32 else None
 
     def whole(self, value: TileExpr, loop: Parallel) -> Region | None:
         """The buffer of which a loop stores every element as it is."""

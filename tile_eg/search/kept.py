@@ -161,7 +161,8 @@ def _written(made: PlannedKept) -> None:
         kernel_text(made.program)
     except PlanError as error:
         message = error.message
-        raise TileError(f"this instruction cannot be written: {message}", error.span) from error
+        help = "give the buffer rows of a multiple of 32 bytes" if "32-byte" in message else ""
+        raise TileError(f"this instruction cannot be written: {message}", error.span, help=help) from error
 
 
 def _program(kernel: KeptKernel, chip: Chip) -> Program:

@@ -73,6 +73,27 @@ def test_a_part_that_begins_anywhere_is_copied_and_reduced() -> None:
     np.testing.assert_array_equal(s[:ROWS], A[:, 21:31].max(1))
 
 
+@pytest.mark.parametrize("word", ["copy", "atomic_add"])
+def test_a_part_that_begins_between_blocks_in_some_trips_is_moved(word: str) -> None:
+    @tile_eg.jit(out_idx=[-1])
+    @T.prim_func
+    def main(X: T.Tensor((64,), "float32"), Y: T.Tensor((64,), "float32")):
+        with T.Kernel(1, is_npu=True) as (cid, vid):
+            x = T.alloc_ub((64,), "float32")
+            with T.Scope("V"):
+                T.copy(X, x)
+                T.barrier_all()
+                if vid == 0:
+                    for k in T.serial(16):
+                        if word == "copy":
+                            T.copy(x[k * 4], Y[60 - k * 4], [4])
+                        else:
+                            T.atomic_add(Y[60 - k * 4], x[k * 4], [4])
+                        T.barrier_all()
+
+    np.testing.assert_array_equal(main(A.ravel()[:64]), A.ravel()[:64].reshape(16, 4)[::-1].ravel())
+
+
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_elements_are_copied_from_tensor_to_tensor(dtype: str) -> None:
     @tile_eg.jit(out_idx=[-1])

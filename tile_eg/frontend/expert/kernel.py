@@ -18,6 +18,7 @@ from tile_eg.frontend.expert.ends import Ends
 from tile_eg.frontend.expert.meetings import check_given_once, read_first, with_meetings
 from tile_eg.frontend.expert.modes import with_modes
 from tile_eg.frontend.expert.nodes import TripByTrip
+from tile_eg.frontend.expert.numbers_for_both import read_by_both
 from tile_eg.frontend.expert.parallel import branch
 from tile_eg.frontend.expert.pipelined import prefetched
 from tile_eg.frontend.expert.places import same_memory
@@ -133,6 +134,10 @@ def _read(r: ExpertReader, found: FunctionSource, barriers: str, meet: bool = Fa
     if r.half_used is not None:
         check_given_once(r.statements, r.views)
     if meet:
+        given: Any = r.statements
+        seen_twice = {*r.views, *r.views.values()}
+        alone = {h.name: h.buffer() for h in r.held.values() if h.name not in seen_twice}
+        r.statements[:] = read_by_both(given, alone, r.stored)  # type: ignore[assignment]
         _meet(r, streams)
     cube, vector = _streams(r)
     check_bools(r, (*cube, *vector))

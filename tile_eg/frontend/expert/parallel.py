@@ -23,11 +23,13 @@ from tile_eg.frontend.expert.extents import unless
 from tile_eg.frontend.expert.loads import fitted
 from tile_eg.frontend.expert.nodes import TripByTrip
 from tile_eg.frontend.expert.operands import FULL, Step, check_aligned, inside, kind_of
+from tile_eg.frontend.expert.part_stores import OPTIONS, stored_in_part
 from tile_eg.frontend.expert.picked import where_read
 from tile_eg.frontend.expert.reader import ExpertReader, On
 from tile_eg.frontend.expert.registers import Registers, each
 from tile_eg.frontend.expert.scalars import drained_in, of_tensor
 from tile_eg.frontend.expert.typed import in_type_of
+from tile_eg.frontend.guarded_stores import with_fewer_elements
 from tile_eg.frontend.python.expressions import evaluate
 from tile_eg.frontend.python.placement_words import HANDLERS
 from tile_eg.frontend.python.values import Loop, is_tile, nodes
@@ -43,8 +45,6 @@ from tile_eg.language.elementwise_words import EXPRESSIONS as EXPRESSION_WORDS
 from tile_eg.language.elementwise_words import UNARY
 from tile_eg.ops.types import I32, Level
 
-OPTIONS = {"transpose": False, "enable_relu": False, "pad_value": None}
-
 
 def read_loop(r: ExpertReader, node: ast.For, loop: Loop, names: list[str]) -> list[kn.Parallel]:
     """An element loop as it is written, or as loops over its parts. TileError where its iterations depend on each other."""
@@ -53,7 +53,8 @@ def read_loop(r: ExpertReader, node: ast.For, loop: Loop, names: list[str]) -> l
     variables = [r.unique(n) for n in names]
     r.grid.update({v: (0, max(0, n - 1)) for v, n in zip(variables, loop.extents, strict=True)})
     written = kn.Parallel(tuple(variables), tuple(loop.extents), _body(r, node, names, variables), r.span(node))
-    parts = [*read_as(written, r.dtype_of, r.shape_named, r.unique, r.ranges)]
+    known = r.dtype_of, r.shape_named, r.unique, r.ranges
+    parts = [p for s in with_fewer_elements(written, r.tensors) for p in read_as(s, *known)]
     for part in parts if r.ends is not None else ():
         if v := by_trips(part, r.shape_named, {v: r.ranges[v] for v in r.around}):
             raise TripByTrip(r.around[v])
@@ -84,13 +85,13 @@ def elements(r: ExpertReader, s: kn.Parallel) -> None:
 def _body(r: ExpertReader, node: ast.For, names: list[str], variables: list[str]) -> tuple[Assign, ...]:
     if r.in_parallel:
         raise r.error("T.Parallel inside T.Parallel is not supported", node, "write one: for i, j in T.Parallel(m, n)")
-    r.in_parallel = True
+    r.in_parallel, r.along = True, tuple(variables)
     try:
         with r.block(repeats=True) as body:
             r.local.update({n: ix.var(v) for n, v in zip(names, variables, strict=True)})
             r.run(node.body)
     finally:
-        r.in_parallel = False
+        r.in_parallel, r.along = False, ()
     for s in body:
         if not isinstance(s, Assign):
             raise r.error("inside T.Parallel only assignments of elements are supported", node, "write the words behind the loop")
@@ -101,10 +102,11 @@ def statement(r: ExpertReader, s: Assign, axes: Axes) -> None:
     """One assignment for all elements."""
     gone = idle(s, axes) | {n for n in axes.names if axes.extent(n) == 1}
     axes, s = axes.without(gone), at_places(s, dict.fromkeys(gone, ZERO))
+    if stored_in_part(r, s, axes):
+        return None
     drained_in(r, s, axes.uses)
     s = replace(s, value=_single(in_type_of(r, s, axes)))
-    there = _there(r, s, axes)
-    if there.value == 1:
+    if (there := _there(r, s, axes)).value == 1:
         with written_rows.followed(r, s, axes):
             return _by_condition(r, s, axes)
     with r.block(repeats=False) as inner, r.where(there):
@@ -248,7 +250,6 @@ def _copied(r: ExpertReader, s: Assign, axes: Axes) -> bool:
     if source.shape != target.shape:
         return False
     from tile_eg.frontend.expert.moves import copy
-
     copy(r, s.span, *fitted(r, s, source, target), None, **OPTIONS)  # type: ignore[arg-type]
     return True
 

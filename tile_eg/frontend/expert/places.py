@@ -123,10 +123,11 @@ def of_tensor(t: Tensor, region: Region, ranges: dict[str, Interval], within: Ex
         one = region.extents and region.extents[-1] and not elements_in(region.starts[-1])
         sizes, valid, steps = [1], [_valid(region.starts[-1], 1, t.shape[-1], ranges, within) if one else ONE], [1]
     if len(sizes) == 1:
-        down = steps[0] != 1
+        run = steps[0] == 1
+        down = not run or cols == 1
         rows, cols = (sizes[0], 1) if down else (1, sizes[0])
         good = (valid[0], ONE) if down else (_there(t, region, axes, ranges, within), valid[0])
-        return Place(Gm(t.name, offset, steps[0] if down else max(1, sizes[0])), rows, cols, *good, Level.GM, t.dtype, not down,
+        return Place(Gm(t.name, offset, steps[0] if down else max(1, sizes[0])), rows, cols, *good, Level.GM, t.dtype, run,
                      region.shape == (), region.span, any(counts))  # fmt: skip
     return Place(
         Gm(t.name, offset, steps[0]), sizes[0], sizes[1], valid[0], valid[1], Level.GM, t.dtype, steps[0] == sizes[1],

@@ -42,11 +42,11 @@ def _without_unused(nodes: tuple[Node, ...], core: str) -> tuple[Node, ...]:
     kept = {n.name for n in walk(nodes) if isinstance(n, Scalar)}
     nodes = tuple(_without_checks_of_others(nodes, kept))
     while unused := kept - {name for n in walk(nodes) if not (isinstance(n, Scalar) and n.name not in kept)
-                            for name in _numbers(n) - ({n.name} if isinstance(n, Scalar) else set())}:  # fmt: skip
+                            for name in numbers(n) - ({n.name} if isinstance(n, Scalar) else set())}:  # fmt: skip
         kept -= unused
         nodes = tuple(_dropped(nodes, unused))
     for n in walk(nodes):
-        if missing := sorted(name for name in _numbers(n) - kept if name):
+        if missing := sorted(name for name in numbers(n) - kept if name):
             unit = "cube core" if core != AIV else "vector cores"
             message = f"the {unit} needs a number that is read from a buffer of the other core: {missing[0]}"
             raise TileError(message, getattr(n, "span", None), help="read it from a tensor, which both see")
@@ -68,7 +68,7 @@ def _asked(n: Print) -> set[str]:
     return {e.args[0] for e in all_elements_in(n.holds)}.union(*(a.scalars() for a in n.args))
 
 
-def _numbers(n: Node) -> set[str]:
+def numbers(n: Node) -> set[str]:
     """The kept numbers that a node needs."""
     found: set[str] = set()
 

@@ -23,7 +23,7 @@ from tile_eg.ops.types import DType, Level
 
 
 def is_unaligned(r: ExpertReader, p: Place) -> bool:
-    """Whether a row of a window in UB surely begins between two blocks of 32 bytes."""
+    """Whether a row of a window in UB surely begins between two blocks of 32 bytes, in one of the loops' trips at least."""
     if p.level is not Level.UB:
         return False
     tile, size = p.tile(), p.dtype.bytes
@@ -31,10 +31,18 @@ def is_unaligned(r: ExpertReader, p: Place) -> bool:
     if p.rows > 1 and pitch * size % BLOCK_BYTES:
         return True
     first = ix.simplified((tile.row * pitch + tile.col) * size, r.ranges)
-    begins = ix.simplified(first % BLOCK_BYTES, r.ranges).value
-    if begins is None:
-        return bool(multiple_of(first) % BLOCK_BYTES and pitch * size % BLOCK_BYTES)
-    return begins != 0
+    begins = ix.simplified(first % BLOCK_BYTES, r.ranges)
+    if begins.value is not None:
+        return begins.value != 0
+    return bool(multiple_of(first) % BLOCK_BYTES and pitch * size % BLOCK_BYTES) or _sometimes(r, begins)
+
+
+def _sometimes(r: ExpertReader, begins: Expr) -> bool:
+    """Whether this is not 0 in the first trip of each loop, or in the second one of one of them."""
+    low = {name: r.ranges[name][0] for name in ix.variables(begins) if name in r.ranges}
+    second = ({name: n + 1} for name, n in low.items() if n < r.ranges[name][1])
+    places = ({name: ix.const(n) for name, n in {**low, **other}.items()} for other in ({}, *second))
+    return any(ix.simplified(ix.substitute(begins, place), r.ranges).value for place in places)
 
 
 def pitch_of(r: ExpertReader, tile: Tile) -> int:

@@ -12,7 +12,7 @@ from types import FunctionType
 from typing import Any
 
 from tile_eg import language
-from tile_eg.errors import Span, TileError
+from tile_eg.errors import NotSearched, Span, TileError
 from tile_eg.frontend import conditions
 from tile_eg.frontend.index_bits import bits
 from tile_eg.frontend.python import logic, ways_out
@@ -45,7 +45,7 @@ from tile_eg.frontend.python.word_calls import call_word, is_of_kernel
 from tile_eg.frontend.python.word_users import uses_words
 from tile_eg.frontend.python.words import cast, counted
 from tile_eg.frontend.whole_quotients import divided
-from tile_eg.frontend.windows import length
+from tile_eg.frontend.windows import known_shape, length
 from tile_eg.ir import index
 from tile_eg.ir.index import Expr
 from tile_eg.ir.kernel import Binary, MatMul, Region, Unary
@@ -249,7 +249,9 @@ def _axis(b: Builder, node: ast.expr, size: int, buffer: Buffer) -> Item:
 
 
 def _check_column(b: Builder, item: Item, buffer: Buffer, node: ast.AST) -> None:
-    if item not in (index.ZERO, Slice(index.ZERO, 1)):
+    known = {**b.trips, **b.grid}
+    always_0 = isinstance(item, Expr) and index.variables(item) <= known.keys() and index.bounds(item, known) == (0, 0)
+    if item != Slice(index.ZERO, 1) and not always_0:
         raise b.error(f"{buffer.name} has one column", node)
 
 
@@ -282,7 +284,9 @@ def as_index(b: Builder, value: Any, node: ast.AST) -> Expr:
     if (found := as_whole(value)) is not None:
         return found
     if isinstance(value, TILE_NODES) and not isinstance(value, Region):
-        raise b.error(f"an index is a whole number, not {ast.unparse(node)}", node, "indices have +, -, *, // and %")
+        kind = NotSearched if known_shape(value) == () else TileError  # one number: the scalar unit may compute it
+        what, help = f"an index is a whole number, not {ast.unparse(node)}", "indices have +, -, *, // and %"
+        raise kind(what, b.span(node), help=help)
     if not is_index(value):
         raise b.error(f"an index is needed here, not {describe(value)}", node)
     return index.wrap(value)

@@ -201,9 +201,10 @@ def _assignment(
 
 
 def _whole(r: Region, shape: tuple[int, ...]) -> bool:
-    """Whether a window is all of a buffer; an index stands for all of a dimension of one element."""
+    """Whether a window is all of a buffer; an index stands for all of a dimension of one element, but for the only column."""
     same = all(e == n or (e is None and n == 1) for e, n in zip(r.extents, shape, strict=True))
-    return same and all(start == ZERO for start in r.starts)
+    column = len(r.shape) == 1 and r.extents[-1] is None and r.shape != (1,)
+    return same and not column and all(start == ZERO for start in r.starts)
 
 
 def _same_everywhere(value: TileExpr) -> bool:

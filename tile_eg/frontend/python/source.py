@@ -14,6 +14,7 @@ from typing import Any
 
 from tile_eg import language
 from tile_eg.errors import Span, TileError
+from tile_eg.frontend.python.cleared import with_numbers_assigned
 from tile_eg.language.kernels import Macro
 
 
@@ -104,7 +105,8 @@ def read_function(function: FunctionType | Written, names: Mapping[str, Any] | N
             f"the source of {function.__name__} cannot be read ({file})", help="define the kernel in a file or in a notebook cell"
         )
     known = {**function.__globals__, **(names or {}), **_closure(function)}
-    return _with_launches(FunctionSource(Source(file, text), node, known))
+    assigned = with_numbers_assigned(node, lambda e: meant(e, known))
+    return _with_launches(FunctionSource(Source(file, text), assigned, known))
 
 
 def is_launch(s: ast.stmt, names: Mapping[str, Any]) -> bool:

@@ -31,7 +31,7 @@ from tile_eg.frontend.python.values import (
     is_tile,
     nodes,
     plainly,
-    start_point,
+    stored_at,
 )
 from tile_eg.frontend.python.ways_out import ENDS, OUTSIDE, STATEMENTS, of_arguments
 from tile_eg.frontend.python.words import counted
@@ -194,7 +194,7 @@ def _place(r: Reader, window: Window, value: Any, node: ast.stmt) -> Region:
     """What an assignment to a window writes: `C[i, j] = tile` writes a tile that starts there."""
     shape = known_shape(as_tile(value, r.span(node)))
     if window.is_open and shape and not r.in_parallel:
-        return start_point(window, shape)
+        return stored_at(window, shape)
     return as_region(window, r.span(node))
 
 
@@ -346,14 +346,14 @@ def _parallel(r: Reader, node: ast.For, loop: Loop) -> None:
     names = _names(r, node, len(loop.extents))
     variables = tuple(r.unique(n) for n in names)
     r.in_parallel, r.along = True, variables
+    r.trips |= {v: (0, max(0, n - 1)) for v, n in zip(variables, loop.extents, strict=True)}
     try:
         with r.block(repeats=True) as body:
             r.local.update({n: index.var(v) for n, v in zip(names, variables, strict=True)})
             r.run(node.body)
     finally:
         r.in_parallel, r.along = False, ()
-    made = Parallel(variables, loop.extents, _element_assignments(body), r.span(node))
-    r.statements += read_as(made, *_known(r))
+    r.statements += read_as(Parallel(variables, loop.extents, _element_assignments(body), r.span(node)), *_known(r))
 
 
 def _known(r: Reader) -> tuple[Any, ...]:

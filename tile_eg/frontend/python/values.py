@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, fields, is_dataclass, replace
+from math import prod
 from typing import Any
 
 from tile_eg.errors import Span, TileError, did_you_mean
@@ -195,6 +196,15 @@ def region(window: Window) -> Region:
     extents = tuple(i.extent if isinstance(i, Slice) else None for i in window.items if i is not None)
     counts = tuple(i.count if isinstance(i, Slice) else None for i in window.items if i is not None)
     return Region(window.buffer.name, starts, extents, window.span, counts=counts if any(counts) else ())
+
+
+def stored_at(window: Window, shape: tuple[int, ...]) -> Region:
+    """A tile of `shape` that is assigned to a point of a tensor: it starts there. TileError for one of a buffer, an element."""
+    if window.buffer.scope != "tensor" and prod(shape) > 1:
+        what = f"one element of {window.buffer.name} is assigned a tile of shape {shape}"
+        whole = ", ".join(":" * len(window.buffer.shape))
+        raise TileError(what, window.span, help=f"all of it: {window.buffer.name}[{whole}] = ..., or a slice of that shape")
+    return start_point(window, shape)
 
 
 def start_point(window: Window, shape: tuple[int, ...], column: bool = False) -> Region:

@@ -17,6 +17,7 @@ from tile_eg.frontend.ssa.positions import Position
 from tile_eg.frontend.ssa.tiles import Tiles, valid_cols, valid_rows
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import Expr
+from tile_eg.ir.kernel import Region
 from tile_eg.ir.values import Term
 from tile_eg.ops.types import F32, I32, U16, U32, WHOLE, DType
 
@@ -98,6 +99,14 @@ def taken(tiles: Tiles, t: Term, p: Part, name: str, span: Span | None) -> Term:
     return tiles.cast(work, dtype, span) if dtype is not None else work
 
 
+def as_vector(tiles: Tiles, t: Term, r: Region) -> Term:
+    """What a region takes of a tile: of the only column a vector, where the region is one."""
+    if len(r.shape) != 1 or t.rows == 1 or t.cols != 1:
+        return t
+    work = tiles.cast(t, _summed(t.dtype, r.name, r.span), r.span)
+    return tiles.cast(tiles.reduce("sum", work, 1, r.span), t.dtype or F32, r.span)
+
+
 def _alone(tiles: Tiles, t: Term, i: int, j: int, at: Expr, span: Span | None) -> Term:
     return tiles.choose_at(Position("eq", i, j, at), (t, tiles.make(span, "fill", 0.0, like=t)), span)
 
@@ -115,7 +124,7 @@ def placed(tiles: Tiles, old: Term, value: Term, p: Part, name: str, span: Span 
     if not is_piece(old, p):
         raise _no_piece(name, span)
     if (p.rows, p.cols) == (old.rows, old.cols):
-        return value
+        return tiles.broadcast(value, 1, 1, span) if (value.rows, value.cols) == (1, p.rows) else value
     one_row, one_col = p.rows == 1 and old.rows > 1, p.cols == 1 and old.cols > 1
     value = tiles.cast(value, old.dtype, span) if old.dtype is not None else value
     value = _there(tiles, value, span, rows=True, cols=one_row and one_col)

@@ -262,10 +262,11 @@ class Regions:
         return (rows, cols)[: 2 - len(valid)] + (*valid,)  # type: ignore[return-value]
 
     def is_whole(self, r: kn.Region) -> bool:
-        """Whether the region is all of its buffer; an index stands for all of a dimension of one element."""
+        """Whether the region is all of its buffer, in its rows and columns (the only column is a vector, so a row); an index
+        stands for all of a dimension of one element."""
         shape = self.buffers[r.name].shape
         all_of_it = all(e == n or (e is None and n == 1) for e, n in zip(r.extents, shape, strict=True))
-        return all_of_it and all(s == ix.ZERO for s in r.starts)
+        return all_of_it and all(s == ix.ZERO for s in r.starts) and tile_shape(r.shape) == tile_shape(shape)
 
     def region(self, r: kn.Region, env: Env) -> Term:
         if r.name in self.tensors:
@@ -274,7 +275,7 @@ class Regions:
             loaded = self.tiles.load(env[r.name], self.window(r), self.tensors[r.name].dtype, r.span)
             return self.tiles.reduce("sum", loaded, 1, r.span) if lies_across(r, self.tensors[r.name]) else loaded
         held = self.held(r.name, env, r.span)
-        found = held if self.is_whole(r) else self.piece(r, held)
+        found = held if self.is_whole(r) else by_position.as_vector(self.tiles, self.piece(r, held), r)
         if r.counts:
             return self.tiles.narrowed(found, *self.counted(r, valid_rows(found), valid_cols(found)), r.span)
         return found
