@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from tile_eg.cli import in_a_row, options
@@ -20,16 +21,20 @@ if TYPE_CHECKING:
     from tile_eg.report.compare import Comparison
     from tile_eg.report.run import RunReport
 
+NO_NUMBERS: Mapping[str, float] = MappingProxyType({})
+
 
 def drawn(
     held: Kernel | Program | KeptKernel, names: str | None, seed: int, given: Sequence[str],
-    tiles: Collection[int] | None = None,
+    tiles: Collection[int] | None = None, numbers: Mapping[str, float] = NO_NUMBERS,
 ) -> list[Drawn]:  # fmt: skip
-    """The sets of inputs that are named ("uniform,wide"), with the arrays of `--input` in each. What they mean is computed of
-    some `tiles` of the grid where these are given.
+    """The sets of inputs that are named ("uniform,wide"), with the arrays of `--input`, and the `numbers` that a launch passes,
+    in each. What they mean is computed of some `tiles` of the grid where these are given.
 
     A program has one where none is named: it compares with nothing, and does the same whatever the numbers are.
     """
+    import numpy as np
+
     from tile_eg.inputs import USUAL, Drawn, draw, drawn_sets, set_names
 
     arrays = options.given_arrays(held.tensors, in_a_row.of_this_launch(given, held.tensors))
@@ -37,6 +42,7 @@ def drawn(
     before = {name: _begun(held, arrays, name) for name in wanted if in_a_row.left_before(name)}
     if isinstance(held, Kernel):
         with stage("reference", held.source):
+            arrays |= {name: np.asarray(x, np.float32) for name, x in numbers.items()}
             if before:
                 return [replace(drawn_sets(held, [n], seed, before[n], tiles)[0], name=n) for n in wanted]
             return drawn_sets(held, wanted, seed, arrays, tiles)

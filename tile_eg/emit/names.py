@@ -52,6 +52,11 @@ def size_names(p: Program) -> dict[str, str]:
     return spelled(p.sizes.names if p.sizes else (), {*RESERVED, *argument_names(p).values(), kernel_symbol(p)})
 
 
+def number_names(p: Program) -> dict[str, str]:
+    """The parameter of the kernel for each float that a launch passes."""
+    return spelled(p.numbers, {*RESERVED, *argument_names(p).values(), *size_names(p).values(), kernel_symbol(p)})
+
+
 def spelled(names: Iterable[str], taken: Collection[str]) -> dict[str, str]:
     """Each of different names with one that C++ can use: its own, or with `t_` before it."""
     own = list(names)

@@ -25,7 +25,7 @@ from tile_eg.ir.strided import Layouts, laid_out
 from tile_eg.jit.arrays import by_name, give_back, is_torch, to_numpy
 from tile_eg.jit.located import LocatingAtSizes
 from tile_eg.jit.on_npu import MOST_SHAPES, new_empty, on_npu, shape_of
-from tile_eg.jit.passed import number_of, size_of, whole
+from tile_eg.jit.passed import OfAnyNumber, number_of, size_of, whole
 from tile_eg.jit.told import told
 from tile_eg.language.symbols import Size
 from tile_eg.search import search_options
@@ -97,9 +97,15 @@ class AnySizeKernel(LocatingAtSizes):
         self.all_tensors = len(tensors) == len(arguments)
         sizes = tuple(n for n in self.open if n not in {a.name for a in arguments if a.shape is None and not whole(a)})
         self.sizes, self.chip, self.search = sizes, chip, search
+        self.of_any = self._of_any()
         self.points: Mapping[str, Sequence[int]] = {}
         self.in_order: Callable[[Mapping[str, Any], TileError], KeptKernel] | None = None
         self.texts: dict[Layouts, OneText] = {}
+
+    def _of_any(self) -> OfAnyNumber:
+        """Which of its numbers it need not know."""
+        numbers = {a.name: a.dtype for a in self.arguments if a.shape is None}
+        return OfAnyNumber(numbers, self.build, self._made)
 
     @property
     def numbers(self) -> list[str]:
@@ -124,7 +130,7 @@ class AnySizeKernel(LocatingAtSizes):
         self._check_names(sizes)
         points = {n: (v,) if isinstance(v, int) else tuple(v) for n, v in sizes.items()}
         made = copy(self)
-        made.by_shapes, made.texts = {}, {}
+        made.by_shapes, made.texts, made.of_any = {}, {}, made._of_any()
         made.made, made.points = {}, {n: tuple(size_of(n, v) for v in numbers) for n, numbers in points.items()}
         return made
 
@@ -185,14 +191,16 @@ class AnySizeKernel(LocatingAtSizes):
 
     def _planned(self, sizes: Mapping[str, Any]) -> Any:
         """What serves these sizes; the others are open."""
-        if set(self.open) <= sizes.keys():
-            return self.with_sizes(**sizes).planned()
+        given = self.of_any.left_open(sizes, self.sizes)
+        if set(self.open) <= given.keys():
+            return self.with_sizes(**given).planned()
         return self.for_all_sizes(**sizes)
 
     def for_all_sizes(self, **given: Any) -> AnySize:
         """The kernel compiled once for all sizes, but those that are given. TileError where it has to know others, with why."""
         self._check_names(given)
         needed = set(self.open) - set(self.sizes)
+        given = self.of_any.left_open(given, self.sizes)
         if missing := sorted(needed - given.keys()):
             raise missing_sizes(self.name, missing)
         return text_for_all(self.name, self.text_of(), given)
@@ -215,14 +223,14 @@ class AnySizeKernel(LocatingAtSizes):
             return self.by_shapes[shapes](*args)
         arrays, sizes = self.arrays_and_sizes(args, kwargs)
         try:
-            kernel = self._made(self._checked(sizes))
+            kernel, numbers = self.of_any.of_call(self._checked(sizes))
         except NoBlocks as empty_grid:
             return nothing_done(empty_grid.tensors, self.places[0], arrays)
         if all(0 in t.shape for t in kernel.kernel.tensors if t.output):
             return nothing_done(kernel.kernel.tensors, self.places[0], arrays)
         if None not in shapes and len(self.by_shapes) < MOST_SHAPES:
             self.by_shapes[shapes] = kernel
-        return kernel(**arrays)
+        return kernel(**arrays, **numbers)
 
     def _check_names(self, sizes: Iterable[str]) -> None:
         for name in sizes:
@@ -314,7 +322,9 @@ class TemplateTexts:
 
     def compiled(self, sizes: Mapping[str, Any]) -> AnySize:
         """The kernel for all sizes but these. TileError where it has to know others, with why."""
-        self.template.check_numbers(sizes)
+        template = self.template
+        sizes = OfAnyNumber(template.numbers, template.instantiate, template.instantiate).left_open(sizes, self.names)
+        template.check_numbers(sizes)
         return text_for_all(self.template.name, self.of(sizes), sizes)
 
 

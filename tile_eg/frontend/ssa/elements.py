@@ -16,7 +16,7 @@ from tile_eg.frontend.ssa.dependence import Step, multiple, steps, temporaries
 from tile_eg.frontend.ssa.extents import meet
 from tile_eg.frontend.ssa.positions import number, parts, position, whole_number
 from tile_eg.frontend.ssa.regions import Env, Regions
-from tile_eg.frontend.ssa.rounding import rounded
+from tile_eg.frontend.ssa.rounding import constant_as
 from tile_eg.frontend.ssa.steps import between, computing, promoted, reducing
 from tile_eg.frontend.ssa.tiles import valid_cols, valid_rows
 from tile_eg.ir import index as ix
@@ -236,8 +236,8 @@ class Statement:
     def to(self, s: Scalar, dtype: DType | None) -> Scalar:
         if s.term.dtype == dtype or dtype is None:
             return s
-        if s.term.op == "number":
-            return replace(s, term=self.tiles.make(None, "number", rounded(s.term.args[0], s.term.dtype), dtype=dtype))
+        if s.term.op == "number" and (known := constant_as(s.term.args[0], s.term.dtype, dtype)) is not None:
+            return replace(s, term=self.tiles.make(None, "number", known, dtype=dtype))
         step = between(s.term.dtype, dtype)
         if step is not None:
             return self.to(self.to(s, step), dtype)

@@ -18,6 +18,7 @@ from tile_eg.frontend.guarded_rows import with_rows_that_exist
 from tile_eg.frontend.guarded_stores import with_counted_stores
 from tile_eg.frontend.narrow_positions import with_words
 from tile_eg.frontend.nibbles import with_bytes
+from tile_eg.frontend.of_calls import as_written, of_calls
 from tile_eg.frontend.text.expressions import Expressions
 from tile_eg.frontend.text.scope import Scope, fresh
 from tile_eg.frontend.text.syntax import Node, span_of
@@ -39,7 +40,7 @@ def build(tree: Node, sizes: Mapping[str, int | float], source: str, file: str) 
     numbers = {str(n.children[0]) for n in number_nodes(tree)}
     builder.empty = any(size == 0 for name, size in sizes.items() if name not in numbers)
     for size in size_nodes(tree):
-        builder.scope.define(str(size.children[0]), sizes[str(size.children[0])], builder.span(size))
+        builder.scope.define(str(size.children[0]), as_written(sizes[str(size.children[0])]), builder.span(size))
     arguments = (*builder.tensors(tensor_nodes(tree), False), *builder.tensors(results.children, True))
     try:
         body = tuple(builder.statements(block))
@@ -47,7 +48,7 @@ def build(tree: Node, sizes: Mapping[str, int | float], source: str, file: str) 
         raise NoBlocks(arguments) from None
     if builder.empty and all(0 in t.shape for t in arguments if t.output):
         raise NoBlocks(arguments)
-    kernel = kn.Kernel(str(name), arguments, builder.grid or (), body, source, file)
+    kernel = kn.Kernel(str(name), arguments, builder.grid or (), body, source, file, numbers=of_calls(sizes))
     kernel = replace(kernel, body=with_element_sums(body, arguments, names_beside(kernel)))
     if builder.told:
         raise together(by_line((*builder.told, *statement_faults(kernel))))

@@ -10,6 +10,7 @@ from tile_eg.errors import TileError, attempted, did_you_mean
 from tile_eg.frontend import scalars as sc
 from tile_eg.frontend.conditions import NAMES, Compared, Condition, both, chosen, either, of_elements, opposite
 from tile_eg.frontend.index_text import index_text
+from tile_eg.frontend.of_calls import OfCall
 from tile_eg.frontend.scalars import Scalar, is_scalar
 from tile_eg.frontend.text.scope import Scope
 from tile_eg.frontend.text.syntax import Node, span_of
@@ -117,6 +118,8 @@ class Expressions:
             return chosen(v, kn.Number(1.0, self.span(node)), kn.Number(0.0, self.span(node)), self.span(node))
         if isinstance(v, Expr):
             return kn.Index(v, self.span(node))
+        if isinstance(v, OfCall):
+            return kn.Number(v.value, self.span(node))  # type: ignore[arg-type]
         return kn.Number(float(v), self.span(node)) if isinstance(v, int | float) else v
 
     def condition(self, node: Node) -> Expr:
@@ -149,6 +152,8 @@ class Expressions:
 
     def _negate(self, node: Node) -> Any:
         x = self.value(node.children[-1])
+        if isinstance(x, OfCall):
+            return -x
         if is_scalar(x):
             return sc.arithmetic("-", 0, x, self.span(node)) if x != 0 or isinstance(x, int) else -x
         return kn.Unary("neg", x, self.span(node))
@@ -261,7 +266,8 @@ class Expressions:
         if (dtype := dtype_of(name)) is not None:
             return kn.Cast(dtype, self.tile(_one(name, args, span)), span)
         values = [self.value(a) if self.numbers else self.read(self.value(a)) for a in args]
-        if name in sc.FUNCTIONS and values and all(map(is_scalar, values)):
+        of_call = any(isinstance(v, OfCall) for v in values)
+        if name in sc.FUNCTIONS and values and all(map(is_scalar, values)) and not of_call:
             return sc.call(name, values, span)
         return self._tile_call(name, args, span)
 
