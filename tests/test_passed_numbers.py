@@ -181,6 +181,12 @@ def test_nobody_is_told_what_such_a_number_is() -> None:
     assert str((1 - x * 2).value) == "(1.0 - (lr * 2.0))"
 
 
+def test_two_numbers_are_the_same_where_they_are_computed_alike() -> None:
+    assert computed("mul", passed("a"), 2.0) == computed("mul", passed("a"), 2.0) != computed("mul", passed("b"), 2.0)
+    with pytest.raises(NeedsNumber):
+        _ = OfCall(passed("a")).written != 0.0
+
+
 def test_what_is_computed_of_numbers_is_rounded_as_floats_are() -> None:
     less = computed("sub", 1.0, passed("lr"))
     assert less.at({"lr": 0.9999}) == float(np.float32(1) - np.float32(0.9999)) and less.__neg__().__neg__() is less

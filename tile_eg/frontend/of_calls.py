@@ -9,7 +9,7 @@ from typing import Any, NoReturn, SupportsFloat, SupportsIndex
 
 from tile_eg.errors import Span, TileError
 from tile_eg.frontend.hints import hint
-from tile_eg.ir.passed import NeedsNumber, Passed, computed
+from tile_eg.ir.passed import Asked, NeedsNumber, Passed, computed
 from tile_eg.ops.types import DType, has_room
 
 
@@ -37,6 +37,11 @@ class OfCall:
     NeedsNumber; `+ - * /` with other numbers give another one."""
 
     value: Passed
+
+    @property
+    def written(self) -> Any:
+        """What a `Number` of the kernel holds."""
+        return Asked(self.value.op, self.value.args)
 
     def __neg__(self) -> OfCall:
         return OfCall(-self.value)

@@ -23,7 +23,7 @@ class NeedsNumber(TileError):
     """That something cannot be decided without the value of a number that each call passes."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Passed:
     """op: `of` (the name of a number that is passed), `number` (a float), `neg`, `add`, `sub`, `mul`, `div` (of others).
 
@@ -59,12 +59,27 @@ class Passed:
     def __neg__(self) -> Passed:
         return self.args[0] if self.op == "neg" else Passed("neg", (self,))
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Passed) and (self.op, self.args) == (other.op, other.args)
+
+    def __hash__(self) -> int:
+        return hash((self.op, self.args))
+
     def _unknown(self, *_: object) -> NoReturn:
         raise NeedsNumber(f"this follows from the value of {', '.join(sorted(self.names))}, which each call tells")
 
     __float__ = __int__ = __index__ = __bool__ = __lt__ = __le__ = __gt__ = __ge__ = __abs__ = __round__ = is_integer = _unknown
     __add__ = __sub__ = __mul__ = __truediv__ = __floordiv__ = __mod__ = __pow__ = __radd__ = __rsub__ = __rmul__ = _unknown
     __rtruediv__ = __rfloordiv__ = __rmod__ = __rpow__ = __trunc__ = __floor__ = __ceil__ = _unknown
+
+
+class Asked(Passed):
+    """The same as a kernel has it as its author wrote it: whether it is some number (`value == 0.0`) asks for its value, too."""
+
+    def __eq__(self, other: object) -> bool:
+        return super().__eq__(other) if isinstance(other, Passed) else self._unknown()
+
+    __hash__ = Passed.__hash__
 
 
 def passed(name: str) -> Passed:
@@ -77,6 +92,11 @@ def computed(op: str, *xs: Passed | float) -> Passed:
     return Passed(op, tuple(x if isinstance(x, Passed) else Passed("number", (float(x),)) for x in xs))
 
 
-def as_number(x: Any) -> Any:
-    """A constant as a float; what is computed of such numbers as it is."""
+def said(x: Any) -> Any:
+    """What a `Number` of a kernel holds: a constant as a float, what is computed of numbers of calls as it is."""
     return x if isinstance(x, Passed) else float(x)
+
+
+def as_number(x: Any) -> Any:
+    """A constant as a float; what is computed of numbers of calls as values have it."""
+    return Passed(x.op, x.args) if isinstance(x, Passed) else float(x)

@@ -65,6 +65,9 @@ class Eager:
 
     def at(self, numbers: Mapping[str, Any], sizes: Mapping[str, int]) -> Launched:
         """The kernel at the values of its other parameters and the sizes of `T.const`. TileError at the user's line."""
+        if zero := [n for n, value in sizes.items() if value == 0]:
+            message = f"{', '.join(zero)} {'is' if len(zero) == 1 else 'are'} 0, and a size of T.const is at least 1"
+            raise _at(self.found, self.found.node, message, f'{zero[0]} = T.dynamic("{zero[0]}") may be 0: nothing is done then')
         with sizes_known(sizes):
             return self._launch(_Run(self.found), numbers)
 

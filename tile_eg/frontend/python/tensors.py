@@ -199,7 +199,7 @@ def _value(x: Any, span: Span | None) -> Value:
     if isinstance(x, TensorValue):
         return x.value
     if isinstance(x, OfCall):
-        return v.number(x.value, span)
+        return v.number(x.written, span)
     try:
         return v.number(float(x), span)
     except (TypeError, ValueError):

@@ -246,7 +246,7 @@ def as_tile(value: Any, span: Span | None) -> TileExpr:
     if isinstance(value, (bool, int, float)):
         return Number(float(value), span)
     if isinstance(value, OfCall):
-        return Number(value.value, span)  # type: ignore[arg-type]
+        return Number(value.written, span)
     if isinstance(value, Window) and None in value.items:
         if len(value.items) != 2:
             raise TileError("a vector becomes a tile as v[:, None] or v[None, :]", span)

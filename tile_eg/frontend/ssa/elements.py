@@ -23,6 +23,7 @@ from tile_eg.ir import index as ix
 from tile_eg.ir import kernel as kn
 from tile_eg.ir.index_elements import elements_in
 from tile_eg.ir.operands import regions
+from tile_eg.ir.passed import as_number
 from tile_eg.ir.values import Term
 from tile_eg.ops.elementwise import REDUCE
 from tile_eg.ops.types import F16, F32, I32, U32, WHOLE, DType
@@ -197,7 +198,7 @@ class Statement:
         """An expression at the point (i, j); `dtype` is what a bare number becomes."""
         match e:
             case kn.Number():
-                return Scalar(self.make(e, "number", e.value, dtype=dtype))
+                return Scalar(self.make(e, "number", as_number(e.value), dtype=dtype))
             case kn.Index():
                 place = number(e, self.c.index(e.value), (axes.row, axes.col), self.step.extents, self.tiles.ranges)
                 return Scalar(self.make(e, "s_index", *place, dtype=F32))

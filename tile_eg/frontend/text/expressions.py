@@ -119,7 +119,7 @@ class Expressions:
         if isinstance(v, Expr):
             return kn.Index(v, self.span(node))
         if isinstance(v, OfCall):
-            return kn.Number(v.value, self.span(node))  # type: ignore[arg-type]
+            return kn.Number(v.written, self.span(node))
         return kn.Number(float(v), self.span(node)) if isinstance(v, int | float) else v
 
     def condition(self, node: Node) -> Expr:

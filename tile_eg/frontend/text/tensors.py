@@ -98,7 +98,7 @@ class Reader:
         if isinstance(x, Expr):
             x = sc.as_size(x, "a number", span)
         if isinstance(x, OfCall):
-            return v.number(x.value, span)
+            return v.number(x.written, span)
         return x if isinstance(x, Value) else v.number(float(x), span)
 
     def value(self, node: Node) -> Value:
