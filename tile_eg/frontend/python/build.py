@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from tile_eg.errors import FollowUp, Note, NotSearched, Span, TileError
+from tile_eg.frontend.bools import check_stored
 from tile_eg.frontend.liveness import Liveness
 from tile_eg.frontend.narrow_positions import with_words
-from tile_eg.frontend.python.bools import check_stored
 from tile_eg.frontend.python.columns import spread
 from tile_eg.frontend.python.source import Source
 from tile_eg.frontend.python.tile_order import Order
