@@ -49,7 +49,7 @@ from tile_eg.frontend.whole_quotients import divided
 from tile_eg.frontend.windows import length
 from tile_eg.ir import index
 from tile_eg.ir.index import Expr
-from tile_eg.ir.kernel import Binary, MatMul, Region, Unary
+from tile_eg.ir.kernel import Binary, Choose, MatMul, Region, Unary
 from tile_eg.language.kernels import ElementType, Macro
 from tile_eg.language.words import Word
 
@@ -281,6 +281,8 @@ def as_index(b: Builder, value: Any, node: ast.AST) -> Expr:
     if isinstance(value, Window) and value.is_point:
         return element(value)
     if (found := as_whole(value)) is not None:
+        return found
+    if isinstance(value, Choose) and (found := as_whole(value, b.read_element)) is not None:
         return found
     if isinstance(value, TILE_NODES) and not isinstance(value, Region):
         raise b.error(f"an index is a whole number, not {ast.unparse(node)}", node, "indices have +, -, *, // and %")
