@@ -245,7 +245,7 @@ class Builder(ABC):
 
     def _stale(self, name: str, buffer: str, span: Span) -> TileError:
         message = f"{name} was computed from {buffer}, which may have changed since"
-        return TileError(message, span, help="keep the value in a buffer of its own")
+        return (NotSearched if name in self.variables else TileError)(message, span, help="keep the value in a buffer of its own")
 
     def allocate(self, name: str, new: NewBuffer, span: Span | None) -> None:
         shape = new.shape[:1] if new.column else new.shape
