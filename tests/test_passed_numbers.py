@@ -68,6 +68,25 @@ def softened(X: T.Tensor((16, 64), "float32"), t: T.float32):
     return T.softmax(X / t + (1 - t))
 
 
+@tile_eg.jit(effort="none")
+def launched(W, G, lr, scale=1.0, twice=False):
+    M, N = T.const("M, N")
+    W: T.Tensor[[M, N], T.float32]
+    G: T.Tensor[[M, N], T.float32]
+    Y = T.empty((M, N), T.float32)
+    rates = [lr * scale, 2 * lr * scale]
+    if twice:
+        lr = lr * 2
+    with T.Kernel(M // 16) as b:
+        w, g = T.alloc_shared((16, N), "float32"), T.alloc_shared((16, N), "float32")
+        T.copy(W[b * 16, 0], w)
+        T.copy(G[b * 16, 0], g)
+        for i, j in T.Parallel(16, N):
+            w[i, j] = w[i, j] - rates[1] * g[i, j] + lr
+        T.copy(w, Y[b * 16, 0])
+    return Y
+
+
 def compiled(call: Callable[[], Any]) -> int:
     """How many kernels a call compiles."""
     before = len(cache.entries) + len(cache.restored)
@@ -97,6 +116,19 @@ def test_a_number_that_decides_a_branch_is_compiled_in_and_others_are_not() -> N
         found = compiled(lambda a=a, b=b: branching(x, y, a, b))  # type: ignore[misc]
         np.testing.assert_allclose(y, (x + max(a, 0)) * b, rtol=1e-6)
         assert count is None or found == count
+
+
+def test_plain_floats_of_a_function_that_launches_blocks_are_arguments_too() -> None:
+    for lr, scale, count in ((0.5, 1.0, None), (0.25, 3.0, 0), (-1.0, 0.5, 0)):
+        found = []
+        made = compiled(lambda lr=lr, scale=scale, found=found: found.append(launched(W, G, lr, scale)))  # type: ignore[misc]
+        np.testing.assert_allclose(found[0], W - np.float32(2 * lr * scale) * G + np.float32(lr), rtol=1e-5, atol=1e-6)
+        assert count is None or made == count
+
+
+def test_a_float_that_is_another_one_at_the_launch_is_compiled_in() -> None:
+    for lr in (0.5, 0.25):
+        np.testing.assert_allclose(launched(W, G, lr, 1.0, True), W - np.float32(2 * lr) * (G - 1), rtol=1e-5, atol=1e-6)
 
 
 def test_functions_of_whole_tensors_have_them_too() -> None:

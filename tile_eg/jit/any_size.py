@@ -149,7 +149,7 @@ class AnySizeKernel(LocatingAtSizes):
     def with_sizes(self, **sizes: Any) -> Any:
         """The `CompiledKernel` at these sizes. TileError for one that is missing, unknown, or leaves no block to run."""
         try:
-            return self._made(self._checked(sizes))
+            return self._made(self.checked(sizes))
         except NoBlocks:
             shown = ", ".join(f"{n}={v}" for n, v in sizes.items())
             raise TileError(f"{self.name} has no blocks at {shown}: there is nothing to compile") from None
@@ -179,7 +179,7 @@ class AnySizeKernel(LocatingAtSizes):
         missing = [n for n in self.open if n not in given]
         if not missing or not set(missing) <= set(self.sizes):
             return {}
-        sizes = self._checked({**given, **dict.fromkeys(missing, EXAMPLE)})
+        sizes = self.checked({**given, **dict.fromkeys(missing, EXAMPLE)})
         try:
             return sizes if isinstance(self.build(sizes), KeptKernel) else {}
         except (TileError, NoBlocks):
@@ -223,7 +223,7 @@ class AnySizeKernel(LocatingAtSizes):
             return self.by_shapes[shapes](*args)
         arrays, sizes = self.arrays_and_sizes(args, kwargs)
         try:
-            kernel, numbers = self.of_any.of_call(self._checked(sizes))
+            kernel, numbers = self.of_any.of_call(self.checked(sizes))
         except NoBlocks as empty_grid:
             return nothing_done(empty_grid.tensors, self.places[0], arrays)
         if all(0 in t.shape for t in kernel.kernel.tensors if t.output):
@@ -237,7 +237,7 @@ class AnySizeKernel(LocatingAtSizes):
             if name not in self.open:
                 raise TileError(f"{self.name} has no size called {name}", help=did_you_mean(name, self.open))
 
-    def _checked(self, sizes: Mapping[str, Any]) -> dict[str, Any]:
+    def checked(self, sizes: Mapping[str, Any]) -> dict[str, Any]:
         """The sizes in their order, as Python's numbers."""
         self._check_names(sizes)
         if missing := [n for n in self.open if n not in sizes]:
