@@ -191,6 +191,10 @@ def test_the_command_line_emits_one_text_and_passes_a_number_to_a_run(tmp_path: 
     assert "GM_ADDR workspace, float lr)" in capsys.readouterr().out
     assert run(["emit", file, "--spec"]) == 0
     assert 'name = "lr"\nvalue = 0.5' in capsys.readouterr().out
+    for kind, name in (((), "k.asc"), (("--spec",), "k.toml"), (("--program",), "k.program")):
+        assert run(["emit", file, *kind, "-o", str(tmp_path / name)]) == 0
+    assert run(["simulate", str(tmp_path / "k.asc"), "--args", str(tmp_path / "k.toml")]) == 0
+    assert run(["run", str(tmp_path / "k.program")]) == 0
     assert run(["run", file, "--set", "lr=0.1"]) == 0
     assert run(["run", file]) == 1
     assert "give it: --set lr=0.5" in capsys.readouterr().err
