@@ -8,6 +8,7 @@ from benchmarks.rules.texts import LONG_TEXTS, texts
 from tile_eg.chips import DEFAULT_CHIP
 from tile_eg.frontend.text import load_text
 from tile_eg.ir.kernel import Kernel
+from tile_eg.ir.passed import passed
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 LARGE: dict[str, tuple[str, dict[str, int]]] = {
@@ -37,6 +38,11 @@ SHOWN_BY = {
     "const-mul": "twelve times c * x", "max-const": "twelve times max(x, c)", "const-max": "twelve times max(c, x)",
     "min-const": "twelve times min(x, c)", "const-min": "twelve times min(c, x)", "v-choose-const": "twelve times x > c",
     "choose-const": "twelve times x > c", "choose-const-left": "twelve times c < x",
+    "add-of-call": "twelve times x + s", "of-call-add": "twelve times s + x", "sub-of-call": "twelve times x - s",
+    "mul-of-call": "twelve times x * s", "of-call-mul": "twelve times s * x", "max-of-call": "twelve times max(x, s)",
+    "of-call-max": "twelve times max(s, x)", "min-of-call": "twelve times min(x, s)", "of-call-min": "twelve times min(s, x)",
+    "of-call-sub": "UB full: s - x * x", "v-of-call": "twelve times x + s", "v-fill-of-call": "s / x",
+    "nest-of-call": "nest of a number of the call", "v-axpy-of-call": "y + x * s",
     "col-operand": "twelve times x - w[None, :]", "col-operand-left": "twelve times w[None, :] - x",
     "v-scalar": "twelve times x + c", "persistent": "softmax 8192x1024", "keep": "flash_attention 2048",
     "v-sum-of-products": "layer_norm 16384x1024",
@@ -59,7 +65,13 @@ SHOWN_BY = {
 
 def small(name: str) -> Kernel:
     """One of the small ones."""
-    return load_text(texts()[name], f"{name}.tile").instantiate({})
+    return made(texts()[name], name)
+
+
+def made(text: str, name: str) -> Kernel:
+    """The kernel of a text, for any numbers of a call."""
+    template = load_text(text, f"{name}.tile")
+    return template.instantiate({n: passed(n) for n in template.numbers})
 
 
 def chip_of(name: str) -> str:
@@ -70,7 +82,7 @@ def chip_of(name: str) -> str:
 def kernels() -> dict[str, Kernel]:
     """All of them by name, small ones first."""
     files = {f.stem: f.read_text() for f in sorted(EXAMPLES.glob("*.tile"))}
-    out = {n: load_text(t, f"{n}.tile").instantiate({}) for n, t in (texts() | LONG_TEXTS).items()}
+    out = {n: made(t, n) for n, t in (texts() | LONG_TEXTS).items()}
     out |= {f"examples/{n}": load_text(t, f"{n}.tile").instantiate({}) for n, t in files.items()}
     out |= {n: load_text(files[f], f"{f}.tile").instantiate(sizes) for n, (f, sizes) in LARGE.items()}
     return out | {n + SUFFIX: out[n] for n in ON_950.values()}

@@ -27,6 +27,8 @@ CHAINS = {
     "x - w[None, :]": "({x} - (w * {c})[None, :])", "w[None, :] - x": "((w * {c})[None, :] - {x})",
     "x - v[:, None]": "({x} - (v * {c})[:, None])", "v[:, None] - x": "((v * {c})[:, None] - {x})",
 }  # fmt: skip
+CHAINS_OF_CALL = {n.replace("c", "s"): CHAINS[n].replace("{c}", "(s * {c})") for n in CHAINS if "[" not in n}
+ELEMENTS_OF_CALL = {"s / x": "s / x", "y + x * s": "abs(y) + x * s"}
 NEST_CHAINS = {"x > c": "select(x[i, j] > {c}, {x}, v[i])", "c < x": "select({c} < x[i, j], {x}, v[i])"}
 INDEX_CHAINS = {"x + bx": "({x} + bx * {c})", "bx + x": "(bx * {c} + {x})"}
 ELEMENT = """
@@ -40,6 +42,7 @@ kernel element[M=64, N=128](X: f32[M, N], Y: f32[M, N], V: f32[M], W: f32[N]) ->
   C[0, 0] = {}
 }}
 """
+ELEMENT_OF_CALL = ELEMENT.replace("W: f32[N])", "W: f32[N], s: f32)")
 FULL = """
 kernel full[M=512, N=80](X: f32[M, N]) -> (C: f32[M, N], D: f32[N]) {
   grid bx = 1
@@ -368,7 +371,11 @@ def texts() -> dict[str, str]:
     out = {n: ELEMENT.format(e) for n, e in ELEMENTS.items()}
     out |= {n: ELEMENT.replace("M=64, N=128", "M=1, N=64").format(e) for n, e in ROW.items()}
     out |= {f"twelve times {n}": ELEMENT.format(chain(e)) for n, e in CHAINS.items()} | {"UB full: 1 - x * x": FULL}
+    out |= {n: ELEMENT_OF_CALL.format(e) for n, e in ELEMENTS_OF_CALL.items()}
+    out["UB full: s - x * x"] = FULL.replace("(X: f32[M, N])", "(X: f32[M, N], s: f32)").replace("1 - x", "s - x")
+    out |= {f"twelve times {n}": ELEMENT_OF_CALL.format(chain(e)) for n, e in CHAINS_OF_CALL.items()}
     out |= {n: NEST.format(dtype="f32", value=e) for n, e in NESTS.items()}
+    out["nest of a number of the call"] = NEST.replace("W: f32[N])", "W: f32[N], s: f32)").format(dtype="f32", value="s")
     out |= {n: INDEX.format(value=e) for n, e in INDICES.items()}
     out |= {f"twelve times {n}": NEST.format(dtype="f32", value=chain(e, "x[i, j]")) for n, e in NEST_CHAINS.items()}
     out |= {f"twelve times {n}": INDEX.format(value=f"c = {chain(e)}") for n, e in INDEX_CHAINS.items()}

@@ -35,8 +35,8 @@ def test_sizes_are_read_by_name() -> None:
         ("M", "NAME=VALUE.*--set M=512"),
         ("=3", "NAME=VALUE"),
         ("M=", "NAME=VALUE"),
-        ("M=x", "'x' is none"),
-        ("M=nan", "'nan' is none"),
+        ("M=x", "'x' is no number"),
+        ("M=nan", "'nan' is no number"),
     ],
 )
 def test_a_size_that_is_none_is_refused(text: str, words: str) -> None:

@@ -24,7 +24,8 @@ from tile_eg.transforms.epilogue_panels import epilogue_in_panels
 
 def arrays_for(k: Kernel) -> dict[str, np.ndarray]:
     random = np.random.default_rng(7)
-    return {t.name: _drawn(random, t) for t in k.tensors if not t.output}
+    numbers = {name: np.float32(0.75) for name in k.numbers}
+    return {t.name: _drawn(random, t) for t in k.tensors if not t.output} | numbers
 
 
 def _drawn(random: np.random.Generator, t: Tensor) -> np.ndarray:

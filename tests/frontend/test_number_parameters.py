@@ -77,7 +77,7 @@ def test_a_mistake_with_a_number_is_told(text: str, sizes: dict[str, Any] | None
 
 def test_the_command_line_sets_numbers(file: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["run", file, "--set", "lr=0.5", "--set", "n=-2", "--set", "M=8"]) == 0
-    assert run(["emit", file, "--set", "n=1"]) == 1
+    assert run(["run", file, "--set", "n=1", "--set", "M=8"]) == 1
     assert "give it: --set lr=0.5" in capsys.readouterr().err
 
 

@@ -211,3 +211,9 @@ def test_a_word_that_is_not_there_is_told_before_a_launch_as_in_it() -> None:
     with pytest.raises(TileError, match="T has no word ptr") as caught:
         with_a_pointer(X)
     assert caught.value.span is not None and "a kernel has no pointers" in caught.value.help
+
+
+def test_a_size_that_is_0_is_told_once() -> None:
+    with pytest.raises(TileError) as error:
+        scaled(np.zeros((0, 8), np.float32), 2)
+    assert error.value.message == "M is 0, and a size of T.const is at least 1" and not error.value.others

@@ -383,3 +383,13 @@ def test_modules_under_those_are_found_and_their_names_refused(module: str) -> N
 def test_other_modules_that_are_not_there_are_not_found() -> None:
     with pytest.raises(ModuleNotFoundError, match="tile_eg.math.trace"):
         importlib.import_module("tile_eg.math.trace")
+
+
+def test_names_of_tilelangs_insides_that_kernels_of_others_use() -> None:
+    from tile_eg.intrinsics import make_mma_swizzle_layout
+
+    assert make_mma_swizzle_layout is T.make_swizzled_layout
+    drawn = Profiler(rows_by(8, 8, 8), TensorSupplyType.Normal)._get_inputs()
+    assert [x.shape for x in drawn] == [(8, 8)]
+    with pytest.raises(TileError, match="draws the inputs of a call"):
+        Profiler(rows_by(8, 8, 8))._get_inputs(with_output=True)

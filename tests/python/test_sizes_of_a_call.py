@@ -97,7 +97,7 @@ def test_a_number_of_a_call_is_a_size_or_a_factor() -> None:
     np.testing.assert_allclose(c, np.concatenate([a[:8] * 1.5, c[8:]]), rtol=1e-6)
 
 
-@pytest.mark.parametrize(("rows", "by", "name"), [(2**31, 1.0, "rows is i32"), (4, 1e40, "by is f32")])
+@pytest.mark.parametrize(("rows", "by", "name"), [(2**31, 1.0, "`rows` is i32"), (4, 1e40, "`by` is f32")])
 def test_a_number_that_its_type_has_no_room_for_is_refused(rows: int, by: float, name: str) -> None:
     with pytest.raises(TileError, match=f"{name}, which has no room for"):
         scaled(numbers(4, 4), numbers(4, 4), rows, by)

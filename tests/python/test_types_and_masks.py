@@ -216,7 +216,7 @@ def test_what_cannot_be_said_names_a_way_out(name: str, python_kernel: Any) -> N
 
 
 NEAR = {
-    "T.maximum(x, y)": "write T.max(x, y)", "T.tile.reduce_max(x, v)": "did you mean T.reduce_max?", 
+    "T.maximum(x, y)": "write T.max(x, y)", "T.tile.reduce_prod(x, v)": "did you mean T.tile.reduce_sum?", 
     "T.median(x)": "T.tile.sort(pairs, row, n) of each row",
     "T.reduce_absmx(x, v)": "did you mean T.reduce_absmax?", "T.axpy(y, x, 2.0)": "did you mean T.tile.axpy?",
 }  # fmt: skip

@@ -96,8 +96,8 @@ def test_one_column_of_a_tensor_is_a_vector() -> None:
     assert (ran(load_text(text, "k.tile").instantiate(), given) == x * 2 + h[:, ::-1]).all()
 
 
-def test_a_column_of_whole_numbers_is_refused() -> None:
-    text = "kernel k[M=8](X: i32[M, M]) -> Y: i32[M] { grid b = 1 shared v: i32[M] v = X[0:M, 2] Y[0] = v }"
+def test_columns_of_several_matrices_are_refused() -> None:
+    text = "kernel k[M=8](X: i32[2, M, M]) -> Y: i32[2, M] { grid b = 1 shared v: i32[2, M] v = X[0:2, 0:M, 2] Y[0, 0] = v }"
     with pytest.raises(TileError, match="do not lie side by side in `X`"):
         lower(load_text(text, "k.tile").instantiate(), "910B2")
 

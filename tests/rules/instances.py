@@ -19,6 +19,7 @@ from tile_eg.egraph.numbers import Numbers
 from tile_eg.ir.arithmetic import nothing
 from tile_eg.ir.arrays import numpy_dtype
 from tile_eg.ir.index import Expr, const
+from tile_eg.ir.passed import passed
 from tile_eg.ops.elementwise import BINARY, COMPARE, REDUCE, UNARY
 from tile_eg.ops.types import DTYPES, F32
 from tile_eg.rules import signatures
@@ -124,7 +125,8 @@ class Instance:
         self.rows, self.cols, self.inner = (data.draw(st.integers(1, 5), n) for n in ("rows", "cols", "inner"))
         self.extents = {n: data.draw(st.integers(1, n)) for n in sorted({self.rows, self.cols, self.inner})}
         self.members = Members({}, {}, None)  # type: ignore[arg-type]
-        self.numbers = Numbers(self.members, {}, {})
+        self.passed: dict[str, Any] = {}
+        self.numbers = Numbers(self.members, self.passed, {})
         self.dtype = data.draw(st.sampled_from(law.dtypes), "dtype")
         self.declare(law.left, self._shape(), self.dtype)
         for condition in law.conditions:
@@ -163,6 +165,8 @@ class Instance:
                 self.declare(x, shape, dtype)
             elif sort == "f64":
                 self.constant(x, dtype)
+            elif sort == "Num":
+                self.of_call(x, dtype)
             elif sort == "I":
                 self.bind(x, lambda: const(self.data.draw(st.integers(-9, 9))))
 
@@ -216,6 +220,17 @@ class Instance:
         for name, x in zip(form[2:], (*shape, dtype), strict=True):
             self.bind(name, lambda x=x: x)
 
+    def _declare_filln(self, form: Form, shape: Size, dtype: str) -> None:
+        self.of_call(form[1], dtype)
+        for name, x in zip(form[2:], (*shape, dtype), strict=True):
+            self.bind(name, lambda x=x: x)
+
+    def of_call(self, name: str, dtype: str) -> None:
+        """A number that each call passes, and what this one does."""
+        self.constant(f"what is passed for {name}", dtype)
+        self.passed[name] = np.float32(self.env[f"what is passed for {name}"])
+        self.bind(name, lambda: passed(name))
+
     def _declare_matmul(self, form: Form, shape: Size, dtype: str) -> None:
         ta, tb = (self.bind(x, lambda: self.data.draw(st.integers(0, 1))) for x in form[3:])
         held = self.data.draw(st.sampled_from(sorted(DIGITS)), "operands")
@@ -268,6 +283,9 @@ class Instance:
         elif head == "K":
             self.constant(args[0], dtype)
             self.bind(args[1], lambda: dtype)
+        elif head == "KN":
+            self.of_call(args[0], dtype)
+            self.bind(args[1], lambda: dtype)
         elif head == "SCast":
             self.bind(args[0], lambda: dtype)
             self.scalar(args[1], shape, self.data.draw(st.sampled_from(sorted(DIGITS)), "from"))
@@ -295,7 +313,7 @@ class Instance:
 
     def operator(self, form: Form) -> None:
         place = 2 if form[0] == "Red" else 1
-        if form[0] in ("Un", "Bin", "BinR", "BinC", "BinS", "Red", "SUn", "SBin", "SRed", *CHOICES):
+        if form[0] in ("Un", "Bin", "BinR", "BinC", "BinS", "BinN", "Red", "SUn", "SBin", "SRed", *CHOICES):
             ops = {n: op for n, op in OPS.get(form[0], BINARY).items() if _of_floats(op)}
             self.bind(form[place], lambda: self.data.draw(st.sampled_from(sorted(ops)), "op"))
 
@@ -369,7 +387,8 @@ class Instance:
         x = [self.of(a) for a in args]
         if head == "/" and not x[1]:
             assume(False)
-        return {"neg": lambda a: -a, "abs": abs, "/": lambda a, b: a / b, "IC": const, "to-f64": float}[head](*x)
+        less = lambda a: -a  # noqa: E731
+        return {"neg": less, "negated": less, "abs": abs, "/": lambda a, b: a / b, "IC": const, "to-f64": float}[head](*x)
 
     # ---- terms ----
 
@@ -428,6 +447,7 @@ def _choice(*tiles: Shape) -> Shape:
 
 SHAPES: dict[str, Callable[..., Shape]] = {
     "Fill": lambda f, r, c, d: Shape(r, c, DTYPES[d], const(r), const(c)),
+    "FillN": lambda n, r, c, d: Shape(r, c, DTYPES[d], const(r), const(c)),
     "Cast": lambda x, d, _: replace(x, dtype=DTYPES[d]),
     "Bcast": _broadcast,
     "Red": lambda x, axis, *_: _reduced(x, x.rows, x.vrows) if axis else _reduced(x, x.cols, x.vcols),

@@ -6,11 +6,11 @@ from functools import cache
 
 import pytest
 
+from benchmarks.rules.kernels import made
 from tests.rules.claims import CLAIMS, untrue
 from tests.rules.fact_kernels import FACTS, IN_PANELS, fact_kernels
 from tests.rules.worlds import World, changed, world
 from tile_eg.frontend.ssa import to_values
-from tile_eg.frontend.text import load_text
 from tile_eg.ir.kernel import Kernel
 from tile_eg.rules import Theory, read_theory, registry, theories
 from tile_eg.rules.sexpr import parse
@@ -30,7 +30,7 @@ PLACED = {"crossing-cube", "crossing-vector"}
 
 @cache
 def kernel(name: str) -> Kernel:
-    return load_text(KERNELS[name], f"{name}.tile").instantiate()
+    return made(KERNELS[name], name)
 
 
 @cache

@@ -21,6 +21,8 @@ KERNELS = {
     "rsqrt": ["v-binary", "v-unary", "v-fill"],
     "y + x * 2": ["v-axpy"],
     "y + x * y": ["v-mul-add"],
+    "s / x": ["v-fill-of-call"],
+    "y + x * s": ["v-of-call", "v-axpy-of-call"],
     "v[:, None] - x": ["v-rows", "v-brcb"],
     "w[None, :] - x": ["v-cols"],
     "sums of squares": ["v-sum-of-products"],

@@ -43,7 +43,8 @@ class World:
     def arrays(self) -> dict[str, np.ndarray]:
         """Small whole numbers: sums of their products are exact in any order."""
         random = np.random.default_rng(3)
-        return {t.name: random.integers(1, 4, t.shape).astype(numpy_dtype(t.dtype)) for t in self.kernel.tensors}
+        tensors = {t.name: random.integers(1, 4, t.shape).astype(numpy_dtype(t.dtype)) for t in self.kernel.tensors}
+        return tensors | {name: np.float32(2) for name in self.kernel.numbers}
 
     @cached_property
     def blocks(self) -> list[int]:

@@ -15,7 +15,7 @@ import typer
 from typer.core import TyperGroup
 
 from tile_eg.chips import DEFAULT_CHIP
-from tile_eg.cli import again, options, runs, sources
+from tile_eg.cli import again, numbers, options, runs, sources
 from tile_eg.cli.at_sizes import times_at
 from tile_eg.cli.audit import NOT_OF_VALUES, audit
 from tile_eg.cli.bench import bench
@@ -172,7 +172,8 @@ def emit(
     if program + host + spec > 1:
         raise TileError("--program, --host and --spec: one of them at a time")
     kind = "program" if program else "host" if host else "spec" if spec else "source"
-    asked = partial(Wanted, file, options.sizes(sizes or []), chip, search, options.schedule(schedule), not no_cache)
+    at_launch = numbers.left_open(file, options.sizes(sizes or []))
+    asked = partial(Wanted, file, at_launch, chip, search, options.schedule(schedule), not no_cache)
     points = options.points(at or [])
     try:
         text = emitted(asked(), kind, points, out is None)
@@ -236,7 +237,9 @@ def run_file(
     """
     looked_for, number = where or against is not None, options.schedule(schedule)
     cached = not (no_cache or trace or looked_for)  # these have the source's lines, which a program that was kept has not
-    wanted = Wanted(file, options.sizes(sizes or []), chip, search, number, cached, options.shapes(given or []))
+    shapes = options.shapes(given or [])
+    at, passed = (options.sizes(sizes or []), {}) if looked_for else numbers.apart(file, options.sizes(sizes or []), shapes)
+    wanted = Wanted(file, at, chip, search, number, cached, shapes)
     planned, held = wanted.restored() or wanted.compiled(), wanted.held
     if looked_for:
         check_where(order, held, against)
@@ -247,7 +250,7 @@ def run_file(
     tiles = compared_tiles(0 if looked_for and compare is None else compare, held, planned.program, blocks)
     with in_source(held.source if isinstance(held, Kernel) else ""):
         check_sample(planned.program, blocks)
-        sets = runs.drawn(held, inputs, seed, given or [], tiles)
+        sets = runs.drawn(held, inputs, seed, given or [], tiles, passed)
         with shown_progress():
             done = runs.run_on(planned, held, sets, how)
     _keep(done, save, trace)

@@ -117,7 +117,7 @@ def _number(name: str, value: str, option: str) -> int | float:
         with suppress(ValueError):
             if isfinite(found := float(value)):
                 return found
-        raise TileError(f"{option} {name}={value}: a whole number or one like 0.5, and '{value}' is none") from None
+        raise TileError(f"{option} {name}={value}: '{value}' is no number", help=f"{option} {name}=512, or {name}=0.5") from None
 
 
 def check_sizes(given: Mapping[str, int | float | str], of_calls: Container[str] = ()) -> None:

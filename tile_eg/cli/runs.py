@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from tile_eg.cli import in_a_row, options
@@ -12,6 +13,7 @@ from tile_eg.cli.compared import told
 from tile_eg.errors import TileError
 from tile_eg.ir.kept import KeptKernel
 from tile_eg.ir.kernel import Kernel, Tensor, added_to
+from tile_eg.ir.passed import EXAMPLE
 from tile_eg.ir.program import Program
 from tile_eg.search.compiler import Planned, Run, stage
 
@@ -20,29 +22,36 @@ if TYPE_CHECKING:
     from tile_eg.report.compare import Comparison
     from tile_eg.report.run import RunReport
 
+NO_NUMBERS: Mapping[str, float] = MappingProxyType({})
+
 
 def drawn(
     held: Kernel | Program | KeptKernel, names: str | None, seed: int, given: Sequence[str],
-    tiles: Collection[int] | None = None,
+    tiles: Collection[int] | None = None, numbers: Mapping[str, float] = NO_NUMBERS,
 ) -> list[Drawn]:  # fmt: skip
-    """The sets of inputs that are named ("uniform,wide"), with the arrays of `--input` in each. What they mean is computed of
-    some `tiles` of the grid where these are given.
+    """The sets of inputs that are named ("uniform,wide"), with the arrays of `--input`, and the `numbers` that a launch passes,
+    in each. What they mean is computed of some `tiles` of the grid where these are given.
 
-    A program has one where none is named: it compares with nothing, and does the same whatever the numbers are.
+    A program has one where none is named: it compares with nothing, and does the same whatever the numbers are. It gets an
+    example of a number that a launch passes.
     """
+    import numpy as np
+
     from tile_eg.inputs import USUAL, Drawn, draw, drawn_sets, set_names
 
+    passed = {n: np.asarray(numbers.get(n, EXAMPLE), np.float32) for n in getattr(held, "numbers", ())}
     arrays = options.given_arrays(held.tensors, in_a_row.of_this_launch(given, held.tensors))
     wanted = set_names(names) if names is not None else USUAL
     before = {name: _begun(held, arrays, name) for name in wanted if in_a_row.left_before(name)}
     if isinstance(held, Kernel):
         with stage("reference", held.source):
+            arrays |= passed
             if before:
                 return [replace(drawn_sets(held, [n], seed, before[n], tiles)[0], name=n) for n in wanted]
             return drawn_sets(held, wanted, seed, arrays, tiles)
     inputs = [t for t in held.tensors if not t.output]
     named = wanted if names is not None or before else wanted[:1]
-    return [Drawn(name, draw(inputs, name, seed) | before.get(name, arrays), None) for name in named]
+    return [Drawn(name, draw(inputs, name, seed) | before.get(name, arrays) | passed, None) for name in named]
 
 
 def _begun(held: Kernel | Program | KeptKernel, given: dict[str, Any], name: str) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from tile_eg.egraph.quotients import reciprocals
 from tile_eg.ir.index import BLOCK, EACH, SUB, Expr, const, variables
 from tile_eg.ir.left_padding import LEFT
 from tile_eg.ir.machine import USABLE_EVENT_IDS
+from tile_eg.ir.passed import Passed
 from tile_eg.ir.values import VERSIONS, WRITES, Term, Values, reachable
 from tile_eg.ops.types import I32, DType
 from tile_eg.transforms.contained import parts_of_loads
@@ -24,7 +25,8 @@ OFFERED = 3
 class Encoder:
     """Writes a kernel's values as egglog commands.
 
-    `index` maps the text of an index expression back to it; `met` tells where the vector cores would meet (`egraph.meeting`).
+    `index` maps the text of an index expression back to it, `passed` that of what follows from numbers of a call; `met` tells
+    where the vector cores would meet (`egraph.meeting`).
     """
 
     def __init__(self, values: Values, tilings: Sequence[Tiling] = ()) -> None:
@@ -34,6 +36,7 @@ class Encoder:
         self.lines: list[str] = []
         self.names: dict[Term, str] = {}
         self.index: dict[str, Expr] = {}
+        self.passed: dict[str, Passed] = {}
         self.numbered: list[Term] = []
         self.wholes: dict[Term, Term] = {}
 
@@ -195,7 +198,17 @@ class Encoder:
         at = f"{self.expr(offset)} {stride} {t.rows} {t.cols} {self.expr(t.vrows)} {self.expr(t.vcols)}"  # type: ignore[arg-type]
         return f"(Load {self.term(version)} {at})"
 
+    def of_call(self, x: Passed) -> str:
+        """What follows from numbers that each call passes."""
+        text = str(x)
+        if text not in self.passed:
+            self.passed[text] = x
+            self.lines.append(f'(set (negated (Nm "{text}")) {self.of_call(-x)})')
+        return f'(Nm "{text}")'
+
     def _fill(self, t: Term) -> str:
+        if isinstance(t.args[0], Passed):
+            return f'(FillN {self.of_call(t.args[0])} {t.rows} {t.cols} "{t.dtype}")'
         return f'(Fill {number(t.args[0])} {t.rows} {t.cols} "{t.dtype}")'
 
     def _matmul(self, t: Term) -> str:
@@ -244,6 +257,8 @@ class Encoder:
         return f"(Par {t.rows} {t.cols} {self._scalar(t.args[0], t.dtype)})"
 
     def _scalar(self, s: Term, dtype: DType | None) -> str:
+        if s.op == "number" and isinstance(s.args[0], Passed):
+            return f'(KN {self.of_call(s.args[0])} "{s.dtype or dtype}")'
         if s.op == "number":
             return f'(K {number(s.args[0])} "{s.dtype or dtype}")'
         if s.op in ("elem", "elem_row", "elem_col"):

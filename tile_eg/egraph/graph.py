@@ -8,6 +8,7 @@ from typing import Any
 from tile_eg.errors import TileError
 from tile_eg.ir.index import Expr
 from tile_eg.ir.machine import BLOCK_BYTES
+from tile_eg.ir.passed import Passed
 from tile_eg.ir.values import Place, Term, Values
 from tile_eg.ops.types import DType, Level
 from tile_eg.rules import Theory
@@ -27,7 +28,7 @@ class Tile:
     dtype: DType
     vrows: Expr
     vcols: Expr
-    fill: float | None = None
+    fill: float | Passed | None = None
     matmul: tuple[bool, bool] | None = None
     depth: int = 0
     factors: tuple[DType, ...] = ()

@@ -9,6 +9,7 @@ from typing import Any
 
 from tile_eg.egraph.encode import Encoder
 from tile_eg.ir.index import Expr, const
+from tile_eg.ir.passed import Passed
 from tile_eg.ops.types import VALUE_TYPES, DType
 from tile_eg.rules import native
 
@@ -58,6 +59,8 @@ class Members:
             return f"(IC {x.value})" if x.value is not None else f'(Ix "{x}")'
         if isinstance(x, tuple):
             return self.text(self.chosen[x], depth - 1)
+        if isinstance(x, Passed):
+            return f'(Nm "{x}")'
         return f'"{x}"' if isinstance(x, str) else repr(x)
 
 
@@ -85,7 +88,9 @@ def _decoders(egraph: Any, encoder: Encoder, functions: Any) -> dict[str, Callab
         index |= {r.output: const(i64(r.inputs[0])) for r in functions["IC"].rows}
     if "Ix" in functions:
         index |= {r.output: encoder.index[string(r.inputs[0])] for r in functions["Ix"].rows}
-    return {"i64": i64, "String": string, "f64": egraph.value_to_f64, "I": index.__getitem__}
+    rows = functions["Nm"].rows if "Nm" in functions else ()
+    passed = {r.output: encoder.passed[string(r.inputs[0])] for r in rows}
+    return {"i64": i64, "String": string, "f64": egraph.value_to_f64, "I": index.__getitem__, "Num": passed.__getitem__}
 
 
 def _shapes(egraph: Any, functions: Any, decode: dict[str, Callable[[Any], Any]]) -> dict[Class, Shape]:

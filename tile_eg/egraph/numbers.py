@@ -12,6 +12,7 @@ from tile_eg.ir import arithmetic as ar
 from tile_eg.ir import index as ix
 from tile_eg.ir.arrays import numpy_dtype
 from tile_eg.ir.left_padding import without_padding
+from tile_eg.ir.passed import Passed
 from tile_eg.ops.types import DTYPES, VALUE_TYPES, packed_in
 
 Array = np.ndarray
@@ -83,6 +84,9 @@ class Numbers:
     def _fill(self, value: float, rows: int, cols: int, dtype: str) -> Array:
         return np.full((rows, cols), value, numpy_dtype(DTYPES[dtype]))
 
+    def _filln(self, value: Passed, rows: int, cols: int, dtype: str) -> Array:
+        return self._fill(value.at(self.arrays), rows, cols, dtype)
+
     def _matmul(self, a: Class, b: Class, ta: int, tb: int) -> Array:
         x, y = self.inner(a), self.inner(b)
         x, y = (x.T if ta else x), (y.T if tb else y)
@@ -106,6 +110,9 @@ class Numbers:
     def _bins(self, op: str, x: Class, f: float) -> Array:
         a = self.of(x)
         return ar.binary(op, a, np.full_like(a, f))
+
+    def _binn(self, op: str, x: Class, n: Passed) -> Array:
+        return self._bins(op, x, n.at(self.arrays))
 
     def _binr(self, op: str, swap: int, x: Class, v: Class) -> Array:
         return self._broadcast(op, swap, self.of(x), self.of(v).T)
@@ -210,6 +217,8 @@ class Numbers:
                 return self.of(m.args[0]).T
             case "K":
                 return np.full((1, 1), m.args[0], numpy_dtype(DTYPES[m.args[1]]))
+            case "KN":
+                return np.full((1, 1), m.args[0].at(self.arrays), numpy_dtype(DTYPES[m.args[1]]))
             case "SUn":
                 return ar.unary(m.args[0], self.scalar(m.args[1], shape))
             case "SBin":
@@ -235,7 +244,7 @@ class Numbers:
         m = self.members.chosen[cls]
         if m.op in ("Ld", "LdC"):
             return max(0, self.at(self.members.shapes[m.args[0]].vcols))
-        inner = [] if m.op in ("LdR", "K", "SIdx", "SRed") else [self.width(x) for x in m.args if isinstance(x, tuple)]
+        inner = [] if m.op in ("LdR", "K", "KN", "SIdx", "SRed") else [self.width(x) for x in m.args if isinstance(x, tuple)]
         return min((w for w in inner if w is not None), default=None)
 
     # versions and loops

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from tile_eg.ir.passed import Passed
 from tile_eg.ir.values import Term, Values, made_of, reachable
 from tile_eg.ops.elementwise import UNARY
 
@@ -25,7 +26,7 @@ def reciprocals(values: Values) -> tuple[list[float], bool]:
     for t in terms:
         if t.op in ("binary", "s_binary") and t.args[0] == "div":
             constant = t.args[2].args[0] if t.args[2].op in ("fill", "number") else None
-            if constant is None:
+            if constant is None or isinstance(constant, Passed):
                 rows = rows and t not in seen
             else:
                 constants[constant] = constants.get(constant, True) and t not in seen

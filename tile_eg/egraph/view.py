@@ -42,6 +42,7 @@ class _Reader:
         self.memory |= {r.output: (Level.UB, self.share[r.inputs[0]]) for r in self.of("UB")}
         self.index = {r.output: const(i64(r.inputs[0])) for r in self.of("IC")}
         self.index |= {r.output: encoder.index[string(r.inputs[0])] for r in self.of("Ix")}
+        self.passed = {r.output: encoder.passed[string(r.inputs[0])] for r in self.of("Nm")}
         self.tensor = self._tensors()
         self.tile = self._tiles()
         in_memory = {r.inputs[0]: r.output for r in self.of("gm")}
@@ -62,6 +63,7 @@ class _Reader:
             "Sh": self.share.get,
             "V": self.tile.get,
             "I": self.index.get,
+            "Num": self.passed.get,
         }
 
     def of(self, name: str) -> Iterable[Any]:
@@ -88,7 +90,8 @@ class _Reader:
         rows, cols = self.table("rows", i64), self.table("cols", i64)
         dtypes = self.table("dt", lambda v: VALUE_TYPES[self.egraph.value_to_string(v)])
         vr, vc = self.table("vr", self.index.get), self.table("vc", self.index.get)
-        fills = {r.output: self.egraph.value_to_f64(r.inputs[0]) for r in self.of("Fill")}
+        fills: dict[Any, Any] = {r.output: self.egraph.value_to_f64(r.inputs[0]) for r in self.of("Fill")}
+        fills |= {r.output: self.passed[r.inputs[0]] for r in self.of("FillN")}
         ramps = {r.output: (i64(r.inputs[2]), i64(r.inputs[3])) for r in self.of("Ramp")}
         ramps |= {r.output: ramps[r.inputs[1]] for r in self.of("Cast") if r.inputs[1] in ramps}
         products = {r.output: (bool(i64(r.inputs[2])), bool(i64(r.inputs[3]))) for r in self.of("MatMul")}

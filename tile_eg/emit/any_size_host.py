@@ -8,7 +8,7 @@ from itertools import pairwise, product
 from math import isqrt, prod
 
 from tile_eg.emit.host import launch_blocks, shared_at, workspace_bytes
-from tile_eg.emit.names import argument_names, kernel_symbol, size_names
+from tile_eg.emit.names import argument_names, kernel_symbol, number_names, size_names
 from tile_eg.ir.index import MOST_SIZE, ONE, Expr, variables
 from tile_eg.ir.kernel import Tensor
 from tile_eg.ir.machine import MAX_BLOCKS
@@ -51,7 +51,7 @@ inline size_t workspaceBytes({sizes})
 }}
 
 // Starts the kernel on device pointers; `workspace` holds workspaceBytes (nullptr where that is 0).
-inline aclError launch(aclrtStream stream, {parameters}, void* workspace, {sizes})
+inline aclError launch(aclrtStream stream, {parameters}, void* workspace, {sizes}{floats})
 {{
     const int64_t count = blocks({names});
     if (count <= 0)
@@ -166,6 +166,7 @@ def any_size_host(programs: Sequence[Program], picked: Picked) -> str:
         workspace=_cases([_workspace(p) for p in programs], sizes),
         parameters=", ".join(f"void* {n}" for n in names),
         launches=_launches(programs, names, sizes),
+        floats="".join(f", float {n}" for n in number_names(first).values()),
     )
 
 
@@ -291,7 +292,7 @@ def _launches(programs: Sequence[Program], names: Sequence[str], sizes: Sequence
 
 def _launch(p: Program, names: Sequence[str]) -> str:
     """The launch of a kernel, which takes the sizes that it does not know."""
-    numbers = [f"static_cast<int32_t>({n})" for n in size_names(p).values()]
+    numbers = [*(f"static_cast<int32_t>({n})" for n in size_names(p).values()), *number_names(p).values()]
     asc = ", ".join([*(f"static_cast<uint8_t*>({n})" for n in (*names, "workspace")), *numbers])
     return LAUNCH.format(symbol=kernel_symbol(p), asc=asc, arguments=", ".join([*names, "workspace", *numbers]))
 

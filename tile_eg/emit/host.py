@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
-from tile_eg.emit.names import argument_names, kernel_symbol
+from tile_eg.emit.names import argument_names, kernel_symbol, number_names
 from tile_eg.ir.index import ONE, Expr, const
 from tile_eg.ir.kernel import Tensor
 from tile_eg.ir.machine import LINE_BYTES
@@ -33,13 +33,13 @@ constexpr uint32_t blocks = {launch};
 constexpr size_t workspaceBytes = {workspace};
 
 // Starts the kernel on device pointers; `workspace` holds workspaceBytes (nullptr where that is 0).
-inline aclError launch(aclrtStream stream, {parameters}, void* workspace)
+inline aclError launch(aclrtStream stream, {parameters}, void* workspace{floats})
 {{
 #ifdef TILE_EG_ASC
     ::{name}<<<blocks, 0, stream>>>({asc});
     return ACL_SUCCESS;
 #else
-    return ACLRT_LAUNCH_KERNEL({name})(blocks, stream, {arguments}, workspace);
+    return ACLRT_LAUNCH_KERNEL({name})(blocks, stream, {arguments}, workspace{numbers});
 #endif
 }}
 
@@ -73,8 +73,8 @@ def shared_at(p: Program) -> tuple[dict[str, Expr], Expr]:
 
 
 def host_text(program: Program) -> str:
-    """A C++ header with `launch(stream, tensors.., workspace)`, the shapes and the bytes of the workspace."""
-    p, names = program, argument_names(program).values()
+    """A C++ header with `launch(stream, tensors.., workspace, numbers..)`, the shapes and the bytes of the workspace."""
+    p, names, numbers = program, argument_names(program).values(), number_names(program).values()
     return TEXT.format(
         name=kernel_symbol(p),
         shapes="\n".join(_shape(t, t.name in p.added_to and not t.given) for t in p.tensors),
@@ -82,7 +82,9 @@ def host_text(program: Program) -> str:
         workspace=workspace_bytes(p),
         parameters=", ".join(f"void* {n}" for n in names),
         arguments=", ".join(names),
-        asc=", ".join(f"static_cast<uint8_t*>({n})" for n in (*names, "workspace")),
+        asc=", ".join([*(f"static_cast<uint8_t*>({n})" for n in (*names, "workspace")), *numbers]),
+        floats="".join(f", float {n}" for n in numbers),
+        numbers="".join(f", {n}" for n in numbers),
     )
 
 

@@ -21,7 +21,8 @@ _TYPES = """half bfloat16_t int4b_t fp8_e4m3fn_t fp8_e5m2_t fp8_e8m0_t fp4x2_e2m
 uint8_t uint16_t uint32_t uint64_t"""
 _TEXT = """AscendC QuantMode_t GM_ADDR main pipe workspace block sub Min Max l1 l0a l0b l0c ub
 stream blocks launch workspaceBytes aclError aclrtStream"""
-_LIBRARY = """abort abs access acos acosh aligned_alloc asin asinh atan atan2 atanh atexit atof atoi atol bcmp bcopy bsearch bzero
+_LIBRARY = """abort abs access acos acosh advance aligned_alloc
+asin asinh atan atan2 atanh atexit atof atoi atol bcmp bcopy bsearch bzero
 calloc cbrt ceil clearerr clock close connect copysign cos cosh ctime difftime div drem dup erf erfc exit exp exp10
 exp2 expm1 fabs fclose fdim feof ferror fflush ffs fgetc fgets floor fma fmax fmin fmod fopen fork fputc fputs fread
 free frexp fscanf fseek ftell fwrite gamma getc getenv gets gmtime hypot ilogb index isalpha isdigit isinf isnan
@@ -29,7 +30,7 @@ isspace j0 j1 jn kill labs ldexp ldiv lgamma link listen llabs llrint llround lo
 longjmp lrint lround malloc memchr memcmp memcpy memmove memset mktime modf nan nearbyint nextafter nice open pause
 perror pipe pow pow10 printf putc putchar puts qsort raise rand random read realloc recv remainder remove remquo
 rename rewind rindex rint round scalb scalbln scalbn scanf select send signal significand sin sincos sinh sleep
-snprintf socket sprintf sqrt srand srandom sscanf strcat strchr strcmp strcpy strcspn strlen strncpy strstr strtol
+snprintf socket sprintf sqrt srand srandom sscanf step strcat strchr strcmp strcpy strcspn strlen strncpy strstr strtol
 swab sync system tan tanh tgamma time times trunc ungetc unlink wait write y0 y1 yn"""
 
 RESERVED = frozenset(f"{_LANGUAGE} {_TYPES} {_TEXT}".split())
@@ -50,6 +51,11 @@ def argument_names(p: Program) -> dict[str, str]:
 def size_names(p: Program) -> dict[str, str]:
     """The parameter of the kernel for each size that is known at run time."""
     return spelled(p.sizes.names if p.sizes else (), {*RESERVED, *argument_names(p).values(), kernel_symbol(p)})
+
+
+def number_names(p: Program) -> dict[str, str]:
+    """The parameter of the kernel for each float that a launch passes."""
+    return spelled(p.numbers, {*RESERVED, *argument_names(p).values(), *size_names(p).values(), kernel_symbol(p)})
 
 
 def spelled(names: Iterable[str], taken: Collection[str]) -> dict[str, str]:

@@ -54,6 +54,7 @@ def one_launch(first: Program, second: Program, chip: Chip) -> Program:
         cube=streams[AIC],
         vector=streams[AIV],
         shared=_all_shared(first, second),
+        numbers=_all_numbers(first, second),
     )
 
 
@@ -74,8 +75,9 @@ def beside(cube: Program, vector: Program, chip: Chip) -> Program:
     rest = tuple(n for k, n in enumerate(cube.vector) if k >= start or not isinstance(n, CrossSet))
     stream = (*ahead, *_of_blocks(vector, AIV, cube.blocks), *((PipeBarrier("ALL"), *rest) if rest else ()))
     buffers, shared = (*cube.buffers, *vector.buffers), _all_shared(cube, vector)
-    workspace = max(cube.workspace, vector.workspace)
-    return replace(cube, kernel_type=MIXED, halves=True, workspace=workspace, buffers=buffers, vector=stream, shared=shared)
+    workspace, numbers = max(cube.workspace, vector.workspace), _all_numbers(cube, vector)
+    made = replace(cube, kernel_type=MIXED, halves=True, workspace=workspace, buffers=buffers, vector=stream, shared=shared)
+    return replace(made, numbers=numbers)
 
 
 def behind(first: Program, cube: Program) -> Program:
@@ -92,6 +94,7 @@ def behind(first: Program, cube: Program) -> Program:
         buffers=(*first.buffers, *cube.buffers),
         cube=(*first.cube, PipeBarrier("ALL"), *_of_blocks(cube, AIC, first.blocks)),
         shared=_all_shared(first, cube),
+        numbers=_all_numbers(first, cube),
     )
 
 
@@ -101,6 +104,11 @@ def without_names(p: Program) -> Program:
     for let in p.lets:
         known[let.name] = substitute(let.value, known)
     return replace(p, cube=renamed(p.cube, known), vector=renamed(p.vector, known), lets=()) if known else p
+
+
+def _all_numbers(*programs: Program) -> tuple[str, ...]:
+    """The numbers that the launch passes to one of the phases."""
+    return tuple(dict.fromkeys(n for p in programs for n in p.numbers))
 
 
 def _all_shared(*programs: Program) -> tuple[Tensor, ...]:

@@ -11,11 +11,12 @@ from typing import Any
 from tile_eg.errors import Span, TileError
 from tile_eg.frontend.index_bits import bits
 from tile_eg.frontend.index_text import index_text
+from tile_eg.frontend.of_calls import OfCall
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import Expr
 from tile_eg.ops.elementwise import UNARY
 
-Scalar = int | float | Expr
+Scalar = int | float | Expr | OfCall
 
 
 def equal(a: Expr, b: Expr) -> Expr:
@@ -73,7 +74,7 @@ OF_INDICES = ("+", "-", "*", "//", "%")
 
 
 def is_scalar(x: object) -> bool:
-    return isinstance(x, int | float | Expr)
+    return isinstance(x, int | float | Expr | OfCall)
 
 
 def arithmetic(op: str, a: Scalar, b: Scalar, span: Span | None = None) -> Scalar:
@@ -82,9 +83,9 @@ def arithmetic(op: str, a: Scalar, b: Scalar, span: Span | None = None) -> Scala
         return _of_bits(op, as_index(a, span), as_index(b, span), span)
     if isinstance(a, Expr) or isinstance(b, Expr):
         return _index_arithmetic(op, a, b, span)
-    if op in ("/", "//", "%") and b == 0:
+    if op in ("/", "//", "%") and not isinstance(b, OfCall) and b == 0:
         raise TileError("division by zero", span)
-    return _NUMBERS[op](a, b)
+    return _NUMBERS[op](a, b)  # type: ignore[arg-type]
 
 
 def _of_bits(op: str, a: Expr, b: Expr, span: Span | None) -> Scalar:
@@ -105,7 +106,7 @@ def _of_bits(op: str, a: Expr, b: Expr, span: Span | None) -> Scalar:
 def leaves_integers(op: str, a: Scalar, b: Scalar) -> bool:
     """Whether an index is divided, or meets a number that is not whole: no index any more, but a number."""
     kinds = (type(a), type(b))
-    return Expr in kinds and (op == "/" or float in kinds)
+    return Expr in kinds and (op == "/" or float in kinds or OfCall in kinds)
 
 
 def _index_arithmetic(op: str, a: Scalar, b: Scalar, span: Span | None) -> Scalar:

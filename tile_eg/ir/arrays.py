@@ -37,16 +37,21 @@ def of_elements(shape: tuple[int, ...], dtype: DType | None) -> tuple[int, ...]:
     return (*shape[:-1], 2 * shape[-1]) if dtype in HALVES and shape else shape
 
 
-def check_arguments(tensors: Sequence[Tensor], arrays: Mapping[str, np.ndarray], added_to: Collection[str] = frozenset()) -> None:
+def check_arguments(
+    tensors: Sequence[Tensor], arrays: Mapping[str, np.ndarray], added_to: Collection[str] = (), numbers: Collection[str] = ()
+) -> None:
     """TileError unless there is exactly one array for every input tensor, of its shape and element type.
 
-    There may be one for an output that is added to: what it holds when the kernel begins, else zeros.
+    There may be one for an output that is added to: what it holds when the kernel begins, else zeros. `numbers` are passed as
+    well, by their names.
     """
+    if missing := [n for n in numbers if n not in arrays]:
+        raise TileError(f"no number for {', '.join(missing)}, which each launch passes")
     inputs = {t.name: t for t in tensors if not t.output}
     for t in tensors:
         if t.name in arrays and t.name in added_to:
             check_argument(t, arrays[t.name])
-    for name in arrays:
+    for name in (n for n in arrays if n not in numbers):
         if name not in inputs and name not in added_to:
             raise TileError(f"the kernel has no input '{name}'", help="its inputs: " + signature(inputs.values()))
     for name, tensor in inputs.items():

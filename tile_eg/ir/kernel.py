@@ -65,7 +65,7 @@ class Region:
 
 @dataclass(frozen=True)
 class Number:
-    """A scalar constant, broadcast to where it is used."""
+    """A scalar, broadcast to where it is used: a constant, or what follows from numbers that each call passes (Passed)."""
 
     value: float
     span: Span | None = _span()
@@ -294,7 +294,8 @@ Stmt = Union[Alloc, Assign, For, Parallel, If]
 class Kernel:
     """`grid` names the block dimensions and their extents; the first one varies fastest. `source` is the text, for messages.
 
-    `notes` are what the frontend has to say about it.
+    `notes` are what the frontend has to say about it. `numbers` are the floats (f32) that each call passes, whose values are not
+    known; they are arguments behind the tensors.
     """
 
     name: str
@@ -304,6 +305,7 @@ class Kernel:
     source: str = field(default="", compare=False, repr=False)
     file: str = field(default="", compare=False, repr=False)
     notes: tuple[Note, ...] = field(default=(), compare=False, repr=False)
+    numbers: tuple[str, ...] = ()
 
 
 def added_to(kernel: Kernel) -> frozenset[str]:

@@ -12,12 +12,12 @@ from functools import cache
 from typing import Any
 
 from tile_eg import errors
-from tile_eg.ir import index, kernel, sizes
+from tile_eg.ir import index, kernel, passed, sizes
 from tile_eg.ir.program import instructions, program
 from tile_eg.ops import types
 from tile_eg.ops.types import DType, dtype_of
 
-MODULES = (errors, types, index, kernel, sizes, instructions, program)
+MODULES = (errors, types, index, kernel, passed, sizes, instructions, program)
 
 
 def to_plain(x: Any) -> Any:

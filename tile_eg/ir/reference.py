@@ -20,6 +20,7 @@ from tile_eg.ir import index as ix
 from tile_eg.ir import kernel as kn
 from tile_eg.ir.arrays import numpy_dtype
 from tile_eg.ir.index_elements import elements_in
+from tile_eg.ir.known_numbers import at_numbers
 from tile_eg.ir.reference_places import NO_INDEX, Array, Env, evaluate, meant, refuse_outside
 from tile_eg.ir.reference_tiles import Tile, both, common, common_ends, existing, filled, meeting, numbers_with
 from tile_eg.ir.reference_values import run_values
@@ -39,6 +40,7 @@ def run_kernel(
     """The outputs for these inputs, arrays of the tensors' shapes and dtypes. Elements of an output that the kernel does not
     write are NaN (zero where it adds), or what `inputs` gives for that output. Those that it writes are marked in the masks
     `written`, by tensor name. `tiles` are numbers of those of the grid that are computed, where not all are."""
+    kernel = at_numbers(kernel, inputs)
     arrays = initial(kernel, inputs)
     with np.errstate(all="ignore"):
         for point in blocks(kernel.grid, tiles):

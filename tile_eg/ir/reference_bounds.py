@@ -16,6 +16,7 @@ from tile_eg.ir import accuracy as ac
 from tile_eg.ir import arithmetic as ar
 from tile_eg.ir import kernel as kn
 from tile_eg.ir import rounding as rd
+from tile_eg.ir.known_numbers import at_numbers
 from tile_eg.ir.reference import Block, Tile, blocks, common, filled, initial
 from tile_eg.ir.reference_places import Array, Env
 from tile_eg.ops.types import F32, I8, I32, SCALE_BLOCK, DType
@@ -33,6 +34,7 @@ class Expected:
 def run_with_bounds(kernel: kn.Kernel, inputs: Mapping[str, Array], tiles: Collection[int] | None = None) -> dict[str, Expected]:
     """The outputs for these inputs as `run_kernel` has them, with bounds of the same shapes: infinite where only some `tiles` of
     the grid are computed, and others would write."""
+    kernel = at_numbers(kernel, inputs)
     arrays = initial(kernel, inputs)
     outputs = {t.name: t for t in kernel.tensors if t.output}
     spreads = {name: np.full((2, *t.shape), 0 if tiles is None else np.inf, np.float32) for name, t in outputs.items()}

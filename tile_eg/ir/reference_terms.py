@@ -265,7 +265,7 @@ class BoundedRun(Run):
             case "elem_row":
                 return self.term(args[0]).flipped
             case "number":
-                return Tile(np.asarray(args[0], numpy_dtype(_dtype(s))), number=True)
+                return Tile(np.asarray(self.number(args[0]), numpy_dtype(_dtype(s))), number=True)
             case "s_unary":
                 return self.does.unary(args[0], self.scalar(args[1], rows, cols))
             case "s_binary":

@@ -15,6 +15,7 @@ from tile_eg.ir import arithmetic as ar
 from tile_eg.ir import index as ix
 from tile_eg.ir.arrays import numpy_dtype
 from tile_eg.ir.left_padding import without_padding
+from tile_eg.ir.passed import Passed
 from tile_eg.ir.values import Term, Values, accumulates, first_version
 from tile_eg.ops.types import packed_in
 
@@ -24,7 +25,8 @@ Array = np.ndarray
 def run_values(values: Values, inputs: Mapping[str, Array]) -> dict[str, Array]:
     """The outputs for these inputs, arrays of the tensors' shapes and dtypes; unwritten elements as in `run_kernel`.
 
-    Of one phase of a launch: what it stores, and what another one has stored is given to it.
+    `inputs` has the numbers that a call passes as well, by their names. Of one phase of a launch: what it stores, and what
+    another one has stored is given to it.
     """
     outputs = [first_version(o).args[0] for o in values.outputs]
     added = {t.name for t, o in zip(outputs, values.outputs, strict=True) if accumulates(o)}
@@ -34,6 +36,7 @@ def run_values(values: Values, inputs: Mapping[str, Array]) -> dict[str, Array]:
         begun = np.full(t.shape, 0 if t.name in added else ar.nothing(dtype), dtype)
         given = np.array(inputs[t.name], dtype) if t.name in inputs or not t.output else begun
         arrays[t.name] = given.reshape(t.shape)
+    arrays |= {name: np.asarray(inputs[name], np.float32) for name in values.numbers}
     loops = Dependences(values)
     with np.errstate(all="ignore"):
         for block in range(values.blocks):
@@ -131,7 +134,11 @@ class Run:
         return out
 
     def _fill(self, t: Term) -> Array:
-        return np.full((t.rows, t.cols), t.args[0], numpy_dtype(_dtype(t)))
+        return np.full((t.rows, t.cols), self.number(t.args[0]), numpy_dtype(_dtype(t)))
+
+    def number(self, x: float | Passed) -> float:
+        """A number; what follows from those that a call passes by their values."""
+        return x.at(self.arrays) if isinstance(x, Passed) else x
 
     def _matmul(self, t: Term) -> Array:
         a, b, ta, tb = t.args
@@ -226,7 +233,7 @@ class Run:
             case "elem_row":
                 return self.term(s.args[0]).T
             case "number":
-                return np.full((1, 1), s.args[0], numpy_dtype(_dtype(s)))
+                return np.full((1, 1), self.number(s.args[0]), numpy_dtype(_dtype(s)))
             case "s_unary":
                 return ar.unary(s.args[0], self.scalar(s.args[1], rows, cols))
             case "s_binary":

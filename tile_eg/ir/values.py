@@ -31,7 +31,7 @@ class Term:
 
     tiles
       load     version, offset (Expr, elements), stride (int, elements between rows)
-      fill     value (float)
+      fill     value (float, or Passed: what follows from numbers that each call passes)
       matmul   a, b, transpose_a (bool), transpose_b (bool)
       scaled   x, scale                x with a scale for each 32 elements of a row: an operand of a matmul, of a `SCALED` type
       unary    name, x                 exp ln sqrt rsqrt reciprocal abs relu sigmoid tanh neg
@@ -52,7 +52,7 @@ class Term:
       arg      loop id (int), k (int)  state k inside the loop
       proj     loop term, k (int)      state k after the loop
     scalar expressions (of a nest)
-      elem v | elem_row v (v[i]) | elem_col v (v[j]) | number f | s_unary name, s | s_binary name, s, s
+      elem v | elem_row v (v[i]) | elem_col v (v[j]) | number f (as of a fill) | s_unary name, s | s_binary name, s, s
       | s_index i (int), j (int), start (Expr)   i * row + j * col + start of an element's position, in f32;
         the whole of a nest of i32, its low bits
       | s_reduce name, s (over j) | s_cast s (to `dtype`) | s_choose op, s, s, s, s | s_choose_at op, i, j, bound, s, s
@@ -109,7 +109,8 @@ class Values:
     index: `trips[l]` is then the most of any block, and `fewest[l]` the least. `spans` and `buffers` (buffer name, scope) tell
     where a term comes from; `places` are what the author says of his buffers, by name; of a tensor: where from it is stored. Of a
     kernel of any size `sizes` says what follows from sizes known at run time; numbers are then those at its usual sizes.
-    `deeper` are loops that are another form of one: that one's id, and how many of its trips are one.
+    `deeper` are loops that are another form of one: that one's id, and how many of its trips are one. `numbers` are the floats
+    that each call passes.
     """
 
     name: str
@@ -129,6 +130,7 @@ class Values:
     sizes: Sizes | None = None
     places: dict[str, Place] = field(default_factory=dict)
     deeper: dict[int, tuple[int, int]] = field(default_factory=dict)
+    numbers: tuple[str, ...] = ()
 
     @property
     def in_gm(self) -> tuple[Tensor, ...]:

@@ -28,6 +28,7 @@ from tile_eg.jit.host_side import HostSide
 from tile_eg.jit.kept import check_schedule
 from tile_eg.jit.located import Locating, LocatingAtSizes
 from tile_eg.jit.on_npu import MOST_SHAPES, NpuCalls, on_npu
+from tile_eg.jit.passed import OfAnyNumber
 from tile_eg.jit.positions import positions_of
 from tile_eg.jit.process_cache import asked, cache
 from tile_eg.jit.running import check_writable, run_lowered, updated
@@ -132,12 +133,14 @@ class CompiledKernel(Locating, HostSide):
     @told
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         with in_source(self.kernel.source, self.kernel.file):
+            numbers = {n: kwargs.pop(n) for n in getattr(self.kernel, "numbers", ())}
             values = of_call(self.kernel, {*self.out_idx, *self.workspace_idx}, args, kwargs)
-            return self.npu(values) if on_npu(values.values()) else self._run(values)
+            return self.npu(values, tuple(numbers.values())) if on_npu(values.values()) else self._run(values, numbers)
 
-    def _run(self, values: Mapping[str, Any]) -> Any:
-        """Runs on arrays by tensor name."""
-        run = self.ran(fitted(self.kernel, {name: to_numpy(v, name) for name, v in values.items()}))
+    def _run(self, values: Mapping[str, Any], numbers: Mapping[str, float]) -> Any:
+        """Runs on arrays by tensor name, and on the numbers that the kernel does not know."""
+        arrays = fitted(self.kernel, {name: to_numpy(v, name) for name, v in values.items()})
+        run = self.ran({**arrays, **numbers})  # type: ignore[dict-item]
         outputs = [given_back(self.kernel.tensors[i], run, self.kernel) for i in self.out_idx]
         return give_back(outputs, any(map(is_torch, values.values())) if values else self.as_torch)
 
@@ -162,6 +165,7 @@ class TileKernel(LocatingAtSizes):
         self.template, self.chip, self.search, self.limits = template, chip, search, limits
         self.texts = TemplateTexts(template, chip, search)
         self.numbers = template.numbers
+        self.of_any = OfAnyNumber(self.numbers, template.instantiate, lambda sizes: self.with_sizes(**sizes))
         self.made: dict[Hashable, CompiledKernel] = {}
 
     def __repr__(self) -> str:
@@ -190,8 +194,8 @@ class TileKernel(LocatingAtSizes):
 
     @told
     def get_kernel_source(self, **sizes: int | str) -> str:
-        """The Ascend C text."""
-        return self.with_sizes(**sizes).get_kernel_source()
+        """The Ascend C text; floats that are not given are its arguments, where nothing needs to know them."""
+        return self.with_sizes(**self.of_any.left_open(sizes, ())).get_kernel_source()
 
     def arrays_and_sizes(self, args: Any, kwargs: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
         """The arrays of a call by name, and the sizes that they, or the call, tell."""
@@ -204,16 +208,13 @@ class TileKernel(LocatingAtSizes):
         if key in self.made:
             return self.made[key](*args)
         arrays, sizes = self.arrays_and_sizes(args, kwargs)
-        key = key if by_shapes else repr(sorted(sizes.items()))
-        if key in self.made:
-            return self.made[key](**arrays)
         try:
-            kernel = self.with_sizes(**sizes)
+            kernel, numbers = self.of_any.of_call(sizes)
         except NoBlocks as empty_grid:
             outputs = [i for i, t in enumerate(empty_grid.tensors) if t.output]
             return nothing_done(empty_grid.tensors, outputs, arrays)
-        self.made |= {key: kernel} if len(self.made) < MOST_SHAPES else {}
-        return kernel(**arrays)
+        self.made |= {key: kernel} if by_shapes and len(self.made) < MOST_SHAPES else {}
+        return kernel(**arrays, **numbers)
 
 
 @told

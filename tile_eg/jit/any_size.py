@@ -25,7 +25,7 @@ from tile_eg.ir.strided import Layouts, laid_out
 from tile_eg.jit.arrays import by_name, give_back, is_torch, to_numpy
 from tile_eg.jit.located import LocatingAtSizes
 from tile_eg.jit.on_npu import MOST_SHAPES, new_empty, on_npu, shape_of
-from tile_eg.jit.passed import number_of, size_of, whole
+from tile_eg.jit.passed import OfAnyNumber, number_of, size_of, whole
 from tile_eg.jit.told import told
 from tile_eg.language.symbols import Size
 from tile_eg.search import search_options
@@ -97,9 +97,15 @@ class AnySizeKernel(LocatingAtSizes):
         self.all_tensors = len(tensors) == len(arguments)
         sizes = tuple(n for n in self.open if n not in {a.name for a in arguments if a.shape is None and not whole(a)})
         self.sizes, self.chip, self.search = sizes, chip, search
+        self.of_any = self._of_any()
         self.points: Mapping[str, Sequence[int]] = {}
         self.in_order: Callable[[Mapping[str, Any], TileError], KeptKernel] | None = None
         self.texts: dict[Layouts, OneText] = {}
+
+    def _of_any(self) -> OfAnyNumber:
+        """Which of its numbers it need not know."""
+        numbers = {a.name: a.dtype for a in self.arguments if a.shape is None}
+        return OfAnyNumber(numbers, self.build, self._made)
 
     @property
     def numbers(self) -> list[str]:
@@ -124,7 +130,7 @@ class AnySizeKernel(LocatingAtSizes):
         self._check_names(sizes)
         points = {n: (v,) if isinstance(v, int) else tuple(v) for n, v in sizes.items()}
         made = copy(self)
-        made.by_shapes, made.texts = {}, {}
+        made.by_shapes, made.texts, made.of_any = {}, {}, made._of_any()
         made.made, made.points = {}, {n: tuple(size_of(n, v) for v in numbers) for n, numbers in points.items()}
         return made
 
@@ -143,7 +149,7 @@ class AnySizeKernel(LocatingAtSizes):
     def with_sizes(self, **sizes: Any) -> Any:
         """The `CompiledKernel` at these sizes. TileError for one that is missing, unknown, or leaves no block to run."""
         try:
-            return self._made(self._checked(sizes))
+            return self._made(self.checked(sizes))
         except NoBlocks:
             shown = ", ".join(f"{n}={v}" for n, v in sizes.items())
             raise TileError(f"{self.name} has no blocks at {shown}: there is nothing to compile") from None
@@ -173,7 +179,7 @@ class AnySizeKernel(LocatingAtSizes):
         missing = [n for n in self.open if n not in given]
         if not missing or not set(missing) <= set(self.sizes):
             return {}
-        sizes = self._checked({**given, **dict.fromkeys(missing, EXAMPLE)})
+        sizes = self.checked({**given, **dict.fromkeys(missing, EXAMPLE)})
         try:
             return sizes if isinstance(self.build(sizes), KeptKernel) else {}
         except (TileError, NoBlocks):
@@ -185,14 +191,16 @@ class AnySizeKernel(LocatingAtSizes):
 
     def _planned(self, sizes: Mapping[str, Any]) -> Any:
         """What serves these sizes; the others are open."""
-        if set(self.open) <= sizes.keys():
-            return self.with_sizes(**sizes).planned()
+        given = self.of_any.left_open(sizes, self.sizes)
+        if set(self.open) <= given.keys():
+            return self.with_sizes(**given).planned()
         return self.for_all_sizes(**sizes)
 
     def for_all_sizes(self, **given: Any) -> AnySize:
         """The kernel compiled once for all sizes, but those that are given. TileError where it has to know others, with why."""
         self._check_names(given)
         needed = set(self.open) - set(self.sizes)
+        given = self.of_any.left_open(given, self.sizes)
         if missing := sorted(needed - given.keys()):
             raise missing_sizes(self.name, missing)
         return text_for_all(self.name, self.text_of(), given)
@@ -215,21 +223,21 @@ class AnySizeKernel(LocatingAtSizes):
             return self.by_shapes[shapes](*args)
         arrays, sizes = self.arrays_and_sizes(args, kwargs)
         try:
-            kernel = self._made(self._checked(sizes))
+            kernel, numbers = self.of_any.of_call(self.checked(sizes))
         except NoBlocks as empty_grid:
             return nothing_done(empty_grid.tensors, self.places[0], arrays)
         if all(0 in t.shape for t in kernel.kernel.tensors if t.output):
             return nothing_done(kernel.kernel.tensors, self.places[0], arrays)
         if None not in shapes and len(self.by_shapes) < MOST_SHAPES:
             self.by_shapes[shapes] = kernel
-        return kernel(**arrays)
+        return kernel(**arrays, **numbers)
 
     def _check_names(self, sizes: Iterable[str]) -> None:
         for name in sizes:
             if name not in self.open:
                 raise TileError(f"{self.name} has no size called {name}", help=did_you_mean(name, self.open))
 
-    def _checked(self, sizes: Mapping[str, Any]) -> dict[str, Any]:
+    def checked(self, sizes: Mapping[str, Any]) -> dict[str, Any]:
         """The sizes in their order, as Python's numbers."""
         self._check_names(sizes)
         if missing := [n for n in self.open if n not in sizes]:
@@ -314,7 +322,9 @@ class TemplateTexts:
 
     def compiled(self, sizes: Mapping[str, Any]) -> AnySize:
         """The kernel for all sizes but these. TileError where it has to know others, with why."""
-        self.template.check_numbers(sizes)
+        template = self.template
+        sizes = OfAnyNumber(template.numbers, template.instantiate, template.instantiate).left_open(sizes, self.names)
+        template.check_numbers(sizes)
         return text_for_all(self.template.name, self.of(sizes), sizes)
 
 

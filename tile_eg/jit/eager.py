@@ -8,7 +8,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from tile_eg.errors import TileError, did_you_mean
+from tile_eg.frontend.of_calls import OfCall
 from tile_eg.frontend.python import Eager, read
+from tile_eg.ir.passed import passed
+from tile_eg.jit.any_size import NOTHING
 from tile_eg.jit.factory import Factory, Options, check_arguments
 from tile_eg.jit.on_npu import shape_of
 from tile_eg.jit.switches import two_streams
@@ -36,6 +39,7 @@ class EagerKernel(Factory):
         super().__init__(eager.function, options)
         self.eager = eager
         self.kernels: dict[Any, Any] = {}
+        self.of_any: dict[Any, Any] = {}
 
     @property
     def parameters(self) -> Mapping[str, inspect.Parameter]:
@@ -52,7 +56,8 @@ class EagerKernel(Factory):
 
     @told
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self.called(self.kernel(args, kwargs), args, kwargs)
+        kernel, numbers = self._of_any(args, kwargs)
+        return self.called(kernel or self.kernel(args, kwargs), args, kwargs, numbers)
 
     @told
     def compile(self, *args: Any, **kwargs: Any) -> Any:
@@ -67,9 +72,41 @@ class EagerKernel(Factory):
             raise TileError(message, help="a call takes all arrays; compile(...) takes the sizes alone, by name")
         return [given[n] for n in self.eager.tensors]
 
-    def called(self, kernel: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-        """What a kernel gives for the arrays of a call."""
-        return kernel(*self.arrays(args, kwargs))
+    def called(self, kernel: Any, args: Sequence[Any], kwargs: Mapping[str, Any], numbers: Mapping[str, float] = NOTHING) -> Any:
+        """What a kernel gives for the arrays of a call, and for the numbers that it does not know."""
+        return kernel(*self.arrays(args, kwargs), **numbers)
+
+    def _of_any(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[Any, Mapping[str, float]]:
+        """What serves a call whatever its floats are, with these; None where the floats decide something."""
+        given, sizes = self._bound(args, kwargs)
+        arrays = {n: v for n, v in given.items() if n in self.eager.tensors}
+        numbers = {n: v for n, v in given.items() if n not in self.eager.tensors}
+        floats = {n: v for n, v in numbers.items() if isinstance(v, float)}
+        if not floats or not all(map(_is_array, arrays.values())):
+            return None, NOTHING
+        shapes = {n: shape_of(v, n) for n, v in arrays.items()}
+        key = _frozen(({n: v for n, v in numbers.items() if n not in floats}, sorted(floats), sizes, shapes))
+        if key not in self.of_any:
+            self.of_any[key] = self._opened(numbers, floats, self._sizes(numbers, sizes, arrays), list(arrays.values()))
+        return self.of_any[key], floats if self.of_any[key] else NOTHING
+
+    def _opened(self, numbers: Values, floats: Mapping[str, float], sizes: Values, arrays: Sequence[Any]) -> Any:
+        """The kernel, if it needs to know none of these floats. What the function's own Python cannot do without them is told by
+        the call at their values."""
+        from tile_eg.jit.any_size import AnySizeKernel
+        from tile_eg.search.planned import InternalError
+
+        try:
+            kernel = self._made(numbers | {n: OfCall(passed(n)) for n in floats}, sizes)
+            if not isinstance(kernel, AnySizeKernel):
+                return None
+            _, known = kernel.arrays_and_sizes(arrays, floats)
+            _, served = kernel.of_any.of_call(kernel.checked(known))
+        except InternalError:
+            raise
+        except Exception:  # whatever the author's own Python raises for what is no number
+            return None
+        return kernel if served.keys() == floats.keys() else None
 
     def asked(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """What of a call decides which kernel it comes to, as a key."""

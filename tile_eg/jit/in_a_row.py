@@ -297,7 +297,7 @@ def _launch_at(kernel: Any, sizes: Mapping[str, Any]) -> Any:
     if not isinstance(kernel, AnySizeKernel):
         return kernel
     try:
-        return kernel._made(kernel._checked({n: sizes[n] for n in kernel.open}))
+        return kernel._made(kernel.checked({n: sizes[n] for n in kernel.open}))
     except NoBlocks:
         return None
 

@@ -77,8 +77,9 @@ class NpuCalls:
         self.seen: dict[tuple[Any, ...], Prepared] = {}
         self.others: dict[Layouts, Any] = {}
 
-    def __call__(self, values: Mapping[str, Any]) -> Any:
-        """Launches the kernel on arrays by tensor name, and gives the tensors of `out_idx` as `CompiledKernel` does.
+    def __call__(self, values: Mapping[str, Any], numbers: Sequence[float] = ()) -> Any:
+        """Launches the kernel on arrays by tensor name, and on the numbers that it does not know, and gives the tensors of
+        `out_idx` as `CompiledKernel` does.
 
         TileError where they do not fit or lie on several devices, and for each step of build, load and launch that fails.
         """
@@ -91,17 +92,18 @@ class NpuCalls:
                 arrays[t.name] = new_empty(like, t.shape, t)
                 if t.name in prepared.zeroed:
                     arrays[t.name].zero_()
-        self._launch(prepared, arrays, like)
+        self._launch(prepared, arrays, like, numbers)
         outputs = [arrays[self.kernel.kernel.tensors[i].name] for i in self.kernel.out_idx]
         return outputs[0] if len(outputs) == 1 else outputs or None
 
-    def _launch(self, prepared: Prepared, arrays: Mapping[str, Any], like: Any) -> None:
+    def _launch(self, prepared: Prepared, arrays: Mapping[str, Any], like: Any, numbers: Sequence[float]) -> None:
         from tile_eg.npu.device import current_stream
 
         ready = prepared.ready
         workspace = self._workspace(like, ready.workspace) if ready.workspace else None
         address = workspace.data_ptr() if workspace is not None else 0
-        ready.launch([arrays[t.name].data_ptr() for t in prepared.tensors], address, current_stream(ready.device))
+        addresses = [arrays[t.name].data_ptr() for t in prepared.tensors]
+        ready.launch(addresses, address, current_stream(ready.device), numbers)
         launched(prepared.planned, ready)
 
     def _prepared_for(self, values: Mapping[str, Any]) -> Prepared:

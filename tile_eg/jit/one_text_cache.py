@@ -80,7 +80,7 @@ class CachedOneText(OneText):
         finally:
             self.seen = before if before is None else before | (self.seen or {})
         if name and (plain := to(found)) is not None and "" not in seen.values():
-            remember(name, json.dumps({"seen": [[dict(k), v] for k, v in seen.items()], "found": plain}).encode(), MOST)
+            remember(name, json.dumps({"seen": [[to_plain(dict(k)), v] for k, v in seen.items()], "found": plain}).encode(), MOST)
         return found
 
     def _name(self, what: str, asked: Any) -> str | None:
@@ -103,7 +103,7 @@ class CachedOneText(OneText):
         data = recall(name)
         try:
             held: Any = json.loads(data) if data else None
-            same = held is not None and all(self._looked_at(sizes) == digest for sizes, digest in held["seen"])
+            same = held is not None and all(self._looked_at(from_plain(sizes)) == digest for sizes, digest in held["seen"])
             return held["found"] if same else None
         except (ValueError, TypeError, KeyError):
             return None

@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from tile_eg.errors import TileError
-from tile_eg.ops.types import has_room
+from tile_eg.errors import TileError, attempted
+from tile_eg.frontend.checks import check
+from tile_eg.frontend.of_calls import number
+from tile_eg.frontend.ssa import to_values
+from tile_eg.ir.kernel import Kernel
+from tile_eg.ir.open_kernel import NoBlocks
+from tile_eg.ir.passed import EXAMPLE, NeedsNumber, passed
+from tile_eg.ops.types import F32, DType
+from tile_eg.search.at_example import at_example
 
 if TYPE_CHECKING:
     from tile_eg.frontend.python import Argument
@@ -23,14 +31,76 @@ def whole(a: Argument) -> bool:
     return a.dtype.name not in ("f16", "bf16", "f32")
 
 
-def number_of(a: Argument, value: Any) -> Any:
+def number_of(a: Argument, value: Any) -> int | float:
     """A number that a call passes, whole where its type is. TileError for what is none, or has no room in its type."""
-    is_whole, array = whole(a), bool(getattr(value, "shape", ()))
-    if isinstance(value, bool) or array or not hasattr(value, "__index__" if is_whole else "__float__"):
-        help = f'an array is declared with its shape: {a.name}: T.Tensor((m, n), "{a.dtype.numpy}")' if array else ""
-        shown = "an array" if array else repr(value)
-        raise TileError(f"{a.name} is a {'whole ' if is_whole else ''}number, not {shown}", a.span, help=help)
-    found = int(value.__index__()) if is_whole else float(value)
-    if not has_room(a.dtype, found):
-        raise TileError(f"{a.name} is {a.dtype}, which has no room for {value!r}", a.span)
-    return found
+    return number(a.name, a.dtype, value, a.span)
+
+
+class OfAnyNumber:
+    """Which floats of a kernel are arguments of what it is compiled to, which then serves all of their values: those of f32 that
+    only enter arithmetic of elements. The others are compiled in.
+
+    `build` gives the kernel at sizes and numbers, `made` what is called of it.
+    """
+
+    def __init__(self, numbers: Mapping[str, DType], build: Callable[..., Any], made: Callable[..., Any]) -> None:
+        self.names = [n for n, dtype in numbers.items() if dtype is F32]
+        self.build, self.made = build, made
+        self.known: dict[tuple[Any, ...], tuple[str, ...]] = {}
+
+    def of_call(self, sizes: Mapping[str, Any]) -> tuple[Any, dict[str, float]]:
+        """What serves a call with these sizes and numbers, and the numbers that are passed to it."""
+        key = tuple((n, v) for n, v in sizes.items() if n not in self.names)
+        if key not in self.known:
+            names = self.open(sizes)
+            compiled = names and attempted(lambda: self.made(_with(sizes, names)).planned())
+            self.known[key] = () if isinstance(compiled, TileError) else names
+        names = self.known[key]
+        return self.made(_with(sizes, names)), {n: sizes[n] for n in names}
+
+    def left_open(self, given: Mapping[str, Any], sizes: Iterable[str]) -> dict[str, Any]:
+        """What is given, and beside it the floats that nothing needs to know, where `sizes` are those of each call."""
+        left, asked = [n for n in self.names if n not in given], [n for n in sizes if n not in given]
+        if not left:
+            return dict(given)
+        example = dict.fromkeys(left, EXAMPLE)
+        found = attempted(lambda: at_example(asked, lambda at: self._found({**given, **at, **example}, left)))
+        return _with(given, () if isinstance(found, TileError) else found[0])
+
+    def _found(self, sizes: Mapping[str, Any], left: Iterable[str]) -> tuple[str, ...]:
+        """Those of some floats that need not be known at these sizes. TileError where there is none."""
+        names = tuple(n for n in self.open(sizes) if n in left)
+        if not names:
+            raise NeedsNumber(f"{', '.join(left)} has to be known")
+        return names
+
+    def open(self, sizes: Mapping[str, Any]) -> tuple[str, ...]:
+        """The numbers whose values nothing asks for at these sizes: all of them, or those that are found one after the other."""
+        names = tuple(n for n in self.names if n in sizes)
+        if self._is_right(sizes, names):
+            return names
+        some: tuple[str, ...] = ()
+        for name in names if len(names) > 1 else ():
+            some = (*some, name) if self._is_right(sizes, (*some, name)) else some
+        return some
+
+    def _is_right(self, sizes: Mapping[str, Any], names: tuple[str, ...]) -> bool:
+        """Whether the kernel has a meaning without the values of these."""
+
+        def values() -> bool:
+            kernel = self.build(_with(sizes, names))
+            if not isinstance(kernel, Kernel):
+                return False
+            check(kernel)
+            return bool(to_values(kernel))
+
+        try:
+            found = attempted(values) if names else True
+        except NoBlocks:
+            return False
+        return found is True
+
+
+def _with(sizes: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
+    """The sizes and numbers, of which those of these names are each call's."""
+    return {**sizes, **{n: passed(n) for n in names}}

@@ -134,6 +134,12 @@ class Profiler:
         arrays = [supplied(t, self.supply_type) for t in self.tensors]
         return [to_torch(a) for a in arrays] if "torch" in sys.modules else list(arrays)
 
+    def _get_inputs(self, with_output: bool = False) -> list[Any]:
+        """TileLang's name for `inputs`, which kernels of others use. TileError where outputs are asked for as well."""
+        if with_output:
+            raise TileError("a profiler draws the inputs of a call, and no outputs", help="profiler.inputs()")
+        return self.inputs()
+
     @property
     def func(self) -> Any:
         return self.kernel

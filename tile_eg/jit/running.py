@@ -47,7 +47,7 @@ def taken(kernel: Any, lowered: Any, arrays: Mapping[str, np.ndarray]) -> dict[s
     inputs = {t.name: np.ascontiguousarray(arrays[t.name]) for t in tensors}
     if not kept:
         check_indices(kernel, inputs)
-    return inputs
+    return inputs | {n: arrays[n] for n in getattr(kernel, "numbers", ())}
 
 
 def run_lowered(lowered: Lowered | Restored | AtSizes, arrays: Mapping[str, np.ndarray], limits: Limits = CALL) -> Run:

@@ -45,9 +45,10 @@ class Ready:
     behind: tuple[int, ...]
     packed: struct.Struct
 
-    def launch(self, addresses: Sequence[int], workspace: int, stream: int) -> None:
-        """Starts the kernel and returns; `addresses` are those of its tensors in their order."""
-        args = self.packed.pack(*self.before, *addresses, workspace, *self.behind)
+    def launch(self, addresses: Sequence[int], workspace: int, stream: int, floats: Sequence[float] = ()) -> None:
+        """Starts the kernel and returns; `addresses` are those of its tensors in their order, `floats` the numbers that this
+        launch passes."""
+        args = self.packed.pack(*self.before, *addresses, workspace, *self.behind, *floats)
         code = self.launcher.calls["launch"](self.device, self.function, self.blocks, stream, args, len(args))
         if code:
             raise self.launcher.refused(f"launch {self.name} with {self.blocks} blocks on device {self.device}", code)
@@ -67,7 +68,8 @@ def ready(planned: Planned, device: int) -> Ready:
     function = launcher.function(file, name, own.type, device)
     sync = (launcher.sync_address(device),) if passes_sync(own, planned.chip.architecture) else ()
     pointers = len(own.parameters) - own.numbers
-    packed = struct.Struct(f"<{len(sync) + pointers}Q{own.numbers}i{4 * (own.numbers % 2)}x")
+    kinds = "".join("f" if p.startswith("float") else "i" for p in own.parameters[pointers:])
+    packed = struct.Struct(f"<{len(sync) + pointers}Q{kinds}{4 * (own.numbers % 2)}x")
     numbers = tuple(planned.numbers)
     return Ready(launcher, name, device, function, blocks, workspace_bytes(program), sync, numbers, packed)
 

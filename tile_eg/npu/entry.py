@@ -51,7 +51,8 @@ static const struct {{ unsigned short type, bytes; unsigned int kind;{fields} }}
 
 @dataclass(frozen=True)
 class Kernel:
-    """A kernel of a text as it is launched: `type` is MIX_AIC_1_2 and the like; its last parameters are `numbers` int32_t."""
+    """A kernel of a text as it is launched: `type` is MIX_AIC_1_2 and the like; its last `numbers` parameters are int32_t, or
+    float."""
 
     name: str
     type: str
@@ -76,12 +77,12 @@ def kernels_of(source: str) -> list[Kernel]:
 def _kernel(k: KernelText) -> Kernel:
     if k.type not in _CORES:
         raise TileError(f"kernel {k.name} is of type {k.type}, and is not launched on an NPU from here")
-    numbers = [bool(re.match(r"int32_t\s+\w+$", p)) for p in k.parameters]
+    numbers = [bool(re.match(r"(int32_t|float)\s+\w+$", p)) for p in k.parameters]
     first = numbers.index(True) if True in numbers else len(numbers)
     pointers = all("*" in p or "GM_ADDR" in p for p in k.parameters[:first])
     if not pointers or not all(numbers[first:]):
         listed = ", ".join(k.parameters)
-        raise TileError(f"kernel {k.name} takes ({listed}): a launch passes GM addresses, and int32_t behind them")
+        raise TileError(f"kernel {k.name} takes ({listed}): a launch passes GM addresses, and int32_t and float behind them")
     return Kernel(k.name, k.type, k.parameters, len(numbers) - first)
 
 

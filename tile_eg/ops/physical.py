@@ -189,6 +189,7 @@ TERMS: dict[str, Term] = {
         _elementwise("VUn", _named(), says=("unary", 1)),
         _elementwise("VBin", _named(), banks=True, says=("binary", 1)),
         _elementwise("VBinS", _named(suffix="s"), fields={"scalar": argument(2)}, says=("binary", 1)),
+        _elementwise("VBinN", _named(suffix="s"), fields={"value": argument(2)}, says=("binary", 1)),
         _elementwise("VBinR", _named(suffix="_rows"), 1, fields=_SWAP, banks=True, says=("binary", 1)),
         _elementwise("VBinC", _named(suffix="_cols"), 1, form=always("rows"), fields=_SWAP, banks=True, says=("binary", 1)),
         _elementwise("VCast", always("vcast"), 0),
@@ -213,6 +214,9 @@ TERMS: dict[str, Term] = {
         Vector("VDupIn", kind="fill", instruction=always("vdup"), form=always("flat"), word="filled", begins=True),
         _elementwise(
             "VAxpy", always("vaxpy"), 0, decision=True, overwrites=1, fields={"scalar": argument(1)}, banks=True
+        ),
+        _elementwise(
+            "VAxpyN", always("vaxpy"), 0, decision=True, overwrites=1, fields={"value": argument(1)}, banks=True
         ),
         _elementwise("VMulAdd", always("vmuladd"), 0, decision=True, overwrites=2),
         _choice("VCho", "choose"),

@@ -94,7 +94,7 @@ def show(form: Form, bound: Mapping[str, Form]) -> str:
         return f"UB.{args[0]}"
     if head == "Bin" and args[0] in _INFIX:
         return f"({args[1]} {_INFIX[args[0]]} {args[2]})"
-    if head in ("Un", "Bin", "BinS", "Red") and len(args) > 1:
+    if head in ("Un", "Bin", "BinS", "BinN", "Red") and len(args) > 1:
         return f"{args[0] if head != 'Red' else args[1]}({', '.join(args[1:] if head != 'Red' else args[2:])})"
     if head in ("=", "!=", "<", "<=", ">", ">="):
         return f"{args[0]} {head} {args[1]}" if len(args) == 2 else f"{head}({', '.join(args)})"

@@ -21,7 +21,8 @@ TILES: tuple[Tile, ...] = tuple(
 )
 TRIALS = 20_000
 OPTIONS: dict[str, tuple] = {
-    "V": TILES, "T": DTYPES, "S": DTYPES, "I": ("i",), "i64": (0, 1, *SIZES), "f64": (1.5,), "String": (*DTYPES, "add"),
+    "V": TILES, "T": DTYPES, "S": DTYPES, "I": ("i",), "i64": (0, 1, *SIZES), "f64": (1.5,), "Num": ("n",),
+    "String": (*DTYPES, "add"),
 }  # fmt: skip
 
 
@@ -258,7 +259,7 @@ def _scalar(form: Form, env: Mapping[str, Any], shape: tuple[int, int]) -> str:
         want = {"Ld": shape, "LdR": (1, shape[0]), "LdC": (1, shape[1])}[head]
         _need(read[:2] == want, f"an element of {_tile(read)} in a nest of {shape[0]} x {shape[1]}")
         return read[2]
-    if head == "K":
+    if head in ("K", "KN"):
         return str(_value(args[1], env))
     if head == "SCast":
         _scalar(args[1], env, shape)
@@ -279,8 +280,10 @@ def _scalar(form: Form, env: Mapping[str, Any], shape: tuple[int, int]) -> str:
 _TERMS: dict[str, Callable[[list, Mapping[str, Any]], Any]] = {
     "Un": lambda a, env: _tile_of(a[1], env),
     "BinS": lambda a, env: _tile_of(a[1], env),
+    "BinN": lambda a, env: _tile_of(a[1], env),
     "Cast": lambda a, env: _typed(*_tile_of(a[1], env)[:2], _value(a[0], env)),
     "Fill": lambda a, env: _typed(*(_value(x, env) for x in a[1:])),
+    "FillN": lambda a, env: _typed(*(_value(x, env) for x in a[1:])),
     "Bin": _binary,
     "BinR": _beside(0),
     "BinC": _beside(1),

@@ -20,11 +20,11 @@ def _vector(operation: str) -> dict[str, int]:
 _KINDS: tuple[tuple[str, Iterable[str], dict[str, int]], ...] = (
     ("operation of one tile", UNARY, {"Un": 0, "SUn": 0} | _vector("unary")),
     ("operation of two tiles", BINARY,
-     {"Bin": 0, "BinR": 0, "BinC": 0, "BinS": 0, "SBin": 0} | _vector("binary")),
+     {"Bin": 0, "BinR": 0, "BinC": 0, "BinS": 0, "BinN": 0, "SBin": 0} | _vector("binary")),
     ("reduction", REDUCE, {"Red": 1, "SRed": 0} | _vector("reduction")),
     ("comparison", COMPARE,
      {"Cho": 0, "ChoS": 0, "ChoI": 0, "SCho": 0, "SChoI": 0} | _vector("comparison")),
-    ("element type", DTYPES, {"Cast": 0, "SCast": 0, "K": 1, "Fill": 3}),
+    ("element type", DTYPES, {"Cast": 0, "SCast": 0, "K": 1, "KN": 1, "Fill": 3, "FillN": 3}),
 )  # fmt: skip
 """What a text says, the texts that there are, and at which argument of which constructors it stands."""
 

@@ -17,6 +17,7 @@ from tile_eg.frontend.ssa import to_values
 from tile_eg.ir.index import ANY
 from tile_eg.ir.kernel import Kernel
 from tile_eg.ir.open_kernel import NoBlocks
+from tile_eg.ir.passed import EXAMPLE
 from tile_eg.ir.same_values import same_values
 from tile_eg.ir.strided import memory_of
 from tile_eg.ir.values import Values, reachable
@@ -348,9 +349,10 @@ def _mean_the_same(kernel: Kernel, own: Values, found: Values) -> bool:
 
 
 def _inputs(kernel: Kernel, most: Mapping[str, int]) -> dict[str, Any]:
-    """Random tensors, with indices from 0 to the `most` that those of a tensor may be."""
+    """Random tensors, with indices from 0 to the `most` that those of a tensor may be, and a number for each of a call."""
     from tile_eg.inputs import draw
 
     drawn = draw([t for t in kernel.tensors if not t.output], "uniform", seed=0)
     drawn |= {n: drawn[n] % (m + 1) for n, m in most.items() if n in drawn and m < ANY}
-    return {t.name: memory_of(t, drawn[t.name]) for t in kernel.tensors if t.name in drawn}
+    numbers = {name: EXAMPLE + n for n, name in enumerate(kernel.numbers)}
+    return {t.name: memory_of(t, drawn[t.name]) for t in kernel.tensors if t.name in drawn} | numbers

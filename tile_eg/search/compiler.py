@@ -102,7 +102,7 @@ def meaning(kernel: Kernel | Template, arrays: Mapping[str, np.ndarray]) -> dict
     from tile_eg.ir.reference import run_kernel
 
     kernel = _at_its_sizes(kernel)
-    check_arguments(kernel.tensors, arrays, added_to(kernel))
+    check_arguments(kernel.tensors, arrays, added_to(kernel), kernel.numbers)
     with stage("reference", kernel.source):
         return run_kernel(kernel, arrays)
 
@@ -111,6 +111,6 @@ def expected(kernel: Kernel, arrays: Mapping[str, np.ndarray]) -> dict[str, Expe
     """`meaning`, and how far each element may be from it: what `tile_eg.report.compare.compare` compares a run with."""
     from tile_eg.ir.reference_bounds import run_with_bounds
 
-    check_arguments(kernel.tensors, arrays, added_to(kernel))
+    check_arguments(kernel.tensors, arrays, added_to(kernel), kernel.numbers)
     with stage("reference", kernel.source):
         return run_with_bounds(kernel, arrays)

@@ -234,6 +234,7 @@ class Planned:
         watch: Watch | None = None,
     ) -> Run:
         """The emitted text, run in the simulator on an array for every input, by tensor name; and for outputs that are added to.
+        `arrays` has the numbers that a launch passes as well.
 
         TileError where an array does not fit. InternalError where the simulator finds that the text breaks the machine's rules,
         unless `strict` is off: then the findings are in the result. `order` is a seed: instructions then take effect in an
@@ -244,7 +245,7 @@ class Planned:
         they need the others). `watch` gets what a watched text tells.
         """
         check_sample(self.program, blocks)
-        check_arguments(self.tensors_of(arrays), arrays, self.program.added_to | self.inout)
+        check_arguments(self.tensors_of(arrays), arrays, self.program.added_to | self.inout, self.program.numbers)
         with stage("simulate"):
             run = self.judged(_simulated(self, arrays, order, Limits(seconds, memory), confined, blocks, watch), arrays)
         if strict:
@@ -261,7 +262,7 @@ class Planned:
 
     @property
     def numbers(self) -> tuple[int, ...]:
-        """What a launch passes behind the workspace: the sizes that are known at run time."""
+        """What each launch passes behind the workspace: the sizes that are known at run time."""
         return tuple(n for _, n in self.program.sizes.usual) if self.program.sizes else ()
 
     @property
@@ -308,7 +309,7 @@ def _simulated(
         cores=planned.chip.cube_cores,
         limits=limits,
         confinement=Confinement(confined),
-        numbers=planned.numbers,
+        numbers=(*planned.numbers, *(float(arrays[n]) for n in p.numbers)),
         blocks=launched(p, blocks),
         lenient=planned.lenient,
         watch=watch,

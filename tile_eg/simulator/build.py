@@ -179,12 +179,12 @@ def _no_compiler(compiler: str, output: str) -> TileError:
 
 
 def parameters_of(source: str, kernel: str) -> list[str]:
-    """The names of the kernel's parameters, in order. They are GM addresses and, behind these, numbers (int32_t)."""
+    """The names of the kernel's parameters, in order. They are GM addresses and, behind these, numbers (int32_t, float)."""
     parameters = _parameters(source, kernel)
     addresses = len(parameters) - numbers_of(parameters)
     for parameter in parameters[:addresses]:
         if not re.match(r"(GM_ADDR|__gm__\s+\w+\s*\*)", parameter):
-            message = f"the simulator passes GM addresses, and int32_t behind them, and {kernel!r} takes {parameter!r}"
+            message = f"the simulator passes GM addresses, and int32_t and float behind them, and {kernel!r} takes {parameter!r}"
             raise TileError(message)
     return [re.findall(r"\w+", parameter)[-1] for parameter in parameters]
 
@@ -199,7 +199,7 @@ def _parameters(source: str, kernel: str) -> list[str]:
 
 def numbers_of(parameters: Sequence[str]) -> int:
     """How many of a kernel's parameters, the last ones, are numbers."""
-    return len(list(takewhile(lambda p: re.match(r"int32_t\s+\w+$", p), reversed(parameters))))
+    return len(list(takewhile(lambda p: re.match(r"(int32_t|float)\s+\w+$", p), reversed(parameters))))
 
 
 def line_of(source: str, kernel: str) -> int:
@@ -213,7 +213,8 @@ def _launcher(kernel: str, source: str) -> str:
     parameters = _parameters(source, kernel)
     addresses = len(parameters) - numbers_of(parameters)
     given = [f"arguments[{i}]" for i in range(len(parameters))]
-    numbers = (f"*reinterpret_cast<const int32_t*>({g})" for g in given[addresses:])
+    kinds = [p.split()[0] for p in parameters[addresses:]]
+    numbers = (f"*reinterpret_cast<const {kind}*>({g})" for kind, g in zip(kinds, given[addresses:], strict=True))
     passed = ", ".join([*given[:addresses], *numbers])
     visible = '__attribute__((visibility("default")))'
     return f'#include "kernel.asc"\nextern "C" {visible} void tile_sim_launch(uint8_t** arguments) {{ {kernel}({passed}); }}\n'

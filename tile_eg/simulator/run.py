@@ -54,7 +54,7 @@ def simulate(
     architecture: int = 2201,
     cores: int = 24,
     blocks: Sequence[int] = (),
-    numbers: Sequence[int] = (),
+    numbers: Sequence[int | float] = (),
     lenient: bool = False,
     watch: Watch | None = None,
 ) -> Simulation:
@@ -63,11 +63,12 @@ def simulate(
     `arguments` are the GM tensors in the kernel's order. Those listed in `outputs` come back in that order; they start unwritten,
     and their arrays give shape and dtype only, unless `inout` lists them too: then they start with what the arrays hold. In
     those of `alike` blocks may store where others do, as long as the bytes stay the same. Behind the tensors the kernel takes a
-    workspace of `workspace` bytes for each block, and then the `numbers`. `launch` counts blocks as the host does: AIV_ONLY
-    counts vector cores. `capacities` are bytes for each on-chip memory. `architecture` is 2201 or 3510, `cores` the chip's cube
-    cores: so many blocks run at a time. `blocks` are those that run, where not all shall. `lenient` is for
-    kernels that others wrote: a set that may come before the wait of the one before has run is no finding then (docs/machine.md,
-    clause 8), nor is a load of what the same load has brought there already. `watch` gets what a watched text tells.
+    workspace of `workspace` bytes for each block, and then the `numbers`: int32_t, or float. `launch` counts
+    blocks as the host does: AIV_ONLY counts vector cores. `capacities` are bytes for each on-chip memory. `architecture` is 2201
+    or 3510, `cores` the chip's cube cores: so many blocks run at a time. `blocks` are those that run, where not all shall.
+    `lenient` is for kernels that others wrote: a set that may come before the wait of the one before has run is no finding then
+    (docs/machine.md, clause 8), nor is a load of what the same load has brought there already. `watch` gets what a watched text
+    tells.
 
     Tensors may be far larger than the memory of this machine, as long as the kernel touches little of them and they are zero
     elsewhere (`numpy.zeros` takes no memory for it either): inputs, and outputs in `inout`.
@@ -86,7 +87,7 @@ def simulate(
     if not all(0 <= n < launch for n in blocks):
         raise TileError(f"the launch has the blocks 0 to {launch - 1}, and {', '.join(map(str, blocks))} were to run")
     arrays = [np.ascontiguousarray(a) for a in arguments]
-    passed = [np.array([n], np.int32) for n in numbers]
+    passed = [np.array([n], np.int32 if isinstance(n, int) else np.float32) for n in numbers]
     roles = [*_roles(len(arrays), outputs, inout, alike), "scratch", *("in" for _ in passed)]
     sizes = [*(a.nbytes for a in arrays), workspace * launch, *(n.nbytes for n in passed)]
     command = [*map(str, build(source, kernel, architecture)), kernel_type, str(launch), str(int(trace)), str(limits.bytes)]

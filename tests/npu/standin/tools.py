@@ -73,6 +73,10 @@ def compiled(arguments: list[str]) -> bytes:
     return library.read_bytes() + manifest + len(manifest).to_bytes(8, "little") + MARK
 
 
+NUMBERS = ("int32_t", "float")
+"""How parameters that are no pointers begin."""
+
+
 def row(entry: str, parameters: list[str], text: str) -> str:
     """A kernel's name, type, pointers, numbers, and whether it takes where cores meet."""
     from tile_eg.simulator.launches import kernels
@@ -80,7 +84,7 @@ def row(entry: str, parameters: list[str], text: str) -> str:
     name = re.sub("_mix_ai[cv]$", "", entry)
     kind = next(k.type for k in kernels(text) if k.name == name)
     sync = "tile_eg_sync" in parameters[0]
-    numbers = sum(p.startswith("int32_t") for p in parameters)
+    numbers = sum(p.startswith(NUMBERS) for p in parameters)
     return f"{name} {kind} {len(parameters) - numbers - sync} {numbers} {int(sync)}"
 
 
@@ -89,15 +93,17 @@ def launcher(found: list[tuple[str, list[str]]]) -> str:
     cases = []
     for place, (name, parameters) in enumerate(found):
         sync, passed, at = "tile_eg_sync" in parameters[0], [], 1
-        numbers = sum(p.startswith("int32_t") for p in parameters)
+        numbers = sum(p.startswith(NUMBERS) for p in parameters)
         for _ in range(len(parameters) - numbers - sync):
             passed.append(f"c[{at}] ? a[c[{at}]] + c[{at + 1}] : nullptr")
             at += 2
-        passed += [f"int32_t(c[{at + i}])" for i in range(numbers)]
+        kinds = [p.split()[0] for p in parameters[len(parameters) - numbers :]]
+        passed += [f"number<{kind}>(c[{at + i}])" for i, kind in enumerate(kinds)]
         first = [f"reinterpret_cast<GM_ADDR>(c[{at + numbers}])"] if sync else []
         cases.append(f"case {place}: {name}({', '.join([*first, *passed])}); break;")
     body = "const int64_t* const c = reinterpret_cast<const int64_t*>(a[0]); switch (c[0]) { " + " ".join(cases) + " }"
-    return f'extern "C" __attribute__((visibility("default"))) void tile_sim_launch(uint8_t** a) {{ {body} }}\n'
+    bits = "template <class T> T number(int64_t bits) { T out; __builtin_memcpy(&out, &bits, 4); return out; }\n"
+    return f'{bits}extern "C" __attribute__((visibility("default"))) void tile_sim_launch(uint8_t** a) {{ {body} }}\n'
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ from itertools import chain, count
 from tile_eg.chips import load_chip
 from tile_eg.emit.ascend_c.cpp import BESIDE_COMPARISONS, Cpp, Part, fits
 from tile_eg.emit.ascend_c.used import expressions_of, read_outside, variables_of
-from tile_eg.emit.names import RESERVED, argument_names, kernel_symbol, size_names, spelled
+from tile_eg.emit.names import RESERVED, argument_names, kernel_symbol, number_names, size_names, spelled
 from tile_eg.errors import LimitError, PlanError
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import BLOCK, EACH, SUB, ZERO, Expr, Interval
@@ -108,7 +108,8 @@ class Scope:
         outer = read_outside(p.core(self.core), set()) if scalars else set()
         declared = {n for n, times in scalars.items() if times > 1 or n in outer}
         self.changing = {n.name: n.value.whole for n in walk(p.core(self.core)) if isinstance(n, Scalar) and n.name in declared}
-        self.taken = {*RESERVED, *arguments.values(), *sizes.values(), *self.ranges, *variables.values(), kernel_symbol(p)}
+        self.taken = {*RESERVED, *arguments.values(), *sizes.values(), *number_names(p).values(), *self.ranges,
+                      *variables.values(), kernel_symbol(p)}  # fmt: skip
         self.architecture = load_chip(p.chip).architecture
         self.buffers = {b.name: b for b in p.buffers}
         self.tensors = {t.name: t for t in p.in_gm}

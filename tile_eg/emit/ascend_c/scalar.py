@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 from tile_eg.emit.ascend_c.index import Scope, number
+from tile_eg.emit.names import number_names
 from tile_eg.ir.index import ONE, ZERO
 from tile_eg.ir.program import Formula, Instr, Print, Scalar, Tile
 from tile_eg.ops.elementwise import COMPARE
@@ -22,6 +23,8 @@ def formula_text(s: Scope, f: Formula) -> str:
     match f.op:
         case "scalar":
             return s.cpp.scalars[f.args[0]]
+        case "argument":
+            return number_names(s.program)[f.args[0]]
         case "number":
             return str(int(f.args[0])) if f.whole else number(f.args[0], F32)
         case "index":

@@ -4,19 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 from tile_eg.emit.lower.storages import Storages
 from tile_eg.extract import Step
 from tile_eg.extract.masks import needed
 from tile_eg.extract.pricing import choice_form
 from tile_eg.ir.index import ONE, SUB, Expr, const, maximum, minimum, var
-from tile_eg.ir.program import Instr
+from tile_eg.ir.passed import Passed
+from tile_eg.ir.program import Formula, Instr
 from tile_eg.ops.physical import Vector
 from tile_eg.ops.types import F16
 from tile_eg.ops.whole_tiles import WHOLE_TILES
 
 SHORT = 2048
 """Positions in half are nearer to 0 than this; whole numbers up to it are exact there."""
+
+
+def scalar(value: Any) -> Any:
+    """A field of an instruction: what follows from numbers that a call passes is computed by the scalar unit."""
+    if not isinstance(value, Passed):
+        return value
+    if value.op == "of":
+        return Formula("argument", value.args)
+    return Formula(value.op, value.args if value.op == "number" else tuple(map(scalar, value.args)))
 
 
 def computed(storages: Storages, step: Step, term: Vector) -> Instr:
@@ -28,7 +39,7 @@ def _elementwise(storages: Storages, step: Step, term: Vector) -> Instr:
     """All sources in order, the extents of the result; a source that is overwritten is the destination itself."""
     payload = step.node.payload
     sources = storages.sources(step)[: None if term.overwrites is None else term.overwrites]
-    fields = {name: of(payload) for name, of in term.fields.items()}
+    fields = {name: scalar(of(payload)) for name, of in term.fields.items()}
     return Instr(
         term.instruction(payload), storages.tile(step.dst), sources, *storages.valid(step), form=term.form(payload), **fields
     )  # type: ignore[arg-type]
@@ -110,7 +121,9 @@ def _fill(storages: Storages, step: Step, term: Vector) -> Instr:
     where, buffer = storages.schedule.graph.demands[step.node.cls], storages.buffers[step.dst]  # type: ignore[index]
     rows, cols = buffer.rows, buffer.cols if buffer.rows == 1 else buffer.pitch
     name = term.instruction(step.node.payload)
-    return Instr(name, storages.tile(step.dst), (), const(rows), const(cols), scalar=where.tile.fill or 0.0)
+    made = Instr(name, storages.tile(step.dst), (), const(rows), const(cols))
+    value = where.tile.fill
+    return replace(made, value=scalar(value)) if isinstance(value, Passed) else replace(made, scalar=value or 0.0)
 
 
 def _spread(storages: Storages, step: Step, term: Vector) -> Instr:

@@ -377,9 +377,9 @@ def _known(e, op: str, names: Iterable[str]):  # noqa: ANN001, ANN202
 
 
 def _check_contiguous(r: kn.Region, tensor: kn.Tensor) -> None:
-    """TileError unless the window's last dimension is contiguous in memory, or it is one column of floats."""
-    if lies_across(r, tensor) and not (len(r.shape) == 1 and tensor.dtype in (F16, BF16, F32)):
+    """TileError unless the window's last dimension is contiguous in memory, or it is one column."""
+    if lies_across(r, tensor) and (len(r.shape) != 1 or tensor.dtype not in (F16, BF16, F32, *WHOLE)):
         raise TileError(
             f"the elements of this window's rows do not lie side by side in `{r.name}`", r.span,
-            help="a window has to take in the tensor's last dimension, as in A[i, 0:64], or be one column of floats, A[0:64, j]",
+            help="a window has to take in the tensor's last dimension, as in A[i, 0:64], or be one column, A[0:64, j]",
         )  # fmt: skip

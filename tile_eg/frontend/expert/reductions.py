@@ -226,6 +226,6 @@ def _sums(r: ExpertReader, span: Span, dst: Any, src: Any, numbers: Any) -> None
 WORDS: dict[str, Callable[..., Any]] = {
     **{f"reduce_{op}": partial(_reduce, op) for op in ops.REDUCE},
     **{f"reduce_abs{op}": partial(_reduce, op, magnitudes=True) for op in ("max", "sum")},
-    **{name: HANDLERS[name] for name in ("reduce", "npuir_reduce")},
+    **{name: HANDLERS[name] for name in ("reduce", "npuir_reduce", "tile.reduce_max", "tile.reduce_min", "tile.reduce_sum")},
     "tile.reduce_sum_experiment": _sum, "tile.sum_experiment": _sums,
 }  # fmt: skip

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from typing import Any
 
 from tile_eg.errors import Span, TileError
 from tile_eg.frontend.conditions import Compared, chosen, of_elements
 from tile_eg.frontend.python.values import Buffer, Window, as_tile, region, value_buffer
-from tile_eg.ir.kernel import Binary, Broadcast, Cast, Choose, Number, Reduce, Region, Select, TileExpr, Whole
+from tile_eg.ir.kernel import Number, TileExpr
 
 
 def is_bool(dtype: Any) -> bool:
@@ -45,31 +44,6 @@ def as_stored(place: Any, value: Any, span: Span | None) -> TileExpr:
     if isinstance(x, Number):
         return Number(float(x.value != 0), span)
     return chosen(Compared("ne", x, Number(0.0, span), span), Number(1.0, span), Number(0.0, span), span)
-
-
-def check_stored(target: Region, value: TileExpr, atomic: bool, bools: Collection[str], span: Span | None) -> None:
-    """TileError where a place of bools would get other numbers than 0 and 1."""
-    if target.name in bools and (atomic or not _of_bools(value, bools)):
-        help = "m[i, j] = a condition, in T.Parallel; or a buffer of int8 for numbers"
-        raise TileError(f"`{target.name}` holds bools, and this may be another number than 0 or 1", span, help=help)
-
-
-def _of_bools(x: TileExpr, bools: Collection[str]) -> bool:
-    """Whether all numbers of a tile are 0 or 1."""
-    match x:
-        case Number():
-            return x.value in (0, 1)
-        case Region():
-            return x.name in bools
-        case Choose() | Select():
-            return _of_bools(x.x, bools) and _of_bools(x.y, bools)
-        case Binary(op="min" | "max" | "mul"):
-            return _of_bools(x.x, bools) and _of_bools(x.y, bools)
-        case Reduce(op="max" | "min") | Broadcast() | Cast():
-            return _of_bools(x.x, bools)
-        case Whole(op="transpose"):
-            return _of_bools(x.xs[0], bools)
-    return False
 
 
 def check_copied(src: Any, dst: Any, span: Span | None) -> None:

@@ -10,18 +10,19 @@ from dataclasses import dataclass
 from typing import Any
 
 from tile_eg.errors import FollowUp, Note, NotSearched, Span, TileError
+from tile_eg.frontend.bools import check_stored
 from tile_eg.frontend.liveness import Liveness
 from tile_eg.frontend.narrow_positions import with_words
-from tile_eg.frontend.python.bools import check_stored
 from tile_eg.frontend.python.columns import spread
 from tile_eg.frontend.python.source import Source
 from tile_eg.frontend.python.tile_order import Order
 from tile_eg.frontend.python.values import Buffer, FirstValue, NewBuffer, Slice, Window, nodes, reads, region
 from tile_eg.frontend.widened import widened
 from tile_eg.ir.index import ZERO, Expr, Interval, text
+from tile_eg.ir.index_elements import element
 from tile_eg.ir.kernel import Alloc, Assign, Cast, Index, MatMul, Pack, Region, Stmt, TileExpr
 from tile_eg.language.symbols import at_sizes
-from tile_eg.ops.types import I8, U32, DType
+from tile_eg.ops.types import I8, INDICES, U32, DType
 
 
 @dataclass(frozen=True)
@@ -158,6 +159,12 @@ class Builder(ABC):
         help = "write A[i : i + size], or A[i : T.min(i + size, n)]; what lies beyond the end of a tensor is left out by itself"
         raise TileError("the size of a slice has to be known and positive", span, help=help)
 
+    def read_element(self, r: Region) -> Expr | None:
+        """One element of whole numbers as an index; None for other regions."""
+        shape = self.shape_named(r.name)
+        one = shape is not None and len(shape) == len(r.starts) and all(e is None for e in r.extents)
+        return element(r.name, shape, r.starts) if one and self.dtype_of(r.name) in INDICES else None  # type: ignore[arg-type]
+
     def dtype_of(self, name: str) -> DType | None:
         """The element type of a buffer or tensor."""
         named = (v for v in self.local.values() if isinstance(v, Buffer))
@@ -238,7 +245,7 @@ class Builder(ABC):
 
     def _stale(self, name: str, buffer: str, span: Span) -> TileError:
         message = f"{name} was computed from {buffer}, which may have changed since"
-        return TileError(message, span, help="keep the value in a buffer of its own")
+        return (NotSearched if name in self.variables else TileError)(message, span, help="keep the value in a buffer of its own")
 
     def allocate(self, name: str, new: NewBuffer, span: Span | None) -> None:
         shape = new.shape[:1] if new.column else new.shape

@@ -17,9 +17,11 @@ from typing import Any
 
 from tile_eg import language
 from tile_eg.errors import TileError, attempted, did_you_mean
+from tile_eg.frontend.of_calls import OfCall
 from tile_eg.frontend.python.instead import near_word
 from tile_eg.frontend.python.returned import evaluated
 from tile_eg.frontend.python.source import FunctionSource, Written, is_launch, read_function
+from tile_eg.ir.passed import NeedsNumber
 from tile_eg.language.eager import Made, sizes_known
 from tile_eg.language.kernels import ElementType, PrimFunc, TensorType
 
@@ -65,11 +67,15 @@ class Eager:
 
     def at(self, numbers: Mapping[str, Any], sizes: Mapping[str, int]) -> Launched:
         """The kernel at the values of its other parameters and the sizes of `T.const`. TileError at the user's line."""
+        if zero := [n for n, value in sizes.items() if value == 0]:
+            message = f"{', '.join(zero)} {'is' if len(zero) == 1 else 'are'} 0, and a size of T.const is at least 1"
+            raise _at(self.found, self.found.node, message, f'{zero[0]} = T.dynamic("{zero[0]}") may be 0: nothing is done then')
         with sizes_known(sizes):
             return self._launch(_Run(self.found), numbers)
 
     def _launch(self, run: _Run, numbers: Mapping[str, Any]) -> Launched:
         given = {n: run.declared_as(n, self.annotation(n)) for n in self.tensors}
+        run.of_calls = {n: v for n, v in numbers.items() if isinstance(v, OfCall)}
         try:
             found = _compiled(self, run)(**given, **numbers)
         except (NameError, TypeError, AttributeError) as error:
@@ -93,13 +99,14 @@ class Launched:
 @dataclass(eq=False)
 class _Run:
     """One run of what stands around the launches: what it declares its tensors as, and its launches, each with the names that
-    are bound there."""
+    are bound there. `of_calls` are numbers that each call of the kernel passes."""
 
     found: FunctionSource
     declared: dict[str, Any] = field(default_factory=dict)
     places: dict[str, ast.AST] = field(default_factory=dict)
     nodes: list[Any] = field(default_factory=list)
     launches: list[tuple[ast.With, dict[str, Any]]] = field(default_factory=list)
+    of_calls: dict[str, OfCall] = field(default_factory=dict)
 
     def declared_as(self, name: str, type_: Any, place: int | None = None) -> Any:
         if isinstance(type_, TensorType | ElementType):
@@ -123,6 +130,9 @@ class _Run:
             raise _at(self.found, last.items[0].context_expr, message, help)
         self._check_same(names)
         types = {**self.declared, **{n: TensorType(names[n].shape, names[n].dtype) for n in made}}
+        if changed := [n for n, v in self.of_calls.items() if names.get(n) is not v]:
+            raise NeedsNumber(f"{changed[0]}, which each call tells, stands for another number at the launch")
+        types |= {n: ElementType("float32") for n in self.of_calls}
         positions = list(types)
         out = tuple(positions.index(n) for n in outputs if n)
         kept = tuple(positions.index(n) for n in made if n not in outputs)

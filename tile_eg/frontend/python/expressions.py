@@ -15,6 +15,7 @@ from tile_eg import language
 from tile_eg.errors import NotSearched, Span, TileError
 from tile_eg.frontend import conditions
 from tile_eg.frontend.index_bits import bits
+from tile_eg.frontend.of_calls import OfCall
 from tile_eg.frontend.python import logic, ways_out
 from tile_eg.frontend.python.beside_floats import beside_floats
 from tile_eg.frontend.python.bools import is_truth, truth_of
@@ -48,7 +49,7 @@ from tile_eg.frontend.whole_quotients import divided
 from tile_eg.frontend.windows import known_shape, length
 from tile_eg.ir import index
 from tile_eg.ir.index import Expr
-from tile_eg.ir.kernel import Binary, MatMul, Region, Unary
+from tile_eg.ir.kernel import Binary, Choose, MatMul, Region, Unary
 from tile_eg.language.kernels import ElementType, Macro
 from tile_eg.language.words import Word
 
@@ -147,7 +148,7 @@ def arithmetic(b: Builder, op: type[Any], x: Any, y: Any, node: ast.AST) -> Any:
     if is_tile(x) or is_tile(y):
         return _tile_arithmetic(b, op, *beside_floats(b, op, x, y, b.span(node)), node)
     if isinstance(x, Expr) or isinstance(y, Expr):
-        if op is ast.Div or isinstance(x, float) or isinstance(y, float):
+        if op is ast.Div or isinstance(x, float | OfCall) or isinstance(y, float | OfCall):
             return _tile_arithmetic(b, op, as_tile(x, b.span(node)), as_tile(y, b.span(node)), node)
         if is_index(x) and is_index(y) and (found := bits(name, index.wrap(x), index.wrap(y))) is not None:
             return found
@@ -282,6 +283,8 @@ def as_index(b: Builder, value: Any, node: ast.AST) -> Expr:
     if isinstance(value, Window) and value.is_point:
         return element(value)
     if (found := as_whole(value)) is not None:
+        return found
+    if isinstance(value, Choose) and (found := as_whole(value, b.read_element)) is not None:
         return found
     if isinstance(value, TILE_NODES) and not isinstance(value, Region):
         kind = NotSearched if known_shape(value) == () else TileError  # one number: the scalar unit may compute it

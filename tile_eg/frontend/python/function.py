@@ -19,6 +19,7 @@ from tile_eg.frontend.element_sums import with_element_sums
 from tile_eg.frontend.guarded_rows import with_rows_that_exist
 from tile_eg.frontend.guarded_stores import with_counted_stores
 from tile_eg.frontend.nibbles import with_bytes
+from tile_eg.frontend.of_calls import as_written, of_calls
 from tile_eg.frontend.python.bools import is_bool
 from tile_eg.frontend.python.carried import carried
 from tile_eg.frontend.python.expressions import evaluate
@@ -166,7 +167,8 @@ def _kernel(r: Reader, found: FunctionSource, streams: bool) -> Kernel | TileErr
     outputs = tuple(replace(t, output=t.name in r.writes) for t in tensors)
     statements = [*with_element_sums(without(statements, r.unused), outputs, r.unique)]
     body = with_parts(r.settled(without_slots(statements)), r.unique, r.grid)
-    made = with_bytes(Kernel(found.node.name, outputs, grid, body, found.source.text, found.source.file, tuple(r.notes)))
+    texts = found.source.text, found.source.file
+    made = with_bytes(Kernel(found.node.name, outputs, grid, body, *texts, tuple(r.notes), of_calls(r.sizes or {})))
     if streams and r.half_used is None and (ordered := in_one_order(made)):
         told = Note(AS_STREAMS, r.span(launch.items[0].context_expr))
         whole = _whole(r, replace(ordered, notes=(*made.notes, told)))
@@ -273,7 +275,7 @@ def _number(r: Reader, argument: Argument) -> Any:
     """The number that a call passes for a parameter."""
     if r.sizes is None or argument.name not in r.sizes:
         raise TileError(f"{argument.name} is a number of each call, and none was given", argument.span)
-    return r.sizes[argument.name]
+    return as_written(r.sizes[argument.name])
 
 
 def _prologue(r: Reader, node: ast.FunctionDef) -> ast.With:

@@ -12,6 +12,7 @@ from tile_eg.errors import FollowUp, NotSearched, Span, TileError
 from tile_eg.frontend.conditions import compared_in, guarded, is_condition, of_elements
 from tile_eg.frontend.element_loops import read_as, trip_by_trip
 from tile_eg.frontend.python.bools import as_condition, as_stored
+from tile_eg.frontend.python.branch_words import as_if
 from tile_eg.frontend.python.build import Builder, Leave, ReadAgain
 from tile_eg.frontend.python.defined import Defined
 from tile_eg.frontend.python.expressions import arithmetic, evaluate
@@ -384,15 +385,10 @@ def _element_assignments(body: list[Stmt]) -> tuple[Assign, ...]:
     return tuple(s for s in body if isinstance(s, Assign))
 
 
-def _nested_kernel(r: Reader, node: ast.With) -> None:
-    for item in node.items:
-        evaluate(r, item.context_expr)
-    raise r.error("only one `with T.Kernel(...)` around the whole body is supported", node)
-
-
 RULES: dict[type, Callable[..., None]] = {
     ast.Expr: _expression, ast.Assign: _assign, ast.AnnAssign: _annotated, ast.AugAssign: _augmented, ast.If: _if,
-    ast.For: _for, ast.Assert: asserted, ast.Return: _return, ast.Pass: lambda r, node: None, ast.With: _nested_kernel,
+    ast.For: _for, ast.Assert: asserted, ast.Return: _return, ast.Pass: lambda r, node: None,
+    ast.With: lambda r, node: _if(r, as_if(r, node, evaluate)),
     ast.While: _while, ast.Break: lambda r, node: r.leave(r.span(node), False),
     ast.Continue: lambda r, node: r.leave(r.span(node), True),
     ast.FunctionDef: function_defined, ast.Delete: lambda r, node: None, ast.Import: imported, ast.ImportFrom: imported_from,

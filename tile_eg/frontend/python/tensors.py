@@ -16,6 +16,7 @@ from typing import Any
 
 from tile_eg import language
 from tile_eg.errors import Span, TileError, did_you_mean
+from tile_eg.frontend.of_calls import OfCall, of_calls
 from tile_eg.frontend.python.returned import evaluated, output_names
 from tile_eg.frontend.python.source import FunctionSource, read_function
 from tile_eg.frontend.python.values import as_dtype
@@ -197,6 +198,8 @@ def _axes(name: str, x: Any, span: Span | None) -> Any:
 def _value(x: Any, span: Span | None) -> Value:
     if isinstance(x, TensorValue):
         return x.value
+    if isinstance(x, OfCall):
+        return v.number(x.written, span)
     try:
         return v.number(float(x), span)
     except (TypeError, ValueError):
@@ -253,7 +256,7 @@ def kernel_of_tensors(
     declared = _declared(function, found, len(names), sizes)
     outputs = {n: _value(r, last) for n, r in zip(names, results, strict=True)}
     returned = [_output(n, x, d, last) for (n, x), d in zip(outputs.items(), declared, strict=True)]
-    made = TensorKernel(found.node.name, (*tensors, *returned), outputs, found.source.text, found.source.file)
+    made = TensorKernel(found.node.name, (*tensors, *returned), outputs, found.source.text, found.source.file, of_calls(sizes))
     return made.kernel({})
 
 

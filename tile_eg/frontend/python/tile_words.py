@@ -103,8 +103,14 @@ def _axis(dim: Any, shape: tuple[int, ...], buffer: Any, span: Span) -> int:
     return 1 if rank == 1 else axis % rank
 
 
+def _tile_reduce(op: str, b: Builder, span: Span, dst: Any, src: Any, tmp: Any, dim: Any, size: Any) -> Any:
+    """`T.tile.reduce_max(m, x, tmp, dim=-1)`: where its instructions compute in between is found."""
+    return (b.handlers or HANDLERS)[f"reduce_{op}"](b, span, src, dst, dim, True, size)
+
+
 for _op in ("max", "min", "sum"):
     HANDLERS["reduce_" + _op] = partial(_reduce, _op)
+    HANDLERS["tile.reduce_" + _op] = partial(_tile_reduce, _op)
 
 
 @handles("tile.broadcast")

@@ -83,6 +83,9 @@ def _gather_mask(b: Builder, span: Span, dst: Any, src: Any, pattern: Any) -> No
         value = whole("gather", (as_tile(src, span), at), (0, 0), span)
     else:
         value = whole("every", (as_tile(src, span),), pattern_of(pattern, span), span)
+        to = as_region(dst, span)
+        if len(to.shape) == 2 and prod(known_shape(value) or ()) == prod(to.shape):  # one element behind the other
+            value = whole("reshape", (value,), to.shape, span)
     _assign(b, dst, value, span)
 
 

@@ -114,7 +114,7 @@ def _alone(tiles: Tiles, t: Term, i: int, j: int, at: Expr, span: Span | None) -
 def _summed(dtype: DType | None, name: str, span: Span | None) -> DType:
     """The type in which one number of this type and zeros have an exact sum."""
     if dtype in (I32, U32, U16):
-        help = "keep it as i16 or f32, or take it from a tensor"
+        help = "take a column in an element loop, v[i] = x[i, j]; or keep it as i16 or f32, or take it from a tensor"
         raise NotSearched(f"single elements of `{name}`, which holds {dtype}, are not taken out of a tile yet", span, help=help)
     return F32 if dtype is None or dtype in WHOLE else dtype
 

@@ -25,6 +25,7 @@ from tile_eg.frontend.ssa.tiles import tile_shape
 from tile_eg.ir import index as ix
 from tile_eg.ir import kernel as kn
 from tile_eg.ir.index import BLOCK, Expr
+from tile_eg.ir.passed import Passed
 from tile_eg.ir.strided import in_memory
 from tile_eg.ir.values import VERSIONS, Place, Term, Values, loops_in
 
@@ -63,15 +64,14 @@ class Converter(Expressions):
         if self.told:
             raise together(self.told)
         no_trips.refuse_seen(tuple(env[n] for n in sorted(outputs)), self.left, self.short)
-        k = self.kernel
-        results = tuple(env[t.name] for t in k.tensors if t.output)
+        k, results = self.kernel, tuple(env[t.name] for t in self.kernel.tensors if t.output)
         used = loops_in(results)
         keep = lambda d: {i: d[i] for i in sorted(used & d.keys())}  # noqa: E731
         tensors = tuple(map(in_memory, k.tensors))
         return Values(
             k.name, tensors, self.blocks, results, keep(self.parents), keep(self.trips), keep(self.variables),
             self.tiles.spans, self.named, tuple(e for _, e in k.grid), counts=keep(self.counts), fewest=keep(self.fewest),
-            places=self.places(),
+            places=self.places(), numbers=k.numbers,
         )  # fmt: skip
 
     def run(self, body: tuple[kn.Stmt, ...], env: Env, after: Names) -> Env:
@@ -384,10 +384,10 @@ class Converter(Expressions):
         if name not in self.tensors:
             fold.check_invariant(name, (first, later), variable, self.tiles.ranges, s)
 
-    def initial(self, arg: Term, bound: Term | float | None, before: Term | None) -> Term:
+    def initial(self, arg: Term, bound: Term | float | Passed | None, before: Term | None) -> Term:
         """The initial value of a state: what matching found, narrowed to what the state holds."""
-        if isinstance(bound, float) or (bound is None and arg.op == "arg"):
-            return self.named_like(arg, self.tiles.make(None, "fill", bound or 0.0, like=arg))
+        if isinstance(bound, float | Passed) or (bound is None and arg.op == "arg"):
+            return self.named_like(arg, self.tiles.make(None, "fill", 0.0 if bound is None else bound, like=arg))
         value = bound if isinstance(bound, Term) else before
         assert value is not None
         if value.op != "fill":

@@ -16,13 +16,14 @@ from tile_eg.frontend.ssa.dependence import Step, multiple, steps, temporaries
 from tile_eg.frontend.ssa.extents import meet
 from tile_eg.frontend.ssa.positions import number, parts, position, whole_number
 from tile_eg.frontend.ssa.regions import Env, Regions
-from tile_eg.frontend.ssa.rounding import rounded
+from tile_eg.frontend.ssa.rounding import constant_as
 from tile_eg.frontend.ssa.steps import between, computing, promoted, reducing
 from tile_eg.frontend.ssa.tiles import valid_cols, valid_rows
 from tile_eg.ir import index as ix
 from tile_eg.ir import kernel as kn
 from tile_eg.ir.index_elements import elements_in
 from tile_eg.ir.operands import regions
+from tile_eg.ir.passed import as_number
 from tile_eg.ir.values import Term
 from tile_eg.ops.elementwise import REDUCE
 from tile_eg.ops.types import F16, F32, I32, U32, WHOLE, DType
@@ -197,7 +198,7 @@ class Statement:
         """An expression at the point (i, j); `dtype` is what a bare number becomes."""
         match e:
             case kn.Number():
-                return Scalar(self.make(e, "number", e.value, dtype=dtype))
+                return Scalar(self.make(e, "number", as_number(e.value), dtype=dtype))
             case kn.Index():
                 place = number(e, self.c.index(e.value), (axes.row, axes.col), self.step.extents, self.tiles.ranges)
                 return Scalar(self.make(e, "s_index", *place, dtype=F32))
@@ -236,8 +237,8 @@ class Statement:
     def to(self, s: Scalar, dtype: DType | None) -> Scalar:
         if s.term.dtype == dtype or dtype is None:
             return s
-        if s.term.op == "number":
-            return replace(s, term=self.tiles.make(None, "number", rounded(s.term.args[0], s.term.dtype), dtype=dtype))
+        if s.term.op == "number" and (known := constant_as(s.term.args[0], s.term.dtype, dtype)) is not None:
+            return replace(s, term=self.tiles.make(None, "number", known, dtype=dtype))
         step = between(s.term.dtype, dtype)
         if step is not None:
             return self.to(self.to(s, step), dtype)

@@ -12,6 +12,7 @@ from tile_eg.frontend.ssa.scaled import scaled
 from tile_eg.frontend.ssa.tiles import tile_shape, valid_cols, valid_rows
 from tile_eg.ir import index as ix
 from tile_eg.ir import kernel as kn
+from tile_eg.ir.passed import as_number
 from tile_eg.ir.values import Term
 from tile_eg.ops.types import F32, I32, U32, WHOLE, DType
 
@@ -110,7 +111,7 @@ class Expressions(Regions):
         return row if shape[0] == 1 else self.tiles.broadcast(row, 0, shape[0], span)
 
     def number(self, n: kn.Number, other: Term) -> Term:
-        return self.tiles.make(n.span, "fill", float(n.value), like=other)
+        return self.tiles.make(n.span, "fill", as_number(n.value), like=other)
 
     def reduce(self, e: kn.Reduce, env: Env) -> Term:
         shape = self.shape_of(e.x)

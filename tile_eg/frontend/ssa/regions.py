@@ -12,7 +12,7 @@ from tile_eg.frontend.hints import hint
 from tile_eg.frontend.index_text import index_text
 from tile_eg.frontend.liveness import Kept
 from tile_eg.frontend.ranges import decided, extremes, surely_equal
-from tile_eg.frontend.ssa import by_position, outside, pieces
+from tile_eg.frontend.ssa import by_position, columns, outside, pieces
 from tile_eg.frontend.ssa.along_rows import rows_along
 from tile_eg.frontend.ssa.branches import as_choices
 from tile_eg.frontend.ssa.extents import inside, smaller
@@ -209,7 +209,7 @@ class Regions:
         t, w = self.tiles, self.window(s.target)
         value = t.cast(value, tensor.dtype, s.span)
         if lies_across(s.target, tensor):
-            value = t.broadcast(value, 1, 1, s.span)
+            value = columns.stored(t, value, s.span)
         rows = t.extent(smaller(valid_rows(value), w.vrows, t.ranges))
         cols = t.extent(smaller(valid_cols(value), w.vcols, t.ranges))
         value = self.for_window(value, rows, cols, s.span)
@@ -273,7 +273,7 @@ class Regions:
             if lies_down(r, self.tensors[r.name]):
                 return self.turned(r, env)
             loaded = self.tiles.load(env[r.name], self.window(r), self.tensors[r.name].dtype, r.span)
-            return self.tiles.reduce("sum", loaded, 1, r.span) if lies_across(r, self.tensors[r.name]) else loaded
+            return columns.taken(self.tiles, loaded, r.span) if lies_across(r, self.tensors[r.name]) else loaded
         held = self.held(r.name, env, r.span)
         found = held if self.is_whole(r) else by_position.as_vector(self.tiles, self.piece(r, held), r)
         if r.counts:

@@ -12,13 +12,14 @@ from tile_eg.frontend.index_text import index_text
 from tile_eg.frontend.ranges import Ranges, extremes, surely_equal
 from tile_eg.frontend.ssa.extents import inside, known_as, meet, same
 from tile_eg.frontend.ssa.positions import Place, Position
-from tile_eg.frontend.ssa.rounding import rounded
+from tile_eg.frontend.ssa.rounding import constant_as
 from tile_eg.frontend.ssa.shorter_nests import ShorterNest
 from tile_eg.frontend.ssa.steps import between, computing, promoted, reducing
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import Expr
 from tile_eg.ir.index_elements import elements_in, inside_of
 from tile_eg.ir.kernel import Region, Tensor, Whole
+from tile_eg.ir.passed import Passed, as_number
 from tile_eg.ir.strided import strides_of
 from tile_eg.ir.values import Builder, Term
 from tile_eg.ops.elementwise import REDUCE
@@ -150,10 +151,10 @@ class Tiles:
         shape: dict[str, Any] = {"rows": w.rows, "cols": w.cols, "vrows": w.vrows, "vcols": w.vcols}
         return self.make(span, "load", version, w.offset, w.stride, dtype=dtype, **shape)
 
-    def fill(self, value: float, shape: tuple[int, int], dtype: DType, span: Span | None) -> Term:
+    def fill(self, value: float | Passed, shape: tuple[int, int], dtype: DType, span: Span | None) -> Term:
         rows, cols = shape
         valid: dict[str, Any] = {"vrows": ix.const(rows), "vcols": ix.const(cols)}
-        return self.make(span, "fill", float(value), rows=rows, cols=cols, dtype=dtype, **valid)
+        return self.make(span, "fill", as_number(value), rows=rows, cols=cols, dtype=dtype, **valid)
 
     def index(self, place: Place, shape: tuple[int, int], span: Span | None, dtype: DType = F32) -> Term:
         """A tile whose elements are an index, which may go with their place in it; in i32 its low bits."""
@@ -164,8 +165,8 @@ class Tiles:
     def cast(self, x: Term, dtype: DType, span: Span | None) -> Term:
         if x.dtype == dtype:
             return x
-        if x.op == "fill":
-            return self.make(span, "fill", rounded(x.args[0], x.dtype), like=x, dtype=dtype)
+        if x.op == "fill" and (known := constant_as(x.args[0], x.dtype, dtype)) is not None:
+            return self.make(span, "fill", known, like=x, dtype=dtype)
         if x.op == "bcast" and dtype.bits > 8:  # bytes are not repeated
             return self.make(span, "bcast", x.args[0], self.cast(x.args[1], dtype, span), like=x, dtype=dtype)
         step = between(x.dtype, dtype)

@@ -20,12 +20,14 @@ from tile_eg.ir.index import Expr
 from tile_eg.ir.index_elements import place_in
 from tile_eg.ir.machine import BLOCK_BYTES
 from tile_eg.ir.operands import regions
-from tile_eg.ops.types import BF16, F16, F32, I8, I32, U8, U32, DType
+from tile_eg.ops.types import BF16, F16, F32, I8, I32, U8, U16, U32, DType
 from tile_eg.ops.whole_tiles import IN_BLOCKS, WORDS
 
 BYTES = (U8, I8)
 WIDE = {BF16: F32, **dict.fromkeys(BYTES, F16)}
 """Element types that are not gathered, and those that hold their numbers and are."""
+NOT_SUMMED = (I32, U32, U16)
+"""Element types of which a column is gathered, as no sum with zeros gives its elements."""
 EVERY = (2, 4)
 """Steps for which there is an instruction that takes elements so far apart."""
 
@@ -61,7 +63,8 @@ def _is_turned(r: kn.Region, s: kn.Parallel, of: kn.Alloc) -> bool:
         return are_computed(place_in(of.shape, r.starts), s)
     if len(s.vars) == len(steps) == 2 and (s.vars[1] in steps[0] or (s.vars[0] in steps[1] and steps[0])):
         return True
-    return any(k != 1 for k in steps[-1].values())
+    column = len(s.vars) == 1 and len(steps) > 1 and bool(steps[-2]) and not steps[-1]
+    return any(k != 1 for k in steps[-1].values()) or (column and of.dtype in NOT_SUMMED)
 
 
 def step_of(e: Expr, variable: str) -> int | None:

@@ -19,6 +19,7 @@ from tile_eg.frontend.tensor.roles import Roles
 from tile_eg.frontend.tensor.scans import Scans
 from tile_eg.frontend.tensor.tiles import Tiles, one_column
 from tile_eg.ir import kernel as kn
+from tile_eg.ir.passed import said
 from tile_eg.ops.types import F32
 
 
@@ -136,7 +137,7 @@ class Build(Tiles):
         """A point on the tile of a layout, repeated along axes that it has not."""
         own = tuple(a for a in layout if a in p.axes)
         if p.op == "number":
-            return kn.Number(float(p.args[0]), p.span)
+            return kn.Number(said(p.args[0]), p.span)
         if p.op == "position" and not own:
             return kn.Index(self.place(p.args[0]), p.span)
         if not own and layout:

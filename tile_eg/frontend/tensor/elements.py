@@ -9,6 +9,7 @@ from tile_eg.frontend.tensor.points import DIVIDES, Point
 from tile_eg.frontend.tensor.tiles import Tiles
 from tile_eg.ir import index as ix
 from tile_eg.ir import kernel as kn
+from tile_eg.ir.passed import said
 from tile_eg.ops.elementwise import COMPARE as COMPARISONS
 from tile_eg.ops.types import F32
 
@@ -49,7 +50,7 @@ class Elements:
 
     def value(self, p: Point) -> kn.TileExpr:
         if p.op == "number":
-            return kn.Number(float(p.args[0]), p.span)
+            return kn.Number(said(p.args[0]), p.span)
         if self.whole and takes_elements(p, self.build.layouts.tiles):
             return self.build.expression(p, self.layout)
         if p.op == "position":

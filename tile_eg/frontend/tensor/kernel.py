@@ -21,8 +21,12 @@ from tile_eg.ir.open_kernel import FIRST, NoBlocks, OpenKernel
 class TensorKernel:
     """A kernel whose outputs are values; `open` are the names of the sizes of tiles that the search finds."""
 
-    def __init__(self, name: str, tensors: Sequence[Tensor], outputs: Mapping[str, Value], source: str, file: str) -> None:
-        self.name, self.tensors, self.source, self.file = name, tuple(tensors), source, file
+    def __init__(
+        self, name: str, tensors: Sequence[Tensor], outputs: Mapping[str, Value], source: str, file: str,
+        numbers: tuple[str, ...] = (),
+    ) -> None:  # fmt: skip
+        """`numbers` are those of each call."""
+        self.name, self.tensors, self.source, self.file, self.numbers = name, tuple(tensors), source, file, numbers
         if any(prod(t.shape) == 0 for t in tensors if t.output):
             raise NoBlocks(self.tensors)
         for v in in_order(outputs.values()):
@@ -54,7 +58,8 @@ class TensorKernel:
         """The kernel with tiles of these sizes; of the next smaller ones where an axis has to be parted without a rest."""
         build = Build(self.roles, self.algebra, sizes, self.taken)
         body = build.statements()
-        return Kernel(self.name, self.tensors, build.grid, (*build.allocs.values(), *body), self.source, self.file)
+        texts, statements = (self.source, self.file), (*build.allocs.values(), *body)
+        return Kernel(self.name, self.tensors, build.grid, statements, *texts, numbers=self.numbers)
 
     def kernel(self, given: Mapping[str, int]) -> Kernel:
         """The kernel; the search finds the sizes of tiles that are not given."""

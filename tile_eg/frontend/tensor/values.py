@@ -14,6 +14,7 @@ from math import prod
 from tile_eg.errors import Span, TileError
 from tile_eg.frontend.hints import hint
 from tile_eg.frontend.nibbles import TENSORS, whole_bytes
+from tile_eg.ir.passed import Passed
 from tile_eg.ops.elementwise import BINARY, UNARY
 from tile_eg.ops.types import BF16, F16, F32, FLOATS, I8, I32, WHOLE, DType
 
@@ -53,7 +54,7 @@ def tensor(name: str, shape: Shape, dtype: DType, span: Span | None = None) -> V
     return Value("tensor", (), (name,), shape, dtype, span)
 
 
-def number(value: float, span: Span | None = None) -> Value:
+def number(value: float | Passed, span: Span | None = None) -> Value:
     return Value("number", (), (value,), (), None, span)
 
 
@@ -87,7 +88,7 @@ def binary(op: str, x: Value, y: Value, span: Span | None = None) -> Value:
     shape, dtype = broadcast(op, x, y, span=span), common(x, y, span)
     if dtype is None and op in LOGICAL:
         raise TileError(f"`{sign(op)}` takes bits or conditions, not numbers", span)
-    broken = any(n.op == "number" and not float(n.args[0]).is_integer() for n in (x, y))
+    broken = any(n.op == "number" and (isinstance(n.args[0], Passed) or not float(n.args[0]).is_integer()) for n in (x, y))
     if dtype is not None and dtype.whole and (op == "div" or broken):
         dtype = F32
     return Value("binary", (x, y), (op,), shape, dtype, span)

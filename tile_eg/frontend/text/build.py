@@ -18,6 +18,8 @@ from tile_eg.frontend.guarded_rows import with_rows_that_exist
 from tile_eg.frontend.guarded_stores import with_counted_stores
 from tile_eg.frontend.narrow_positions import with_words
 from tile_eg.frontend.nibbles import with_bytes
+from tile_eg.frontend.of_calls import as_written, of_calls
+from tile_eg.frontend.text.bools import BOOL, as_stored
 from tile_eg.frontend.text.expressions import Expressions
 from tile_eg.frontend.text.scope import Scope, fresh
 from tile_eg.frontend.text.syntax import Node, span_of
@@ -29,7 +31,7 @@ from tile_eg.ir import index as ix
 from tile_eg.ir import kernel as kn
 from tile_eg.ir.index import Expr
 from tile_eg.ir.open_kernel import NoBlocks
-from tile_eg.ops.types import DTYPES, DType, dtype_of
+from tile_eg.ops.types import DTYPES, U8, DType, dtype_of
 
 
 def build(tree: Node, sizes: Mapping[str, int | float], source: str, file: str) -> kn.Kernel:
@@ -39,7 +41,7 @@ def build(tree: Node, sizes: Mapping[str, int | float], source: str, file: str) 
     numbers = {str(n.children[0]) for n in number_nodes(tree)}
     builder.empty = any(size == 0 for name, size in sizes.items() if name not in numbers)
     for size in size_nodes(tree):
-        builder.scope.define(str(size.children[0]), sizes[str(size.children[0])], builder.span(size))
+        builder.scope.define(str(size.children[0]), as_written(sizes[str(size.children[0])]), builder.span(size))
     arguments = (*builder.tensors(tensor_nodes(tree), False), *builder.tensors(results.children, True))
     try:
         body = tuple(builder.statements(block))
@@ -47,7 +49,7 @@ def build(tree: Node, sizes: Mapping[str, int | float], source: str, file: str) 
         raise NoBlocks(arguments) from None
     if builder.empty and all(0 in t.shape for t in arguments if t.output):
         raise NoBlocks(arguments)
-    kernel = kn.Kernel(str(name), arguments, builder.grid or (), body, source, file)
+    kernel = kn.Kernel(str(name), arguments, builder.grid or (), body, source, file, numbers=of_calls(sizes))
     kernel = replace(kernel, body=with_element_sums(body, arguments, names_beside(kernel)))
     if builder.told:
         raise together(by_line((*builder.told, *statement_faults(kernel))))
@@ -73,7 +75,7 @@ def tensor_nodes(tree: Node) -> list[Node]:
 NO_TYPE = {
     "f64": "the vector cores have no floats of 64 bits: take f32",
     "i64": "the vector cores have no whole numbers of 64 bits: take i32",
-    "u64": "the vector cores have no whole numbers of 64 bits: take u32", "bool": "masks are bytes, u8: 1 where they hold",
+    "u64": "the vector cores have no whole numbers of 64 bits: take u32",
     "mxfp8": "take f8e4m3, and e8m0 for the scales: scaled(a, sa) @ scaled(b, sb).T",
     "mxfp4": "take f4e2m1, and e8m0 for the scales: scaled(a, sa) @ scaled(b, sb).T", "fp4": "take f4e2m1",
     "int": "take i32", "float": "take f32", "half": "take f16",
@@ -111,14 +113,20 @@ class Builder:
 
     def tensor(self, node: Node, output: bool) -> kn.Tensor:
         name, dtype, *shape = node.children
-        tensor = kn.Tensor(str(name), self.dtype(dtype), tuple(map(self.length, shape)), output, self.span(node))
+        dims, truth = tuple(map(self.length, shape)), self.of_bools(name, dtype)
+        tensor = kn.Tensor(str(name), self.dtype(dtype), dims, output, self.span(node), truth=truth)
         self.scope.define(tensor.name, tensor, self.span(name))
         return tensor
 
+    def of_bools(self, name: Node, token: Node) -> bool:
+        """Whether what is declared so holds bools, which is noted."""
+        self.scope.bools |= {str(name)} if str(token) == BOOL else set()
+        return str(token) == BOOL
+
     def dtype(self, token: Node) -> DType:
-        found = dtype_of(str(token))
+        found = U8 if str(token) == BOOL else dtype_of(str(token))
         if found is None:
-            help = NO_TYPE.get(str(token)) or did_you_mean(str(token), DTYPES)
+            help = NO_TYPE.get(str(token)) or did_you_mean(str(token), [*DTYPES, BOOL])
             raise TileError(f"unknown element type `{token}`", self.span(token), help=help)
         return found
 
@@ -166,6 +174,7 @@ class Builder:
     def buffer(self, node: Node, scope: str) -> Iterator[kn.Stmt]:
         name, dtype, *shape, value = node.children
         span = self.span(node)
+        self.of_bools(name, dtype)
         alloc = kn.Alloc(str(name), scope, self.dtype(dtype), self.shape(shape), span)
         self.scope.define(alloc.name, alloc, self.span(name))
         yield alloc
@@ -190,7 +199,7 @@ class Builder:
             value = self.expressions.computed(op.removesuffix("="), target, value, self.span(node))
         if isinstance(target, OpenWindow):
             target = target.closed(known_shape(value) or None)
-        yield kn.Assign(target, self._stored(value, target), self.span(node))
+        yield kn.Assign(target, self._stored(value, target, op), self.span(node))
 
     def _atomic(self, node: Node) -> Iterator[kn.Stmt]:
         target, op = self.target(node.children[0], node.children[2]), str(node.children[1])
@@ -199,10 +208,11 @@ class Builder:
             raise TileError(f"only sums are atomic, not `{op}`", self.span(node), help="atomic C[i, j] += x")
         if isinstance(target, OpenWindow):
             target = target.closed(known_shape(value) or None)
-        yield kn.Assign(target, self._stored(value, target), self.span(node), atomic=True)
+        yield kn.Assign(target, self._stored(value, target, op), self.span(node), atomic=True)
 
-    def _stored(self, value: kn.TileExpr, target: kn.Region) -> kn.TileExpr:
-        """The value of a statement as its target takes it."""
+    def _stored(self, value: kn.TileExpr, target: kn.Region, op: str | None = None) -> kn.TileExpr:
+        """The value of a statement, which is added where it has an operator, as its target takes it."""
+        value = as_stored(value, target, op, self.scope.bools, target.span)  # type: ignore[arg-type]
         types = self.known()[0]
         return with_words(widened(close(value, target.shape), types(target.name), types), types)
 

@@ -10,7 +10,9 @@ from tile_eg.errors import TileError, attempted, did_you_mean
 from tile_eg.frontend import scalars as sc
 from tile_eg.frontend.conditions import NAMES, Compared, Condition, both, chosen, either, of_elements, opposite
 from tile_eg.frontend.index_text import index_text
+from tile_eg.frontend.of_calls import OfCall
 from tile_eg.frontend.scalars import Scalar, is_scalar
+from tile_eg.frontend.text.bools import as_condition
 from tile_eg.frontend.text.scope import Scope
 from tile_eg.frontend.text.syntax import Node, span_of
 from tile_eg.frontend.whole_quotients import divided
@@ -117,6 +119,8 @@ class Expressions:
             return chosen(v, kn.Number(1.0, self.span(node)), kn.Number(0.0, self.span(node)), self.span(node))
         if isinstance(v, Expr):
             return kn.Index(v, self.span(node))
+        if isinstance(v, OfCall):
+            return kn.Number(v.written, self.span(node))
         return kn.Number(float(v), self.span(node)) if isinstance(v, int | float) else v
 
     def condition(self, node: Node) -> Expr:
@@ -129,8 +133,12 @@ class Expressions:
 
     def choice(self, node: Node) -> Condition:
         """A condition over indices or over elements."""
-        found = self.value(node)
+        found = self.truth(self.value(node))
         return found if of_elements(found) else sc.as_index(found, self.span(node))
+
+    def truth(self, value: Any) -> Any:
+        """Elements of bools as a condition; anything else as it is."""
+        return as_condition(value, self.scope.bools)
 
     def _number(self, node: Node) -> Scalar:
         text = str(node.children[0])
@@ -149,12 +157,14 @@ class Expressions:
 
     def _negate(self, node: Node) -> Any:
         x = self.value(node.children[-1])
+        if isinstance(x, OfCall):
+            return -x
         if is_scalar(x):
             return sc.arithmetic("-", 0, x, self.span(node)) if x != 0 or isinstance(x, int) else -x
         return kn.Unary("neg", x, self.span(node))
 
     def _inverted(self, node: Node) -> kn.TileExpr | Condition:
-        if of_elements(x := self.value(node.children[-1])):
+        if of_elements(x := self.truth(self.value(node.children[-1]))):
             return opposite(x, self.span(node))
         if is_scalar(x):
             raise TileError("`~` turns the bits of tiles, not of numbers", self.span(node))
@@ -167,8 +177,8 @@ class Expressions:
         x, y = self.value(left), self.value(right)
         if not self.numbers and op in sc.OF_INDICES:
             x, y = self.read(x), self.read(y)
-        if op in JOINED and of_elements(x) and of_elements(y):
-            return JOINED[op](x, y, self.span(node))
+        if op in JOINED and of_elements(a := self.truth(x)) and of_elements(b := self.truth(y)):
+            return JOINED[op](a, b, self.span(node))
         if is_scalar(x) and is_scalar(y) and not (self.numbers and sc.leaves_integers(str(op), x, y)):
             return sc.arithmetic(str(op), x, y, self.span(node))
         return self.computed(str(op), self.tile(left), self.tile(right), self.span(node))
@@ -261,7 +271,8 @@ class Expressions:
         if (dtype := dtype_of(name)) is not None:
             return kn.Cast(dtype, self.tile(_one(name, args, span)), span)
         values = [self.value(a) if self.numbers else self.read(self.value(a)) for a in args]
-        if name in sc.FUNCTIONS and values and all(map(is_scalar, values)):
+        of_call = any(isinstance(v, OfCall) for v in values)
+        if name in sc.FUNCTIONS and values and all(map(is_scalar, values)) and not of_call:
             return sc.call(name, values, span)
         return self._tile_call(name, args, span)
 

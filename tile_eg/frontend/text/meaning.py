@@ -6,10 +6,14 @@ from tile_eg.errors import attempted
 from tile_eg.frontend.text import load_text
 from tile_eg.frontend.text.printer import print_kernel
 from tile_eg.ir.kernel import Kernel
+from tile_eg.ir.known_numbers import at_numbers
+from tile_eg.ir.passed import EXAMPLE
 
 
 def meaning_text(kernel: Kernel) -> str:
-    """The text, all sizes as numbers; empty where it would not read back as the same kernel (names that are words of `.tile`)."""
+    """The text, all sizes as numbers, with an example for each number that a call passes; empty where it would not read back as
+    the same kernel (names that are words of `.tile`)."""
+    kernel = at_numbers(kernel, dict.fromkeys(kernel.numbers, EXAMPLE))
     text = print_kernel(kernel)
     again = attempted(lambda: load_text(text, "").instantiate())
     return text if isinstance(again, Kernel) and _same(again, kernel) else ""

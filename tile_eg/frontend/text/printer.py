@@ -195,7 +195,7 @@ def _buffer(b: kn.Alloc) -> str:
 
 
 def _tensor(t: kn.Tensor) -> str:
-    return f"{t.name}: {t.dtype}[{', '.join(map(str, t.shape))}]"
+    return f"{t.name}: {'bool' if t.truth else t.dtype}[{', '.join(map(str, t.shape))}]"
 
 
 def _trailing(r: kn.Region, shape: tuple[int, ...] | None) -> bool:

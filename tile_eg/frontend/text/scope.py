@@ -23,7 +23,7 @@ def fresh(name: str, taken: set[str]) -> str:
 @dataclass
 class Scope:
     """`elements` are the variables of the element loop in which the text stands, where buffers and tensors are indexed one
-    element at a time; `failed` are names whose declaration is wrong."""
+    element at a time; `failed` are names whose declaration is wrong, `bools` those that hold bools."""
 
     file: str
     scalars: dict[str, Scalar] = field(default_factory=dict)
@@ -32,6 +32,7 @@ class Scope:
     variables: set[str] = field(default_factory=set)
     elements: tuple[str, ...] = ()
     failed: set[str] = field(default_factory=set)
+    bools: set[str] = field(default_factory=set)
 
     def known(self, name: str) -> bool:
         return name in self.scalars or name in self.arrays

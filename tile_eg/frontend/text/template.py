@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import index
-from typing import Any, SupportsFloat, SupportsIndex
+from typing import Any, SupportsIndex
 
 from tile_eg.errors import TileError, did_you_mean, in_source, searchable
+from tile_eg.frontend.of_calls import number
 from tile_eg.frontend.text.build import Builder, build, number_nodes, size_nodes, tensor_nodes
 from tile_eg.frontend.text.definitions import expanded, imported_texts
 from tile_eg.frontend.text.scope import Scope
@@ -16,7 +17,7 @@ from tile_eg.frontend.text.tensors import of_tensors, tensor_kernel
 from tile_eg.ir.arrays import of_elements
 from tile_eg.ir.kernel import Kernel
 from tile_eg.ir.open_kernel import AUTO, open_kernel
-from tile_eg.ops.types import DType, dtype_of, has_room
+from tile_eg.ops.types import DType, dtype_of
 
 NUMBERS = ("f32", "i32")
 DYN = "dyn"
@@ -126,7 +127,8 @@ class Template:
     def with_numbers(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """The sizes, with what a call passes for each number as one of Python's. TileError for what is none."""
         with in_source(self.source):
-            return {n: number(n, self.numbers[n], v) if n in self.numbers else v for n, v in given.items()}
+            own = {str(n.children[0]): span_of(n, self.file) for n in number_nodes(self.tree)}
+            return {n: number(n, self.numbers[n], v, own[n]) if n in own else v for n, v in given.items()}
 
     def check_numbers(self, given: Iterable[str]) -> None:
         """TileError where a number that is not whole is not given: no text serves several."""
@@ -162,18 +164,6 @@ def whole_sizes(given: Mapping[str, SupportsIndex], of_calls: Container[str] = (
         if index(value) < (least := 0 if name in of_calls else 1):
             raise TileError(f"the size {name} has to be at least {least}, not {value}")
     return {name: index(value) for name, value in given.items()}
-
-
-def number(name: str, dtype: DType, value: Any) -> int | float:
-    """A number that a call passes, whole where its type is. TileError for what is none."""
-    kind = SupportsIndex if dtype.whole else SupportsFloat
-    if isinstance(value, bool) or not isinstance(value, kind) or getattr(value, "shape", ()) != ():
-        raise TileError(f"`{name}` is a {'whole ' if dtype.whole else ''}number, not {value!r}")
-    given: Any = value
-    found = int(given) if dtype.whole else float(given)
-    if not has_room(dtype, found):
-        raise TileError(f"`{name}` is {dtype}, which has no room for {value!r}")
-    return found
 
 
 def _type_of_number(node: Node, file: str) -> DType:

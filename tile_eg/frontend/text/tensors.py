@@ -7,6 +7,7 @@ from typing import Any
 
 from tile_eg.errors import Span, TileError
 from tile_eg.frontend import scalars as sc
+from tile_eg.frontend.of_calls import OfCall, as_written, of_calls
 from tile_eg.frontend.tensor import TensorKernel
 from tile_eg.frontend.tensor import functions as fn
 from tile_eg.frontend.tensor import values as v
@@ -43,11 +44,12 @@ def tensor_kernel(tree: Node, sizes: Mapping[str, int | float], source: str, fil
     numbers = {str(n.children[0]) for n in number_nodes(tree)}
     reader = Reader(Scope(file), [size for name, size in sizes.items() if name not in numbers])
     for size in size_nodes(tree):
-        reader.scope.define(str(size.children[0]), sizes[str(size.children[0])], reader.builder.span(size))
+        reader.scope.define(str(size.children[0]), as_written(sizes[str(size.children[0])]), reader.builder.span(size))
     arguments = [reader.builder.tensor(t, False) for t in tensor_nodes(tree)]
     returned = [reader.builder.tensor(t, True) for t in results.children if t is not None]
     for t in arguments:
-        reader.values[t.name] = v.tensor(t.name, t.shape, t.dtype, t.span)
+        given = v.tensor(t.name, t.shape, t.dtype, t.span)
+        reader.values[t.name] = v.compare("ne", given, v.number(0.0, t.span), t.span) if t.truth else given
     if any(0 in t.shape for t in returned):
         raise NoBlocks((*arguments, *returned))
     for s in block.children:
@@ -56,7 +58,7 @@ def tensor_kernel(tree: Node, sizes: Mapping[str, int | float], source: str, fil
         if t.name not in reader.values:
             raise TileError(f"nothing is written to the output `{t.name}`", t.span)
     outputs = {t.name: reader.values[t.name] for t in returned}
-    return TensorKernel(str(name), (*arguments, *returned), outputs, source, file)
+    return TensorKernel(str(name), (*arguments, *returned), outputs, source, file, of_calls(sizes))
 
 
 class Reader:
@@ -96,6 +98,8 @@ class Reader:
     def value_of(self, x: Any, span: Any) -> Value:
         if isinstance(x, Expr):
             x = sc.as_size(x, "a number", span)
+        if isinstance(x, OfCall):
+            return v.number(x.written, span)
         return x if isinstance(x, Value) else v.number(float(x), span)
 
     def value(self, node: Node) -> Value:

@@ -55,7 +55,7 @@ from tile_eg.ops.elementwise import ON_SCALARS
 from tile_eg.ops.types import VALUE_TYPES, Level
 
 OPS = (*PIPES, *VECTOR)
-FORMULAS = ("number", "index", "element", "scalar", "cast", *ON_SCALARS)
+FORMULAS = ("number", "argument", "index", "element", "scalar", "cast", *ON_SCALARS)
 """What formulas of the scalar unit are made of (`ir.program.Formula`)."""
 
 
@@ -76,10 +76,13 @@ class _Parser(Tokens):
         buffers = self._many("buffer", self.buffer)
         self.names = {t.name for t in (*tensors, *shared)} | {b.name for b in buffers}
         lets = self._many("let", self._let)
+        numbers = self._many("number", self.name)
         cube, vector = self._stream("cube"), self._stream("vector")
         if self.tokens[self.at][0] != "end":
             self.expected("the end of the program")
-        return Program(name, chip, kernel_type, tensors, blocks, halves, workspace, buffers, cube, vector, shared, lets)
+        return Program(
+            name, chip, kernel_type, tensors, blocks, halves, workspace, buffers, cube, vector, shared, lets, numbers=numbers
+        )
 
     def _field(self, word: str) -> int:
         self.need(",")
@@ -201,7 +204,8 @@ class _Parser(Tokens):
         """What the scalar unit computes, as `text.formula_text` writes it."""
         whole = bool(self.take("whole"))
         op = self.need(*FORMULAS)
-        leaves: dict[str, Callable] = {"number": self.real, "index": self.expr, "element": self.operand, "scalar": self.name}
+        leaves: dict[str, Callable] = {"number": self.real, "index": self.expr, "element": self.operand, "scalar": self.name,
+                                       "argument": self.name}  # fmt: skip
         if op in leaves:
             return Formula(op, (leaves[op](),), whole)
         self.need("(")

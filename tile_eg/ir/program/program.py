@@ -27,7 +27,8 @@ class Program(Printed):
     `workspace` is bytes for each block. `block_var` and `sub` are `ir.index.BLOCK` and `SUB`. The tensors `shared` lie in the
     workspace behind the parts of the blocks: what some blocks write there others read behind a `SyncAll`. `lets` are names
     that both streams know, in terms of the block's index. `sizes` are those known at run time: the shapes of the tensors, and
-    `blocks`, are then those at its usual sizes, and `at` gives the program with other ones.
+    `blocks`, are then those at its usual sizes, and `at` gives the program with other ones. `numbers` are the floats that each
+    launch passes, behind the sizes.
     """
 
     name: str
@@ -43,6 +44,7 @@ class Program(Printed):
     shared: tuple[Tensor, ...] = ()
     lets: tuple[Let, ...] = ()
     sizes: Sizes | None = None
+    numbers: tuple[str, ...] = ()
 
     def __hash__(self) -> int:
         return self._hash
@@ -87,6 +89,7 @@ class Program(Printed):
         lines = [f"program {self.name} on {self.chip} {launch}"]
         lines += [*map(tensor_text, self.tensors), *(f"shared {tensor_text(t)}" for t in self.shared)]
         lines += [*map(buffer_text, self.buffers), *(f"let {let_text(let)}" for let in self.lets)]
+        lines += [f"number {name}" for name in self.numbers]
         for title, nodes in (("cube", self.cube), ("vector", self.vector)):
             lines += [f"{title} {{", *nodes_text(nodes, "  "), "}"]
         return "\n".join(lines) + "\n"

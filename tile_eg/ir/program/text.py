@@ -108,8 +108,8 @@ def formula_text(f: Formula) -> str:
         return f"{whole}index {f.args[0]}"
     if f.op == "element":
         return f"{whole}element {_operand(f.args[0])}"
-    if f.op == "scalar":
-        return f"{whole}scalar {f.args[0]}"
+    if f.op in ("scalar", "argument"):
+        return f"{whole}{f.op} {f.args[0]}"
     return f"{whole}{f.op}({', '.join(map(formula_text, f.args))})"
 
 

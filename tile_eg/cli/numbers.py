@@ -1,0 +1,43 @@
+"""The floats that a `.tile` kernel has from each call, on the command line: those that only enter arithmetic are passed at the
+launch."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from tile_eg.cli import sources
+from tile_eg.errors import TileError, attempted
+from tile_eg.ir.passed import passed
+from tile_eg.jit.passed import OfAnyNumber
+
+
+def left_open(path: Path, sizes: Mapping[str, Any]) -> dict[str, Any]:
+    """The sizes and numbers that are given, with the floats that are not as those of each launch, where the kernel need not know
+    them."""
+    template = _template(path)
+    if template is None:
+        return dict(sizes)
+    return OfAnyNumber(template.numbers, template.instantiate, template.instantiate).left_open(sizes, template.of_texts)
+
+
+def apart(path: Path, sizes: Mapping[str, Any], shapes: Mapping[str, tuple[int, ...]]) -> tuple[dict[str, Any], dict[str, float]]:
+    """The same of those that are given, and what a run passes for them."""
+    template = _template(path)
+    if template is None or not sizes.keys() & template.numbers.keys():
+        return dict(sizes), {}
+    of_any = OfAnyNumber(template.numbers, template.instantiate, template.instantiate)
+    names = attempted(lambda: of_any.open({**template.sizes_of(shapes), **template.with_numbers(sizes)}))
+    open_ = () if isinstance(names, TileError) else names
+    return {**sizes, **{n: passed(n) for n in open_}}, {n: float(sizes[n]) for n in open_}
+
+
+def _template(path: Path) -> Any:
+    """The kernel of a `.tile` file with numbers of each call; None of any other."""
+    from tile_eg.frontend.text import load_text
+
+    if path.suffix != ".tile" or not path.is_file():
+        return None
+    template = attempted(lambda: load_text(sources.read_text(path), str(path)))
+    return None if isinstance(template, TileError) or not template.numbers else template
