@@ -78,6 +78,8 @@ MOVES = {
              "a sum over depth = the sum of its parts' sums, which a second phase adds in their order", ("split-depth",)),
         Move("split-k-atomic", "rounding", SEARCHING, (0, 1, 16),
              "a sum over depth = the sum of its parts' sums, added where they are stored", ("split-depth-added",), True),
+        Move("rows-behind", "equal", SEARCHING, (0, 2, 16),
+             "what needs whole rows of a product = the same behind a meeting of all cores, which make it in other tiles"),
         Move("packed-operand", "equal", SEARCHING, (0, 1, 1),
              "tiles of an operand = those of its copy in strips of 32 bytes, which is made first", ("operand-in-strips",),
              any_size=True),
