@@ -66,8 +66,8 @@ class Otherwise:
         """The schedule on a grid; with the phases of the chosen one, unless it is to do all tiles `alone`."""
         chosen = self.chosen.schedule
         if schedule.graph is chosen.graph and not alone:
-            phases = {"parts": chosen.parts, "second": chosen.second, "rest": chosen.rest, "behind": chosen.behind}
-            schedule = replace(schedule, **phases, tiles=chosen.tiles)
+            schedule = replace(schedule, parts=chosen.parts, second=chosen.second, tiles=chosen.tiles, rest=chosen.rest)
+            schedule = replace(schedule, behind=chosen.behind)
         try:
             held = with_grid(schedule, grid, self.lowered.chip) if grid is not None and grid.op != "Blocks" else schedule
             held = self._loaded_ahead(held)

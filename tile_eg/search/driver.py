@@ -30,6 +30,7 @@ from tile_eg.search import (
     smaller_tiles,
     split_k,
     steady,
+    sums_from_zero,
 )
 from tile_eg.search.candidates import Candidate, fastest_first
 from tile_eg.search.form import Form, Setting, search_again, searched, values_of
@@ -111,6 +112,7 @@ def _all_moves(form: Form, candidate: Candidate | None) -> Iterator[Offer]:
         yield from smaller_tiles.offers(form)
         yield from last_trip.offers(form)
         yield from split_k.offers(form)
+        yield from sums_from_zero.offers(form)
         yield from rows_behind.offers(form, phase_of)
         yield from further.offers(form)
         yield from rest.offers(form)

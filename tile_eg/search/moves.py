@@ -78,6 +78,8 @@ MOVES = {
              "a sum over depth = the sum of its parts' sums, which a second phase adds in their order", ("split-depth",)),
         Move("split-k-atomic", "rounding", SEARCHING, (0, 1, 16),
              "a sum over depth = the sum of its parts' sums, added where they are stored", ("split-depth-added",), True),
+        Move("sums-from-zero", "rounding", SEARCHING, (0, 1, 1),
+             "a sum of products that begins with a value = that value added to the sum from zero on"),
         Move("rows-behind", "equal", SEARCHING, (0, 2, 16),
              "what needs whole rows of a product = the same behind a meeting of all cores, which make it in other tiles"),
         Move("packed-operand", "equal", SEARCHING, (0, 1, 1),

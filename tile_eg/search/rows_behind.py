@@ -16,6 +16,7 @@ from tile_eg.search.moves import FINISHING, MOVES
 from tile_eg.search.planned import Planned
 from tile_eg.search.planning import with_rows_behind
 from tile_eg.search.queue import Made, Offer
+from tile_eg.search.sums_from_zero import NAME as FROM_ZERO
 from tile_eg.sizing.estimate import Estimate, estimate
 from tile_eg.timeline.meetings import meeting
 from tile_eg.transforms.rows_behind import Product, behind, in_tiles, product_of
@@ -55,7 +56,8 @@ class Phases:
 
 def offers(form: Form, search: Search) -> Iterator[Offer]:
     """The sizes of tiles that are estimated to take least. `search` gives the candidates of a phase, ranked."""
-    product, chip = None if form.moves else product_of(form.values), form.setting.chip
+    product = product_of(form.values) if form.moves in ((), (FROM_ZERO,)) else None
+    chip = form.setting.chip
     found = ways(product, chip)[:OFFERED] if product else []
     rows = cache(lambda: search(found[0].second, form, _of_phases(form)))
     for phases in found:

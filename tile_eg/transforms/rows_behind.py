@@ -52,18 +52,19 @@ class Product:
 
 
 def product_of(values: Values) -> Product | None:
-    """The one loop of sums of a kernel, where what follows reduces rows of it; None where there is none, or where its blocks do not
-    have the rows in their order."""
+    """The one loop of sums of a kernel, where what follows reduces rows of it; None where there is none, or where its blocks do
+    not have the rows in their order."""
     loop = loop_of_sums(values)
     if loop is None or values.sizes or values.places or not _reduces_rows(values, loop):
         return None
-    shapes = {(init.rows, init.cols) for init, _ in loop.args[2]}
-    try:
-        ((rows, cols),) = {_extents(values, after) for _, after in loop.args[2]} if len(shapes) == 1 else {(0, 0)}
-    except (NotTiled, ValueError):
+    if len({(init.rows, init.cols) for init, _ in loop.args[2]}) > 1:
         return None
-    found = Product(values, loop, rows, cols)
-    return found if rows and in_tiles(found, FRACTAL, FRACTAL) else None
+    try:
+        extents = {_extents(values, after) for _, after in loop.args[2]}
+    except NotTiled:
+        return None
+    found = Product(values, loop, *extents.pop())
+    return found if not extents and in_tiles(found, FRACTAL, FRACTAL) else None
 
 
 def _reduces_rows(values: Values, loop: Term) -> bool:
@@ -76,7 +77,7 @@ def _extents(values: Values, after: Term) -> tuple[int, int]:
 
 
 def _total(values: Values, valid: Expr | None, size: int, moves: bool) -> int:
-    """The valid elements of all blocks' tiles, where only the last one may be short; of tiles that all blocks have, those of one."""
+    """The valid elements of all blocks' tiles, where only the last one may be short; of a tile that all blocks have, its own."""
     if valid is None or (valid.value is None and not moves):
         raise NotTiled
     if not moves or valid.value == size:
