@@ -13,6 +13,7 @@ from tile_eg.ir.machine import MAX_BLOCKS
 from tile_eg.ir.open_kernel import OpenKernel
 from tile_eg.ir.values import Values
 from tile_eg.search import (
+    blocks_together,
     fewer_ids,
     further,
     grouped,
@@ -114,6 +115,7 @@ def _all_moves(form: Form, candidate: Candidate | None) -> Iterator[Offer]:
         yield from split_k.offers(form)
         yield from sums_from_zero.offers(form)
         yield from rows_behind.offers(form, phase_of)
+        yield from blocks_together.offers(form)
         yield from further.offers(form)
         yield from rest.offers(form)
         yield from shuffle_k.offers(form)
