@@ -80,7 +80,7 @@ class Form:
     @property
     def launchable(self) -> Iterator[Candidate]:
         """The candidates that one launch can start, the fastest first."""
-        return (c for c in self.candidates if c.launchable and (c.at_once or not self.setting.meets))
+        return (c for c in self.candidates if c.launchable and (not self.setting.meets or c.at_once))
 
     @property
     def best(self) -> Candidate | None:

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 
 FIRST, REFINING, SEARCHING, WIDENING, EVENING, FINISHING = range(6)
 """When a move is made: as soon as there is a schedule; behind those, on the best of them; then what needs a search of its own;
-then larger tiles, where loads still hold the best one up; then what makes the cores' shares of the best equal; at the end what is done to the best of all."""
+then larger tiles, where loads still hold the best one up; then what makes the cores' shares of the best equal; at the end what is
+done to the best of all."""
 ON_GRIDS = ("persistent", "bands-across", "bands-down")
 
 

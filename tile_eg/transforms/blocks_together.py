@@ -1,7 +1,7 @@
 """Blocks together: the tiles of neighbouring blocks as one block's, which loads once what they share.
 
-An equality of values: what a block computes does not depend on the others, so one block may do the work of several. Their loops of
-products become one whose states stand side by side; loads at the same place are the same value then.
+An equality of values: what a block computes does not depend on the others, so one block may do the work of several. Their loops
+of products become one whose states stand side by side; loads at the same place are the same value then.
 """
 
 from __future__ import annotations
