@@ -283,8 +283,8 @@ EXAMPLES: list[Example] = [
         [{"S": 128, "K": 128, "H": 2, "HKV": 1, "D": 128}, {"S": 100, "K": 100, "H": 2, "HKV": 1, "D": 64}],
         {"Llama 8B, 4096 tokens": {"S": 4096, "K": 4096, "H": 32, "HKV": 8}}, projected,
         "two products of half a head's columns share X in L1; the vector cores turn their results on the way out", NEAR,
-        held="MTE2 of the cube core: X passes it once for each head, as a block has the columns of one; blocks of several heads "
-        "would mend it",
+        held="910B2: MTE2 and MTE1 of the cube core, which X passes for each head and each half of one, are as busy as its "
+        "products; one load of X into L0A for both halves would mend it. 950: MTE2, with two heads a block",
     ),
     Example(
         "rope/rms_norm_rope", rms_norm_rope, POSITIONS,

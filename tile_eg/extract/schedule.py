@@ -138,6 +138,7 @@ class Schedule:
     `once` is the same for all tiles: a block makes it before its first one, and nothing else has the place of what tiles read.
     A product in `parts` has a `second` phase, which begins when all cores have met; `grid` is then that of its parts. Of `tiles`
     (the first in their order, and how many) alone is done what a phase of a launch does that shares the tiles with another one.
+    What is done `behind` it, once all cores have met, needs whole rows of the product that it makes in tiles.
     The `rest` are tiles that would not fill a turn of all cores.
     Where no schedule has flags enough, one that is `yielding` gives up slots that its author asked for. Where it is `shuffled`,
     each core begins its sums over depth at another trip; loads of the tensors `past_l2` leave L2 out. A `steady` one has the
@@ -163,6 +164,7 @@ class Schedule:
     once: frozenset[int] = frozenset()
     parts: Node | None = None
     second: Schedule | None = None
+    behind: Schedule | None = None
     tiles: tuple[int, int] | None = None
     rest: Rest | None = None
     yielding: bool = False
@@ -192,12 +194,12 @@ class Schedule:
     @property
     def one_phase(self) -> bool:
         """Whether all its tiles are done alike, and no cores meet."""
-        return self.parts is None and self.second is None and self.rest is None
+        return self.parts is None and self.second is None and self.rest is None and self.behind is None
 
     @property
     def alike(self) -> bool:
         """Whether all its tiles are done alike: in one phase, or behind copies of operands in strips."""
-        return self.second is None and self.rest is None and (self.parts is None or self.in_strips)
+        return self.second is None and self.rest is None and self.behind is None and (self.parts is None or self.in_strips)
 
     @property
     def in_strips(self) -> bool:
@@ -208,7 +210,7 @@ class Schedule:
     def phases(self) -> list[Schedule]:
         """The schedules of a launch, in the order in which cores come to them."""
         rest = [self.rest.sums, self.rest.added] if self.rest else []
-        return [self, *rest, *([self.second] if self.second else [])]
+        return [self, *rest, *(s for s in (self.second, self.behind) if s)]
 
     @property
     def finished(self) -> bool:

@@ -24,6 +24,11 @@ def rest_option(schedule: Schedule) -> str:
     return f"{schedule.rest.parts} parts of each sum" if schedule.rest else "whole"
 
 
+def rows_option(schedule: Schedule) -> str:
+    """When what needs whole rows of a product is done, in few words."""
+    return "once all cores have made its tiles" if schedule.behind else "by the block that makes them"
+
+
 def loads_option(schedule: Schedule) -> str:
     """When a persistent kernel issues what a tile loads, in few words."""
     return "for the next tile, during the work on this one" if schedule.prefetched else "for each tile as its work begins"
@@ -66,6 +71,7 @@ WHOLE: dict[str, Callable[[Schedule], str]] = {
     "tiles that load the copy": copied_option,
     "tiles that fill no turn": rest_option,
     "sums over depth": sums_option,
+    "whole rows of a product": rows_option,
     "loads in loops": early_option,
     "trips of skewed loops": trips_option,
     "work of vector cores": groups_option,

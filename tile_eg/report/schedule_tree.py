@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 
 from tile_eg.egraph import Graph, Node
@@ -30,6 +30,9 @@ def _legend(schedule: Schedule) -> list[str]:
 
 
 def _phases(schedule: Schedule) -> list[Branch]:
+    if schedule.behind is not None:
+        meeting = Branch("all cores meet", ("", "", "", "", "rows-behind"))
+        return [*_phases(replace(schedule, behind=None)), meeting, *_roots(schedule.behind)]
     if schedule.one_phase:
         return _roots(schedule)
     rules = ("", "", "", "", ", ".join(schedule.parts.rules)) if schedule.parts else ()

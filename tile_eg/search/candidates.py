@@ -45,6 +45,13 @@ class Candidate:
         return self.on_cores and launch_blocks(self.planned.program) <= MAX_BLOCKS
 
     @property
+    def at_once(self) -> bool:
+        """Whether all of its blocks run at a time."""
+        from tile_eg.timeline.works import blocks_at_once
+
+        return self.planned.program.blocks <= blocks_at_once(self.planned.program, self.planned.chip)
+
+    @property
     def unwritable(self) -> PlanError | None:
         """Why it has no text; None where it has one."""
         return self.planned.unwritable

@@ -11,7 +11,9 @@ from tile_eg.errors import TileError
 from tile_eg.ir.kernel import Kernel
 from tile_eg.ir.machine import MAX_BLOCKS
 from tile_eg.ir.open_kernel import OpenKernel
+from tile_eg.ir.values import Values
 from tile_eg.search import (
+    blocks_together,
     fewer_ids,
     further,
     grouped,
@@ -23,13 +25,15 @@ from tile_eg.search import (
     persistent,
     prefetch,
     rest,
+    rows_behind,
     shuffle_k,
     slots_ahead,
     smaller_tiles,
     split_k,
     steady,
+    sums_from_zero,
 )
-from tile_eg.search.candidates import Candidate
+from tile_eg.search.candidates import Candidate, fastest_first
 from tile_eg.search.form import Form, Setting, search_again, searched, values_of
 from tile_eg.search.guided import Guide
 from tile_eg.search.open_sizes import OpenSizes
@@ -109,6 +113,9 @@ def _all_moves(form: Form, candidate: Candidate | None) -> Iterator[Offer]:
         yield from smaller_tiles.offers(form)
         yield from last_trip.offers(form)
         yield from split_k.offers(form)
+        yield from sums_from_zero.offers(form)
+        yield from rows_behind.offers(form, phase_of)
+        yield from blocks_together.offers(form)
         yield from further.offers(form)
         yield from rest.offers(form)
         yield from shuffle_k.offers(form)
@@ -123,6 +130,14 @@ def _all_moves(form: Form, candidate: Candidate | None) -> Iterator[Offer]:
         yield from persistent.offers(form, candidate)
         yield from steady.offers_of(form, candidate)
         yield from packed_operand.offers(form, candidate)
+
+
+def phase_of(values: Values, form: Form, setting: Setting) -> tuple[Candidate, ...]:
+    """All candidates of a phase of a form's kernel, the fastest first, by a search of its own."""
+    queue = Queue(setting, moves_from, (TileError,))
+    queue.add(searched(form.kernel, values, setting, values))
+    run_queue(queue)
+    return fastest_first([c for f in queue.forms for c in f.launchable])
 
 
 def result_of(queue: Queue, start: float, sizes: OpenSizes | None = None) -> Lowered:

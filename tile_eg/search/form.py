@@ -31,7 +31,8 @@ if TYPE_CHECKING:
 class Setting:
     """What all candidates of one search share. `timings` gathers the seconds of each step. `guide` orders what is not timed.
 
-    `at` are the sizes of the kernel that its author left open, in words.
+    `at` are the sizes of the kernel that its author left open, in words. `meets`: it is a phase of a launch whose cores meet, so
+    that all of its blocks have to run at a time.
     """
 
     chip: Chip
@@ -41,6 +42,7 @@ class Setting:
     timings: dict[str, float] = field(default_factory=dict)
     guide: Guide | None = None
     at: str = ""
+    meets: bool = False
 
     def step(self, name: str) -> AbstractContextManager[None]:
         return stage(name, self.source, self.timings)
@@ -78,7 +80,7 @@ class Form:
     @property
     def launchable(self) -> Iterator[Candidate]:
         """The candidates that one launch can start, the fastest first."""
-        return (c for c in self.candidates if c.launchable)
+        return (c for c in self.candidates if c.launchable and (not self.setting.meets or c.at_once))
 
     @property
     def best(self) -> Candidate | None:

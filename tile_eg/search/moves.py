@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-FIRST, REFINING, SEARCHING, EVENING, FINISHING = range(5)
+FIRST, REFINING, SEARCHING, WIDENING, EVENING, FINISHING = range(6)
 """When a move is made: as soon as there is a schedule; behind those, on the best of them; then what needs a search of its own;
-then what makes the cores' shares of the best equal; at the end what is done to the best of all."""
+then larger tiles, where loads still hold the best one up; then what makes the cores' shares of the best equal; at the end what is
+done to the best of all."""
 ON_GRIDS = ("persistent", "bands-across", "bands-down")
 
 
@@ -78,6 +79,10 @@ MOVES = {
              "a sum over depth = the sum of its parts' sums, which a second phase adds in their order", ("split-depth",)),
         Move("split-k-atomic", "rounding", SEARCHING, (0, 1, 16),
              "a sum over depth = the sum of its parts' sums, added where they are stored", ("split-depth-added",), True),
+        Move("sums-from-zero", "rounding", SEARCHING, (0, 1, 1),
+             "a sum of products that begins with a value = that value added to the sum from zero on"),
+        Move("rows-behind", "equal", SEARCHING, (0, 2, 16),
+             "what needs whole rows of a product = the same behind a meeting of all cores, which make it in other tiles"),
         Move("packed-operand", "equal", SEARCHING, (0, 1, 1),
              "tiles of an operand = those of its copy in strips of 32 bytes, which is made first", ("operand-in-strips",),
              any_size=True),
@@ -91,6 +96,8 @@ MOVES = {
              "further schedules of the e-graph, the cheapest first"),
         Move("other-decision", "equal", SEARCHING, (0, 0, 2),
              "the best schedule = the same with one decision taken otherwise"),
+        Move("blocks-together", "equal", WIDENING, (0, 1, 4),
+             "several sums in each of some neighbouring blocks = the same in one block, which loads once what they share"),
         Move("rest-in-parts", "rounding", EVENING, (0, 1, 1),
              "tiles that fill no turn of all cores = parts of their sums on all cores, added while the next tiles are computed"),
         Move("shuffle-k", "rounding", FINISHING, (0, 1, 1),

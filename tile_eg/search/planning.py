@@ -29,6 +29,9 @@ def synchronised(schedule: Schedule, chip: Chip) -> Planned:
     """As `plan_schedule`, without its text: that may turn out to be `unwritable`."""
     from tile_eg.emit.phases import added_up, one_launch
 
+    if schedule.behind is not None:
+        sums, rows = (synchronised(s, chip).program for s in (replace(schedule, behind=None), schedule.behind))
+        return with_rows_behind(sums, rows, chip)
     first, second, rest = _plan_phase(schedule, chip), schedule.second, schedule.rest
     if second is None and schedule.in_strips:
         return _roomy(_behind_copies(first.program, schedule, rest, chip), chip)
@@ -40,6 +43,15 @@ def synchronised(schedule: Schedule, chip: Chip) -> Planned:
         return _roomy(_with_rest(first.program, second, rest, chip), chip)
     assert second is not None
     return _roomy(one_launch(_beside_copies(first.program, second, chip), _plan_phase(second, chip).program, chip), chip)
+
+
+def with_rows_behind(sums: Program, rows: Program, chip: Chip) -> Planned:
+    """One launch that makes the tiles of a product, and behind a meeting of all cores does what needs whole rows of it. What the
+    first one stores is then shared."""
+    from tile_eg.emit.phases import one_launch, without_names
+
+    sums = replace(sums, tensors=rows.tensors, shared=(*sums.shared, *rows.shared))
+    return _roomy(one_launch(sums, without_names(rows), chip), chip)
 
 
 def _with_rest(program: Program, second: Schedule | None, rest: Rest, chip: Chip) -> Program:

@@ -48,7 +48,7 @@ def offers(form: Form) -> Iterator[Offer]:
 
 def _begun(form: Form) -> Candidate | None:
     """What it is made of: the best candidate where that is persistent or loads from strips, else the best persistent one."""
-    packed = (c for c in form.candidates if c.schedule.persistent and c.schedule.in_strips)
+    packed = (c for c in form.candidates if c.schedule.persistent and c.schedule.in_strips and not c.schedule.behind)
     found = [c for c in (best_persistent(form), next(packed, None)) if c is not None]
     return min(found, key=lambda c: c.microseconds, default=None)
 

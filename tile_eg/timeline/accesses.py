@@ -86,7 +86,7 @@ def _held(a: Access, blocks: int) -> dict[str, float]:
         return {}
     numbers, stand_for = sample(blocks)
     trips, turns = (n.reshape(-1, 1) for n in sample(tiles.trips, len(numbers)))
-    env = {BLOCK: numbers, tiles.var: trips}
+    env = {BLOCK: numbers, SUB: 0, tiles.var: trips}
     done = (values(a.instr.when, env) != 0) & (trips < values(tiles.until, env))
     return {tiles.var: float((done * turns * stand_for).sum()) / blocks}
 
@@ -138,7 +138,7 @@ def _with_tasks(a: Access, blocks: int) -> int:
     """How many of the blocks, which are the first, get to an access in their first task: one that is launched only to meet the
     others may have none. At least one."""
     tasks = next((loop for loop in a.loops if isinstance(loop, Tasks)), None)
-    return blocks if tasks is None else max(1, sum(compiled(tasks.until)({BLOCK: b}) > 0 for b in range(blocks)))
+    return blocks if tasks is None else max(1, sum(compiled(tasks.until)({BLOCK: b, SUB: 0}) > 0 for b in range(blocks)))
 
 
 def _starts(offset: Expr, blocks: int) -> int:

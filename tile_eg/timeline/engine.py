@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from math import prod
 
 from tile_eg.chips import Chip
-from tile_eg.ir.program import Program, Tasks
+from tile_eg.ir.program import AIC, Program, Tasks
 from tile_eg.ir.program.any_size import at_sizes
 from tile_eg.ir.program.tasks import inlined
 from tile_eg.ir.sharing import Itself, once
@@ -141,10 +141,15 @@ def _met(program: Program, chip: Chip, at_once: int) -> tuple[_Met, Loads]:
 def _new_met(program: Program, chip: Chip, at_once: int) -> _Met:
     found, handed = accesses(program), handed_over(program, chip.l2_reach)
     seen = traffic(program, found, Room.of(chip), at_once, handed)
-    results = max((_stored(a) for a in found if not a.reads and a.window.tensor not in handed), default=1.0)
+    results = max((_stored(a) for a in found if _is_result(a, handed)), default=1.0)
     in_step = sharing(found, min(program.blocks, at_once))
     crossed = crossing(program, found, seen, handed)
     return _Met(program, with_reads(chip, *crossed), found, seen.missed, crossed, in_step, results)
+
+
+def _is_result(a: Access, handed: Collection[str]) -> bool:
+    """Whether an access stores a result: what cube cores hand over is one, copies that vector cores make beside them are not."""
+    return not a.reads and (a.window.tensor not in handed or a.instr.core == AIC)
 
 
 def _stored(a: Access) -> float:

@@ -54,20 +54,20 @@ class Parts:
 
 def divisible(values: Values) -> int | None:
     """The trips of the one loop of products that may be done in parts; None where there is no such loop."""
-    loop = _loop(values)
+    loop = loop_of_sums(values)
     return loop.args[1] if loop else None
 
 
 def least_trips(values: Values) -> int:
     """The trips that a part has at least: as many as the author gave slots to what the loop loads, so that it fills them."""
-    loop = _loop(values)
+    loop = loop_of_sums(values)
     return max(1, values.stages.get(loop.args[0], 1)) if loop else 1
 
 
 def in_parts(values: Values, count: int, panels: int = 1, tiles: Tiles | None = None) -> Parts:
     """The kernel, or some `tiles` of it, with its loop of products in `count` parts; the last one may be shorter (`fits`). In the
     second phase each tile is so many `panels` of rows, a block for each, where its rows can be told apart."""
-    loop, of = _loop(values), tiles or Tiles.all(values)
+    loop, of = loop_of_sums(values), tiles or Tiles.all(values)
     assert loop is not None and fits(loop.args[1], count)
     shared = tuple(_tensor(values, count * of.count, k, init) for k, (init, _) in enumerate(loop.args[2]))
     return Parts(count, _first(values, loop, count, of, shared), _second(values, loop, count, of, shared, panels))
@@ -78,7 +78,7 @@ def fits(trips: int, count: int) -> bool:
     return (count - 1) * -(-trips // count) < trips
 
 
-def _loop(values: Values) -> Term | None:
+def loop_of_sums(values: Values) -> Term | None:
     """A loop of products at the top, from zero on, with no other one around or behind it, whose results are stored."""
     terms = reachable(values)
     found = [t for t in terms if t.op == "loop" and t.args[0] in loops_of_products(values)]
@@ -87,10 +87,10 @@ def _loop(values: Values) -> Term | None:
     loop, read = found[0], {t.args[1] for t in terms if t.op == "proj" and t.args[0] is found[0]}
     zero = all(init.op == "fill" and init.args[0] == 0 for init, _ in loop.args[2])
     all_read = len(read) == len(loop.args[2])
-    return loop if zero and all_read and not any(map(_holds_back, _outside(values, loop))) else None
+    return loop if zero and all_read and not any(map(_holds_back, outside(values, loop))) else None
 
 
-def _outside(values: Values, loop: Term) -> Iterator[Term]:
+def outside(values: Values, loop: Term) -> Iterator[Term]:
     """What the outputs are made of besides the loop."""
     inside = Rewriter({}, {loop: loop})
     for o in values.outputs:
@@ -111,7 +111,7 @@ def _tensor(values: Values, tiles: int, k: int, state: Term) -> Tensor:
 
 def addable(values: Values) -> bool:
     """Whether the sums of `divisible` are stored as they are, so that parts of them may be added up where they are stored."""
-    loop = _loop(values)
+    loop = loop_of_sums(values)
     return loop is not None and all(_stores_sums(o, loop) for o in values.outputs)
 
 
@@ -124,7 +124,7 @@ def _stores_sums(version: Term, loop: Term) -> bool:
 
 def added(values: Values, count: int) -> Values:
     """The kernel (`addable`) with its loop of products in `count` parts: each block adds the sums over its part to the output."""
-    loop = _loop(values)
+    loop = loop_of_sums(values)
     assert loop is not None and loop.args[1] % count == 0
     of = Tiles.all(values)
     again, _ = _shorter(values, loop, count, of)
@@ -144,7 +144,7 @@ def _shorter(values: Values, loop: Term, count: int, of: Tiles) -> tuple[Rewrite
     shorter = again.builder.make("loop", number, share, again.term(loop).args[2], *rest)
     sums = [again.builder.make("proj", shorter, k, **_shape(again.term(state))) for k, (state, _) in enumerate(states)]
     for k, one in enumerate(sums):
-        again.terms |= dict.fromkeys(_results(values, loop, k), one)
+        again.terms |= dict.fromkeys(results(values, loop, k), one)
     return again, sums
 
 
@@ -187,7 +187,7 @@ def _second(values: Values, loop: Term, count: int, of: Tiles, shared: tuple[Ten
     sums = again.builder.make("loop", number, count, pairs, 0)
     for k, zero in enumerate(zeros):
         result = again.builder.make("proj", sums, k, **_shape(zero))
-        again.terms |= dict.fromkeys(_results(values, loop, k), result)
+        again.terms |= dict.fromkeys(results(values, loop, k), result)
     outputs = tuple(map(again.term, values.outputs))
     loops: dict[str, Any] = {"parents": {number: 0}, "trips": {number: count}, "variables": {number: name}}
     grid = values.grid if of == Tiles.all(values) else (of.count,)
@@ -198,7 +198,7 @@ def _second(values: Values, loop: Term, count: int, of: Tiles, shared: tuple[Ten
     return in_blocks(whole, panels) or whole
 
 
-def _results(values: Values, loop: Term, k: int) -> list[Term]:
+def results(values: Values, loop: Term, k: int) -> list[Term]:
     return [t for t in reachable(values) if t.op == "proj" and t.args == (loop, k)]
 
 

@@ -1,0 +1,67 @@
+"""Blocks together: the same numbers, along any dimension of the grid, and loads of what they share once."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.extract.kernels import kernel
+from tests.transforms.test_rows_behind import NORM
+from tests.transforms.test_split_k import CHAINED, IN_A_LOOP, whole_numbers
+from tile_eg.frontend.ssa import to_values
+from tile_eg.ir.reference_values import run_values
+from tile_eg.ir.values import reachable
+from tile_eg.search.compiler import meaning
+from tile_eg.transforms.blocks_together import together
+
+GATED = """
+kernel gated[M=50, N=60, K=70, BM=16, BN=16, BK=16](X: f16[M, K], G: f16[K, N], U: f16[K, N], R: f32[N]) -> Y: f32[M, N] {
+  grid (bx, by) = (ceildiv(M, BM), ceildiv(N, BN))
+  shared x: f16[BM, BK], g: f16[BK, BN], u: f16[BK, BN], r: f32[BN]
+  fragment c: f32[BM, BN] = 0, d: f32[BM, BN] = 0
+  r = R[by*BN]
+  for k in pipelined(ceildiv(K, BK)) {
+    x = X[bx*BM, k*BK]
+    g = G[k*BK, by*BN]
+    u = U[k*BK, by*BN]
+    c += x @ g
+    d += x @ u
+  }
+  Y[bx*BM, by*BN] = max(c, 0) * d + r[None, :]
+}
+"""
+
+
+@pytest.mark.parametrize(("along", "count"), [(0, 2), (0, 4), (1, 2), (1, 4)])
+def test_the_meaning_stays(along, count):
+    k = kernel(GATED)
+    made, arrays = together(to_values(k), along, count), whole_numbers(k)
+    assert made.blocks == 16 // count
+    assert np.array_equal(run_values(made, arrays)["Y"], meaning(k, arrays)["Y"])
+
+
+@pytest.mark.parametrize(("along", "loads"), [(0, 5), (1, 7)])
+def test_what_blocks_share_is_loaded_once(along, loads):
+    """Two tiles of X, and one of G, U and R; or one of X, and two of each of the others."""
+    made = together(to_values(kernel(GATED)), along, 2)
+    assert sum(t.op == "load" for t in reachable(made)) == loads
+
+
+def test_all_sums_stand_in_one_loop():
+    (loop,) = (t for t in reachable(together(to_values(kernel(GATED)), 1, 2)) if t.op == "loop")
+    assert len(loop.args[2]) == 4
+
+
+def test_rows_may_be_reduced_behind_it():
+    k = kernel(NORM, M=60)
+    made, arrays = together(to_values(k), 0, 2), whole_numbers(k)
+    assert np.array_equal(run_values(made, arrays)["Y"], meaning(k, arrays)["Y"])
+
+
+@pytest.mark.parametrize(
+    ("text", "along", "count"),
+    [(GATED, 0, 3), (GATED, 2, 2), (GATED, 0, 1), (CHAINED, 0, 2), (IN_A_LOOP, 0, 2)],
+    ids=["not a whole number", "no such dimension", "one alone", "a second product", "a loop around it"],
+)
+def test_other_kernels_stay_as_they_are(text, along, count):
+    assert together(to_values(kernel(text)), along, count) is None
