@@ -38,8 +38,8 @@ class Together:
 
 
 def offers(form: Form) -> Iterator[Offer]:
-    """For each dimension of the grid the number that is estimated best, the best of these first. Several sums side by side alone: of one, the author says
-    how large its tiles are."""
+    """For each dimension of the grid the number that is estimated best, the best of these first. Several sums side by side alone:
+    of one, the author says how large its tiles are."""
     loop = None if form.moves or not form.candidates or form.values.places else loop_of_sums(form.values)
     if loop is None or len(loop.args[2]) < 2 or form.values.shared:
         return
