@@ -128,3 +128,12 @@ def test_a_kernel_without_a_skewed_loop_has_no_steady_one():
     low = lower(kernel((EXAMPLES / "vector_add.tile").read_text("utf-8")))
     assert not any(isinstance(i, LoopStep) and i.skew for i in low.ranked[0].schedule.top)
     assert all(t.offer.move.name != "steady-trips" for t in low.tried)
+
+
+@pytest.mark.slow
+def test_a_mask_s_positions_are_made_once_where_a_trip_could_make_them():
+    text = (EXAMPLES / "attention" / "grouped_query.tile").read_text("utf-8")
+    sizes = {"B": 1, "S": 4096, "H": 24, "G": 24, "D": 128, "BM": 128, "BN": 256}
+    best = lower(kernel(text, **sizes), "910B2").candidates[0].schedule
+    loops = [x for x in best.top if isinstance(x, LoopStep)]
+    assert not any(step.node.op == "VRamp" for step, around in best.walk() if around) and len(loops) == 1
