@@ -10,6 +10,8 @@ import pytest
 from tests.extract.checked import check_numbers
 from tests.extract.kernels import kernel
 from tile_eg.chips import load_chip
+from tile_eg.explore.otherwise import Otherwise
+from tile_eg.explore.runners import flips
 from tile_eg.extract.chaos import Random, Worst
 from tile_eg.extract.exact import Exact
 from tile_eg.extract.schedule import LoopStep
@@ -137,3 +139,12 @@ def test_a_mask_s_positions_are_made_once_where_a_trip_could_make_them():
     best = lower(kernel(text, **sizes), "910B2").candidates[0].schedule
     loops = [x for x in best.top if isinstance(x, LoopStep)]
     assert not any(step.node.op == "VRamp" for step, around in best.walk() if around) and len(loops) == 1
+
+
+@pytest.mark.slow
+def test_a_runner_up_is_priced_in_the_order_that_the_chosen_schedule_has():
+    low = lower(kernel(PAIRS), "910B2")
+    otherwise = Otherwise(low, plain=True)
+    otherwise.chosen = next(c for c in low.candidates if c.schedule.steady and not c.schedule.persistent)
+    found = (candidate for _, _, candidate in flips(otherwise) if candidate)
+    assert next(found).schedule.steady
