@@ -132,8 +132,8 @@ def test_a_kernel_without_a_skewed_loop_has_no_steady_one():
     assert all(t.offer.move.name != "steady-trips" for t in low.tried)
 
 
-@pytest.mark.slow
-def test_a_mask_s_positions_are_made_once_where_a_trip_could_make_them():
+@pytest.mark.long
+def test_positions_of_a_mask_are_made_once_where_trips_could_make_them():
     text = (EXAMPLES / "attention" / "grouped_query.tile").read_text("utf-8")
     sizes = {"B": 1, "S": 4096, "H": 24, "G": 24, "D": 128, "BM": 128, "BN": 256}
     best = lower(kernel(text, **sizes), "910B2").candidates[0].schedule
