@@ -260,7 +260,8 @@ EXAMPLES: list[Example] = [
         held="the fixpipe brings scores and products to the vector cores as floats, 1,780 cycles a trip where the cube needs "
         "1,020; 256 keys a trip in parts bring products less often: such a trip takes 3,100 cycles, for which V and MTE2 of the "
         "cube core are busy, where the cube needs 2,040 (38.9 ms at 32K tokens on the 910B2, 1.57 of the bound). At 4K tokens a "
-        "tile goes through whole rounds of the loop's rings, 10 trips for 8.5 with 256 keys: rings that go on from tile to tile would mend that. On the 950 V is busy for 88 %",
+        "tile goes through whole rounds of the loop's rings, 10 trips for 8.5 with 256 keys: rings that go on from tile to tile "
+        "would mend that. On the 950 V is busy for 88 %",
     ),
     Example(
         "attention/variable_lengths", variable_lengths, inputs=starts,
