@@ -138,6 +138,23 @@ def test_a_reductions_scratch_lives_for_its_step_alone():
 @pytest.mark.slow
 def test_what_a_trip_stores_shares_its_place_before_anything_that_it_loads():
     best = extract(graph_of((SOFTMAX.parent / "flash_attention.tile").read_text()), CHIP).best
-    (nothing, _), (first, _), *_ = _closer(best, Level.UB, set())
-    pipes = {step.pipe for step, _ in best.walk() if first & {step.dst, *step.srcs}}
-    assert not nothing and first and pipes == {"AIV.V", "AIV.MTE3"}
+    nothing, first, *_ = _closer(best, Level.UB, set())
+    pipes = {step.pipe for step, _ in best.walk() if first.close & {step.dst, *step.srcs}}
+    assert not nothing.close and first.close and pipes == {"AIV.V", "AIV.MTE3"}
+
+
+@pytest.mark.slow
+def test_what_leaves_keeps_its_place_until_it_has_left_while_there_is_room():
+    best = extract(graph_of((SOFTMAX.parent / "flash_attention.tile").read_text()), CHIP).best
+    first = _closer(best, Level.UB, set())[1]
+    (leaving,) = first.close
+    best.storages[leaving].slots = 1
+    soon, later = (lifetimes(best, True, False, *first._replace(waiting=waiting))[leaving].last for waiting in (True, False))
+    assert not first.waiting and soon < later
+
+
+def test_two_scratches_side_by_side_have_one_place_where_there_is_no_room_for_two():
+    best = extract(graph_of(SOFTMAX.read_text(), N=1024, BM=16), CHIP).best
+    lives_of = lifetimes(best, roomy=True, tight=True)
+    scratch = {s.scratch for s, _ in best.walk() if s.scratch is not None}
+    assert all(lives_of[sid].last == lives_of[sid].first for sid in scratch)

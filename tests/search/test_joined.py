@@ -17,7 +17,7 @@ from tile_eg.emit.sync.tasks import with_tiles
 from tile_eg.errors import plannable
 from tile_eg.extract.joined import TILES, _alike, fitting_depth, joined, loop_of, rounds_of
 from tile_eg.extract.schedule import FIRST, LAST, LoopStep, Schedule, Step
-from tile_eg.ir.index import variables
+from tile_eg.ir.index import evaluate, variables
 from tile_eg.ir.program import Loop, Tasks
 from tile_eg.ir.program.parser import parse_program
 from tile_eg.search import search_options
@@ -133,6 +133,18 @@ def test_tiles_of_other_numbers_of_trips_go_through_whole_rounds_of_their_rings(
     (loop,) = (n for n in tasks.body if isinstance(n, Loop))
     assert loop.until is not None and trips not in variables(loop.until)
     assert all(loop.trips % b.slots == 0 for b in program.buffers if b.slots > 1)
+
+
+@pytest.mark.slow
+def test_a_tile_of_one_trip_goes_through_as_many_as_steps_are_late_and_no_more_than_whole_rounds_of_that() -> None:
+    low = compiled(CAUSAL, "tiles-as-one", **COUNTED)
+    made = next(m for c in low.candidates if (m := joined(c.schedule, low.chip)))
+    (loop,) = (x for x in made.top if isinstance(x, LoopStep))
+    (tasks,) = (n for n in plan_schedule(made, low.chip).program.cube if isinstance(n, Tasks))
+    ((trips, _),) = tasks.before
+    (through,) = (let.value for let in tasks.lets if variables(let.value) == {trips})
+    rounds = rounds_of(made, loop)
+    assert evaluate(through, {trips: 1}) == -(-loop.skew // rounds) * rounds
 
 
 @pytest.mark.slow

@@ -10,6 +10,8 @@ import pytest
 from tests.extract.checked import check_numbers
 from tests.extract.kernels import kernel
 from tile_eg.chips import load_chip
+from tile_eg.explore.otherwise import Otherwise
+from tile_eg.explore.runners import flips
 from tile_eg.extract.chaos import Random, Worst
 from tile_eg.extract.exact import Exact
 from tile_eg.extract.schedule import LoopStep
@@ -128,3 +130,21 @@ def test_a_kernel_without_a_skewed_loop_has_no_steady_one():
     low = lower(kernel((EXAMPLES / "vector_add.tile").read_text("utf-8")))
     assert not any(isinstance(i, LoopStep) and i.skew for i in low.ranked[0].schedule.top)
     assert all(t.offer.move.name != "steady-trips" for t in low.tried)
+
+
+@pytest.mark.long
+def test_positions_of_a_mask_are_made_once_where_trips_could_make_them():
+    text = (EXAMPLES / "attention" / "grouped_query.tile").read_text("utf-8")
+    sizes = {"B": 1, "S": 4096, "H": 24, "G": 24, "D": 128, "BM": 128, "BN": 256}
+    best = lower(kernel(text, **sizes), "910B2").candidates[0].schedule
+    loops = [x for x in best.top if isinstance(x, LoopStep)]
+    assert not any(step.node.op == "VRamp" for step, around in best.walk() if around) and len(loops) == 1
+
+
+@pytest.mark.slow
+def test_a_runner_up_is_priced_in_the_order_that_the_chosen_schedule_has():
+    low = lower(kernel(PAIRS), "910B2")
+    otherwise = Otherwise(low, plain=True)
+    otherwise.chosen = next(c for c in low.candidates if c.schedule.steady and not c.schedule.persistent)
+    found = (candidate for _, _, candidate in flips(otherwise) if candidate)
+    assert next(found).schedule.steady

@@ -10,6 +10,7 @@ from tile_eg.egraph import Graph, Node
 from tile_eg.extract.forced import Answer, Forced
 from tile_eg.extract.grid import with_grid
 from tile_eg.extract.joined import joined
+from tile_eg.extract.kept import kept
 from tile_eg.extract.makespan import MEETING
 from tile_eg.extract.pricing import Pricer
 from tile_eg.extract.schedule import Schedule
@@ -18,6 +19,7 @@ from tile_eg.search.compiler import Candidate, Lowered, plan_schedule
 from tile_eg.search.past_l2 import with_loads_past_l2
 from tile_eg.search.prefetch import prefetched, with_own_places
 from tile_eg.search.shuffle_k import with_shuffled_sums
+from tile_eg.search.steady import rebuilt
 
 
 class Otherwise:
@@ -40,11 +42,24 @@ class Otherwise:
         answer = self.forced.one_of(members, () if any(m.op == "Skew" for m in members) else self._held())
         if answer.schedule is None:
             return answer, None, ""
-        return (answer, *self.planned(answer.schedule))
+        return (answer, *self.planned(self._ordered(answer.schedule, members)))
 
     def planned(self, schedule: Schedule) -> tuple[Candidate | None, str]:
         """The schedule with its plan and its time, under the chosen grid; or the reason why it cannot be planned."""
         return self._under(schedule, self.chosen.schedule.grid)
+
+    def _ordered(self, schedule: Schedule, members: Sequence[Node]) -> Schedule:
+        """A schedule with one of these nodes in the order, and the places, that moves gave the chosen one; as it is where there
+        is no room for that."""
+        chosen = self.chosen.schedule
+        ways = {name: getattr(chosen, name) for name in ("steady", "grouped", "early", "ahead")}
+        form = self.lowered.form
+        made = rebuilt(form, schedule, **ways) if form and any(ways.values()) else []
+        able = [s for s in made if {*members} & {*s.nodes}]
+        for s in able:
+            s.few_ids = chosen.few_ids
+        anew = kept(self.graph, chosen.nodes) != chosen.nodes
+        return able[0 if anew else -1] if able else schedule
 
     def on_grid(self, grid: Node) -> tuple[Candidate | None, str]:
         """The chosen schedule with its tiles given to the cores in another way."""

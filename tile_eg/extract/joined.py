@@ -65,7 +65,7 @@ def _going(schedule: Schedule, loop: LoopStep, chip: Chip, fitting: bool) -> Sch
         held.slots, held.ring, held.least, held.later, held.decisions = 2, 0, 2, 0, ()
     depth = max((s.slots for s in storages.values() if s.ring == loop.loop), default=1)
     if fitting:
-        tiles = [max(n, body.skew + 1) for n in schedule.graph.values.trips_of_some(loop.loop)] if counted else []
+        tiles = [max(n, body.skew) for n in schedule.graph.values.trips_of_some(loop.loop)] if counted else []
         if (deeper := fitting_depth(tiles, depth)) == depth:
             return None
         depth = deeper
@@ -254,7 +254,7 @@ def _alike(schedule: Schedule, loop: LoopStep, made: Schedule) -> bool:
     most, few = min(loop.trips, body.skew + BEYOND), min(loop.trips, 2)
     counted, rounds = _counted(schedule, loop), rounds_of(made, loop)
     each = [most, 1, few] if counted else [most] * TILES
-    long = [-(-max(n, body.skew + 1) // rounds) * rounds for n in each] if counted else each
+    long = [-(-max(n, body.skew) // rounds) * rounds for n in each] if counted else each
     going_on = 0 if counted else most
     plain = _found(_one_by_one(schedule, loop, each), schedule.storages, loop, going_on)
     return plain == _found(_going_on(body, each, long), made.storages, loop, going_on)

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from bisect import bisect
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import cached_property
+from itertools import product
+from math import inf
+from typing import NamedTuple
 
 from tile_eg.chips import Chip
 from tile_eg.extract.base import Overflow, Refused
@@ -60,6 +65,10 @@ class _Line:
     def crosses(self, sid: int) -> bool:
         """Whether another pipe than V meets a storage."""
         return any(step.pipe != "AIV.V" for _, _, step, _ in self.events[sid])
+
+    def scratch(self, sid: int) -> bool:
+        """Whether an instruction takes a storage for itself alone."""
+        return all(step.scratch == sid for _, _, step, _ in self.events[sid])
 
     def leaves(self, sid: int) -> bool:
         """Whether V fills a storage and a store takes it out of UB, in one trip of a loop."""
@@ -131,31 +140,50 @@ class _Line:
     def drain(self, sid: int) -> int:
         """The time in the next tile by which a store that ends a tile has left, beside the work of V; -1: it does not end one."""
         last = max(self.events[sid], key=lambda e: e[0])[2]
-        if last.pipe != "AIV.MTE3":
-            return -1
-        left, until = DRAIN * last.cycles, -1
-        steps = {(t, s.cycles) for events in self.events.values() for t, writes, s, _ in events if writes and s.pipe == "AIV.V"}
-        for t, cycles in sorted(steps):
-            if left > 0:
-                left, until = left - cycles, t
+        return self._beside(last, -1) if last.pipe == "AIV.MTE3" else -1
+
+    def left(self, sid: int) -> int:
+        """The time in its trip by which what V fills and a store takes out has left, beside the work of V behind it."""
+        at, _, last, path = max(self.events[sid], key=lambda e: e[0])
+        return min(self._beside(last, at), 2 * self.span[path[-1]][1])
+
+    def _beside(self, store: Step, until: int) -> int:
+        """The time by which a store has left that is issued at some time, beside what V does behind that."""
+        left, steps = DRAIN * store.cycles, self._vector
+        for t, cycles in steps[bisect(steps, (until, inf)) :]:
+            if left <= 0:
+                break
+            left, until = left - cycles, t
         return until
+
+    @cached_property
+    def _vector(self) -> list[tuple[int, float]]:
+        """When V does what, in cycles."""
+        events = (e for found in self.events.values() for e in found)
+        return sorted({(t, float(s.cycles)) for t, writes, s, _ in events if writes and s.pipe == "AIV.V"})
 
 
 def lifetimes(
-    schedule: Schedule, roomy: bool = False, apart: bool = False, close: frozenset[int] = frozenset(), inherited: bool = False
-) -> dict[int, Life]:
+    schedule: Schedule, roomy: bool = False, apart: bool = False, close: frozenset[int] = frozenset(), inherited: bool = False,
+    tight: bool = False, waiting: bool = True,
+) -> dict[int, Life]:  # fmt: skip
     """The life of every storage that is used.
 
     `roomy` lets what meets another pipe than V live through its whole loop: nothing then waits for a place that it shares;
     those in `close` are left out of this, and `inherited` lets its heirs have the place, too. `apart` does the same for the
-    loop of a persistent kernel over its tiles.
+    loop of a persistent kernel over its tiles. `tight`: what an instruction takes for itself may lie where the one before it has
+    the same, for which it waits then. Without `waiting` nothing has the place of what is in `close` before that has left.
     """
     line = _Line(schedule)
     lives = {sid: line.life(sid, roomy and sid not in close, apart) for sid in schedule.storages if line.events[sid]}
     if inherited:
         kept = [sid for sid in lives if sid not in close and line.crosses(sid) and schedule.storages[sid].level is Level.UB]
         lives |= {sid: replace(lives[sid], heirs=line.heirs(sid)) for sid in kept}
-    return lives
+    if not waiting:
+        out = [sid for sid in close & lives.keys() if line.leaves(sid)]
+        lives |= {sid: replace(lives[sid], last=max(lives[sid].last, line.left(sid))) for sid in out}
+    alone = (sid for sid, life in lives.items() if tight and life.last == life.first + 1 and line.scratch(sid))
+    return lives | {sid: replace(lives[sid], last=lives[sid].first) for sid in alone}
 
 
 class _Lives:
@@ -165,11 +193,11 @@ class _Lives:
         self.schedule = schedule
         self.known: dict[tuple, dict[int, Life]] = {}
 
-    def __call__(self, apart: bool = False, close: frozenset[int] = frozenset(), inherited: bool = False) -> dict[int, Life]:
+    def __call__(self, apart: bool = False, closer: _Closer | None = None) -> dict[int, Life]:
         """As `lifetimes`."""
-        key = tuple((s.slots, s.ring) for s in self.schedule.storages.values()), apart, close, inherited
+        key = tuple((s.slots, s.ring) for s in self.schedule.storages.values()), apart, closer
         if key not in self.known:
-            self.known[key] = lifetimes(self.schedule, True, apart, close, inherited)
+            self.known[key] = lifetimes(self.schedule, True, apart, *(closer or _Closer()))
         return self.known[key]
 
 
@@ -203,20 +231,33 @@ def _with_own_places(schedule: Schedule, lives: dict[int, Life]) -> dict[int, Li
     return lives | {load.dst: Life(0, end) for load in known_loads(schedule) if isinstance(load.dst, int)}
 
 
-def _closer(schedule: Schedule, level: Level, late: set[StorageId]) -> list[tuple[frozenset[int], bool]]:
-    """What might share a place although it meets another pipe than V: nothing, what leaves, then one storage more and more.
+class _Closer(NamedTuple):
+    """How storages may share places although something waits then, as `lifetimes` has it."""
 
-    What V makes and MTE3 stores has left long before the next trip comes to its place. Of the others the first is what stands
-    behind a cross-core wait, and the last of it that a trip waits for.
+    close: frozenset[int] = frozenset()
+    inherited: bool = False
+    tight: bool = False
+    waiting: bool = True
+
+
+def _closer(schedule: Schedule, level: Level, late: set[StorageId]) -> list[_Closer]:
+    """What might share a place although it meets another pipe than V: nothing, one of what leaves, all of that, then one storage
+    more and more.
+
+    What V makes and MTE3 stores has left long before the next trip comes to its place, what is made last in a trip rather than
+    what is made before other work of V. Of the others the first is what stands behind a cross-core wait, and the last of it that
+    a trip waits for.
     """
     line = _Line(schedule)
     able = [s for sid, s in schedule.storages.items() if s.level is level and line.events[sid] and line.crosses(sid)]
     able.sort(key=lambda s: (s.id not in late, -max(step.lag for _, _, step, _ in line.events[s.id]), -s.slot_bytes, s.id))
-    leaving = frozenset(s.id for s in able if line.leaves(s.id))
+    leaving = sorted((s.id for s in able if line.leaves(s.id)), key=lambda sid: -line.events[sid][-1][0])
     one_more = (frozenset(s.id for s in able[:n]) for n in range(len(able) + 1))
     ways = (False, True) if schedule.steady else (False,)
-    first = ((close, inherited) for close in (frozenset[int](), leaving) for inherited in ways)
-    return list(dict.fromkeys((*first, *((close, False) for close in one_more))))
+    some = (*(frozenset({sid}) for sid in leaving), frozenset(leaving))
+    closer = product((False, True), some if leaving else (), (False, True), ways)
+    first = [_Closer(close, w, tight, waiting) for waiting, close, tight, w in closer]
+    return list(dict.fromkeys((*(_Closer(inherited=w) for w in ways), *first, *(_Closer(close) for close in one_more))))
 
 
 def _peak(schedule: Schedule, lives: dict[int, Life], level: Level) -> list[Storage]:
@@ -285,10 +326,10 @@ def _place(
         raise _overflow(schedule, lifetimes(schedule), level, limit)
     steps = _closer(schedule, level, late)
     for able in (ahead, set[StorageId]()):  # loads that run ahead lose their second buffer last
-        for close, inherited in steps:
+        for step in steps:
             schedule.crowded += 1
             while True:
-                lives = lives_of(close=close, inherited=inherited)
+                lives = lives_of(closer=step)
                 places, used, _ = pack_apart(schedule, lives, level, chip, limit)
                 if used <= limit or not enforce:
                     return places, used

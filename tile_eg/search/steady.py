@@ -68,18 +68,23 @@ def rebuilt(
     early: bool = False,
     ahead: bool = False,
 ) -> list[Schedule]:
-    """The same choice built anew, as in `build_schedule`, with as few ids; nothing where there is no room for it then."""
+    """The same choice built anew, as in `build_schedule`, with as few ids; nothing where there is no room for it then. A steady
+    one also with what its trips make of nothing kept for all of them: the timeline tells what is faster."""
     from tile_eg.cost_models import roles, search_model
     from tile_eg.extract.base import Refused
     from tile_eg.extract.build_schedule import build_schedule
+    from tile_eg.extract.kept import kept
     from tile_eg.extract.pricing import Pricer
 
     chip, graph = form.setting.chip, schedule.graph
     pricer = Pricer(graph, chip, search_model(roles(form.setting.options.cost_model, chip).search, chip))
-    try:
-        prices = [pricer.price(n) for n in graph.nodes]
-        made = build_schedule(graph, schedule.nodes, prices, chip, steady=steady, grouped=grouped, early=early, ahead=ahead)
-    except Refused:
-        return []
-    made.few_ids = made.few_ids or schedule.few_ids
-    return [made]
+    choices = [schedule.nodes, *([other] if steady and (other := kept(graph, schedule.nodes)) != schedule.nodes else [])]
+    out = list[Schedule]()
+    for nodes in choices:
+        try:
+            prices = [pricer.price(n) for n in graph.nodes]
+            out.append(build_schedule(graph, nodes, prices, chip, steady=steady, grouped=grouped, early=early, ahead=ahead))
+        except Refused:
+            continue
+        out[-1].few_ids = out[-1].few_ids or schedule.few_ids
+    return out

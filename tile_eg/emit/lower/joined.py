@@ -21,8 +21,8 @@ from tile_eg.ir.program.tasks import free_names, in_order
 class Joined:
     """The loop `trips` of variable `trip` in the loop over tiles; `before` are the names of the tile before this one.
 
-    Where tiles have other numbers of trips, a tile goes through `rounds` of its loop: a multiple of all its rings, more than the
-    skew. Some of the last ones may be no trip of it.
+    Where tiles have other numbers of trips, a tile goes through `rounds` of its loop: a multiple of all its rings, as many as the
+    skew or more. Some of the last ones may be no trip of it. What its first trip does a skew later may stand in the next tile's.
     """
 
     tasks: TaskLoop
@@ -67,8 +67,10 @@ class Joined:
     def _counted(self, step: Step) -> Expr:
         """The same where tiles have other numbers of trips."""
         at, trips = self._at(step), self._of(step, self.count, self.before[self.count])
-        if step.at == FIRST:
+        if step.at == FIRST and step.lag < self.skew:
             return both(self._is(step.lag), less(0, var(self.count)))
+        if step.at == FIRST:
+            return less(at, minimum(trips, 1))
         return both(less(at, trips), less(trips, at + 2)) if step.at == LAST else less(at, trips)
 
     @property
@@ -99,7 +101,8 @@ class Joined:
         """1 where a step is at the tile before."""
         if not step.lag or (not self.rounds and (step.lag == self.trips or step.at == LAST)):
             return const(min(step.lag, 1))
-        return const(0) if step.at == FIRST else less(var(self.trip), step.lag)
+        inside = step.at == FIRST and not (self.rounds and step.lag == self.skew)
+        return const(0) if inside else less(var(self.trip), step.lag)
 
     def _tile(self, step: Step) -> Expr:
         return self._of(step, self.tasks.names["tile"], self.before["tile"])
@@ -146,7 +149,7 @@ class Joined:
         return Loop(self.trip, self._rounds(const(self.trips)).value or 0, body, until=var(self.tasks.names["rounds"]))
 
     def _rounds(self, trips: Expr) -> Expr:
-        return (maximum(trips, self.skew + 1) + (self.rounds - 1)) // self.rounds * self.rounds
+        return (maximum(trips, self.skew) + (self.rounds - 1)) // self.rounds * self.rounds
 
     def _counts(self) -> list[Let]:
         """How many trips this tile has, and the one before it, and through how many rounds they go."""
