@@ -21,7 +21,7 @@ def combined(chip: str):
     @tile_eg.jit(out_idx=[-1], chip=chip)
     def made():
         @T.prim_func
-        def main(G: T.Tensor((S,), "float32"), P: T.Tensor((S, D), "float32"), O: T.Tensor((D,), "float32")):
+        def main(G: T.Tensor((S,), "float32"), P: T.Tensor((S, D), "float32"), Y: T.Tensor((D,), "float32")):
             with T.Kernel(1):
                 part, acc = T.alloc_fragment([D], "float32"), T.alloc_fragment([D], "float32")
                 most = T.alloc_var("float32")
@@ -40,7 +40,7 @@ def combined(chip: str):
                     scale = T.exp2(G[k] - total)
                     for i in T.Parallel(D):
                         acc[i] += part[i] * scale
-                T.copy(acc, O)
+                T.copy(acc, Y)
 
         return main
 
