@@ -24,8 +24,7 @@ def combined(chip: str):
         def main(G: T.Tensor((S,), "float32"), P: T.Tensor((S, D), "float32"), Y: T.Tensor((D,), "float32")):
             with T.Kernel(1):
                 part, acc = T.alloc_fragment([D], "float32"), T.alloc_fragment([D], "float32")
-                most = T.alloc_var("float32")
-                total = T.alloc_var("float32")
+                most, total = T.alloc_var("float32"), T.alloc_var("float32")
                 scale = T.alloc_var("float32")
                 T.clear(total)
                 T.clear(acc)
@@ -143,3 +142,24 @@ def test_in_a_kernel_that_is_kept_the_scalar_unit_waits_for_the_element():
     before, after = kernel.get_kernel_source().split("AscendC::Exp(", 1)
     assert "HardEvent::V_S" in after.split("GetValue", 1)[0]
     np.testing.assert_allclose(kernel(X[:16]), X[:16] * np.exp(X[3]), rtol=1e-6)
+
+
+def test_a_product_cannot_go_by_a_function_of_numbers():
+    @tile_eg.jit(out_idx=[-1])
+    def made():
+        @T.prim_func
+        def main(X: T.Tensor((8,), "float32"), A: T.Tensor((32, 32), "float16"), H: T.Tensor((32, 32), "float32")):
+            with T.Kernel(1):
+                a, c = T.alloc_shared((32, 32), "float16"), T.alloc_fragment((32, 32), "float32")
+                T.copy(A, a)
+                T.clear(c)
+                for k in T.serial(8):
+                    if T.exp(X[k]) > 1.0:
+                        T.gemm(a, a, c)
+                T.copy(c, H)
+
+        return main
+
+    with pytest.raises(TileError, match="branch by an element") as told:
+        made()
+    assert any("the cube core needs a number" in text and "exp_of_number" in text for text, _ in told.value.notes)

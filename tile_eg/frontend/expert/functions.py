@@ -26,7 +26,7 @@ def of_numbers(r: ExpertReader, e: Unary | Binary, operands: tuple[Formula, ...]
     r.grid[col] = (0, 0)
     value = replace(e, **dict(zip("xy", xs, strict=False)))
     statement(r, Assign(Region(room, (ZERO,), (None,), span), value, span), Axes(None, col, 1, 1))
-    made = keep(r, "number", Formula("element", (Tile(room),)), span)
+    made = keep(r, f"{e.op}_of_number", Formula("element", (Tile(room),)), span)
     _exists_with(r, made.name, [x.name for x in xs], span)
     _told(r, e.op, span)
     return Formula("scalar", (made.name,))
@@ -35,7 +35,7 @@ def of_numbers(r: ExpertReader, e: Unary | Binary, operands: tuple[Formula, ...]
 def _room(r: ExpertReader) -> str:
     """The element that all functions share: each is read before the next one is made."""
     if ROOM not in r.own_keys:
-        r.own_keys[ROOM] = name = r.unique("made")
+        r.own_keys[ROOM] = name = r.unique("function")
         r.held[name] = Held(name, Level.UB, F32, (1,))
     return r.own_keys[ROOM]
 
