@@ -34,6 +34,7 @@ from tile_eg.jit.process_cache import asked, cache
 from tile_eg.jit.running import check_writable, run_lowered, updated
 from tile_eg.jit.switches import asks_exact, check_others, check_passes, chosen_chip, two_streams
 from tile_eg.jit.told import told
+from tile_eg.jit.unused import with_unused
 from tile_eg.jit.workspaces import given_back, made_by_call, without_stores
 from tile_eg.language.kernels import PrimFunc
 from tile_eg.language.words import user_names
@@ -58,8 +59,8 @@ class CompiledKernel(Locating, HostSide):
     tensors of `out_idx`, in that order: one array, or a list. Output tensors that are passed in are filled in place, as far as
     the kernel writes them; a returned one has to be written as a whole, else TileError.
     Arrays are NumPy's or torch's, of the declared dtypes; shapes may differ from the declared ones by dimensions of 1 and by what
-    `jit.arrays.as_declared` takes, else TileError. What is returned is of the kind that was passed in (torch or NumPy); where
-    nothing was passed in, torch's if `as_torch`.
+    `jit.arrays.as_declared` takes, else TileError; None stands for a tensor that the kernel does not touch. What is returned is
+    of the kind that was passed in (torch or NumPy); where nothing was passed in, torch's if `as_torch`.
     """
 
     def __init__(
@@ -135,6 +136,7 @@ class CompiledKernel(Locating, HostSide):
         with in_source(self.kernel.source, self.kernel.file):
             numbers = {n: kwargs.pop(n) for n in getattr(self.kernel, "numbers", ())}
             values = of_call(self.kernel, {*self.out_idx, *self.workspace_idx}, args, kwargs)
+            values = with_unused(self.kernel.tensors, [self.kernel], values)
             return self.npu(values, tuple(numbers.values())) if on_npu(values.values()) else self._run(values, numbers)
 
     def _run(self, values: Mapping[str, Any], numbers: Mapping[str, float]) -> Any:

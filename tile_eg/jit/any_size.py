@@ -213,7 +213,9 @@ class AnySizeKernel(LocatingAtSizes):
         given = {n: v for n, v in kwargs.items() if n in self.open and n not in numbers}
         values = by_name(names, args, {n: v for n, v in kwargs.items() if n not in given})
         arrays = {n: v for n, v in values.items() if n not in numbers}
-        return arrays, {**self._sizes_of(arrays), **{n: values[n] for n in values if n in numbers}, **given}
+        there = {n: v for n, v in arrays.items() if v is not None}
+        told = {**self._sizes_of(there), **{n: values[n] for n in values if n in numbers}, **given}
+        return arrays, told if set(self.open) <= told.keys() else {**self._sizes_of(arrays), **told}
 
     @told
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -293,7 +295,7 @@ def told_by_call(template: Template, args: Sequence[Any], kwargs: Mapping[str, A
         values = by_name(template.parameters, args, given)
         sizes |= {n: values[n] for n in template.numbers}
         arrays = {n: v for n, v in values.items() if n not in template.numbers}
-        shapes = {name: shape_of(v, name) for name, v in arrays.items()}
+        shapes = {name: shape_of(v, name) for name, v in arrays.items() if v is not None}
         return arrays, {**template.sizes_of(shapes), **sizes}
 
 
@@ -361,6 +363,7 @@ def _example(names: Iterable[str]) -> str:
 
 def nothing_done(tensors: Sequence[Tensor], outputs: Iterable[int], arrays: Mapping[str, Any]) -> Any:
     """What a call without blocks gives: arrays that are passed in stay as they are, those given back have to be empty."""
+    arrays = {name: v for name, v in arrays.items() if v is not None}
     if on_npu(arrays.values()):
         like, made = next(iter(arrays.values())), [tensors[i] for i in outputs]
         found = [new_empty(like, empty(t).shape, t) for t in made]

@@ -18,6 +18,7 @@ from tile_eg.jit.host_side import HostSide
 from tile_eg.jit.on_npu import new_empty, on_npu
 from tile_eg.jit.running import check_writable
 from tile_eg.jit.told import levels, told
+from tile_eg.jit.unused import with_unused
 from tile_eg.jit.workspaces import made_by_call
 from tile_eg.language.symbols import at_sizes
 
@@ -79,6 +80,7 @@ class LaunchesInARow(HostSide):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         with in_source(self.kernel.source, self.kernel.file):
             values = of_call(self.kernel, {*self.out_idx, *self.workspace_idx}, args, kwargs)
+            values = with_unused(self.kernel.tensors, [k.kernel for k in self.launches], values)
             return self._on_npu(values) if on_npu(values.values()) else self._run(values)
 
     def _run(self, values: Mapping[str, Any]) -> Any:

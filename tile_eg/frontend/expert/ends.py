@@ -291,12 +291,12 @@ class Ends:
         self.known, self.parts = with_number(self.known, name, now), with_number(self.parts, name, now)
         self.stored = with_number(self.stored, name, now)
 
-    def alike(self, r: Buffers, to: Place, x: Place) -> None:
-        """As much of `to` exists as of `x`."""
+    def alike(self, r: Buffers, to: Place, x: Place, turned: bool = False) -> None:
+        """As much of `to` exists as of `x`, of its columns as of the rows where it is `turned`."""
         name, own = to.tile().buffer, self.known.get(x.tile().buffer)
         self.known.pop(name, None)
         if own is not None:
-            self.known[name] = own
+            self.known[name] = own[::-1] if turned else own
         self.shared(r, name)
 
     def one_a_line(self, r: Buffers, to: Place, x: Place, across: bool) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 from tile_eg.errors import Span
 from tile_eg.frontend.python.build import ReadAgain
 from tile_eg.ir.index import Expr
-from tile_eg.ir.program import Node
+from tile_eg.ir.program import Formula, Node
 from tile_eg.ops.types import DType, Level
 
 
@@ -109,7 +109,7 @@ class ScalarUnit:
     """What the scalar unit does in a kernel, as functions of its reader: `frontend/expert/variables.py` has most of them.
 
     `taken` reads the body of `T.If`, `rules` are those of statements; `exits` are the numbers of a loop that may be left, `trip`
-    reads one of its trips, `body` what a macro has in it.
+    reads one of its trips, `body` what a macro has in it; `function` makes what the unit does not compute itself.
     """
 
     settled: Callable[..., Expr]
@@ -123,3 +123,4 @@ class ScalarUnit:
     exits: Callable[..., AbstractContextManager[Exits]]
     trip: Callable[..., None]
     body: Callable[..., None]
+    function: Callable[..., Formula]

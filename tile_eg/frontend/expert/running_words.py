@@ -12,6 +12,7 @@ from typing import Any
 
 from tile_eg.errors import Note, Span, TileError
 from tile_eg.frontend.expert.by_elements import at, written
+from tile_eg.frontend.expert.extents import shape_of
 from tile_eg.frontend.expert.places import Place
 from tile_eg.frontend.expert.reader import ExpertReader
 from tile_eg.frontend.expert.steps import cast_into, cast_to, room_in
@@ -154,6 +155,8 @@ def transposed(r: ExpertReader, span: Span, dst: Any, src: Any) -> None:
         raise TileError(f"{x.rows} x {x.cols} elements become {x.cols} x {x.rows}, not {to.rows} x {to.cols}", span)
     if of_squares(x) and to.whole and to.dtype == x.dtype:
         r.instr("vtranspose", to.operand, x.operand, cols=ix.const(x.count), steps=(x.rows, x.cols), span=span)
+        if r.ends is not None and all((p.rows, p.cols) == shape_of(r, p.tile()) for p in (to, x)):
+            r.ends.alike(r, to, x, turned=True)
         return
     sizes = [to.rows, to.cols]
     names = [r.unique(n) for n in "ij"]

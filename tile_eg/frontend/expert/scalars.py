@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from tile_eg.errors import Span, TileError
@@ -15,11 +16,14 @@ from tile_eg.frontend.python.values import Window, as_tile, describe, nodes
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import ZERO, Expr
 from tile_eg.ir.index_elements import all_elements_in
-from tile_eg.ir.kernel import Assign, Binary, Cast, Choose, Index, Number, Region, Select, TileExpr, Unary
+from tile_eg.ir.kernel import Assign, Binary, Cast, Choose, Index, Number, Region, Select, TileExpr, Unary, mapped
 from tile_eg.ir.machine import BLOCK_BYTES
 from tile_eg.ir.program import AIV, Formula, Gm, PipeBarrier, Tile, When
-from tile_eg.ops.elementwise import SCALAR_UNARY
+from tile_eg.ops.elementwise import SCALAR_UNARY, UNARY
 from tile_eg.ops.types import BF16, I32, SIGNED, DType, Level
+
+FUNCTIONS = frozenset((*UNARY, "pow", "leaky_relu")) - {*SCALAR_UNARY, "not"}
+"""Of numbers, but not the scalar unit's own."""
 
 
 def is_scalar(value: Any) -> bool:
@@ -132,6 +136,8 @@ def _formula(r: ExpertReader, e: TileExpr, span: Span | None) -> Formula:
             place = r.place(e, span, Level.UB, Level.GM)
             at = place.operand if isinstance(place.operand, Tile) else _of_input(r, place.operand, span)
             return Formula("element", (at,), place.dtype.whole)
+        case Binary() if e.op in FUNCTIONS:
+            return _function(r, e, span)
         case Binary():
             x, y = _formula(r, e.x, span), _formula(r, e.y, span)
             whole = x.whole and y.whole and e.op != "div"
@@ -139,15 +145,43 @@ def _formula(r: ExpertReader, e: TileExpr, span: Span | None) -> Formula:
         case Unary() if e.op in SCALAR_UNARY:
             x = _formula(r, e.x, span)
             return Formula(e.op, (x,), x.whole and e.op != "sqrt")
+        case Unary() if e.op in FUNCTIONS:
+            return _function(r, e, span)
         case Cast():
             return _within(_as(_formula(r, e.x, span), e.dtype.whole), e.dtype)
         case Select() | Choose():
             c = e.condition if isinstance(e, Select) else Compared(e.op, e.a, e.b)
-            x = arm(r, c, 1, lambda: _formula(r, e.x, span), span)
-            y = arm(r, c, 0, lambda: _formula(r, e.y, span), span)
+            x = arm(r, c, 1, lambda: _formula(r, _where_chosen(e, e.x, 1), span), span)
+            y = arm(r, c, 0, lambda: _formula(r, _where_chosen(e, e.y, 0), span), span)
             whole = x.whole and y.whole
             return Formula("select", (_condition(r, c, span), _as(x, whole), _as(y, whole)), whole)
     raise TileError(f"the scalar unit cannot compute {describe(e)}", span, help="it has +, -, *, /, min, max and sqrt")
+
+
+def _function(r: ExpertReader, e: Unary | Binary, span: Span | None) -> Formula:
+    """What the scalar unit does not compute itself. TileError for a function of whole numbers."""
+    operands = [_formula(r, x, span) for x in ((e.x,) if isinstance(e, Unary) else (e.x, e.y))]
+    if operands[0].whole:
+        what = f"{e.op} of a whole number is not computed here"
+        raise TileError(what, e.span or span, help='cast it first: T.cast(x, "float32")')
+    return r.unit.function(r, e, tuple(operands), span)
+
+
+def _where_chosen(e: Select | Choose, value: TileExpr, chosen: int) -> TileExpr:
+    """An arm in which functions are of 0 where it is not taken: their operands are read before the choice is made."""
+    zero = Number(0.0, e.span)
+
+    def guarded(x: TileExpr) -> TileExpr:
+        return replace(e, x=x, y=zero) if chosen else replace(e, x=zero, y=x)
+
+    def change(x: TileExpr) -> TileExpr:
+        if isinstance(x, Unary) and x.op in FUNCTIONS:
+            return replace(x, x=guarded(x.x))
+        if isinstance(x, Binary) and x.op in FUNCTIONS:
+            return replace(x, x=guarded(x.x), y=guarded(x.y))
+        return x
+
+    return mapped(value, change)
 
 
 def _as(f: Formula, whole: bool) -> Formula:

@@ -85,9 +85,12 @@ def number(r: ExpertReader, value: Any, span: Span | None) -> Any:
     if of_elements(value):
         return keep(r, "condition", formula(r, value, span), span)
     if is_tile(value) and is_scalar(value) and not isinstance(value, Number):
-        found = formula(r, value, span)
-        wish = f"{value.buffer.name}_at" if isinstance(value, Window) else "number"
-        return keep(r, wish, found, span) if found.whole else value
+        with r.block(repeats=False) as made:
+            found = formula(r, value, span)
+        if not found.whole:
+            return value
+        r.statements += made
+        return keep(r, f"{value.buffer.name}_at" if isinstance(value, Window) else "number", found, span)
     return value
 
 

@@ -15,12 +15,19 @@ Meaning = Callable[[ast.expr], Any]
 def with_numbers_assigned(node: Any, meaning: Meaning) -> Any:
     """A function's definition with such assignments; `meaning` tells which word of the language an expression is."""
     named = {
-        t.id for s in ast.walk(node) if isinstance(s, ast.Assign) and _is_call(s.value, meaning, language.alloc_var)
-        for t in s.targets if isinstance(t, ast.Name)
+        t.id for s in ast.walk(node) if isinstance(s, ast.Assign) for target in s.targets for t, value in _each(target, s.value)
+        if isinstance(t, ast.Name) and _is_call(value, meaning, language.alloc_var)
     }  # fmt: skip
     if not any(_cleared(s, named, meaning) for s in ast.walk(node)):
         return node
     return _Assigned(named, meaning).visit(copy.deepcopy(node))
+
+
+def _each(target: ast.expr, value: ast.expr) -> list[tuple[ast.expr, ast.expr]]:
+    """The names of an assignment, `a, b = x, y`, with what each becomes."""
+    if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
+        return list(zip(target.elts, value.elts, strict=True))
+    return [(target, value)]
 
 
 def _is_call(e: ast.expr, meaning: Meaning, *words: Any) -> bool:
