@@ -333,6 +333,15 @@ kernel downwards[M=32, N=64](X: f32[M, N]) -> Y: f32[M, N] {
   Y[0, 0] = y
 }
 """,
+    "running sums of a vector": """
+kernel along[N=64](X: f32[N]) -> Y: f32[N] {
+  grid bx = 1
+  shared x: f32[N], y: f32[N]
+  x = X[0]
+  y = cumsum(x)
+  Y[0] = y
+}
+""",
     "rows of what two vectors give": """
 kernel decays[M=128, N=128](V: f32[M], W: f32[M]) -> C: f32[M, N] {
   grid bx = 1

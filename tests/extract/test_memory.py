@@ -76,7 +76,7 @@ def test_what_only_what_is_made_once_reads_leaves_its_place_to_the_tiles():
 
 @pytest.mark.slow
 def test_what_only_what_is_made_once_reads_takes_turns_where_ub_has_not_room_for_all_of_it():
-    best = lower(kernel(RUNNING, M=16384, N=1024)).candidates[0].schedule
+    best = lower(kernel(RUNNING, M=16384, N=480, BM=8)).candidates[0].schedule
     made = [best.storages[i].bytes for i in best.once if best.storages[i].level is Level.UB]
     assert sum(made) > CHIP.level_bytes(Level.UB) >= best.peaks[Level.UB]
 

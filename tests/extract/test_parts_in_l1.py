@@ -72,7 +72,7 @@ TEXTS = {"columns": COLUMNS, "turned": TURNED, "gathered": GATHERED, "rows": ROW
 
 def parts_in(text: str) -> list[tuple[int, int]]:
     """Where parts begin that are offered: row and column of the whole."""
-    return [n.payload for n in graph_of(text).nodes if n.op == "Part"]
+    return [n.payload[:2] for n in graph_of(text).nodes if n.op == "Part"]
 
 
 @pytest.mark.few(2)

@@ -29,6 +29,34 @@ kernel readers[M=24, N=40](X: f32[M, N]) -> (Y: f32[12, N], R: f32[N], C: f32[12
   S[0, 0] = s
 }
 """
+OF_A_VECTOR = """
+kernel vectors[N=144](X: f32[N]) -> (Y: f32[64], H: f16[32], R: f32[1], S: f32[N], T: f32[64, 8]) {
+  grid bx = 1
+  shared x: f32[N], z: f32[N], y: f32[64], h: f16[32], s: f32[N], t: f32[64, 8]
+  x = X[0]
+  z = cumsum(x)
+  y = z[8:72]
+  Y[0] = select(y > 1, y, z[72:136])
+  h = z[16:48]
+  H[0] = h
+  R[0:1] = rowsum(z[8:136])
+  s = z
+  s[8:72] = z[0:64] + z[8:72]
+  S[0] = s
+  t = y[:, None] * 2
+  T[0, 0] = t
+}
+"""
+ALIKE = """
+kernel alike[M=24, N=64](X: f32[M, N]) -> (A: f32[N], B: f32[N]) {
+  grid bx = 1
+  shared x: f32[M, N], z: f32[M, N]
+  x = X[0, 0]
+  z = cumsum(x, 0)
+  A[0] = colsum(z[4:16, :])
+  B[0] = colsum(z[4:8, :])
+}
+"""
 SUMS = """
 kernel sums[M=8, N={columns}](X: f32[M, N]) -> Y: f32[M, N] {{
   grid bx = 1
@@ -54,11 +82,26 @@ def test_all_that_reads_rows_reads_them_where_they_lie() -> None:
     check_numbers(kernel(READERS), Using("ub-part"))
 
 
+def test_parts_of_a_vector_begin_at_blocks() -> None:
+    assert {n.payload[1] for n in graph_of(OF_A_VECTOR).nodes if n.op == "Part"} >= {8, 16, 72}
+
+
+@pytest.mark.slow
+def test_parts_that_begin_at_one_row_are_as_large_as_each_of_them() -> None:
+    check_numbers(kernel(ALIKE), Using("ub-part"))
+
+
+@pytest.mark.slow
+def test_all_that_reads_a_vector_reads_parts_of_it_where_they_lie() -> None:
+    check_numbers(kernel(OF_A_VECTOR), Using("ub-part-of-row"))
+
+
 @pytest.mark.few(2)
 @pytest.mark.slow
+@pytest.mark.parametrize("text", [READERS, OF_A_VECTOR], ids=["rows", "vector"])
 @pytest.mark.parametrize("extractor", [Worst(), *(Random(s) for s in range(6))], ids=["worst", *(f"random{n}" for n in range(6))])
-def test_every_choice_beside_it_computes_the_same(extractor) -> None:
-    check_numbers(kernel(READERS), extractor)
+def test_every_choice_beside_it_computes_the_same(extractor, text: str) -> None:
+    check_numbers(kernel(text), extractor)
 
 
 def test_no_result_takes_the_place_of_a_tile_of_which_a_row_is_read_beside_it() -> None:

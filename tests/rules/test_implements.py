@@ -51,6 +51,7 @@ KERNELS = {
     "sums of running sums that end": ["v-ended"],
     "a product times running sums": ["v-half"],
     "running sums of columns": ["ub-part"],
+    "running sums of a vector": ["ub-part-of-row"],
     "rows of a vector less its last value": ["v-rows-of-one"],
     "short to other short, short rows": ["v-cast-rows", "v-cast-to-rows"],
     "relu of a product": ["fixpipe-store-relu", "fixpipe-workspace", "mmad", "gm-l1", "l0-whole-k", "fixpipe-workspace-relu"],

@@ -187,7 +187,7 @@ def by_blocks(s: Scope, i: Instr, op: str, dst: Tile, src: Tile) -> list[str]:
     rows, cols, b = i.rows.value, i.cols.value, s.buffer(src)
     if rows and cols and cols <= BLOCK and b.dtype is F32 and b.pitch == BLOCK:
         return _in_blocks(s, op, dst, src, rows, cols)
-    if b.dtype is not F32 or not rows or not cols or cols % LANES or b.pitch != cols or i.scratch is None:
+    if b.dtype is not F32 or not rows or not cols or cols % LANES or (rows > 1 and b.pitch != cols) or i.scratch is None:
         raise EmitError(f"{i.op}: blocks take whole rows of f32, of a multiple of {LANES} columns", i.span)
     return _stepped(s, i, op, block_steps(cols, rows), (dst, src, i.scratch), cols)
 
