@@ -99,7 +99,7 @@ def test_an_unknown_name_is_shown_in_its_line(tmp_path: Path, capsys: pytest.Cap
 @pytest.mark.slow(but=8)
 @pytest.mark.parametrize(
     ("sizes", "words"),
-    [("X=3", "X"), ("M=big", "whole number"), ("M=0", "at least 1"), ("M=-8", "at least 1"), ("M", "NAME=VALUE")],
+    [("X=3", "X"), ("M=big", "'big' is no number"), ("M=0", "at least 1"), ("M=-8", "at least 1"), ("M", "NAME=VALUE")],
 )
 @pytest.mark.parametrize("command", ["check", "emit", "run", "explain"])
 def test_a_size_that_does_not_fit_is_refused(command: str, sizes: str, words: str, capsys: pytest.CaptureFixture[str]) -> None:

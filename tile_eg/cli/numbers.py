@@ -10,7 +10,6 @@ from typing import Any
 from tile_eg.cli import sources
 from tile_eg.errors import TileError, attempted
 from tile_eg.ir.passed import passed
-from tile_eg.jit.passed import OfAnyNumber
 
 
 def left_open(path: Path, sizes: Mapping[str, Any]) -> dict[str, Any]:
@@ -19,7 +18,7 @@ def left_open(path: Path, sizes: Mapping[str, Any]) -> dict[str, Any]:
     template = _template(path)
     if template is None:
         return dict(sizes)
-    return OfAnyNumber(template.numbers, template.instantiate, template.instantiate).left_open(sizes, template.of_texts)
+    return _of_any_number(template).left_open(sizes, template.of_texts)
 
 
 def apart(path: Path, sizes: Mapping[str, Any], shapes: Mapping[str, tuple[int, ...]]) -> tuple[dict[str, Any], dict[str, float]]:
@@ -27,10 +26,16 @@ def apart(path: Path, sizes: Mapping[str, Any], shapes: Mapping[str, tuple[int, 
     template = _template(path)
     if template is None or not sizes.keys() & template.numbers.keys():
         return dict(sizes), {}
-    of_any = OfAnyNumber(template.numbers, template.instantiate, template.instantiate)
+    of_any = _of_any_number(template)
     names = attempted(lambda: of_any.open({**template.sizes_of(shapes), **template.with_numbers(sizes)}))
     open_ = () if isinstance(names, TileError) else names
     return {**sizes, **{n: passed(n) for n in open_}}, {n: float(sizes[n]) for n in open_}
+
+
+def _of_any_number(template: Any) -> Any:
+    from tile_eg.jit.passed import OfAnyNumber
+
+    return OfAnyNumber(template.numbers, template.instantiate, template.instantiate)
 
 
 def _template(path: Path) -> Any:
