@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 from tile_eg.errors import TileError, attempted
 from tile_eg.frontend.checks import check
 from tile_eg.frontend.of_calls import number
-from tile_eg.frontend.ssa import to_values
 from tile_eg.ir.kernel import Kernel
 from tile_eg.ir.open_kernel import NoBlocks
 from tile_eg.ir.passed import EXAMPLE, NeedsNumber, passed
@@ -86,6 +85,7 @@ class OfAnyNumber:
 
     def _is_right(self, sizes: Mapping[str, Any], names: tuple[str, ...]) -> bool:
         """Whether the kernel has a meaning without the values of these."""
+        from tile_eg.frontend.ssa import to_values
 
         def values() -> bool:
             kernel = self.build(_with(sizes, names))
