@@ -226,3 +226,14 @@ def test_two_numbers_are_the_same_where_they_are_computed_alike() -> None:
 def test_what_is_computed_of_numbers_is_rounded_as_floats_are() -> None:
     less = computed("sub", 1.0, passed("lr"))
     assert less.at({"lr": 0.9999}) == float(np.float32(1) - np.float32(0.9999)) and less.__neg__().__neg__() is less
+
+
+def test_rows_of_a_bench_and_of_a_dataset_are_told_the_numbers(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = str(step_file(tmp_path, "w - lr*g"))
+    assert run(["bench", file, "--device", "simulator", "--set", "lr=0.5", "--effort", "none"]) == 0
+    assert "lr0.5" in capsys.readouterr().out
+    out = tmp_path / "rows"
+    assert run(["dataset", file, "-o", str(out), "-n", "2", "--format", "jsonl", "--workers", "1", "--set", "lr=0.5,0.25"]) == 0
+    assert "lr=0.25" in (out / "rows.jsonl").read_text()
+    assert run(["dataset", file, "-o", str(out), "--set", "N=0.5", "--set", "lr=1"]) == 1
+    assert "a size is a whole number" in capsys.readouterr().err

@@ -266,8 +266,8 @@ class Ends:
         if i.op == "vbrcb" and shape_of(r, tiles[0]) == (1, rows):
             return self.known.get(tiles[0].buffer, NOT_FOLLOWED)[1], ix.const(cols)
         if i.op == "vtranspose" and shape_of(r, tiles[0]) == i.steps == (cols, rows):
-            down, along = self.known.get(tiles[0].buffer, NOT_FOLLOWED)
-            return along, down
+            turned = self.known.get(tiles[0].buffer, NOT_FOLLOWED)
+            return turned[1], turned[0]
         if i.op in MOVED:
             return NOT_FOLLOWED
         down: Extent = ix.const(rows)
