@@ -12,15 +12,12 @@ import pytest
 
 import tile_eg
 import tile_eg.language as T
-from tests.npu.cann import StandIn
-from tests.npu.conftest import acl, home, npu  # noqa: F401
 from tile_eg.cli.app import run
 from tile_eg.frontend.of_calls import OfCall
 from tile_eg.frontend.text import load_text
 from tile_eg.ir.passed import NeedsNumber, computed, passed
 from tile_eg.ir.program.parser import parse_program
 from tile_eg.jit.process_cache import cache
-from tile_eg.npu.arrays import array
 
 STEP = """kernel step[{M}, N=64](W: {of}[M, N], lr: f32, G: {of}[M, N]) -> Y: {of}[M, N] {{
   grid b = ceildiv(M, 16)
@@ -173,16 +170,6 @@ def test_one_text_serves_all_sizes_and_all_numbers(tmp_path: Path) -> None:
         np.testing.assert_array_equal(kernel(W[:rows].copy(), lr, G[:rows].copy()), W[:rows] - np.float32(lr) * G[:rows])
     texts = {str(t.source) for one in kernel.texts.made.values() for t in one.made.values()}
     assert len(texts) == 1 and "int32_t M, float lr)" in texts.pop()
-
-
-def test_a_launch_on_an_npu_passes_them(npu: StandIn) -> None:  # noqa: F811
-    w, g = array(W.copy()), array(G)
-    loads = npu.calls("aclrtBinaryLoadFromData")
-    for lr in (0.5, 0.25):
-        sgd(w, g, lr, 0.0)
-    wanted = W - np.float32(0.5) * G - np.float32(0.25) * G
-    np.testing.assert_allclose(w.synchronize().numpy(), wanted, rtol=1e-6, atol=1e-6)
-    assert npu.calls("aclrtBinaryLoadFromData") - loads == 1
 
 
 def test_the_command_line_emits_one_text_and_passes_a_number_to_a_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
