@@ -12,15 +12,12 @@ import pytest
 
 import tile_eg
 import tile_eg.language as T
-from tests.npu.cann import StandIn
-from tests.npu.conftest import acl, home, npu  # noqa: F401
 from tile_eg.cli.app import run
 from tile_eg.frontend.of_calls import OfCall
 from tile_eg.frontend.text import load_text
 from tile_eg.ir.passed import NeedsNumber, computed, passed
 from tile_eg.ir.program.parser import parse_program
 from tile_eg.jit.process_cache import cache
-from tile_eg.npu.arrays import array
 
 STEP = """kernel step[{M}, N=64](W: {of}[M, N], lr: f32, G: {of}[M, N]) -> Y: {of}[M, N] {{
   grid b = ceildiv(M, 16)
@@ -175,16 +172,6 @@ def test_one_text_serves_all_sizes_and_all_numbers(tmp_path: Path) -> None:
     assert len(texts) == 1 and "int32_t M, float lr)" in texts.pop()
 
 
-def test_a_launch_on_an_npu_passes_them(npu: StandIn) -> None:  # noqa: F811
-    w, g = array(W.copy()), array(G)
-    loads = npu.calls("aclrtBinaryLoadFromData")
-    for lr in (0.5, 0.25):
-        sgd(w, g, lr, 0.0)
-    wanted = W - np.float32(0.5) * G - np.float32(0.25) * G
-    np.testing.assert_allclose(w.synchronize().numpy(), wanted, rtol=1e-6, atol=1e-6)
-    assert npu.calls("aclrtBinaryLoadFromData") - loads == 1
-
-
 def test_the_command_line_emits_one_text_and_passes_a_number_to_a_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = str(step_file(tmp_path, "w - lr*g"))
     assert run(["emit", file]) == 0
@@ -226,3 +213,14 @@ def test_two_numbers_are_the_same_where_they_are_computed_alike() -> None:
 def test_what_is_computed_of_numbers_is_rounded_as_floats_are() -> None:
     less = computed("sub", 1.0, passed("lr"))
     assert less.at({"lr": 0.9999}) == float(np.float32(1) - np.float32(0.9999)) and less.__neg__().__neg__() is less
+
+
+def test_rows_of_a_bench_and_of_a_dataset_are_told_the_numbers(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = str(step_file(tmp_path, "w - lr*g"))
+    assert run(["bench", file, "--device", "simulator", "--set", "lr=0.5", "--effort", "none"]) == 0
+    assert "lr0.5" in capsys.readouterr().out
+    out = tmp_path / "rows"
+    assert run(["dataset", file, "-o", str(out), "-n", "2", "--format", "jsonl", "--workers", "1", "--set", "lr=0.5,0.25"]) == 0
+    assert "lr=0.25" in (out / "rows.jsonl").read_text()
+    assert run(["dataset", file, "-o", str(out), "--set", "N=0.5", "--set", "lr=1"]) == 1
+    assert "a size is a whole number" in capsys.readouterr().err

@@ -8,8 +8,12 @@ from tests.extract.checked import check_numbers
 from tests.extract.kernels import graph_of, kernel
 from tests.rules.test_implements import Using
 from tile_eg.egraph import Node
+from tile_eg.errors import TileError
 from tile_eg.extract.chaos import Random, Worst
 from tile_eg.extract.schedule import overwritten
+from tile_eg.frontend.text import load_text
+from tile_eg.search import search_options
+from tile_eg.search.compiler import lower
 
 READERS = """
 kernel readers[M=24, N=40](X: f32[M, N]) -> (Y: f32[12, N], R: f32[N], C: f32[12], W: f32[M, N], S: f32[M, N]) {
@@ -108,3 +112,14 @@ def test_no_result_takes_the_place_of_a_tile_of_which_a_row_is_read_beside_it() 
     less_a_row, put = (Node(0, op, 0, (), (), 0, ()) for op in ("VBinC", "VPut"))
     assert overwritten(less_a_row, (1, 1)) == overwritten(put, (1, 1)) == ()
     assert overwritten(less_a_row, (1, 2)) == overwritten(put, (1, 2)) == (1,)
+
+
+def test_tiles_that_would_fit_but_for_their_places_are_told_so() -> None:
+    text = """kernel k[M=5, N=4096](X: bf16[M, N]) -> Y: bf16[M, N] {
+  grid b = 1
+  shared x: bf16[5, 4096]
+  x = X[0, 0]
+  Y[0, 0] = cumprod(x, 1, 1)
+}"""
+    with pytest.raises(TileError, match="no place was found for each of them"):
+        lower(load_text(text).instantiate(), "910B2", search=search_options(effort="none"))

@@ -31,6 +31,7 @@ CASES = {
         np.where(M & ~V, X, X * M - 1), None,
     ),
     "tiles": ("n = ~m | v[None, :]\n x = select(n, x, 0)", np.where(~M | V, X, 0), ~M | V),
+    "transposed": ("n = m\n x = select(m.T.T, x, 0)", np.where(M, X, 0), M),
     "a branch": ("n = m\n parallel (i, j) in (16, 64) { if m[i, j] { x[i, j] = 0 } }", np.where(M, 0, X), M),
     "numbers are stored as whether they are not 0": ("n = x * m\n x = x + n", X + M, M),
 }  # fmt: skip
@@ -61,3 +62,9 @@ def test_they_choose_between_whole_tensors(tmp_path: Path) -> None:
 def test_numbers_of_a_tensor_and_sums_are_refused(text: str, message: str) -> None:
     with pytest.raises(TileError, match=message):
         load_text(TILES.format(f"n = m\n  {text}")).instantiate()
+
+
+def test_a_tile_of_numbers_is_no_condition() -> None:
+    with pytest.raises(TileError, match="a choice goes by a condition") as e:
+        load_text(TILES.format("x = select(x, x, 0)\n n = m")).instantiate()
+    assert "x != 0" in e.value.help

@@ -1,12 +1,15 @@
-"""`T.alloc_var` of a float that changes with what a loop loads: the kernel is done in the order of its statements."""
+"""Numbers that change with what a loop loads or reads: the kernel is done in the order of its statements."""
 
 from __future__ import annotations
+
+import ast
 
 import numpy as np
 import pytest
 
 import tile_eg
 import tile_eg.language as T
+from tile_eg.frontend.expert.changing import changing
 
 X = np.random.default_rng(0).uniform(-1, 1, (8, 64)).astype(np.float32)
 
@@ -31,3 +34,60 @@ def test_it_may_be_a_factor_of_the_tile_that_it_was_computed_from() -> None:
         acc = acc * np.float32(0.5) + row[0]
         wanted.append(row * acc)
     np.testing.assert_allclose(decayed(X), wanted, rtol=1e-6, atol=1e-7)
+
+
+FLAGS = np.array([1, 5, 2, 7, 0, 9], np.int32)
+
+
+@pytest.mark.filterwarnings("ignore::tile_eg.errors.TileWarning")
+def test_a_plain_number_that_a_branch_by_data_changes_is_a_variable() -> None:
+    @tile_eg.jit(effort="none")
+    @T.prim_func
+    def scaled(F: T.Tensor((6,), "int32"), X: T.Tensor((8, 64), "float32"), Y: T.Tensor((7, 64), "float32")):
+        with T.Kernel(1):
+            row = T.alloc_shared((1, 64), "float32")
+            last, rate, count = 7, 1.0, 0
+            for i in T.serial(6):
+                if F[i] > 3:
+                    last = i
+                    rate = rate * 0.5
+                    count += 1
+                T.copy(X[last, 0], row)
+                T.tile.mul(row, row, rate)
+                T.copy(row, Y[i, 0])
+            T.copy(X[count, 0], row)
+            T.copy(row, Y[6, 0])
+
+    found, wanted, last, rate = np.zeros((7, 64), np.float32), [], 7, np.float32(1)
+    scaled(FLAGS, X, found)
+    for i, flag in enumerate(FLAGS):
+        last, rate = (i, rate / 2) if flag > 3 else (last, rate)
+        wanted.append(X[last] * rate)
+    np.testing.assert_array_equal(found, [*wanted, X[3]])
+
+
+def test_a_whole_number_that_becomes_another_one_is_refused() -> None:
+    @T.prim_func
+    def halved(F: T.Tensor((6,), "int32"), X: T.Tensor((8, 64), "float32"), Y: T.Tensor((8, 64), "float32")):
+        with T.Kernel(1):
+            row, rate = T.alloc_shared((1, 64), "float32"), 1
+            for i in T.serial(6):
+                if F[i] > 3:
+                    rate = rate * 0.5
+                T.copy(X[i, 0], row)
+                T.tile.mul(row, row, rate)
+                T.copy(row, Y[i, 0])
+
+    with pytest.raises(tile_eg.TileError, match="`rate` began as a whole number"):
+        tile_eg.jit(effort="none")(halved)
+
+
+def test_which_names_change() -> None:
+    body = """
+for i in s:
+    a = i; b = c; c = a
+    if i: d = 1; e = 2; f += 1
+    while g < 3: g = g + 1
+use(d)
+"""
+    assert changing(ast.parse(body).body) == {"c", "d", "f", "g"}

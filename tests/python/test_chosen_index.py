@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 import tile_eg
 import tile_eg.language as T
@@ -41,3 +42,21 @@ def test_it_may_be_what_an_earlier_trip_chose() -> None:
 
 def test_it_may_be_read_or_a_number() -> None:
     np.testing.assert_array_equal(read_or_first(FLAGS, X), X[np.where(FLAGS != 7, FLAGS, 0)])
+
+
+@pytest.mark.filterwarnings("ignore::tile_eg.errors.TileWarning")
+def test_of_many_trips_it_is_a_variable_of_a_kernel_in_order() -> None:
+    flags = np.random.default_rng(1).integers(0, 9, 40).astype(np.int32)
+
+    @tile_eg.jit(out_idx=[-1], effort="none")
+    @T.prim_func
+    def flagged(F: T.Tensor((40,), "int32"), X: T.Tensor((40, 64), "float32"), Y: T.Tensor((40, 64), "float32")):
+        with T.Kernel(1):
+            row, cur = T.alloc_shared((1, 64), "float32"), 0
+            for i in T.serial(40):
+                cur = T.if_then_else(F[i] > 5, i, cur)
+                T.copy(X[cur, 0], row)
+                T.copy(row, Y[i, 0])
+
+    x = np.random.default_rng(0).uniform(-1, 1, (40, 64)).astype(np.float32)
+    np.testing.assert_array_equal(flagged(flags, x), x[np.maximum.accumulate(np.where(flags > 5, np.arange(40), 0))])

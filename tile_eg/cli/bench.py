@@ -74,6 +74,9 @@ def bench(
     shapes: Annotated[
         list[str] | None, typer.Option(metavar="NAME=NUMBER,...", help="The sizes of a row. Repeatable: a row for each.")
     ] = None,
+    given: Annotated[
+        list[str] | None, typer.Option("--set", metavar="NAME=NUMBER", help="A size or a number of every row. Repeatable.")
+    ] = None,
     out: Annotated[
         Path | None, typer.Option("--csv", metavar="OUT", callback=options.to_write, help="Write the rows there, too.")
     ] = None,
@@ -94,7 +97,7 @@ def bench(
         raise TileError("--check compares what an NPU computed: --device npu", help="`tile-eg run` compares in the simulator")
     rows, good = [], True
     for text in shapes or [""]:
-        sizes = options.sizes(text.split(","), "--shapes") if text else {}
+        sizes = options.sizes(given or []) | (options.sizes(text.split(","), "--shapes") if text else {})
         held = sources.read(file, sizes)
         planned = sources.compile_held(held, chip, search)
         row = Row(planned, sizes, _command(context, file, text), planned.cost.microseconds, planned.cost.interval)

@@ -74,7 +74,7 @@ def cases(files: list[Path], sizes: list[str] | None, chip: str, search: SearchO
     """Every kernel at every choice of its sizes. TileError for a size that no kernel has."""
     from tile_eg.laboratory.dataset import Case
 
-    points, known = options.points(sizes or [], "--set"), set[str]()
+    points, known = options.choices(sizes or []), set[str]()
     for file in files:
         own = {name: numbers for name, numbers in points.items() if _has(file, name)}
         known |= own.keys()
@@ -86,10 +86,13 @@ def cases(files: list[Path], sizes: list[str] | None, chip: str, search: SearchO
 
 
 def _has(file: Path, name: str) -> bool:
-    """Whether a kernel has a size of this name; one in Python says so itself."""
+    """Whether a kernel has a size or a number of this name; one in Python says so itself."""
     from tile_eg.frontend.text import load_text
 
-    return file.suffix != ".tile" or name in load_text(sources.read_text(file), str(file)).sizes
+    if file.suffix != ".tile":
+        return True
+    template = load_text(sources.read_text(file), str(file))
+    return name in template.sizes or name in template.numbers
 
 
 @contextmanager

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Container, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Mapping, Sequence
 from contextlib import suppress
 from copy import copy
 from itertools import product
 from math import isfinite
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
@@ -36,6 +36,7 @@ OnChip = Annotated[
 ]
 Set = Annotated[list[str] | None, typer.Option("--set", metavar="NAME=NUMBER", help="A size of the kernel. Repeatable.")]
 SEARCH = "search"
+X = TypeVar("X")
 Schedule = Annotated[
     str | None,
     typer.Option(
@@ -128,15 +129,24 @@ def check_sizes(given: Mapping[str, int | float | str], of_calls: Container[str]
 
 
 def points(given: Sequence[str], option: str = "--at") -> dict[str, tuple[int, ...]]:
-    """The numbers of `--at NAME=NUMBER,NUMBER` by name, or of another such option: all that are given, in one argument or in
+    """The sizes of `--at NAME=NUMBER,NUMBER` by name, or of another such option: all that are given, in one argument or in
     several; `M=1,128,N=64` has the numbers of two names."""
-    found: dict[str, dict[int, None]] = {}
+    return _points(given, option, _size)
+
+
+def choices(given: Sequence[str], option: str = "--set") -> dict[str, tuple[int | float, ...]]:
+    """The same of numbers; whether one has to be whole, and how large, its parameter says."""
+    return _points(given, option, _number)
+
+
+def _points(given: Sequence[str], option: str, number: Callable[[str, str, str], X]) -> dict[str, tuple[X, ...]]:
+    found: dict[str, dict[X, None]] = {}
     for text in given:
         name = ""
         for piece in text.split(","):
             if "=" in piece or not name:
                 ((name, piece),) = pairs(option, [piece]).items()
-            found.setdefault(name, {})[_size(name, piece, option)] = None
+            found.setdefault(name, {})[number(name, piece, option)] = None
     return {name: tuple(numbers) for name, numbers in found.items()}
 
 

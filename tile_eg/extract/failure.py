@@ -81,8 +81,11 @@ def _too_large(over: Overflow, chip: Chip) -> TileError:
         notes += ((f"and {'a smaller one' if count == 1 else f'{count} smaller ones'}: {small:,} bytes", None),)
     largest = storages[0]
     what = ROLE[Level(over.level)]
+    message = f"the tiles need {over.bytes:,} bytes of {over.level} at once; {chip.name} has {over.capacity:,} for {what}"
+    if over.bytes <= over.capacity:
+        message += ", in which no place was found for each of them as long as it is in use"
     return TileError(
-        f"the tiles need {over.bytes:,} bytes of {over.level} at once; {chip.name} has {over.capacity:,} for {what}",
+        message,
         next((s.span for s in storages if s.span), None),
         help=_advice(over, largest),
         notes=notes,
@@ -100,7 +103,7 @@ def _advice(over: Overflow, largest: Storage) -> str:
     spare = over.capacity - (over.bytes - largest.bytes)
     each = largest.dtype.bytes * largest.slots
     fits = [s for s in (_halved(largest, each, spare, only_rows=True), _halved(largest, each, spare, only_rows=False)) if s]
-    if not fits:
+    if not fits or spare >= largest.bytes:
         return "make the tiles smaller"
     sizes = " or ".join(dict.fromkeys(f"{r * 2 if largest.share == 0 else r}x{c}" for r, c in fits))
     return f"make the tiles smaller: with '{largest.name}' at {sizes}, for example, they would fit"

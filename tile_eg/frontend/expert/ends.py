@@ -265,6 +265,9 @@ class Ends:
             return (found, ix.ONE) if cols == 1 < rows else (ix.ONE, found)
         if i.op == "vbrcb" and shape_of(r, tiles[0]) == (1, rows):
             return self.known.get(tiles[0].buffer, NOT_FOLLOWED)[1], ix.const(cols)
+        if i.op == "vtranspose" and shape_of(r, tiles[0]) == i.steps == (cols, rows):
+            turned = self.known.get(tiles[0].buffer, NOT_FOLLOWED)
+            return turned[1], turned[0]
         if i.op in MOVED:
             return NOT_FOLLOWED
         down: Extent = ix.const(rows)

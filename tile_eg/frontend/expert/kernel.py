@@ -12,6 +12,7 @@ from tile_eg.errors import Note, NotSearched, ReadFirst, Span, TileError, togeth
 from tile_eg.frontend.expert.between_cores import with_free_numbers
 from tile_eg.frontend.expert.bools import check_bools
 from tile_eg.frontend.expert.branches import SCALAR_UNIT
+from tile_eg.frontend.expert.changing import changing
 from tile_eg.frontend.expert.cross_numbers import cross_numbered
 from tile_eg.frontend.expert.element_sums import parallel
 from tile_eg.frontend.expert.ends import Ends
@@ -114,7 +115,9 @@ def _read_in_levels(
     while True:
         reader = ExpertReader(found.source, found.names, dict(levels), EXPERT, store, ahead, *elements, sizes)
         reader.once = once
-        reader.ends, reader.by_trips = Ends() if ahead is _one_by_one else None, by_trips
+        reader.by_trips = by_trips
+        if ahead is _one_by_one:
+            reader.ends, reader.changing = Ends(), {name: set() for name in changing(found.node.body)}
         try:
             return _read(reader, found, barriers, meet, streams)
         except Misplaced as found_in:

@@ -43,7 +43,8 @@ class ExpertReader(Reader):
     `elementwise` an element loop, and a branch in one. `own` are buffers that the author did not declare, `shared` where those of
     element loops begin in the room that these share. `within` is what holds in the branches that are open. `scale` is what
     T.set_deq_scale named for casts of int32 to float16, `pipe` that of the T.rs around. `ends` says what exists of buffers, where
-    what does not takes no part. `around` are short loops by their variables, `by_trips` those whose trips are read one by one.
+    what does not takes no part. `around` are short loops by their variables, `by_trips` those that are read trip by trip,
+    `changing` names that become variables, with what these are called.
     """
 
     counts_what_is_read = True
@@ -85,6 +86,7 @@ class ExpertReader(Reader):
         self.ends: Ends | None = None
         self.around: dict[str, Span] = {}
         self.by_trips: Collection[Span] = ()
+        self.changing: dict[str, set[str]] = {}
 
     def rules(self) -> dict[type, Callable[..., None]]:
         elementwise: dict[type, Callable[..., None]] = {ast.If: self.branch} if self.in_parallel else {}
@@ -174,21 +176,20 @@ class ExpertReader(Reader):
         self.local[name] = Buffer(unique, new.dtype, shape, new.scope, truth=new.truth)
 
     def bind(self, name: str, value: Any, span: Span | None) -> None:
-        """A name that is bound again in a loop or branch means its new value there, and its old one behind it."""
+        """A name that is bound again in a loop or branch means its new value there, and its old one behind it, unless it is one
+        of those that are `changing`."""
         if isinstance(value, NewVariable):
-            self.unit.declared(self, name, value, span)
-            return
+            return self.unit.declared(self, name, value, span)
         if (variable := self.unit.variable_of(self, self.local.get(name))) is not None:
             if self.in_parallel:
                 what = f"every iteration of T.Parallel would change {name}"
                 raise TileError(what, span, help="T.Parallel has no order: use T.serial, or a buffer with an element for each")
-            self.unit.assigned(self, variable, value, span)
-            return
+            return self.unit.assigned(self, variable, value, span)
         value = value if self.in_parallel else self.unit.bound(self, name, value, span)
         if isinstance(value, Expr | Region | int | float) and name in self.outer and not isinstance(self.outer[name], Buffer):
             self.local[name] = value
-            return
-        super().bind(name, value, span)
+            return None
+        return super().bind(name, value, span)
 
     def place(self, value: Any, span: Span | None, *levels: Level, cols: int | None = None) -> Place:
         """A buffer, window or region as an operand; of a tensor, in rows of so many `cols` if it can be. TileError unless it lies
@@ -346,7 +347,6 @@ def _loop(r: ExpertReader, node: ast.For, loop: Loop, names: list[str], axis: in
         r.statements += r.prefetched(r, made, loop.stages)  # type: ignore[arg-type]
     else:
         r.statements.append(On(None, made))  # type: ignore[arg-type]
-    return
 
 
 def _persistent(r: ExpertReader, node: ast.For, over: Persistent) -> None:

@@ -16,6 +16,7 @@ from tile_eg.ir.index import Expr
 from tile_eg.ir.index_elements import all_elements_in, elements_in, with_elements
 from tile_eg.ir.kernel import Number, Region
 from tile_eg.ir.program import AIC, AIV, Formula
+from tile_eg.ops.types import F32
 
 
 def keep(r: ExpertReader, wish: str, value: Formula, span: Span | None) -> Any:
@@ -95,7 +96,13 @@ def number(r: ExpertReader, value: Any, span: Span | None) -> Any:
 
 
 def bound(r: ExpertReader, name: str, value: Any, span: Span | None) -> Any:
-    """What a name stands for from here on: the number that it is now."""
+    """What a name stands for from here on: the number that it is now, or a variable that has it first where another trip, or what
+    stands behind a branch, sees the name changed."""
+    if name in r.changing and not isinstance(value, bool) and is_scalar(value):
+        of_floats = isinstance(value, float | Number) or not formula(r, value, span).whole
+        declared(r, name, NewVariable(F32 if of_floats else None, value), span)
+        r.changing[name].add(str(variable_of(r, r.local[name])))
+        return r.local[name]
     if isinstance(value, Expr):
         return settled(r, value, span, fixed=True)
     if of_elements(value) or (is_tile(value) and is_scalar(value) and not isinstance(value, Number)):
@@ -118,6 +125,8 @@ def assigned(r: ExpertReader, name: str, value: Any, span: Span | None) -> None:
     if not (is_scalar(value) or is_condition(value)):
         raise TileError(f"a variable holds a number, not {describe(value)}", span, help="one element of a buffer: x[i]")
     found = formula(r, value, span)
+    if r.scalars[name] and not found.whole and any(name in made for made in r.changing.values()):
+        raise TileError(f"`{name}` began as a whole number, and this is none", span, help="begin with a float: 0.0 for 0")
     set_to(r, name, converted(found, r.scalars[name]), span)
 
 

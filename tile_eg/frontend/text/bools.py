@@ -9,7 +9,7 @@ from tile_eg.errors import Span, TileError
 from tile_eg.frontend.bools import of_bools
 from tile_eg.frontend.conditions import Compared, chosen
 from tile_eg.frontend.windows import OpenWindow
-from tile_eg.ir.kernel import Broadcast, Number, Region, TileExpr
+from tile_eg.ir.kernel import Broadcast, Number, Region, TileExpr, Whole
 
 BOOL = "bool"
 """The element type, as authors write it."""
@@ -23,7 +23,8 @@ def name_of(e: Any) -> str:
 def as_condition(value: Any, bools: Collection[str]) -> Any:
     """Elements of bools as a condition; anything else as it is."""
     held = name_of(value.x if isinstance(value, Broadcast) else value)
-    return _is_true(value, value.span) if held in bools else value
+    turned = isinstance(value, Whole) and of_bools(value, bools)
+    return _is_true(value, value.span) if held in bools or turned else value
 
 
 def as_stored(value: TileExpr, target: Any, op: str | None, bools: Collection[str], span: Span) -> TileExpr:

@@ -134,6 +134,9 @@ class Expressions:
     def choice(self, node: Node) -> Condition:
         """A condition over indices or over elements."""
         found = self.truth(self.value(node))
+        if not (of_elements(found) or isinstance(found, Expr) or is_scalar(found)):
+            what, help = "a choice goes by a condition, and this is a tile of numbers", "compare: select(x != 0, y, z)"
+            raise TileError(what, self.span(node), help=help)
         return found if of_elements(found) else sc.as_index(found, self.span(node))
 
     def truth(self, value: Any) -> Any:

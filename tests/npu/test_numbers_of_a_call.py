@@ -1,0 +1,19 @@
+"""Floats that each call passes, at a launch on an NPU."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tests.npu.cann import StandIn
+from tests.test_passed_numbers import G, W, sgd
+from tile_eg.npu.arrays import array
+
+
+def test_a_launch_on_an_npu_passes_them(npu: StandIn) -> None:
+    w, g = array(W.copy()), array(G)
+    loads = npu.calls("aclrtBinaryLoadFromData")
+    for lr in (0.5, 0.25):
+        sgd(w, g, lr, 0.0)
+    wanted = W - np.float32(0.5) * G - np.float32(0.25) * G
+    np.testing.assert_allclose(w.synchronize().numpy(), wanted, rtol=1e-6, atol=1e-6)
+    assert npu.calls("aclrtBinaryLoadFromData") - loads == 1

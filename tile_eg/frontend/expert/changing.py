@@ -1,0 +1,71 @@
+"""Which names of a kernel's function hold another number from trip to trip, or behind a branch: those are variables."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Sequence
+
+BRANCHES = ("Then", "Else")
+"""The words of TileLang that stand before the bodies of a branch."""
+Names = frozenset[str]
+NONE: Names = frozenset()
+
+
+def changing(body: Sequence[ast.stmt]) -> Names:
+    """The names that a loop or a branch gives another value which is read in a later trip, or behind it."""
+    found: set[str] = set()
+    _before(body, NONE, found)
+    return frozenset(found)
+
+
+def _before(body: Sequence[ast.stmt], after: Names, found: set[str]) -> Names:
+    """The names that are read from the beginning of the statements on before they are bound, where `after` are those behind."""
+    for node in reversed(body):
+        after = _before_one(node, after, found)
+    return after
+
+
+def _before_one(node: ast.stmt, after: Names, found: set[str]) -> Names:
+    if isinstance(node, ast.For | ast.While):
+        return _before_loop(node, after, found)
+    if isinstance(node, ast.If):
+        found |= _bound(node.body + node.orelse) & after
+        return _before(node.body, after, found) | _before(node.orelse, after, found) | _read([node.test])
+    if isinstance(node, ast.With):
+        inside, words = _before(node.body, after, found), _read(item.context_expr for item in node.items)
+        if not any(_is_branch(item.context_expr) for item in node.items):
+            return inside | words
+        found |= _bound(node.body) & after
+        return inside | words | after
+    if isinstance(node, ast.FunctionDef):
+        return after | _read([node])
+    if isinstance(node, ast.AugAssign):
+        return after | _read([node.value, node.target]) | _bound([node])
+    return (after - _bound([node])) | _read([node])
+
+
+def _before_loop(node: ast.For | ast.While, after: Names, found: set[str]) -> Names:
+    """A name that is read behind the loop, or at the beginning of its next trip, is carried there."""
+    own = _bound([node.target]) if isinstance(node, ast.For) else NONE
+    head = _read([node.iter] if isinstance(node, ast.For) else [node.test])
+    again = after if isinstance(node, ast.For) else after | head
+    again |= _before(node.body, again, set()) - own
+    inside = _before(node.body, again, found) - own
+    found |= (_bound(node.body) - own) & (inside | again)
+    return after | inside | head
+
+
+def _is_branch(e: ast.expr) -> bool:
+    return isinstance(e, ast.Call) and isinstance(e.func, ast.Attribute) and e.func.attr in BRANCHES
+
+
+def _names(nodes: Iterable[ast.AST], kind: type[ast.expr_context]) -> Names:
+    return frozenset(m.id for n in nodes for m in ast.walk(n) if isinstance(m, ast.Name) and isinstance(m.ctx, kind))
+
+
+def _bound(nodes: Iterable[ast.AST]) -> Names:
+    return _names(nodes, ast.Store)
+
+
+def _read(nodes: Iterable[ast.AST]) -> Names:
+    return _names(nodes, ast.Load)
