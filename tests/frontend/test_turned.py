@@ -48,6 +48,23 @@ def test_an_expression_is_transposed_in_a_loop() -> None:
     np.testing.assert_array_equal(run["Y"], 2 * x.sum(axis=0).T)
 
 
+@pytest.mark.slow
+def test_the_same_elements_are_a_tile_and_a_vector() -> None:
+    text = """kernel k(X: f32[4, 64]) -> (A: f32[4, 32], B: f32[128], C: f32[4]) {
+      shared x: f32[4, 64], z: f32[4, 64], a: f32[4, 32]
+      x = X[0, 0]
+      z = x * 2
+      parallel (i, j) in (4, 32) { a[i, j] = z[i, 2*j] }
+      A[0, 0] = a
+      C[0] = rowsum(a + 1)
+      B[0] = every(z, 0, 2) + 1 }"""
+    x = np.random.default_rng(1).integers(-8, 8, (4, 64)).astype(np.float32)
+    run = lower(load_text(text).instantiate()).run({"X": x})
+    np.testing.assert_array_equal(run["A"], 2 * x[:, ::2])
+    np.testing.assert_array_equal(run["B"], 2 * x[:, ::2].reshape(-1) + 1)
+    np.testing.assert_array_equal(run["C"], (2 * x[:, ::2] + 1).sum(axis=1))
+
+
 def error_of(text: str) -> TileError:
     with pytest.raises(TileError) as caught:
         kernel = load_text(text, "x.tile").instantiate()

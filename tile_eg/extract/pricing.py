@@ -227,7 +227,7 @@ def _strips(p: Pricer, n: Node, term: Vector) -> Work:
 
 def _all(p: Pricer, n: Node, term: Vector) -> Work:
     """An operation on whole tiles, by the elements that it works through."""
-    here, (op, i, j) = p.demand(n.cls), n.payload
+    here, (op, i, j) = p.demand(n.cls), n.payload[:3]
     count, dtype = WHOLE_TILES[op].worked(here.shape[0] * here.shape[1], (i, j)), here.tile.dtype
     rows, cols = (i, j) if WHOLE_TILES[op].by_rows else (1, count)
     return Work(term.instruction(n.payload), rows, cols, dtype=dtype, src_dtype=dtype, pitch=count)

@@ -72,7 +72,7 @@ def _put(storages: Storages, step: Step, term: Vector) -> Instr:
 
 def _all(storages: Storages, step: Step, term: Vector) -> Instr:
     """Over one run of elements, those that it works through."""
-    (rows, cols), (op, i, j) = storages.schedule.graph.demands[step.node.cls].shape, step.node.payload
+    (rows, cols), (op, i, j) = storages.schedule.graph.demands[step.node.cls].shape, step.node.payload[:3]
     fields = {name: of(step.node.payload) for name, of in term.fields.items()}
     scratch = storages.tile(step.scratch) if step.scratch is not None else None
     return Instr(
