@@ -3,6 +3,7 @@ launch."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,9 @@ from typing import Any
 from tile_eg.cli import sources
 from tile_eg.errors import TileError, attempted
 from tile_eg.ir.passed import passed
+
+NUMBER = re.compile(r":\s*(?!dyn\b)[a-z]\w*\s*[,)#]")
+"""An element type without a shape, as a number's parameter has it; a text without any has no numbers of a call."""
 
 
 def left_open(path: Path, sizes: Mapping[str, Any]) -> dict[str, Any]:
@@ -39,10 +43,11 @@ def _of_any_number(template: Any) -> Any:
 
 
 def _template(path: Path) -> Any:
-    """The kernel of a `.tile` file with numbers of each call; None of any other."""
+    """The kernel of a `.tile` file with numbers of each call; None of any other, whose grammar is not loaded for it."""
+    text = attempted(lambda: sources.read_text(path)) if path.suffix == ".tile" and path.is_file() else ""
+    if isinstance(text, TileError) or not NUMBER.search(text):
+        return None
     from tile_eg.frontend.text import load_text
 
-    if path.suffix != ".tile" or not path.is_file():
-        return None
-    template = attempted(lambda: load_text(sources.read_text(path), str(path)))
+    template = attempted(lambda: load_text(text, str(path)))
     return None if isinstance(template, TileError) or not template.numbers else template

@@ -78,7 +78,7 @@ class Turns:
     @classmethod
     def of(cls, rows: int, cols: int, dtype: DType) -> Turns:
         """The fewest instructions for so many rows and columns of elements of 16 or 32 bits."""
-        down, across = rows // TURNED, cols * dtype.bytes // 32
+        down, across = -(-rows // TURNED), -(-cols * dtype.bytes // 32)
         return cls(down, across, True) if down <= across else cls(across, down, False)
 
 
