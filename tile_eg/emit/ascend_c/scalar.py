@@ -12,7 +12,8 @@ from tile_eg.ops.elementwise import COMPARE
 from tile_eg.ops.types import F32, DType
 
 CONDITIONS = {c.name: c.sign for c in COMPARE.values()} | {"and": "&&", "or": "||", "not": "!"}
-SIGNS = dict(zip(("add", "sub", "mul", "div"), "+-*/", strict=True))
+BITS = {"bitand": "&", "bitor": "|", "bitxor": "^", "shl": "<<", "shr": ">>"}
+SIGNS = dict(zip(("add", "sub", "mul", "div"), "+-*/", strict=True)) | BITS
 
 
 def formula_text(s: Scope, f: Formula) -> str:
@@ -46,9 +47,9 @@ def _condition(op: str, x: str, y: str = "") -> str:
 
 def _operated(op: str, x: str, y: str = "") -> str:
     """An operation of a formula, in C++."""
+    if op in SIGNS:
+        return f"{x} {SIGNS[op]} {y}"
     match op:
-        case "add" | "sub" | "mul" | "div":
-            return f"{x} {SIGNS[op]} {y}"
         case "max":
             return f"{x} > {y} ? {x} : {y}"
         case "min":

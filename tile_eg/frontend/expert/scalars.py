@@ -19,8 +19,8 @@ from tile_eg.ir.index_elements import all_elements_in
 from tile_eg.ir.kernel import Assign, Binary, Cast, Choose, Index, Number, Region, Select, TileExpr, Unary, mapped
 from tile_eg.ir.machine import BLOCK_BYTES
 from tile_eg.ir.program import AIV, Formula, Gm, PipeBarrier, Tile, When
-from tile_eg.ops.elementwise import SCALAR_UNARY, UNARY
-from tile_eg.ops.types import BF16, I32, SIGNED, DType, Level
+from tile_eg.ops.elementwise import BITS_OF_SCALARS, SCALAR_UNARY, UNARY
+from tile_eg.ops.types import BF16, I32, SIGNED, U32, DType, Level
 
 FUNCTIONS = frozenset((*UNARY, "pow", "leaky_relu")) - {*SCALAR_UNARY, "not"}
 """Of numbers, but not the scalar unit's own."""
@@ -138,6 +138,8 @@ def _formula(r: ExpertReader, e: TileExpr, span: Span | None) -> Formula:
             return Formula("element", (at,), place.dtype.whole)
         case Binary() if e.op in FUNCTIONS:
             return _function(r, e, span)
+        case Binary() if e.op in BITS_OF_SCALARS:
+            return _of_bits(r, e, span)
         case Binary():
             x, y = _formula(r, e.x, span), _formula(r, e.y, span)
             whole = x.whole and y.whole and e.op != "div"
@@ -156,6 +158,19 @@ def _formula(r: ExpertReader, e: TileExpr, span: Span | None) -> Formula:
             whole = x.whole and y.whole
             return Formula("select", (_condition(r, c, span), _as(x, whole), _as(y, whole)), whole)
     raise TileError(f"the scalar unit cannot compute {describe(e)}", span, help="it has +, -, *, /, min, max and sqrt")
+
+
+def _of_bits(r: ExpertReader, e: Binary, span: Span | None) -> Formula:
+    """An operation on the bits of whole numbers. TileError for floats, and for a shift to the right of `uint32`: numbers here
+    have a sign."""
+    x, y = _formula(r, e.x, span), _formula(r, e.y, span)
+    if not (x.whole and y.whole):
+        raise TileError(f"{e.op} is of the bits of whole numbers", e.span or span, help='cast them first: T.cast(x, "int32")')
+    unsigned = (v.name for v in nodes(e.x) if isinstance(v, Region) and v.name not in r.scalars and r.dtype_of(v.name) is U32)
+    if e.op == "shr" and (name := next(unsigned, None)):
+        what = f"an element of {name} (uint32) is shifted to the right by the scalar unit, which has numbers with a sign"
+        raise TileError(what, e.span or span, help="shift a vector of them: T.tile.bitwise_rshift(y, x, n)")
+    return Formula(BITS_OF_SCALARS[e.op], (x, y), True)
 
 
 def _function(r: ExpertReader, e: Unary | Binary, span: Span | None) -> Formula:
