@@ -8,11 +8,11 @@ from tile_eg.emit.ascend_c.index import Scope, number
 from tile_eg.emit.names import number_names
 from tile_eg.ir.index import ONE, ZERO
 from tile_eg.ir.program import Formula, Instr, Print, Scalar, Tile
-from tile_eg.ops.elementwise import COMPARE
+from tile_eg.ops.elementwise import BINARY, BITS_OF_SCALARS, COMPARE
 from tile_eg.ops.types import F32, DType
 
 CONDITIONS = {c.name: c.sign for c in COMPARE.values()} | {"and": "&&", "or": "||", "not": "!"}
-BITS = {"bitand": "&", "bitor": "|", "bitxor": "^", "shl": "<<", "shr": ">>"}
+BITS = {name: BINARY[op].sign for op, name in BITS_OF_SCALARS.items()}
 SIGNS = dict(zip(("add", "sub", "mul", "div"), "+-*/", strict=True)) | BITS
 
 
