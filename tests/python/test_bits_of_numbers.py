@@ -44,6 +44,6 @@ def test_bits_of_elements_are_bits() -> None:
 
 
 def test_bits_are_of_whole_numbers() -> None:
-    with pytest.raises(TileError, match="whole numbers|int") as caught:
+    with pytest.raises(TileError, match="`&` works on the bits of whole numbers, not on floats") as caught:
         tile_eg.compile(bits_of_floats, out_idx=[-1])
     assert caught.value.span is not None

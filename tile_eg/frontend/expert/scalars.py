@@ -19,7 +19,7 @@ from tile_eg.ir.index_elements import all_elements_in
 from tile_eg.ir.kernel import Assign, Binary, Cast, Choose, Index, Number, Region, Select, TileExpr, Unary, mapped
 from tile_eg.ir.machine import BLOCK_BYTES
 from tile_eg.ir.program import AIV, Formula, Gm, PipeBarrier, Tile, When
-from tile_eg.ops.elementwise import BITS_OF_SCALARS, SCALAR_UNARY, UNARY
+from tile_eg.ops.elementwise import BINARY, BITS_OF_SCALARS, SCALAR_UNARY, UNARY
 from tile_eg.ops.types import BF16, I32, SIGNED, U32, DType, Level
 
 FUNCTIONS = frozenset((*UNARY, "pow", "leaky_relu")) - {*SCALAR_UNARY, "not"}
@@ -165,7 +165,8 @@ def _of_bits(r: ExpertReader, e: Binary, span: Span | None) -> Formula:
     have a sign."""
     x, y = _formula(r, e.x, span), _formula(r, e.y, span)
     if not (x.whole and y.whole):
-        raise TileError(f"{e.op} is of the bits of whole numbers", e.span or span, help='cast them first: T.cast(x, "int32")')
+        what = f"`{BINARY[e.op].sign}` works on the bits of whole numbers, not on floats"
+        raise TileError(what, e.span or span, help='cast them first: T.cast(x, "int32")')
     unsigned = (v.name for v in nodes(e.x) if isinstance(v, Region) and v.name not in r.scalars and r.dtype_of(v.name) is U32)
     if e.op == "shr" and (name := next(unsigned, None)):
         what = f"an element of {name} (uint32) is shifted to the right by the scalar unit, which has numbers with a sign"
