@@ -9,7 +9,7 @@ from tile_eg.emit.names import number_names
 from tile_eg.ir.index import ONE, ZERO
 from tile_eg.ir.program import Formula, Instr, Print, Scalar, Tile
 from tile_eg.ops.elementwise import BINARY, BITS_OF_SCALARS, COMPARE
-from tile_eg.ops.types import F32, DType
+from tile_eg.ops.types import F16, F32, DType
 
 CONDITIONS = {c.name: c.sign for c in COMPARE.values()} | {"and": "&&", "or": "||", "not": "!"}
 BITS = {name: BINARY[op].sign for op, name in BITS_OF_SCALARS.items()}
@@ -35,10 +35,16 @@ def formula_text(s: Scope, f: Formula) -> str:
             return text if s.dtype(f.args[0]).ascend == kind else f"static_cast<{kind}>({text})"
         case "cast":
             return f"static_cast<{kind}>({formula_text(s, f.args[0])})"
+        case "half":
+            return f"static_cast<float>({_half(s, f)})"
         case "select":
             condition, x, y = (formula_text(s, a) for a in f.args)
             return f"({condition} ? {x} : {y})"
     return f"({_operated(f.op, *(formula_text(s, a) for a in f.args))})"
+
+
+def _half(s: Scope, f: Formula) -> str:
+    return f"static_cast<half>({formula_text(s, f.args[0])})"
 
 
 def _condition(op: str, x: str, y: str = "") -> str:
@@ -77,6 +83,8 @@ def scalar_lines(s: Scope, n: Scalar) -> list[str]:
 
 def scalar_operand(s: Scope, i: Instr, dtype: DType) -> str:
     """The number of an instruction: a constant, an index as the element type has it, or what the scalar unit computes."""
+    if i.value is not None and i.value.op == "half" and dtype is F16:
+        return _half(s, i.value)
     if i.value is not None:
         text = formula_text(s, i.value)
         return text if dtype.ascend == ("int32_t" if i.value.whole else "float") else f"static_cast<{dtype.ascend}>({text})"

@@ -210,6 +210,8 @@ class Elements:
     def scalar_to(self, v: Scalar, dtype: DType) -> Value:
         if isinstance(v.value, float):
             return Scalar(rounded(v.value, dtype), dtype)
+        if dtype is F16 and v.dtype in (None, I16):  # whole numbers above 2048 are rounded
+            return Scalar(Formula("half", (formula(v, False),)), dtype)
         if v.dtype is None or (v.dtype, dtype) in HELD:
             return Scalar(v.value, dtype)
         if (step := between(v.dtype, dtype)) is not None:

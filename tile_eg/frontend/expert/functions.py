@@ -11,7 +11,7 @@ from tile_eg.frontend.expert.places import Held
 from tile_eg.frontend.expert.reader import ExpertReader
 from tile_eg.frontend.expert.variables import converted, keep
 from tile_eg.ir.index import ZERO
-from tile_eg.ir.kernel import Assign, Binary, Region, Unary
+from tile_eg.ir.kernel import Assign, Binary, Cast, Region, Unary
 from tile_eg.ir.program import AIV, Formula, Scalar, Tile
 from tile_eg.ops.types import F32, Level
 
@@ -19,16 +19,17 @@ ROOM = "function of numbers"
 SLOW = "is made by vector instructions on one element, which the scalar unit waits for: over a vector all are made at once"
 
 
-def of_numbers(r: ExpertReader, e: Unary | Binary, operands: tuple[Formula, ...], span: Span | None) -> Formula:
-    """A function of numbers, in f32; it does not exist where one of them does not."""
+def of_numbers(r: ExpertReader, e: Unary | Binary | Cast, operands: tuple[Formula, ...], span: Span | None) -> Formula:
+    """A function of numbers, or a number rounded to a shorter type, in f32; it does not exist where one of them does not."""
     xs = [keep(r, "number", converted(x, False), span) for x in operands]
     room, col = _room(r), r.unique("i")
     r.grid[col] = (0, 0)
     value = replace(e, **dict(zip("xy", xs, strict=False)))
     statement(r, Assign(Region(room, (ZERO,), (None,), span), value, span), Axes(None, col, 1, 1))
-    made = keep(r, f"{e.op}_of_number", Formula("element", (Tile(room),)), span)
+    word = f"cast to {e.dtype.numpy}" if isinstance(e, Cast) else e.op
+    made = keep(r, f"{word.split()[0]}_of_number", Formula("element", (Tile(room),)), span)
     _exists_with(r, made.name, [x.name for x in xs], span)
-    _told(r, e.op, span)
+    _told(r, word, span)
     return Formula("scalar", (made.name,))
 
 

@@ -13,6 +13,7 @@ from tile_eg.frontend.expert.read_places import arm
 from tile_eg.frontend.expert.reader import ExpertReader, on
 from tile_eg.frontend.expert.unaligned import own_room
 from tile_eg.frontend.python.values import Window, as_tile, describe, nodes
+from tile_eg.frontend.ssa.rounding import rounded
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import ZERO, Expr
 from tile_eg.ir.index_elements import all_elements_in
@@ -20,7 +21,7 @@ from tile_eg.ir.kernel import Assign, Binary, Cast, Choose, Index, Number, Regio
 from tile_eg.ir.machine import BLOCK_BYTES
 from tile_eg.ir.program import AIV, Formula, Gm, PipeBarrier, Tile, When
 from tile_eg.ops.elementwise import BINARY, BITS_OF_SCALARS, SCALAR_UNARY, UNARY
-from tile_eg.ops.types import BF16, I32, SIGNED, U32, DType, Level
+from tile_eg.ops.types import BF16, F16, F32, I32, SIGNED, U32, DType, Level
 
 FUNCTIONS = frozenset((*UNARY, "pow", "leaky_relu")) - {*SCALAR_UNARY, "not"}
 """Of numbers, but not the scalar unit's own."""
@@ -150,7 +151,7 @@ def _formula(r: ExpertReader, e: TileExpr, span: Span | None) -> Formula:
         case Unary() if e.op in FUNCTIONS:
             return _function(r, e, span)
         case Cast():
-            return _within(_as(_formula(r, e.x, span), e.dtype.whole), e.dtype)
+            return _cast(r, e, span)
         case Select() | Choose():
             c = e.condition if isinstance(e, Select) else Compared(e.op, e.a, e.b)
             x = arm(r, c, 1, lambda: _formula(r, _where_chosen(e, e.x, 1), span), span)
@@ -191,7 +192,7 @@ def _where_chosen(e: Select | Choose, value: TileExpr, chosen: int) -> TileExpr:
         return replace(e, x=x, y=zero) if chosen else replace(e, x=zero, y=x)
 
     def change(x: TileExpr) -> TileExpr:
-        if isinstance(x, Unary) and x.op in FUNCTIONS:
+        if (isinstance(x, Unary) and x.op in FUNCTIONS) or (isinstance(x, Cast) and not x.dtype.whole):
             return replace(x, x=guarded(x.x))
         if isinstance(x, Binary) and x.op in FUNCTIONS:
             return replace(x, x=guarded(x.x), y=guarded(x.y))
@@ -207,6 +208,19 @@ def _as(f: Formula, whole: bool) -> Formula:
     if f.op in ("number", "index"):
         return Formula(f.op, f.args, whole)
     return Formula("cast", (f,), whole)
+
+
+def _cast(r: ExpertReader, e: Cast, span: Span | None) -> Formula:
+    """A number as an element type has it. The scalar unit rounds to f16 itself, to shorter floats the vector unit does."""
+    x = _formula(r, e.x, span)
+    if e.dtype.whole:
+        return _within(_as(x, True), e.dtype)
+    held = r.dtype_of(e.x.name) if isinstance(e.x, Region) and e.x.name not in r.scalars else None
+    if e.dtype in (F32, held):
+        return _as(x, False)
+    if x.op == "number":
+        return Formula("number", (rounded(x.args[0], e.dtype),))
+    return Formula("half", (_as(x, False),)) if e.dtype is F16 else r.unit.function(r, e, (x,), span)
 
 
 def _within(f: Formula, dtype: DType) -> Formula:

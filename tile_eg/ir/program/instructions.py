@@ -85,8 +85,8 @@ class Formula:
     """What the scalar unit computes before it issues an instruction.
 
     op: number (args: a float), argument (the name of a number that the launch passes), index (an Expr), element (one of UB, a
-    Tile, or of an input, a Gm), scalar (the name of a number that it keeps), cast, neg, sqrt, abs, add, sub, mul, div, max, min,
-    select (a condition and two formulas), bitand, bitor, bitxor, shl, shr.
+    Tile, or of an input, a Gm), scalar (the name of a number that it keeps), cast, half (a float rounded to f16), neg, sqrt,
+    abs, add, sub, mul, div, max, min, select (a condition and two formulas), bitand, bitor, bitxor, shl, shr.
     Conditions, which are 1 or 0: lt, le, gt, ge, eq, ne, and, or, not. `whole`: of whole numbers.
     """
 
