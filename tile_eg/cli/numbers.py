@@ -1,5 +1,5 @@
-"""The floats that a `.tile` kernel has from each call, on the command line: those that only enter arithmetic are passed at the
-launch."""
+"""The numbers that a `.tile` kernel has from each call, on the command line: floats that only enter arithmetic, and whole numbers
+that only enter indices and arithmetic, are passed at the launch."""
 
 from __future__ import annotations
 
@@ -10,14 +10,13 @@ from typing import Any
 
 from tile_eg.cli import sources
 from tile_eg.errors import TileError, attempted
-from tile_eg.ir.passed import passed
 
 NUMBER = re.compile(r":\s*(?!dyn\b)[a-z]\w*\s*[,)#]")
 """An element type without a shape, as a number's parameter has it; a text without any has no numbers of a call."""
 
 
 def left_open(path: Path, sizes: Mapping[str, Any]) -> dict[str, Any]:
-    """The sizes and numbers that are given, with the floats that are not as those of each launch, where the kernel need not know
+    """The sizes and numbers that are given, with the numbers that are not as those of each launch, where the kernel need not know
     them."""
     template = _template(path)
     if template is None:
@@ -33,7 +32,7 @@ def apart(path: Path, sizes: Mapping[str, Any], shapes: Mapping[str, tuple[int, 
     of_any = _of_any_number(template)
     names = attempted(lambda: of_any.open({**template.sizes_of(shapes), **template.with_numbers(sizes)}))
     open_ = () if isinstance(names, TileError) else names
-    return {**sizes, **{n: passed(n) for n in open_}}, {n: float(sizes[n]) for n in open_}
+    return of_any.with_passed(sizes, open_), {n: int(sizes[n]) if n in of_any.wholes else float(sizes[n]) for n in open_}
 
 
 def _of_any_number(template: Any) -> Any:

@@ -8,7 +8,7 @@ from itertools import pairwise, product
 from math import isqrt, prod
 
 from tile_eg.emit.host import launch_blocks, shared_at, workspace_bytes
-from tile_eg.emit.names import argument_names, kernel_symbol, number_names, size_names
+from tile_eg.emit.names import argument_names, kernel_symbol, number_names, number_types, refused_numbers, size_names
 from tile_eg.ir.index import MOST_SIZE, ONE, Expr, variables
 from tile_eg.ir.kernel import Tensor
 from tile_eg.ir.machine import MAX_BLOCKS
@@ -53,7 +53,7 @@ inline size_t workspaceBytes({sizes})
 // Starts the kernel on device pointers; `workspace` holds workspaceBytes (nullptr where that is 0).
 inline aclError launch(aclrtStream stream, {parameters}, void* workspace, {sizes}{floats})
 {{
-    const int64_t count = blocks({names});
+{refused}    const int64_t count = blocks({names});
     if (count <= 0)
         return count == 0 ? ACL_SUCCESS : ACL_ERROR_INVALID_PARAM;
 {launches}
@@ -166,7 +166,8 @@ def any_size_host(programs: Sequence[Program], picked: Picked) -> str:
         workspace=_cases([_workspace(p) for p in programs], sizes),
         parameters=", ".join(f"void* {n}" for n in names),
         launches=_launches(programs, names, sizes),
-        floats="".join(f", float {n}" for n in number_names(first).values()),
+        refused=refused_numbers(first),
+        floats="".join(f", {n}" for n in number_types(first)),
     )
 
 

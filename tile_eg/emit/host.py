@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
-from tile_eg.emit.names import argument_names, kernel_symbol, number_names
+from tile_eg.emit.names import argument_names, kernel_symbol, number_names, number_types, refused_numbers
 from tile_eg.ir.index import ONE, Expr, const
 from tile_eg.ir.kernel import Tensor
 from tile_eg.ir.machine import LINE_BYTES
@@ -35,7 +35,7 @@ constexpr size_t workspaceBytes = {workspace};
 // Starts the kernel on device pointers; `workspace` holds workspaceBytes (nullptr where that is 0).
 inline aclError launch(aclrtStream stream, {parameters}, void* workspace{floats})
 {{
-#ifdef TILE_EG_ASC
+{refused}#ifdef TILE_EG_ASC
     ::{name}<<<blocks, 0, stream>>>({asc});
     return ACL_SUCCESS;
 #else
@@ -83,7 +83,8 @@ def host_text(program: Program) -> str:
         parameters=", ".join(f"void* {n}" for n in names),
         arguments=", ".join(names),
         asc=", ".join([*(f"static_cast<uint8_t*>({n})" for n in (*names, "workspace")), *numbers]),
-        floats="".join(f", float {n}" for n in numbers),
+        floats="".join(f", {n}" for n in number_types(program)),
+        refused=refused_numbers(program),
         numbers="".join(f", {n}" for n in numbers),
     )
 

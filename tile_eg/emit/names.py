@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable
 
+from tile_eg.ir.passed import MOST_WHOLE
 from tile_eg.ir.program import Program
 
 _LANGUAGE = """alignas alignof and and_eq asm auto bitand bitor bool break case catch char char16_t char32_t char8_t class compl
@@ -54,8 +55,20 @@ def size_names(p: Program) -> dict[str, str]:
 
 
 def number_names(p: Program) -> dict[str, str]:
-    """The parameter of the kernel for each float that a launch passes."""
+    """The parameter of the kernel for each number that a launch passes."""
     return spelled(p.numbers, {*RESERVED, *argument_names(p).values(), *size_names(p).values(), kernel_symbol(p)})
+
+
+def number_types(p: Program) -> list[str]:
+    """The numbers that a launch passes, each with its type in C++."""
+    return [f"{'int32_t' if n in p.wholes else 'float'} {word}" for n, word in number_names(p).items()]
+
+
+def refused_numbers(p: Program) -> str:
+    """The lines of a launch that refuse whole numbers which the kernel was not compiled for."""
+    names = [word for n, word in number_names(p).items() if n in p.wholes]
+    lines = (f"    if ({n} < 0 || {n} > {MOST_WHOLE}) return ACL_ERROR_INVALID_PARAM;\n" for n in names)
+    return "".join(lines)
 
 
 def spelled(names: Iterable[str], taken: Collection[str]) -> dict[str, str]:

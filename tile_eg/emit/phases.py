@@ -55,6 +55,7 @@ def one_launch(first: Program, second: Program, chip: Chip) -> Program:
         vector=streams[AIV],
         shared=_all_shared(first, second),
         numbers=_all_numbers(first, second),
+        wholes=_all_wholes(first, second),
     )
 
 
@@ -77,7 +78,7 @@ def beside(cube: Program, vector: Program, chip: Chip) -> Program:
     buffers, shared = (*cube.buffers, *vector.buffers), _all_shared(cube, vector)
     workspace, numbers = max(cube.workspace, vector.workspace), _all_numbers(cube, vector)
     made = replace(cube, kernel_type=MIXED, halves=True, workspace=workspace, buffers=buffers, vector=stream, shared=shared)
-    return replace(made, numbers=numbers)
+    return replace(made, numbers=numbers, wholes=_all_wholes(cube, vector))
 
 
 def behind(first: Program, cube: Program) -> Program:
@@ -95,6 +96,7 @@ def behind(first: Program, cube: Program) -> Program:
         cube=(*first.cube, PipeBarrier("ALL"), *_of_blocks(cube, AIC, first.blocks)),
         shared=_all_shared(first, cube),
         numbers=_all_numbers(first, cube),
+        wholes=_all_wholes(first, cube),
     )
 
 
@@ -109,6 +111,11 @@ def without_names(p: Program) -> Program:
 def _all_numbers(*programs: Program) -> tuple[str, ...]:
     """The numbers that the launch passes to one of the phases."""
     return tuple(dict.fromkeys(n for p in programs for n in p.numbers))
+
+
+def _all_wholes(*programs: Program) -> tuple[str, ...]:
+    """Those of them that are whole."""
+    return tuple(dict.fromkeys(n for p in programs for n in p.wholes))
 
 
 def _all_shared(*programs: Program) -> tuple[Tensor, ...]:

@@ -9,7 +9,8 @@ from typing import Any, NoReturn, SupportsFloat, SupportsIndex
 
 from tile_eg.errors import Span, TileError
 from tile_eg.frontend.hints import hint
-from tile_eg.ir.passed import Asked, NeedsNumber, Passed, computed
+from tile_eg.ir.index import Expr
+from tile_eg.ir.passed import Asked, NeedsNumber, Passed, as_index, computed, of_index
 from tile_eg.ops.types import DType, has_room
 
 
@@ -73,9 +74,28 @@ for _name, _op in (("add", "add"), ("sub", "sub"), ("mul", "mul"), ("truediv", "
 
 def as_written(given: Any) -> Any:
     """A size or a number as expressions have it."""
-    return OfCall(given) if isinstance(given, Passed) else given
+    if isinstance(given, Passed):
+        return as_index(given) if given.op == "whole" else OfCall(given)
+    return given
+
+
+def as_of_call(x: Any) -> Any:
+    """An index that is made of whole numbers of a call alone, as a number of a call; anything else as it is."""
+    found = of_index(x) if isinstance(x, Expr) else None
+    return x if found is None else OfCall(found)
 
 
 def of_calls(given: Mapping[str, Any]) -> tuple[str, ...]:
     """The numbers whose values are not known while the kernel is read."""
     return tuple(n for n, value in given.items() if isinstance(value, Passed))
+
+
+def wholes_of_calls(given: Mapping[str, Any]) -> tuple[str, ...]:
+    """Those that are whole."""
+    return tuple(n for n, value in given.items() if isinstance(value, Passed) and value.op == "whole")
+
+
+def refuse_wholes(given: Mapping[str, Any]) -> None:
+    """NeedsNumber where a whole number is not known: functions of whole tensors have it in shapes and places."""
+    if names := wholes_of_calls(given):
+        raise NeedsNumber(f"a kernel of whole tensors is made for the value of {', '.join(sorted(names))}")

@@ -306,6 +306,7 @@ class Kernel:
     file: str = field(default="", compare=False, repr=False)
     notes: tuple[Note, ...] = field(default=(), compare=False, repr=False)
     numbers: tuple[str, ...] = ()
+    wholes: tuple[str, ...] = ()
 
 
 def added_to(kernel: Kernel) -> frozenset[str]:

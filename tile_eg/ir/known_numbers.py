@@ -7,19 +7,35 @@ from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
 from tile_eg.errors import Span
+from tile_eg.ir.index import ZERO, Expr, const
+from tile_eg.ir.index_elements import with_elements
 from tile_eg.ir.kernel import Kernel
 from tile_eg.ir.passed import Passed
 
 
 def at_numbers(kernel: Kernel, values: Mapping[str, Any]) -> Kernel:
     """The kernel with these numbers in the place of those that each call passes."""
-    return replace(kernel, body=_known(kernel.body, values), numbers=()) if kernel.numbers else kernel
+    if not kernel.numbers:
+        return kernel
+    return replace(kernel, body=_known(kernel.body, values), numbers=(), wholes=())
+
+
+def _as_index(e: Expr, values: Mapping[str, Any]) -> Expr:
+    """An index with these numbers in the place of those that it has names for."""
+
+    def change(read: Expr) -> Expr:
+        name, place, most = read.args
+        return const(values[name]) if name in values and place == ZERO else Expr("read", (name, _as_index(place, values), most))
+
+    return with_elements(e, change)
 
 
 def _known(x: Any, values: Mapping[str, Any]) -> Any:
     """A part of a kernel with numbers where it has names for them; what has none stays the same object."""
     if isinstance(x, Passed):
         return x.at(values)
+    if isinstance(x, Expr):
+        return _as_index(x, values)
     if isinstance(x, tuple):
         found = tuple(_known(item, values) for item in x)
         return found if any(a is not b for a, b in zip(found, x, strict=True)) else x

@@ -1,6 +1,7 @@
 """Numbers that each call of a compiled kernel passes, and what the kernel computes of them: their values are not known.
 
-They are floats of 32 bits, and so is all that is computed of them.
+Those of a `Passed` are floats of 32 bits, and so is all that is computed of them. A whole number is a leaf of index expressions:
+the element 0 of its name, as a number that the scalar unit keeps is.
 """
 
 from __future__ import annotations
@@ -11,9 +12,14 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from tile_eg.errors import TileError
+from tile_eg.ir import index as ix
+from tile_eg.ir.index import ZERO, Expr
+from tile_eg.ir.index_elements import all_elements_in
 
-EXAMPLE = 0.5
-"""What is passed where a text is shown with an example."""
+EXAMPLE, WHOLE_EXAMPLE = 0.5, 1
+"""What is passed where a text is shown with an example: a float, and a whole number."""
+MOST_WHOLE = (1 << 23) - 1
+"""The whole numbers that are passed are from 0 to this one: sums with positions are exact in f32 then. Others are compiled in."""
 _OPERATORS: dict[str, tuple[str, Callable[..., Any]]] = {
     "add": ("+", operator.add), "sub": ("-", operator.sub), "mul": ("*", operator.mul), "div": ("/", operator.truediv),
 }  # fmt: skip
@@ -25,7 +31,8 @@ class NeedsNumber(TileError):
 
 @dataclass(frozen=True, eq=False)
 class Passed:
-    """op: `of` (the name of a number that is passed), `number` (a float), `neg`, `add`, `sub`, `mul`, `div` (of others).
+    """op: `of` (the name of a float that is passed), `whole` (the name of a whole number), `index` (an
+    index expression of whole numbers), `number` (a float), `neg`, `add`, `sub`, `mul`, `div` (of others).
 
     Two are equal if they are computed alike; nothing else is known of them, and whoever asks gets a NeedsNumber.
     """
@@ -36,14 +43,18 @@ class Passed:
     @property
     def names(self) -> frozenset[str]:
         """The numbers that it is computed of."""
-        if self.op == "of":
+        if self.op in ("of", "whole"):
             return frozenset(self.args)
+        if self.op == "index":
+            return frozenset(r.args[0] for r in all_elements_in(self.args[0]))
         return frozenset().union(*(a.names for a in self.args if isinstance(a, Passed)))
 
     def at(self, values: Mapping[str, Any]) -> float:
         """Its value where these are passed."""
         import numpy as np
 
+        if self.op == "index":
+            return float(ix.evaluate(self.args[0], {ix.READ: lambda name, _: int(values[name])}))  # type: ignore[dict-item]
         if self.op in ("of", "number"):
             return float(np.float32(values[self.args[0]] if self.op == "of" else self.args[0]))
         xs = [np.float32(a.at(values)) for a in self.args]
@@ -51,12 +62,14 @@ class Passed:
             return float(-xs[0] if self.op == "neg" else _OPERATORS[self.op][1](*xs))
 
     def __str__(self) -> str:
-        if self.op in ("of", "number"):
+        if self.op in ("of", "whole", "index", "number"):
             return str(self.args[0])
         parts = list(map(str, self.args))
         return f"(-{parts[0]})" if self.op == "neg" else f"({parts[0]} {_OPERATORS[self.op][0]} {parts[1]})"
 
     def __neg__(self) -> Passed:
+        if self.op == "index":
+            return type(self)("index", (self.args[0] * -1,))
         return self.args[0] if self.op == "neg" else Passed("neg", (self,))
 
     def __eq__(self, other: object) -> bool:
@@ -68,7 +81,15 @@ class Passed:
     def _unknown(self, *_: object) -> NoReturn:
         raise NeedsNumber(f"this follows from the value of {', '.join(sorted(self.names))}, which each call tells")
 
-    __float__ = __int__ = __index__ = __bool__ = __lt__ = __le__ = __gt__ = __ge__ = __abs__ = __round__ = is_integer = _unknown
+    def is_within(self, low: int, high: int) -> bool:
+        """Whether it is a whole number from `low` to below `high`, whatever is passed. NeedsNumber where that depends on it."""
+        least, most = ix.bounds(self.args[0], {}) if self.op == "index" else (low - 1, high)
+        return low <= least and most < high or self._unknown()
+
+    def is_integer(self) -> bool:
+        return self.op == "index" or self._unknown()
+
+    __float__ = __int__ = __index__ = __bool__ = __lt__ = __le__ = __gt__ = __ge__ = __abs__ = __round__ = _unknown
     __add__ = __sub__ = __mul__ = __truediv__ = __floordiv__ = __mod__ = __pow__ = __radd__ = __rsub__ = __rmul__ = _unknown
     __rtruediv__ = __rfloordiv__ = __rmod__ = __rpow__ = __trunc__ = __floor__ = __ceil__ = _unknown
 
@@ -85,6 +106,24 @@ class Asked(Passed):
 def passed(name: str) -> Passed:
     """The number that each call passes under a name."""
     return Passed("of", (name,))
+
+
+def passed_whole(name: str) -> Passed:
+    """The whole number that each call passes under a name."""
+    return Passed("whole", (name,))
+
+
+def as_index(x: Passed) -> Expr:
+    """A whole number as index expressions have it."""
+    return ix.scalar(x.args[0], MOST_WHOLE)
+
+
+def of_index(e: Expr) -> Passed | None:
+    """An index as a number, where it is made of whole numbers that each call passes and of constants alone."""
+    read = all_elements_in(e)
+    if not read or ix.variables(e) or any(r.args[1:] != (ZERO, MOST_WHOLE) for r in read):
+        return None
+    return Passed("index", (e,))
 
 
 def computed(op: str, *xs: Passed | float) -> Passed:

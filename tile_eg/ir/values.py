@@ -131,6 +131,7 @@ class Values:
     places: dict[str, Place] = field(default_factory=dict)
     deeper: dict[int, tuple[int, int]] = field(default_factory=dict)
     numbers: tuple[str, ...] = ()
+    wholes: tuple[str, ...] = ()
 
     @property
     def in_gm(self) -> tuple[Tensor, ...]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from copy import copy
 from functools import partial
 from itertools import combinations
@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from tile_eg.chips import DEFAULT_CHIP
 from tile_eg.errors import TileError, TileWarning, did_you_mean, in_source
+from tile_eg.frontend.of_calls import of_calls
 from tile_eg.ir.arrays import as_bytes, as_given, check_argument, numpy_dtype, of_elements
 from tile_eg.ir.kept import KeptKernel
 from tile_eg.ir.kernel import Kernel, Tensor
@@ -100,7 +101,7 @@ class AnySizeKernel(LocatingAtSizes):
         self.of_any = self._of_any()
         self.points: Mapping[str, Sequence[int]] = {}
         self.in_order: Callable[[Mapping[str, Any], TileError], KeptKernel] | None = None
-        self.texts: dict[Layouts, OneText] = {}
+        self.texts: dict[tuple[Layouts, tuple[str, ...]], OneText] = {}
 
     def _of_any(self) -> OfAnyNumber:
         """Which of its numbers it need not know."""
@@ -112,14 +113,16 @@ class AnySizeKernel(LocatingAtSizes):
         """The parameters that are numbers."""
         return [a.name for a in self.arguments if a.shape is None]
 
-    def text_of(self, layouts: Layouts = ()) -> OneText:
-        """What compiles the kernel for all of its sizes, for inputs that lie so in larger arrays."""
+    def text_of(self, layouts: Layouts = (), passed: Collection[str] = ()) -> OneText:
+        """What compiles the kernel for all of its sizes, for inputs that lie so in larger arrays; `passed` are whole numbers that
+        are arguments of its kernels, and none of their sizes."""
         from tile_eg.jit.one_text_cache import CachedOneText
 
-        if layouts not in self.texts:
+        names = tuple(n for n in self.sizes if n not in passed)
+        if (layouts, names) not in self.texts:
             tree = lambda sizes: laid_out(self.tree(sizes), layouts)  # noqa: E731
-            self.texts[layouts] = CachedOneText(tree, self.sizes, self.chip, search_options(**self.search), self.points)
-        return self.texts[layouts]
+            self.texts[layouts, names] = CachedOneText(tree, names, self.chip, search_options(**self.search), self.points)
+        return self.texts[layouts, names]
 
     def priced_at(self, **sizes: int | Sequence[int]) -> AnySizeKernel:
         """The kernel, whose cost model is asked at these sizes: `priced_at(M=(1, 128, 4096))`.
@@ -203,7 +206,7 @@ class AnySizeKernel(LocatingAtSizes):
         given = self.of_any.left_open(given, self.sizes)
         if missing := sorted(needed - given.keys()):
             raise missing_sizes(self.name, missing)
-        return text_for_all(self.name, self.text_of(), given)
+        return text_for_all(self.name, self.text_of(passed=of_calls(given)), given)
 
     def arrays_and_sizes(self, args: Any, kwargs: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
         """The arrays of a call by name, and the sizes and numbers that they, or the call, tell."""
@@ -252,7 +255,8 @@ class AnySizeKernel(LocatingAtSizes):
         if found is None:
             found = self.made[key] = self.compiled(self.build(sizes), *self.places)
             if isinstance(found.compiled, Kernel):
-                found.for_all_sizes = lambda layouts: self.text_of(layouts).at(sizes, laid_out(found.compiled, layouts))
+                texts = partial(self.text_of, passed=of_calls(sizes))
+                found.for_all_sizes = lambda layouts: texts(layouts).at(sizes, laid_out(found.compiled, layouts))
                 found.in_order = partial(self.in_order, sizes) if self.in_order else None
         return found
 
@@ -314,12 +318,13 @@ class TemplateTexts:
         """What compiles the kernel with these sizes for those that have a default, for inputs that lie so in larger arrays."""
         from tile_eg.jit.one_text_cache import CachedOneText
 
-        others = {n: v for n, v in sizes.items() if n not in self.names}
+        names = tuple(n for n in self.names if n not in of_calls(sizes))
+        others = {n: v for n, v in sizes.items() if n not in names}
         key = *sorted(others.items()), layouts
         if key not in self.made:
             build = lambda at: laid_out(self.template.instantiate({**others, **at}), layouts)  # noqa: E731
             options, text = search_options(**self.search), (self.template.exact, key)
-            self.made[key] = CachedOneText(build, self.names, self.chip, options, self.points, text)
+            self.made[key] = CachedOneText(build, names, self.chip, options, self.points, text)
         return self.made[key]
 
     def compiled(self, sizes: Mapping[str, Any]) -> AnySize:

@@ -240,7 +240,7 @@ class AnySizeLaunches(AnySizeKernel):
         positions = self.outputs, self.workspaces
         return _any_size(self.name, self.arguments, [k.searched() for k in self.each], positions, self.compiled)
 
-    def text_of(self, layouts: Any = ()) -> NoReturn:
+    def text_of(self, layouts: Any = (), passed: Any = ()) -> NoReturn:
         """TileError: each launch has a text of its own."""
         raise _of_one(self.name, "get_kernel_source()")
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from tile_eg.errors import TileError
 from tile_eg.ir.kept import KeptKernel
 from tile_eg.ir.kernel import Kernel, added_to
+from tile_eg.ir.known_numbers import at_numbers
 from tile_eg.jit.launches import launched
 from tile_eg.simulator.limits import CALL, Limits
 
@@ -45,9 +46,21 @@ def taken(kernel: Any, lowered: Any, arrays: Mapping[str, np.ndarray]) -> dict[s
     given = lowered.inout if kept else added_to(kernel)
     tensors = [t for t in kernel.tensors if not t.output or (t.name in given and t.name in arrays)]
     inputs = {t.name: np.ascontiguousarray(arrays[t.name]) for t in tensors}
+    numbers = {n: arrays[n] for n in getattr(kernel, "numbers", ())}
     if not kept:
-        check_indices(kernel, inputs)
-    return inputs | {n: arrays[n] for n in getattr(kernel, "numbers", ())}
+        check_indices(_at(kernel, numbers), inputs)
+    return inputs | numbers
+
+
+def _at(kernel: Kernel, numbers: Mapping[str, Any]) -> Kernel:
+    """The kernel at the whole numbers of a call. TileError where they pick what lies outside of a tensor."""
+    if not kernel.wholes:
+        return kernel
+    from tile_eg.frontend.checks import check
+
+    found = at_numbers(kernel, numbers)
+    check(found)
+    return found
 
 
 def run_lowered(lowered: Lowered | Restored | AtSizes, arrays: Mapping[str, np.ndarray], limits: Limits = CALL) -> Run:

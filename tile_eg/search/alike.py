@@ -350,9 +350,11 @@ def _mean_the_same(kernel: Kernel, own: Values, found: Values) -> bool:
 
 def _inputs(kernel: Kernel, most: Mapping[str, int]) -> dict[str, Any]:
     """Random tensors, with indices from 0 to the `most` that those of a tensor may be, and a number for each of a call."""
+    import numpy as np
+
     from tile_eg.inputs import draw
 
     drawn = draw([t for t in kernel.tensors if not t.output], "uniform", seed=0)
     drawn |= {n: drawn[n] % (m + 1) for n, m in most.items() if n in drawn and m < ANY}
-    numbers = {name: EXAMPLE + n for n, name in enumerate(kernel.numbers)}
+    numbers = {name: np.int32(1 + n) if name in kernel.wholes else EXAMPLE + n for n, name in enumerate(kernel.numbers)}
     return {t.name: memory_of(t, drawn[t.name]) for t in kernel.tensors if t.name in drawn} | numbers

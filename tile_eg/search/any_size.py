@@ -160,8 +160,8 @@ class AnySize(Planned):
 
     def why_not(self, kernel: Kernel, sizes: Mapping[str, int]) -> str:
         """Why the text does not serve these sizes; nothing where it does."""
-        if 0 in sizes.values():
-            return "a size is 0"
+        if any(n < 1 for n in sizes.values()):
+            return "a size is 0, or a number is negative"
         if any(n > MOST_SIZE for n in sizes.values()):
             return f"a size is larger than {MOST_SIZE}"
         variant = self._variant(sizes)

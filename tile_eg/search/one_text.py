@@ -124,7 +124,7 @@ class OneText:
             return None
         own = {n: sizes[n] for n in names}
         why = found.why_not(kernel, own)
-        if why and 0 not in own.values():
+        if why and all(n > 0 for n in own.values()):
             shown = ", ".join(f"{n}={v}" for n, v in own.items())
             self._say(kernel, f"its text for all sizes does not serve {shown}, for which it is compiled alone: {why}", why)
         return None if why else found.at(kernel, own)

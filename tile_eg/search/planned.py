@@ -309,7 +309,7 @@ def _simulated(
         cores=planned.chip.cube_cores,
         limits=limits,
         confinement=Confinement(confined),
-        numbers=(*planned.numbers, *(float(arrays[n]) for n in p.numbers)),
+        numbers=(*planned.numbers, *(int(arrays[n]) if n in p.wholes else float(arrays[n]) for n in p.numbers)),
         blocks=launched(p, blocks),
         lenient=planned.lenient,
         watch=watch,

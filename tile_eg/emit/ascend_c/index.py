@@ -105,6 +105,7 @@ class Scope:
             self.cpp.named |= {size(name, n): sizes[name] for name, n in p.sizes.usual}
             self.ranges |= counted_in(p.core(self.core), self.ranges)
         self.cpp.scalars |= {name: variables[name] for name in scalars}
+        self.cpp.scalars |= {name: word for name, word in number_names(p).items() if name in p.wholes}
         outer = read_outside(p.core(self.core), set()) if scalars else set()
         declared = {n for n, times in scalars.items() if times > 1 or n in outer}
         self.changing = {n.name: n.value.whole for n in walk(p.core(self.core)) if isinstance(n, Scalar) and n.name in declared}

@@ -25,7 +25,7 @@ from tile_eg.emit.ascend_c.used import expressions_of
 from tile_eg.emit.ascend_c.vector import VECTOR_OPS
 from tile_eg.emit.ascend_c.whole_tiles import WHOLE
 from tile_eg.emit.host import shared_at
-from tile_eg.emit.names import argument_names, kernel_symbol, number_names, size_names
+from tile_eg.emit.names import argument_names, kernel_symbol, number_types, size_names
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import BLOCK, ONE, SUB, ZERO, Expr
 from tile_eg.ir.index_elements import all_elements_in
@@ -104,7 +104,7 @@ def _kernel(p: Program) -> list[str]:
     mixed = p.kernel_type.startswith("MIX")
     addresses = [f"GM_ADDR {name}" for name in (*argument_names(p).values(), "workspace")]
     arguments = ", ".join([*addresses, *(f"int32_t {name}" for name in size_names(p).values()),
-                           *(f"float {name}" for name in number_names(p).values())])  # fmt: skip
+                           *number_types(p)])  # fmt: skip
     body = [f"KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_{p.kernel_type});"]
     for core in (AIC, AIV):
         if p.core(core):
@@ -234,7 +234,8 @@ def _hoisted(s: Scope) -> dict[Path, list[str]]:
     for i, loops in _instructions(s.program.core(s.core), (), {}):
         for role, wish in SIZES.items():
             e = getattr(i, role)
-            if e.op in ("const", "var", "size") or any(r.args[0] in s.cpp.scalars for r in all_elements_in(e)):
+            read = {r.args[0] for r in all_elements_in(e)}.difference(s.program.wholes)
+            if e.op in ("const", "var", "size") or any(name in s.cpp.scalars for name in read):
                 continue
             where = max((path for var, path in loops.items() if var in ix.variables(e)), default=())
             if e not in s.cpp.named:

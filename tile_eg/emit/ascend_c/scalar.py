@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 from tile_eg.emit.ascend_c.index import Scope, number
 from tile_eg.emit.names import number_names
@@ -85,6 +86,8 @@ def scalar_operand(s: Scope, i: Instr, dtype: DType) -> str:
     """The number of an instruction: a constant, an index as the element type has it, or what the scalar unit computes."""
     if i.value is not None and i.value.op == "half" and dtype is F16:
         return _half(s, i.value)
+    if i.value is not None and i.value.op == "index" and dtype.whole:
+        return scalar_operand(s, replace(i, value=None, bound=i.value.args[0]), dtype)
     if i.value is not None:
         text = formula_text(s, i.value)
         return text if dtype.ascend == ("int32_t" if i.value.whole else "float") else f"static_cast<{dtype.ascend}>({text})"

@@ -55,7 +55,7 @@ class Lowering:
         made = Program(
             self.values.name, self.chip.name, kind, self.values.tensors, usual(blocks), self.storages.halves,
             self.schedule.peaks.get(Level.WS, 0), used, cube, vector, self.values.shared,
-            () if self.storages.tasks else self.storages.counts, sizes, self.values.numbers,
+            () if self.storages.tasks else self.storages.counts, sizes, self.values.numbers, self.values.wholes,
         )  # fmt: skip
         return self.joined.named(made) if self.joined else made
 

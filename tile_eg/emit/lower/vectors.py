@@ -25,8 +25,8 @@ def scalar(value: Any) -> Any:
     """A field of an instruction: what follows from numbers that a call passes is computed by the scalar unit."""
     if not isinstance(value, Passed):
         return value
-    if value.op == "of":
-        return Formula("argument", value.args)
+    if value.op in ("of", "index"):
+        return Formula("argument" if value.op == "of" else "index", value.args)
     return Formula(value.op, value.args if value.op == "number" else tuple(map(scalar, value.args)))
 
 

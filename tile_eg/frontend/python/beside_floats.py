@@ -26,6 +26,6 @@ def _beside(b: Builder, op: type[Any], e: TileExpr, other: TileExpr, said: Any, 
     if dtype is None or not dtype.whole:
         return e
     there = element_type(other, b.dtype_of)
-    broken = isinstance(other, Number) and other.value != other.value // 1
+    broken = isinstance(other, Number) and not other.value.is_integer()
     divided = op is ast.Div and (isinstance(said, float) or (there is not None and not there.whole))
     return Cast(F32, e, span) if divided or (broken and op in (ast.Add, ast.Sub, ast.Mult, ast.Div)) else e

@@ -15,7 +15,7 @@ from tile_eg import language
 from tile_eg.errors import NotSearched, Span, TileError
 from tile_eg.frontend import conditions
 from tile_eg.frontend.index_bits import bits
-from tile_eg.frontend.of_calls import OfCall
+from tile_eg.frontend.of_calls import OfCall, as_of_call
 from tile_eg.frontend.python import logic, ways_out
 from tile_eg.frontend.python.beside_floats import beside_floats
 from tile_eg.frontend.python.bools import is_truth, truth_of
@@ -147,8 +147,10 @@ def arithmetic(b: Builder, op: type[Any], x: Any, y: Any, node: ast.AST) -> Any:
         x, y = (v if (found := as_whole(v)) is None else found for v in (x, y))
     if is_tile(x) or is_tile(y):
         return _tile_arithmetic(b, op, *beside_floats(b, op, x, y, b.span(node)), node)
+    if (isinstance(x, Expr) or isinstance(y, Expr)) and _leaves_indices(op, x, y):
+        x, y = as_of_call(x), as_of_call(y)
     if isinstance(x, Expr) or isinstance(y, Expr):
-        if op is ast.Div or isinstance(x, float | OfCall) or isinstance(y, float | OfCall):
+        if _leaves_indices(op, x, y):
             return _tile_arithmetic(b, op, as_tile(x, b.span(node)), as_tile(y, b.span(node)), node)
         if is_index(x) and is_index(y) and (found := bits(name, index.wrap(x), index.wrap(y))) is not None:
             return found
@@ -157,6 +159,10 @@ def arithmetic(b: Builder, op: type[Any], x: Any, y: Any, node: ast.AST) -> Any:
             raise b.error(f"{symbol}: indices have +, -, *, // and %, and shifts and bits by constants", node)
         return function(index.wrap(x), index.wrap(y))
     return function(x, y)
+
+
+def _leaves_indices(op: type[Any], x: Any, y: Any) -> bool:
+    return op is ast.Div or isinstance(x, float | OfCall) or isinstance(y, float | OfCall)
 
 
 def _compares(x: Any) -> bool:

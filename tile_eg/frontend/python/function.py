@@ -19,7 +19,7 @@ from tile_eg.frontend.element_sums import with_element_sums
 from tile_eg.frontend.guarded_rows import with_rows_that_exist
 from tile_eg.frontend.guarded_stores import with_counted_stores
 from tile_eg.frontend.nibbles import with_bytes
-from tile_eg.frontend.of_calls import as_written, of_calls
+from tile_eg.frontend.of_calls import as_written, of_calls, wholes_of_calls
 from tile_eg.frontend.python.bools import is_bool
 from tile_eg.frontend.python.carried import carried
 from tile_eg.frontend.python.expressions import evaluate
@@ -168,7 +168,8 @@ def _kernel(r: Reader, found: FunctionSource, streams: bool) -> Kernel | TileErr
     statements = [*with_element_sums(without(statements, r.unused), outputs, r.unique)]
     body = with_parts(r.settled(without_slots(statements)), r.unique, r.grid)
     texts = found.source.text, found.source.file
-    made = with_bytes(Kernel(found.node.name, outputs, grid, body, *texts, tuple(r.notes), of_calls(r.sizes or {})))
+    numbers = of_calls(r.sizes or {}), wholes_of_calls(r.sizes or {})
+    made = with_bytes(Kernel(found.node.name, outputs, grid, body, *texts, tuple(r.notes), *numbers))
     if streams and r.half_used is None and (ordered := in_one_order(made)):
         told = Note(AS_STREAMS, r.span(launch.items[0].context_expr))
         whole = _whole(r, replace(ordered, notes=(*made.notes, told)))

@@ -16,7 +16,7 @@ from typing import Any
 
 from tile_eg import language
 from tile_eg.errors import Span, TileError, did_you_mean
-from tile_eg.frontend.of_calls import OfCall, of_calls
+from tile_eg.frontend.of_calls import OfCall, of_calls, refuse_wholes
 from tile_eg.frontend.python.returned import evaluated, output_names
 from tile_eg.frontend.python.source import FunctionSource, read_function
 from tile_eg.frontend.python.values import as_dtype
@@ -242,6 +242,7 @@ def kernel_of_tensors(
     function: PrimFunc, tensors: Sequence[Tensor], numbers: Mapping[str, Any], sizes: Mapping[str, Any]
 ) -> Kernel:
     """The kernel of a function at the shapes of its tensors. TileError at the user's line."""
+    refuse_wholes(sizes)
     found = read_function(function.function, function.names)
     values = {t.name: TensorValue(v.tensor(t.name, t.shape, t.dtype, t.span)) for t in tensors}
     run = _at_sizes(function.function, sizes)

@@ -9,7 +9,7 @@ from typing import Any
 
 from tile_eg.errors import Span, TileError, did_you_mean
 from tile_eg.frontend.conditions import chosen, of_elements
-from tile_eg.frontend.of_calls import OfCall
+from tile_eg.frontend.of_calls import OfCall, as_of_call
 from tile_eg.frontend.windows import check_written, known_shape, most, placed
 from tile_eg.ir.index import ZERO, Expr, variables
 from tile_eg.ir.index_elements import all_elements_in
@@ -255,7 +255,7 @@ def as_tile(value: Any, span: Span | None) -> TileExpr:
         return value
     if isinstance(value, (bool, int, float)):
         return Number(float(value), span)
-    if isinstance(value, OfCall):
+    if isinstance(value := as_of_call(value), OfCall):
         return Number(value.written, span)
     if isinstance(value, Window) and None in value.items:
         if len(value.items) != 2:

@@ -87,6 +87,8 @@ class Regions:
     def element(self, read: Expr, span: kn.Span | None) -> Expr:
         """An element of a tensor or of a buffer, as one of an input."""
         name, place, most = read.args
+        if name in self.kernel.wholes:
+            return read
         held = self.env.get(name)
         place = inside_of(self.index(place, span), self.count_of(name) - 1)
         self.check_place(name, place, span)

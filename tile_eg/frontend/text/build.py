@@ -18,7 +18,7 @@ from tile_eg.frontend.guarded_rows import with_rows_that_exist
 from tile_eg.frontend.guarded_stores import with_counted_stores
 from tile_eg.frontend.narrow_positions import with_words
 from tile_eg.frontend.nibbles import with_bytes
-from tile_eg.frontend.of_calls import as_written, of_calls
+from tile_eg.frontend.of_calls import as_written, of_calls, wholes_of_calls
 from tile_eg.frontend.text.bools import BOOL, as_stored
 from tile_eg.frontend.text.expressions import Expressions
 from tile_eg.frontend.text.scope import Scope, fresh
@@ -49,7 +49,8 @@ def build(tree: Node, sizes: Mapping[str, int | float], source: str, file: str) 
         raise NoBlocks(arguments) from None
     if builder.empty and all(0 in t.shape for t in arguments if t.output):
         raise NoBlocks(arguments)
-    kernel = kn.Kernel(str(name), arguments, builder.grid or (), body, source, file, numbers=of_calls(sizes))
+    kernel = kn.Kernel(str(name), arguments, builder.grid or (), body, source, file, numbers=of_calls(sizes),
+                       wholes=wholes_of_calls(sizes))  # fmt: skip
     kernel = replace(kernel, body=with_element_sums(body, arguments, names_beside(kernel)))
     if builder.told:
         raise together(by_line((*builder.told, *statement_faults(kernel))))

@@ -10,7 +10,7 @@ from tile_eg.errors import TileError, attempted, did_you_mean
 from tile_eg.frontend import scalars as sc
 from tile_eg.frontend.conditions import NAMES, Compared, Condition, both, chosen, either, of_elements, opposite
 from tile_eg.frontend.index_text import index_text
-from tile_eg.frontend.of_calls import OfCall
+from tile_eg.frontend.of_calls import OfCall, as_of_call
 from tile_eg.frontend.scalars import Scalar, is_scalar
 from tile_eg.frontend.text.bools import as_condition
 from tile_eg.frontend.text.scope import Scope
@@ -117,7 +117,7 @@ class Expressions:
         self.numbers = outside
         if of_elements(v):
             return chosen(v, kn.Number(1.0, self.span(node)), kn.Number(0.0, self.span(node)), self.span(node))
-        if isinstance(v, Expr):
+        if isinstance(v := as_of_call(v), Expr):
             return kn.Index(v, self.span(node))
         if isinstance(v, OfCall):
             return kn.Number(v.written, self.span(node))
@@ -182,6 +182,8 @@ class Expressions:
             x, y = self.read(x), self.read(y)
         if op in JOINED and of_elements(a := self.truth(x)) and of_elements(b := self.truth(y)):
             return JOINED[op](a, b, self.span(node))
+        if is_scalar(x) and is_scalar(y) and self.numbers and sc.leaves_integers(str(op), x, y):
+            x, y = as_of_call(x), as_of_call(y)
         if is_scalar(x) and is_scalar(y) and not (self.numbers and sc.leaves_integers(str(op), x, y)):
             return sc.arithmetic(str(op), x, y, self.span(node))
         return self.computed(str(op), self.tile(left), self.tile(right), self.span(node))

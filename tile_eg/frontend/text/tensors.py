@@ -7,7 +7,7 @@ from typing import Any
 
 from tile_eg.errors import Span, TileError
 from tile_eg.frontend import scalars as sc
-from tile_eg.frontend.of_calls import OfCall, as_written, of_calls
+from tile_eg.frontend.of_calls import OfCall, as_written, of_calls, refuse_wholes
 from tile_eg.frontend.tensor import TensorKernel
 from tile_eg.frontend.tensor import functions as fn
 from tile_eg.frontend.tensor import values as v
@@ -40,6 +40,7 @@ def _plain(target: Node) -> bool:
 
 def tensor_kernel(tree: Node, sizes: Mapping[str, int | float], source: str, file: str) -> TensorKernel:
     """The kernel at these sizes, every one of them given."""
+    refuse_wholes(sizes)
     name, _, _, results, block = tree.children[0].children
     numbers = {str(n.children[0]) for n in number_nodes(tree)}
     reader = Reader(Scope(file), [size for name, size in sizes.items() if name not in numbers])

@@ -159,6 +159,8 @@ def _readable(p: Program, e: Expr, span: Span | None) -> None:
     """What is read for an index is an element of an input of whole numbers: what a core writes meanwhile, it might not see."""
     inputs = {t.name: t for t in p.tensors if not t.output}
     for r in all_elements_in(e):
+        if r.args[0] in p.wholes:
+            continue
         if any(isinstance(n, Scalar) and n.name == r.args[0] for n in walk((*p.cube, *p.vector))):
             continue
         if r.args[0] not in inputs or inputs[r.args[0]].dtype not in INDICES:

@@ -76,12 +76,14 @@ class _Parser(Tokens):
         buffers = self._many("buffer", self.buffer)
         self.names = {t.name for t in (*tensors, *shared)} | {b.name for b in buffers}
         lets = self._many("let", self._let)
-        numbers = self._many("number", self.name)
+        kinds = self._many(("number", "whole"), lambda: (self.tokens[self.at - 1][1], self.name()))
+        numbers, wholes = tuple(n for _, n in kinds), tuple(n for kind, n in kinds if kind == "whole")
         cube, vector = self._stream("cube"), self._stream("vector")
         if self.tokens[self.at][0] != "end":
             self.expected("the end of the program")
         return Program(
-            name, chip, kernel_type, tensors, blocks, halves, workspace, buffers, cube, vector, shared, lets, numbers=numbers
+            name, chip, kernel_type, tensors, blocks, halves, workspace, buffers, cube, vector, shared, lets,
+            numbers=numbers, wholes=wholes,
         )
 
     def _field(self, word: str) -> int:
@@ -89,9 +91,9 @@ class _Parser(Tokens):
         self.need(word)
         return self.integer()
 
-    def _many(self, word: str, one: Callable) -> tuple:
+    def _many(self, words: str | tuple[str, ...], one: Callable) -> tuple:
         out = []
-        while self.take(word):
+        while self.take(*([words] if isinstance(words, str) else words)):
             out.append(one())
         return tuple(out)
 

@@ -45,6 +45,7 @@ class Program(Printed):
     lets: tuple[Let, ...] = ()
     sizes: Sizes | None = None
     numbers: tuple[str, ...] = ()
+    wholes: tuple[str, ...] = ()
 
     def __hash__(self) -> int:
         return self._hash
@@ -89,7 +90,7 @@ class Program(Printed):
         lines = [f"program {self.name} on {self.chip} {launch}"]
         lines += [*map(tensor_text, self.tensors), *(f"shared {tensor_text(t)}" for t in self.shared)]
         lines += [*map(buffer_text, self.buffers), *(f"let {let_text(let)}" for let in self.lets)]
-        lines += [f"number {name}" for name in self.numbers]
+        lines += [f"{'whole' if name in self.wholes else 'number'} {name}" for name in self.numbers]
         for title, nodes in (("cube", self.cube), ("vector", self.vector)):
             lines += [f"{title} {{", *nodes_text(nodes, "  "), "}"]
         return "\n".join(lines) + "\n"

@@ -1,0 +1,190 @@
+"""Whole numbers that each call passes are arguments of one compiled kernel, where they only enter indices and arithmetic."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tile_eg
+import tile_eg.language as T
+from tests.test_passed_numbers import compiled
+from tile_eg.cli.app import run
+from tile_eg.errors import TileError
+from tile_eg.frontend.text import load_text
+from tile_eg.ir.passed import MOST_WHOLE, passed_whole
+from tile_eg.ir.program.parser import parse_program
+
+ROWS, COLS = np.arange(32)[:, None], np.arange(64)
+X = np.random.default_rng(0).uniform(-20, 20, (64, 64)).astype(np.float32)
+STEP = """kernel step[M{size}, N=64](X: {of}[M, N], n: i32) -> Y: {of}[M, N] {{
+  grid b = ceildiv(M, 16)
+  shared x: {of}[16, N]
+  x = X[b*16, 0]
+  parallel (i, j) in (16, N) {{
+    x[i, j] = {value}
+  }}
+  Y[b*16, 0] = x
+}}
+"""
+
+
+def step_file(folder: Path, value: str, of: str = "f32", size: str = "=32") -> Path:
+    path = folder / "step.tile"
+    path.write_text(STEP.format(size=size, of=of, value=value))
+    return path
+
+
+@tile_eg.jit(effort="none")
+@T.prim_func
+def moved(X: T.Tensor((64, 64), "float32"), Y: T.Tensor((64, 64), "float32"), source: T.int32, target: T.int32):
+    with T.Kernel(2) as b:
+        x = T.alloc_shared((8, 64), "float32")
+        T.copy(X[source + b * 8, 0], x)
+        T.copy(x, Y[target + b * 8, 0])
+
+
+@tile_eg.jit(effort="none")
+@T.prim_func
+def widened(X: T.Tensor((32, 64), "float32"), Y: T.Tensor((32, 64), "float32"), n: T.int32):
+    with T.Kernel(2) as b:
+        x = T.alloc_shared((16, n * 32), "float32")
+        T.copy(X[b * 16, 0], x)
+        for i, j in T.Parallel(16, n * 32):
+            x[i, j] = x[i, j] + n
+        T.copy(x, Y[b * 16, 0])
+
+
+@tile_eg.jit(effort="none")
+@T.prim_func
+def repeated(X: T.Tensor((32, 64), "float32"), Y: T.Tensor((32, 64), "float32"), n: T.int32):
+    with T.Kernel(2) as b:
+        x = T.alloc_shared((16, 64), "float32")
+        T.copy(X[b * 16, 0], x)
+        for k in T.serial(n):
+            for i, j in T.Parallel(16, 64):
+                x[i, j] = x[i, j] + k
+        T.copy(x, Y[b * 16, 0])
+
+
+@tile_eg.jit(effort="none")
+@T.prim_func
+def branching(X: T.Tensor((32, 64), "float32"), Y: T.Tensor((32, 64), "float32"), n: T.int32):
+    with T.Kernel(2) as b:
+        x = T.alloc_shared((16, 64), "float32")
+        T.copy(X[b * 16, 0], x)
+        if n:
+            T.tile.add(x, x, 1.0)
+        T.copy(x, Y[b * 16, 0])
+
+
+def test_a_place_in_loads_and_stores() -> None:
+    for source, target, count in ((0, 5, None), (7, 0, 0), (48, 33, 0)):
+        y = np.zeros_like(X)
+        made = compiled(lambda s=source, t=target, y=y: moved(X, y, s, t))  # type: ignore[misc]
+        wanted = np.zeros_like(X)
+        wanted[target : target + 16] = X[source : source + 16]
+        np.testing.assert_array_equal(y, wanted)
+        assert count is None or made == count
+
+
+def test_a_place_outside_is_told_with_its_value() -> None:
+    with pytest.raises(TileError, match="takes the value 68, dimension 0 has 64"):
+        moved(X, np.zeros_like(X), 60, 0)
+
+
+def test_the_text_takes_them_behind_the_tensors_and_its_launch_refuses_others() -> None:
+    assert "GM_ADDR workspace, int32_t source, int32_t target)" in moved.get_kernel_source()
+    assert f"if (source < 0 || source > {MOST_WHOLE}) return ACL_ERROR_INVALID_PARAM;" in moved.get_host_source()
+
+
+@pytest.mark.slow(but=3)
+@pytest.mark.parametrize("of", ["f32", "f16", "i32"])
+@pytest.mark.parametrize(
+    ("value", "wanted"),
+    [
+        ("x[i, j] + n", lambda x, n: x + x.dtype.type(n)),
+        ("n - x[i, j]", lambda x, n: x.dtype.type(n) - x),
+        ("x[i, j] * (n // 3 + 1) - n % 5", lambda x, n: x * x.dtype.type(n // 3 + 1) - x.dtype.type(n % 5)),
+        ("max(x[i, j], n)", lambda x, n: np.maximum(x, x.dtype.type(n))),
+        ("select(b*16 + i < n, x[i, j], -1)", lambda x, n: np.where(n > ROWS, x, x.dtype.type(-1))),
+        ("select(j >= n and j < n + 8, x[i, j], -1)", lambda x, n: np.where((n <= COLS) & (n + 8 > COLS), x, x.dtype.type(-1))),
+        ("select(j == n, x[i, j], -1)", lambda x, n: np.where(n == COLS, x, x.dtype.type(-1))),
+    ],
+)
+def test_what_is_done_with_them(tmp_path: Path, value: str, wanted: Callable[..., np.ndarray], of: str) -> None:
+    kernel = tile_eg.load(step_file(tmp_path, value, of), effort="none")
+    x = X[:32].astype({"f32": np.float32, "f16": np.float16, "i32": np.int32}[of])
+    for n in (5, 0, 33, 2049, -3):
+        np.testing.assert_array_equal(kernel(x, n), wanted(x, n))
+    assert {*kernel.of_any.known.values()} == {("n",), ()}
+
+
+def test_beside_a_float_they_are_floats(tmp_path: Path) -> None:
+    kernel = tile_eg.load(step_file(tmp_path, "x[i, j] + n * 0.5 - 1 / (n + 1)"), effort="none")
+    for n in (5, 0):
+        np.testing.assert_allclose(kernel(X[:32], n), X[:32] + n * 0.5 - 1 / (n + 1), rtol=1e-6, atol=1e-6)
+    assert {*kernel.of_any.known.values()} == {("n",)}
+
+
+def test_a_position_that_begins_at_one(tmp_path: Path) -> None:
+    kernel = tile_eg.load(step_file(tmp_path, "x[i, j] * f32(n + j)"), effort="none")
+    for n in (3, MOST_WHOLE):
+        np.testing.assert_array_equal(kernel(X[:32], n), X[:32] * (n + COLS).astype(np.float32))
+
+
+def test_numbers_that_are_negative_or_large_are_compiled_in(tmp_path: Path) -> None:
+    kernel = tile_eg.load(step_file(tmp_path, "x[i, j] + n"), effort="none")
+    for n in (MOST_WHOLE, MOST_WHOLE + 1, -1):
+        np.testing.assert_array_equal(kernel(X[:32], n), X[:32] + np.float32(n))
+    assert [*kernel.of_any.known.values()] == [("n",), (), ()]
+
+
+def test_one_text_serves_all_sizes_and_all_numbers(tmp_path: Path) -> None:
+    kernel = tile_eg.load(step_file(tmp_path, "select(b*16 + i < n, x[i, j], x[i, j] + n)", size=": dyn"), effort="none")
+    for rows, n in ((32, 5), (7, 0), (1, 100)):
+        x = X[:rows].copy()
+        np.testing.assert_array_equal(kernel(x, n), np.where(np.arange(rows)[:, None] < n, x, x + np.float32(n)))
+    texts = {str(t.source) for one in kernel.texts.made.values() for t in one.made.values()}
+    assert len(texts) == 1 and "int32_t M, int32_t n)" in texts.pop()
+
+
+@pytest.mark.parametrize(
+    ("kernel", "wanted", "numbers"),
+    [
+        (widened, lambda x, n: np.where(n * 32 > COLS, x + np.float32(n), 0), (2, 1)),
+        (repeated, lambda x, n: x + np.float32(sum(range(n))), (2, 0)),
+        (branching, lambda x, n: x + bool(n), (2, 0)),
+    ],
+)
+def test_what_decides_the_kernel_is_compiled_in(kernel: Any, wanted: Callable[..., np.ndarray], numbers: tuple[int, ...]) -> None:
+    for n in numbers:
+        y = np.zeros((32, 64), np.float32)
+        kernel(X[:32], y, n)
+        np.testing.assert_allclose(y, wanted(X[:32], n), rtol=1e-6)
+    assert {*kernel.of_any.known.values()} == {()}
+
+
+def test_the_command_line_emits_one_text_and_passes_a_number_to_a_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = str(step_file(tmp_path, "x[i, j] + n"))
+    assert run(["emit", file]) == 0
+    assert "GM_ADDR workspace, int32_t n)" in capsys.readouterr().out
+    assert run(["emit", file, "--spec"]) == 0
+    assert 'name = "n"\nvalue = 1 ' in capsys.readouterr().out
+    for kind, name in (((), "k.asc"), (("--spec",), "k.toml"), (("--program",), "k.program")):
+        assert run(["emit", file, *kind, "-o", str(tmp_path / name)]) == 0
+    assert run(["simulate", str(tmp_path / "k.asc"), "--args", str(tmp_path / "k.toml")]) == 0
+    assert run(["run", str(tmp_path / "k.program")]) == 0
+    for n in (7, 0, -2):
+        assert run(["run", file, "--set", f"n={n}"]) == 0
+
+
+def test_a_program_with_numbers_is_read_back() -> None:
+    from tile_eg.search.compiler import lower
+
+    kernel = load_text(STEP.format(size="=32", of="f32", value="x[i, j] + n")).instantiate({"n": passed_whole("n")})
+    program = lower(kernel, "910B2").program
+    assert program.numbers == ("n",) and program.wholes == ("n",) and parse_program(str(program)) == program
