@@ -30,6 +30,17 @@ STEP = """kernel step[M{size}, N=64](X: {of}[M, N], n: i32) -> Y: {of}[M, N] {{
   Y[b*16, 0] = x
 }}
 """
+MODULE = """import tile_eg, tile_eg.language as T
+@tile_eg.jit(effort="none")
+@T.prim_func
+def step(X: T.Tensor((64, 128), "float32"), Y: T.Tensor((16, 128), "float32"), pos: T.int32, s: T.float32):
+    with T.Kernel(1) as b:
+        x = T.alloc_shared((16, 128), "float32")
+        T.copy(X[pos, 0], x)
+        for i, j in T.Parallel(16, 128):
+            x[i, j] = x[i, j] * s
+        T.copy(x, Y)
+"""
 
 
 def step_file(folder: Path, value: str, of: str = "f32", size: str = "=32") -> Path:
@@ -188,3 +199,14 @@ def test_a_program_with_numbers_is_read_back() -> None:
     kernel = load_text(STEP.format(size="=32", of="f32", value="x[i, j] + n")).instantiate({"n": passed_whole("n")})
     program = lower(kernel, "910B2").program
     assert program.numbers == ("n",) and program.wholes == ("n",) and parse_program(str(program)) == program
+
+
+def test_a_python_file_too_and_what_is_explained_is_what_is_emitted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "k.py"
+    file.write_text(MODULE)
+    assert run(["emit", str(file)]) == 0
+    assert "int32_t pos, float s)" in capsys.readouterr().out
+    assert run(["explain", str(file)]) == 0
+    assert "GmToUB" in capsys.readouterr().out
+    assert run(["emit", str(file), "--set", "pos=3"]) == 0
+    assert "GM_ADDR workspace, float s)" in capsys.readouterr().out

@@ -344,7 +344,8 @@ def explain(
     """
     from tile_eg.explore import explained, why_not
 
-    wanted = Wanted(file, options.sizes(sizes or []), chip, search, options.SEARCH if options.searched(schedule) else None, False)
+    given, number = numbers.left_open(file, options.sizes(sizes or [])), options.SEARCH if options.searched(schedule) else None
+    wanted = Wanted(file, given, chip, search, number, False)
     if at:
         if profile or question is not None:
             what = "--at shows times alone, and --why-not and --profile are of a kernel at its sizes"

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from tile_eg.chips import DEFAULT_CHIP
-from tile_eg.cli import options, sources
+from tile_eg.cli import numbers, options, sources
 from tile_eg.cli.console import show
 from tile_eg.cli.two_runs import TwoRuns
 from tile_eg.cli.waiting import shown_progress
@@ -125,7 +125,7 @@ def both_of(file: Path, sizes: list[str] | None, chip: str, search: SearchOption
 def kernel_of(file: Path, sizes: list[str] | None, searched: bool = False) -> Kernel:
     """The kernel in a file, also one of an author's who decided its order if it is to be `searched`. TileError for a program:
     nothing is chosen in one."""
-    held = sources.read(file, options.sizes(sizes or []), searched=searched)
+    held = sources.read(file, numbers.left_open(file, options.sizes(sizes or [])), searched=searched)
     if isinstance(held, Program):
         raise TileError(f"'{file}' is a program: nothing is chosen in it", help="give a .tile or a .py file")
     if not isinstance(held, Kernel):

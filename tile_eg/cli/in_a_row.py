@@ -17,6 +17,9 @@ from tile_eg.errors import TileError
 if TYPE_CHECKING:
     import numpy as np
 
+    from tile_eg.jit import CompiledKernel, Factory
+    from tile_eg.jit.any_size import AnySizeKernel
+
 FIRST = "FILE.py:1 is the first of them"
 NUMBERED = re.compile(r"(.+\.py):(\d+)")
 
@@ -147,3 +150,12 @@ def text_in_a_row(several: SeveralLaunches, kind: str, text: Callable[[], str], 
     each = in_turn(several, planned)
     name = each[0].program.name.rpartition("_")[0]
     return host_in_a_row(name, [p.program for p in each], [str(p.host) for p in each], several.tensors)
+
+
+def factory_and_its_own(kernels: Sequence[CompiledKernel | AnySizeKernel | Factory]) -> Factory | None:
+    """The only function among them that gives kernels, where it gave all the others."""
+    from tile_eg.jit import Factory
+
+    factories = [k for k in kernels if isinstance(k, Factory)]
+    own = len(factories) == 1 and all(k in factories[0].made for k in kernels if k is not factories[0])
+    return factories[0] if own else None

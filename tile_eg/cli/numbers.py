@@ -1,4 +1,4 @@
-"""The numbers that a `.tile` kernel has from each call, on the command line: floats that only enter arithmetic, and whole numbers
+"""The numbers that a kernel has from each call, on the command line: floats that only enter arithmetic, and whole numbers
 that only enter indices and arithmetic, are passed at the launch."""
 
 from __future__ import annotations
@@ -18,10 +18,12 @@ NUMBER = re.compile(r":\s*(?!dyn\b)[a-z]\w*\s*[,)#]")
 def left_open(path: Path, sizes: Mapping[str, Any]) -> dict[str, Any]:
     """The sizes and numbers that are given, with the numbers that are not as those of each launch, where the kernel need not know
     them."""
+    kernel = attempted(lambda: sources.at_each_call(path, sizes))
+    if kernel is not None and not isinstance(kernel, TileError):
+        own = {n: v for n, v in sizes.items() if n in kernel.open}
+        return {**sizes, **kernel.of_any.left_open(own, kernel.sizes)} if kernel.numbers else dict(sizes)
     template = _template(path)
-    if template is None:
-        return dict(sizes)
-    return _of_any_number(template).left_open(sizes, template.of_texts)
+    return dict(sizes) if template is None else _of_any_number(template).left_open(sizes, template.of_texts)
 
 
 def apart(path: Path, sizes: Mapping[str, Any], shapes: Mapping[str, tuple[int, ...]]) -> tuple[dict[str, Any], dict[str, float]]:

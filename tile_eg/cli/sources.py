@@ -7,7 +7,7 @@ import linecache
 import runpy
 import sys
 import traceback
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING, Any
 from tile_eg.chips import DEFAULT_CHIP
 from tile_eg.cli import options
 from tile_eg.cli.console import complain
-from tile_eg.cli.in_a_row import one_of, sizes_of_this_launch
+from tile_eg.cli.in_a_row import factory_and_its_own, one_of, sizes_of_this_launch
 from tile_eg.errors import WITH_OR_WITHOUT_MARK, Span, TileError, did_you_mean, searchable, why_unread
+from tile_eg.frontend.of_calls import of_calls
 from tile_eg.ir.kept import KeptKernel
 from tile_eg.ir.kernel import Kernel
 from tile_eg.ir.open_kernel import AUTO, NoBlocks, OpenKernel, open_kernel
@@ -75,15 +76,21 @@ def _without_value(path: Path, sizes: Mapping[str, int | str]) -> list[str]:
 
         template = load_text(read_text(path), str(path))
         return [n for n, v in template.sizes.items() if v is None and n not in template.searched and n not in sizes]
+    made = at_each_call(path, sizes)
+    return [n for n in made.sizes if n not in sizes] if made else []
+
+
+def at_each_call(path: Path, sizes: Mapping[str, int | str]) -> AnySizeKernel | None:
+    """The kernel of a Python file, where it has sizes or numbers from each call."""
     if path.suffix != ".py" or not path.is_file():
-        return []
+        return None
     from tile_eg.jit import Factory
     from tile_eg.jit.any_size import AnySizeKernel
 
     name, kernel = _one_kernel(path, sizes)
     with _faults_of(path):
         made = _with_parameters(name, kernel, sizes)[0] if isinstance(kernel, Factory) else kernel
-    return [n for n in made.sizes if n not in sizes] if isinstance(made, AnySizeKernel) else []
+    return made if isinstance(made, AnySizeKernel) else None
 
 
 def read_text(path: Path, kinds: Iterable[str] = KINDS) -> str:
@@ -198,7 +205,8 @@ def _texts_of_tile(
     from tile_eg.frontend.text import load_text
 
     template = load_text(read_text(path), str(path))
-    names = tuple(n for n in template.sizes if n in template.of_texts or n in points)
+    open_ = {*template.of_texts, *points}.difference(of_calls(sizes))
+    names = tuple(n for n in template.sizes if n in open_)
     if set(names) <= sizes.keys():
         return None
     from tile_eg.jit.one_text_cache import CachedOneText
@@ -226,7 +234,8 @@ def _texts_of_python(
     options.check_sizes({n: v for n, v in sizes.items() if n in kernel.open and n not in kernel.numbers}, kernel.open)
     from tile_eg.jit.one_text_cache import CachedOneText
 
-    return name, CachedOneText(kernel.tree, kernel.sizes, chip or DEFAULT_CHIP, search, points)
+    names = tuple(n for n in kernel.sizes if n not in of_calls(sizes))
+    return name, CachedOneText(kernel.tree, names, chip or DEFAULT_CHIP, search, points)
 
 
 def _from_tile(text: str, path: Path, sizes: Mapping[str, int | str], shapes: Mapping[str, tuple[int, ...]]) -> Kernel:
@@ -259,7 +268,7 @@ def _one_kernel(path: Path, sizes: Iterable[str] = ()) -> tuple[str, CompiledKer
     kinds = CompiledKernel | AnySizeKernel | Factory | LaunchesInARow
     found = {n: v for n, v in _module(path).items() if isinstance(v, kinds)}
     kernels: list[tuple[str, Any]] = [*dict(zip(map(id, found.values()), found.items(), strict=True)).values()]
-    if (made := _factory_and_its_own([v for _, v in kernels])) and len(kernels) > 1:
+    if (made := factory_and_its_own([v for _, v in kernels])) and len(kernels) > 1:
         chosen = [(n, v) for n, v in kernels if (v is made) == bool({*sizes} & {*inspect.signature(made.function).parameters})]
         kernels = chosen if len(chosen) == 1 else kernels
     if len(kernels) != 1:
@@ -270,15 +279,6 @@ def _one_kernel(path: Path, sizes: Iterable[str] = ()) -> tuple[str, CompiledKer
         raise TileError(f"'{path}' holds several kernels ({', '.join(names)})", help=help)
     name, kernel = kernels[0]
     return name, kernel if isinstance(kernel, Factory) else one_of(name, kernel)
-
-
-def _factory_and_its_own(kernels: Sequence[CompiledKernel | AnySizeKernel | Factory]) -> Factory | None:
-    """The only function among them that gives kernels, where it gave all the others."""
-    from tile_eg.jit import Factory
-
-    factories = [k for k in kernels if isinstance(k, Factory)]
-    own = len(factories) == 1 and all(k in factories[0].made for k in kernels if k is not factories[0])
-    return factories[0] if own else None
 
 
 def _from_python(path: Path, sizes: Mapping[str, int | str], searched: bool = False) -> Kernel | KeptKernel:
