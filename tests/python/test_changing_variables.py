@@ -91,3 +91,27 @@ for i in s:
 use(d)
 """
     assert changing(ast.parse(body).body) == {"c", "d", "f", "g"}
+
+
+def test_a_kept_kernel_tells_which_names_begin_again() -> None:
+    @tile_eg.jit(out_idx=[-1])
+    @T.prim_func
+    def kept(X: T.Tensor((64,), "float32"), Y: T.Tensor((64,), "float32")):
+        with T.Kernel(1, is_npu=True) as (cid, vid):
+            x, n = T.alloc_ub((64,), "float32"), 1
+            kept = T.alloc_var("int32", init=0)
+            T.copy(X, x)
+            T.barrier_all()
+            for i in T.serial(4):
+                x[n] = 2.0
+                n = n + i
+                kept = kept + 1
+            T.barrier_all()
+            T.copy(x, Y)
+
+    with pytest.warns(Warning, match="`n` begins each trip with its value before the loop") as told:
+        found = kept(X[0])
+    wanted = X[0].copy()
+    wanted[1] = 2
+    np.testing.assert_array_equal(found, wanted)
+    assert not any("`kept`" in str(w.message) for w in told)

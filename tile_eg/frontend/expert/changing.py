@@ -7,6 +7,8 @@ from collections.abc import Iterable, Sequence
 
 BRANCHES = ("Then", "Else")
 """The words of TileLang that stand before the bodies of a branch."""
+VARIABLES = ("alloc_var",)
+"""The words that give a variable, which keeps its value from trip to trip."""
 Names = frozenset[str]
 NONE: Names = frozenset()
 
@@ -16,6 +18,26 @@ def changing(body: Sequence[ast.stmt]) -> Names:
     found: set[str] = set()
     _before(body, NONE, found)
     return frozenset(found)
+
+
+def begun_again(body: Sequence[ast.stmt]) -> dict[str, ast.AST]:
+    """The names that a trip reads before it binds them, each with the place where it is bound; not those declared as variables.
+
+    In a kernel that is kept these begin each trip with their value before the loop, as where TileLang reads a loop's body once.
+    """
+    nodes = [n for s in body for n in ast.walk(s)]
+    kept = _bound(t for n in nodes if isinstance(n, ast.Assign) and _declares(n.value) for t in n.targets)
+    found: dict[str, ast.AST] = {}
+    for loop in (n for n in nodes if isinstance(n, ast.For | ast.While)):
+        own = _bound([loop.target]) if isinstance(loop, ast.For) else NONE
+        names = _bound(loop.body) & _before(loop.body, NONE, set()) - own - kept
+        places = (m for n in loop.body for m in ast.walk(n) if isinstance(m, ast.Name) and isinstance(m.ctx, ast.Store))
+        found |= {m.id: m for m in places if m.id in names and m.id not in found}
+    return found
+
+
+def _declares(value: ast.expr) -> bool:
+    return isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr in VARIABLES
 
 
 def _before(body: Sequence[ast.stmt], after: Names, found: set[str]) -> Names:

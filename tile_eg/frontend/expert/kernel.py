@@ -12,7 +12,7 @@ from tile_eg.errors import Note, NotSearched, ReadFirst, Span, TileError, togeth
 from tile_eg.frontend.expert.between_cores import with_free_numbers
 from tile_eg.frontend.expert.bools import check_bools
 from tile_eg.frontend.expert.branches import SCALAR_UNIT
-from tile_eg.frontend.expert.changing import changing
+from tile_eg.frontend.expert.changing import begun_again, changing
 from tile_eg.frontend.expert.cross_numbers import cross_numbered
 from tile_eg.frontend.expert.element_sums import parallel
 from tile_eg.frontend.expert.ends import Ends
@@ -43,6 +43,7 @@ from tile_eg.ops.types import Level
 
 STREAMS = "cube core and vector cores are two streams, each of which does its own statements in their order"
 """How a note begins that a kernel is read so."""
+BEGUN_AGAIN = "begins each trip with its value before the loop: T.alloc_var keeps a number from trip to trip"
 
 
 def kept_kernel(
@@ -59,10 +60,12 @@ def kept_kernel(
     """
     found = read_function(function.function, function.names)
     try:
-        return _read_in_levels(found, prefetched, sizes, barriers, meet, streams, function.once)
+        made = _read_in_levels(found, prefetched, sizes, barriers, meet, streams, function.once)
     except TileError as e:
         with_texts(e, found)
         raise
+    again = tuple(Note(f"`{n}` {BEGUN_AGAIN}", found.source.span(at)) for n, at in begun_again(found.node.body).items())
+    return replace(made, notes=(*made.notes, *again))
 
 
 def in_order(function: PrimFunc, sizes: Mapping[str, Any] | None, why: TileError, streams: bool) -> KeptKernel:
