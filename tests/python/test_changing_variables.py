@@ -115,3 +115,47 @@ def test_a_kept_kernel_tells_which_names_begin_again() -> None:
     wanted[1] = 2
     np.testing.assert_array_equal(found, wanted)
     assert not any("`kept`" in str(w.message) for w in told)
+
+
+@T.macro
+def doubled(y, k, total):
+    total = total * 2.0
+    y[k] = total
+
+
+@T.macro
+def positive(X, y, n):
+    for k in T.serial(8):
+        if X[k, 0] > 0:
+            y[n] = X[k, 0]
+            n += 1
+
+
+def with_macros(variable: bool):
+    @tile_eg.jit(effort="none")
+    @T.prim_func
+    def made(X: T.Tensor((8, 64), "float32"), Y: T.Tensor((64,), "float32")):
+        with T.Kernel(1):
+            y = T.alloc_shared((64,), "float32")
+            T.clear(y)
+            total = T.alloc_var("float32", init=1.0) if variable else 1.0
+            for k in T.serial(4):
+                doubled(y, k, total)
+                total = total + X[k, 0]
+            positive(X, y, 4)
+            T.copy(y, Y)
+
+    return made
+
+
+@pytest.mark.filterwarnings("ignore::tile_eg.errors.TileWarning")
+@pytest.mark.parametrize("variable", [False, True])
+def test_a_macro_has_numbers_of_its_own_but_for_variables_that_it_is_given(variable: bool) -> None:
+    y, wanted, total = np.zeros(64, np.float32), np.zeros(64, np.float32), np.float32(1)
+    for k in range(4):
+        wanted[k] = 2 * total
+        total = (wanted[k] if variable else total) + X[k, 0]
+    above = X[X[:, 0] > 0, 0]
+    wanted[4 : 4 + len(above)] = above
+    with_macros(variable)(X, y)
+    np.testing.assert_array_equal(y, wanted)

@@ -8,7 +8,7 @@ from typing import Any
 
 from tile_eg.errors import Span, TileError
 from tile_eg.frontend.conditions import is_condition, opposite
-from tile_eg.frontend.expert import leaving, variables
+from tile_eg.frontend.expert import leaving, macros, variables
 from tile_eg.frontend.expert.functions import of_numbers
 from tile_eg.frontend.expert.nodes import Branch, On, Part, ScalarUnit
 from tile_eg.frontend.expert.reader import ExpertReader
@@ -110,5 +110,5 @@ SCALAR_UNIT = ScalarUnit(
         ast.Break: lambda r, node: leaving.left(r, r.span(node), False),
         ast.Continue: lambda r, node: leaving.left(r, r.span(node), True),
     },
-    leaving.exits, leaving.trip, leaving.run, of_numbers,
+    leaving.exits, leaving.trip, macros.body, of_numbers,
 )  # fmt: skip

@@ -26,11 +26,11 @@ def begun_again(body: Sequence[ast.stmt]) -> dict[str, ast.AST]:
     In a kernel that is kept these begin each trip with their value before the loop, as where TileLang reads a loop's body once.
     """
     nodes = [n for s in body for n in ast.walk(s)]
-    kept = _bound(t for n in nodes if isinstance(n, ast.Assign) and _declares(n.value) for t in n.targets)
+    kept = bound_in(t for n in nodes if isinstance(n, ast.Assign) and _declares(n.value) for t in n.targets)
     found: dict[str, ast.AST] = {}
     for loop in (n for n in nodes if isinstance(n, ast.For | ast.While)):
-        own = _bound([loop.target]) if isinstance(loop, ast.For) else NONE
-        names = _bound(loop.body) & _before(loop.body, NONE, set()) - own - kept
+        own = bound_in([loop.target]) if isinstance(loop, ast.For) else NONE
+        names = bound_in(loop.body) & _before(loop.body, NONE, set()) - own - kept
         places = (m for n in loop.body for m in ast.walk(n) if isinstance(m, ast.Name) and isinstance(m.ctx, ast.Store))
         found |= {m.id: m for m in places if m.id in names and m.id not in found}
     return found
@@ -51,29 +51,29 @@ def _before_one(node: ast.stmt, after: Names, found: set[str]) -> Names:
     if isinstance(node, ast.For | ast.While):
         return _before_loop(node, after, found)
     if isinstance(node, ast.If):
-        found |= _bound(node.body + node.orelse) & after
+        found |= bound_in(node.body + node.orelse) & after
         return _before(node.body, after, found) | _before(node.orelse, after, found) | _read([node.test])
     if isinstance(node, ast.With):
         inside, words = _before(node.body, after, found), _read(item.context_expr for item in node.items)
         if not any(_is_branch(item.context_expr) for item in node.items):
             return inside | words
-        found |= _bound(node.body) & after
+        found |= bound_in(node.body) & after
         return inside | words | after
     if isinstance(node, ast.FunctionDef):
         return after | _read([node])
     if isinstance(node, ast.AugAssign):
-        return after | _read([node.value, node.target]) | _bound([node])
-    return (after - _bound([node])) | _read([node])
+        return after | _read([node.value, node.target]) | bound_in([node])
+    return (after - bound_in([node])) | _read([node])
 
 
 def _before_loop(node: ast.For | ast.While, after: Names, found: set[str]) -> Names:
     """A name that is read behind the loop, or at the beginning of its next trip, is carried there."""
-    own = _bound([node.target]) if isinstance(node, ast.For) else NONE
+    own = bound_in([node.target]) if isinstance(node, ast.For) else NONE
     head = _read([node.iter] if isinstance(node, ast.For) else [node.test])
     again = after if isinstance(node, ast.For) else after | head
     again |= _before(node.body, again, set()) - own
     inside = _before(node.body, again, found) - own
-    found |= (_bound(node.body) - own) & (inside | again)
+    found |= (bound_in(node.body) - own) & (inside | again)
     return after | inside | head
 
 
@@ -85,7 +85,8 @@ def _names(nodes: Iterable[ast.AST], kind: type[ast.expr_context]) -> Names:
     return frozenset(m.id for n in nodes for m in ast.walk(n) if isinstance(m, ast.Name) and isinstance(m.ctx, kind))
 
 
-def _bound(nodes: Iterable[ast.AST]) -> Names:
+def bound_in(nodes: Iterable[ast.AST]) -> Names:
+    """The names that are bound anywhere in these."""
     return _names(nodes, ast.Store)
 
 
