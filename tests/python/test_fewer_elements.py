@@ -128,3 +128,29 @@ def test_a_branch_a_bound_and_a_store_that_go_by_what_is_read() -> None:
     np.testing.assert_allclose(w[8:], sums[1], rtol=1e-5)
     assert not w[1:8].any()
     np.testing.assert_array_equal(z, (at >= 0).sum(1))
+
+
+def guarded(twice: bool):
+    @tile_eg.jit(effort="none")
+    @T.prim_func
+    def made(X: T.Tensor((32, 64), "float32"), N: T.Tensor((1,), "int32"), Y: T.Tensor((32, 64), "float32")):
+        with T.Kernel(2) as b:
+            x = T.alloc_shared((16, 64), "float32")
+            T.copy(X[b * 16, 0], x)
+            for i, j in T.Parallel(16, 64):
+                if twice and j < N[0]:
+                    Y[b * 16 + i, j] = x[i, j]
+                if j < N[0] and i > 2 and i >= 2:
+                    Y[b * 16 + i, j] = x[i, j] * 2 + i
+
+    return made
+
+
+@pytest.mark.parametrize("twice", [False, True])
+def test_a_store_to_elements_from_a_number_on_and_below_one_that_is_read(twice: bool) -> None:
+    x, i, j = RNG.normal(size=(32, 64)).astype(np.float32), np.arange(32)[:, None] % 16, np.arange(64)
+    for n in (20, 64, 0):
+        y = np.full((32, 64), 9, np.float32)
+        guarded(twice)(x, np.array([n], np.int32), y)
+        before = np.where(j < n, x, 9) if twice else 9
+        np.testing.assert_array_equal(y, np.where((j < n) & (i > 2), x * 2 + i.astype(np.float32), before))

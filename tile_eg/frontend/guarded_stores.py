@@ -1,4 +1,5 @@
-"""Stores of an element loop to the first rows or columns of a window, `if i < n: C[s + i, j] = c[i, j]`: a store of a part.
+"""Stores of an element loop to the first rows or columns of a window, `if i < n: C[s + i, j] = c[i, j]`: a store of a part. With
+`and i > 2` the loop begins at a number.
 
 The equality: a choice between a value and what the target holds, by the positions below a number, stores the value where they
 are. It holds of tensors that nothing else in the kernel reads.
@@ -10,7 +11,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
 
 from tile_eg.ir import index as ix
-from tile_eg.ir.index import Expr, terms_of
+from tile_eg.ir.index import ONE, Expr, terms_of
 from tile_eg.ir.index_elements import element
 from tile_eg.ir.kernel import (
     Alloc,
@@ -29,6 +30,7 @@ from tile_eg.ir.kernel import (
     TileExpr,
     allocs,
     assigns,
+    at_places,
     exchanged,
 )
 from tile_eg.ir.operands import regions
@@ -152,11 +154,17 @@ class _Stores:
         behind: list[Stmt] = []
         for n, a in enumerate(s.body):
             found = self.window(a, s) if isinstance(a, Assign) else None
-            if found is None or not isinstance(a, Assign):
+            if not isinstance(a, Assign) or (found is None and not (later := self.later(a, s))):
                 inside.append(a)
                 continue
+            if found is None:
+                if inside:
+                    yield replace(s, body=tuple(inside))
+                yield from (*behind, *later)
+                inside, behind = [], []
+                continue
             window, value = found
-            written = {later.target.name for later in s.body[n + 1 :] if isinstance(later, Assign)}
+            written = {after.target.name for after in s.body[n + 1 :] if isinstance(after, Assign)}
             whole = self.whole(value, s)
             if whole is None or whole.name in written:
                 whole = self.new(a, s)
@@ -166,6 +174,19 @@ class _Stores:
         if inside:
             yield replace(s, body=tuple(inside))
         yield from behind
+
+    def later(self, a: Assign, loop: Parallel) -> tuple[Stmt, ...]:
+        """A store to elements from a number on, as one of a shorter loop that begins there; empty where it is no such store."""
+        if a.target.name not in self.tensors or not _kept(a):
+            return ()
+        first: dict[str, int] = {}
+        value = _from_on(a.value, a.target, loop, self.shape, first)
+        extents = tuple(n - first.get(v, 0) for v, n in zip(loop.vars, loop.extents, strict=True))
+        if not first or min(extents) < 1:
+            return ()
+        moved = at_places(replace(a, value=value), {v: ix.var(v) + n for v, n in first.items()})
+        shorter = replace(loop, extents=extents, body=(moved,))
+        return tuple(self.loop(shorter)) if self.window(moved, shorter) else ()
 
     def window(self, a: Assign, loop: Parallel) -> tuple[Region, TileExpr] | None:
         """The window that a loop stores to and the value of each element; None where it is no such store."""
@@ -203,6 +224,42 @@ class _Stores:
         self.taken.add(name)
         self.allocs[name] = Alloc(name, "shared", tensor.dtype, loop.extents, a.span)
         return Region(name, (ix.ZERO,) * len(loop.extents), loop.extents, a.span)
+
+
+def _from_on(value: TileExpr, target: Region, loop: Parallel, shape: Shape, first: dict[str, int]) -> TileExpr:
+    """A choice without its conditions `i > 2` on variables of the loop, whose first values are noted."""
+    if not isinstance(value, Select | Choose) or not _keeps(value, target):
+        return value
+    inner = _from_on(value.x, target, loop, shape, first)
+    rest = ONE
+    for part in _parts(condition) if (condition := _condition(value, shape)) is not None else ():
+        least = _least(part, loop)
+        if least is None:
+            rest = ix.both(rest, part)
+        else:
+            first[least[0]] = max(0, least[1], first.get(least[0], 0))
+    if condition is None or rest == condition:
+        return replace(value, x=inner)
+    return inner if rest == ONE else Select(rest, inner, value.y, value.span)
+
+
+def _parts(condition: Expr) -> Iterator[Expr]:
+    if condition.op != "and":
+        yield condition
+        return
+    for x in condition.args:
+        yield from _parts(x)
+
+
+def _least(condition: Expr, loop: Parallel) -> tuple[str, int] | None:
+    """The variable of which a comparison asks that it is at least a number, and that number."""
+    if condition.op != "lt":
+        return None
+    low, high = condition.args
+    found = {v for v in loop.vars if terms_of(high - low).get(ix.var(v)) == 1}
+    name = next(iter(found), "")
+    least = ix.ONE - (high - low - ix.var(name)) if len(found) == 1 else ix.var("")
+    return (name, least.value) if least.value is not None else None
 
 
 def _element(r: Region, loop: Parallel) -> Region:
