@@ -92,6 +92,29 @@ def branching(X: T.Tensor((32, 64), "float32"), Y: T.Tensor((32, 64), "float32")
         T.copy(x, Y[b * 16, 0])
 
 
+@tile_eg.jit(effort="none")
+@T.prim_func
+def shadowed(X: T.Tensor((64, 64), "float32"), Y: T.Tensor((16, 64), "float32"), k: T.int32, r: T.float32):
+    with T.Kernel(1):
+        x, y = T.alloc_shared((16, 64), "float32"), T.alloc_shared((16, 64), "float32")
+        more, rate = k + 1, r * 2.0
+        T.clear(y)
+        for k in T.serial(2):
+            for r in T.serial(2):
+                T.copy(X[k * 32 + r * 16, 0], x)
+                for i, j in T.Parallel(16, 64):
+                    y[i, j] = y[i, j] + x[i, j] * more + rate
+        T.copy(y, Y)
+
+
+def test_loops_may_have_the_names_of_numbers() -> None:
+    y = np.zeros((16, 64), np.float32)
+    for k, r in ((3, 0.5), (5, 0.25)):
+        shadowed(X, y, k, r)
+        np.testing.assert_allclose(y, X.reshape(4, 16, 64).sum(0) * (k + 1) + 8 * r, rtol=1e-4, atol=1e-3)
+    assert {*shadowed.of_any.known.values()} == {("k", "r")}
+
+
 def test_a_place_in_loads_and_stores() -> None:
     for source, target, count in ((0, 5, None), (7, 0, 0), (48, 33, 0)):
         y = np.zeros_like(X)

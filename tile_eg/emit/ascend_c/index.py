@@ -99,7 +99,8 @@ class Scope:
         self.ranges |= {name: values for name, values in counts.items() if not fits(values)}  # int64_t, as the count is
         self.cpp, sizes = Cpp(self.ranges), size_names(p)
         scalars = Counter(n.name for n in walk(p.core(self.core)) if isinstance(n, Scalar))
-        variables = spelled([*loops, *scalars], {*RESERVED, *arguments.values(), *sizes.values()})
+        taken = {*RESERVED, *arguments.values(), *sizes.values(), *number_names(p).values()}
+        variables = spelled([*loops, *scalars], taken)
         self.cpp.named |= {ix.var(name): variables[name] for name in loops}
         if p.sizes:
             self.cpp.named |= {size(name, n): sizes[name] for name, n in p.sizes.usual}
