@@ -53,6 +53,16 @@ kernel full[M=512, N=80](X: f32[M, N]) -> (C: f32[M, N], D: f32[N]) {
   C[0, 0] = 1 - x * x
 }
 """
+FULL_OF_BLOCKS = """
+kernel full[M=512, N=80](X: f32[2, M, N]) -> (C: f32[2, M, N], D: f32[2, N]) {
+  grid bx = 2
+  shared x: f32[M, N], d: f32[N]
+  x = X[bx, 0, 0]
+  d = colmax(x)
+  D[bx, 0] = d
+  C[bx, 0, 0] = bx + x
+}
+"""
 NEST = """
 kernel nest[M=64, N=128](X: f32[M, N], V: f32[M], W: f32[N]) -> C: {dtype}[M, N] {{
   grid bx = 1
@@ -371,6 +381,7 @@ def texts() -> dict[str, str]:
     out = {n: ELEMENT.format(e) for n, e in ELEMENTS.items()}
     out |= {n: ELEMENT.replace("M=64, N=128", "M=1, N=64").format(e) for n, e in ROW.items()}
     out |= {f"twelve times {n}": ELEMENT.format(chain(e)) for n, e in CHAINS.items()} | {"UB full: 1 - x * x": FULL}
+    out["UB full: bx + x"] = FULL_OF_BLOCKS
     out |= {n: ELEMENT_OF_CALL.format(e) for n, e in ELEMENTS_OF_CALL.items()}
     out["UB full: s - x * x"] = FULL.replace("(X: f32[M, N])", "(X: f32[M, N], s: f32)").replace("1 - x", "s - x")
     out |= {f"twelve times {n}": ELEMENT_OF_CALL.format(chain(e)) for n, e in CHAINS_OF_CALL.items()}

@@ -29,6 +29,10 @@ def test_sizes_are_read_by_name() -> None:
     assert options.sizes(["M=512", "K=64", "M=16"]) == {"M": 16, "K": 64}
 
 
+def test_one_argument_may_give_several_sizes() -> None:
+    assert options.sizes(["M=512,K=auto", "lr=0.5"]) == {"M": 512, "K": "auto", "lr": 0.5}
+
+
 @pytest.mark.parametrize(
     ("text", "words"),
     [

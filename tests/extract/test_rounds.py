@@ -8,18 +8,22 @@ from types import SimpleNamespace
 
 import pytest
 
-from tests.extract.kernels import CHIP, graph_of, pricer
-from tile_eg.egraph import Node
+from tests.extract.kernels import CHIP, graph_of, kernel, pricer
+from tile_eg.chips import load_chip
+from tile_eg.egraph import Node, saturate
+from tile_eg.extract import extract
 from tile_eg.extract.base import Extraction, decisions
 from tile_eg.extract.exact import Exact
 from tile_eg.extract.memory import ON_CHIP
 from tile_eg.extract.rounds import _made_anew, by_cores, by_decisions, by_forms, may_share, rounds
+from tile_eg.frontend.ssa import to_values
 from tile_eg.ops.types import F16
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 NORM = (EXAMPLES / "layer_norm.tile").read_text()
 KEPT = (EXAMPLES / "rope/rope_halves.tile").read_text()
 WINDOW = (EXAMPLES / "attention/sliding_window.tile").read_text()
+CAUSAL = (EXAMPLES / "flash_attention_causal.tile").read_text()
 GEMM = (EXAMPLES / "gemm.tile").read_text()
 
 
@@ -81,3 +85,11 @@ def test_what_a_loop_keeps_is_asked_for_anew_where_places_are_short() -> None:
     assert [set(r.none_of) for r in asked] == [set(kept)] and store[0] in asked[0].each
     assert not list(_made_anew(graph, crowded(kept[0], store[0], by=len(ON_CHIP))))
     assert not list(_made_anew(graph, crowded(store[0], by=len(ON_CHIP) + 1)))
+
+
+@pytest.mark.slow
+def test_a_first_product_that_waits_for_the_vector_cores_is_asked_for_without_as_well() -> None:
+    """The scaled queries come from the vector cores, so that no loop could go on from tile to tile."""
+    chip = load_chip("950")
+    asked = extract(saturate(to_values(kernel(CAUSAL)), chip), chip, k=4).schedules
+    assert {True, False} == {any(n.op == "GmToUB" for n in s.nodes) for s in asked}

@@ -106,9 +106,16 @@ _EXAMPLE = {"--set": "M=512", "--at": "M=1,128,4096", "--input": "A=a.npy"}
 
 
 def sizes(given: Sequence[str], option: str = "--set") -> dict[str, Any]:
-    """The sizes and numbers of `--set NAME=NUMBER`, or of another such option: each is a number, or `auto`, which the search is
-    to find. Whether it has to be whole, and how large, its parameter says."""
-    return {name: AUTO if value == AUTO else _number(name, value, option) for name, value in pairs(option, given).items()}
+    """The sizes and numbers of `--set NAME=NUMBER`, or of another such option, several of them in `M=64,N=128`: each is a number,
+    or `auto`, which the search is to find. Whether it has to be whole, and how large, its parameter says."""
+    each = [piece for text in given for piece in _apart(text)]
+    return {name: AUTO if value == AUTO else _number(name, value, option) for name, value in pairs(option, each).items()}
+
+
+def _apart(text: str) -> list[str]:
+    """The pieces between commas, where each has a name; else the text, of which a message is to say what it is."""
+    pieces = text.split(",")
+    return pieces if all("=" in p for p in pieces) else [text]
 
 
 def _number(name: str, value: str, option: str) -> int | float:

@@ -2,7 +2,8 @@
 
 It cannot weigh how many vector cores a block takes, as fewer blocks then run at once; what takes less room and not less time, as
 it does not know whether a tile more then fits; what stays in UB for a later loop, as it does not know what L2 has of it and how
-the next row comes in; nor, once a few schedules of one form of a loop are known, the other forms.
+the next row comes in; what comes from the vector cores before the first product of a tile, as it does not know whether the loop
+could go on from the tile before; nor, once a few schedules of one form of a loop are known, the other forms.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from tile_eg.extract.buffers import decided, depth_of
 from tile_eg.extract.memory import ON_CHIP
 from tile_eg.extract.model import Model
 from tile_eg.extract.selection import is_half, trips_ahead
-from tile_eg.ops.physical import STORES, VECTOR
+from tile_eg.ops.physical import AIV, CROSSING, STORES, VECTOR
 
 ALIKE = 1
 """Choices that may be of one form of a loop before another form is asked for; one more where a load may bring several trips'
@@ -58,6 +59,7 @@ def rounds(graph: Graph, found: Extraction, k: int) -> Iterator[Round]:
         yield from _made_anew(graph, found)
     if k > 1:
         yield from _staying_otherwise(graph, found)
+        yield from _without_waiting(graph, found)
     if 0 < len(found.schedules) < k and not found.gave_up:
         yield Round(k, by_decisions)
 
@@ -97,6 +99,23 @@ def _staying_otherwise(graph: Graph, found: Extraction) -> Iterator[Round]:
         yield Round(len(found.schedules) + 1, by_decisions, stores, none_of=staying)
         if more and not {*more} & {*s.nodes}:
             yield Round(len(found.schedules) + 1, by_decisions, stores, more)
+
+
+def _without_waiting(graph: Graph, found: Extraction) -> Iterator[Round]:
+    """Where the first product of a tile waits for the vector cores, one schedule more in which it does not."""
+    waited_for = tuple(n for n in graph.nodes if n.op in CROSSING[AIV] and not _made_in(graph, n))
+    if any({*waited_for} & {*s.nodes} for s in found.schedules):
+        yield Round(len(found.schedules) + 1, by_decisions, none_of=waited_for)
+
+
+def _made_in(graph: Graph, n: Node) -> int:
+    """The region in which a move can begin: what is the same in all trips is there before the loop, even where that brings it."""
+    return min([n.region, *(_known_in(graph, c) for c in n.children if c in graph.demands)])
+
+
+def _known_in(graph: Graph, cls: int) -> int:
+    kept = next((n for n in graph.classes[cls] if n.op == "Keep"), None)
+    return _known_in(graph, kept.children[0]) if kept else graph.demands[cls].region
 
 
 def may_share(graph: Graph) -> bool:

@@ -21,6 +21,7 @@ from tile_eg.search import (
     last_trip,
     loads_ahead,
     packed_operand,
+    panels_in_turns,
     past_l2,
     persistent,
     prefetch,
@@ -126,6 +127,7 @@ def _all_moves(form: Form, candidate: Candidate | None) -> Iterator[Offer]:
         yield from prefetch.offers(form)
         yield from joined.offers(form)
         yield from past_l2.offers(form)
+        yield from panels_in_turns.offers(form)
     else:
         yield from persistent.offers(form, candidate)
         yield from steady.offers_of(form, candidate)

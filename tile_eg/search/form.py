@@ -55,6 +55,7 @@ class Form:
     `problem` says why there is no candidate, and `full` which memory is too small where that is the reason. `orders` are the
     persistent grids that are worth a plan, by their blocks, and `offered` what the queue knows of: blocks whose orders it has
     and tensors that may be packed. `gained` is the least that persistent kernels take, as a part of their schedule's time.
+    `before` is the form that a move made this one of, where that is to be compared.
     """
 
     setting: Setting
@@ -71,6 +72,7 @@ class Form:
     orders: dict[int, list[Node]] = field(default_factory=dict)
     offered: set[int | str] = field(default_factory=set)
     gained: dict[tuple[int, bool], float] = field(default_factory=dict)
+    before: Form | None = None
 
     @property
     def name(self) -> str:

@@ -110,6 +110,8 @@ MOVES = {
              "the skewed loops of a persistent kernel's tiles = one, in which a tile begins before the last one has ended"),
         Move("past-l2", "equal", FINISHING, (0, 1, 1),
              "a load of what L2 does not serve = the same past L2, which then keeps what is written"),
+        Move("panels-in-turns", "equal", FINISHING, (0, 1, 1),
+             "a tile whose pipes wait for each other = its row panels, of which one is loaded while another is worked on"),
     )
 }  # fmt: skip
 IN_ANY_ORDER = frozenset(name for m in MOVES.values() if m.any_order for name in (m.name, *m.rules))
