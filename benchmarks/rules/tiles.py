@@ -270,6 +270,15 @@ kernel sums[M=64, N=256](X: f32[M, N], count: i32[1]) -> C: f32[M] {
   C[0] = s
 }
 """,
+    "sums of rows, of which as many are there as is read": """
+kernel sums[M=64, N=256](X: f32[M, N], count: i32[2]) -> C: f32[M] {
+  grid bx = 1
+  shared x: f32[M, N], s: f32[M]
+  x = X[0 : count[0], 0 : count[1]]
+  s = rowsum(x)
+  C[0] = s
+}
+""",
     "products with a tile and a part of it": """
 kernel parts[M=1536, N=128, K=2048](A: f16[M, K], B: f16[N, K]) -> (S: f16[M, N], O: f16[M, 64]) {
   grid bx = ceildiv(M, 64)
