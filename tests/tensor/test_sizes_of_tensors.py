@@ -71,3 +71,17 @@ def test_element_types(of: str, to: str, expression: str, want: np.ndarray, erro
     x = WHOLE.astype({"i32": np.int32, "bf16": ml_dtypes.bfloat16, "f32": np.float32}[of])
     got = kernel(x, uniform(20, 24))
     np.testing.assert_allclose(got.astype(np.float64), want, atol=error)
+
+
+@tile_eg.jit(effort="none")
+def below_and_all(X: T.Tensor((M, 64), "float32")):
+    return T.where(T.arange(64)[:, None] <= T.arange(M), X.T, 0), X * 1.0
+
+
+@pytest.mark.slow
+def test_positions_that_are_made_once_are_there_for_the_masks_of_every_tile() -> None:
+    """The first tile of a block needs no mask, a later one does."""
+    x = uniform(40, 64)
+    below, same = below_and_all(x)
+    np.testing.assert_array_equal(below, np.triu(x.T))
+    np.testing.assert_array_equal(same, x)
