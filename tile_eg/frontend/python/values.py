@@ -232,8 +232,8 @@ def start_point(window: Window, shape: tuple[int, ...], column: bool = False) ->
 
 
 def _with_fewer(r: Region, extents: Sequence[int | None]) -> tuple[Expr | None, ...]:
-    """The counts of a window that has some. Beside these a length that is known, and less than there is on the other side, is one,
-    too. TileError where more is written than there is."""
+    """The counts of a window that has some; a length that is known, and less than there is on the other side, is one beside
+    these. TileError where more is written than there is."""
     sides = zip(r.extents, r.counts, extents, strict=True)
     counts = tuple(wrap(e) if c is None and e is not None and n is not None and e < n else c for e, c, n in sides)
     written = [e if c is None else None for e, c in zip(r.extents, counts, strict=True)]
