@@ -12,11 +12,12 @@ from functools import partial
 from operator import index
 from traceback import walk_tb
 from types import CellType, FrameType, FunctionType
-from typing import Any
+from typing import Any, get_args
 
 from tile_eg import language
 from tile_eg.errors import Span, TileError, did_you_mean
 from tile_eg.frontend.of_calls import OfCall, of_calls
+from tile_eg.frontend.python.bools import is_bool
 from tile_eg.frontend.python.returned import evaluated, output_names
 from tile_eg.frontend.python.source import FunctionSource, read_function
 from tile_eg.frontend.python.values import as_dtype
@@ -30,7 +31,7 @@ from tile_eg.language.kernels import PrimFunc, TensorType
 from tile_eg.language.symbols import at_sizes
 from tile_eg.language.words import PACKAGE, place_of, tensors_read, user_place
 from tile_eg.ops.elementwise import BINARY, COMPARE
-from tile_eg.ops.types import F32, DType
+from tile_eg.ops.types import F32, U8, DType
 
 SAME = {
     "subtract": "sub", "multiply": "mul", "divide": "div", "true_divide": "div", "negative": "neg", "absolute": "abs",
@@ -156,7 +157,7 @@ for _name in COMPARE:
     setattr(TensorValue, f"__{_name}__", _method(_name))
 for _name, _op in (("neg", "neg"), ("abs", "abs"), ("invert", "not")):
     setattr(TensorValue, f"__{_name}__", _method(_op))
-for _name in ("sum", "mean", "var", "reshape", "transpose", "swapaxes"):
+for _name in ("sum", "mean", "var", "amax", "amin", "cumsum", "cumprod", "reshape", "transpose", "swapaxes"):
     setattr(TensorValue, _name, _method(_name))
 for _name in ("max", "min"):
     setattr(TensorValue, _name, _method(f"a{_name}"))
@@ -243,7 +244,7 @@ def kernel_of_tensors(
 ) -> Kernel:
     """The kernel of a function at the shapes of its tensors. TileError at the user's line."""
     found = read_function(function.function, function.names)
-    values = {t.name: TensorValue(v.tensor(t.name, t.shape, t.dtype, t.span)) for t in tensors}
+    values = {t.name: TensorValue(v.argument(t)) for t in tensors}
     run = _at_sizes(function.function, sizes)
     with tensors_read(word), _at_their_line():
         result = run(**values, **numbers)
@@ -286,12 +287,15 @@ def _output(name: str, x: Value, declared: TensorType | None, span: Span) -> Ten
     if declared is None:
         return Tensor(name, dtype, x.shape or (1,), True, x.span or span)
     shape = declared.shape if isinstance(declared.shape, list | tuple) else (declared.shape,)
-    return Tensor(name, as_dtype(declared.dtype, span), tuple(map(index, shape)), True, x.span or span)
+    truth = is_bool(declared.dtype)
+    to = U8 if truth else as_dtype(declared.dtype, span)
+    return Tensor(name, to, tuple(map(index, shape)), True, x.span or span, truth=truth)
 
 
 def _declared(function: PrimFunc, found: FunctionSource, count: int, sizes: Mapping[str, Any]) -> list[TensorType | None]:
     """What the function says that it returns."""
     given = evaluated(function.function.__annotations__.get("return"), found.names)
+    given = get_args(given) or given  # of tuple[A, B]
     each = list(given) if isinstance(given, list | tuple) else [given]
     if not any(isinstance(t, TensorType) for t in each):
         return [None] * count
