@@ -107,3 +107,12 @@ def test_what_a_whole_tensor_of_bools_is_given_is_whether_it_is_not_0() -> None:
     x = np.array([0, 0.25, -3, 300] * 4, np.float32)
     got = TileKernel(load_text("kernel k[M=16](X: f32[M]) -> Y: bool[M] { Y = X }"))(x)
     np.testing.assert_array_equal(got, x != 0)
+
+
+def test_types_may_be_numpys_classes() -> None:
+    @tile_eg.jit(effort="none")
+    def mean(X: T.Tensor((4, 16), np.float32)) -> T.Tensor((4, 16), np.bool_):  # type: ignore[valid-type]
+        return (X - X.sum() / X.size).astype(np.float16) > 0
+
+    x = np.arange(64, dtype=np.float32).reshape(4, 16)
+    np.testing.assert_array_equal(mean(x), x > x.mean())

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
+from math import prod
 from operator import index
 from traceback import walk_tb
 from types import CellType, FrameType, FunctionType
@@ -54,10 +55,21 @@ class NoAttribute(TileError, AttributeError):
     """A tensor has not what is asked for."""
 
 
+_IN_PLACE = {
+    **dict.fromkeys(("view", "flatten", "ravel", "squeeze"), "write x.reshape(4, -1)"),
+    **dict.fromkeys(("to", "type", "half", "float", "bfloat16"), 'write x.astype("float16")'),
+    "unsqueeze": "write x[None] or x[:, None]", "permute": "write x.transpose(0, 2, 1)",
+    **dict.fromkeys(("copy", "clone", "contiguous"), "take it as it is: no value is changed"),
+}  # fmt: skip
+"""What to write for methods of arrays in other libraries."""
+
+
 def _of_attribute(name: str) -> str:
     if name in ("item", "tolist", "numpy", "cpu", "npu", "detach"):
         return "elements are not known when the kernel is read: they are what a call of it gives"
-    return f"write T.{name}(x)" if name in {**fn.FUNCTIONS, "arange": None} else "a tensor has shape, ndim, dtype, T and mT"
+    if name in {**fn.FUNCTIONS, "arange": None}:
+        return f"write T.{name}(x)"
+    return _IN_PLACE.get(name) or fn.INSTEAD.get(name) or "a tensor has shape, ndim, size, dtype, T and mT"
 
 
 class TensorValue:
@@ -78,6 +90,10 @@ class TensorValue:
     @property
     def ndim(self) -> int:
         return len(self.value.shape)
+
+    @property
+    def size(self) -> int:
+        return prod(self.value.shape)
 
     @property
     def dtype(self) -> str:
@@ -173,8 +189,8 @@ def word(name: str, args: Sequence[Any], options: Mapping[str, Any]) -> TensorVa
     if called == "cast" or called == "Cast":
         x, dtype = args if isinstance(args[0], TensorValue) else reversed(args)
         return TensorValue(v.cast(as_dtype(dtype, span), _value(x, span), span))
-    if called == "einsum":
-        raise TileError("`einsum` is not there", span, help=fn.INSTEAD["einsum"])
+    if called in fn.INSTEAD:
+        raise TileError(f"`{name}` is not there", span, help=fn.INSTEAD[called])
     whole = 1 if called in fn.OF_AXES else len(args)
     given = [_value(a, span) if n < whole else _axes(called, a, span) for n, a in enumerate(args)]
     kept |= {k: _axes(called, o, span) for k, o in kept.items() if k == "axis"}
@@ -266,10 +282,13 @@ def _at_their_line() -> Iterator[None]:
     """What Python says of an expression that it cannot compute, as a TileError at the author's line."""
     try:
         yield
-    except (TypeError, AttributeError) as e:
+    except (TypeError, AttributeError, NameError) as e:
         if isinstance(e, TileError):
             raise
         place = next((place_of(f) for f in _frames(e) if not f.f_code.co_filename.startswith(PACKAGE)), None)
+        if isinstance(e, NameError):
+            help = "a name is bound above its first use: in the function, or in the file around it"
+            raise TileError(f"unknown name {e.name}", place, help=help) from e
         if isinstance(e, AttributeError) and e.obj is language:
             words = [w for w in fn.FUNCTIONS if hasattr(language, w)]
             raise TileError(f"T has no word {e.name}", place, help=did_you_mean(str(e.name), words)) from e

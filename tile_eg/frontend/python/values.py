@@ -30,7 +30,7 @@ from tile_eg.ir.kernel import (
     Unary,
     Whole,
 )
-from tile_eg.ops.types import DTYPES, I32, INDICES, DType, dtype_of
+from tile_eg.ops.types import DTYPES, I32, INDICES, DType, dtype_of, spelled
 
 TILE_NODES = (Region, Number, Index, Unary, Binary, Broadcast, MatMul, Scaled, Reduce, Cast, Select, Choose, Whole)
 
@@ -314,9 +314,10 @@ _NO_TYPE = (
 def as_dtype(value: Any, span: Span | None) -> DType:
     if isinstance(value, DType):
         return value
-    found = None if isinstance(value, (Buffer, Window, *TILE_NODES)) else dtype_of(str(value))
+    found = None if isinstance(value, (Buffer, Window, *TILE_NODES)) else dtype_of(spelled(value))
     if found is None:
         what = repr(str(value)) if isinstance(value, (str, int, float)) else describe(value)
+        what = value.__name__ if isinstance(value, type) else what
         for names, why, help in _NO_TYPE:
             if any(n in str(value) for n in names) and not isinstance(value, Buffer | Window):
                 raise TileError(f"{what}: {why}", span, help=help)
