@@ -12,6 +12,7 @@ from tile_eg.chips import known_chips
 from tile_eg.frontend.text import load_text
 from tile_eg.inputs import draw
 from tile_eg.report.compare import compare
+from tile_eg.search.alike import copied
 from tile_eg.search.compiler import expected, lower
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
@@ -66,3 +67,19 @@ def test_every_schedule_kept_computes_the_meaning(name: str, data: st.DataObject
 @given(data=st.data())
 def test_every_schedule_kept_computes_the_meaning_at_more_sizes(name: str, data: st.DataObject) -> None:
     check(name, data)
+
+
+def test_what_a_comparison_copies_goes_by_the_stores_that_loops_do():
+    text = """
+kernel k[M=32](X: f32[M, 8]) -> Y: f32[M, 8], Z: f32[2] {
+  grid b = 2
+  shared x: f32[1, 8], z: f32[1]
+  z = 0
+  for i in serial(16) {
+    x = X[b*16 + i, 0]
+    Y[b*16 + i, 0] = x
+  }
+  Z[b] = z
+}
+"""
+    assert copied(load_text(text).instantiate()) == 2 * (16 * 32 * 8 + 2)

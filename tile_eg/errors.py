@@ -139,6 +139,13 @@ def no_form(e: TileError) -> TileError:
     return made
 
 
+def chain_too_long(kind: type[TileError] = TileError) -> TileError:
+    """What is told where Python's RecursionError ends the way of a kernel."""
+    message = "the kernel has a longer chain of operations, each on the result of the one before, than tile_eg can follow"
+    help = "a loop in place of statements that repeat, or several kernels, each of which stores what the next one loads"
+    return kind(message, help=help)
+
+
 class ReadFirst(TileError):
     """Something is read before it is written, in the order of the statements. As two streams they may have another order."""
 

@@ -50,3 +50,18 @@ def test_another_extractor_takes_over_unless_it_is_put_off() -> None:
 def test_what_was_put_off_is_asked_where_nothing_else_was_found() -> None:
     low = lower(load_text(ADD), search=search_options(without=SMALLER))
     assert low.extraction.extractor == "beam" and not low.form.moves
+
+
+class Nothing:
+    """Finds nothing, behind choices that are illegal."""
+
+    name = "beam"
+
+    def extract(self, *_: object, **__: object) -> Extraction:
+        return Extraction([], [(1.0, Refused("order", "a buffer is handed over twice"))], self.name)
+
+
+def test_where_the_beam_finds_nothing_legal_the_greedy_one_may(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(EXTRACTORS, "beam", f"{__name__}:Nothing")
+    found = found_schedules(graph_of(ADD), CHIP)
+    assert found.extractor == "greedy" and found.schedules

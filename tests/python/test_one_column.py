@@ -132,3 +132,26 @@ def f(V: vector, X: tile, Y: tile, U: vector):
     assert (got["Y"] != arrays["X"]).any() or (got["U"] != arrays["V"]).any()
     for name in ("Y", "U"):
         np.testing.assert_array_equal(np.reshape(got[name], wanted[name].shape), wanted[name])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("turned", [False, True])
+def test_a_product_with_a_column_adds_up_in_it(turned: bool) -> None:
+    n, k = 50, 75
+    shape = (k, n) if turned else (n, k)
+
+    @tile_eg.jit(out_idx=[-1], effort="none")
+    @T.prim_func
+    def product(A: T.Tensor(shape, "float16"), v: T.Tensor((k,), "float16"), y: T.Tensor((n,), "float32")):
+        with T.Kernel(T.ceildiv(n, 16)) as b:
+            a = T.alloc_shared((32, 16) if turned else (16, 32), "float16")
+            x, c = T.alloc_shared((32, 1), "float16"), T.alloc_fragment((16, 1), "float32")
+            for i in T.serial(T.ceildiv(k, 32)):
+                T.copy(v[i * 32 : (i + 1) * 32], x[:, 0])
+                T.copy(A[i * 32, b * 16] if turned else A[b * 16, i * 32], a)
+                T.gemm(a, x, c, transpose_A=turned, clear_accum=(i == 0))
+            T.copy(c[:, 0], y[b * 16 : (b + 1) * 16])
+
+    rng = np.random.default_rng(0)
+    a, v = (rng.integers(-4, 5, s).astype(np.float16) for s in (shape, (k,)))
+    np.testing.assert_array_equal(product(a, v), (a.T if turned else a).astype(np.float32) @ v.astype(np.float32))

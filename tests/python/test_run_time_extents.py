@@ -77,3 +77,56 @@ def test_more_extents_than_dimensions_are_an_error() -> None:
     text = LENGTHS.format(shape="64,", extents="1, 1, 1, n[cid]", before="pass")
     with pytest.raises(TileError, match="4 extents do not fit X, which has 3 dimensions"):
         tile_eg.compile(prim_func(text))
+
+
+def rows_of(M: int, n: int, rows: int = 32):
+    """Sums over rows: how many rows a tile has is known when the kernel is read, how many columns when it runs."""
+
+    @T.prim_func
+    def main(X: T.Tensor((M, n), "float32"), Y: T.Tensor((1, n), "float32")):
+        with T.Kernel(1) as _:
+            x, y = T.alloc_shared((rows, 32), "float32"), T.alloc_shared((1, 32), "float32")
+            for i in T.serial(T.ceildiv(n, 32)):
+                w = T.min(32, n - i * 32)
+                T.clear(y)
+                for k in T.serial(T.ceildiv(M, rows)):
+                    h = T.min(rows, M - k * rows)
+                    T.copy(X[k * rows : k * rows + h, i * 32 : i * 32 + w], x)
+                    for j in T.serial(h):
+                        T.vadd(x[j : j + 1, :], y, y)
+                T.copy(y, Y[0:1, i * 32 : i * 32 + w])
+
+    return tile_eg.compile(main, out_idx=[-1], effort="none")
+
+
+def test_a_length_that_is_a_number_beside_one_that_is_known_at_run_time() -> None:
+    x = np.random.default_rng(0).integers(-8, 8, (17, 70)).astype(np.float32)
+    np.testing.assert_array_equal(rows_of(17, 70)(x), x.sum(0, keepdims=True))
+
+
+def test_statements_that_make_too_long_a_chain_are_done_in_order() -> None:
+    x = np.random.default_rng(0).integers(-8, 8, (2048, 16)).astype(np.float32)
+    with pytest.warns(tile_eg.errors.TileWarning, match="longer chain of operations"):
+        np.testing.assert_array_equal(rows_of(2048, 16)(x), x.sum(0, keepdims=True))
+
+
+@pytest.mark.slow
+def test_the_first_elements_of_the_only_row_of_a_buffer() -> None:
+    """`y[0, :n]` is what `y[0:1, :n]` is."""
+    m, n = 39, 70
+
+    @tile_eg.jit(out_idx=[-1], effort="none")
+    @T.prim_func
+    def sums(X: T.Tensor((m, n), "float32"), Y: T.Tensor((1, n), "float32")):
+        with T.Kernel(T.ceildiv(n, 32)) as b:
+            x, y = T.alloc_shared((32, 32), "float32"), T.alloc_shared((1, 32), "float32")
+            w = T.min(32, n - b * 32)
+            T.clear(y)
+            for k in T.serial(T.ceildiv(m, 32)):
+                h = T.min(32, m - k * 32)
+                T.copy(X[k * 32 : k * 32 + h, b * 32 : b * 32 + w], x)
+                T.reduce_sum(x[:h, :], y, dim=0, clear=False)
+            T.copy(y[0, :w], Y[0, b * 32 : b * 32 + w])
+
+    x = np.random.default_rng(0).integers(-8, 8, (m, n)).astype(np.float32)
+    np.testing.assert_array_equal(sums(x), x.sum(0, keepdims=True))

@@ -71,3 +71,48 @@ def test_element_types(of: str, to: str, expression: str, want: np.ndarray, erro
     x = WHOLE.astype({"i32": np.int32, "bf16": ml_dtypes.bfloat16, "f32": np.float32}[of])
     got = kernel(x, uniform(20, 24))
     np.testing.assert_allclose(got.astype(np.float64), want, atol=error)
+
+
+@tile_eg.jit(effort="none")
+def below_and_all(X: T.Tensor((M, 64), "float32")):
+    return T.where(T.arange(64)[:, None] <= T.arange(M), X.T, 0), X * 1.0
+
+
+@pytest.mark.slow
+def test_positions_that_are_made_once_are_there_for_the_masks_of_every_tile() -> None:
+    """The first tile of a block needs no mask, a later one does."""
+    x = uniform(40, 64)
+    below, same = below_and_all(x)
+    np.testing.assert_array_equal(below, np.triu(x.T))
+    np.testing.assert_array_equal(same, x)
+
+
+@tile_eg.jit(effort="none")
+def chosen(
+    X: T.Tensor((20, 24), "float32"), B: T.Tensor((24,), "bool")
+) -> tuple[T.Tensor((20, 24), "bool"), T.Tensor((20,), "float32")]:
+    return ~B & (X > 0), T.where(B, X, B + 0.5).amax(-1)
+
+
+def test_whole_tensors_of_bools() -> None:
+    x, b = uniform(20, 24), uniform(24) > 0
+    at, most = chosen(x, b)
+    assert at.dtype == np.bool_
+    np.testing.assert_array_equal(at, ~b & (x > 0))
+    np.testing.assert_array_equal(most, np.where(b, x, np.float32(0.5)).max(-1))
+
+
+def test_what_a_whole_tensor_of_bools_is_given_is_whether_it_is_not_0() -> None:
+    """A cast of 0.25 would be 0."""
+    x = np.array([0, 0.25, -3, 300] * 4, np.float32)
+    got = TileKernel(load_text("kernel k[M=16](X: f32[M]) -> Y: bool[M] { Y = X }"))(x)
+    np.testing.assert_array_equal(got, x != 0)
+
+
+def test_types_may_be_numpys_classes() -> None:
+    @tile_eg.jit(effort="none")
+    def mean(X: T.Tensor((4, 16), np.float32)) -> T.Tensor((4, 16), np.bool_):  # type: ignore[valid-type]
+        return (X - X.sum() / X.size).astype(np.float16) > 0
+
+    x = np.arange(64, dtype=np.float32).reshape(4, 16)
+    np.testing.assert_array_equal(mean(x), x > x.mean())

@@ -121,7 +121,37 @@ def launches(x: X) -> Any:
         T.copy(x[i, 0], x[i, 0])
 
 
+def joins(x: X) -> Any:
+    return np.concatenate([x, x])
+
+
+def joins_by_word(x: X) -> Any:
+    return T.concat([x, x])
+
+
+def unbound(x: X) -> Any:
+    return torch.relu(x)  # noqa: F821  # type: ignore[name-defined]
+
+
+def flat(x: X) -> Any:
+    return x.flatten()
+
+
+def spread(x: X) -> Any:
+    return x.std(-1)
+
+
+def wide(x: X) -> Any:
+    return x.astype(int)
+
+
 PYTHON = {
+    joins: ("`concatenate` is not there", "an output of each part"),
+    joins_by_word: ("`concat` is not there", "an output of each part"),
+    unbound: ("unknown name torch", "bound above"),
+    flat: ("a tensor has no attribute flatten", "x.reshape(4, -1)"),
+    spread: ("a tensor has no attribute std", "sqrt(var(x, axis=-1))"),
+    wide: ("unknown dtype int", "float16"),
     launches: ("launches launches blocks, and does not stand under @T.prim_func", "write @T.prim_func below @tile_eg.jit"),
     forgets: ("forgets returns nothing", "return y"),
     branches: ("a branch cannot depend on the elements of a tensor", "T.where"),

@@ -27,7 +27,7 @@ EXTRACTORS = {
     "random": "tile_eg.extract.chaos:Random",
     "worst": "tile_eg.extract.chaos:Worst",
 }
-FALLBACK = {"exact": "beam", "greedy": "beam"}
+FALLBACK = {"exact": "beam", "beam": "greedy", "greedy": "beam"}
 NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
@@ -66,16 +66,26 @@ def found_schedules(
     """
     pricer = Pricer(graph, chip, search_model(model, chip))
     found = _found(extractor, settings, graph, chip, pricer, k)
-    while not found.schedules and found.extractor in FALLBACK and (found.gave_up or found.extractor != "exact"):
+    tried = {found.extractor}
+    while _may_be_missed(found) and (other := FALLBACK.get(found.extractor)) not in (None, *tried):
         if found.extractor == "exact" and found.too_large and not resort:
             found.put_off = True
             break
-        found = _found(FALLBACK[found.extractor], {}, graph, chip, pricer, k)
+        assert other is not None
+        found = _found(other, {}, graph, chip, pricer, k)
+        tried.add(other)
     if not found.schedules:
         from tile_eg.extract.failure import no_schedule
 
         found.problem, found.full = no_schedule(graph, chip, pricer, found)
     return found
+
+
+def _may_be_missed(found: Extraction) -> bool:
+    """Whether an extractor found nothing where another one might. What is too large for the second one is so for the third."""
+    if found.schedules:
+        return False
+    return found.gave_up if found.extractor == "exact" else found.extractor == "greedy" or not found.too_large
 
 
 def _found(name: str, settings: Mapping[str, Any], graph: Graph, chip: Chip, pricer: Pricer, k: int) -> Extraction:

@@ -6,7 +6,7 @@ import functools
 import inspect
 import linecache
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import islice
@@ -15,6 +15,11 @@ from types import FrameType
 from typing import Any
 
 from tile_eg.errors import Span, TileError
+
+
+def _each(args: Iterable[Any]) -> Iterator[Any]:
+    """Arguments, and those in lists of some."""
+    return (a for x in args for a in (x if isinstance(x, list | tuple) else (x,)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,7 +36,7 @@ class Word:
     __doc__: str | None = field(default=None, repr=False)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if _reading and (self.level == "beginner" or any(hasattr(a, "__tile_word__") for a in (*args, *kwargs.values()))):
+        if _reading and (self.level == "beginner" or any(hasattr(a, "__tile_word__") for a in _each((*args, *kwargs.values())))):
             return _reading[-1](self.name, args, kwargs)
         if self.number is not None:
             return self.number(*args, **kwargs)

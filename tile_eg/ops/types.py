@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 from struct import pack
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -102,6 +103,11 @@ def dtype_of(name: str) -> DType | None:
     if name in ("i4", "int4", "int4b_t"):
         return I4
     return {d.name: d for d in PACKED}.get(name) or DTYPES.get(name) or ALIASES.get(name) or ALIASES.get(name.removesuffix("_t"))
+
+
+def spelled(dtype: Any) -> str:
+    """How an author's dtype is written: a name, or what a class of NumPy's (`np.float16`) is called."""
+    return dtype.__name__ if isinstance(dtype, type) and dtype.__module__ != "builtins" else str(dtype)
 
 
 def holds_all(wide: DType, of: DType | None) -> bool:

@@ -15,7 +15,7 @@ from tile_eg.errors import NotSearched, TileError, attempted
 from tile_eg.frontend.checks import check
 from tile_eg.frontend.ssa import to_values
 from tile_eg.ir.index import ANY
-from tile_eg.ir.kernel import Kernel
+from tile_eg.ir.kernel import Assign, For, If, Kernel, Parallel, Stmt
 from tile_eg.ir.open_kernel import NoBlocks
 from tile_eg.ir.passed import EXAMPLE
 from tile_eg.ir.same_values import same_values
@@ -41,8 +41,9 @@ SMALL = (1, 2, 3, 5), (2, 1, 7, 3), (7, 5, 2, 1), (3, 3, 3, 3)
 SOME, MOST_SOME = (67,), 12
 """Sizes at which the meaning of what was found is compared with that of the kernel: all small; one that is not; one that is just
 a tile, or as large as another dimension, which primes never are."""
-MOST_COPIED = 1 << 27
-"""Elements that are copied in such a comparison at sizes that are not small: each block has a version of each output."""
+MOST_COPIED, MOST_COPIED_FIRST = 1 << 27, 1 << 32
+"""Elements that are copied in such a comparison at sizes that are not small, and at small multiples of large tiles, of which the
+least are always compared: each store of a block makes a version of its output."""
 CLOSE = 1e-2
 """By how much outputs may differ, relative to themselves and to 1: f16 rounds to a tenth of it, and sums do so often."""
 
@@ -276,7 +277,8 @@ def _differing(build: Build, values: Values, names: Sequence[str], multiples: Ma
     for sizes in (*few, *least, *(sizes for sizes in more if sizes not in (*few, *least))):
         if order and sizes[order[0]] > sizes[order[1]]:
             continue
-        own = at_sizes(partial(_to_compare, build, sizes, MOST_COPIED if sizes not in few else inf))
+        most = inf if sizes == few[0] else MOST_COPIED_FIRST if sizes in few else MOST_COPIED
+        own = at_sizes(partial(_to_compare, build, sizes, most))
         if isinstance(own, NotSearched):
             return NotAlike(f"at {_shown(sizes)} it is not searched: {own.message}")
         if isinstance(own, tuple) and not _mean_the_same(*own, at(values, sizes)):
@@ -312,15 +314,32 @@ def _checked(kernel: Kernel) -> Kernel:
 def _to_compare(build: Build, sizes: Mapping[str, int], most: float) -> tuple[Kernel, Values] | None:
     """The kernel and its values at these sizes; None where its outputs' versions have more elements than this."""
     kernel = build(sizes)
-    if not isinstance(kernel, Kernel) or _copied(kernel) > most:
+    if not isinstance(kernel, Kernel) or copied(kernel) > most:
         return None
     check(kernel)
     return kernel, to_values(kernel)
 
 
-def _copied(kernel: Kernel) -> int:
-    """The elements of the outputs' versions, one for each block."""
-    return prod(extent for _, extent in kernel.grid) * sum(prod(t.shape) for t in kernel.tensors if t.output)
+def copied(kernel: Kernel) -> int:
+    """The elements of the outputs' versions, one for each store of each block."""
+    sizes = {t.name: prod(t.shape) for t in kernel.tensors if t.output}
+    return prod(extent for _, extent in kernel.grid) * max(sum(sizes.values()), _stored(kernel.body, sizes))
+
+
+def _stored(body: Iterable[Stmt], sizes: Mapping[str, int]) -> int:
+    """The elements of the versions that statements make, as often as they are done."""
+    out = 0
+    for s in body:
+        match s:
+            case For():
+                out += s.extent * _stored(s.body, sizes)
+            case If():
+                out += _stored((*s.then, *s.otherwise), sizes)
+            case Parallel():
+                out += s.extents[0] * _stored(s.body, sizes)
+            case Assign():
+                out += sizes.get(s.target.name, 0)
+    return out
 
 
 def _mean_the_same(kernel: Kernel, own: Values, found: Values) -> bool:

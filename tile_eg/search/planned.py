@@ -10,7 +10,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from tile_eg.chips import Chip, known_chips, load_chip
-from tile_eg.errors import PlanError, TileError
+from tile_eg.errors import PlanError, TileError, chain_too_long
 from tile_eg.ir.arrays import begun, check_arguments
 from tile_eg.ir.kernel import Kernel, Tensor
 from tile_eg.ir.program import Program
@@ -65,9 +65,7 @@ def stage(name: str, source: str = "", timings: dict[str, float] | None = None) 
         message = f"this machine has not enough memory for the step '{name}': {error}"
         raise TileError(message, help="smaller sizes would do") from None
     except RecursionError:
-        message = "the kernel has a longer chain of operations, each on the result of the one before, than tile_eg can follow"
-        help = "a loop in place of statements that repeat, or several kernels, each of which stores what the next one loads"
-        raise TileError(message, help=help) from None
+        raise chain_too_long() from None
     except BaseException as error:
         raise InternalError(name, f"{type(error).__name__}: {error}") from error
     finally:

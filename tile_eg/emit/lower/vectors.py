@@ -110,7 +110,10 @@ def _ramp(storages: Storages, step: Step, term: Vector) -> Instr:
 
 
 def _wanted(storages: Storages, step: Step) -> Expr:
-    """1 where positions are looked at: masks in place in the same trip of the same loop look at them only where they are made."""
+    """1 where positions are looked at: masks in place in the same trip of the same loop look at them only where they are made.
+    Those that are made once for all tiles of a block are looked at in any of these."""
+    if storages.schedule.before_tiles(step):
+        return ONE
     readers = [s for s, _ in storages.schedule.walk() if step.dst in s.srcs]
     alike = all((s.node.op, s.region, s.lag) == ("VMaskOn", step.region, step.lag) for s in readers)
     wanted = {needed(storages.schedule.graph, s.node) for s in readers} if alike else set()

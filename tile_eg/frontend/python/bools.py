@@ -8,11 +8,12 @@ from tile_eg.errors import Span, TileError
 from tile_eg.frontend.conditions import Compared, chosen, of_elements
 from tile_eg.frontend.python.values import Buffer, Window, as_tile, region, value_buffer
 from tile_eg.ir.kernel import Number, TileExpr
+from tile_eg.ops.types import spelled
 
 
 def is_bool(dtype: Any) -> bool:
     """Whether an author's dtype is that of bools."""
-    return str(dtype).removeprefix("torch.") in ("bool", "bool_")
+    return spelled(dtype).removeprefix("torch.") in ("bool", "bool_")
 
 
 def holds_bools(value: Any) -> bool:

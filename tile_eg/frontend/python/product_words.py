@@ -12,8 +12,9 @@ from tile_eg.frontend.python.extents import counted, extents_of
 from tile_eg.frontend.python.values import as_region, describe, with_rank
 from tile_eg.frontend.python.words import HANDLERS, handles
 from tile_eg.ir.index import Expr
-from tile_eg.ir.kernel import Binary, MatMul, Number, Region, Scaled, Select, TileExpr
+from tile_eg.ir.kernel import Binary, Broadcast, Cast, MatMul, Number, Reduce, Region, Scaled, Select, TileExpr
 from tile_eg.language.gpu import GemmWarpPolicy
+from tile_eg.ops.types import F32, FLOATS
 
 __all__ = ["HANDLERS"]
 
@@ -64,7 +65,17 @@ def product(b: Builder, span: Span, operands: Sequence[Any], size: Any, transpos
         *factors, to = (r if r.shape == s else counted(r, s, span) for r, s in zip(regions, shapes, strict=True))
         regions = [*factors, replace(to, counts=())]
     x, y, c = (with_rank(r, 2) for r in regions)
-    _assign(b, span, c, MatMul(x, y, bool(transpose_a), bool(transpose_b), span), init)
+    if [len(r.shape) for r in (x, y, c)] == [2, 1, 1] and b.dtype_of(x.name) in FLOATS and not transpose_b:
+        value = _by_vector(x, y, bool(transpose_a), span)
+    else:
+        value = MatMul(x, y, bool(transpose_a), bool(transpose_b), span)
+    _assign(b, span, c, value, init)
+
+
+def _by_vector(x: Region, v: Region, transposed: bool, span: Span) -> TileExpr:
+    """A tile times a column, a buffer of shape (n, 1): sums of products on the vector cores, in f32."""
+    tile, vector = Cast(F32, x, span), Cast(F32, v, span)
+    return Reduce("sum", Binary("mul", tile, Broadcast(vector, int(transposed), span), span), int(not transposed), span)
 
 
 def _assign(b: Builder, span: Span, c: Region, value: TileExpr, init: Any) -> None:

@@ -69,7 +69,8 @@ class Reader(Builder):
         """NotSearched where a part of a buffer is written whose length only the kernel knows, or such a part is not its first
         elements."""
         for r in (n for n in nodes((target, value)) if isinstance(n, Region) and any(n.counts) and n.name in self.shapes):
-            if r is target or any(start != index.ZERO for start in r.starts) or r.extents != self.shapes[r.name]:
+            first = all(start == index.ZERO for start in r.starts) and tuple(e or 1 for e in r.extents) == self.shapes[r.name]
+            if r is target or not first:
                 raise NotSearched(f"the search has no form for this part of `{r.name}`, whose length varies", r.span or span)
         super().assign(target, value, span, atomic)
 

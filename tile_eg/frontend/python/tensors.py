@@ -9,14 +9,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
+from math import prod
 from operator import index
 from traceback import walk_tb
 from types import CellType, FrameType, FunctionType
-from typing import Any
+from typing import Any, get_args
 
 from tile_eg import language
 from tile_eg.errors import Span, TileError, did_you_mean
 from tile_eg.frontend.of_calls import OfCall, of_calls, refuse_wholes
+from tile_eg.frontend.python.bools import is_bool
 from tile_eg.frontend.python.returned import evaluated, output_names
 from tile_eg.frontend.python.source import FunctionSource, read_function
 from tile_eg.frontend.python.values import as_dtype
@@ -30,7 +32,7 @@ from tile_eg.language.kernels import PrimFunc, TensorType
 from tile_eg.language.symbols import at_sizes
 from tile_eg.language.words import PACKAGE, place_of, tensors_read, user_place
 from tile_eg.ops.elementwise import BINARY, COMPARE
-from tile_eg.ops.types import F32, DType
+from tile_eg.ops.types import F32, U8, DType
 
 SAME = {
     "subtract": "sub", "multiply": "mul", "divide": "div", "true_divide": "div", "negative": "neg", "absolute": "abs",
@@ -53,10 +55,21 @@ class NoAttribute(TileError, AttributeError):
     """A tensor has not what is asked for."""
 
 
+_IN_PLACE = {
+    **dict.fromkeys(("view", "flatten", "ravel", "squeeze"), "write x.reshape(4, -1)"),
+    **dict.fromkeys(("to", "type", "half", "float", "bfloat16"), 'write x.astype("float16")'),
+    "unsqueeze": "write x[None] or x[:, None]", "permute": "write x.transpose(0, 2, 1)",
+    **dict.fromkeys(("copy", "clone", "contiguous"), "take it as it is: no value is changed"),
+}  # fmt: skip
+"""What to write for methods of arrays in other libraries."""
+
+
 def _of_attribute(name: str) -> str:
     if name in ("item", "tolist", "numpy", "cpu", "npu", "detach"):
         return "elements are not known when the kernel is read: they are what a call of it gives"
-    return f"write T.{name}(x)" if name in {**fn.FUNCTIONS, "arange": None} else "a tensor has shape, ndim, dtype, T and mT"
+    if name in {**fn.FUNCTIONS, "arange": None}:
+        return f"write T.{name}(x)"
+    return _IN_PLACE.get(name) or fn.INSTEAD.get(name) or "a tensor has shape, ndim, size, dtype, T and mT"
 
 
 class TensorValue:
@@ -77,6 +90,10 @@ class TensorValue:
     @property
     def ndim(self) -> int:
         return len(self.value.shape)
+
+    @property
+    def size(self) -> int:
+        return prod(self.value.shape)
 
     @property
     def dtype(self) -> str:
@@ -156,7 +173,7 @@ for _name in COMPARE:
     setattr(TensorValue, f"__{_name}__", _method(_name))
 for _name, _op in (("neg", "neg"), ("abs", "abs"), ("invert", "not")):
     setattr(TensorValue, f"__{_name}__", _method(_op))
-for _name in ("sum", "mean", "var", "reshape", "transpose", "swapaxes"):
+for _name in ("sum", "mean", "var", "amax", "amin", "cumsum", "cumprod", "reshape", "transpose", "swapaxes"):
     setattr(TensorValue, _name, _method(_name))
 for _name in ("max", "min"):
     setattr(TensorValue, _name, _method(f"a{_name}"))
@@ -172,8 +189,8 @@ def word(name: str, args: Sequence[Any], options: Mapping[str, Any]) -> TensorVa
     if called == "cast" or called == "Cast":
         x, dtype = args if isinstance(args[0], TensorValue) else reversed(args)
         return TensorValue(v.cast(as_dtype(dtype, span), _value(x, span), span))
-    if called == "einsum":
-        raise TileError("`einsum` is not there", span, help=fn.INSTEAD["einsum"])
+    if called in fn.INSTEAD:
+        raise TileError(f"`{name}` is not there", span, help=fn.INSTEAD[called])
     whole = 1 if called in fn.OF_AXES else len(args)
     given = [_value(a, span) if n < whole else _axes(called, a, span) for n, a in enumerate(args)]
     kept |= {k: _axes(called, o, span) for k, o in kept.items() if k == "axis"}
@@ -244,7 +261,7 @@ def kernel_of_tensors(
     """The kernel of a function at the shapes of its tensors. TileError at the user's line."""
     refuse_wholes(sizes)
     found = read_function(function.function, function.names)
-    values = {t.name: TensorValue(v.tensor(t.name, t.shape, t.dtype, t.span)) for t in tensors}
+    values = {t.name: TensorValue(v.argument(t)) for t in tensors}
     run = _at_sizes(function.function, sizes)
     with tensors_read(word), _at_their_line():
         result = run(**values, **numbers)
@@ -266,10 +283,13 @@ def _at_their_line() -> Iterator[None]:
     """What Python says of an expression that it cannot compute, as a TileError at the author's line."""
     try:
         yield
-    except (TypeError, AttributeError) as e:
+    except (TypeError, AttributeError, NameError) as e:
         if isinstance(e, TileError):
             raise
         place = next((place_of(f) for f in _frames(e) if not f.f_code.co_filename.startswith(PACKAGE)), None)
+        if isinstance(e, NameError):
+            help = "a name is bound above its first use: in the function, or in the file around it"
+            raise TileError(f"unknown name {e.name}", place, help=help) from e
         if isinstance(e, AttributeError) and e.obj is language:
             words = [w for w in fn.FUNCTIONS if hasattr(language, w)]
             raise TileError(f"T has no word {e.name}", place, help=did_you_mean(str(e.name), words)) from e
@@ -287,12 +307,15 @@ def _output(name: str, x: Value, declared: TensorType | None, span: Span) -> Ten
     if declared is None:
         return Tensor(name, dtype, x.shape or (1,), True, x.span or span)
     shape = declared.shape if isinstance(declared.shape, list | tuple) else (declared.shape,)
-    return Tensor(name, as_dtype(declared.dtype, span), tuple(map(index, shape)), True, x.span or span)
+    truth = is_bool(declared.dtype)
+    to = U8 if truth else as_dtype(declared.dtype, span)
+    return Tensor(name, to, tuple(map(index, shape)), True, x.span or span, truth=truth)
 
 
 def _declared(function: PrimFunc, found: FunctionSource, count: int, sizes: Mapping[str, Any]) -> list[TensorType | None]:
     """What the function says that it returns."""
     given = evaluated(function.function.__annotations__.get("return"), found.names)
+    given = get_args(given) or given  # of tuple[A, B]
     each = list(given) if isinstance(given, list | tuple) else [given]
     if not any(isinstance(t, TensorType) for t in each):
         return [None] * count

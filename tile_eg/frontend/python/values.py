@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from math import prod
 from typing import Any
@@ -11,7 +11,7 @@ from tile_eg.errors import Span, TileError, did_you_mean
 from tile_eg.frontend.conditions import chosen, of_elements
 from tile_eg.frontend.of_calls import OfCall, as_of_call
 from tile_eg.frontend.windows import check_written, known_shape, most, placed
-from tile_eg.ir.index import ZERO, Expr, variables
+from tile_eg.ir.index import ZERO, Expr, variables, wrap
 from tile_eg.ir.index_elements import all_elements_in
 from tile_eg.ir.index_elements import element as element_of
 from tile_eg.ir.kernel import (
@@ -30,7 +30,7 @@ from tile_eg.ir.kernel import (
     Unary,
     Whole,
 )
-from tile_eg.ops.types import DTYPES, I32, INDICES, DType, dtype_of
+from tile_eg.ops.types import DTYPES, I32, INDICES, DType, dtype_of, spelled
 
 TILE_NODES = (Region, Number, Index, Unary, Binary, Broadcast, MatMul, Scaled, Reduce, Cast, Select, Choose, Whole)
 
@@ -226,10 +226,19 @@ def start_point(window: Window, shape: tuple[int, ...], column: bool = False) ->
     down = missing > 0 and len(shape) == 1 and (column or window.buffer.shape[-1] == 1)
     counts = r.counts or (None,) * len(r.starts)
     extents = (*(None,) * (missing - 1), *shape, None) if down else placed(shape, r.extents, counts)
-    if r.counts:
-        written = [e if c is None else None for e, c in zip(r.extents, r.counts, strict=True)]
-        check_written(r.name, written, r.counts, extents, r.span)
-    return Region(r.name, r.starts, extents, r.span, counts=r.counts)
+    if not r.counts:
+        return Region(r.name, r.starts, extents, r.span)
+    return Region(r.name, r.starts, extents, r.span, counts=_with_fewer(r, extents))
+
+
+def _with_fewer(r: Region, extents: Sequence[int | None]) -> tuple[Expr | None, ...]:
+    """The counts of a window that has some; a length that is known, and less than there is on the other side, is one beside
+    these. TileError where more is written than there is."""
+    sides = zip(r.extents, r.counts, extents, strict=True)
+    counts = tuple(wrap(e) if c is None and e is not None and n is not None and e < n else c for e, c, n in sides)
+    written = [e if c is None else None for e, c in zip(r.extents, counts, strict=True)]
+    check_written(r.name, written, counts, extents, r.span)
+    return counts
 
 
 def as_region(value: Any, span: Span | None) -> Region:
@@ -305,9 +314,10 @@ _NO_TYPE = (
 def as_dtype(value: Any, span: Span | None) -> DType:
     if isinstance(value, DType):
         return value
-    found = None if isinstance(value, (Buffer, Window, *TILE_NODES)) else dtype_of(str(value))
+    found = None if isinstance(value, (Buffer, Window, *TILE_NODES)) else dtype_of(spelled(value))
     if found is None:
         what = repr(str(value)) if isinstance(value, (str, int, float)) else describe(value)
+        what = value.__name__ if isinstance(value, type) else what
         for names, why, help in _NO_TYPE:
             if any(n in str(value) for n in names) and not isinstance(value, Buffer | Window):
                 raise TileError(f"{what}: {why}", span, help=help)

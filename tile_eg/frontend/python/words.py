@@ -43,7 +43,7 @@ from tile_eg.ir import index
 from tile_eg.ir.index import Expr
 from tile_eg.ir.index_elements import all_elements_in
 from tile_eg.ir.kernel import Cast, Pad, Region, TileExpr, Unary, Whole
-from tile_eg.ops.types import BF16, F16, F32, U8, DType
+from tile_eg.ops.types import BF16, F16, F32, U8, DType, spelled
 
 SCOPES = {"shared": "shared", "shared.dyn": "shared", "local.fragment": "fragment", "local": "fragment"}
 HANDLERS: dict[str, Callable[..., Any]] = {}
@@ -88,7 +88,7 @@ def _alloc(b: Builder, span: Span, shape: Any, dtype: Any, scope: str) -> NewBuf
 
 @handles("alloc_var")
 def _alloc_var(b: Builder, span: Span, dtype: Any, *rest: Any, init: Any, scope: Any) -> Any:
-    name = str(dtype)
+    name = spelled(dtype)
     if name != "bool":
         as_dtype(dtype, span)
     given = [v for v in (*rest, init) if v is not None and not isinstance(v, str)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tile_eg.errors import TileError, attempted, in_source
+from tile_eg.errors import NotSearched, TileError, attempted, chain_too_long, in_source
 from tile_eg.frontend.liveness import Kept
 from tile_eg.frontend.ssa.composed import composed
 from tile_eg.frontend.ssa.converter import Converter
@@ -17,7 +17,10 @@ from tile_eg.ir.values import Values
 def to_values(kernel: Kernel) -> Values:
     """The kernel's meaning as value terms. Raises TileError for what is not supported yet."""
     with in_source(kernel.source, kernel.file):
-        return _values(composed(interleaved(turned(paired(without_planes(kernel))))), frozenset())
+        try:
+            return _values(composed(interleaved(turned(paired(without_planes(kernel))))), frozenset())
+        except RecursionError:
+            raise chain_too_long(NotSearched) from None
 
 
 def _values(kernel: Kernel, kept: frozenset[Kept], rows_alone: bool = False) -> Values:

@@ -13,7 +13,7 @@ from tile_eg.frontend.tensor.axes import Axes, one
 from tile_eg.frontend.tensor.build import Build
 from tile_eg.frontend.tensor.points import Point, Points, Puller
 from tile_eg.frontend.tensor.roles import Output, Roles
-from tile_eg.frontend.tensor.values import Value, joined_shape, ones, stored
+from tile_eg.frontend.tensor.values import Value, compare, joined_shape, number, ones, stored
 from tile_eg.ir.kernel import Kernel, Tensor
 from tile_eg.ir.open_kernel import FIRST, NoBlocks, OpenKernel
 
@@ -38,10 +38,9 @@ class TensorKernel:
         self.roles.__dict__["open"] = self.open
 
     def _read(self, tensors: Sequence[Tensor], outputs: Mapping[str, Value]) -> tuple[Roles, Algebra]:
-        outputs = {name: ones(v, None, v.span) if v.truth else v for name, v in outputs.items()}
         for t in tensors:
             check_output(t, outputs[t.name])
-        outputs = {t.name: stored(outputs[t.name], t.shape, t.dtype) for t in tensors}
+        outputs = {t.name: stored(_held(t, outputs[t.name]), t.shape, t.dtype) for t in tensors}
         axes = Axes(in_order(outputs.values()))
         _side_by_side(axes, list(outputs.values()))
         points = Points()
@@ -69,6 +68,13 @@ class TensorKernel:
         first = self.at({**dict.fromkeys(left, FIRST[0]), **given})
         same = {f.name: getattr(first, f.name) for f in fields(Kernel)}
         return OpenKernel(**same, open=left, build=lambda found: self.at({**given, **found}))
+
+
+def _held(t: Tensor, x: Value) -> Value:
+    """The numbers that an output has of a value: of a condition, or where it holds bools, 1 for what is true, else 0."""
+    if t.truth and not x.truth:
+        x = compare("ne", x, number(0.0, x.span), x.span)
+    return ones(x, None, x.span) if x.truth else x
 
 
 def _side_by_side(axes: Axes, outputs: Sequence[Value]) -> None:

@@ -14,6 +14,7 @@ from math import prod
 from tile_eg.errors import Span, TileError
 from tile_eg.frontend.hints import hint
 from tile_eg.frontend.nibbles import TENSORS, whole_bytes
+from tile_eg.ir.kernel import Tensor
 from tile_eg.ir.passed import Passed
 from tile_eg.ops.elementwise import BINARY, UNARY
 from tile_eg.ops.types import BF16, F16, F32, FLOATS, I8, I32, WHOLE, DType
@@ -52,6 +53,12 @@ class Value:
 def tensor(name: str, shape: Shape, dtype: DType, span: Span | None = None) -> Value:
     whole_bytes(dtype, TENSORS, span)
     return Value("tensor", (), (name,), shape, dtype, span)
+
+
+def argument(t: Tensor) -> Value:
+    """A tensor that a kernel takes; of bools, whether each is true."""
+    x = tensor(t.name, t.shape, t.dtype, t.span)
+    return compare("ne", x, number(0.0, t.span), t.span) if t.truth else x
 
 
 def number(value: float | Passed, span: Span | None = None) -> Value:

@@ -49,8 +49,7 @@ def tensor_kernel(tree: Node, sizes: Mapping[str, int | float], source: str, fil
     arguments = [reader.builder.tensor(t, False) for t in tensor_nodes(tree)]
     returned = [reader.builder.tensor(t, True) for t in results.children if t is not None]
     for t in arguments:
-        given = v.tensor(t.name, t.shape, t.dtype, t.span)
-        reader.values[t.name] = v.compare("ne", given, v.number(0.0, t.span), t.span) if t.truth else given
+        reader.values[t.name] = v.argument(t)
     if any(0 in t.shape for t in returned):
         raise NoBlocks((*arguments, *returned))
     for s in block.children:
