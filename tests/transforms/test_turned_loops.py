@@ -8,9 +8,12 @@ import pytest
 from tests.extract.kernels import kernel
 from tests.transforms.test_split_k import whole_numbers
 from tile_eg.frontend.ssa import to_values
+from tile_eg.frontend.text import load_text
 from tile_eg.ir.reference_values import run_values
 from tile_eg.ir.values import reachable
+from tile_eg.search import search_options
 from tile_eg.search.compiler import lower, meaning
+from tile_eg.search.one_text import lower_for_any_size
 from tile_eg.transforms.turned_loops import in_turned_loops
 
 HADAMARD = """
@@ -74,3 +77,10 @@ def test_the_simulator_computes_the_same(chip: str) -> None:
     lowered, arrays = lower(k, chip), whole_numbers(k)
     assert "turned-loops" in lowered.form.moves
     assert np.array_equal(lowered.run(arrays)["Y"], meaning(k, arrays)["Y"])
+
+
+@pytest.mark.slow
+def test_a_kernel_for_all_sizes_takes_it() -> None:
+    template = load_text(HADAMARD.format(step="x = y").replace("M=32", "M: dyn"))
+    found, *_ = lower_for_any_size(template.instantiate, {"M": 4096}, "910B2", search_options())
+    assert "turned-loops" in found.form.moves
