@@ -81,9 +81,11 @@ EXAMPLES: list[Example] = [
     ),
     Example(
         "layout/hadamard", _hadamard, [{"M": 9, "N": 256, "STEPS": 8}, {"M": 3, "N": 64, "STEPS": 6}],
-        {"32 heads of 128, 4096 tokens": {"M": 131072, "N": 128, "STEPS": 7, "BM": 32}}, _floats,
-        "a loop over the steps in UB: neighbours are gathered, sums go in front of differences", 1.5,
-        held="neighbours are taken apart by gathers, 5 elements a cycle; a product with the matrix would be bound by HBM",
+        {"32 heads of 128, 4096 tokens": {"M": 131072, "N": 128, "STEPS": 7, "BM": 64}}, _floats,
+        "a tile is turned, so that neighbours are rows for all steps, and turned back; sums and differences are made in their "
+        "places", 1.5,
+        held="V: two instructions and a copy of the tile for each step, as the next one is made in its place; turning back takes "
+        "a sixth of it. Two steps a trip would do without the copy, and a product with the matrix would be bound by HBM",
     ),
     Example(
         "layout/stencil5", _stencil5, [{"M": 32, "N": 128}, {"M": 37, "N": 200}, {"M": 1, "N": 9}],

@@ -173,16 +173,16 @@ EXAMPLES: list[Example] = [
         [{"M": 7, "N": 256}, {"M": 4, "N": 96}, {"M": 1, "N": 1024}],
         {"16384 rows of 1024": {"M": 16384, "N": 1024}}, _streamed,
         "groups of 16 elements become columns and are summed down; sums of their totals go along the row", 1.5,
-        held="V: each step copies its sums back into the tile, and a dozen short instructions on the totals wait for one "
-        "another; a product with a triangle of ones on the cube would do without",
+        held="V: each of four steps down the columns copies the rows that it keeps, and a dozen short instructions on the totals "
+        "wait for one another; a product with a triangle of ones on the cube would do without",
     ),
     Example(
         "scans/cumsum_columns", lambda a: {"Y": np.cumsum(a["X"], axis=0)},
         [{"M": 64, "N": 256}, {"M": 50, "N": 200}, {"M": 1, "N": 8}],
         {"4096 x 8192": {"M": 4096, "N": 8192}}, _streamed,
-        "sums of 2, 4, 8 rows and so on of windows read where they lie; the sum of all rows so far goes from tile to tile",
-        1.5,
-        held="each step copies its sums back into the tile: two tiles in turns would copy the first rows alone",
+        "sums of 2, 4, 8 rows and so on of windows read where they lie, made in their places; the last row goes on to the next "
+        "tile", 1.5,
+        held="64 blocks of 128 columns take two turns of 48 cores on the 910B2, where narrower ones load shorter rows",
     ),
     Example(
         "scans/linear_attention", _linear_attention,

@@ -35,6 +35,12 @@ ON_950 = {
 """Rules for paths that only the 950 has, or that pay where those are taken, and a kernel that takes each."""
 SUFFIX = " on the 950"
 SHOWN_BY = {
+    "v-binary-of-columns": "columns less a tile", "v-binary-with-columns": "a tile less columns",
+    "ub-columns": "columns less a tile", "ub-lies": "columns less a tile", "ub-reshaped": "rows of another length",
+    "v-binary-in-place": "sums of some rows", "v-binary-behind": "sums above differences",
+    "v-binary-begins": "sums above differences", "v-put-begins": "sums below rows",
+    "v-binary-below-rows": "running sums of columns", "v-binary-above-rows": "running sums upwards",
+    "v-keep-rows": "running sums upwards",
     "const-sub": "UB full: 1 - x * x", "const-add": "twelve times c + x", "sub-const": "twelve times x - c",
     "const-mul": "twelve times c * x", "max-const": "twelve times max(x, c)", "const-max": "twelve times max(c, x)",
     "min-const": "twelve times min(x, c)", "const-min": "twelve times min(c, x)", "v-choose-const": "twelve times x > c",

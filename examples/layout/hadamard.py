@@ -7,7 +7,7 @@ import tile_eg.language as T
 
 
 @tile_eg.jit(out_idx=[-1])
-def hadamard(M, N, STEPS, BM=8, dtype="float32"):
+def hadamard(M, N, STEPS, BM=16, dtype="float32"):
     @T.prim_func
     def hadamard(X: T.Tensor((M, N), dtype), Y: T.Tensor((M, N), dtype)):
         with T.Kernel(T.ceildiv(M, BM)) as bx:

@@ -18,8 +18,10 @@ def cumsum_columns(M, N, BM=32, BN=128):
             for k in T.Pipelined(T.ceildiv(M, BM)):
                 T.copy(X[k * BM, by * BN], x, pad_value=0)
                 T.cumsum(x, y, dim=0)
-                T.copy(y + total[None, :], Y[k * BM, by * BN])
-                total[:] = total + T.reduce_sum(x, dim=0)
+                y[:, :] = y + total[None, :]
+                T.copy(y, Y[k * BM, by * BN])
+                for j in T.Parallel(BN):
+                    total[j] = y[BM - 1, j]
 
     return cumsum_columns
 

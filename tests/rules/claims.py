@@ -206,6 +206,33 @@ def flat_or_rows(w: World, v: Class, form: str, _: None) -> bool:
     return form == ("flat" if without_gaps else "rows")
 
 
+def strided(w: World, v: Class, _: None) -> bool:
+    """Whether a value is some columns of a tile, in whole blocks of 32 bytes that lie in rows as far apart as its."""
+    size, cols = w.of("eb")[v], w.of("cols")
+    of = [(m.args[0], m.args[-1]) for m in w.members.classes[v] if m.op == "Piece"]
+    return any(
+        cols[x] > cols[v] and offset.value % cols[x] + cols[v] <= cols[x]
+        and not any(size * n % BLOCK_BYTES for n in (cols[x], cols[v], offset.value)) for offset, x in of
+    )  # fmt: skip
+
+
+def in_window(w: World, n: Numbers, at: Expr, rows: int, cols: int, y: Class, v: Class, _: None) -> bool:
+    """Whether a tile holds another one, all of which exists, from an element on."""
+    row, col = divmod(n.at(at), w.of("cols")[v])
+    found = valid(w, n, y)
+    return found.shape == (rows, cols) and np.array_equal(raw(n, v)[row : row + rows, col : col + cols], found)
+
+
+def covered(w: World, n: Numbers, v: Class, first: Class, _: None) -> bool:
+    """Whether windows cover a tile: what it is does not depend on what the first one of them was put into."""
+    windows = [row for row in w.tables["Window"] if row[4] == v or row[4] == first]
+    seen = np.zeros((w.of("rows")[v], w.of("cols")[v]), bool)
+    for at, rows, cols, *_ in windows:
+        row, col = divmod(n.at(at), w.of("cols")[v])
+        seen[row : row + rows, col : col + cols] = True
+    return bool(seen.all())
+
+
 def can_be_split(w: World, v: Class, share: int | None, _: None) -> bool:
     """Whether each core has two rows or more, whole 8 bytes of a vector, or whole blocks of strips."""
     rows, cols, dtype = (w.of(name)[v] for name in ("rows", "cols", "dt"))
@@ -273,6 +300,7 @@ CLAIMS: dict[str, Callable[..., bool]] = {
     "CutM": part_of(lambda w, v: w.of("rows")[v]), "CutN": part_of(lambda w, v: w.of("cols")[v]),
     "CutK": step_of(_depth),
     "WholeBlocks": lambda w, v, _: w.of("dt")[v] != "i8" or (flat_or_rows(w, v, "flat", None) and w.of("cols")[v] % 32 == 0),
+    "Strided": strided, "Window": everywhere(in_window), "Covered": everywhere(covered),
     "Form": flat_or_rows, "ShOK": can_be_split,
     "Factor": lambda w, loop, deep, factor, _: (w.tiling(deep).loop, w.tiling(deep).factor) == (loop, factor),
     "Beside": side_by_side(1), "Below": side_by_side(0), "Summed": summed, "DeepStates": deep_states, "PartOf": half_of,

@@ -21,6 +21,13 @@ from tile_eg.transforms.packed_operand import with_strips
 WRITES = ["Store", "Accumulate"]
 GRID = ["Blocks", "Persistent", "Parts", "Added", "Strips"]
 CLASS_SORTS = {"P", "PT", "Cfg", "PStt", "PSt", "PL", "Outs"}
+DEMANDS = {
+    "at": (0, 1, 2), "into": (1, 2, 3), "nxt": (2, 3, 0), "stays": (0, 1, 2), "lines": (0, 1, 2), "begun": (1, 2, 3),
+    "beside": (1, 4, 5),
+}  # fmt: skip
+"""Where value, memory and region stand in each kind of demand."""
+IN_PART = ("begun", "beside")
+"""Demands that a part of their value answers."""
 RECORDS = ("byP", "byPT", "byCfg", "byPStt", "byPSt", "byPL")
 REGION_AT = {"L0": 1, "Buffers": 2}
 """Where in the payload of a decision its region stands."""
@@ -127,11 +134,13 @@ class _Reader:
 
     def demands(self) -> dict[Any, Demand]:
         i64, out = self.egraph.value_to_i64, {}
-        for name, value, memory, region in (("at", 0, 1, 2), ("into", 1, 2, 3), ("nxt", 2, 3, 0), ("stays", 0, 1, 2)):
+        for name, (value, memory, region) in DEMANDS.items():
             for r in self.of(name):
                 if r.inputs[value] in self.tile:
                     level, share = self.memory[r.inputs[memory]]
-                    out[r.output] = Demand(self.tile[r.inputs[value]], level, share, i64(r.inputs[region]))
+                    whole = self.tile[r.inputs[value]]
+                    tile = replace(whole, term=None) if name in IN_PART else whole
+                    out[r.output] = Demand(tile, level, share, i64(r.inputs[region]))
         return out
 
     def region_of_versions(self) -> dict[Any, int]:

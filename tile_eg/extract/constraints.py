@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import combinations
+from itertools import combinations, pairwise, product
 from typing import NamedTuple
 
 from tile_eg.egraph import Graph, Node
 from tile_eg.extract.base import Refused
-from tile_eg.extract.selection import trips_ahead
+from tile_eg.extract.selection import gone_before, trips_ahead
+from tile_eg.ops.physical import ALIASES, OVERWRITES, WINDOWS
 
 
 class Constraint(NamedTuple):
@@ -40,6 +41,8 @@ def constraints(graph: Graph) -> Iterator[Constraint]:
     yield from (Constraint(group, 1, "a buffer is handed over twice") for group in taken.values() if len(group) > 1)
     for group in coarsened.values():
         yield from _coarsened(graph, group)
+    for n in (n for n in graph.nodes if n.op in WINDOWS and n.op in OVERWRITES):
+        yield from _read_beside(graph, n)
     yield from _copied_late(graph, copied, taken)
 
 
@@ -55,6 +58,26 @@ def _coarsened(graph: Graph, loads: Sequence[Node]) -> Iterator[Constraint]:
     for n, m in combinations(scales, 2):
         if n.cls != m.cls and trips_ahead(n) != trips_ahead(m):
             yield Constraint((n, m), 1, what)
+
+
+def _read_beside(graph: Graph, writer: Node) -> Iterator[Constraint]:
+    """A window of a tile is not computed in its place from a part of it that overlaps with the window."""
+    gives = [q for q in graph.classes[writer.children[OVERWRITES[writer.op]]] if q.op == "Give"]
+    for source in dict.fromkeys(writer.children[: OVERWRITES[writer.op]]):
+        for path in _lies_in(graph, (source,)):
+            for q in (q for q in gives if q.children[0] == path[-1]):
+                ways = [[m for m in graph.classes[c] if m.op in ALIASES and m.children[0] == d] for c, d in pairwise(path)]
+                for through in product(*ways):
+                    if gone_before(graph, writer, through):
+                        yield Constraint((writer, q, *through), len(through) + 1, "what is written in part is read beside it")
+
+
+def _lies_in(graph: Graph, path: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
+    """The classes in whose buffers one may lie, each by the way there."""
+    yield path
+    for c in dict.fromkeys(m.children[0] for m in graph.classes[path[-1]] if m.op in ALIASES):
+        if c not in path:
+            yield from _lies_in(graph, (*path, c))
 
 
 def _handed_over(graph: Graph, taker: Node) -> Iterator[Constraint]:

@@ -13,8 +13,8 @@ from tile_eg.egraph import Node
 from tile_eg.extract.accumulators import check_accumulators
 from tile_eg.extract.base import Refused
 from tile_eg.extract.schedule import Item, LoopStep, Schedule, Step, StorageId
-from tile_eg.extract.selection import Selection, is_half, tensor_of, touches_whole
-from tile_eg.ops.physical import STORES, TOUCHES
+from tile_eg.extract.selection import Selection, gone_before, is_half, tensor_of, touches_whole
+from tile_eg.ops.physical import OVERWRITES, STORES, TOUCHES, WINDOWS
 
 TRIPS = 3  # enough for a first, a middle and a last trip
 Tag = Union[tuple[int, tuple[tuple[int, int], ...]], tuple[str, str], None]
@@ -97,10 +97,18 @@ class _Run:
         for step, trip in self.steps(self.schedule.top, {}):
             sources = zip(step.srcs, step.versions, self._sources(step), strict=True)
             tags = [self._read(step, s, c, self._loaded_in(of, trip)) for s, c, of in sources]
+            if step.node.op in WINDOWS:
+                self._check_window(step)
             made: Tag = step.node.cls, tuple(sorted(self._visible(step.region, trip).items()))
             copies = step.back_edge or step.node.op == "VCopy"
             self.memory[self.slot(step.dst, trip)] = tags[0] if step.back_edge and copies else made
         self._outputs()
+
+    def _check_window(self, step: Step) -> None:
+        """A window of a tile is not computed from what it overlaps with: some of that would be gone before it is read."""
+        for sid, cls in zip(step.srcs[: OVERWRITES.get(step.node.op)], step.node.children, strict=False):
+            if sid == step.dst and gone_before(self.graph, step.node, self.chosen.chain(cls)[:-1]):
+                raise Refused("clobber", f"{step.node.op} reads beside the window that it writes", self._sharing(sid, step))
 
     def _sources(self, step: Step) -> list[int]:
         return [step.node.children[0]] if step.back_edge else self.chosen.sources(step.node)

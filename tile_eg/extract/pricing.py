@@ -240,6 +240,12 @@ def _put(p: Pricer, n: Node, term: Vector) -> Work:
     return Work(term.instruction(n.payload), *made.shape, dtype=dtype, src_dtype=dtype, form="rows", pitch=p.pitch(made))
 
 
+def _in_window(p: Pricer, n: Node, term: Vector) -> Work:
+    """An instruction over the window that it writes."""
+    _, rows, cols = term.window(n.payload)
+    return replace(p.vector(term, n, term.form(n.payload)), rows=rows, cols=cols)
+
+
 def _choice(p: Pricer, n: Node, term: Vector) -> Work:
     compared = n.children[0]
     return p.vector(term, n, choice_form(p.demand(compared), p.demand(n.cls)), compared)
@@ -247,5 +253,5 @@ def _choice(p: Pricer, n: Node, term: Vector) -> Work:
 
 _FOLDS = frozenset(f"vrow{name}" for name in REDUCE)
 _KINDS: dict[str, Callable[[Pricer, Node, Vector], Work]] = {
-    "reduction": _reduction, "choice": _choice, "whole": _all, "put": _put, "strips": _strips,
+    "reduction": _reduction, "choice": _choice, "whole": _all, "put": _put, "in_window": _in_window, "strips": _strips,
 }  # fmt: skip

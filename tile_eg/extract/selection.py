@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from tile_eg.egraph import Graph, Node
-from tile_eg.ops.physical import AIV, ALIASES, MOVES, OVERWRITES, STORES, STRUCTURE, TOUCHES
+from tile_eg.ops.physical import AIV, ALIASES, MOVES, OVERWRITES, STORES, STRUCTURE, TOUCHES, VECTOR
 
 
 def tensor_of(node: Node) -> str:
@@ -28,6 +28,18 @@ def is_half(graph: Graph, node: Node) -> bool:
 def touches_whole(graph: Graph, node: Node) -> bool:
     """Whether a vector core touches all of a window in a tensor in which the two would meet."""
     return TOUCHES.get(node.op) == AIV and tensor_of(node) in graph.met and not is_half(graph, node)
+
+
+def gone_before(graph: Graph, writer: Node, aliases: Sequence[Node]) -> bool:
+    """Whether an instruction that writes a window of a tile would write over what it reads of that tile by these `aliases`, and
+    reads later: a part that overlaps with the window, and is not just it."""
+    parts = [n for n in aliases if n.op == "Part"]
+    if len(parts) > 1 or any(n.op not in ("Part", "Lies") for n in aliases):
+        return True
+    at, rows, cols = VECTOR[writer.op].window(writer.payload)
+    row, col = divmod(at, graph.demands[writer.cls].tile.cols)
+    down, along = (abs(a - b) for a, b in zip((row, col), parts[0].payload[:2] if parts else (0, 0), strict=True))
+    return (down, along) != (0, 0) and down < rows and along < cols
 
 
 class Selection:

@@ -105,8 +105,8 @@ class Vector(Term):
     `form` are those of the program, `fields` its other fields (scalar, bound, swap), all from the term's payload. `banks`: it
     reads its operands at the same time, so they are put into different bank groups of UB (None: one after the other). `in_place`
     counts the leading operands whose buffer the result may take (-1: any of them). `row_bytes` is a row of a spread vector.
-    `saves_room`: it needs less of UB than another way that takes the same time. `says` is what operation its constructor names,
-    and at which argument.
+    `saves_room`: it needs less of UB than another way that takes the same time. `same_window`: of its operand it reads the window
+    that it writes of its result. `says` is what operation its constructor names, and at which argument.
     """
 
     kind: str = "elementwise"
@@ -117,7 +117,13 @@ class Vector(Term):
     in_place: int = 0
     row_bytes: int = 0
     saves_room: bool = False
+    same_window: bool = False
     says: tuple[str, int] | None = None
+
+    def window(self, payload: Payload) -> tuple[int, int, int]:
+        """Of one that writes a window of its result: the element at which it begins, its rows and columns."""
+        bound, rows, cols = (self.fields[name](payload) for name in ("bound", "rows", "cols"))
+        return bound.value, rows, cols
 
 
 def _load(name: str, instruction: str, source: str, **more: Any) -> Move:
@@ -142,6 +148,12 @@ def _whole(name: str) -> Vector:
     steps: dict[str, Of] = {"steps": lambda p: tuple(p[1:3])}
     says = ("operation on whole tiles", 0)
     return Vector(name, kind="whole", instruction=_named(at=0), form=always("flat"), fields=steps, says=says)
+
+
+def _in_window(name: str, instruction: Of, at: int, **more: Any) -> Vector:
+    """What writes a window of its result: where that begins, its rows and columns stand in the payload one behind the other."""
+    return Vector(name, kind="in_window", in_place=0, instruction=instruction, form=always("rows"),
+                  fields={"bound": argument(at), "rows": argument(at + 1), "cols": argument(at + 2)}, **more)
 
 
 def _choice(name: str, kind: str, number: str = "", **more: Any) -> Vector:
@@ -200,6 +212,11 @@ TERMS: dict[str, Term] = {
         Vector("VPiece", kind="piece", instruction=always("vpiece"), form=always("rows"), fields={"bound": argument(0)}),
         Vector("VHalf", kind="half", instruction=always("vpiece"), form=always("rows")),
         Vector("VPut", kind="put", instruction=always("vput"), form=always("rows"), fields={"bound": argument(0)}, in_place=1),
+        _elementwise("VBinColumns", _named(at=0), 0, form=always("rows"), banks=True, says=("binary", 0)),
+        _in_window("VBinIn", _named(at=0), 1, decision=True, overwrites=2, banks=True, says=("binary", 0)),
+        _in_window("VBinBegin", _named(at=0), 1, decision=True, banks=True, says=("binary", 0)),
+        _in_window("VPutBegin", always("vcopy"), 0, decision=True),
+        _in_window("VKeepRows", always("vcopy"), 0, decision=True, same_window=True),
         _whole("VWhole"),
         _whole("VWholes"),
         _reduction("VRed", lambda p: f"v{'row' if p[0] == 1 else 'col'}{p[1]}", "rows", says=("reduction", 1)),
@@ -237,6 +254,8 @@ TERMS: dict[str, Term] = {
         Alias("Part", decision=True, word="a part of another tile", held=True),
         Alias("Stays", decision=True, word="what an earlier loop loaded", held=True),
         Alias("Bits", word="read as another type"),
+        Alias("Reshaped", decision=True, word="read in rows of another length", held=True),
+        Alias("Lies", word="as it lies"),
         Alias("NextIn", word="made in place"),
         Vector(
             "NextCp", kind="copy", instruction=always("vcopy"), form=always("flat"), decision=True, word="copied at the back edge"
@@ -278,6 +297,8 @@ DEEP = frozenset(n for n, m in MOVES.items() if m.staged or m.empties)
 CROSSING = {core: frozenset(n for n, m in MOVES.items() if m.crosses and m.core == core) for core in (AIC, AIV)}
 """By the core that fills, what the other kind of core reads."""
 OVERWRITES = {n: t.overwrites for n, t in TERMS.items() if t.overwrites is not None}
+WINDOWS = frozenset(n for n, v in VECTOR.items() if v.kind == "in_window")
+"""What writes a window of its result."""
 DECISIONS = frozenset(n for n, t in TERMS.items() if t.decision)
 BEGINS = frozenset(t.name for t in TERMS.values() if t.begins)
 HELD = frozenset(t.name for t in TERMS.values() if t.held)

@@ -33,6 +33,7 @@ from tile_eg.search import (
     split_k,
     steady,
     sums_from_zero,
+    turned_loops,
 )
 from tile_eg.search.candidates import Candidate, fastest_first
 from tile_eg.search.form import Form, Setting, search_again, searched, values_of
@@ -115,6 +116,7 @@ def _all_moves(form: Form, candidate: Candidate | None) -> Iterator[Offer]:
         yield from last_trip.offers(form)
         yield from split_k.offers(form)
         yield from sums_from_zero.offers(form)
+        yield from turned_loops.offers(form)
         yield from rows_behind.offers(form, phase_of)
         yield from blocks_together.offers(form)
         yield from further.offers(form)

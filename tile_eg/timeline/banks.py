@@ -45,7 +45,7 @@ def meetings(i: Instr, buffers: Mapping[str, Buffer], rows: int, cols: int) -> M
     if not all(b.addresses for b in homes) or len(tiles) < 2:
         return None
     lanes = REPEAT_BYTES // max(b.dtype.bytes for b in homes)
-    sides = [Side(b.addresses[0], b.pitch * b.dtype.bytes, lanes * b.dtype.bytes) for b in homes]
+    sides = [Side(_first(t, b), b.pitch * b.dtype.bytes, lanes * b.dtype.bytes) for t, b in zip(tiles, homes, strict=True)]
     chunks = -(-cols // lanes)
     if i.op == "vput":
         sides = [_further(sides[0], i, homes[0]), sides[2]]
@@ -66,6 +66,11 @@ def meetings(i: Instr, buffers: Mapping[str, Buffer], rows: int, cols: int) -> M
     start = sides[2].start
     sides[2] = Side(start, BLOCK_BYTES) if i.op.endswith("_rows") else Side(start, 0, sides[2].chunk)
     return _shared(sides, False, rows, 1 if i.op.endswith("_cols") and rows == 1 else chunks)
+
+
+def _first(t: Tile, home: Buffer) -> int:
+    """The byte at which a window begins that is read where it lies; one that moves from trip to trip, as at the tile's."""
+    return home.addresses[0] + ((t.row * home.pitch + t.col).value or 0) * home.dtype.bytes
 
 
 def _further(side: Side, i: Instr, home: Buffer) -> Side:

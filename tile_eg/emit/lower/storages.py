@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from tile_eg.chips import Chip
-from tile_eg.egraph import Demand
+from tile_eg.egraph import Demand, Node
 from tile_eg.emit.lower.tasks import TaskLoop, counts
 from tile_eg.extract import LoopStep, Schedule, Step, Storage
 from tile_eg.extract.schedule import StorageId
-from tile_eg.ir.index import ONE, SUB, ZERO, Expr, const, less, maximum, minimum, var
+from tile_eg.ir.index import ONE, SUB, ZERO, Expr, const, less, maximum, minimum, var, wrap
 from tile_eg.ir.program import Buffer, Tile
 from tile_eg.ir.program.tasks import free_names
 from tile_eg.ops.physical import ALIASES
 from tile_eg.ops.types import Level
+
+
+@dataclass(frozen=True)
+class Seen:
+    """How a tile is read where another one lies: from a row and a column on; in rows and columns of its own (`shape`), which
+    begin with the other's element `first`."""
+
+    row: Expr | int = 0
+    col: int = 0
+    shape: tuple[int, int] | None = None
+    first: int = 0
 
 
 class Storages:
@@ -57,41 +68,64 @@ class Storages:
 
     def source(self, step: Step, i: int) -> Tile:
         """What a step reads as its i-th source: the whole current slot of a storage, or from where a part of that begins; as the
-        element type that it reads."""
+        element type, and in the rows, that it reads."""
         cls = step.node.children[i]
-        whole = self.tile(step.srcs[i], self.stays.get(cls))
-        row, col = self.parts.get(cls, (0, 0))
-        return replace(whole, buffer=self._read_as(step.srcs[i], cls), row=whole.row + row, col=whole.col + col)
+        whole, at = self.tile(step.srcs[i], self.stays.get(cls)), self.parts.get(cls, Seen())
+        return replace(whole, buffer=self._read_as(step.srcs[i], cls, at), row=whole.row + at.row, col=whole.col + at.col)
 
     def sources(self, step: Step) -> tuple[Tile, ...]:
         """All that a step reads."""
         return tuple(self.source(step, i) for i in range(len(step.srcs)))
 
-    def _read_as(self, sid: StorageId, cls: int) -> str:
-        """The name of a storage's buffer, or of one in its place that has the element type of a class."""
+    def pitch(self, t: Tile) -> int:
+        """The elements between two rows of what a step reads."""
+        known = {**{b.name: b for b in self.buffers.values()}, **self.views}
+        return known[t.buffer].pitch
+
+    def _read_as(self, sid: StorageId, cls: int, at: Seen) -> str:
+        """The name of a storage's buffer, or of one in its place that has the element type of a class, and rows as it is seen."""
         name, held = self.names[sid], self.schedule.storages[sid]  # type: ignore[index]
         where = self.schedule.graph.demands.get(cls)
-        if where is None or where.tile.dtype == held.dtype or sid not in self.buffers:
+        if where is None or sid not in self.buffers or (where.tile.dtype == held.dtype and at.shape is None):
             return name
-        seen = free_names((f"{name}_{where.tile.dtype}",), {*self.names.values(), *self.dtypes}).popitem()[1]
-        self.views[seen] = replace(self.buffers[sid], name=seen, dtype=where.tile.dtype)  # type: ignore[index]
-        return seen
+        seen = replace(self.buffers[sid], dtype=where.tile.dtype)  # type: ignore[index]
+        if where.tile.dtype != held.dtype:
+            name = f"{name}_{where.tile.dtype}"
+        if at.shape is not None:
+            rows, cols = at.shape
+            name += f"_{rows}x{cols}" + (f"_from{at.first}" if at.first else "")
+            addresses = tuple(a + at.first * held.dtype.bytes for a in seen.addresses)
+            seen = replace(seen, rows=rows, cols=cols, pitch=cols, addresses=addresses)
+        name = free_names((name,), {*self.names.values(), *self.dtypes}).popitem()[1]
+        self.views[name] = replace(seen, name=name)
+        return name
 
-    def _parts(self) -> dict[int, tuple[Expr | int, int]]:
-        """Where in the tile that holds it each class of a part begins."""
+    def _parts(self) -> dict[int, Seen]:
+        """Where in the tile that holds it each class of a part begins, and in which rows it is read."""
         pick = {n.cls: n for n in self.schedule.nodes}
-        out: dict[int, tuple[Expr | int, int]] = {}
-        for n in self.schedule.nodes:
-            below = n
-            while below.op in ALIASES:
-                if below.op == "Part":
-                    row, col = out.get(n.cls, (0, 0))
-                    out[n.cls] = row + below.payload[0], col + below.payload[1]
-                if below.op == "PanelOf":
-                    row, col = out.get(n.cls, (0, 0))
-                    out[n.cls] = below.payload[0] + row, col
-                below = pick[below.children[0]]
-        return out
+        found = {n.cls: self._seen(n, pick) for n in self.schedule.nodes if n.op in ALIASES}
+        return {cls: at for cls, at in found.items() if at != Seen()}
+
+    def _seen(self, n: Node, pick: dict[int, Node]) -> Seen:
+        """From the tile that holds a class up to it."""
+        if n.op not in ALIASES:
+            return Seen()
+        below, demands = self._seen(pick[n.children[0]], pick), self.schedule.graph.demands
+        if n.op == "Part":
+            return replace(below, row=below.row + n.payload[0], col=below.col + n.payload[1])
+        if n.op == "PanelOf":
+            return replace(below, row=n.payload[0] + below.row)
+        if n.op == "Reshaped":
+            lying = below.shape[1] if below.shape else self._held_cols(n, pick)
+            first = below.first + (wrap(below.row).args[0] * lying) + below.col
+            return Seen(shape=demands[n.cls].shape, first=first)
+        return below
+
+    def _held_cols(self, n: Node, pick: dict[int, Node]) -> int:
+        """The columns of the tile that holds a class."""
+        while n.op in ALIASES:
+            n = pick[n.children[0]]
+        return self.schedule.graph.demands[n.cls].shape[1]
 
     def _stays(self) -> dict[int, int]:
         """By class of what an earlier loop loaded: the loop whose trip it is read in."""

@@ -70,6 +70,17 @@ def _put(storages: Storages, step: Step, term: Vector) -> Instr:
     return replace(_elementwise(storages, step, term), rows=rows, cols=cols)
 
 
+def _in_window(storages: Storages, step: Step, term: Vector) -> Instr:
+    """Into a window of the result; in one run where that is whole rows, and so are the sources."""
+    payload, sources = step.node.payload, storages.sources(step)[: None if term.overwrites is None else term.overwrites]
+    (at, rows, cols), pitch = term.window(payload), storages.buffers[step.dst].cols  # type: ignore[index]
+    further = lambda t: replace(t, row=t.row + at // pitch, col=t.col + at % pitch)  # noqa: E731
+    flat = rows == 1 or (cols == pitch and all(storages.pitch(t) == pitch for t in sources))
+    sources = tuple(map(further, sources)) if term.same_window else sources
+    form = "flat" if flat else term.form(payload)
+    return Instr(term.instruction(payload), further(storages.tile(step.dst)), sources, const(rows), const(cols), form=form)
+
+
 def _all(storages: Storages, step: Step, term: Vector) -> Instr:
     """Over one run of elements, those that it works through."""
     (rows, cols), (op, i, j) = storages.schedule.graph.demands[step.node.cls].shape, step.node.payload[:3]
@@ -144,5 +155,5 @@ def _copy(storages: Storages, step: Step, term: Vector) -> Instr:
 
 _KINDS: dict[str, Callable[[Storages, Step, Vector], Instr]] = {
     "elementwise": _elementwise, "reduction": _reduction, "choice": _choice, "position": _ramp, "fill": _fill, "spread": _spread,
-    "copy": _copy, "whole": _all, "piece": _piece, "half": _half, "put": _put, "strips": _reduction,
+    "copy": _copy, "whole": _all, "piece": _piece, "half": _half, "put": _put, "in_window": _in_window, "strips": _reduction,
 }  # fmt: skip
