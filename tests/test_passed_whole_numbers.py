@@ -233,3 +233,18 @@ def test_a_python_file_too_and_what_is_explained_is_what_is_emitted(tmp_path: Pa
     assert "GmToUB" in capsys.readouterr().out
     assert run(["emit", str(file), "--set", "pos=3"]) == 0
     assert "GM_ADDR workspace, float s)" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("n", [40000, 70001])
+def test_a_number_beside_half_is_one_whether_passed_or_compiled_in(n: int, tmp_path: Path) -> None:
+    kernel = tile_eg.load(step_file(tmp_path, "x[i, j] / n", of="f16"), effort="none")
+    x = np.full((32, 64), 30000, np.float16)
+    want = np.full_like(x, 0.75 if n == 40000 else 0.0)  # 70001 is infinite in f16
+    np.testing.assert_array_equal(kernel(x, n), want)
+    np.testing.assert_array_equal(kernel.with_sizes(n=n)(x), want)
+
+
+def test_run_draws_inputs_for_a_kernel_with_a_place_of_each_call(tmp_path: Path) -> None:
+    text = "kernel w(X: f32[64, 64], n: i32) -> Y: f32[16, 64] {\n  shared x: f32[16, 64]\n  x = X[n, 0]\n  Y[0, 0] = x\n}\n"
+    (tmp_path / "w.tile").write_text(text)
+    assert run(["run", str(tmp_path / "w.tile"), "--set", "n=3"]) == 0

@@ -74,3 +74,11 @@ def test_a_worker_with_an_npu_measures_what_others_have_checked(
         assert entry(kernel)["by"] == "measured"
     finally:
         cluster.close()
+
+
+@pytest.mark.slow
+def test_numbers_of_a_call_are_passed_to_what_is_timed(npu: StandIn, kernel: Path) -> None:
+    body = "{\n  shared x: f32[16, 64]\n  x = X[0, 0]\n  x = x * lr\n  Y[0, 0] = x\n}\n"
+    kernel.write_text(f"kernel step(X: f32[16, 64], lr: f32) -> Y: f32[16, 64] {body}")
+    assert run(["tune", str(kernel), "--budget", "1", *FEW]) == 0
+    assert entry(kernel)["by"] == "measured"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -89,3 +91,21 @@ def test_whole_numbers_are_chosen_beside_a_number(dtype: str, way: str) -> None:
 def test_a_wider_type_holds_all_numbers_of_a_shorter_one(dtype: str, way: str) -> None:
     x = elements(dtype)
     np.testing.assert_array_equal(ran("x[i, j] + 1", way, x, "int32"), x.astype(np.int32) + 1)
+
+
+FAR = """kernel far[N: dyn](X: DTYPE[N]) -> Y: DTYPE[N] {
+  grid b = ceildiv(N, 1024)
+  shared x: DTYPE[1024]
+  x = X[b*1024]
+  parallel i in 1024 { x[i] = x[i] + (b*1024 + i) }
+  Y[b*1024] = x
+}
+"""
+
+
+@pytest.mark.parametrize("dtype", ["u16", pytest.param("i16", marks=pytest.mark.long)])
+def test_positions_of_run_time_sizes_wrap_beyond_the_type(dtype: str, tmp_path: Path) -> None:
+    (tmp_path / "far.tile").write_text(FAR.replace("DTYPE", dtype))
+    x = np.zeros(67000, {"u16": np.uint16, "i16": np.int16}[dtype])
+    kernel = tile_eg.load(tmp_path / "far.tile", effort="none")
+    np.testing.assert_array_equal(kernel(x), np.arange(67000).astype(x.dtype))

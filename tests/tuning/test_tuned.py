@@ -150,3 +150,32 @@ def test_what_is_written_is_read_again_and_stands_beside_others(tuned: Path, tmp
     keep(path, Entry(**{**own.__dict__, "microseconds": 1.0}))
     assert [(e.chip, e.microseconds) for e in read(path)] == [("910B2", 1.0), ("910B4", own.microseconds)]
     assert path.read_text() == text_of(read(path)) and json.loads(path.read_text())["schema"] == 1
+
+
+NUMBERED = """kernel step[M=64](X: f32[M, 64], lr: f32) -> Y: f32[M, 64] {
+  grid b = ceildiv(M, 16)
+  shared x: f32[16, 64]
+  x = X[b*16, 0]
+  x = x * lr
+  Y[b*16, 0] = x
+}
+"""
+
+
+@pytest.mark.parametrize("given", [{}, {"lr": 0.5}])
+def test_what_was_found_serves_any_number_of_a_call(given: dict[str, float], tmp_path: Path, capsys: Captured) -> None:
+    file = tmp_path / "step.tile"
+    file.write_text(NUMBERED)
+    assert tile_eg.tune(tile_eg.load(file), budget=1, device="timeline", **given).best
+    said = SAID.replace("scaled", "step")
+    assert run(["run", str(file), "--set", "lr=0.25"]) == 0 and said in capsys.readouterr().err
+    with pytest.warns(TileWarning, match="the one that tuning found"):
+        np.testing.assert_array_equal(tile_eg.load(file)(np.ones((64, 64), np.float32), 3.0), 3)
+    assert emitted(capsys, str(file), "--set", "lr=0.25")[1] == ""
+
+
+def test_the_command_tunes_for_any_number_too(tmp_path: Path, all_right: None, capsys: Captured) -> None:
+    file = tmp_path / "step.tile"
+    file.write_text(NUMBERED)
+    assert run(["tune", str(file), "--set", "lr=0.5", "--budget", "1", "--device", "timeline"]) == 0
+    assert SAID.replace("scaled", "step") in emitted(capsys, str(file))[1]

@@ -257,7 +257,8 @@ def tune(
     """Tries the search's own candidates of a kernel, at several numbers for sizes that are left open, and keeps the fastest in
     `FILE.tuned.json` beside the kernel's file, whence calls take it from then on, on this chip at these sizes.
 
-    `kernel` is what `load` or `jit` gave, `sizes` are those that it leaves to each call, or parameters of its function. `budget`
+    `kernel` is what `load` or `jit` gave, `sizes` are those that it leaves to each call, or parameters of its function. What is
+    found serves all numbers of a call that the kernel need not know, given or not. `budget`
     is in candidates; `device` "npu" or "timeline" (default: an NPU where there is one); `workers` are processes of this machine,
     `dask` is the address of a cluster's scheduler. `sample` tiles of the grid are compared (0: all), `launches` are timed.
     Ctrl-C ends it with the best so far, which its result says (`interrupted`); `resume` goes on from there.
@@ -295,7 +296,8 @@ def _at(kernel: Any, sizes: Mapping[str, Any]) -> CompiledKernel:
     if isinstance(kernel, Factory):
         kernel, sizes = kernel.compile(**sizes), {}
     if isinstance(kernel, TileKernel | AnySizeKernel):
-        made: CompiledKernel = kernel.with_sizes(**sizes)
+        open_ = kernel.sizes if isinstance(kernel, AnySizeKernel) else ()
+        made: CompiledKernel = kernel.with_sizes(**kernel.of_any.of_each_call(sizes, open_))
         return made
     if not isinstance(kernel, CompiledKernel):
         help = "what tile_eg.load gives, or a function under @tile_eg.jit"

@@ -4,7 +4,7 @@ that only enter indices and arithmetic, are passed at the launch."""
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,15 +15,16 @@ NUMBER = re.compile(r":\s*(?!dyn\b)[a-z]\w*\s*[,)#]")
 """An element type without a shape, as a number's parameter has it; a text without any has no numbers of a call."""
 
 
-def left_open(path: Path, sizes: Mapping[str, Any]) -> dict[str, Any]:
+def left_open(path: Path, sizes: Mapping[str, Any], given: bool = False) -> dict[str, Any]:
     """The sizes and numbers that are given, with the numbers that are not as those of each launch, where the kernel need not know
-    them."""
+    them; with `given` also those that are."""
+    way = _of_each_call if given else _left_open
     kernel = attempted(lambda: sources.at_each_call(path, sizes))
     if kernel is not None and not isinstance(kernel, TileError):
         own = {n: v for n, v in sizes.items() if n in kernel.open}
-        return {**sizes, **kernel.of_any.left_open(own, kernel.sizes)} if kernel.numbers else dict(sizes)
+        return {**sizes, **way(kernel.of_any, own, kernel.sizes)} if kernel.numbers else dict(sizes)
     template = _template(path)
-    return dict(sizes) if template is None else _of_any_number(template).left_open(sizes, template.of_texts)
+    return dict(sizes) if template is None else way(_of_any_number(template), sizes, template.of_texts)
 
 
 def apart(path: Path, sizes: Mapping[str, Any], shapes: Mapping[str, tuple[int, ...]]) -> tuple[dict[str, Any], dict[str, float]]:
@@ -35,6 +36,14 @@ def apart(path: Path, sizes: Mapping[str, Any], shapes: Mapping[str, tuple[int, 
     names = attempted(lambda: of_any.open({**template.sizes_of(shapes), **template.with_numbers(sizes)}))
     open_ = () if isinstance(names, TileError) else names
     return of_any.with_passed(sizes, open_), {n: int(sizes[n]) if n in of_any.wholes else float(sizes[n]) for n in open_}
+
+
+def _left_open(of_any: Any, given: Mapping[str, Any], sizes: Iterable[str]) -> dict[str, Any]:
+    return dict(of_any.left_open(given, sizes))
+
+
+def _of_each_call(of_any: Any, given: Mapping[str, Any], sizes: Iterable[str]) -> dict[str, Any]:
+    return dict(of_any.of_each_call(given, sizes))
 
 
 def _of_any_number(template: Any) -> Any:

@@ -13,7 +13,7 @@ from tile_eg.cli.compared import told
 from tile_eg.errors import TileError
 from tile_eg.ir.kept import KeptKernel
 from tile_eg.ir.kernel import Kernel, Tensor, added_to
-from tile_eg.ir.passed import EXAMPLE, WHOLE_EXAMPLE
+from tile_eg.ir.passed import examples
 from tile_eg.ir.program import Program
 from tile_eg.search.compiler import Planned, Run, stage
 
@@ -39,8 +39,7 @@ def drawn(
 
     from tile_eg.inputs import USUAL, Drawn, draw, drawn_sets, set_names
 
-    examples = {n: WHOLE_EXAMPLE if n in getattr(held, "wholes", ()) else EXAMPLE for n in getattr(held, "numbers", ())}
-    passed = {n: np.asarray(numbers.get(n, x), np.float32) for n, x in examples.items()}
+    passed = {n: np.asarray(numbers.get(n, x), np.float32) for n, x in examples(held).items()}
     arrays = options.given_arrays(held.tensors, in_a_row.of_this_launch(given, held.tensors))
     wanted = set_names(names) if names is not None else USUAL
     before = {name: _begun(held, arrays, name) for name in wanted if in_a_row.left_before(name)}

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from tile_eg.chips import DEFAULT_CHIP
-from tile_eg.cli import options, sources
+from tile_eg.cli import numbers, options, sources
 from tile_eg.cli.console import complain, show
 from tile_eg.search import SearchOptions
 
@@ -40,8 +40,8 @@ def tune(
 
     The search's own candidates are tried, at several numbers for sizes that are `auto`. Each is run in the simulator and compared
     with the kernel's meaning, and then timed: on an NPU as `tile-eg bench` does, else by the timeline. The fastest goes to
-    FILE.tuned.json, which commands and calls from Python use from then on for this kernel, chip and sizes. Ctrl-C keeps the best
-    so far, and --resume goes on after it.
+    FILE.tuned.json, which commands and calls from Python use from then on for this kernel, chip and sizes, with any numbers of
+    a call (`lr: f32`) that it need not know. Ctrl-C keeps the best so far, and --resume goes on after it.
     """
     from tile_eg.tuning import Asked, Watch
     from tile_eg.tuning import tune as tuned
@@ -49,7 +49,8 @@ def tune(
 
     asked = Asked(budget, device, workers, dask, resume, sample, 0, launches, warmup)
     asked.check()
-    held = sources.read(file, options.sizes(sizes or []), searched=options.searched(schedule))
+    given = numbers.left_open(file, options.sizes(sizes or []), given=True)
+    held = sources.read(file, given, searched=options.searched(schedule))
     with progress(budget, complain) as (seen, tell):
         found = tuned(held, chip or DEFAULT_CHIP, search, asked, Watch(tell, seen))
     show(str(found))

@@ -8,7 +8,7 @@ from tile_eg.emit.host import launch_blocks, workspace_bytes
 from tile_eg.emit.names import kernel_symbol
 from tile_eg.inputs import USUAL
 from tile_eg.ir.kernel import Tensor
-from tile_eg.ir.passed import EXAMPLE, WHOLE_EXAMPLE
+from tile_eg.ir.passed import examples
 from tile_eg.ir.program import Program
 
 
@@ -29,8 +29,7 @@ auto_sync = false  # the text holds every flag that it needs
     tensors = (_tensor(t, seed, t.name in added, bool(meaning), t.name in alike) for seed, t in enumerate(p.tensors))
     workspace = f'[[arguments]]\nname = "workspace"\nbytes = {workspace_bytes(p)}\n'
     sizes = (f'[[arguments]]\nname = "{n}"\nvalue = {value}\n' for n, value in (p.sizes.usual if p.sizes else ()))
-    examples = {n: WHOLE_EXAMPLE if n in p.wholes else EXAMPLE for n in p.numbers}
-    numbers = (f'[[arguments]]\nname = "{n}"\nvalue = {x}  # a number of each launch\n' for n, x in examples.items())
+    numbers = (f'[[arguments]]\nname = "{n}"\nvalue = {x}  # a number of each launch\n' for n, x in examples(p).items())
     return "\n".join([head + _meaning(meaning), *tensors, workspace, *sizes, *numbers])
 
 

@@ -25,6 +25,12 @@ _OPERATORS: dict[str, tuple[str, Callable[..., Any]]] = {
 }  # fmt: skip
 
 
+def examples(kernel: object) -> dict[str, float]:
+    """An example of each number that a kernel, or a program, has from each call."""
+    wholes = getattr(kernel, "wholes", ())
+    return {n: WHOLE_EXAMPLE if n in wholes else EXAMPLE for n in getattr(kernel, "numbers", ())}
+
+
 class NeedsNumber(TileError):
     """That something cannot be decided without the value of a number that each call passes."""
 

@@ -43,7 +43,8 @@ def check_stored_once(kernel: kn.Kernel, inputs: Mapping[str, Array]) -> None:
 def most_of_indices(kernel: kn.Kernel) -> dict[str, int]:
     """For each tensor that indices are read from the most that they may be."""
     shapes = {t.name: t.shape for t in kernel.tensors}
-    held = shapes | {s.name: s.shape for s in kn.statements(kernel.body) if isinstance(s, kn.Alloc)}
+    own = {s.name: s.shape for s in kn.statements(kernel.body) if isinstance(s, kn.Alloc)}
+    held = shapes | own | dict.fromkeys(kernel.wholes, (1,))
     sources: dict[str, set[str]] = {}
     found: dict[str, int] = {}
     for s in kn.statements(kernel.body):

@@ -79,6 +79,10 @@ class OfAnyNumber:
         found = attempted(lambda: at_example(asked, lambda at: self._found({**given, **at, **example}, left)))
         return self.with_passed(given, () if isinstance(found, TileError) else found[0])
 
+    def of_each_call(self, given: Mapping[str, Any], sizes: Iterable[str]) -> dict[str, Any]:
+        """`left_open`, where numbers that are given are each call's, too, if nothing needs to know them."""
+        return {**given, **self.left_open({n: v for n, v in given.items() if n not in self.names}, sizes)}
+
     def _found(self, sizes: Mapping[str, Any], left: Iterable[str]) -> tuple[str, ...]:
         """Those of some numbers that need not be known at these sizes. TileError where there is none."""
         names = tuple(n for n in self.open(sizes) if n in left)

@@ -10,6 +10,7 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 from tile_eg.errors import TileError
+from tile_eg.ir.passed import examples
 from tile_eg.npu.arrays import NpuArray
 from tile_eg.npu.device import Planned, Ready, ready
 
@@ -60,7 +61,7 @@ class OnNpu:
     """A kernel with its arrays on a device, ready to be launched again and again."""
 
     def __init__(self, planned: Planned, arrays: Mapping[str, np.ndarray], device: int = 0) -> None:
-        """`arrays` hold what inputs are and what outputs begin with."""
+        """`arrays` hold what inputs are and what outputs begin with. Numbers of a call are examples."""
         import numpy as np
 
         self.planned, self.device = planned, device
@@ -69,10 +70,11 @@ class OnNpu:
         self.held = {name: NpuArray(a.shape, a.dtype, device, launcher).copy_from(a) for name, a in arrays.items()}
         self.workspace = NpuArray((max(self.ready.workspace, 1),), np.dtype(np.uint8), device, launcher)
         self.addresses = [self.held[t.name].data_ptr() for t in planned.program.tensors]
+        self.passed = tuple(examples(planned.program).values())
         self.stream = launcher.stream(device)
 
     def launch(self) -> None:
-        self.ready.launch(self.addresses, self.workspace.data_ptr(), self.stream)
+        self.ready.launch(self.addresses, self.workspace.data_ptr(), self.stream, self.passed)
 
     def outputs(self) -> dict[str, np.ndarray]:
         """What the written tensors hold, once everything that was launched is done."""

@@ -33,6 +33,8 @@ FEW_SETS = 2
 LEAST_PRIME = 3
 Order = tuple[str, str] | None
 """A size, and one that is never smaller."""
+FAR = 1 << 17
+"""A size at which positions have no room in whole numbers of 16 bits, and wrap."""
 TILES = 4
 """Times its largest tile that a size is at the least at which a kernel is looked at."""
 FIRST_PRIMES = (1009, 307, 4099, 101)
@@ -157,8 +159,13 @@ class _Looked:
         if other := self._look(SETS):
             return other
         self.largest = _largest_tile(self.found[0])
-        self.sets += _with_one_large(self.sets, self.found[0], multiples, order)
-        return self._look(len(self.sets)) or of_any_size(self.found, self.sets, usual, up)
+        large = list(_with_one_large(self.sets, self.found[0], multiples, order))
+        far = _with_one_large([*self.sets, *large], self.found[0], multiples, order, FAR)
+        self.sets += large
+        if other := self._look(len(self.sets)):
+            return other
+        self._look_far(far)
+        return of_any_size(self.found, self.sets, usual, up)
 
     def _parted(self, usual: Mapping[str, int], up: bool) -> NotAlike | None:
         """What differs already between a few sets, which tells it sooner than all of them."""
@@ -176,6 +183,13 @@ class _Looked:
                 return values
             self.found.append(values)
         return None
+
+    def _look_far(self, sets: Iterable[dict[str, int]]) -> None:
+        """Looks at the kernel with those of these sets at which it has no fault, as tensors that are too large for a launch."""
+        for sizes in sets:
+            if isinstance(values := _values(self.build, sizes), Values):
+                self.sets.append(sizes)
+                self.found.append(values)
 
 
 class Faulty(NotAlike):
@@ -247,15 +261,16 @@ def _largest_tile(values: Values) -> int:
 
 
 def _with_one_large(
-    sets: Sequence[dict[str, int]], values: Values, multiples: Mapping[str, int], order: Order
+    sets: Sequence[dict[str, int]], values: Values, multiples: Mapping[str, int], order: Order, least: int = 1
 ) -> Iterator[dict[str, int]]:
-    """The first set with each size as large as several of the largest tiles: so no tile holds all of a size everywhere."""
+    """The first set with each size as large as several of the largest tiles: so no tile holds all of a size everywhere. Such a
+    size is the `least` or more."""
     largest = _largest_tile(values)
     for name in sets[0]:
         out = dict(sets[0])
         for other in order if order and name == order[0] else (name,):
             by = multiples.get(other, 1)
-            out[other] = by * _prime(max(TILES * largest, *(s[other] for s in sets), *out.values()) // by + 1)
+            out[other] = by * _prime(max(least, TILES * largest, *(s[other] for s in sets), *out.values()) // by + 1)
         yield out
 
 

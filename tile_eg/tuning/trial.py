@@ -13,6 +13,7 @@ from tile_eg.errors import TileError
 from tile_eg.inputs import USUAL, Drawn, drawn_sets
 from tile_eg.ir.arrays import begun
 from tile_eg.ir.kernel import Kernel, added_to
+from tile_eg.ir.passed import examples
 from tile_eg.ir.program.parser import parse_program
 from tile_eg.search.planned import Run
 from tile_eg.search.restored import Restored
@@ -134,8 +135,11 @@ def differs(
 
 @lru_cache(maxsize=1)
 def _drawn(kernel: Kernel, seed: int, tiles: tuple[int, ...] | None) -> tuple[Drawn, ...]:
-    """The inputs of a kernel with what it means on them, once for all candidates at its sizes."""
-    return tuple(drawn_sets(kernel, USUAL, seed, tiles=tiles))
+    """The inputs of a kernel with what it means on them, once for all candidates at its sizes; numbers of a call are examples."""
+    import numpy as np
+
+    passed = {n: np.asarray(x, np.float32) for n, x in examples(kernel).items()}
+    return tuple(drawn_sets(kernel, USUAL, seed, passed, tiles))
 
 
 def timed(trial: Trial) -> Timed:

@@ -7,13 +7,13 @@ from tile_eg.frontend.text import load_text
 from tile_eg.frontend.text.printer import print_kernel
 from tile_eg.ir.kernel import Kernel
 from tile_eg.ir.known_numbers import at_numbers
-from tile_eg.ir.passed import EXAMPLE, WHOLE_EXAMPLE
+from tile_eg.ir.passed import examples
 
 
 def meaning_text(kernel: Kernel) -> str:
     """The text, all sizes as numbers, with an example for each number that a call passes; empty where it would not read back as
     the same kernel (names that are words of `.tile`)."""
-    kernel = at_numbers(kernel, {n: WHOLE_EXAMPLE if n in kernel.wholes else EXAMPLE for n in kernel.numbers})
+    kernel = at_numbers(kernel, examples(kernel))
     text = print_kernel(kernel)
     again = attempted(lambda: load_text(text, "").instantiate())
     return text if isinstance(again, Kernel) and _same(again, kernel) else ""
