@@ -11,6 +11,7 @@ from tile_eg.ir.index_elements import elements_in
 from tile_eg.ir.program import Loop, Node, walk
 
 Value = Callable[[Mapping[str, int]], int]
+MOST_KEPT = 1 << 12  # values of one expression
 
 
 @lru_cache(maxsize=4096)
@@ -39,8 +40,17 @@ def largest(e: Expr) -> Value:
     """`compiled(e)` of a size: where values of a tensor decide it, the largest that it may have."""
     if not elements_in(e):
         return compiled(e)
-    names = variables(e)
-    return lambda env: bounds(e, {name: (env[name], env[name]) for name in names})[1]
+    names, known = tuple(sorted(variables(e))), dict[tuple[int, ...], int]()
+
+    def found(env: Mapping[str, int]) -> int:
+        at = tuple(env[n] for n in names)
+        if at not in known:
+            if len(known) == MOST_KEPT:
+                known.clear()
+            known[at] = bounds(e, {name: (n, n) for name, n in zip(names, at, strict=True)})[1]
+        return known[at]
+
+    return found
 
 
 def _sum(parts: list[Value]) -> Value:
