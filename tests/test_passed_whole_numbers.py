@@ -44,6 +44,14 @@ def step(X: T.Tensor((64, 128), "float32"), Y: T.Tensor((16, 128), "float32"), p
 """
 
 
+BESIDE = """kernel beside[M{size}](X: f32[M, 64], n: i32, m: i32) -> Y: f32[M, 64] {{
+  grid b = ceildiv(M, 16)
+  shared x: f32[16, 64], w: f32[16, 64]
+  x = X[b*16, 0]
+  {loaded}
+  Y[b*16, 0] = x + w
+}}
+"""
 STEP_OF_PYTHON = """@tile_eg.jit(effort="none")
 @T.prim_func
 def step(X: T.Tensor((64, 64), "float32"), Y: T.Tensor((16, 64), "float32"), n: T.int32):
@@ -201,6 +209,26 @@ def test_whole_elements_are_compared_with_them(tmp_path: Path, of: str) -> None:
     x = np.abs(X[:32]).astype({"i32": np.int32, "u8": np.uint8}[of])
     for n in (5, 0):
         np.testing.assert_array_equal(kernel(x, n), np.where((x < n) & (n < COLS), x, x.dtype.type(1)))
+
+
+@pytest.mark.parametrize("size", ["=40", ": dyn"])
+@pytest.mark.parametrize("place", ["n", "n + m"])
+def test_a_padded_window_may_begin_beyond_the_end(tmp_path: Path, size: str, place: str) -> None:
+    path = tmp_path / "beside.tile"
+    path.write_text(BESIDE.format(size=size, loaded=f"w = pad(X[{place}, 0], 0)"))
+    kernel = tile_eg.load(path, effort="none")
+    for n, m in ((3, 4), (39, 0), (50, 50)):
+        beside = np.zeros((16, 64), np.float32)
+        there = X[:40][n + m * ("m" in place) :][:16]
+        beside[: len(there)] = there
+        np.testing.assert_array_equal(kernel(X[:40], n, m), X[:40] + np.tile(beside, (3, 1))[:40])
+
+
+def test_a_row_at_a_number_is_read_at_all_sizes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "beside.tile"
+    path.write_text(BESIDE.format(size=": dyn", loaded="parallel (i, j) in (16, 64) { w[i, j] = X[n, j] * m }"))
+    assert run(["emit", str(path)]) == 0
+    assert "int32_t M, int32_t n, int32_t m)" in capsys.readouterr().out
 
 
 def test_an_index_that_is_read_outside_is_told(tmp_path: Path) -> None:

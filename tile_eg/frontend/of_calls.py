@@ -11,8 +11,7 @@ from tile_eg.errors import Span, TileError
 from tile_eg.frontend.hints import hint
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import Expr
-from tile_eg.ir.index_elements import all_elements_in
-from tile_eg.ir.passed import MOST_WHOLE, Asked, NeedsNumber, Passed, as_index, computed, of_index
+from tile_eg.ir.passed import Asked, NeedsNumber, Passed, as_index, computed, of_index, wholes_in
 from tile_eg.ops.types import DType, has_room
 
 
@@ -93,10 +92,9 @@ def divisor(x: Any, span: Span | None) -> Any:
     number = x.value if isinstance(x, Expr) else x
     if number is not None and number <= 0:
         raise TileError(f"an index is divided by a number above 0, not by {number}", span)
-    if isinstance(x, Expr):
-        names = {r.args[0] for r in all_elements_in(x) if r.args[1:] == (ix.ZERO, MOST_WHOLE)}
-        if names and ix.bounds(x, dict.fromkeys(ix.variables(x), (0, ix.ANY)))[0] < 1:
-            raise NeedsNumber(f"whether this is divided by a number above 0 follows from {', '.join(sorted(names))}", span)
+    names = wholes_in(x) if isinstance(x, Expr) else ()
+    if names and ix.bounds(x, dict.fromkeys(ix.variables(x), (0, ix.ANY)))[0] < 1:
+        raise NeedsNumber(f"whether this is divided by a number above 0 follows from {', '.join(sorted(names))}", span)
     return x
 
 

@@ -262,20 +262,20 @@ class Checker:
         return bool(parts) and ix.bounds(ix.substitute(start, dict.fromkeys((*parts, *over), ix.ZERO)), ranges)[1] <= room
 
     def index_tensor(self, read: Expr, ranges: Ranges, where: Expr, span: kn.Span | None) -> None:
-        """What an index is read from holds whole numbers; outside of element loops it is read between its first and last one."""
+        """What an index is read from holds whole numbers; and it is not read where none of them is in any block or trip."""
         name, place = read.args[:2]
         if (array := self.arrays.get(name)) is None:
             return
         if array.dtype not in INDICES:
             what = f"an index is a whole number, and `{array.name}` holds {array.dtype}"
             raise TileError(what, span, help="indices are i32, or shorter whole numbers")
-        if elements_in(place) or ix.variables(place) - (ranges.keys() - {*self.elements}):
+        count, where = prod(array.shape), ix.both(where, self.within)
+        if elements_in(place) or ix.variables(place) - ranges.keys() or where == ix.ZERO:
             return
-        count = prod(array.shape)
-        low, high = extremes(place, ranges, ix.both(where, self.within))
-        if low < 0 or high >= count:
-            which = "before the beginning" if low < 0 else "beyond the end"
-            raise TileError(f"an index is read {which} of `{name}`: element {low if low < 0 else high} of {count}", span)
+        low, high = extremes(place, ranges, where)
+        if high < 0 or low >= count:
+            which = "before the beginning" if high < 0 else "beyond the end"
+            raise TileError(f"an index is read {which} of `{name}`: element {low} of {count}", span)
 
     def range_of(self, start: Expr, room: int, ranges: Ranges, where: Expr, tensor: bool) -> ix.Interval:
         """The values of an index; in a tensor, an element loop may run over the edge, so that its first element counts."""
