@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import linecache
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -40,6 +41,33 @@ def step(X: T.Tensor((64, 128), "float32"), Y: T.Tensor((16, 128), "float32"), p
         for i, j in T.Parallel(16, 128):
             x[i, j] = x[i, j] * s
         T.copy(x, Y)
+"""
+
+
+BESIDE = """kernel beside[M{size}](X: f32[M, 64], n: i32, m: i32) -> Y: f32[M, 64] {{
+  grid b = ceildiv(M, 16)
+  shared x: f32[16, 64], w: f32[16, 64]
+  x = X[b*16, 0]
+  {loaded}
+  Y[b*16, 0] = x + w
+}}
+"""
+STEP_OF_PYTHON = """@tile_eg.jit(effort="none")
+@T.prim_func
+def step(X: T.Tensor((64, 64), "float32"), Y: T.Tensor((16, 64), "float32"), n: T.int32):
+    with T.Kernel(1):
+        x = T.alloc_shared((16, 64), "float32")
+        T.copy(X[0, 0], x)
+        for i, j in T.Parallel(16, 64):
+            x[i, j] = x[i, j] + (VALUE)
+        T.copy(x, Y)
+"""
+PICKED = """kernel picked(X: f32[64, 64], I: i32[8], n: i32) -> Y: f32[16, 64] {
+  grid b = 1
+  shared x: f32[16, 64]
+  x = X[I[n], 0]
+  Y[0, 0] = x
+}
 """
 
 
@@ -107,6 +135,24 @@ def shadowed(X: T.Tensor((64, 64), "float32"), Y: T.Tensor((16, 64), "float32"),
         T.copy(y, Y)
 
 
+@tile_eg.jit(effort="none")
+@T.prim_func
+def divided(X: T.Tensor((64, 64), "float32"), Y: T.Tensor((16, 64), "float32"), n: T.int32, m: T.int32):
+    with T.Kernel(1):
+        x = T.alloc_shared((16, 64), "float32")
+        T.copy(X[n // m, 0], x)
+        T.copy(x, Y)
+
+
+def dividing(value: str) -> Any:
+    """A kernel that adds to each element what is divided."""
+    name, text = f"<dividing {value}>", STEP_OF_PYTHON.replace("VALUE", value)
+    linecache.cache[name] = len(text), None, text.splitlines(keepends=True), name
+    names: dict[str, Any] = {"T": T, "tile_eg": tile_eg}
+    exec(compile(text, name, "exec"), names)
+    return names["step"]
+
+
 def test_loops_may_have_the_names_of_numbers() -> None:
     y = np.zeros((16, 64), np.float32)
     for k, r in ((3, 0.5), (5, 0.25)):
@@ -155,6 +201,70 @@ def test_what_is_done_with_them(tmp_path: Path, value: str, wanted: Callable[...
     for n in (5, 0, 33, 2049, -3):
         np.testing.assert_array_equal(kernel(x, n), wanted(x, n))
     assert {*kernel.of_any.known.values()} == {("n",), ()}
+
+
+@pytest.mark.parametrize("of", ["i32", "u8"])
+def test_whole_elements_are_compared_with_them(tmp_path: Path, of: str) -> None:
+    kernel = tile_eg.load(step_file(tmp_path, "select(x[i, j] < n and j > n, x[i, j], 1)", of), effort="none")
+    x = np.abs(X[:32]).astype({"i32": np.int32, "u8": np.uint8}[of])
+    for n in (5, 0):
+        np.testing.assert_array_equal(kernel(x, n), np.where((x < n) & (n < COLS), x, x.dtype.type(1)))
+
+
+@pytest.mark.parametrize("size", ["=40", ": dyn"])
+@pytest.mark.parametrize("place", ["n", "n + m"])
+def test_a_padded_window_may_begin_beyond_the_end(tmp_path: Path, size: str, place: str) -> None:
+    path = tmp_path / "beside.tile"
+    path.write_text(BESIDE.format(size=size, loaded=f"w = pad(X[{place}, 0], 0)"))
+    kernel = tile_eg.load(path, effort="none")
+    for n, m in ((3, 4), (39, 0), (50, 50)):
+        beside = np.zeros((16, 64), np.float32)
+        there = X[:40][n + m * ("m" in place) :][:16]
+        beside[: len(there)] = there
+        np.testing.assert_array_equal(kernel(X[:40], n, m), X[:40] + np.tile(beside, (3, 1))[:40])
+
+
+def test_a_row_at_a_number_is_read_at_all_sizes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "beside.tile"
+    path.write_text(BESIDE.format(size=": dyn", loaded="parallel (i, j) in (16, 64) { w[i, j] = X[n, j] * m }"))
+    assert run(["emit", str(path)]) == 0
+    assert "int32_t M, int32_t n, int32_t m)" in capsys.readouterr().out
+
+
+def test_an_index_that_is_read_outside_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "picked.tile"
+    path.write_text(PICKED)
+    kernel = tile_eg.load(path, effort="none")
+    places = np.arange(8, dtype=np.int32)
+    np.testing.assert_array_equal(kernel(X, places, 5), X[5:21])
+    for n, wrong in ((8, "beyond the end of `I`: element 8 of 8"), (-1, "before the beginning of `I`: element -1 of 8")):
+        with pytest.raises(TileError, match=wrong):
+            kernel(X, places, n)
+
+
+@pytest.mark.parametrize("value", ["7 // (n - 1)", "i % (n - 1)", "T.floordiv(i, n - 1)"])
+def test_what_they_divide_is_never_divided_by_zero(value: str) -> None:
+    kernel = dividing(value)
+    for n in (3, 5):
+        y = np.zeros((16, 64), np.float32)
+        kernel(X, y, n)
+        wanted = {"7": 7 // (n - 1), "i": ROWS[:16] % (n - 1), "T": ROWS[:16] // (n - 1)}[value[0]]
+        np.testing.assert_allclose(y, X[:16] + wanted, rtol=1e-6)
+    with pytest.raises(TileError):
+        kernel(X, np.zeros((16, 64), np.float32), 1)
+
+
+@pytest.mark.parametrize("value", ["i % -2", "i // 0"])
+def test_an_index_is_divided_by_numbers_above_zero(value: str) -> None:
+    with pytest.raises(TileError, match="an index is divided by a number above 0, not by"):
+        dividing(value)(X, np.zeros((16, 64), np.float32), 1)
+
+
+def test_one_may_be_compiled_in_where_another_is_passed() -> None:
+    for n, m in ((9, 2), (8, 1)):
+        y = np.zeros((16, 64), np.float32)
+        divided(X, y, n, m)
+        np.testing.assert_array_equal(y, X[n // m : n // m + 16])
 
 
 def test_beside_a_float_they_are_floats(tmp_path: Path) -> None:

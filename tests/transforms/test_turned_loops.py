@@ -58,9 +58,10 @@ def test_nothing_is_taken_out_of_rows_in_the_loop() -> None:
     [
         HADAMARD.format(step="x = cumsum(y, 1)"),
         HADAMARD.format(step="x = y").replace("BM=16", "BM=8"),
+        HADAMARD.format(step="x = y  x[0:4, :] = y[4:8, :]"),
         HADAMARD.format(step="x = y").replace("x[i, 2*j]", "x[i, j]").replace("x[i, 2*j + 1]", "x[i, j]"),
     ],
-    ids=["another operation on whole tiles", "no squares", "rows as they are"],
+    ids=["another operation on whole tiles", "no squares", "half blocks", "rows as they are"],
 )
 def test_other_loops_stay_as_they_are(text: str) -> None:
     assert in_turned_loops(to_values(kernel(text))) is None

@@ -9,8 +9,9 @@ from typing import Any, NoReturn, SupportsFloat, SupportsIndex
 
 from tile_eg.errors import Span, TileError
 from tile_eg.frontend.hints import hint
+from tile_eg.ir import index as ix
 from tile_eg.ir.index import Expr
-from tile_eg.ir.passed import Asked, NeedsNumber, Passed, as_index, computed, of_index
+from tile_eg.ir.passed import Asked, NeedsNumber, Passed, as_index, computed, of_index, wholes_in
 from tile_eg.ops.types import DType, has_room
 
 
@@ -83,6 +84,18 @@ def as_of_call(x: Any) -> Any:
     """An index that is made of whole numbers of a call alone, as a number of a call; anything else as it is."""
     found = of_index(x) if isinstance(x, Expr) else None
     return x if found is None else OfCall(found)
+
+
+def divisor(x: Any, span: Span | None) -> Any:
+    """What an index is divided by, a number above 0. TileError for others, NeedsNumber where that depends on a whole number of a
+    call."""
+    number = x.value if isinstance(x, Expr) else x
+    if number is not None and number <= 0:
+        raise TileError(f"an index is divided by a number above 0, not by {number}", span)
+    names = wholes_in(x) if isinstance(x, Expr) else ()
+    if names and ix.bounds(x, dict.fromkeys(ix.variables(x), (0, ix.ANY)))[0] < 1:
+        raise NeedsNumber(f"whether this is divided by a number above 0 follows from {', '.join(sorted(names))}", span)
+    return x
 
 
 def of_calls(given: Mapping[str, Any]) -> tuple[str, ...]:

@@ -124,6 +124,11 @@ def as_index(x: Passed) -> Expr:
     return ix.scalar(x.args[0], MOST_WHOLE)
 
 
+def wholes_in(e: Expr) -> frozenset[str]:
+    """The whole numbers that each call passes of which an index is made."""
+    return frozenset(r.args[0] for r in all_elements_in(e) if r.args[1:] == (ZERO, MOST_WHOLE))
+
+
 def of_index(e: Expr) -> Passed | None:
     """An index as a number, where it is made of whole numbers that each call passes and of constants alone."""
     read = all_elements_in(e)

@@ -359,7 +359,7 @@ class Block:
         if x.valid is None:
             return Tile(ar.reduce(op, x.data, axis))
         some = x.along(1 - axis) if x.data.ndim == 2 else np.asarray(x.ends is not None or np.any(x.valid))
-        return Tile(ar.reduce(op, filled(op, x), axis), some)
+        return Tile(ar.reduce(op, filled(op, x), axis), some, ends=(some,) if x.ends is not None and some.ndim else None)
 
     def scaled(self, x: Tile, scale: Tile, packed: DType | None) -> Tile:
         """An operand of a product with scales."""

@@ -60,8 +60,8 @@ def most_of_indices(kernel: kn.Kernel) -> dict[str, int]:
 
 
 def _bounded(e: ix.Expr, shapes: Mapping[str, tuple[int, ...]]) -> Iterator[ix.Expr]:
-    """The elements in an index, and those in their places, each with the most that it may be."""
-    for read in elements_in(e):
+    """The elements of tensors and buffers in an index, and those in their places, each with the most that it may be."""
+    for read in (r for r in elements_in(e) if r.args[0] in shapes):
         yield read
         yield from _bounded(inside_of(read.args[1], prod(shapes[read.args[0]]) - 1), shapes)
 

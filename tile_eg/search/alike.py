@@ -17,7 +17,7 @@ from tile_eg.frontend.ssa import to_values
 from tile_eg.ir.index import ANY
 from tile_eg.ir.kernel import Assign, For, If, Kernel, Parallel, Stmt
 from tile_eg.ir.open_kernel import NoBlocks
-from tile_eg.ir.passed import EXAMPLE
+from tile_eg.ir.passed import EXAMPLE, WHOLE_EXAMPLE
 from tile_eg.ir.same_values import same_values
 from tile_eg.ir.strided import memory_of
 from tile_eg.ir.values import Values, reachable
@@ -367,8 +367,8 @@ def _mean_the_same(kernel: Kernel, own: Values, found: Values) -> bool:
     most = most_of_indices(kernel)
     if not most and same_values(own, found):
         return True
-    for within in (most, dict.fromkeys(most, 0)):
-        inputs = _inputs(kernel, within)
+    for within, number in ((most, WHOLE_EXAMPLE), (dict.fromkeys(most, 0), 0)):
+        inputs = _inputs(kernel, within, number)
         try:
             theirs = run_values(own, inputs)
         except IndexError:  # sums of indices, or what a number keeps inside
@@ -382,13 +382,15 @@ def _mean_the_same(kernel: Kernel, own: Values, found: Values) -> bool:
     return False
 
 
-def _inputs(kernel: Kernel, most: Mapping[str, int]) -> dict[str, Any]:
-    """Random tensors, with indices from 0 to the `most` that those of a tensor may be, and a number for each of a call."""
+def _inputs(kernel: Kernel, most: Mapping[str, int], number: int) -> dict[str, Any]:
+    """Random tensors, with indices from 0 to the `most` that those of a tensor may be, and a number for each of a call, the whole
+    ones from this `number` on, or all of them 0."""
     import numpy as np
 
     from tile_eg.inputs import draw
 
     drawn = draw([t for t in kernel.tensors if not t.output], "uniform", seed=0)
     drawn |= {n: drawn[n] % (m + 1) for n, m in most.items() if n in drawn and m < ANY}
-    numbers = {name: np.int32(1 + n) if name in kernel.wholes else EXAMPLE + n for n, name in enumerate(kernel.numbers)}
+    numbers: dict[str, Any] = {name: EXAMPLE + n for n, name in enumerate(kernel.numbers)}
+    numbers |= {name: np.int32(number and number + n) for n, name in enumerate(kernel.numbers) if name in kernel.wholes}
     return {t.name: memory_of(t, drawn[t.name]) for t in kernel.tensors if t.name in drawn} | numbers

@@ -145,11 +145,11 @@ class _Turned:
     def part(self, t: Term) -> Term:
         """A window of a tile."""
         offset, x = t.args
-        return self.make(t, "piece", _offset(offset, x), self.tile(x))
+        return self.make(t, "piece", _offset(offset, x, t), self.tile(x))
 
     def put(self, t: Term) -> Term:
         offset, x, y = t.args
-        return self.make(t, "put", _offset(offset, x), self.tile(x), self.tile(y))
+        return self.make(t, "put", _offset(offset, x, y), self.tile(x), self.tile(y))
 
     def picked(self, t: Term) -> Term:
         """Every so many elements of each row: the rows that they have become, as columns of rows so many times as long."""
@@ -162,11 +162,13 @@ class _Turned:
         return self.make(t, "piece", ix.const(first * t.rows), longer)
 
 
-def _offset(offset: ix.Expr, x: Term) -> ix.Expr:
-    """Where a window of a tile begins in the turned tile."""
+def _offset(offset: ix.Expr, x: Term, window: Term) -> ix.Expr:
+    """Where a window of a tile begins in the turned tile. NotTurned where it is not made of whole blocks there."""
     if offset.value is None:
         raise NotTurned
     row, col = divmod(offset.value, x.cols)
+    if any(n * x.dtype.bytes % BLOCK_BYTES for n in (row, window.rows)):  # type: ignore[union-attr]
+        raise NotTurned
     return ix.const(col * x.rows + row)
 
 

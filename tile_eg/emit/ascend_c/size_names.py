@@ -13,6 +13,7 @@ from math import prod
 from tile_eg.emit.ascend_c.index import Scope
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import Expr
+from tile_eg.ir.index_elements import elements_in
 from tile_eg.ir.sizes import sizes_in
 
 KINDS = ("div", "mod", "min", "max", "mul")
@@ -61,8 +62,9 @@ def indices_named(s: Scope, found: Iterable[Expr], variable: str) -> list[str]:
 
 
 def _worth_it(e: Expr) -> bool:
-    """Whether it depends on a size and is more than one times a number."""
-    return bool(sizes_in(e)) and not (e.op == "mul" and (e.args[1].value is not None or not sizes_in(e.args[0])))
+    """Whether it follows from sizes alone and is more than one times a number."""
+    scaled = e.op == "mul" and (e.args[1].value is not None or not sizes_in(e.args[0]))
+    return bool(sizes_in(e)) and not elements_in(e) and not scaled
 
 
 def _wish(e: Expr) -> str:

@@ -231,12 +231,12 @@ class Checker:
         for count in filter(None, r.counts):
             self.variables(count, ranges, r.span)
             for read in all_elements_in(count):
-                self.index_tensor(read, r.span)
+                self.index_tensor(read, ranges, where, r.span)
         for d, (start, extent) in enumerate(zip(r.starts, r.extents, strict=True)):
             self.variables(start, ranges, r.span)
             room = shape[d] - (1 if tensor else extent or 1)
             for read in all_elements_in(start):
-                self.index_tensor(read, r.span)
+                self.index_tensor(read, ranges, where, r.span)
             if elements_in(start):  # what is read is looked at when the kernel runs
                 continue
             low, high = self.range_of(start, room, ranges, ix.both(where, self.within), tensor)
@@ -261,12 +261,21 @@ class Checker:
             width *= counts.pop(found[0])
         return bool(parts) and ix.bounds(ix.substitute(start, dict.fromkeys((*parts, *over), ix.ZERO)), ranges)[1] <= room
 
-    def index_tensor(self, read: Expr, span: kn.Span | None) -> None:
-        """What an index is read from holds whole numbers."""
-        array = self.arrays.get(read.args[0])
-        if array is not None and array.dtype not in INDICES:
+    def index_tensor(self, read: Expr, ranges: Ranges, where: Expr, span: kn.Span | None) -> None:
+        """What an index is read from holds whole numbers; and it is not read where none of them is in any block or trip."""
+        name, place = read.args[:2]
+        if (array := self.arrays.get(name)) is None:
+            return
+        if array.dtype not in INDICES:
             what = f"an index is a whole number, and `{array.name}` holds {array.dtype}"
             raise TileError(what, span, help="indices are i32, or shorter whole numbers")
+        count, where = prod(array.shape), ix.both(where, self.within)
+        if elements_in(place) or ix.variables(place) - ranges.keys() or where == ix.ZERO:
+            return
+        low, high = extremes(place, ranges, where)
+        if high < 0 or low >= count:
+            which = "before the beginning" if high < 0 else "beyond the end"
+            raise TileError(f"an index is read {which} of `{name}`: element {low} of {count}", span)
 
     def range_of(self, start: Expr, room: int, ranges: Ranges, where: Expr, tensor: bool) -> ix.Interval:
         """The values of an index; in a tensor, an element loop may run over the edge, so that its first element counts."""

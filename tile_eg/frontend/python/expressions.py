@@ -15,7 +15,7 @@ from tile_eg import language
 from tile_eg.errors import NotSearched, Span, TileError
 from tile_eg.frontend import conditions
 from tile_eg.frontend.index_bits import bits
-from tile_eg.frontend.of_calls import OfCall, as_of_call
+from tile_eg.frontend.of_calls import OfCall, as_of_call, divisor
 from tile_eg.frontend.python import logic, ways_out
 from tile_eg.frontend.python.beside_floats import beside_floats
 from tile_eg.frontend.python.bools import is_truth, truth_of
@@ -157,7 +157,7 @@ def arithmetic(b: Builder, op: type[Any], x: Any, y: Any, node: ast.AST) -> Any:
         if not (is_index(x) and is_index(y)) or op not in INDEX_OPS:
             symbol = ast.unparse(node) if isinstance(node, ast.BinOp) else name
             raise b.error(f"{symbol}: indices have +, -, *, // and %, and shifts and bits by constants", node)
-        return function(index.wrap(x), index.wrap(y))
+        return function(index.wrap(x), index.wrap(divisor(y, b.span(node)) if op in QUOTIENTS else y))
     return function(x, y)
 
 

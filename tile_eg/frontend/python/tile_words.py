@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 from tile_eg.errors import Note, Span, TileError
+from tile_eg.frontend.of_calls import divisor
 from tile_eg.frontend.python import whole_numbers
 from tile_eg.frontend.python.build import Builder
 from tile_eg.frontend.python.product_words import HANDLERS
@@ -309,7 +310,7 @@ def _divided(word: str, b: Builder, span: Span, x: Any, y: Any) -> index.Expr:
             raise TileError(f"T.{word} takes whole numbers, not {what}", span, help="of values, write x / y")
     if isinstance(y, int) and y <= 0:
         raise TileError(f"T.{word} divides by a number above 0, not by {y}", span)
-    x, y = index.wrap(x), index.wrap(y)
+    x, y = index.wrap(x), index.wrap(divisor(y, span))
     return index.mod(x, y) if word == "floormod" else index.div(x + (y - 1) if word == "ceildiv" else x, y)
 
 

@@ -85,7 +85,7 @@ def ending(tiles: Tiles, w: Padded, ends: tuple[int, ...], span: Span | None) ->
 
 def _made(tiles: Tiles, w: Padded, span: Span | None) -> Term:
     found = _inside(tiles, w)
-    at = tiles.window(w.tensor, found.region, tiles.ranges)
+    at = tiles.window(w.tensor, found.region, tiles.ranges, anywhere=True)
     rows = smaller(at.vrows, at.rows - found.above, tiles.ranges) * found.there
     cols = found.left + smaller(at.vcols, at.cols - found.left, tiles.ranges)
     _check_left(tiles, w, found.left, at.cols, span)

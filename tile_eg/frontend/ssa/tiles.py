@@ -19,7 +19,7 @@ from tile_eg.ir import index as ix
 from tile_eg.ir.index import Expr
 from tile_eg.ir.index_elements import elements_in, inside_of
 from tile_eg.ir.kernel import Region, Tensor, Whole
-from tile_eg.ir.passed import Passed, as_number
+from tile_eg.ir.passed import Passed, as_number, wholes_in
 from tile_eg.ir.strided import strides_of
 from tile_eg.ir.values import Builder, Term
 from tile_eg.ops.elementwise import REDUCE
@@ -98,11 +98,13 @@ class Tiles:
             return tuple(map(self.as_laid, arg))
         return self.laid[arg]() if isinstance(arg, Term) and arg in self.laid else arg
 
-    def window(self, tensor: Tensor, region: Region, ranges: Ranges) -> Window:
-        """Where a region of a tensor lies; its tile dimensions are those with an extent. Elements that lie anywhere are rows."""
+    def window(self, tensor: Tensor, region: Region, ranges: Ranges, anywhere: bool = False) -> Window:
+        """Where a region of a tensor lies; its tile dimensions are those with an extent. Elements that lie anywhere are rows. It
+        begins inside, but one that may begin `anywhere` at numbers of a call."""
         rows = max((e or 1 for e in region.extents), default=1)
         ranges = {**ranges, ix.EACH: (0, rows - 1)}
-        within = [inside_of(s, n - 1) for s, n in zip(region.starts, tensor.shape, strict=True)]
+        placed = zip(region.starts, tensor.shape, strict=True)
+        within = [s if anywhere and wholes_in(s) else inside_of(s, n - 1) for s, n in placed]
         pitch, starts = strides_of(tensor), [ix.simplified(s, ranges) for s in within]
         offset = ix.ZERO
         for start, step in zip(starts, pitch, strict=True):

@@ -236,8 +236,8 @@ class Expressions:
         if not all(isinstance(e, Expr) for e in found) or not any(ix.variables(e) & loop for e in found):
             return False
         reads = {r for e in found for r in all_elements_in(e)}
-        arrays = (self.scope.arrays[r.args[0]] for r in reads)
-        return all(isinstance(a, kn.Tensor) and not a.output for a in arrays) and not any(ix.variables(r) & loop for r in reads)
+        read = [self.scope.arrays[r.args[0]] for r in reads if r.args[0] in self.scope.arrays]  # the others are numbers of a call
+        return all(isinstance(a, kn.Tensor) and not a.output for a in read) and not any(ix.variables(r) & loop for r in reads)
 
     def _both(self, node: Node) -> Condition:
         left, right = node.children
