@@ -19,9 +19,7 @@ NOT_OF_VALUES = ("effort", "untuned", "extractor", "cost_model", "model_faults",
 
 def audit(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="A kernel: .tile text or a .py module with one kernel.")],
-    sizes: Annotated[
-        list[str] | None, typer.Option("--set", metavar="NAME=NUMBER", help="A size of the kernel. Repeatable.")
-    ] = None,
+    sizes: options.Set = None,
     seed: Annotated[int, typer.Option(min=0, metavar="NUMBER", help="The seed of random inputs.")] = 0,
     *,
     search: SearchOptions,

@@ -34,7 +34,10 @@ def _named(chip: str | None) -> str | None:
 OnChip = Annotated[
     str | None, typer.Option("--chip", metavar="NAME", callback=_named, help="The chip; `tile-eg chips` lists them.")
 ]
-Set = Annotated[list[str] | None, typer.Option("--set", metavar="NAME=NUMBER", help="A size of the kernel. Repeatable.")]
+Set = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="NAME=NUMBER,...", help="Sizes of the kernel, and numbers of its call. Repeatable."),
+]
 SEARCH = "search"
 X = TypeVar("X")
 Schedule = Annotated[
