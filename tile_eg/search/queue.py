@@ -17,6 +17,7 @@ from tile_eg.search.planned import stage
 
 NO_BETTER = "its bound is no better than the best"
 
+
 @dataclass(frozen=True)
 class Made:
     """What a move gives: candidates of the form that it was made on, or a form of its own; and what could not be planned.
