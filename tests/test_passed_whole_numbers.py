@@ -237,8 +237,8 @@ def test_an_index_that_is_read_outside_is_told(tmp_path: Path) -> None:
     kernel = tile_eg.load(path, effort="none")
     places = np.arange(8, dtype=np.int32)
     np.testing.assert_array_equal(kernel(X, places, 5), X[5:21])
-    for n, wrong in ((8, "beyond the end of `I`: element 8 of 8"), (-1, "before the beginning of `I`: element -1 of 8")):
-        with pytest.raises(TileError, match=wrong):
+    for n in (8, -1):
+        with pytest.raises(TileError, match=f"an index is read outside of `I`: {n}, dimension 0 has 8 elements"):
             kernel(X, places, n)
 
 
