@@ -358,3 +358,20 @@ def test_run_draws_inputs_for_a_kernel_with_a_place_of_each_call(tmp_path: Path)
     text = "kernel w(X: f32[64, 64], n: i32) -> Y: f32[16, 64] {\n  shared x: f32[16, 64]\n  x = X[n, 0]\n  Y[0, 0] = x\n}\n"
     (tmp_path / "w.tile").write_text(text)
     assert run(["run", str(tmp_path / "w.tile"), "--set", "n=3"]) == 0
+
+
+@pytest.mark.parametrize(
+    ("n", "told"),
+    [
+        (48, "in the simulator: good"),
+        (49, "where n moves a window beyond the end of its tensor the rest is cut off"),
+        (64, "a window of `X` lies outside: 64, dimension 0 has 64 elements"),
+    ],
+)
+def test_a_run_at_a_number_tells_what_it_cuts_off(tmp_path: Path, capsys: pytest.CaptureFixture[str], n: int, told: str) -> None:
+    path = tmp_path / "moved.tile"
+    body = "grid b = 1 shared x: f32[16, 64] x = X[n, 0] Y[0, 0] = x"
+    path.write_text(f"kernel moved(X: f32[64, 64], n: i32) -> Y: f32[16, 64] {{ {body} }}")
+    run(["run", str(path), "--set", f"n={n}", "--effort", "none"])
+    said = capsys.readouterr()
+    assert told in said.out + said.err
