@@ -14,6 +14,7 @@ import tile_eg
 import tile_eg.language as T
 from tests.test_passed_numbers import compiled
 from tile_eg.cli.app import run
+from tile_eg.cli.numbers import apart
 from tile_eg.errors import TileError
 from tile_eg.frontend.text import load_text
 from tile_eg.ir.passed import MOST_WHOLE, passed_whole
@@ -375,3 +376,14 @@ def test_a_run_at_a_number_tells_what_it_cuts_off(tmp_path: Path, capsys: pytest
     run(["run", str(path), "--set", f"n={n}", "--effort", "none"])
     said = capsys.readouterr()
     assert told in said.out + said.err
+
+
+def test_a_run_of_a_kernel_in_python_passes_them(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "step.py"
+    path.write_text(MODULE)
+    given = {"pos": 5, "s": 0.25}
+    at, numbers = apart(path, given, {})
+    assert numbers == given
+    assert at["pos"] == passed_whole("pos")
+    assert run(["run", str(path), "--set", "pos=5,s=0.25"]) == 0
+    assert "in the simulator: good" in capsys.readouterr().out
