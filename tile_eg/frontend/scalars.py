@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable
-from functools import partial
+from functools import partial, reduce
 from typing import Any
 
 from tile_eg.errors import Span, TileError
@@ -14,6 +14,7 @@ from tile_eg.frontend.index_text import index_text
 from tile_eg.frontend.of_calls import OfCall
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import Expr
+from tile_eg.ir.passed import NeedsNumber, wholes_in
 from tile_eg.ops.elementwise import UNARY
 
 Scalar = int | float | Expr | OfCall
@@ -70,6 +71,8 @@ _BITS: dict[str, tuple[str, Callable[[int, int], int]]] = {
 }  # fmt: skip
 
 
+MOST_FACTORS = 4
+"""Of a power that is computed as a product."""
 OF_INDICES = ("+", "-", "*", "//", "%")
 
 
@@ -81,11 +84,39 @@ def arithmetic(op: str, a: Scalar, b: Scalar, span: Span | None = None) -> Scala
     """a op b, for numbers and for index expressions; `/` of two numbers is true division."""
     if op in _BITS:
         return _of_bits(op, as_index(a, span), as_index(b, span), span)
+    if op == "**":
+        return _power(a, b, span)
     if isinstance(a, Expr) or isinstance(b, Expr):
         return _index_arithmetic(op, a, b, span)
     if op in ("/", "//", "%") and not isinstance(b, OfCall) and b == 0:
         raise TileError("division by zero", span)
     return _NUMBERS[op](a, b)  # type: ignore[arg-type]
+
+
+def _power(a: Scalar, b: Scalar, span: Span | None) -> Scalar:
+    """a ** b of numbers; of what is not known while the kernel is read a product, where b is a small whole number."""
+    if isinstance(a, int | float) and isinstance(b, int | float):
+        found = _power_of(a, b)
+        if isinstance(found, int | float):
+            return found
+        raise TileError(f"{a} ** {b} is no number", span)
+    if isinstance(b, int) and 1 <= b <= MOST_FACTORS:
+        return reduce(lambda x, y: arithmetic("*", x, y, span), [a] * b)
+    if names := _of_each_call(a) | _of_each_call(b):
+        raise NeedsNumber(f"a power of this follows from the value of {', '.join(sorted(names))}, which each call tells", span)
+    raise TileError(f"an index has powers from 1 to {MOST_FACTORS}", span, help="compute it in an element loop, as a float")
+
+
+def _of_each_call(x: Scalar) -> frozenset[str]:
+    return wholes_in(x) if isinstance(x, Expr) else x.value.names if isinstance(x, OfCall) else frozenset()
+
+
+def _power_of(a: float, b: float) -> object:
+    """a ** b, complex or None where it is no number."""
+    try:
+        return a**b
+    except (ZeroDivisionError, OverflowError):
+        return None
 
 
 def _of_bits(op: str, a: Expr, b: Expr, span: Span | None) -> Scalar:
@@ -104,9 +135,9 @@ def _of_bits(op: str, a: Expr, b: Expr, span: Span | None) -> Scalar:
 
 
 def leaves_integers(op: str, a: Scalar, b: Scalar) -> bool:
-    """Whether an index is divided, or meets a number that is not whole: no index any more, but a number."""
+    """Whether an index is divided or a power, or meets a number that is not whole: no index any more, but a number."""
     kinds = (type(a), type(b))
-    return Expr in kinds and (op == "/" or float in kinds or OfCall in kinds)
+    return Expr in kinds and (op in ("/", "**") or float in kinds or OfCall in kinds)
 
 
 def _index_arithmetic(op: str, a: Scalar, b: Scalar, span: Span | None) -> Scalar:
