@@ -88,7 +88,7 @@ def _name(b: Builder, node: ast.Name) -> Any:
             return b.use(node.id, b.at_call(_plain(scope[node.id])), node)
     if node.id in b.ended:
         raise b.error(f"{node.id} is bound in a loop or a branch, and ends with it", node, f"bind {node.id} before that")
-    raise b.error(f"unknown name {node.id}", node, near_name(node.id, [*b.local, *b.names]) or ways_out.BOUND)
+    raise b.error(f"unknown name `{node.id}`", node, near_name(node.id, [*b.local, *b.names]) or ways_out.BOUND)
 
 
 def _plain(value: Any) -> Any:
