@@ -41,7 +41,7 @@ def test_a_square_of_a_number_of_a_call_stays_one() -> None:
         kernel("2 ** n", passed_whole("n"))
 
 
-@pytest.mark.parametrize("value", ["0 ** -1", "(-2) ** 0.5", "10.0 ** 999"])
+@pytest.mark.parametrize("value", ["0 ** -1", "(-2) ** 0.5", "10.0 ** 999", "2 ** 9999999"])
 def test_what_is_no_number_is_told(value: str) -> None:
     with pytest.raises(TileError, match="is no number"):
         kernel(value)

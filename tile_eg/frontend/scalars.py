@@ -97,9 +97,9 @@ def _power(a: Scalar, b: Scalar, span: Span | None) -> Scalar:
     """a ** b of numbers; of what is not known while the kernel is read a product, where b is a small whole number."""
     if isinstance(a, int | float) and isinstance(b, int | float):
         found = _power_of(a, b)
-        if isinstance(found, int | float):
-            return found
-        raise TileError(f"{a} ** {b} is no number", span)
+        if found is None:
+            raise TileError(f"{a} ** {b} is no number", span)
+        return found
     if isinstance(b, int) and 1 <= b <= MOST_FACTORS:
         return reduce(lambda x, y: arithmetic("*", x, y, span), [a] * b)
     if names := _of_each_call(a) | _of_each_call(b):
@@ -111,12 +111,13 @@ def _of_each_call(x: Scalar) -> frozenset[str]:
     return wholes_in(x) if isinstance(x, Expr) else x.value.names if isinstance(x, OfCall) else frozenset()
 
 
-def _power_of(a: float, b: float) -> object:
-    """a ** b, complex or None where it is no number."""
+def _power_of(a: float, b: float) -> int | float | None:
+    """a ** b; None where it is no number, or beyond all floats."""
     try:
-        return a**b
+        found = float(a) ** b
     except (ZeroDivisionError, OverflowError):
         return None
+    return a**b if not isinstance(found, complex) and math.isfinite(found) else None
 
 
 def _of_bits(op: str, a: Expr, b: Expr, span: Span | None) -> Scalar:
