@@ -15,10 +15,12 @@ import tile_eg.language as T
 from tests.test_passed_numbers import compiled
 from tile_eg.cli.app import run
 from tile_eg.cli.numbers import apart
+from tile_eg.cli.sources import read
 from tile_eg.errors import TileError
 from tile_eg.frontend.text import load_text
 from tile_eg.ir.passed import MOST_WHOLE, passed_whole
 from tile_eg.ir.program.parser import parse_program
+from tile_eg.ir.reference import run_kernel
 
 ROWS, COLS = np.arange(32)[:, None], np.arange(64)
 X = np.random.default_rng(0).uniform(-20, 20, (64, 64)).astype(np.float32)
@@ -387,3 +389,13 @@ def test_a_run_of_a_kernel_in_python_passes_them(tmp_path: Path, capsys: pytest.
     assert at["pos"] == passed_whole("pos")
     assert run(["run", str(path), "--set", "pos=5,s=0.25"]) == 0
     assert "in the simulator: good" in capsys.readouterr().out
+
+
+def test_a_square_is_computed_of_them(tmp_path: Path) -> None:
+    path = tmp_path / "square.py"
+    path.write_text(MODULE.replace("x[i, j] * s", "x[i, j] * pos ** 2 + i ** 2"))
+    at, numbers = apart(path, {"pos": 3, "s": 1.0}, {})
+    assert numbers["pos"] == 3
+    kernel = read(path, {"pos": 3, "s": 1.0})
+    y = run_kernel(kernel, {"X": np.tile(X, (1, 2))})["Y"]
+    np.testing.assert_allclose(y, np.tile(X, (1, 2))[3:19] * 9 + ROWS[:16] ** 2, rtol=1e-5)

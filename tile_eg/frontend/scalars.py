@@ -11,10 +11,9 @@ from typing import Any
 from tile_eg.errors import Span, TileError
 from tile_eg.frontend.index_bits import bits
 from tile_eg.frontend.index_text import index_text
-from tile_eg.frontend.of_calls import OfCall
+from tile_eg.frontend.of_calls import MOST_FACTORS, OfCall
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import Expr
-from tile_eg.ir.passed import NeedsNumber, wholes_in
 from tile_eg.ops.elementwise import UNARY
 
 Scalar = int | float | Expr | OfCall
@@ -71,8 +70,6 @@ _BITS: dict[str, tuple[str, Callable[[int, int], int]]] = {
 }  # fmt: skip
 
 
-MOST_FACTORS = 4
-"""Of a power that is computed as a product."""
 OF_INDICES = ("+", "-", "*", "//", "%")
 
 
@@ -93,22 +90,18 @@ def arithmetic(op: str, a: Scalar, b: Scalar, span: Span | None = None) -> Scala
     return _NUMBERS[op](a, b)  # type: ignore[arg-type]
 
 
-def _power(a: Scalar, b: Scalar, span: Span | None) -> Scalar:
+def _power(a: Any, b: Any, span: Span | None) -> Any:
     """a ** b of numbers; of what is not known while the kernel is read a product, where b is a small whole number."""
     if isinstance(a, int | float) and isinstance(b, int | float):
         found = _power_of(a, b)
         if found is None:
             raise TileError(f"{a} ** {b} is no number", span)
         return found
+    if isinstance(a, OfCall) or isinstance(b, OfCall):
+        return a**b
     if isinstance(b, int) and 1 <= b <= MOST_FACTORS:
         return reduce(lambda x, y: arithmetic("*", x, y, span), [a] * b)
-    if names := _of_each_call(a) | _of_each_call(b):
-        raise NeedsNumber(f"a power of this follows from the value of {', '.join(sorted(names))}, which each call tells", span)
     raise TileError(f"an index has powers from 1 to {MOST_FACTORS}", span, help="compute it in an element loop, as a float")
-
-
-def _of_each_call(x: Scalar) -> frozenset[str]:
-    return wholes_in(x) if isinstance(x, Expr) else x.value.names if isinstance(x, OfCall) else frozenset()
 
 
 def _power_of(a: float, b: float) -> int | float | None:

@@ -162,7 +162,7 @@ def arithmetic(b: Builder, op: type[Any], x: Any, y: Any, node: ast.AST) -> Any:
 
 
 def _leaves_indices(op: type[Any], x: Any, y: Any) -> bool:
-    return op is ast.Div or isinstance(x, float | OfCall) or isinstance(y, float | OfCall)
+    return op in (ast.Div, ast.Pow) or isinstance(x, float | OfCall) or isinstance(y, float | OfCall)
 
 
 def _compares(x: Any) -> bool:
