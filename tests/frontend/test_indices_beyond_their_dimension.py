@@ -109,3 +109,14 @@ def test_a_kept_kernel_does_not_begin_outside(at, told: str) -> None:  # noqa: A
     with pytest.raises(TileError) as error:
         kept(at).get_kernel_source()
     assert told in str(error.value)
+
+
+@pytest.mark.parametrize("rows", [5, 50])
+def test_one_index_may_go_with_the_rows_and_another_be_read_at_them(rows: int) -> None:
+    def picked(n: T.Tensor((rows, 7), "int32"), m: T.Tensor((rows,), "int32"), W: T.Tensor((9, 45), "float32")):  # noqa: ANN202
+        return W[n[T.arange(rows), m]]
+
+    rng = np.random.default_rng(0)
+    n, m = rng.integers(0, 9, (rows, 7)).astype(np.int32), rng.integers(0, 7, rows).astype(np.int32)
+    w = rng.uniform(-1, 1, (9, 45)).astype(np.float32)
+    np.testing.assert_array_equal(tile_eg.jit(effort="none")(picked)(n, m, w), w[n[np.arange(rows), m]])

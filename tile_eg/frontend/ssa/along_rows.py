@@ -10,7 +10,7 @@ from tile_eg.frontend.ranges import Ranges, extremes
 from tile_eg.frontend.read_indices import outside
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import Expr
-from tile_eg.ir.index_elements import elements_in
+from tile_eg.ir.index_elements import elements_in, with_elements
 
 Index = tuple[Expr, int]
 """An index, and the size of its dimension."""
@@ -25,10 +25,15 @@ class Along(NamedTuple):
 
 
 def rows_along(indices: Sequence[Index]) -> Along | None:
-    """Where an element, by its indices and the sizes of their dimensions, goes with the row `EACH` along one of these; None for
-    others."""
-    along = [Along(e - ix.var(ix.EACH), size) for e, size in indices if ix.EACH in ix.variables(e)]
+    """Where an element, by its indices and the sizes of their dimensions, goes with the row `EACH` along one of these, also if
+    others are read at that row; None for others."""
+    along = [Along(e - ix.var(ix.EACH), size) for e, size in indices if _goes_with(e)]
     return along[0] if len(along) == 1 and ix.EACH not in ix.variables(along[0].first) else None
+
+
+def _goes_with(e: Expr) -> bool:
+    """Whether an index changes with the row, but for what is read at it."""
+    return ix.EACH in ix.variables(with_elements(e, lambda _: ix.ZERO))
 
 
 def refuse_outside(name: str, pairs: Iterable[tuple[Index, Index]], ranges: Ranges, where: Expr, span: Span | None) -> None:
