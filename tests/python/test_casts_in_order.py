@@ -48,3 +48,10 @@ def test_what_is_no_whole_number_needs_one(value, told: str) -> None:  # noqa: A
     with pytest.raises(TileError) as error:
         stored("int8", value)(X)
     assert told in str(error.value)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_what_a_cast_gives_is_divided_as_a_whole_number() -> None:
+    y = stored("int32", lambda x, j: T.cast(x[0, j], "int32") // 3 + T.cast(x[0, j], "int32") % 7)(X)
+    whole = np.rint(X[0, :6]).astype(int)
+    np.testing.assert_array_equal(y[0, :6], whole // 3 + whole % 7)

@@ -144,7 +144,7 @@ def arithmetic(b: Builder, op: type[Any], x: Any, y: Any, node: ast.AST) -> Any:
     if op in INDEX_OPS and is_whole(x) and is_whole(y) and (b.in_index or not b.in_parallel):
         x, y = (element(v) if isinstance(v, Window) else v for v in (x, y))
     if op in QUOTIENTS and (is_tile(x) or is_tile(y)):
-        x, y = (v if (found := as_whole(v)) is None else found for v in (x, y))
+        x, y = (b.number(v, b.span(node)) if (found := as_whole(v)) is None else found for v in (x, y))
     if is_tile(x) or is_tile(y):
         return _tile_arithmetic(b, op, *beside_floats(b, op, x, y, b.span(node)), node)
     if (isinstance(x, Expr) or isinstance(y, Expr)) and _leaves_indices(op, x, y):
