@@ -169,6 +169,15 @@ def test_a_profiler_compares_with_a_reference(kernel) -> None:
         profiler.assert_allclose(lambda a: 3 * a)
 
 
+def test_a_profiler_tells_two_shapes_apart(kernel) -> None:
+    (rows, cols), profiler = kernel.params[-1].shape, kernel.get_profiler()
+    way = rf"the reference's \({rows}, {cols}, 1\): let the reference give \({rows}, {cols}\), e.g. by .reshape\({rows}, {cols}\)"
+    with pytest.raises(AssertionError, match=way):
+        profiler.assert_allclose(lambda *given: kernel(*given)[:, :, None])
+    with pytest.raises(AssertionError, match=rf"the kernel's has the shape \({rows}, {cols}\), the reference's \(1, {cols}\)$"):
+        profiler.assert_allclose(lambda *given: kernel(*given)[:1])
+
+
 def test_a_profiler_counts_the_outputs(kernel) -> None:
     with pytest.raises(AssertionError, match="the kernel gives 1 tensors, the reference 2"):
         Profiler(kernel).assert_allclose(lambda a: [a, a])

@@ -211,10 +211,10 @@ def close(e: TileExpr | OpenWindow, shape: Shape | None) -> TileExpr:
             return replace(e, x=close(e.x, shape))
         case Binary() | Select():
             shape = shape if shape is not None else known_shape(e)
-            return replace(e, x=close(e.x, shape), y=close(e.y, shape))
+            return replace(e, x=_operand_of(e.x, shape), y=_operand_of(e.y, shape))
         case Choose():
             shape = shape if shape is not None else known_shape(e)
-            a, b, x, y = (close(part, shape) for part in (e.a, e.b, e.x, e.y))
+            a, b, x, y = (_operand_of(part, shape) for part in (e.a, e.b, e.x, e.y))
             return replace(e, a=a, b=b, x=x, y=y)
         case Pack():
             return replace(e, x=close(e.x, None if shape is None else (*shape[:-1], 8 * shape[-1])))
@@ -229,6 +229,15 @@ def close(e: TileExpr | OpenWindow, shape: Shape | None) -> TileExpr:
         case MatMul():
             return replace(e, a=close(e.a, _operand(e, shape, True)), b=close(e.b, _operand(e, shape, False)))
     return e
+
+
+def _operand_of(e: TileExpr | OpenWindow, shape: Shape | None) -> TileExpr:
+    """An operand beside others of a shape: what has fewer dimensions, each with a start alone, is one element."""
+    if isinstance(e, OpenWindow) and shape and len(e.starts) < len(shape) and e.written() is None and not any(e.extents):
+        return e.closed(())
+    if isinstance(e, Unary | Cast):
+        return replace(e, x=_operand_of(e.x, shape))
+    return close(e, shape)
 
 
 def scales_shape(shape: Shape | None) -> Shape | None:

@@ -266,7 +266,7 @@ class L2:
         together, tables = max(1, round(a.times(v for v in a.loops if v not in outer and v.var in naming))), [*self.tensors]
 
         def drawn(element: Expr) -> Expr:
-            name, place, most = element.args
+            name, place, most, _ = element.args
             number = _mixed(values(with_elements(place, drawn), env), tables.index(name) if name in tables else len(tables))
             env[str(element)] = number % max(1, min(held, most + 1) // together) * together
             return var(str(element))

@@ -36,6 +36,8 @@ def formula_text(s: Scope, f: Formula) -> str:
             return text if s.dtype(f.args[0]).ascend == kind else f"static_cast<{kind}>({text})"
         case "cast":
             return f"static_cast<{kind}>({formula_text(s, f.args[0])})"
+        case "nearest":
+            return f"AscendC::ScalarCast<float, int32_t, AscendC::RoundMode::CAST_RINT>({formula_text(s, f.args[0])})"
         case "half":
             return f"static_cast<float>({_half(s, f)})"
         case "select":

@@ -17,7 +17,7 @@ from tile_eg.frontend.python.build import Builder, Leave, ReadAgain
 from tile_eg.frontend.python.defined import Defined
 from tile_eg.frontend.python.expressions import arithmetic, evaluate
 from tile_eg.frontend.python.loops_apart import apart
-from tile_eg.frontend.python.plain_statements import asserted, function_defined, imported, imported_from, raised
+from tile_eg.frontend.python.plain_statements import asserted, deleted, function_defined, imported, imported_from, raised
 from tile_eg.frontend.python.source import read_function
 from tile_eg.frontend.python.trips_of_indices import most_trips
 from tile_eg.frontend.python.values import (
@@ -392,6 +392,6 @@ RULES: dict[type, Callable[..., None]] = {
     ast.With: lambda r, node: _if(r, as_if(r, node, evaluate)),
     ast.While: _while, ast.Break: lambda r, node: r.leave(r.span(node), False),
     ast.Continue: lambda r, node: r.leave(r.span(node), True),
-    ast.FunctionDef: function_defined, ast.Delete: lambda r, node: None, ast.Import: imported, ast.ImportFrom: imported_from,
+    ast.FunctionDef: function_defined, ast.Delete: deleted, ast.Import: imported, ast.ImportFrom: imported_from,
     ast.Raise: raised,
 }  # fmt: skip
