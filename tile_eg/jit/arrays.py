@@ -115,7 +115,9 @@ def _same_rows(given: Sequence[int], declared: Sequence[int]) -> bool:
     those that count the rows, where both have as many."""
     if _flat(given) or _flat(declared) or _without_ones(given) == _without_ones(declared):
         return True
-    if prod(given) == prod(declared) and (joined_rows(given, len(declared)) == tuple(declared) or joined_rows(declared, len(given)) == tuple(given)):
+    if prod(given) == prod(declared) and (
+        joined_rows(given, len(declared)) == tuple(declared) or joined_rows(declared, len(given)) == tuple(given)
+    ):
         return True
     inner, row = given[1:], declared[1:]
     return prod(inner) == prod(row) and (_flat(inner) or _flat(row) or _without_ones(inner) == _without_ones(row))
@@ -170,9 +172,7 @@ def to_torch(array: np.ndarray) -> Any:
     return torch.from_numpy(array)
 
 
-def by_name(
-    names: Sequence[str], args: Sequence[Any], kwargs: Mapping[str, Any], made: Sequence[str] = ()
-) -> dict[str, Any]:
+def by_name(names: Sequence[str], args: Sequence[Any], kwargs: Mapping[str, Any], made: Sequence[str] = ()) -> dict[str, Any]:
     """The arguments of a call by tensor name. TileError for a missing, doubled or unknown one, or one too many.
 
     `made` are those behind `names` that the call makes itself: arrays may be given for all of them, and are left as they are, as
