@@ -211,7 +211,7 @@ def accumulator(s: Scope, i: Instr, t: Tile) -> str:
     wide, packed = -(-s.buffer(t).cols // 16) * 16, packed_rows(i)
     if i.op == "mmad" or i.depth == ONE:
         return s.slot(t, t.row * wide + t.col * packed)
-    within = t.row % packed
+    within = ix.mod(t.row, packed)
     return s.slot(t, (t.row - within) * wide + within * 16 + t.col * packed)
 
 

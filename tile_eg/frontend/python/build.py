@@ -14,13 +14,14 @@ from tile_eg.frontend.bools import check_stored
 from tile_eg.frontend.liveness import Liveness
 from tile_eg.frontend.narrow_positions import with_words
 from tile_eg.frontend.python.columns import spread
+from tile_eg.frontend.python.first_elements import FirstElements
 from tile_eg.frontend.python.source import Source
 from tile_eg.frontend.python.tile_order import Order
 from tile_eg.frontend.python.values import Buffer, FirstValue, NewBuffer, Slice, Window, nodes, reads, region
 from tile_eg.frontend.widened import widened
 from tile_eg.ir.index import ZERO, Expr, Interval, text
 from tile_eg.ir.index_elements import element
-from tile_eg.ir.kernel import Alloc, Assign, Cast, Index, MatMul, Pack, Region, Stmt, TileExpr
+from tile_eg.ir.kernel import Alloc, Assign, Cast, Index, MatMul, Number, Pack, Region, Stmt, TileExpr
 from tile_eg.language.symbols import at_sizes
 from tile_eg.ops.types import I8, INDICES, U32, DType
 
@@ -94,6 +95,7 @@ class Builder(ABC):
         self.shapes: dict[str, tuple[int, ...]] = {}
         self.types: dict[str, DType] = {}
         self.homes: dict[str, list[Stmt]] = {}
+        self.first_elements = FirstElements()
         self.may_leave = False
         self.kept: dict[str, tuple[Any, Window]] = {}
         self.unused: set[str] = set()
@@ -248,7 +250,7 @@ class Builder(ABC):
         return (NotSearched if name in self.variables else TileError)(message, span, help="keep the value in a buffer of its own")
 
     def allocate(self, name: str, new: NewBuffer, span: Span | None) -> None:
-        shape = new.shape[:1] if new.column else new.shape
+        shape = new.shape[:-1] if new.column else new.shape
         buffer = Buffer(self.unique(name), new.dtype, shape, new.scope, new.column, new.truth)
         self.statements.append(Alloc(buffer.name, new.scope, new.dtype, shape, span, new.level))
         self.homes[buffer.name] = self.statements
@@ -257,6 +259,11 @@ class Builder(ABC):
         self.columns |= {buffer.name} if new.column else set()
         self.bools |= {buffer.name} if new.truth else set()
         self.local[name] = buffer
+
+    def zeros(self, name: str, span: Span | None) -> list[Any]:
+        """The statements by which a buffer begins with zeros."""
+        shape = self.shapes[name]
+        return [Assign(Region(name, (ZERO,) * len(shape), shape), Number(0.0), span)]
 
     def _named(self, name: str, value: Any, span: Span | None) -> Any:
         """An item of a list: a new buffer gets its name."""
