@@ -105,3 +105,21 @@ def test_results_of_three_dimensions_may_keep_the_one_that_is_reduced() -> None:
     a = RNG.uniform(-1, 1, (4, 8, N)).astype(np.float32)
     e = np.exp(a - a.max(2, keepdims=True))
     np.testing.assert_allclose(tile_eg.compile(main, out_idx=[1])(a), e / e.sum(1, keepdims=True), rtol=1e-4)
+
+
+def test_bools_that_a_comparison_writes_are_conditions() -> None:
+    @T.prim_func
+    def main(A: T.Tensor((16, 64), "float32"), V: T.Tensor((64,), "int32"), C: T.Tensor((16, 64), "float32")):
+        with T.Kernel(1) as (b, _):
+            a, v = T.alloc_shared((16, 64), "float32"), T.alloc_shared((64,), "int32")
+            none, m = T.alloc_shared((64,), "int32"), T.alloc_shared((64,), "bool")
+            T.copy(A, a)
+            T.copy(V, v)
+            T.vbrc(-1, none)
+            T.vcmp(v, none, m, "ne")
+            for i, j in T.Parallel(16, 64):
+                a[i, j] = T.if_then_else(m[j], a[i, j], -1.0)
+            T.copy(a, C)
+
+    a, v = RNG.uniform(-1, 1, (16, 64)).astype(np.float32), RNG.integers(-1, 2, 64).astype(np.int32)
+    np.testing.assert_array_equal(tile_eg.compile(main, out_idx=[2], target="npuir")(a, v), np.where(v != -1, a, -1))

@@ -6,7 +6,7 @@ import ast
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from tile_eg.errors import FollowUp, Note, NotSearched, Span, TileError
@@ -21,7 +21,7 @@ from tile_eg.frontend.python.values import Buffer, FirstValue, NewBuffer, Slice,
 from tile_eg.frontend.widened import widened
 from tile_eg.ir.index import ZERO, Expr, Interval, text
 from tile_eg.ir.index_elements import element
-from tile_eg.ir.kernel import Alloc, Assign, Cast, Index, MatMul, Number, Pack, Region, Stmt, TileExpr
+from tile_eg.ir.kernel import Alloc, Assign, Cast, Index, MatMul, Number, Pack, Region, Stmt, TileExpr, mapped
 from tile_eg.language.symbols import at_sizes
 from tile_eg.ops.types import I8, INDICES, U32, DType
 
@@ -195,9 +195,7 @@ class Builder(ABC):
             value = self._packed(value, self.dtype_of(target.name), span)
         if isinstance(value, Index) and self.dtype_of(target.name) == U32:
             value = Cast(U32, value, value.span)
-        for read in nodes(value) if self.bits else ():
-            if isinstance(read, Region) and read.name in self.bits:
-                raise self._of_bits(read.name, read.span or span)
+        value = mapped(value, lambda e: self._unpacked(e, span)) if self.bits else value
         value = with_words(widened(value, self.dtype_of(target.name), self.dtype_of), self.dtype_of)
         self.statements.append(Assign(target, spread(value, target.shape, self.columns), span, atomic))
         self.written(target.name)
@@ -210,6 +208,14 @@ class Builder(ABC):
             raise self._of_bits(r.name, r.span or span)
         packed = Pack(Region(kept.name, (ZERO,) * len(kept.shape), kept.shape, r.span), span)
         return Cast(I8, packed, span) if to == I8 else packed
+
+    def _unpacked(self, e: TileExpr, span: Span | None) -> TileExpr:
+        """What is read of a buffer of bools that a comparison wrote: the ones and zeros beside it. TileError for bits."""
+        if not isinstance(e, Region) or e.name not in self.bits:
+            return e
+        if e.name not in self.bools or self.masks[e.name].shape != self.shapes[e.name]:
+            raise self._of_bits(e.name, e.span or span)
+        return replace(e, name=self.masks[e.name].name)
 
     @staticmethod
     def _of_bits(name: str, span: Span | None) -> TileError:
