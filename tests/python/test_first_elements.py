@@ -1,4 +1,4 @@
-"""Parts whose length only the kernel knows, in words that compute: `T.vadd(a[:n, :], ...)`, `T.Parallel(n, 64)`, `size=[n, 64]`."""
+"""Parts whose length only the kernel knows, in words that compute: `T.vadd(a[:n, :], ...)`, `T.Parallel(n, 8)`, `size=[n, m]`."""
 
 from __future__ import annotations
 

@@ -100,7 +100,6 @@ def test_an_unknown_attribute_of_a_kernel_is_an_attribute_error(kernel) -> None:
 @pytest.mark.parametrize(
     ("module", "name"),
     [
-        ("tile_eg", "tvm"),
         ("tile_eg.jit.adapter", "CythonKernelAdapter"),
         ("tile_eg.jit.adapter.libgen", "LibraryGenerator"),
         ("tile_eg.carver", "ConvTemplate"),
@@ -272,7 +271,14 @@ def test_what_is_no_dtype_says_so() -> None:
 
 
 def test_a_word_on_plain_numbers_has_a_value() -> None:
-    assert T.ceildiv(10, 4).value == 3 and T.min(T.ceildiv(10, 4), 2).value == 2
+    assert T.ceildiv(10, 4).value == 3 and T.min(T.ceildiv(10, 4), 2).value == 2 and T.align_up(10, 4).value == 12
+
+
+def test_a_file_may_import_tvm_that_does_not_use_it() -> None:
+    from tile_eg import tvm
+
+    with pytest.raises(TileError, match="tile_eg.tvm is not here"):
+        tvm.IRModule()
 
 
 @pytest.mark.slow

@@ -291,8 +291,8 @@ def _clamp(b: Builder, span: Span, out: Any, buffer: Any, low: Any, high: Any, c
 
 
 @handles("clamp")
-def _within(b: Builder, span: Span, x: Any, low: Any, high: Any) -> TileExpr:
-    return Binary("min", Binary("max", as_tile(x, span), as_tile(low, span), span), as_tile(high, span), span)
+def _within(b: Builder, span: Span, x: Any, min_val: Any, max_val: Any) -> TileExpr:
+    return Binary("min", Binary("max", as_tile(x, span), as_tile(min_val, span), span), as_tile(max_val, span), span)
 
 
 def _extreme(op: str, b: Builder, span: Span, x: Any, y: Any) -> Any:
@@ -337,6 +337,12 @@ def _rounded_down(word: str, b: Builder, span: Span, x: Any, y: Any) -> Any:
 
 
 HANDLERS["ceildiv"] = partial(_divided, "ceildiv")
+
+
+@handles("align_up")
+def _align_up(b: Builder, span: Span, x: Any, y: Any) -> Any:
+    whole = HANDLERS["ceildiv"](b, span, x, y)
+    return Binary("mul", whole, as_tile(y, span), span) if is_tile(whole) else whole * y
 HANDLERS["floordiv"] = partial(_rounded_down, "floordiv")
 HANDLERS["floormod"] = partial(_rounded_down, "floormod")
 
