@@ -123,3 +123,14 @@ def test_bools_that_a_comparison_writes_are_conditions() -> None:
 
     a, v = RNG.uniform(-1, 1, (16, 64)).astype(np.float32), RNG.integers(-1, 2, 64).astype(np.int32)
     np.testing.assert_array_equal(tile_eg.compile(main, out_idx=[2], target="npuir")(a, v), np.where(v != -1, a, -1))
+
+
+def test_the_ends_of_an_element_loop_need_a_most() -> None:
+    @T.prim_func
+    def main(A: T.Tensor((64, 8), "float32"), C: T.Tensor((64, 8), "float32")):
+        with T.Kernel(4) as b:
+            for i, j in T.Parallel(b * 16, 8):
+                C[i, j] = A[i, j]
+
+    with pytest.raises(tile_eg.TileError, match="may be any number"):
+        tile_eg.compile(main, out_idx=[1])(np.zeros((64, 8), np.float32))

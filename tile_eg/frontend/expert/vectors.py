@@ -65,8 +65,11 @@ def _there(r: ExpertReader, dst: Place, srcs: tuple[Place, ...], value: Formula 
 def _as_many(r: ExpertReader, span: Span, op: str, dst: Place, *srcs: Place, **fields: Any) -> None:
     """Row by row over as many elements as all operands have, which only the kernel knows; nothing where there are none."""
     places = (dst, *srcs)
-    if len({(p.rows, p.cols) for p in places}) > 1 or any(is_unaligned(r, p) for p in places):
-        what = "parts whose length varies are computed where they have the same rows, each of a multiple of 32 bytes"
+    if len({(p.rows, p.cols) for p in places}) > 1:
+        what = "parts whose length varies begin in the same row and column of buffers of one shape, and are as long"
+        raise TileError(what, span, help="slice all operands alike: T.vadd(a[:n, :], b[:n, :], c[:n, :])")
+    if any(is_unaligned(r, p) for p in places):
+        what = "parts whose length varies are computed in rows of a multiple of 32 bytes"
         raise TileError(what, span, help="declare wider rows: the last dimension a multiple of 32 bytes")
     rows, cols = (reduce(ix.minimum, found) for found in ([p.valid_rows for p in places], [p.valid_cols for p in places]))
     rows, cols = (ix.simplified(n, r.ranges) for n in (rows, cols))

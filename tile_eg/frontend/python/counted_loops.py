@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from tile_eg.errors import Span
+from tile_eg.errors import Span, TileError
 from tile_eg.frontend.python.build import Builder
 from tile_eg.frontend.python.values import Loop
 from tile_eg.frontend.python.words import handles, sizes
@@ -22,6 +22,10 @@ from tile_eg.ir.index import Expr
 @handles("Parallel")
 def _parallel(b: Builder, span: Span, *extents: Any, **_: Any) -> Loop:
     counts = tuple(e if isinstance(e, Expr) and e.value is None and most(e) else None for e in extents)
+    for e in extents:
+        if isinstance(e, Expr) and e.value is None and not most(e):
+            what = "how far T.Parallel goes is found out by the kernel, and may be any number"
+            raise TileError(what, span, help="say the most: T.Parallel(T.min(64, n)) for a loop up to n")
     found = sizes([e if c is None else most(c) for c, e in zip(counts, extents, strict=True)], "the extent of T.Parallel", span)
     return Loop("parallel", (0,) * len(found), found, counts=counts if any(counts) else ())
 
