@@ -147,7 +147,7 @@ def _part(r: ExpertReader, x: Place, sizes: Extents, span: Span) -> Place:
         return replace(found, valid_rows=ix.wrap(valid[0]), valid_cols=ix.wrap(valid[1]))
     if not 0 < rows <= x.rows or not 0 < cols <= x.cols:
         help = "real_shape=[rows, columns] are the first ones of the buffer"
-        raise TileError(f"real_shape {sizes} is not part of {x.rows} x {x.cols} elements", span, help=help)
+        raise TileError(f"real_shape {[*sizes]} is not part of {x.rows} x {x.cols} elements", span, help=help)
     return replace(x, rows=rows, cols=cols, valid_rows=ix.const(rows), valid_cols=ix.const(cols))
 
 
