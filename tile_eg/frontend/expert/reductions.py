@@ -139,7 +139,7 @@ def _magnitudes(r: ExpertReader, span: Span, x: Place) -> Place:
 
 def _part(r: ExpertReader, x: Place, sizes: Extents, span: Span) -> Place:
     """The first rows and columns of a window."""
-    rows, cols = (1, *sizes)[-2:]
+    rows, cols = (1, *sizes)[-2:] if sizes else (0, 0)
     if not (isinstance(rows, int) and isinstance(cols, int)):
         valid = [n if isinstance(n, int) else r.unit.settled(r, n, span) for n in (rows, cols)]
         known_rows, known_cols = (n if isinstance(n, int) else most for n, most in ((rows, x.rows), (cols, x.cols)))
