@@ -76,8 +76,11 @@ class OpenWindow:
 
 
 def placed(shape: Shape, extents: Sequence[int | None], counts: Sequence[Expr | None]) -> tuple[int | None, ...]:
-    """The extents of a window of this shape: those of its slices where it has as many, else those of its last dimensions."""
+    """The extents of a window of this shape: those of its slices where it has as many (of these, those of one element left out
+    where it has fewer), else those of its last dimensions."""
     slices = [d for d, (e, c) in enumerate(zip(extents, counts, strict=True)) if (e, c) != (None, None)]
+    longer = [d for d in slices if extents[d] != 1]
+    slices = longer if len(slices) > len(shape) == len(longer) else slices
     dims = slices if len(slices) == len(shape) else range(len(extents) - len(shape), len(extents))
     sizes = dict(zip(dims, shape, strict=True))
     return tuple(sizes.get(d) for d in range(len(extents)))
@@ -94,7 +97,7 @@ def check_written(
 ) -> None:
     """TileError where the extents that were written in a window are not those that it has from the other side."""
     for n, (written, have) in enumerate(zip(extents, found, strict=False)):
-        if written is not None and written != have:
+        if written is not None and written != have and (written, have) != (1, None):
             other = f"has {have}" if have else "has no such dimension"
             raise TileError(f"this window of `{name}` has {written} elements in dimension {n}, and the other side {other}", span)
     if any(count is not None and have is None for count, have in zip(counts, found, strict=False)):

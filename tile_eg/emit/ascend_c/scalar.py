@@ -63,6 +63,10 @@ def _operated(op: str, x: str, y: str = "") -> str:
             return f"{x} > {y} ? {x} : {y}"
         case "min":
             return f"{x} < {y} ? {x} : {y}"
+        case "floordiv":
+            return f"FloorDiv({x}, {y})"
+        case "floormod":
+            return f"FloorMod({x}, {y})"
         case "neg":
             return f"-{x}"
         case "abs":

@@ -28,6 +28,9 @@ from tile_eg.ops.types import BF16, F16, F32, I32, SIGNED, U32, DType, Level
 FUNCTIONS = frozenset((*UNARY, "pow", "leaky_relu")) - {*SCALAR_UNARY, "not"}
 """Of numbers, but not the scalar unit's own."""
 
+ROUNDED_DOWN = {"div": "floordiv", "mod": "floormod"}
+"""What quotients of whole numbers are called where the scalar unit computes them: its `div` is of floats."""
+
 
 def is_scalar(value: Any) -> bool:
     """A number, an index, one element of a buffer, or an expression of these."""
@@ -84,12 +87,10 @@ def of_index(r: ExpertReader, e: Expr, span: Span | None) -> Formula:
         place = of_index(r, e.args[1], span)
         at = place.args[0] if place.op == "index" else r.unit.settled(r, e.args[1], span)
         return element_of(r, e.args[0], at, span)
-    if e.op in ("div", "mod"):
-        raise TileError("a quotient of an element is not an index here", span, help="give it a name first: i = x[n]")
     parts = [of_index(r, a, span) for a in e.args]
     found = parts[0]
     for part in parts[1:]:
-        found = Formula(e.op, (found, part), True)
+        found = Formula(ROUNDED_DOWN.get(e.op, e.op), (found, part), True)
     return found
 
 

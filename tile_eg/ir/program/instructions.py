@@ -86,7 +86,7 @@ class Formula:
 
     op: number (args: a float), argument (the name of a number that the launch passes), index (an Expr), element (one of UB, a
     Tile, or of an input, a Gm), scalar (the name of a number that it keeps), cast, half (a float rounded to f16), neg, sqrt,
-    abs, add, sub, mul, div, max, min, select (a condition and two formulas), bitand, bitor, bitxor, shl, shr.
+    abs, add, sub, mul, div, floordiv, floormod, max, min, select (a condition and two formulas), bitand, bitor, bitxor, shl, shr.
     Conditions, which are 1 or 0: lt, le, gt, ge, eq, ne, and, or, not. `whole`: of whole numbers.
     """
 
