@@ -7,12 +7,12 @@ slots, one edge serves for two, or two take turns with the same ids from trip to
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 
 from tile_eg.emit.sync.clock import count
-from tile_eg.emit.sync.edges import Edge, Stream
+from tile_eg.emit.sync.edges import Edge, Stream, reverse
 from tile_eg.emit.sync.fewer import with_fewer
 from tile_eg.emit.sync.order import Order, Verdict
 from tile_eg.emit.sync.trace import FlagsRunOut, Site
@@ -73,10 +73,19 @@ def _narrow(s: Stream, edges: list[Edge], crowded: Event, sound: Callable[[], bo
 def _with_fewer(s: Stream, edges: list[Edge], n: int, sound: Callable[[], bool]) -> None:
     kept = list(edges)
     for changed in with_fewer(s, kept, n):
-        edges[:] = [changed.get(m, e) for m, e in enumerate(kept)]
-        if sound():
-            return
+        for backs in _backs(s, changed[n]):
+            edges[:] = [*(changed.get(m, e) for m, e in enumerate(kept)), *backs]
+            if sound():
+                return
     edges[:] = kept
+
+
+def _backs(s: Stream, e: Edge) -> Iterator[tuple[Edge, ...]]:
+    """What an edge with fewer ids may need beside it: nothing; or its reverse, where it frees places: with few trips its pipe has
+    steps of the loop with nothing to do, and would set the flag again before its wait is over."""
+    yield ()
+    if e.before and (back := reverse(s, e)):
+        yield (back,)
 
 
 @dataclass(frozen=True)
