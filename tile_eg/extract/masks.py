@@ -16,8 +16,8 @@ SAMPLE = 256  # blocks
 
 
 def needed(graph: Graph, node: Node) -> Expr:
-    """1 where a mask in place may change an element of its tile: where some position of the whole tile does not compare; and where
-    a tile has fewer rows or columns than it may have."""
+    """1 where a mask in place may change an element of its tile: where some position of the whole tile does not compare; and
+    where a tile has fewer rows or columns than it may have."""
     if node.op == "VBeyond":
         tile, (rows, cols) = graph.demands[node.cls].tile, node.payload[:2]
         return less(minimum(rows - tile.rows, cols - tile.cols), 0)

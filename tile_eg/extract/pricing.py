@@ -71,7 +71,8 @@ class Pricer:
         self.shares = self._shares()
 
     def _shares(self) -> dict[int, float]:
-        """In which part of their trips masks in place are made, or columns beyond a tile written, and the positions that they look at in the same loop."""
+        """In which part of their trips masks in place are made, or what is beyond a tile is written, and the positions that masks
+        look at in the same loop."""
         out: dict[int, float] = {}
         for n in self.graph.nodes:
             if n.op in ("VMaskOn", "VBeyond"):

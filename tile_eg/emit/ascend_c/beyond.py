@@ -1,4 +1,4 @@
-"""What is written beyond a tile's rows and columns, as Ascend C: in each chunk of a row under a mask of the lanes behind its end."""
+"""What is written beyond a tile's rows and columns, as Ascend C: in each chunk of a row under a mask of the lanes behind it."""
 
 from __future__ import annotations
 
