@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 from tile_eg.emit.ascend_c.index import EmitError, Scope, block, call
 from tile_eg.emit.ascend_c.scalar import scalar_operand
@@ -32,6 +33,6 @@ def beyond(s: Scope, i: Instr) -> list[str]:
         lines += call("Duplicate", s.at(dst, row * pitch + at), value, mask, s.cpp(count), *strides)
         return block(f"if ({s.cpp(both(less(i.bound, at + LANES), less(0, count)))})", lines)
 
-    out = [line for at in range(0, cols, LANES) for line in in_parts(s, job, lambda row, n, at=at: chunk(at, row, n))]
+    out = [line for at in range(0, cols, LANES) for line in in_parts(s, job, partial(chunk, at))]
     behind = call("Duplicate", s.at(dst, i.rows * pitch), value, s.cpp((rows - i.rows) * pitch))
     return out if i.rows.value == rows else [*out, *block(f"if ({s.cpp(less(i.rows, rows))})", behind)]
