@@ -67,6 +67,7 @@ KERNELS = {
     "products with a tile and a part of it": ["l1-part"],
     "rows that two loops go through": ["row-stays", "row-stays-first", "gm-ub-stays", "lasting-depth"],
     "sums of rows whose length is read": ["v-put-halves"],
+    "running sums of tiles of columns that end": ["v-beyond"],
     "gated": ["mmad-accumulate", "cell-zero", "cell-fill"],
     "chain": ["fixpipe-l1", "workspace-l1", "ub-workspace"],
     "product of depth 512": ["l0-split-k", "fixpipe-store-cast"],

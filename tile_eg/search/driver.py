@@ -13,6 +13,7 @@ from tile_eg.ir.machine import MAX_BLOCKS
 from tile_eg.ir.open_kernel import OpenKernel
 from tile_eg.ir.values import Values
 from tile_eg.search import (
+    apart,
     blocks_together,
     fewer_ids,
     further,
@@ -128,6 +129,7 @@ def _all_moves(form: Form, candidate: Candidate | None) -> Iterator[Offer]:
         yield from loads_ahead.offers(form)
         yield from prefetch.offers(form)
         yield from joined.offers(form)
+        yield from apart.offers(form)
         yield from past_l2.offers(form)
         yield from panels_in_turns.offers(form)
     else:

@@ -111,6 +111,8 @@ MOVES = {
              "the loads of a persistent kernel's tile = the same, issued during the work on the tile before it"),
         Move("tiles-as-one", "equal", FINISHING, (0, 1, 1),
              "the skewed loops of a persistent kernel's tiles = one, in which a tile begins before the last one has ended"),
+        Move("places-apart", "equal", FINISHING, (0, 1, 1),
+             "tiles that wait for a place which they share = the same with fewer buffers, and a place for each"),
         Move("past-l2", "equal", FINISHING, (0, 1, 1),
              "a load of what L2 does not serve = the same past L2, which then keeps what is written"),
         Move("panels-in-turns", "equal", FINISHING, (0, 1, 1),

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from tile_eg.emit.lower.storages import Storages
+from tile_eg.emit.lower.storages import Storages, shared
 from tile_eg.extract import Step
 from tile_eg.extract.masks import needed
 from tile_eg.extract.pricing import choice_form
@@ -140,6 +140,16 @@ def _fill(storages: Storages, step: Step, term: Vector) -> Instr:
     return replace(made, value=scalar(value)) if isinstance(value, Passed) else replace(made, scalar=value or 0.0)
 
 
+def _beyond(storages: Storages, step: Step, term: Vector) -> Instr:
+    """Behind the valid rows and columns of what is there; only where these are not all."""
+    where, payload = storages.schedule.graph.demands[step.node.cls], step.node.payload
+    (rows, cols), fields = where.shape, {name: of(payload) for name, of in term.fields.items()}
+    valid, _ = shared(where, payload[0], const(cols))
+    name, form, to = term.instruction(payload), term.form(payload), storages.tile(step.dst)
+    made = Instr(name, to, (), valid, const(cols), const(rows), form=form, **fields)  # type: ignore[arg-type]
+    return replace(made, when=needed(storages.schedule.graph, step.node))
+
+
 def _spread(storages: Storages, step: Step, term: Vector) -> Instr:
     rows, _ = storages.valid(step)
     cols = const(storages.buffers[step.dst].cols)  # type: ignore[index]
@@ -155,5 +165,6 @@ def _copy(storages: Storages, step: Step, term: Vector) -> Instr:
 
 _KINDS: dict[str, Callable[[Storages, Step, Vector], Instr]] = {
     "elementwise": _elementwise, "reduction": _reduction, "choice": _choice, "position": _ramp, "fill": _fill, "spread": _spread,
+    "beyond": _beyond,
     "copy": _copy, "whole": _all, "piece": _piece, "half": _half, "put": _put, "in_window": _in_window, "strips": _reduction,
 }  # fmt: skip

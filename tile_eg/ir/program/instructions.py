@@ -58,6 +58,7 @@ VECTOR = (
     "vnibbles",
     "vpack",
     "vdup",
+    "vbeyond",
     "vbrcb",
     "vstrips",
     "vaxpy",
@@ -77,7 +78,7 @@ VECTOR = (
 )
 BY_ROWS = tuple(f"v{w.name}" for w in WHOLE_TILES.values() if w.by_rows)
 """Of these `steps` are the rows and columns, and `cols` all elements."""
-OVERWRITES = ("vaxpy", "vmuladd")
+OVERWRITES = ("vaxpy", "vmuladd", "vbeyond")
 
 
 @dataclass(frozen=True)
@@ -144,6 +145,7 @@ class Instr:
     vrowdot    dst vector of rows <- srcs[0] * srcs[1], summed over the cols; `scratch` holds a part (`ir.machine.dot_elements`)
     vcolR      dst vector of cols <- src tile, reduced over its rows
     vcast      dst (its dtype) <- src;  vdup  dst = scalar;  vbrcb  dst (rows x 32 bytes) <- src vector, each element repeated
+    vbeyond    dst = scalar in the columns from `bound` on, up to `cols`, and in the rows behind `rows`, up to `depth`
     vbytes     dst (i8 or u8) <- src (i16): the two bytes of each element, the lower one first; rows and cols are those of dst
     vnibbles   dst (f16) <- src (i8): the two numbers of 4 bits of each byte, the lower one first; rows and cols are those of dst
     vpack      dst (u8) <- src: a bit for each element that is not 0, eight elements a byte; rows and cols are those of dst
