@@ -401,7 +401,8 @@ class Instance:
         if head == "/" and not x[1]:
             assume(False)
         less = lambda a: -a  # noqa: E731
-        return {"neg": less, "negated": less, "abs": abs, "/": quotient, "*": mul, "%": mod, "IC": const, "to-f64": float}[head](*x)
+        sums = {"/": quotient, "*": mul, "%": mod, "neg": less, "negated": less, "abs": abs}
+        return {**sums, "IC": const, "to-f64": float}[head](*x)
 
     # ---- terms ----
 
