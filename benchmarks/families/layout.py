@@ -64,8 +64,8 @@ def _pictures(chip: Chip, s: Sizes) -> Bound:
 
 WINDOWS = (
     "MTE2: the columns of a tile are loaded anew for each place that they are shifted by, out of L2, which takes as long as HBM "
-    "takes for the first time, and V is as busy on the 950, where windows of rows are copied; where a tile is turned in UB, columns "
-    "are rows, which are read where they lie: one load would do"
+    "takes for the first time, and V is as busy on the 950, where windows of rows are copied; where a tile is turned in UB, "
+    "columns are rows, which are read where they lie: one load would do"
 )
 EXAMPLES: list[Example] = [
     Example(
