@@ -6,7 +6,8 @@ halves are made of neighbours, each trip of a loop begins with a copy; steps on 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tile_eg.ir.index import Expr, const, variables
@@ -42,23 +43,34 @@ def _is_short(values: Values, loop: Term) -> bool:
     return trips > 1 and trips * len(made) <= MOST_TERMS and not any(t.op in ELSEWHERE for t in made)
 
 
-def _varying(loop: Term, name: str) -> list[Term]:
+def _varying(loop: Term, name: str) -> set[Term]:
     """What its states and its variable, which has this name, make another one in each trip."""
     number, _, states, *_ = loop.args
-    known: dict[Term, bool] = {}
+    made_with = defaultdict[Term, list[Term]](list)
+    todo = []
+    for t in made_of(tuple(after for _, after in states)):
+        parts = list(_parts((t.args, t.vrows, t.vcols)))
+        if (t.op in ("arg", "targ") and t.args[0] == number) or any(isinstance(x, Expr) and name in variables(x) for x in parts):
+            todo.append(t)
+        for x in parts:
+            if isinstance(x, Term):
+                made_with[x].append(t)
+    found: set[Term] = set()
+    while todo:
+        t = todo.pop()
+        if t not in found:
+            found.add(t)
+            todo += made_with[t]
+    return found
 
-    def varies(x: object) -> bool:
-        if isinstance(x, Expr):
-            return name in variables(x)
-        if isinstance(x, tuple):
-            return any(varies(y) for y in x)
-        if not isinstance(x, Term):
-            return False
-        if x not in known:
-            known[x] = (x.op in ("arg", "targ") and x.args[0] == number) or any(varies(y) for y in (*x.args, x.vrows, x.vcols))
-        return known[x]
 
-    return [t for t in made_of(tuple(after for _, after in states)) if varies(t)]
+def _parts(x: object) -> Iterator[object]:
+    """What stands in tuples of tuples."""
+    if isinstance(x, tuple):
+        for y in x:
+            yield from _parts(y)
+    else:
+        yield x
 
 
 @dataclass
