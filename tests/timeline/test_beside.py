@@ -53,3 +53,10 @@ def test_rows_that_the_tile_above_has_too_come_once() -> None:
 
 def test_a_window_that_some_of_the_blocks_read_brings_its_own() -> None:
     assert shares(stencil((AT, 8, 511), (AT + 1, 8, 511), guard=less(var(BLOCK), 2)))[1] > 0.4
+
+
+def test_strips_that_begin_some_rows_further_are_others() -> None:
+    p = stencil((AT, 10, COLS))
+    load = p.vector[0].body[0]
+    strips = replace(p, vector=(replace(p.vector[0], body=(replace(load, form="strips"),)),))
+    assert shares(strips) == [1.0]

@@ -12,19 +12,21 @@ from tile_eg.ir.index import EACH, Expr
 from tile_eg.ir.sizes import usual
 from tile_eg.timeline.accesses import Access, at_start
 
+OTHERWISE = ("strips", "pairs", "scales")
+"""Loads whose rows do not lie as those of a window of the tensor."""
 Starts = Sequence[Sequence[int]]
 """Where the windows of the blocks start, step by step."""
 
 
 def new_shares(found: Sequence[tuple[Access, Starts]]) -> Iterator[float]:
     """The share of each access' bytes that no other load brings: one before it in the same trip, or itself in the trip before or
-    another block. 1 where no windows lie over one another, and for rows that lie anywhere.
+    another block. 1 where no windows lie over one another, for rows that lie anywhere, and where strips or scales are loaded.
     """
     for n, (a, starts) in enumerate(found):
-        if not a.reads or EACH in a.names:
+        if not a.reads or EACH in a.names or a.instr.form in OTHERWISE:
             yield 1.0
             continue
-        before = [other for other in found[:n] if _together(other[0], a)]
+        before = [other for other in found[:n] if other[0].instr.form not in OTHERWISE and _together(other[0], a)]
         shared = [_common(other, a, by) for other, at in before if (by := _shift(at, starts))]
         yield 1 - max([*shared, _rows_again(a, starts)])
 
