@@ -55,6 +55,7 @@ KERNELS = {
     "columns less a tile": ["v-binary-of-columns", "ub-columns", "ub-lies"],
     "a tile less columns": ["v-binary-with-columns"],
     "rows of another length": ["ub-reshaped"],
+    "every second number": ["v-turned-columns"],
     "sums of some rows": ["v-binary-in-place"],
     "sums above differences": ["v-binary-behind", "v-binary-begins"],
     "sums below rows": ["v-put-begins"],

@@ -28,6 +28,7 @@ from tile_eg.search import (
     prefetch,
     rest,
     rows_behind,
+    short_loops,
     shuffle_k,
     slots_ahead,
     smaller_tiles,
@@ -118,6 +119,7 @@ def _all_moves(form: Form, candidate: Candidate | None) -> Iterator[Offer]:
         yield from split_k.offers(form)
         yield from sums_from_zero.offers(form)
         yield from turned_loops.offers(form)
+        yield from short_loops.offers(form)
         yield from rows_behind.offers(form, phase_of)
         yield from blocks_together.offers(form)
         yield from further.offers(form)

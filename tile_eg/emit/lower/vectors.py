@@ -85,9 +85,12 @@ def _all(storages: Storages, step: Step, term: Vector) -> Instr:
     """Over one run of elements, those that it works through."""
     (rows, cols), (op, i, j) = storages.schedule.graph.demands[step.node.cls].shape, step.node.payload[:3]
     fields = {name: of(step.node.payload) for name, of in term.fields.items()}
-    scratch = storages.tile(step.scratch) if step.scratch is not None else None
+    scratch, sources = storages.tile(step.scratch) if step.scratch is not None else None, storages.sources(step)
+    if op == "transpose" and storages.schedule.graph.demands[step.node.children[0]].shape == (i, j):
+        apart = storages.pitch(sources[0])
+        fields |= {"steps": (i, j, apart)} if apart != j else {}
     return Instr(
-        term.instruction(step.node.payload), storages.tile(step.dst), storages.sources(step),
+        term.instruction(step.node.payload), storages.tile(step.dst), sources,
         cols=const(WHOLE_TILES[op].worked(rows * cols, (i, j))), scratch=scratch, **fields,
     )  # fmt: skip
 

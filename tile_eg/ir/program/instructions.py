@@ -163,7 +163,8 @@ class Instr:
     vgather, vevery, vsort, vmerge   dst <- srcs, over runs of elements, `cols` that they work through (`ops/whole_tiles.py`;
                `steps` are their numbers); vmerge takes two to four sources, its steps are the pairs in each
     vsort32    dst = pairs of srcs[0] and the 32 bits of srcs[1], each 32 of them in order, the largest first
-    vtranspose  dst[j, i] <- src[i, j], of `steps` rows and columns, which are whole squares of 16 rows of 32 bytes
+    vtranspose  dst[j, i] <- src[i, j], of `steps` rows and columns, which are whole squares of 16 rows of 32 bytes;
+                a third step: elements from one row of src to the next
     vrepeated_OP  dst <- srcs by the masks, repeats and strides in `steps` (`ops/repeats.py`); `mode`: what is written
     vpiece     dst <- the window of src that begins at its element `bound`
     vput       dst <- srcs[0] with srcs[1], rows x cols of it, in the window that begins at its element `bound`
