@@ -58,7 +58,7 @@ ROOMS: dict[str, set[str]] = {
     "torch": {"chips", "errors", "ir", "ops", "frontend", "jit"},
     "locate": GROUND | {"extract", "report", "simulator"},
     "math": set(),
-    "utils": {"jit"},
+    "utils": {"chips", "errors", "jit", "ops"},
     "intrinsics": {"language"},
     "layout": {"language"},
     "testing": {"errors", "utils"},
@@ -70,7 +70,7 @@ ROOMS: dict[str, set[str]] = {
     "cache": {"disk_cache", "jit"},
     "transform": {"jit"},
     "engine": {"jit", "absent"},
-    "carver": GROUND | {"frontend", "sizing", "jit", "absent"},
+    "carver": GROUND | {"frontend", "sizing", "jit", "absent", "utils"},
 }  # fmt: skip
 """For each room, what else it may import. `cli` and the package's own front door see everything."""
 OPEN = {"cli", "__init__", "__main__"}

@@ -14,10 +14,13 @@ import tile_eg
 import tile_eg.language as T
 from tests.test_passed_numbers import compiled
 from tile_eg.cli.app import run
+from tile_eg.cli.numbers import apart
+from tile_eg.cli.sources import read
 from tile_eg.errors import TileError
 from tile_eg.frontend.text import load_text
 from tile_eg.ir.passed import MOST_WHOLE, passed_whole
 from tile_eg.ir.program.parser import parse_program
+from tile_eg.ir.reference import run_kernel
 
 ROWS, COLS = np.arange(32)[:, None], np.arange(64)
 X = np.random.default_rng(0).uniform(-20, 20, (64, 64)).astype(np.float32)
@@ -237,8 +240,8 @@ def test_an_index_that_is_read_outside_is_told(tmp_path: Path) -> None:
     kernel = tile_eg.load(path, effort="none")
     places = np.arange(8, dtype=np.int32)
     np.testing.assert_array_equal(kernel(X, places, 5), X[5:21])
-    for n, wrong in ((8, "beyond the end of `I`: element 8 of 8"), (-1, "before the beginning of `I`: element -1 of 8")):
-        with pytest.raises(TileError, match=wrong):
+    for n in (8, -1):
+        with pytest.raises(TileError, match=f"an index is read outside of `I`: {n}, dimension 0 has 8 elements"):
             kernel(X, places, n)
 
 
@@ -358,3 +361,41 @@ def test_run_draws_inputs_for_a_kernel_with_a_place_of_each_call(tmp_path: Path)
     text = "kernel w(X: f32[64, 64], n: i32) -> Y: f32[16, 64] {\n  shared x: f32[16, 64]\n  x = X[n, 0]\n  Y[0, 0] = x\n}\n"
     (tmp_path / "w.tile").write_text(text)
     assert run(["run", str(tmp_path / "w.tile"), "--set", "n=3"]) == 0
+
+
+@pytest.mark.parametrize(
+    ("n", "told"),
+    [
+        (48, "in the simulator: good"),
+        (49, "where n moves a window beyond the end of its tensor the rest is cut off"),
+        (64, "a window of `X` lies outside: 64, dimension 0 has 64 elements"),
+    ],
+)
+def test_a_run_at_a_number_tells_what_it_cuts_off(tmp_path: Path, capsys: pytest.CaptureFixture[str], n: int, told: str) -> None:
+    path = tmp_path / "moved.tile"
+    body = "grid b = 1 shared x: f32[16, 64] x = X[n, 0] Y[0, 0] = x"
+    path.write_text(f"kernel moved(X: f32[64, 64], n: i32) -> Y: f32[16, 64] {{ {body} }}")
+    run(["run", str(path), "--set", f"n={n}", "--effort", "none"])
+    said = capsys.readouterr()
+    assert told in said.out + said.err
+
+
+def test_a_run_of_a_kernel_in_python_passes_them(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "step.py"
+    path.write_text(MODULE)
+    given = {"pos": 5, "s": 0.25}
+    at, numbers = apart(path, given, {})
+    assert numbers == given
+    assert at["pos"] == passed_whole("pos")
+    assert run(["run", str(path), "--set", "pos=5,s=0.25"]) == 0
+    assert "in the simulator: good" in capsys.readouterr().out
+
+
+def test_a_square_is_computed_of_them(tmp_path: Path) -> None:
+    path = tmp_path / "square.py"
+    path.write_text(MODULE.replace("x[i, j] * s", "x[i, j] * pos ** 2 + i ** 2"))
+    at, numbers = apart(path, {"pos": 3, "s": 1.0}, {})
+    assert numbers["pos"] == 3
+    kernel = read(path, {"pos": 3, "s": 1.0})
+    y = run_kernel(kernel, {"X": np.tile(X, (1, 2))})["Y"]
+    np.testing.assert_allclose(y, np.tile(X, (1, 2))[3:19] * 9 + ROWS[:16] ** 2, rtol=1e-5)

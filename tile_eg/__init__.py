@@ -102,7 +102,7 @@ def __getattr__(name: str) -> Any:
     if name == "JITKernel":
         return import_module("tile_eg.jit").CompiledKernel
     if name in _NOT_HERE:
-        raise import_module("tile_eg.errors").TileError(f"tile_eg.{name} is not here", help=_NOT_HERE[name])
+        return import_module("tile_eg.errors").NotHere(f"tile_eg.{name}", _NOT_HERE[name])
     if name not in _HOME:
         raise AttributeError(f"module 'tile_eg' has no attribute {name!r}")
     value = getattr(import_module(_HOME[name]), name)

@@ -270,9 +270,9 @@ EXAMPLES: list[Example] = [
         real={"8 prompts of up to 4K tokens, Llama 8B": {"B": 8, "S": 32768, "L": 4096, "H": 32, "D": 128, **TILES}},
         bound=ragged, slack=FORWARD,
         schedule="as attention of one length; each core reads from GM where its sequence begins and how many tiles it has",
-        held="V is busy for 74 % (84 % on the 950); a fifth of that is for what lies beyond the end of a sequence, which is put "
-        "there for both reductions of every trip: only in the tiles that end would do. As a sequence may have no trip, tiles do "
-        "not go on as one loop, and each pays what `sliding_window` says",
+        held="the fixpipe is busy for 92 % on the 910B2, V for 82 % on the 950; what lies beyond the end of a sequence is "
+        "written in the tiles that end alone. As a sequence may have no trip, tiles do not go on as one loop, and each pays what "
+        "`sliding_window` says",
     ),
     Example(
         "attention/paged_decode", paged_decode, inputs=pages,

@@ -18,6 +18,7 @@ WINDOWS = {
     "columns less a tile": (32, 64, "a = Y[0, 0]  x = cumsum(x, 0)  c = x[:, 64:128] - a"),
     "a tile less columns": (32, 64, "a = Y[0, 0]  x = cumsum(x, 0)  c = a - x[:, 64:128]"),
     "rows of another length": (64, 64, "c = reshape(x, 64, 64) + reshape(y, 64, 64)"),
+    "every second number": (32, 64, "c = reshape(every(x, 1, 2), 32, 64)"),
     "sums of some rows": (32, 128, "c = y  c[8:16, :] = x[0:8, :] + x[8:16, :]"),
     "sums above differences": (32, 128, f"{LOOP} {UPPER} = {SUM}  {LOWER} = {LESS} {ENDS}"),
     "sums below differences": (32, 128, f"{LOOP} {LOWER} = {SUM}  {UPPER} = {LESS} {ENDS}"),

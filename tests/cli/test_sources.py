@@ -138,7 +138,7 @@ def test_an_example_is_a_size_that_the_kernel_is_for(tmp_path: Path) -> None:
     ("name", "text", "words"),
     [
         ("copy.tile", OPEN.replace("] = a", "] = a + zz"), "unknown name `zz`"),
-        ("twice.py", SYMBOLIC.replace("X + X", "X + Y"), r"unknown name Y(.|\n)*twice.py:9"),
+        ("twice.py", SYMBOLIC.replace("X + X", "X + Y"), r"unknown name `Y`(.|\n)*twice.py:9"),
     ],
 )
 def test_a_fault_is_told_before_sizes_are_asked_for(tmp_path: Path, name: str, text: str, words: str) -> None:

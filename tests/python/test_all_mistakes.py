@@ -73,19 +73,19 @@ BUFFER = "x = T.alloc_shared((8, 16), 'float32')\n"
 PYTHON = {
     "words and names": (
         BUFFER + "T.coppy(X, x)\nT.exp(x, z)\nT.copy(x, Y)",
-        ["T has no word coppy", "unknown name z"],
+        ["T has no word coppy", "unknown name `z`"],
     ),
     "what a wrong declaration would have made": (
         "x = T.alloc_shard((8, 16), 'float32')\nT.copy(X, x)\ny = x * 2.0\nT.copy(y, Y)\nT.copy(q, Y)",
-        ["T has no word alloc_shard", "unknown name q"],
+        ["T has no word alloc_shard", "unknown name `q`"],
     ),
     "a name and a shape": (
         BUFFER + "m = T.alloc_shared((8,), 'float32')\nT.copy(z, x)\nm[:] = x[:, :]",
-        ["unknown name z", "`m` takes 8 here, the value is f32[8, 16]"],
+        ["unknown name `z`", "`m` takes 8 here, the value is f32[8, 16]"],
     ),
     "a loop once": (
         BUFFER + "for a in [1, 2, 3]:\n    T.exp(x, z)\nfor i in range(2):\n    n = zz\n    T.fill(x, n)",
-        ["unknown name z", "unknown name zz"],
+        ["unknown name `z`", "unknown name `zz`"],
     ),
 }  # fmt: skip
 
@@ -103,7 +103,7 @@ def test_a_kernel_that_is_kept_tells_all_its_mistakes(module_of) -> None:
     )
     found = of_python(module_of, body, kept_kernel)
     assert found[0] == "there is no pipe 'mte'"
-    assert found[-1] == "unknown name z"
+    assert found[-1] == "unknown name `z`"
     assert len(found) == 3
 
 
@@ -115,7 +115,7 @@ def test_a_macro_that_is_wrong_is_told_once(module_of) -> None:
     )
     with pytest.raises(TileError) as caught:
         kernel_of(module_of(text).k)
-    assert messages(caught.value) == ["unknown name zz", "unknown name q"]
+    assert messages(caught.value) == ["unknown name `zz`", "unknown name `q`"]
 
 
 def test_wrong_arguments_stand_beside_what_is_wrong_in_the_body(module_of) -> None:

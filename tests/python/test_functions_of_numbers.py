@@ -163,3 +163,20 @@ def test_a_product_cannot_go_by_a_function_of_numbers():
     with pytest.raises(TileError, match="branch by an element") as told:
         made()
     assert any("the cube core needs a number" in text and "exp_of_number" in text for text, _ in told.value.notes)
+
+
+def test_quotients_of_elements_are_rounded_down() -> None:
+    @T.prim_func
+    def main(X: T.Tensor((8,), "int32"), Z: T.Tensor((8,), "int32"), Y: T.Tensor((8,), "int32")):
+        with T.Kernel(1):
+            y = T.alloc_shared((8,), "int32")
+            for i in range(8):
+                y[i] = 7
+                if Z[i] != 0:
+                    y[i] = X[i] // Z[i] * 100 + X[i] % Z[i]
+            T.copy(y, Y)
+
+    x, z = np.array([7, -7, 7, -7, 6, 0, 5, 1], np.int32), np.array([3, 3, -3, -3, 2, 5, 0, 9], np.int32)
+    with np.errstate(divide="ignore"):
+        want = np.where(z == 0, 7, x // z * 100 + x % z)
+    assert np.array_equal(tile_eg.compile(main, out_idx=[2])(x, z), want)

@@ -300,7 +300,7 @@ def refused(body: str) -> str:
     [
         (
             "parallel (r, c) in (16, 16) { x[r, c] = A[i[r*2], c] }",
-            "an index is read beyond the end of `i`: element 30 of 16",
+            "an index is read outside of `i`: an index takes the value 30, dimension 0 has 16 elements",
         ),
         ("parallel (r, c) in (16, 16) { x[r, c] = A[v[r], c] }", "an index or a size has to be a number, not a tile"),
         ("parallel (r, c) in (16, 16) { x[r, c] = A[j[r], c] }", "`j` is read before it is written"),

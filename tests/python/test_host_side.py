@@ -100,7 +100,6 @@ def test_an_unknown_attribute_of_a_kernel_is_an_attribute_error(kernel) -> None:
 @pytest.mark.parametrize(
     ("module", "name"),
     [
-        ("tile_eg", "tvm"),
         ("tile_eg.jit.adapter", "CythonKernelAdapter"),
         ("tile_eg.jit.adapter.libgen", "LibraryGenerator"),
         ("tile_eg.carver", "ConvTemplate"),
@@ -167,6 +166,15 @@ def test_a_profiler_compares_with_a_reference(kernel) -> None:
     profiler.assert_consistent(repeat=1)
     with pytest.raises(AssertionError, match="output 0: .* differ from the reference's"):
         profiler.assert_allclose(lambda a: 3 * a)
+
+
+def test_a_profiler_tells_two_shapes_apart(kernel) -> None:
+    (rows, cols), profiler = kernel.params[-1].shape, kernel.get_profiler()
+    way = rf"the reference's \({rows}, {cols}, 1\): let the reference give \({rows}, {cols}\), e.g. by .reshape\({rows}, {cols}\)"
+    with pytest.raises(AssertionError, match=way):
+        profiler.assert_allclose(lambda *given: kernel(*given)[:, :, None])
+    with pytest.raises(AssertionError, match=rf"the kernel's has the shape \({rows}, {cols}\), the reference's \(1, {cols}\)$"):
+        profiler.assert_allclose(lambda *given: kernel(*given)[:1])
 
 
 def test_a_profiler_counts_the_outputs(kernel) -> None:
@@ -272,7 +280,14 @@ def test_what_is_no_dtype_says_so() -> None:
 
 
 def test_a_word_on_plain_numbers_has_a_value() -> None:
-    assert T.ceildiv(10, 4).value == 3 and T.min(T.ceildiv(10, 4), 2).value == 2
+    assert T.ceildiv(10, 4).value == 3 and T.min(T.ceildiv(10, 4), 2).value == 2 and T.align_up(10, 4).value == 12
+
+
+def test_a_file_may_import_tvm_that_does_not_use_it() -> None:
+    from tile_eg import tvm
+
+    with pytest.raises(TileError, match="tile_eg.tvm is not here"):
+        tvm.IRModule()
 
 
 @pytest.mark.slow
@@ -393,3 +408,18 @@ def test_names_of_tilelangs_insides_that_kernels_of_others_use() -> None:
     assert [x.shape for x in drawn] == [(8, 8)]
     with pytest.raises(TileError, match="draws the inputs of a call"):
         Profiler(rows_by(8, 8, 8))._get_inputs(with_output=True)
+
+
+def test_hints_of_elements_are_blocks_of_their_shape() -> None:
+    blocks = [h.block for h in tile_eg.carver.ElementwiseTemplate([3, 100, 255]).recommend_hints(5)]
+    assert blocks and all(b[0] == 1 and b[1] <= 100 and b[2] <= 255 for b in blocks)
+
+
+def test_hints_of_a_reduction_are_rows() -> None:
+    assert all(len(h.block) == 1 for h in tile_eg.carver.GeneralReductionTemplate("SR", [64, 512]).recommend_hints(5))
+
+
+def test_host_code_may_ask_for_the_cores_of_the_chip() -> None:
+    utils = importlib.import_module("tile_eg.utils")
+    assert utils.NPUUtils.get().get_aicore_num() == utils.AscendArch().aicube_core_num == 24
+    assert utils.AscendArch("Ascend950").ub_cap > utils.AscendArch("Ascend910B2").ub_cap

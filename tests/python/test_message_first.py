@@ -43,7 +43,7 @@ def test_no_other_error_is_shown_above_it(caught: TileError) -> None:
 
 def test_a_notebook_shows_the_message_alone(caught: TileError) -> None:
     assert caught._render_traceback_() == str(caught).splitlines()
-    assert caught._render_traceback_()[0] == "error: unknown name q"
+    assert caught._render_traceback_()[0] == "error: unknown name `q`"
 
 
 def test_text_kernels_leave_by_the_same_door(tmp_path: Path) -> None:

@@ -39,6 +39,7 @@ DONE = {
     "a buffer that is there": ("if x is not None and BIAS is None:\n    T.copy(x, y)", P),
     "arguments in a dictionary": ("T.copy(X[b * 16, 0], y, **OPTIONS)", np.concatenate([X, np.full((2, 32), 7.0)])),
     "a dictionary in another": ("d = {**OPTIONS, 'k': 2}\ny[:, :] = x * d['pad_value'] * d['k']", P * 14),
+    "del of a name and an item": ("k, d = 3.0, [2.0, 5.0]\ndel k, d[0]\nk = d[0]\ny[:, :] = x * k", P * 5),
     "a new axis by NumPy's name": ("import numpy as np\ny[:, :] = x + m[:, np.newaxis]", P),
 }
 REFUSED = {
@@ -58,7 +59,9 @@ REFUSED = {
     "what the author raises": ("raise ValueError('too wide')", "the kernel raises ValueError: too wide", ""),
     "raise in a branch": ("if b > 0:\n    raise ValueError", "nothing is raised while a kernel runs", "device_assert"),
     "a slice with a step": ("y[:, 0:16] = x[:, ::2]", "a slice in a kernel has no step", "y[i, j] = x[i, 2 * j]"),
-    "an unknown name": ("y[:, :] = zz", "unknown name zz", "above its first use"),
+    "an unknown name": ("y[:, :] = zz", "unknown name `zz`", "above its first use"),
+    "a name that was deleted": ("del y\ny[:, :] = 1", "unknown name `y`", "above its first use"),
+    "del of a part": ("del y[0]", "y[0] cannot be deleted", "items of lists"),
     "a function of tiles": ("y[:, :] = float(x)", "float is not a word", 'T.cast(x, "float32")'),
     "the length of a part": ("y[:, :] = x * len(x[0, 0:3])", "not of `x[0, 0:3]`", "write the number itself"),
     "a list in place of keywords": ("T.copy(x, y, **[1])", "** takes a dictionary", ""),

@@ -18,7 +18,7 @@ FAULTS = {
     "a later tile word": ("T.tile.init_sort_buf(x, 1, 1)", "T.tile.init_sort_buf", "T.tile.init_sort_buf has no meaning here"),
     "a misspelt word": ("T.coppy(x, y)", "T.coppy", "T has no word coppy"),
     "a misspelt tile word": ("T.tile.ad(x, x, y)", "T.tile.ad", "T.tile has no word ad"),
-    "an unknown name": ("T.copy(x, z)", "z)", "unknown name z"),
+    "an unknown name": ("T.copy(x, z)", "z)", "unknown name `z`"),
     "an argument too few": ("T.copy(x)", "T.copy(x)", "missing a required argument: 'dst'"),
     "an unknown argument": ("T.copy(x, y, async_=True)", "T.copy", "unexpected keyword argument 'async_'"),
     "indices that are too few": ("T.copy(H[c, 0], h)", "H[c, 0]", "H has 3 dimensions, got 2 indices"),
@@ -181,7 +181,7 @@ def test_columns_count_characters_and_not_bytes(module_of, pointed_at) -> None:
         "import tile_eg.language as T\n@T.prim_func\ndef k(A: T.Tensor((4, 4), 'float32')):\n    with T.Kernel(1):\n"
         "        T.fill(A, {'µ': 0}['µ']); T.copy(A, Ω)\n"
     )
-    with pytest.raises(TileError, match="unknown name Ω") as caught:
+    with pytest.raises(TileError, match="unknown name `Ω`") as caught:
         kernel_of(module.k)
     assert pointed_at(caught.value) == "Ω)"
 
@@ -191,7 +191,7 @@ SIGNATURES = {
     "a number without its type": ("n=3", "n needs a type"),
     "a type that is none": ("A: 3", "a kernel takes T.Tensor arguments"),
     "an unknown dtype": ("A: T.Tensor((4, 4), 'float13')", "unknown dtype"),
-    "an unknown size": ("A: 'T.Tensor((n, 4))'", "unknown name n"),
+    "an unknown size": ("A: 'T.Tensor((n, 4))'", "unknown name `n`"),
     "a size that is no integer": ("A: T.Tensor((4, 2.5))", "has to be an integer"),
 }
 

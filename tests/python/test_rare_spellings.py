@@ -50,7 +50,7 @@ def by_logic(X: T.Tensor((16, 64), "float32"), Y: T.Tensor((16, 64), "float32"))
         T.copy(X[b * 8 : (b + 1) * 8, :], a)
         for i, j in T.Parallel(8, 64):
             chosen = T.Or(T.And(a[i, j] > 0.0, j % 2 == 0), T.Not(b * 8 + i < 12))
-            a[i, j] = T.Select(chosen, T.clamp(a[i, j], -0.5, 0.5), T.Max(T.round(a[i, j] * 4.0), T.Min(a[i, j], 0.25)))
+            a[i, j] = T.Select(chosen, T.clamp(a[i, j], -0.5, max_val=0.5), T.Max(T.round(a[i, j] * 4.0), T.Min(a[i, j], 0.25)))
         T.copy(a, Y[b * 8 : (b + 1) * 8, :])
 
 

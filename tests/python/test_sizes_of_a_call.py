@@ -224,3 +224,23 @@ def test_several_sizes_of_a_call_are_named_at_once(word: Any) -> None:
     assert [str(s) for s in (*word("M, N"), *word("M N"), word("K"))] == ["M", "N", "M", "N", "K"]
     with pytest.raises(TileError, match="has a name, not '2'"):
         word("M, 2")
+
+
+def test_an_array_may_part_the_dimension_that_counts_rows() -> None:
+    @tile_eg.jit
+    def doubled():
+        n = T.symbolic("n")
+
+        @T.prim_func
+        def main(X: T.Tensor((n, 8), "float32"), Y: T.Tensor((n, 8), "float32")):
+            with T.Kernel(T.ceildiv(n, 16)) as b:
+                x = T.alloc_shared((16, 8), "float32")
+                T.copy(X[b * 16, 0], x)
+                x[:, :] = x * 2.0
+                T.copy(x, Y[b * 16, 0])
+
+        return main
+
+    x, y = np.arange(2 * 20 * 8, dtype=np.float32), np.zeros((2, 20, 8), np.float32)
+    doubled()(x.reshape(40, 8), y)
+    assert np.array_equal(y.reshape(-1), x * 2)

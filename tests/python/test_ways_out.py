@@ -15,7 +15,7 @@ WAYS = [
     ("T.atomic_max(O[c * 16, 0], x)", "T has no word atomic_max", "only sums are atomic"),
     ("for i, j in T.Parallel(16, 128):\n    x[i, j] = T.if_then_else((x[i, j] > 0) ^ (y[i, j] > 0), 1.0, 0.0)",
      "conditions are joined by and, or, not", "(a and not b) or (b and not a)"),
-    ("x[:, :] = exp(x)", "unknown name exp", "write T.exp"),
+    ("x[:, :] = exp(x)", "unknown name `exp`", "write T.exp"),
     ("for i in T.serial(4):\n    z = T.alloc_shared((16, 128), 'float32')\nT.copy(z, O[0, 0])",
      "z is bound in a loop or a branch, and ends with it", "bind z before that"),
     ("T.copy(x, y, 16)", "an extent of [16] does not fit y", "[m, n]"),

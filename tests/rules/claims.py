@@ -281,6 +281,7 @@ CLAIMS: dict[str, Callable[..., bool]] = {
     "eb": lambda w, v, size: size == VALUE_TYPES[w.of("dt")[v]].bytes,
     "vr": everywhere(lambda w, n, v, e: has_extent(w, n, v, e, 0, 0)),
     "vc": everywhere(lambda w, n, v, e: has_extent(w, n, v, e, 0, 1)),
+    "Varies": lambda w, extent, _: bool(w.of("ideps")[extent]),
     "deps": depends, "tdeps": depends, "ideps": index_depends, "anc": ancestors,
     "treg": region_of,
     "tdt": everywhere(lambda w, n, t, dtype: n.of(t).dtype == numpy_dtype(VALUE_TYPES[dtype])),

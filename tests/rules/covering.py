@@ -17,6 +17,7 @@ PARTS = "tests/search/test_split_k.py"
 STRIPS = "tests/search/test_packed_operand.py"
 EPILOGUES = "tests/search/test_epilogue_panels.py"
 STORED = "tests/rules/test_stored_parts.py"
+WHOLE = "tests/rules/test_whole_rows.py"
 ELSEWHERE = {
     "k-tiling": (f"{PRODUCTS}::test_every_form_of_a_loop_of_products_has_the_same_sums",),
     "whole-panels": (f"{PRODUCTS}::test_every_form_of_a_loop_of_products_has_the_same_sums",),
@@ -32,6 +33,7 @@ ELSEWHERE = {
     "operand-in-strips": (f"{STRIPS}::test_numbers_are_those_of_the_source",),
     "gm-l1-strips": (f"{STRIPS}::test_numbers_are_those_of_the_source",),
     **dict.fromkeys(("stored-beside", "stored-alone"), (f"{STORED}::test_the_numbers_are_those_of_the_whole",)),
+    **dict.fromkeys(("whole-rows", "whole-tiles", "rows-of-put"), (f"{WHOLE}::test_all_terms_agree",)),
     **dict.fromkeys(("workspace-panel", "workspace-ub-panel"), (f"{EPILOGUES}::test_every_choice_computes_them",)),
 }
 """Rules that rewrite loops, or long products, and those of two phases."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from importlib.resources import files
+from operator import mod, mul
 from typing import Any
 
 import numpy as np
@@ -209,6 +210,18 @@ class Instance:
         for name, n in zip(sizes, (*shape, *valid), strict=True):
             self.bind(name, lambda n=n: n)
 
+    def _declare_ofwhole(self, form: Form, shape: Size, dtype: str) -> None:
+        """Every so many elements of rows that 16 can be made of."""
+        _, _, first, step, *sizes, x = form
+        self.bind(step, lambda: self.data.draw(st.sampled_from((2, 4)), "step"))
+        self.bind(first, lambda: self.data.draw(st.integers(0, self.env[step] - 1), "first"))
+        rows = self.data.draw(st.sampled_from((1, 16)), "rows")
+        whole = rows, 256 * self.env[step] // rows
+        self.extents |= dict(zip(whole, whole, strict=True))
+        self.declare(x, whole, dtype)
+        for name, n in zip(sizes, (1, 256), strict=True):
+            self.bind(name, lambda n=n: n)
+
     def types_of(self, tile: Form) -> list[str]:
         """The element types that a tile may have: those of a table that the law has for them, else all floats."""
         names = {c[1] for c in self.law.conditions if c[0] == "=" and c[2] == ("dt", tile)}
@@ -388,7 +401,8 @@ class Instance:
         if head == "/" and not x[1]:
             assume(False)
         less = lambda a: -a  # noqa: E731
-        return {"neg": less, "negated": less, "abs": abs, "/": lambda a, b: a / b, "IC": const, "to-f64": float}[head](*x)
+        sums = {"/": quotient, "*": mul, "%": mod, "neg": less, "negated": less, "abs": abs}
+        return {**sums, "IC": const, "to-f64": float}[head](*x)
 
     # ---- terms ----
 
@@ -426,6 +440,11 @@ class Instance:
         return SHAPES.get(head, lambda x, *_: x)(*tiles, *args)
 
 
+def quotient(a: Any, b: Any) -> Any:
+    """As in egglog: of whole numbers a whole one."""
+    return a // b if isinstance(a, int) and isinstance(b, int) else a / b
+
+
 def _product(a: Shape, b: Shape, _a: Class, _b: Class, ta: int, tb: int) -> Shape:
     m, vm = (a.cols, a.vcols) if ta else (a.rows, a.vrows)
     n, vn = (b.rows, b.vrows) if tb else (b.cols, b.vcols)
@@ -456,6 +475,7 @@ SHAPES: dict[str, Callable[..., Shape]] = {
     "Cho": lambda a, b, x, y, *_: _choice(a, b, x, y),
     "ChoS": lambda a, x, y, *_: _choice(a, x, y),
     "ChoI": lambda a, x, y, *_: _choice(a, x, y),
+    "OfWhole": lambda x, _op, _i, _j, r, c, _: Shape(r, c, x.dtype, const(r), const(c)),
     "Piece": lambda x, _o, r, c, i, j, _: Shape(r, c, x.dtype, i, j),
     "Bin": lambda x, y, *_: replace(x, vrows=least(x.vrows, y.vrows), vcols=least(x.vcols, y.vcols)),
 }

@@ -11,6 +11,7 @@ import pytest
 from tests.extract.checked import arrays_for
 from tests.extract.kernels import kernel
 from tile_eg.ir.machine import USABLE_EVENT_IDS
+from tile_eg.search import search_options
 from tile_eg.search.candidates import Candidate
 from tile_eg.search.compiler import lower, meaning
 
@@ -21,8 +22,9 @@ pytestmark = pytest.mark.slow
 
 @cache
 def found() -> tuple[Candidate, Candidate]:
-    """The fastest schedule of the gradient of keys, and the fastest whose loads wait for readers in later trips."""
-    low = lower(KERNEL, "910B2")
+    """The fastest schedule of the gradient of keys, and the fastest whose loads wait for readers in later trips; without those
+    of a larger skew, for which there are fewer ids than slots."""
+    low = lower(KERNEL, "910B2", search=search_options(without=("fewer-ids",)))
     return low.ranked[0], next(c for c in low.ranked if not c.schedule.ahead)
 
 

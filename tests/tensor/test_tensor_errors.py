@@ -148,7 +148,7 @@ def wide(x: X) -> Any:
 PYTHON = {
     joins: ("`concatenate` is not there", "an output of each part"),
     joins_by_word: ("`concat` is not there", "an output of each part"),
-    unbound: ("unknown name torch", "bound above"),
+    unbound: ("unknown name `torch`", "bound above"),
     flat: ("a tensor has no attribute flatten", "x.reshape(4, -1)"),
     spread: ("a tensor has no attribute std", "sqrt(var(x, axis=-1))"),
     wide: ("unknown dtype int", "float16"),

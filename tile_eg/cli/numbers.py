@@ -29,13 +29,31 @@ def left_open(path: Path, sizes: Mapping[str, Any], given: bool = False) -> dict
 
 def apart(path: Path, sizes: Mapping[str, Any], shapes: Mapping[str, tuple[int, ...]]) -> tuple[dict[str, Any], dict[str, float]]:
     """The same of those that are given, and what a run passes for them."""
-    template = _template(path)
-    if template is None or not sizes.keys() & template.numbers.keys():
+    found = _of_python(path, sizes) or _of_text(path, sizes, shapes)
+    if found is None:
         return dict(sizes), {}
-    of_any = _of_any_number(template)
-    names = attempted(lambda: of_any.open({**template.sizes_of(shapes), **template.with_numbers(sizes)}))
+    of_any, at = found
+    names = attempted(lambda: of_any.open(at))
     open_ = () if isinstance(names, TileError) else names
     return of_any.with_passed(sizes, open_), {n: int(sizes[n]) if n in of_any.wholes else float(sizes[n]) for n in open_}
+
+
+def _of_python(path: Path, sizes: Mapping[str, Any]) -> tuple[Any, dict[str, Any]] | None:
+    """Which numbers of a kernel in Python may be passed, and its sizes and numbers; None where none of these is given."""
+    kernel = attempted(lambda: sources.at_each_call(path, sizes))
+    if kernel is None or isinstance(kernel, TileError) or not sizes.keys() & set(kernel.numbers):
+        return None
+    own = {n: v for n, v in sizes.items() if n in kernel.open}
+    checked = attempted(lambda: kernel.checked(own))
+    return None if isinstance(checked, TileError) else (kernel.of_any, checked)
+
+
+def _of_text(path: Path, sizes: Mapping[str, Any], shapes: Mapping[str, tuple[int, ...]]) -> tuple[Any, dict[str, Any]] | None:
+    template = _template(path)
+    if template is None or not sizes.keys() & template.numbers.keys():
+        return None
+    at = attempted(lambda: {**template.sizes_of(shapes), **template.with_numbers(sizes)})
+    return None if isinstance(at, TileError) else (_of_any_number(template), at)
 
 
 def _left_open(of_any: Any, given: Mapping[str, Any], sizes: Iterable[str]) -> dict[str, Any]:

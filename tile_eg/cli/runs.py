@@ -37,6 +37,7 @@ def drawn(
     """
     import numpy as np
 
+    from tile_eg.frontend.checks.at_call import checked_at
     from tile_eg.inputs import USUAL, Drawn, draw, drawn_sets, set_names
 
     passed = {n: np.asarray(numbers.get(n, x), np.float32) for n, x in examples(held).items()}
@@ -44,6 +45,7 @@ def drawn(
     wanted = set_names(names) if names is not None else USUAL
     before = {name: _begun(held, arrays, name) for name in wanted if in_a_row.left_before(name)}
     if isinstance(held, Kernel):
+        checked_at(held, passed)
         with stage("reference", held.source):
             arrays |= passed
             if before:
@@ -98,8 +100,10 @@ class Runs:
 
     def _unwritten(self, source: str) -> list[TileError]:
         """A mistake for each output that the kernel, by its own meaning, does not write to its end."""
-        outputs = [t for t in self.held.tensors if isinstance(self.held, Kernel) and t.name in self.runs[0].unwritten]
-        return [_left_out(t, self.runs[0], source) for t in outputs]
+        if not isinstance(self.held, Kernel):
+            return []
+        outputs = [t for t in self.held.tensors if t.name in self.runs[0].unwritten]
+        return [_left_out(t, self.runs[0], source, self.held.wholes) for t in outputs]
 
     def save(self, folder: Path) -> None:
         """The arrays of the first set in the folder, those of every other one in a folder of its name below."""
@@ -128,7 +132,9 @@ def _run(planned: Planned, held: Kernel | Program | KeptKernel, inputs: Drawn, h
     return run.as_meant(held, inputs.arrays) if isinstance(held, Kernel) else run
 
 
-def _left_out(t: Tensor, run: Run, source: str) -> TileError:
-    error = TileError(run.unwritten_text(t.name), t.span, help=f"store to all of {t.name}, or declare it no larger")
+def _left_out(t: Tensor, run: Run, source: str, wholes: Sequence[str]) -> TileError:
+    from tile_eg.simulator.unwritten import left_unwritten
+
+    error = left_unwritten(t, run.unwritten_text(t.name), wholes)
     error.source = source
     return error

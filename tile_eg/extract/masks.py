@@ -1,4 +1,5 @@
-"""Masks by position that change nothing in most tiles, as in causal attention below the diagonal: when they have to be made."""
+"""Masks by position that change nothing in most tiles, as in causal attention below the diagonal: when they have to be made. And
+what is written beyond the rows and columns of a tile, where most have all of theirs."""
 
 from __future__ import annotations
 
@@ -8,14 +9,18 @@ from typing import Any
 
 from tile_eg.egraph import Graph, Node
 from tile_eg.egraph.graph import Tile
-from tile_eg.ir.index import BLOCK, ONE, Expr, const, less, variables
+from tile_eg.ir.index import BLOCK, ONE, Expr, const, less, minimum, variables
 from tile_eg.ir.sampling import spread
 
 SAMPLE = 256  # blocks
 
 
 def needed(graph: Graph, node: Node) -> Expr:
-    """1 where a mask in place may change an element of its tile: where some position of the whole tile does not compare."""
+    """1 where a mask in place may change an element of its tile: where some position of the whole tile does not compare; and
+    where a tile has fewer rows or columns than it may have."""
+    if node.op == "VBeyond":
+        tile, (rows, cols) = graph.demands[node.cls].tile, node.payload[:2]
+        return less(minimum(rows - tile.rows, cols - tile.cols), 0)
     op, bound = node.payload[:2]
     least, most = _ends(graph.demands[node.children[0]].tile)
     fails = {"lt": less(bound, most + 1), "le": less(bound, most), "gt": less(least, bound + 1), "ge": less(least, bound)}

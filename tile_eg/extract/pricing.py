@@ -71,11 +71,13 @@ class Pricer:
         self.shares = self._shares()
 
     def _shares(self) -> dict[int, float]:
-        """In which part of their trips masks in place are made, and the positions that they look at in the same loop."""
+        """In which part of their trips masks in place are made, or what is beyond a tile is written, and the positions that masks
+        look at in the same loop."""
         out: dict[int, float] = {}
         for n in self.graph.nodes:
-            if n.op == "VMaskOn":
+            if n.op in ("VMaskOn", "VBeyond"):
                 out[n.index] = share(self.graph, n)
+            if n.op == "VMaskOn":
                 positions = (m for m in self.graph.classes[n.children[0]] if m.op == "VRamp" and m.region == n.region)
                 out |= {m.index: max(out[n.index], out.get(m.index, 0.0)) for m in positions}
         return out

@@ -3,8 +3,10 @@ never looked at."""
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any, NoReturn, SupportsFloat, SupportsIndex
 
 from tile_eg.errors import Span, TileError
@@ -33,6 +35,10 @@ def number(name: str, dtype: DType, value: Any, span: Span | None = None) -> Any
     return found
 
 
+MOST_FACTORS = 4
+"""Of a power that is computed as a product."""
+
+
 @dataclass(frozen=True, eq=False)
 class OfCall:
     """A number that each call passes, or what is computed of such. Whoever asks how large it is, or compares it, gets a
@@ -51,10 +57,17 @@ class OfCall:
     def __pos__(self) -> OfCall:
         return self
 
+    def __pow__(self, times: object) -> OfCall:
+        """A product where it is by a small whole number."""
+        if not isinstance(times, int) or not 1 <= times <= MOST_FACTORS:
+            self._asked()
+        return reduce(operator.mul, [self] * times)
+
     def _asked(self, *_: object) -> NoReturn:
         raise NeedsNumber(f"this follows from the value of {', '.join(sorted(self.value.names))}, which each call tells")
 
     __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = __float__ = __int__ = __index__ = __bool__ = _asked  # type: ignore[assignment]
+    __rpow__ = _asked
     __hash__ = object.__hash__
 
 

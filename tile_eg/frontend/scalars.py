@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable
-from functools import partial
+from functools import partial, reduce
 from typing import Any
 
 from tile_eg.errors import Span, TileError
 from tile_eg.frontend.index_bits import bits
 from tile_eg.frontend.index_text import index_text
-from tile_eg.frontend.of_calls import OfCall
+from tile_eg.frontend.of_calls import MOST_FACTORS, OfCall
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import Expr
 from tile_eg.ops.elementwise import UNARY
@@ -81,11 +81,36 @@ def arithmetic(op: str, a: Scalar, b: Scalar, span: Span | None = None) -> Scala
     """a op b, for numbers and for index expressions; `/` of two numbers is true division."""
     if op in _BITS:
         return _of_bits(op, as_index(a, span), as_index(b, span), span)
+    if op == "**":
+        return _power(a, b, span)
     if isinstance(a, Expr) or isinstance(b, Expr):
         return _index_arithmetic(op, a, b, span)
     if op in ("/", "//", "%") and not isinstance(b, OfCall) and b == 0:
         raise TileError("division by zero", span)
     return _NUMBERS[op](a, b)  # type: ignore[arg-type]
+
+
+def _power(a: Any, b: Any, span: Span | None) -> Any:
+    """a ** b of numbers; of what is not known while the kernel is read a product, where b is a small whole number."""
+    if isinstance(a, int | float) and isinstance(b, int | float):
+        found = _power_of(a, b)
+        if found is None:
+            raise TileError(f"{a} ** {b} is no number", span)
+        return found
+    if isinstance(a, OfCall) or isinstance(b, OfCall):
+        return a**b
+    if isinstance(b, int) and 1 <= b <= MOST_FACTORS:
+        return reduce(lambda x, y: arithmetic("*", x, y, span), [a] * b)
+    raise TileError(f"an index has powers from 1 to {MOST_FACTORS}", span, help="compute it in an element loop, as a float")
+
+
+def _power_of(a: float, b: float) -> int | float | None:
+    """a ** b; None where it is no number, or beyond all floats."""
+    try:
+        found = float(a) ** b
+    except (ZeroDivisionError, OverflowError):
+        return None
+    return a**b if not isinstance(found, complex) and math.isfinite(found) else None
 
 
 def _of_bits(op: str, a: Expr, b: Expr, span: Span | None) -> Scalar:
@@ -104,9 +129,9 @@ def _of_bits(op: str, a: Expr, b: Expr, span: Span | None) -> Scalar:
 
 
 def leaves_integers(op: str, a: Scalar, b: Scalar) -> bool:
-    """Whether an index is divided, or meets a number that is not whole: no index any more, but a number."""
+    """Whether an index is divided or a power, or meets a number that is not whole: no index any more, but a number."""
     kinds = (type(a), type(b))
-    return Expr in kinds and (op == "/" or float in kinds or OfCall in kinds)
+    return Expr in kinds and (op in ("/", "**") or float in kinds or OfCall in kinds)
 
 
 def _index_arithmetic(op: str, a: Scalar, b: Scalar, span: Span | None) -> Scalar:

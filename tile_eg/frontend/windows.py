@@ -76,8 +76,11 @@ class OpenWindow:
 
 
 def placed(shape: Shape, extents: Sequence[int | None], counts: Sequence[Expr | None]) -> tuple[int | None, ...]:
-    """The extents of a window of this shape: those of its slices where it has as many, else those of its last dimensions."""
+    """The extents of a window of this shape: those of its slices where it has as many (of these, those of one element left out
+    where it has fewer), else those of its last dimensions."""
     slices = [d for d, (e, c) in enumerate(zip(extents, counts, strict=True)) if (e, c) != (None, None)]
+    longer = [d for d in slices if extents[d] != 1]
+    slices = longer if len(slices) > len(shape) == len(longer) else slices
     dims = slices if len(slices) == len(shape) else range(len(extents) - len(shape), len(extents))
     sizes = dict(zip(dims, shape, strict=True))
     return tuple(sizes.get(d) for d in range(len(extents)))
@@ -94,7 +97,7 @@ def check_written(
 ) -> None:
     """TileError where the extents that were written in a window are not those that it has from the other side."""
     for n, (written, have) in enumerate(zip(extents, found, strict=False)):
-        if written is not None and written != have:
+        if written is not None and written != have and (written, have) != (1, None):
             other = f"has {have}" if have else "has no such dimension"
             raise TileError(f"this window of `{name}` has {written} elements in dimension {n}, and the other side {other}", span)
     if any(count is not None and have is None for count, have in zip(counts, found, strict=False)):
@@ -211,10 +214,10 @@ def close(e: TileExpr | OpenWindow, shape: Shape | None) -> TileExpr:
             return replace(e, x=close(e.x, shape))
         case Binary() | Select():
             shape = shape if shape is not None else known_shape(e)
-            return replace(e, x=close(e.x, shape), y=close(e.y, shape))
+            return replace(e, x=_operand_of(e.x, shape), y=_operand_of(e.y, shape))
         case Choose():
             shape = shape if shape is not None else known_shape(e)
-            a, b, x, y = (close(part, shape) for part in (e.a, e.b, e.x, e.y))
+            a, b, x, y = (_operand_of(part, shape) for part in (e.a, e.b, e.x, e.y))
             return replace(e, a=a, b=b, x=x, y=y)
         case Pack():
             return replace(e, x=close(e.x, None if shape is None else (*shape[:-1], 8 * shape[-1])))
@@ -229,6 +232,15 @@ def close(e: TileExpr | OpenWindow, shape: Shape | None) -> TileExpr:
         case MatMul():
             return replace(e, a=close(e.a, _operand(e, shape, True)), b=close(e.b, _operand(e, shape, False)))
     return e
+
+
+def _operand_of(e: TileExpr | OpenWindow, shape: Shape | None) -> TileExpr:
+    """An operand beside others of a shape: what has fewer dimensions, each with a start alone, is one element."""
+    if isinstance(e, OpenWindow) and shape and len(e.starts) < len(shape) and e.written() is None and not any(e.extents):
+        return e.closed(())
+    if isinstance(e, Unary | Cast):
+        return replace(e, x=_operand_of(e.x, shape))
+    return close(e, shape)
 
 
 def scales_shape(shape: Shape | None) -> Shape | None:

@@ -7,7 +7,7 @@ stands outside its quotient.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from math import gcd
@@ -21,15 +21,17 @@ READ = "[]"
 ANY = (1 << 31) - 1
 MOST_SIZE = (1 << 31) - (1 << 16)  # of a call: with what rounds it up to whole tiles it is an int32_t
 Interval = tuple[int, int]
+Indices = tuple[tuple["Expr", int], ...]
 
 
 @dataclass(frozen=True)
 class Expr:
     """`op` is const, var, add, mul, div, mod, min, max, lt or and; `args` are Exprs, or one int (const) or str (var).
 
-    read: an element of a tensor of whole numbers, counted from its first one; `args` are its name, the place (an Expr), and the
-    most that the element can be, as what it picks is inside of something; it is then not negative. `ANY`: nothing is known of it.
-    A number that the scalar unit keeps under a name (`ir.program.Scalar`) is the element 0 of that name.
+    read: an element of a tensor of whole numbers, counted from its first one; `args` are its name, the place (an Expr), the most
+    that it can be, as what it picks is inside of something (it is then not negative; `ANY`: nothing is known of it), and its
+    indices as they were written, each with the size of its dimension (one dimension: none). A number that the scalar unit keeps
+    under a name (`ir.program.Scalar`) is the element 0 of that name.
     size: a size that is known at run time; `args` are its name and a number that stands for it where one is asked for.
     """
 
@@ -249,13 +251,18 @@ def both(a: Expr, b: Expr) -> Expr:
     return a if b == ONE else Expr("and", (a, b))
 
 
-def read(name: str, place: Expr | int, most: int = ANY) -> Expr:
+def read(name: str, place: Expr | int, most: int = ANY, indices: Indices = ()) -> Expr:
     """The element of a tensor at a place, which is `most` at most."""
-    return Expr("read", (name, wrap(place), most))
+    return Expr("read", (name, wrap(place), most, indices))
 
 
-def scalar(name: str, most: int = ANY) -> Expr:
-    """A whole number that the scalar unit keeps under a name."""
+def read_at(e: Expr, change: Callable[[Expr], Expr]) -> Expr:
+    """An element that is read with another place, and its indices likewise."""
+    name, place, most, indices = e.args
+    return read(name, change(place), most, tuple((change(i), size) for i, size in indices))
+
+
+def scalar(name: str, most: int = ANY) -> Expr:  # that the scalar unit keeps under a name
     return read(name, ZERO, most)
 
 
@@ -282,7 +289,7 @@ def evaluate(e: Expr, env: Mapping[str, int]) -> int:
     if e.op == "add":
         return sum(evaluate(a, env) for a in e.args)
     if e.op == "read":
-        name, place, most = e.args
+        name, place, most, _ = e.args
         known, at = env.get(READ), evaluate(place, env)
         return known(name, at) if known else some_value(at, most)  # type: ignore[operator]
     return _BINARY[e.op](evaluate(e.args[0], env), evaluate(e.args[1], env))
@@ -295,7 +302,7 @@ def substitute(e: Expr, env: Mapping[str, Expr]) -> Expr:
     if e.op in ("var", "size"):
         return env.get(e.args[0], e)
     if e.op == "read":
-        return Expr("read", (e.args[0], substitute(e.args[1], env), e.args[2]))
+        return read_at(e, lambda x: substitute(x, env))
     return with_operands(e, [substitute(x, env) for x in e.args])
 
 
@@ -312,11 +319,6 @@ def with_operands(e: Expr, args: list[Expr]) -> Expr:
 _BUILD: dict[str, Callable[[Expr, Expr], Expr]] = {
     "mul": mul, "div": div, "mod": mod, "min": minimum, "max": maximum, "lt": less, "and": both,
 }  # fmt: skip
-
-
-def rebuilt(e: Expr, args: Sequence[Expr]) -> Expr:
-    """The operation of e, which is one of two operands, on others, in normal form."""
-    return _BUILD[e.op](*args)
 
 
 @lru_cache(maxsize=65536)
@@ -363,7 +365,7 @@ def simplified(e: Expr, ranges: Mapping[str, Interval]) -> Expr:
     if e.op in ("const", "var", "size"):
         return e
     if e.op == "read":
-        return Expr("read", (e.args[0], simplified(e.args[1], ranges), e.args[2]))
+        return read_at(e, lambda x: simplified(x, ranges))
     parts = [simplified(a, ranges) for a in e.args]
     if e.op == "add":
         return sum(parts[1:], parts[0])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 
-from tile_eg.ir.index import ONE, ZERO, Expr, div, from_terms, read, terms_of, with_operands
+from tile_eg.ir.index import ONE, ZERO, Expr, Indices, div, from_terms, read, terms_of, with_operands
 
 
 def place_in(shape: Sequence[int], indices: Sequence[Expr]) -> Expr:
@@ -18,7 +18,12 @@ def place_in(shape: Sequence[int], indices: Sequence[Expr]) -> Expr:
 
 def element(name: str, shape: Sequence[int], indices: Sequence[Expr]) -> Expr:
     """An element of a tensor or buffer of whole numbers, as an index."""
-    return read(name, place_in(shape, indices))
+    return read(name, place_in(shape, indices), indices=tuple(zip(indices, shape, strict=True)) if len(shape) > 1 else ())
+
+
+def indices_of(read: Expr, count: int) -> Indices:
+    """The indices of an element, each with the size of its dimension; `count` elements are there."""
+    return read.args[3] or ((read.args[1], count),)
 
 
 @lru_cache(maxsize=65536)
@@ -48,7 +53,7 @@ def inside_of(e: Expr, most: int) -> Expr:
     if not elements_in(e):
         return e
     if e.op == "read":
-        return Expr("read", (*e.args[:2], max(0, min(e.args[2], most))))
+        return read(e.args[0], e.args[1], max(0, min(e.args[2], most)), e.args[3])
     if e.op == "div" and e.args[1].value:
         return div(inside_of(e.args[0], (most + 1) * e.args[1].value - 1), e.args[1])
     if e.op in ("add", "mul"):

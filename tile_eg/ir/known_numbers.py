@@ -7,7 +7,7 @@ from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
 from tile_eg.errors import Span
-from tile_eg.ir.index import ZERO, Expr, const
+from tile_eg.ir.index import ZERO, Expr, const, read_at
 from tile_eg.ir.index_elements import with_elements
 from tile_eg.ir.kernel import Kernel
 from tile_eg.ir.passed import Passed
@@ -24,8 +24,8 @@ def _as_index(e: Expr, values: Mapping[str, Any]) -> Expr:
     """An index with these numbers in the place of those that it has names for."""
 
     def change(read: Expr) -> Expr:
-        name, place, most = read.args
-        return const(values[name]) if name in values and place == ZERO else Expr("read", (name, _as_index(place, values), most))
+        name, place = read.args[:2]
+        return const(values[name]) if name in values and place == ZERO else read_at(read, lambda e: _as_index(e, values))
 
     return with_elements(e, change)
 

@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 
 from tile_eg.errors import TileError
 from tile_eg.ir import index as ix
-from tile_eg.ir.index import ZERO, Expr
+from tile_eg.ir.index import Expr
 from tile_eg.ir.index_elements import all_elements_in
 
 EXAMPLE, WHOLE_EXAMPLE = 0.5, 1
@@ -126,13 +126,17 @@ def as_index(x: Passed) -> Expr:
 
 def wholes_in(e: Expr) -> frozenset[str]:
     """The whole numbers that each call passes of which an index is made."""
-    return frozenset(r.args[0] for r in all_elements_in(e) if r.args[1:] == (ZERO, MOST_WHOLE))
+    return frozenset(r.args[0] for r in all_elements_in(e) if _is_whole(r))
+
+
+def _is_whole(read: Expr) -> bool:
+    return read == ix.scalar(read.args[0], MOST_WHOLE)
 
 
 def of_index(e: Expr) -> Passed | None:
     """An index as a number, where it is made of whole numbers that each call passes and of constants alone."""
     read = all_elements_in(e)
-    if not read or ix.variables(e) or any(r.args[1:] != (ZERO, MOST_WHOLE) for r in read):
+    if not read or ix.variables(e) or not all(map(_is_whole, read)):
         return None
     return Passed("index", (e,))
 

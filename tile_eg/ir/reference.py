@@ -7,7 +7,7 @@ valid elements that lie inside the tensor.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from functools import reduce
 from itertools import product
@@ -115,16 +115,13 @@ class Block:
         dtype = numpy_dtype(s.dtype)
         return Tile(np.full(s.shape, ar.nothing(dtype), dtype), np.zeros(s.shape, bool))
 
-    def read(self, name: str, place: int | Array, first: Callable[[int], int | Array] | None = None) -> Array:
-        """Elements of a tensor or a buffer, by their number; `NO_INDEX` where there are none, or none that is valid. `first` says
-        of rows of so many elements where the first place of a loop is, beyond whose row there is none."""
+    def read(self, name: str, place: int | Array, inside: bool | Array = True) -> Array:
+        """Elements of a tensor or a buffer, by their number; `NO_INDEX` where there are none, or none that is valid. `inside`:
+        where each of their indices lies in its dimension."""
         held = Tile(self.tensors[name]) if name in self.tensors else self.buffers[name]
         flat, at = held.data.reshape(-1), np.asarray(place)
         found = flat[np.clip(at, 0, flat.size - 1)].astype(np.int64)
-        known = (at >= 0) & (at < flat.size)
-        row = held.data.shape[-1] if held.data.ndim > 1 else flat.size
-        if first is not None and np.any(np.asarray(begin := first(row)) >= 0):
-            known = known & (at // row == np.asarray(begin) // row)
+        known = inside & (at >= 0) & (at < flat.size)
         if held.valid is not None:
             known = known & held.valid.reshape(-1)[np.clip(at, 0, flat.size - 1)]
         return np.where(known, found, NO_INDEX)

@@ -2,49 +2,52 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from math import prod
+from typing import NamedTuple
 
 import numpy as np
 
-from tile_eg.errors import TileError
+from tile_eg.errors import Span, TileError
 from tile_eg.ir import index as ix
 from tile_eg.ir import kernel as kn
 from tile_eg.ir.arrays import numpy_dtype
-from tile_eg.ir.index_elements import all_elements_in, elements_in, inside_of
+from tile_eg.ir.index_elements import all_elements_in, elements_in, indices_of, inside_of
 from tile_eg.ir.operands import regions
 from tile_eg.ir.reference import Block, blocks
-from tile_eg.ir.reference_places import Env, evaluate, meant, outside
+from tile_eg.ir.reference_places import Env, evaluate, meant, outside, refuse_outside
 from tile_eg.ops.types import INDICES
 
 Array = np.ndarray
+Shape = tuple[int, ...]
 
 
 def check_indices(kernel: kn.Kernel, inputs: Mapping[str, Array]) -> None:
     """TileError at the first window whose place is read from these inputs and lies outside of its tensor."""
-    body = _kept(kernel.body, {s.name for s in kn.statements(kernel.body) if isinstance(s, kn.Alloc) and s.dtype in INDICES})
-    if not any(isinstance(s, kn.Assign) and _windows(s) for s in kn.statements(body)):
+    body = _kept(kernel.body, {s.name for s in kn.allocs(kernel.body) if s.dtype in INDICES})
+    if not any(_looked_up(s) for s in kn.statements(body)):
         return
     tensors = {t.name: inputs[t.name] if t.name in inputs else _nothing(t) for t in kernel.tensors}
+    shapes = _shapes(kernel)
     for point in blocks(kernel.grid):
-        _Inside(tensors).run(body, point)
+        _Inside(tensors, shapes).run(body, point)
 
 
 def check_stored_once(kernel: kn.Kernel, inputs: Mapping[str, Array]) -> None:
     """TileError at a store whose place is read from these inputs and is one that was stored to before: there is no order."""
     tensors = {t.name: inputs[t.name] if t.name in inputs else _nothing(t) for t in kernel.tensors}
     stored = {t.name: np.zeros(t.shape, bool) for t in kernel.tensors if t.output}
-    body = _kept(kernel.body, {s.name for s in kn.statements(kernel.body) if isinstance(s, kn.Alloc) and s.dtype in INDICES})
+    body = _kept(kernel.body, {s.name for s in kn.allocs(kernel.body) if s.dtype in INDICES})
+    shapes = _shapes(kernel)
     for point in blocks(kernel.grid):
-        _Stores(tensors, stored).run(body, point)
+        _Stores(tensors, shapes, stored).run(body, point)
 
 
 def most_of_indices(kernel: kn.Kernel) -> dict[str, int]:
     """For each tensor that indices are read from the most that they may be."""
     shapes = {t.name: t.shape for t in kernel.tensors}
-    own = {s.name: s.shape for s in kn.statements(kernel.body) if isinstance(s, kn.Alloc)}
-    held = shapes | own | dict.fromkeys(kernel.wholes, (1,))
+    held = _shapes(kernel) | dict.fromkeys(kernel.wholes, (1,))
     sources: dict[str, set[str]] = {}
     found: dict[str, int] = {}
     for s in kn.statements(kernel.body):
@@ -63,7 +66,8 @@ def _bounded(e: ix.Expr, shapes: Mapping[str, tuple[int, ...]]) -> Iterator[ix.E
     """The elements of tensors and buffers in an index, and those in their places, each with the most that it may be."""
     for read in (r for r in elements_in(e) if r.args[0] in shapes):
         yield read
-        yield from _bounded(inside_of(read.args[1], prod(shapes[read.args[0]]) - 1), shapes)
+        for index, size in indices_of(read, prod(shapes[read.args[0]])):
+            yield from _bounded(inside_of(index, size - 1), shapes)
 
 
 def _let_through(e: ix.Expr) -> ix.Expr:
@@ -78,24 +82,39 @@ def _let_through(e: ix.Expr) -> ix.Expr:
 
 
 class _Indices(Block):
-    """A block of which nothing is run but what indices come from."""
+    """A block of which nothing is run but what indices come from. `shapes` are those of tensors and buffers."""
+
+    def __init__(self, tensors: Mapping[str, Array], shapes: Mapping[str, Shape]) -> None:
+        super().__init__(dict(tensors))
+        self.shapes = shapes
+
+    def statement(self, s: kn.Stmt, env: Env) -> None:
+        if isinstance(s, kn.For) and s.count is not None:
+            self.picked((s.count,), s.span, env)
+        super().statement(s, env)
 
     def assign(self, s: kn.Assign, env: Env) -> None:
         for r in _windows(s):
+            if not self.elements and meant(r, env).any():
+                self.picked(r.starts, r.span, env)
             if r.name in self.tensors:
-                self.picked(r, env)
                 self.tensor_places(r, self.tensors[r.name], env)
+            else:
+                self.inside_of_buffer(r, env)
         if s.target.name in self.buffers:
             super().assign(s, env)
 
-    def picked(self, r: kn.Region, env: Env) -> None:
-        """TileError where an index of this window is itself picked by one that was read, outside of its tensor."""
-        if self.elements or not meant(r, env).any():
-            return
-        for read, size in _picked(r, self.tensors):
-            if (found := outside(np.asarray(evaluate(read.args[1], env)), size)).size:
-                what = f"an index of `{read.args[0]}` that is read is {found.flat[0]}: it has {size} elements"
-                raise TileError(what, r.span)
+    def inside_of_buffer(self, r: kn.Region, env: Env) -> None:
+        for d, (start, size) in enumerate(zip(r.starts, self.shapes[r.name], strict=True)):
+            if elements_in(start):
+                refuse_outside(r, d, np.asarray(evaluate(start, env)), size)
+
+    def picked(self, indices: Iterable[ix.Expr], span: Span | None, env: Env) -> None:
+        """TileError where one of these is itself picked by one that was read, outside of its tensor or buffer."""
+        for p in _picked(indices, self.shapes):
+            if (found := outside(np.asarray(evaluate(p.at, env)), p.size)).size:
+                what = f"an index of `{p.name}` that is read is {found.flat[0]}: dimension {p.dimension} has {p.size} elements"
+                raise TileError(what, span)
 
 
 class _Inside(_Indices):
@@ -108,21 +127,22 @@ class _Inside(_Indices):
     def surely_inside(self, s: kn.For, env: Env) -> bool:
         if not all(isinstance(a, kn.Assign) and a.target.name not in self.buffers for a in s.body):
             return False
-        windows = [r for a in s.body for r in _windows(a) if r.name in self.tensors]  # type: ignore[arg-type]
+        windows = [r for a in s.body for r in _windows(a)]  # type: ignore[arg-type]
         if any(c is not None for r in windows for c in r.counts):
             return False
         count = s.extent if s.count is None else int(evaluate(s.count, env))
         trips = {**env, s.var: np.arange(s.start, s.start + count), ix.READ: lambda name, place, _: self.read(name, place)}
-        starts = [x for r in windows for x in zip(r.starts, self.tensors[r.name].shape, strict=True) if elements_in(x[0])]
-        starts += [(read.args[1], size) for r in windows for read, size in _picked(r, self.tensors)]
+        starts = [x for r in windows for x in zip(r.starts, self.shapes[r.name], strict=True) if elements_in(x[0])]
+        indices = (*(x for r in windows for x in r.starts), *((s.count,) if s.count is not None else ()))
+        starts += [(p.at, p.size) for p in _picked(indices, self.shapes)]
         return not any(outside(np.asarray(evaluate(at, trips)), size).size for at, size in starts)  # type: ignore[arg-type]
 
 
 class _Stores(_Indices):
     """Notes which elements are stored to; the first ones that are stored to again are an error."""
 
-    def __init__(self, tensors: Mapping[str, Array], stored: Mapping[str, Array]) -> None:
-        super().__init__(dict(tensors))
+    def __init__(self, tensors: Mapping[str, Array], shapes: Mapping[str, Shape], stored: Mapping[str, Array]) -> None:
+        super().__init__(tensors, shapes)
         self.stored = stored
 
     def assign(self, s: kn.Assign, env: Env) -> None:
@@ -152,6 +172,11 @@ def _nothing(t: kn.Tensor) -> Array:
     return np.broadcast_to(np.zeros((), numpy_dtype(t.dtype)), t.shape)
 
 
+def _shapes(kernel: kn.Kernel) -> dict[str, Shape]:
+    """Those of its tensors and buffers."""
+    return {t.name: t.shape for t in kernel.tensors} | {b.name: b.shape for b in kn.allocs(kernel.body)}
+
+
 def _kept(body: Sequence[kn.Stmt], buffers: set[str]) -> tuple[kn.Stmt, ...]:
     """The loads of buffers of indices, the loops around them, and each statement with windows whose place is read."""
     return tuple(k for s in body if (k := _kept_statement(s, buffers)) is not None)
@@ -166,7 +191,7 @@ def _kept_statement(s: kn.Stmt, buffers: set[str]) -> kn.Stmt | None:
             return s if loads or _windows(s) else None
         case kn.For() | kn.Parallel():
             inner = _kept(s.body, buffers)
-            return replace(s, body=inner) if inner else None  # type: ignore[arg-type]
+            return replace(s, body=inner) if inner or _looked_up(s) else None  # type: ignore[arg-type]
         case kn.If():
             then, otherwise = _kept(s.then, buffers), _kept(s.otherwise, buffers)
             return replace(s, then=then, otherwise=otherwise) if then or otherwise else None
@@ -177,7 +202,31 @@ def _windows(s: kn.Assign) -> list[kn.Region]:
     return [r for r in (s.target, *regions(s.value)) if any(map(elements_in, r.starts))]
 
 
-def _picked(r: kn.Region, tensors: Mapping[str, Array]) -> list[tuple[ix.Expr, int]]:
-    """The elements of tensors in a window's place whose own place is read, and how many elements their tensor has."""
-    reads = (read for start in r.starts for read in all_elements_in(start) if elements_in(read.args[1]))
-    return [(read, tensors[read.args[0]].size) for read in sorted(reads, key=str) if read.args[0] in tensors]
+class _Picked(NamedTuple):
+    """An index that is read, of an element that is read as one itself: in which dimension of which tensor, and its size."""
+
+    name: str
+    dimension: int
+    at: ix.Expr
+    size: int
+
+
+def _looked_up(s: kn.Stmt) -> bool:
+    """Whether an index that is read says where a statement's windows lie, or where the number of its trips is read."""
+    match s:
+        case kn.Assign():
+            return bool(_windows(s))
+        case kn.For():
+            return s.count is not None and any(elements_in(read.args[1]) for read in elements_in(s.count))
+    return False
+
+
+def _picked(indices: Iterable[ix.Expr], shapes: Mapping[str, Shape]) -> list[_Picked]:
+    """The indices that are read in the places of the elements that some indices are made of."""
+    reads = sorted({read for e in indices for read in all_elements_in(e) if read.args[0] in shapes}, key=str)
+    return [
+        _Picked(read.args[0], d, index, size)
+        for read in reads
+        for d, (index, size) in enumerate(indices_of(read, prod(shapes[read.args[0]])))
+        if elements_in(index)
+    ]

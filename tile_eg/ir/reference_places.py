@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -49,16 +49,13 @@ def _is_nowhere(at: int | Array) -> Array:
     return np.abs(at) >= -NO_INDEX // 16
 
 
-def _places_of_row(place: ix.Expr, env: Env) -> Callable[[int], int | Array]:
-    """Where the first element of an element loop is read from, by the elements of a row: its others lie in the same row, but
-    for those that the loop's variables take a row further."""
-
-    def first(row: int) -> int | Array:
-        steps = {a.args[0]: k for a, k in ix.terms_of(place).items() if a.op == "var"}
-        within = {v: 0 for v, k in steps.items() if k % row and np.ndim(env[v])}
-        return evaluate(place, {**env, **within}) if within else -1
-
-    return first
+def _inside(indices: ix.Indices, env: Env) -> bool | Array:
+    """Whether each index of an element that is read lies in its dimension."""
+    found: bool | Array = True
+    for e, size in indices:
+        at = evaluate(e, env)
+        found = found & (at >= 0) & (at < size)
+    return found
 
 
 def evaluate(e: ix.Expr, env: Env) -> int | Array:
@@ -68,7 +65,7 @@ def evaluate(e: ix.Expr, env: Env) -> int | Array:
     if e.op == "var":
         return env[e.args[0]]
     if e.op == "read":
-        return env[ix.READ](e.args[0], evaluate(e.args[1], env), _places_of_row(e.args[1], env))  # type: ignore[operator]
+        return env[ix.READ](e.args[0], evaluate(e.args[1], env), _inside(e.args[3], env))  # type: ignore[operator]
     parts = [evaluate(a, env) for a in e.args]
     if e.op == "add":
         return sum(parts[1:], parts[0])

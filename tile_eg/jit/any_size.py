@@ -23,7 +23,7 @@ from tile_eg.ir.kept import KeptKernel
 from tile_eg.ir.kernel import Kernel, Tensor
 from tile_eg.ir.open_kernel import AUTO, NoBlocks
 from tile_eg.ir.strided import Layouts, laid_out
-from tile_eg.jit.arrays import by_name, give_back, is_torch, to_numpy
+from tile_eg.jit.arrays import by_name, give_back, is_torch, joined_rows, to_numpy
 from tile_eg.jit.located import LocatingAtSizes
 from tile_eg.jit.on_npu import MOST_SHAPES, new_empty, on_npu, shape_of
 from tile_eg.jit.passed import OfAnyNumber, number_of, size_of, whole
@@ -274,7 +274,8 @@ class AnySizeKernel(LocatingAtSizes):
 
 
 def _solved(a: Argument, given: tuple[int, ...], known: Mapping[str, tuple[int, str]]) -> dict[str, int]:
-    """The sizes in the shape of an argument by an array's: (1, M, 1) may stand for (M,), and for (1, M) where 1 is known."""
+    """The sizes in the shape of an argument by an array's: (1, M, 1) may stand for (M,), and for (1, M) where 1 is known.
+    Other dimensions are those that count the rows: (2, M, 8) stands for (2 * M, 8)."""
     dims = a.shape or ()
     if not any(isinstance(d, Size) for d in dims):
         return {}
@@ -282,6 +283,8 @@ def _solved(a: Argument, given: tuple[int, ...], known: Mapping[str, tuple[int, 
     for axes in combinations(range(len(given)), len(dims)):
         if all(given[k] == 1 for k in range(len(given)) if k not in axes):
             found.append(_of(dims, [given[k] for k in axes]))
+    if not found and (joined := joined_rows(given, len(dims))):
+        found.append(_of(dims, joined))
     if not found:
         raise TileError(f"{a.name} has {len(dims)} dimensions, the array has {len(given)}: {tuple(given)}", a.span)
     return min(found, key=lambda sizes: sum(known.get(n, (size, ""))[0] != size for n, size in sizes.items()))

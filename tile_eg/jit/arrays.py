@@ -111,11 +111,22 @@ def as_declared(array: np.ndarray, shape: Sequence[int], may_end_early: bool = F
 
 
 def _same_rows(given: Sequence[int], declared: Sequence[int]) -> bool:
-    """Whether both are rows of one length, or one of them a single row. Dimensions of a row may be joined, not exchanged."""
+    """Whether both are rows of one length, or one of them a single row. Dimensions of a row may be joined, not exchanged; so may
+    those that count the rows, where both have as many."""
     if _flat(given) or _flat(declared) or _without_ones(given) == _without_ones(declared):
+        return True
+    if prod(given) == prod(declared) and (
+        joined_rows(given, len(declared)) == tuple(declared) or joined_rows(declared, len(given)) == tuple(given)
+    ):
         return True
     inner, row = given[1:], declared[1:]
     return prod(inner) == prod(row) and (_flat(inner) or _flat(row) or _without_ones(inner) == _without_ones(row))
+
+
+def joined_rows(shape: Sequence[int], dims: int) -> tuple[int, ...] | None:
+    """A shape with its first dimensions joined, so that `dims` are left. None where it has no more than these."""
+    first = len(shape) - dims + 1
+    return (prod(shape[:first]), *shape[first:]) if first > 1 else None
 
 
 def _flat(shape: Sequence[int]) -> bool:
@@ -161,9 +172,7 @@ def to_torch(array: np.ndarray) -> Any:
     return torch.from_numpy(array)
 
 
-def by_name(
-    names: Sequence[str], args: Sequence[Any], kwargs: Mapping[str, Any], made: Sequence[str] = ()
-) -> dict[str, Any]:
+def by_name(names: Sequence[str], args: Sequence[Any], kwargs: Mapping[str, Any], made: Sequence[str] = ()) -> dict[str, Any]:
     """The arguments of a call by tensor name. TileError for a missing, doubled or unknown one, or one too many.
 
     `made` are those behind `names` that the call makes itself: arrays may be given for all of them, and are left as they are, as

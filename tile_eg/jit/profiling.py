@@ -181,7 +181,9 @@ class Profiler:
         wanted, found = as_list(reference_program(*given)), as_list(self.kernel(*given))
         assert len(wanted) == len(found), f"the kernel gives {len(found)} tensors, the reference {len(wanted)}"
         for n, (x, y) in enumerate(zip(found, wanted, strict=True)):
-            share = _mismatched(as_array(x), as_array(y), atol, rtol)
+            x, y = as_array(x), as_array(y)
+            assert x.shape == y.shape, _other_shape(n, x.shape, y.shape)
+            share = _mismatched(x, y, atol, rtol)
             assert share <= max_mismatched_ratio, f"output {n}: {share:.2%} of the elements differ from the reference's"
 
     def manual_assert_close(
@@ -215,11 +217,16 @@ def as_array(value: Any) -> np.ndarray:
     return to_numpy(value, "of an output") if is_torch(value) else np.asarray(value)
 
 
+def _other_shape(n: int, found: tuple[int, ...], wanted: tuple[int, ...]) -> str:
+    """That an output has not the shape of the reference's, and how it gets it where only dimensions of 1 are too many."""
+    told = f"output {n}: the kernel's has the shape {found}, the reference's {wanted}"
+    alike = [s for s in found if s != 1] == [s for s in wanted if s != 1]
+    return f"{told}: let the reference give {found}, e.g. by .reshape({', '.join(map(str, found))})" if alike else told
+
+
 def _mismatched(found: np.ndarray, wanted: np.ndarray, atol: float, rtol: float) -> float:
-    """The part of the elements that are not close; all of them where the shapes differ."""
+    """The part of the elements that are not close."""
     import numpy as np
 
-    if found.shape != wanted.shape:
-        return 1.0
     x, y = (np.asarray(a, np.float64) for a in (found, wanted))
     return float(np.mean(~np.isclose(x, y, atol=atol, rtol=rtol, equal_nan=True))) if x.size else 0.0

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 from tile_eg.errors import TileError
 from tile_eg.ir.kept import KeptKernel
 from tile_eg.ir.kernel import Kernel, added_to
-from tile_eg.ir.known_numbers import at_numbers
 from tile_eg.jit.launches import launched
 from tile_eg.simulator.limits import CALL, Limits
 
@@ -40,6 +39,7 @@ def taken(kernel: Any, lowered: Any, arrays: Mapping[str, np.ndarray]) -> dict[s
     """The arrays that a run takes: those of inputs, and of outputs that begin with what the caller put there."""
     import numpy as np
 
+    from tile_eg.frontend.checks.at_call import checked_at
     from tile_eg.ir.reference_indices import check_indices
 
     kept = isinstance(kernel, KeptKernel)
@@ -48,19 +48,8 @@ def taken(kernel: Any, lowered: Any, arrays: Mapping[str, np.ndarray]) -> dict[s
     inputs = {t.name: np.ascontiguousarray(arrays[t.name]) for t in tensors}
     numbers = {n: arrays[n] for n in getattr(kernel, "numbers", ())}
     if not kept:
-        check_indices(_at(kernel, numbers), inputs)
+        check_indices(checked_at(kernel, numbers), inputs)
     return inputs | numbers
-
-
-def _at(kernel: Kernel, numbers: Mapping[str, Any]) -> Kernel:
-    """The kernel at the whole numbers of a call. TileError where they pick what lies outside of a tensor."""
-    if not kernel.wholes:
-        return kernel
-    from tile_eg.frontend.checks import check
-
-    found = at_numbers(kernel, numbers)
-    check(found)
-    return found
 
 
 def run_lowered(lowered: Lowered | Restored | AtSizes, arrays: Mapping[str, np.ndarray], limits: Limits = CALL) -> Run:

@@ -75,8 +75,10 @@ def given_back(t: Tensor, run: Run, kernel: Kernel | KeptKernel) -> np.ndarray:
     """A tensor that a call gives back. What the kernel does not write is NaN, with a warning, where its author decided what is
     done; otherwise a TileError, as of whole numbers: the rest would be no result."""
     if t.name in run.unwritten:
+        from tile_eg.simulator.unwritten import left_unwritten
+
         told = run.unwritten_text(t.name)
         if not isinstance(kernel, KeptKernel) or kernel.in_order or t.dtype.whole:
-            raise TileError(told, t.span, help=f"store to all of {t.name}, or declare it no larger")
+            raise left_unwritten(t, told, getattr(kernel, "wholes", ()))
         warnings.warn(f"{told}: they are NaN, and on a chip whatever was there", TileWarning, stacklevel=2)
     return as_given(t, run[t.name])

@@ -24,7 +24,9 @@ from tile_eg.language.gpu import Layout as Layout
 from tile_eg.language.gpu import make_swizzled_layout as make_swizzled_layout
 from tile_eg.language.kernels import Buffer as Buffer
 from tile_eg.language.kernels import ElementType
+from tile_eg.language.kernels import FragmentBuffer as FragmentBuffer
 from tile_eg.language.kernels import PrimFunc as PrimFunc
+from tile_eg.language.kernels import SharedBuffer as SharedBuffer
 from tile_eg.language.kernels import Tensor as Tensor
 from tile_eg.language.kernels import macro as macro
 from tile_eg.language.kernels import prim_func as prim_func
@@ -235,6 +237,12 @@ def cast(x: Any, dtype: Any) -> Any:
 def ceildiv(a: int, b: int) -> int:
     """a / b rounded up."""
     return -(-a // b)
+
+
+@number_word
+def align_up(a: int, b: int) -> int:
+    """a, or the next multiple of b."""
+    return -(-a // b) * b
 
 
 @number_word

@@ -27,7 +27,8 @@ class TensorType(metaclass=_Subscripted):
     dtype: Any = "float32"
 
 
-Tensor = Buffer = TensorType
+Tensor = Buffer = SharedBuffer = FragmentBuffer = TensorType
+"""What is said of a macro's parameters is for the reader: a buffer has its own shape and type."""
 
 
 class ElementType(DataType):

@@ -153,7 +153,9 @@ def unsupported(prefix: str, level: str, names: str) -> dict[str, Word]:
 
 
 def reduction(name: str) -> Word:
-    def reduce(buffer: Any, out: Any = None, dim: int = -1, clear: bool = True, real_shape: Any = None) -> Any: ...
+    def reduce(
+        buffer: Any, out: Any = None, dim: int = -1, clear: bool = True, real_shape: Any = None, size: Any = None
+    ) -> Any: ...
 
     doc = f"out = {name[7:]} of the buffer over `dim`; with clear=False, what out holds takes part. Without out, an expression."
     return Word(name, inspect.signature(reduce), __doc__=doc)

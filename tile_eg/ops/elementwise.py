@@ -188,7 +188,8 @@ SCALAR_UNARY = ("neg", "sqrt", "abs")
 BITS_OF_SCALARS = {"and": "bitand", "or": "bitor", "xor": "bitxor", "shl": "shl", "shr": "shr"}
 """What operations on bits are called where the scalar unit does them: `and` and `or` are of conditions there."""
 ON_SCALARS = (
-    *SCALAR_UNARY, "add", "sub", "mul", "div", "max", "min", "select", *COMPARE, "and", "or", "not", *BITS_OF_SCALARS.values()
+    *SCALAR_UNARY, "add", "sub", "mul", "div", "max", "min", "select", *COMPARE, "and", "or", "not", *BITS_OF_SCALARS.values(),
+    "floordiv", "floormod",
 )  # fmt: skip
 """Operations that the scalar unit has, too, on single elements and on what it has compared."""
 REDUCE: dict[str, Reduction] = {

@@ -101,7 +101,8 @@ class Move(Term):
 class Vector(Term):
     """An instruction of the vector cores.
 
-    `kind` says how it is costed and lowered: elementwise, reduction, choice, position, fill, spread, copy. `instruction` and
+    `kind` says how it is costed and lowered: elementwise, reduction, choice, position, fill, beyond, spread,
+    copy. `instruction` and
     `form` are those of the program, `fields` its other fields (scalar, bound, swap), all from the term's payload. `banks`: it
     reads its operands at the same time, so they are put into different bank groups of UB (None: one after the other). `in_place`
     counts the leading operands whose buffer the result may take (-1: any of them). `row_bytes` is a row of a spread vector.
@@ -243,6 +244,10 @@ TERMS: dict[str, Term] = {
         _choice("VMask", "mask", "scalar"),
         _choice("VMaskI", "mask", "bound"),
         _choice("VMaskOn", "mask", "bound", in_place=0, decision=True, overwrites=1),
+        Vector(
+            "VBeyond", kind="beyond", instruction=always("vbeyond"), form=always("rows"), decision=True, overwrites=0,
+            fields={"bound": argument(1), "scalar": argument(2)},
+        ),
         _elementwise("VAddI", always("vadds"), fields={"bound": argument(1)}),
         Vector("VRamp", kind="position", instruction=always("vramp"), form=always("flat")),
         Vector(

@@ -13,6 +13,7 @@ from tile_eg.ir.machine import MAX_BLOCKS
 from tile_eg.ir.open_kernel import OpenKernel
 from tile_eg.ir.values import Values
 from tile_eg.search import (
+    apart,
     blocks_together,
     fewer_ids,
     further,
@@ -27,6 +28,7 @@ from tile_eg.search import (
     prefetch,
     rest,
     rows_behind,
+    short_loops,
     shuffle_k,
     slots_ahead,
     smaller_tiles,
@@ -117,6 +119,7 @@ def _all_moves(form: Form, candidate: Candidate | None) -> Iterator[Offer]:
         yield from split_k.offers(form)
         yield from sums_from_zero.offers(form)
         yield from turned_loops.offers(form)
+        yield from short_loops.offers(form)
         yield from rows_behind.offers(form, phase_of)
         yield from blocks_together.offers(form)
         yield from further.offers(form)
@@ -128,6 +131,7 @@ def _all_moves(form: Form, candidate: Candidate | None) -> Iterator[Offer]:
         yield from loads_ahead.offers(form)
         yield from prefetch.offers(form)
         yield from joined.offers(form)
+        yield from apart.offers(form)
         yield from past_l2.offers(form)
         yield from panels_in_turns.offers(form)
     else:

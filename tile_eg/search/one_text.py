@@ -28,7 +28,7 @@ from tile_eg.ir.kernel import Kernel
 from tile_eg.ir.open_kernel import OpenKernel
 from tile_eg.ir.sharing import once, sharing
 from tile_eg.ir.values import Values
-from tile_eg.search import deeper_trips, packed_operand, persistent, smaller_tiles, turned_loops
+from tile_eg.search import deeper_trips, packed_operand, persistent, short_loops, smaller_tiles, turned_loops
 from tile_eg.search.alike import ANY_NUMBER, Build, Made, at_sizes, values_of_any_size, which_are_open
 from tile_eg.search.any_order import refuse_any_order
 from tile_eg.search.any_size import AnySize, AtSizes, Variant, named
@@ -330,3 +330,4 @@ def _of_any_size(form: Form, candidate: Candidate | None) -> Iterator[Offer]:
     yield from smaller_tiles.offers(form)
     yield from deeper_trips.offers(form)
     yield from turned_loops.offers(form)
+    yield from short_loops.offers(form)

@@ -21,5 +21,10 @@ def offers(form: Form) -> Iterator[Offer]:
         yield Offer(MOVES[NAME], "the kernel", 0.0, partial(_made, form, values), form)
 
 
+def applies(form: Form) -> bool:
+    """Whether the move is allowed, and there is something for it to do."""
+    return NAME in form.setting.options.moves and in_turned_loops(form.values) is not None
+
+
 def _made(form: Form, values: Values) -> Made:
     return Made(form=searched(form.kernel, form.source, form.setting, values, (NAME,)))

@@ -7,6 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 
+from tile_eg.errors import TileError
+from tile_eg.ir.kernel import Tensor
 from tile_eg.simulator.findings import Finding, Simulation
 
 
@@ -19,6 +21,18 @@ def blamed(done: Simulation, names: Sequence[str], line: int) -> Simulation:
 def unwritten_findings(masks: Mapping[str, np.ndarray], line: int) -> list[Finding]:
     """A finding for each mask that holds anywhere."""
     return [Finding("unwritten", unwritten_text(name, mask), line) for name, mask in masks.items() if mask.any()]
+
+
+def left_unwritten(t: Tensor, told: str, wholes: Sequence[str]) -> TileError:
+    """That a call leaves elements of an output as they were; `wholes` are the whole numbers that it passes: they may be why."""
+    help = f"store to all of {t.name}, or declare it no larger"
+    if wholes:
+        names = " or ".join(wholes)
+        help += (
+            f"; where {names} moves a window beyond the end of its tensor the rest is cut off: pass numbers at which it ends "
+            "inside, or let one stand for what is not there (`pad`, in Python pad_value=)"
+        )
+    return TileError(told, t.span, help=help)
 
 
 def unwritten_text(name: str, mask: np.ndarray) -> str:

@@ -26,6 +26,7 @@ from tile_eg.ir.sharing import once
 from tile_eg.ir.sizes import usual
 from tile_eg.timeline.accesses import Access, at_start, sharing
 from tile_eg.timeline.arrays import values
+from tile_eg.timeline.beside import new_shares
 
 MOST_STEPS = 512
 MOST_PIECES = 64  # of a window
@@ -50,7 +51,8 @@ class Room:
 class _Window:
     """What an access touches, step by step: where the windows of the blocks start, and the bytes of each.
 
-    `inside` is the share of the reads of a window that are the first of their bytes. Windows that overlap come in `pieces`, which
+    `inside` is the share of the reads of a window that are the first of their bytes, and `new` that of its bytes which no window
+    beside it has brought in the same trip. Windows that overlap come in `pieces`, which
     begin so many elements behind their start; `size` is then that of a piece.
     """
 
@@ -60,6 +62,7 @@ class _Window:
     inside: float
     starts: Starts
     pieces: Sequence[int] = (0,)
+    new: float = 1.0
     missed: int = 0
     read: int = 0
     step: int = -1
@@ -84,7 +87,8 @@ class _Window:
         """All that L2 sees of it; `loops` numbers those around it as they come."""
         a, around = self.access, [(loops.setdefault(id(v), len(loops)), v.var, v.trips) for v in self.outer]
         shape = () if a.reads else (at_start(a.instr.rows), at_start(a.instr.cols), usual(a.window.stride))
-        return a.window.tensor, a.reads, a.instr.core, *around, self.size, self.inside, tuple(self.pieces), shape, self.starts
+        shares = self.size, self.inside, self.new
+        return a.window.tensor, a.reads, a.instr.core, *around, *shares, tuple(self.pieces), shape, self.starts
 
     @property
     def share(self) -> float:
@@ -161,7 +165,7 @@ class L2:
         """The share of each load's bytes that comes from HBM, by id of its Instr."""
         if not self.read and not self._reads_back() and not self.kept.capacity:
             return {id(a.instr): 1.0 for a in self.found if a.reads}
-        windows, loops = [self._window(a) for a in self.found], dict[int, int]()
+        windows, loops = self._windows(), dict[int, int]()
         seen = tuple(w.as_seen(loops) for w in windows)
         key = self.l2_bytes, self.kept.capacity, frozenset(self.handed), frozenset(self.read), seen
         self.followed = once("followed", key, partial(self._followed, windows))
@@ -203,6 +207,12 @@ class L2:
         return again | {name for name, n in read.items() if n > ONE_PASS * self.tensors[name]}
 
     # ---- windows --------------------------------------------------------------------------------------------------------
+
+    def _windows(self) -> list[_Window]:
+        windows = [self._window(a) for a in self.found]
+        for w, new in zip(windows, new_shares([(w.access, w.starts) for w in windows]), strict=True):
+            w.new = new if len(w.pieces) == 1 else 1.0
+        return windows
 
     def _window(self, a: Access) -> _Window:
         loops = (self.waves, *a.loops)
@@ -266,7 +276,7 @@ class L2:
         together, tables = max(1, round(a.times(v for v in a.loops if v not in outer and v.var in naming))), [*self.tensors]
 
         def drawn(element: Expr) -> Expr:
-            name, place, most = element.args
+            name, place, most, _ = element.args
             number = _mixed(values(with_elements(place, drawn), env), tables.index(name) if name in tables else len(tables))
             env[str(element)] = number % max(1, min(held, most + 1) // together) * together
             return var(str(element))
@@ -304,7 +314,7 @@ class L2:
         starts: Sequence[int] = window.starts[step]
         if len(window.pieces) > 1:
             starts = [start + piece for start in starts for piece in window.pieces]
-        tensor, size = window.access.window.tensor, window.size
+        tensor, size, new = window.access.window.tensor, window.size, round(window.size * window.new)
         window.step = step
         if window.access.reads and (writers := [w for w in self.writers if w.access.window.tensor == tensor]):
             just_written = [s for s in starts if any(w.wrote(s) for w in writers)]
@@ -312,10 +322,10 @@ class L2:
             starts = [s for s in starts if s not in just_written]
         writes = not window.access.reads and tensor not in self.handed
         if tensor not in self.read:  # nobody looks for what is written, or read once: it takes its room
-            self._missing(tensor, (-1 - step,), size * len(starts), cache, writes=writes)
-            window.missed += size * len(starts)
+            self._missing(tensor, (-1 - step,), new * len(starts), cache, writes=writes)
+            window.missed += new * len(starts)
         else:
-            window.missed += size * self._missing(tensor, dict.fromkeys(starts), size, cache, writes=writes)
+            window.missed += new * self._missing(tensor, dict.fromkeys(starts), new, cache, writes=writes)
         window.read += size * len(starts)
 
     def _missing(self, tensor: str, starts: Iterable[int], size: int, cache: _Cache, *, writes: bool) -> int:

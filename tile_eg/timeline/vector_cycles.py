@@ -16,7 +16,7 @@ from tile_eg.timeline.work import HALVES, Work
 SQUARE_BYTES = TURNED * BLOCK_BYTES
 _VECTOR_NAME = {
     "sub": "add", "min": "max", "mins": "maxs", "sum": "add", "strips": "copy", "bytes": "copy", "nibbles": "cast",
-    "pack": "compare", "bitselect": "select", "every": "reducev2",
+    "pack": "compare", "bitselect": "select", "every": "reducev2", "beyond": "dup",
     "copy": "adds", "reshape": "adds", "piece": "adds", "put": "adds", "sort32": "sort", "merge": "mrgsort",
     **{r.instruction[1:]: r.priced_as for r in REPEATED.values()},
 }  # fmt: skip

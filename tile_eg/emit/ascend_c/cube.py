@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from tile_eg.emit.ascend_c import scaled
-from tile_eg.emit.ascend_c.direct import DIRECT, fixpipe_part, scale_bits
+from tile_eg.emit.ascend_c.direct import DIRECT, fixpipe_part, packed_rows, scale_bits
 from tile_eg.emit.ascend_c.index import (
     EmitError,
     Scope,
@@ -206,8 +206,13 @@ def l1_to_l0b(s: Scope, i: Instr) -> list[str]:
 
 
 def accumulator(s: Scope, i: Instr, t: Tile) -> str:
-    """A window of L0C: an mmad packs its result, so a window starts behind whole rows of windows and its own columns."""
-    return s.slot(t, t.row * (-(-s.buffer(t).cols // 16) * 16) + t.col * round_up(i.rows, 16))
+    """A window of L0C: an mmad packs its result, so a window starts behind whole rows of windows and its own columns; a Fixpipe's
+    may begin within a result."""
+    wide, packed = -(-s.buffer(t).cols // 16) * 16, packed_rows(i)
+    if i.op == "mmad" or i.depth == ONE:
+        return s.slot(t, t.row * wide + t.col * packed)
+    within = ix.mod(t.row, packed)
+    return s.slot(t, (t.row - within) * wide + within * 16 + t.col * packed)
 
 
 def mmad(s: Scope, i: Instr) -> list[str]:
@@ -265,7 +270,7 @@ def _fixpipe(s: Scope, i: Instr) -> list[str]:
     cols = round_up(i.cols, 16) if to_l1 else i.cols  # NZ has whole fractals
     n, m = s.field(i, "nSize", cols, MMAD), s.field(i, "mSize", i.rows, FIXPIPE_ND_ROWS)
     stride = padded_rows(s.buffer(tile(i, i.dst))) if to_l1 else stride_of(s, i.dst)
-    row = s.field(i, "srcStride", round_up(i.rows if i.depth == ONE else i.depth, 16), FIELD16)
+    row = s.field(i, "srcStride", packed_rows(i), FIELD16)
     sizes = f"{n}, {m}, {row}, {s.field(i, 'dstStride', stride, FIELD32)}"
     fields = f"{sizes}, {str(i.relu).lower()}, QuantMode_t::{quant}, {scale_bits(s, i)}, 1, 0, 0, {s.cpp(i.unit)}"
     types = f"<{dtype.ascend}, {s.dtype(src).ascend}, AscendC::{'CFG_NZ' if to_l1 else 'CFG_ROW_MAJOR'}>"

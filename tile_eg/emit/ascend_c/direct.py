@@ -58,6 +58,11 @@ def fixpipe_part(s: Scope, i: Instr, source: str, at: Expr, quant: str) -> list[
     return _into_ub(s, i, source, at, quant)
 
 
+def packed_rows(i: Instr) -> Expr:
+    """How many rows lie in L0C between two columns of fractals: those of an mmad, or those that a Fixpipe finds there."""
+    return round_up(i.depth if i.op == "fixpipe" and i.depth != ONE else i.rows, 16)
+
+
 def scale_bits(s: Scope, i: Instr) -> str:
     """The number that a Fixpipe multiplies by, as the bits of a float; 0 where it does not. Bit 46: signed bytes come out."""
     if not i.scalar:
@@ -108,7 +113,7 @@ def _fixpipe(
     layout = f"AscendC::CO2Layout::{'NZ' if nz else 'ROW_MAJOR'}"
     params, dtype = s.fresh("params"), s.dtype(i.dst)
     n, m = s.field(i, "nSize", cols, RESULT_COLS), s.field(i, "mSize", rows, FIXPIPE_ND_ROWS)
-    packed = s.field(i, "srcStride", round_up(i.rows, 16), FIELD16)
+    packed = s.field(i, "srcStride", packed_rows(i), FIELD16)
     sizes = f"{n}, {m}, {packed}, {s.field(i, 'dstStride', stride, FIELD32)}"
     fields = [f"quantPre = QuantMode_t::{quant}"] if quant != "NoQuant" else []
     fields += [f"deqScalar = {scale_bits(s, i)}"] if i.scalar else []

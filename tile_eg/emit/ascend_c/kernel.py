@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import PurePath
 
 from tile_eg.chips import load_chip
+from tile_eg.emit.ascend_c.beyond import beyond
 from tile_eg.emit.ascend_c.cpp import BESIDE_SUMS, ROUNDED, integer
 from tile_eg.emit.ascend_c.cube import CUBE_AND_COPIES, ON_3510
 from tile_eg.emit.ascend_c.direct import UB, UB_ROWS
@@ -56,7 +57,7 @@ from tile_eg.ir.program.tasks import counted_by, numbers_of_trips, tile_of
 from tile_eg.ops.types import Level
 
 OPS: dict[str, Callable[[Scope, Instr], list[str]]] = {
-    **CUBE_AND_COPIES, **VECTOR_OPS, **REDUCTIONS, **SELECTIONS, **PARTS, **WHOLE, **REPEATS
+    **CUBE_AND_COPIES, **VECTOR_OPS, "vbeyond": beyond, **REDUCTIONS, **SELECTIONS, **PARTS, **WHOLE, **REPEATS
 }  # fmt: skip
 POSITIONS = {Level.L1: "A1", Level.L0A: "A2", Level.L0B: "B2", Level.L0C: "CO1", Level.UB: "VECCALC"}
 SIZES = {"rows": "validRows", "cols": "validCols", "depth": "validDepth"}
@@ -368,5 +369,5 @@ def _instr(s: Scope, i: Instr) -> list[str]:
     if i.atomic:
         lines = [f"AscendC::SetAtomicAdd<{s.dtype(i.dst).ascend}>();", *lines, "AscendC::SetAtomicNone();"]
     guards = [s.cpp(i.when)] if i.when != ONE else []
-    guards += not_empty(s, i) if i.op != "vput" else []  # of which a part is done at any size
+    guards += not_empty(s, i) if i.op not in ("vput", "vbeyond") else []  # of which a part is done at any size
     return block(f"if ({' && '.join(guards)})", lines) if guards else lines

@@ -36,6 +36,8 @@ def formula_text(s: Scope, f: Formula) -> str:
             return text if s.dtype(f.args[0]).ascend == kind else f"static_cast<{kind}>({text})"
         case "cast":
             return f"static_cast<{kind}>({formula_text(s, f.args[0])})"
+        case "nearest":
+            return f"AscendC::ScalarCast<float, int32_t, AscendC::RoundMode::CAST_RINT>({formula_text(s, f.args[0])})"
         case "half":
             return f"static_cast<float>({_half(s, f)})"
         case "select":
@@ -61,6 +63,10 @@ def _operated(op: str, x: str, y: str = "") -> str:
             return f"{x} > {y} ? {x} : {y}"
         case "min":
             return f"{x} < {y} ? {x} : {y}"
+        case "floordiv":
+            return f"FloorDiv({x}, {y})"
+        case "floormod":
+            return f"FloorMod({x}, {y})"
         case "neg":
             return f"-{x}"
         case "abs":

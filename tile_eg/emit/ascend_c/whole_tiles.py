@@ -95,7 +95,7 @@ def _first_blocks(s: Scope, i: Instr, turns: Turns, at: tuple[Expr, Expr]) -> tu
 
     `at` is which instruction, and n. 16 elements of 32 bits are two blocks of a row of the result.
     """
-    (rows, cols), (strip, n), wide = i.steps[:2], at, BLOCK_BYTES // s.dtype(i.dst).bytes
+    (rows, cols), (strip, n), wide = (i.steps[0], i.steps[-1]), at, BLOCK_BYTES // s.dtype(i.dst).bytes
     halves = TURNED // wide
     row, col = (strip * TURNED, ZERO) if turns.along else (ZERO, strip * wide)
     target = s.at(i.dst, (col + n // halves) * rows + row + n % halves * wide)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from tile_eg.emit.lower.storages import Storages
+from tile_eg.emit.lower.storages import Storages, shared
 from tile_eg.extract import Step
 from tile_eg.extract.masks import needed
 from tile_eg.extract.pricing import choice_form
@@ -85,9 +85,12 @@ def _all(storages: Storages, step: Step, term: Vector) -> Instr:
     """Over one run of elements, those that it works through."""
     (rows, cols), (op, i, j) = storages.schedule.graph.demands[step.node.cls].shape, step.node.payload[:3]
     fields = {name: of(step.node.payload) for name, of in term.fields.items()}
-    scratch = storages.tile(step.scratch) if step.scratch is not None else None
+    scratch, sources = storages.tile(step.scratch) if step.scratch is not None else None, storages.sources(step)
+    if op == "transpose" and storages.schedule.graph.demands[step.node.children[0]].shape == (i, j):
+        apart = storages.pitch(sources[0])
+        fields |= {"steps": (i, j, apart)} if apart != j else {}
     return Instr(
-        term.instruction(step.node.payload), storages.tile(step.dst), storages.sources(step),
+        term.instruction(step.node.payload), storages.tile(step.dst), sources,
         cols=const(WHOLE_TILES[op].worked(rows * cols, (i, j))), scratch=scratch, **fields,
     )  # fmt: skip
 
@@ -140,6 +143,16 @@ def _fill(storages: Storages, step: Step, term: Vector) -> Instr:
     return replace(made, value=scalar(value)) if isinstance(value, Passed) else replace(made, scalar=value or 0.0)
 
 
+def _beyond(storages: Storages, step: Step, term: Vector) -> Instr:
+    """Behind the valid rows and columns of what is there; only where these are not all."""
+    where, payload = storages.schedule.graph.demands[step.node.cls], step.node.payload
+    (rows, cols), fields = where.shape, {name: of(payload) for name, of in term.fields.items()}
+    valid, _ = shared(where, payload[0], const(cols))
+    name, form, to = term.instruction(payload), term.form(payload), storages.tile(step.dst)
+    made = Instr(name, to, (), valid, const(cols), const(rows), form=form, **fields)  # type: ignore[arg-type]
+    return replace(made, when=needed(storages.schedule.graph, step.node))
+
+
 def _spread(storages: Storages, step: Step, term: Vector) -> Instr:
     rows, _ = storages.valid(step)
     cols = const(storages.buffers[step.dst].cols)  # type: ignore[index]
@@ -155,5 +168,6 @@ def _copy(storages: Storages, step: Step, term: Vector) -> Instr:
 
 _KINDS: dict[str, Callable[[Storages, Step, Vector], Instr]] = {
     "elementwise": _elementwise, "reduction": _reduction, "choice": _choice, "position": _ramp, "fill": _fill, "spread": _spread,
+    "beyond": _beyond,
     "copy": _copy, "whole": _all, "piece": _piece, "half": _half, "put": _put, "in_window": _in_window, "strips": _reduction,
 }  # fmt: skip

@@ -7,16 +7,16 @@ slots, one edge serves for two, or two take turns with the same ids from trip to
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 
 from tile_eg.emit.sync.clock import count
-from tile_eg.emit.sync.edges import Edge, Stream
+from tile_eg.emit.sync.edges import Edge, Stream, reverse
 from tile_eg.emit.sync.fewer import with_fewer
 from tile_eg.emit.sync.order import Order, Verdict
 from tile_eg.emit.sync.trace import FlagsRunOut, Site
-from tile_eg.errors import Span
+from tile_eg.errors import PlanError, Span, plannable
 from tile_eg.ir import machine
 
 EVENT_IDS = len(machine.USABLE_EVENT_IDS)
@@ -36,11 +36,28 @@ def allocate(
     """The edges (perhaps changed, perhaps more of them) with the first id of each.
 
     `replayed` runs the program with `edges` as they are then, and `sound` says whether they order everything (None: no ring may
-    have fewer ids than slots). FlagsRunOut names the event that needs too many ids.
+    have fewer ids than slots). FlagsRunOut names the event that needs too many ids. Flags back are for what has none otherwise.
     """
+    kept = list(edges)
+    found = plannable(lambda: _allocated(streams, edges, replayed, sound, backs=False))
+    if isinstance(found, PlanError) and sound:
+        edges[:] = kept
+        return _allocated(streams, edges, replayed, sound, backs=True)
+    if isinstance(found, PlanError):
+        raise found
+    return found
+
+
+def _allocated(
+    streams: Mapping[str, Stream],
+    edges: list[Edge],
+    replayed: Callable[[], tuple[Order, Verdict]],
+    sound: Callable[[], bool] | None,
+    backs: bool,
+) -> tuple[list[Edge], list[int]]:
     if sound:
         for at in sorted(_crowded(edges)):
-            _narrow(streams[at[0]], edges, at, sound)
+            _narrow(streams[at[0]], edges, at, sound, backs)
     for _ in range(4 * len(edges) + 4):
         crowded = _crowded(edges)
         if not crowded:
@@ -58,7 +75,7 @@ def allocate(
     raise FlagsRunOut("flag ids run out: no sharing was found")
 
 
-def _narrow(s: Stream, edges: list[Edge], crowded: Event, sound: Callable[[], bool]) -> None:
+def _narrow(s: Stream, edges: list[Edge], crowded: Event, sound: Callable[[], bool], backs: bool) -> None:
     """Gives rings of an event fewer ids until there are enough, where everything is in order then.
 
     What frees their places comes first, as otherwise the first loads of a loop wait for nothing.
@@ -67,16 +84,25 @@ def _narrow(s: Stream, edges: list[Edge], crowded: Event, sound: Callable[[], bo
     for at in ((core, waiting, source), crowded):
         for n in [n for n, e in enumerate(edges) if event(e) == at]:
             if crowded in _crowded(edges):
-                _with_fewer(s, edges, n, sound)
+                _with_fewer(s, edges, n, sound, backs)
 
 
-def _with_fewer(s: Stream, edges: list[Edge], n: int, sound: Callable[[], bool]) -> None:
+def _with_fewer(s: Stream, edges: list[Edge], n: int, sound: Callable[[], bool], backs: bool) -> None:
     kept = list(edges)
     for changed in with_fewer(s, kept, n):
-        edges[:] = [changed.get(m, e) for m, e in enumerate(kept)]
-        if sound():
-            return
+        for beside in _beside(s, changed[n], backs):
+            edges[:] = [*(changed.get(m, e) for m, e in enumerate(kept)), *beside]
+            if sound():
+                return
     edges[:] = kept
+
+
+def _beside(s: Stream, e: Edge, backs: bool) -> Iterator[tuple[Edge, ...]]:
+    """What an edge with fewer ids may need beside it: nothing; or its reverse, where it frees places: with few trips its pipe has
+    steps of the loop with nothing to do, and would set the flag again before its wait is over."""
+    yield ()
+    if backs and e.before and (back := reverse(s, e)):
+        yield (back,)
 
 
 @dataclass(frozen=True)

@@ -14,11 +14,12 @@ from tile_eg.frontend.hints import hint
 from tile_eg.frontend.index_text import index_text
 from tile_eg.frontend.liveness import padded
 from tile_eg.frontend.ranges import extremes
+from tile_eg.frontend.read_indices import never_inside, outside
 from tile_eg.frontend.windows import lies_across
 from tile_eg.ir import index as ix
 from tile_eg.ir import kernel as kn
 from tile_eg.ir.index import Expr
-from tile_eg.ir.index_elements import all_elements_in, elements_in
+from tile_eg.ir.index_elements import all_elements_in, elements_in, indices_of
 from tile_eg.ir.operands import regions
 from tile_eg.ops.types import INDICES
 
@@ -263,19 +264,18 @@ class Checker:
 
     def index_tensor(self, read: Expr, ranges: Ranges, where: Expr, span: kn.Span | None) -> None:
         """What an index is read from holds whole numbers; and it is not read where none of them is in any block or trip."""
-        name, place = read.args[:2]
+        name = read.args[0]
         if (array := self.arrays.get(name)) is None:
             return
         if array.dtype not in INDICES:
             what = f"an index is a whole number, and `{array.name}` holds {array.dtype}"
             raise TileError(what, span, help="indices are i32, or shorter whole numbers")
-        count, where = prod(array.shape), ix.both(where, self.within)
-        if elements_in(place) or ix.variables(place) - ranges.keys() or where == ix.ZERO:
-            return
-        low, high = extremes(place, ranges, where)
-        if high < 0 or low >= count:
-            which = "before the beginning" if high < 0 else "beyond the end"
-            raise TileError(f"an index is read {which} of `{name}`: element {low} of {count}", span)
+        where = ix.both(where, self.within)
+        for d, (index, size) in enumerate(indices_of(read, prod(array.shape))):
+            if elements_in(index) or ix.variables(index) - ranges.keys():
+                continue
+            if (value := never_inside(index, size, ranges, where)) is not None:
+                raise outside(f"an index is read outside of `{name}`", d, index, value, size, span)
 
     def range_of(self, start: Expr, room: int, ranges: Ranges, where: Expr, tensor: bool) -> ix.Interval:
         """The values of an index; in a tensor, an element loop may run over the edge, so that its first element counts."""

@@ -187,7 +187,7 @@ class Typing:
         if ka != kb:
             left, right = f"{a}{'.T' * e.transpose_a}", f"{b}{'.T' * e.transpose_b}"
             message = f"the inner sizes of this product differ: {left} @ {right} has {ka} and {kb}"
-            raise TileError(message, e.span, help=_turned_help(m, ka, kb, n, e.span))
+            raise TileError(message, e.span, help=_turned_help(e, n == ka, m == kb))
         if a.dtype == I8 or a.dtype in NARROW:
             _bytes_fit(e, n, a.dtype)
         elif a.dtype in WHOLE:
@@ -341,11 +341,15 @@ def _sum_help(product: Type) -> str:
     return f"the product is {shape_text(product.shape)}: what it is added to has that shape"
 
 
-def _turned_help(m: int, ka: int, kb: int, n: int, span: kn.Span | None) -> str:
-    """Which operand of a product fits the other one when it is transposed."""
-    if n == ka:
-        return "transpose the right operand: " + hint("a @ b.T", "transpose_B=True", span)
-    return "transpose the left operand: " + hint("a.T @ b", "transpose_A=True", span) if m == kb else ""
+def _turned_help(e: kn.MatMul, right: bool, left: bool) -> str:
+    """Which operand of a product fits the other one when it is transposed, or is not."""
+    if right:
+        return _turned("right", e.transpose_b, hint("a @ b.T", "transpose_B=True", e.span))
+    return _turned("left", e.transpose_a, hint("a.T @ b", "transpose_A=True", e.span)) if left else ""
+
+
+def _turned(side: str, already: bool, written: str) -> str:
+    return f"it fits where the {side} operand is not transposed" if already else f"transpose the {side} operand: {written}"
 
 
 def _vector_help(tile: Shape, vector: Shape) -> str:

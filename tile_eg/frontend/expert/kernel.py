@@ -21,6 +21,7 @@ from tile_eg.frontend.expert.modes import with_modes
 from tile_eg.frontend.expert.nodes import TripByTrip
 from tile_eg.frontend.expert.numbers_for_both import read_by_both
 from tile_eg.frontend.expert.parallel import branch
+from tile_eg.frontend.expert.parts_of_results import with_products
 from tile_eg.frontend.expert.pipelined import prefetched
 from tile_eg.frontend.expert.places import same_memory
 from tile_eg.frontend.expert.printing import launched
@@ -146,6 +147,7 @@ def _read(r: ExpertReader, found: FunctionSource, barriers: str, meet: bool = Fa
         r.statements[:] = read_by_both(given, alone, r.stored)  # type: ignore[assignment]
         _meet(r, streams)
     cube, vector = _streams(r)
+    cube = with_products(cube, r.held)
     check_bools(r, (*cube, *vector))
     _check_looked_up(r)
     for t in r.tensors.values():

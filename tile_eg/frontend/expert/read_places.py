@@ -16,16 +16,18 @@ from tile_eg.frontend.expert.picked import where_read
 from tile_eg.frontend.expert.places import Place
 from tile_eg.frontend.python.values import nodes
 from tile_eg.frontend.ranges import at_most
+from tile_eg.frontend.read_indices import never_inside, outside
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import Expr, Interval
-from tile_eg.ir.index_elements import all_elements_in, elements_in
+from tile_eg.ir.index_elements import all_elements_in, elements_in, indices_of
 from tile_eg.ir.kernel import Region, Tensor, TileExpr
 from tile_eg.ir.program import Formula, Print, When
 
 
 def checked(r: Any, t: Tensor, read: Region, starts: tuple[Expr, ...], found: Place) -> None:
     """Adds what tells an index of `read` that lies outside of its dimension of `t`; `starts` are its indices as the scalar unit
-    has them. Where a plain index may do so, it is noted in which place the element lies inside."""
+    has them. Where a plain index may do so, it is noted in which place the element lies inside. TileError if it always does."""
+    _check_inside(r, f"a window of `{t.name}` lies outside", tuple(zip(starts, t.shape, strict=True)), read.span)
     if r.ends is None:
         return
     there = ix.ONE
@@ -36,7 +38,7 @@ def checked(r: Any, t: Tensor, read: Region, starts: tuple[Expr, ...], found: Pl
             sure = at_most(start, size - 1, r.ranges, r.within) or _is_below(start, size, r.within, r.ranges)
             there = there if sure else ix.both(there, ix.less(start, size))
         elif axis:
-            _told(r, t, read, axis, start, size)
+            _told(r, t.name, read.starts, axis, start, size, read.span)
     if found.element:
         r.ends.inside[found.operand] = there
 
@@ -48,10 +50,10 @@ def indices_there(r: Any, value: TileExpr) -> Expr:
     if r.ends is None:
         return found
     starts = (start for e in nodes(value) if isinstance(e, Region) for start in e.starts)
-    for name, place in sorted({x.args[:2] for start in starts for x in all_elements_in(start)}, key=str):
-        size = prod(r.tensors[name].shape) if name in r.tensors else None
-        if size is not None and not at_most(place, size - 1, r.ranges, r.within):
-            found = ix.both(found, ix.less(place, size))
+    for read in sorted({x for start in starts for x in all_elements_in(start) if x.args[0] in r.tensors}, key=str):
+        for index, size in indices_of(read, prod(r.tensors[read.args[0]].shape)):
+            if not at_most(index, size - 1, r.ranges, r.within):
+                found = ix.both(found, ix.less(index, size))
     return found
 
 
@@ -65,18 +67,37 @@ def _is_below(start: Expr, size: int, condition: Expr, ranges: Mapping[str, Inte
     return behind is not None and ix.bounds(condition.args[1], ranges)[1] + behind <= size
 
 
-def _told(r: Any, t: Tensor, read: Region, axis: int, start: Expr, size: int) -> None:
+def indices_checked(r: Any, read: Expr, span: Span | None) -> None:
+    """The indices of an element that is read as an index itself. TileError where one surely lies outside of its dimension; adds
+    what tells one that is read, where the kernel is done in the order of its statements."""
+    name, _, _, indices = read.args
+    _check_inside(r, f"an index is read outside of `{name}`", indices, span)
+    for axis, (index, size) in enumerate(indices):
+        if axis and r.ends is not None and elements_in(index):
+            _told(r, name, (index,), axis, r.unit.settled(r, index, span), size, span)
+
+
+def _check_inside(r: Any, what: str, indices: ix.Indices, span: Span | None) -> None:
+    for axis, (index, size) in enumerate(indices):
+        if elements_in(index) or ix.variables(index) - r.ranges.keys():
+            continue
+        value = never_inside(index, size, r.ranges, r.within)
+        if value is not None:
+            raise outside(what, axis, index, value, size, span)
+
+
+def _told(r: Any, name: str, read: tuple[Expr, ...], axis: int, start: Expr, size: int, span: Span | None) -> None:
     inside = ix.ONE
     for c in (ix.less(-1, start), ix.less(start, size)):
         inside = inside if ix.bounds(c, r.ranges) == (1, 1) else ix.both(inside, c)
     if inside.value == 1:
         return
-    followed = attempted(lambda: where_read(r, r.ends, read.starts, read.span))
+    followed = attempted(lambda: where_read(r, r.ends, read, span))
     if isinstance(followed, TileError):  # it is refused where it is used
         return
-    there = r.unit.settled(r, followed, read.span)
-    text = f"an index of {t.name} that is read is %d: dimension {axis} has {size} elements"
-    told = Print(text, (Formula("index", (start,), True),), holds=inside, span=read.span)
+    there = r.unit.settled(r, followed, span)
+    text = f"an index of {name} that is read is %d: dimension {axis} has {size} elements"
+    told = Print(text, (Formula("index", (start,), True),), holds=inside, span=span)
     r.place_node(r.core, told if there.value == 1 else When(there, (On(r.core, told),)))  # type: ignore[arg-type]
 
 

@@ -14,10 +14,11 @@ from tile_eg.frontend.expert.ends import Ends
 from tile_eg.frontend.expert.nodes import Branch, Exits, Misplaced, NewVariable, On, Persistent, Pipe, ScalarUnit, Scope
 from tile_eg.frontend.expert.places import Held, Place, of_buffer, of_tensor, same_memory
 from tile_eg.frontend.expert.read_places import checked
+from tile_eg.frontend.python.counted_loops import with_ends
 from tile_eg.frontend.python.expressions import evaluate
 from tile_eg.frontend.python.source import Source, one_by_one
 from tile_eg.frontend.python.statements import RULES, Reader
-from tile_eg.frontend.python.values import Buffer, Loop, NewBuffer, Slice, Window, as_region, describe, is_tile
+from tile_eg.frontend.python.values import Buffer, Loop, NewBuffer, Slice, as_region, is_tile
 from tile_eg.frontend.python.words import counted
 from tile_eg.ir import index as ix
 from tile_eg.ir import program as pr
@@ -166,14 +167,18 @@ class ExpertReader(Reader):
 
     def allocate(self, name: str, new: NewBuffer, span: Span | None) -> None:
         unique = self.unique(name)
-        if new.scope == SHARED or new.scope not in Level.__members__:
-            self.open.add(unique)
-            level = self.levels.get(unique, Level.L0C if new.scope == "fragment" else Level.UB)
-        else:
-            level = Level[new.scope]
-        shape = new.shape if not new.column else (*new.shape[:1], 1)
+        placed = new.scope in Level.__members__ and new.scope != SHARED
+        self.open |= set() if placed else {unique}
+        level = Level[new.scope] if placed else self.levels.get(unique, Level.L0C if new.scope == "fragment" else Level.UB)
+        shape = new.shape if not new.column else (*new.shape[:-1], 1)
         self.held[unique] = Held(unique, level, new.dtype, shape, span, truth=new.truth)
         self.local[name] = Buffer(unique, new.dtype, shape, new.scope, truth=new.truth)
+        self.homes |= {unique: self.statements} if self.ends is not None and level is Level.UB else {}
+
+    def zeros(self, name: str, span: Span | None) -> list[Any]:
+        with self.block(repeats=False) as made:
+            (self.handlers or {})["fill"](self, span, Buffer(name, self.held[name].dtype, self.held[name].shape, SHARED), 0.0)
+        return made
 
     def bind(self, name: str, value: Any, span: Span | None) -> None:
         """A name that is bound again in a loop or branch means its new value there, and its old one behind it, unless it is one
@@ -297,7 +302,7 @@ def _for(r: ExpertReader, node: ast.For) -> None:
     if not isinstance(over, Loop):
         raise r.error(f"{ast.unparse(node.iter)} is not a loop", node.iter, "T.serial, T.Pipelined, T.Persistent and range are")
     if over.kind == "parallel":
-        return r.elementwise(r, node, over, _targets(r, node))
+        return with_ends(r, node, over, names := _targets(r, node), lambda *inside: r.elementwise(r, *inside, names))
     if r.in_parallel:
         raise r.error("a serial loop inside T.Parallel is not supported", node, "put the serial loop outside")
     return _loop(r, node, over, _targets(r, node), 0)
@@ -392,9 +397,4 @@ def _coordinates(tile: Expr, over: Persistent, ranges: Mapping[str, Interval]) -
 OWN_RULES: dict[type, Callable[..., None]] = {**RULES, ast.With: _with, ast.For: _for}
 
 
-def window_of(value: Any) -> str:
-    """A value in a user's words, for errors."""
-    return value.name if isinstance(value, Buffer) else value.buffer.name if isinstance(value, Window) else describe(value)
-
-
-__all__ = ["AIC", "AIV", "ExpertReader", "Misplaced", "On", "Persistent", "Scope", "window_of"]
+__all__ = ["AIC", "AIV", "ExpertReader", "Misplaced", "On", "Persistent", "Scope"]

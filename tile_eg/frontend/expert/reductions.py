@@ -14,6 +14,7 @@ from tile_eg.frontend.expert.reader import ExpertReader, on
 from tile_eg.frontend.expert.steps import cast_into, cast_to, room_in
 from tile_eg.frontend.expert.unaligned import aligned
 from tile_eg.frontend.expert.vectors import elementwise, first, scratch, ub
+from tile_eg.frontend.python.extents import Extents, extents_of
 from tile_eg.frontend.python.tile_words import HANDLERS
 from tile_eg.frontend.python.values import as_region
 from tile_eg.frontend.python.words import known
@@ -28,19 +29,20 @@ from tile_eg.ops.types import BF16, F16, F32, I16, I32, U32, DType
 
 
 def _reduce(op: str, r: ExpertReader, span: Span, buffer: Any, out: Any = None, dim: Any = -1, clear: Any = True,
-            real_shape: Any = None, magnitudes: bool = False) -> None:  # fmt: skip
+            real_shape: Any = None, size: Any = None, magnitudes: bool = False) -> None:  # fmt: skip
     if out is None:
         raise TileError(f"T.reduce_{op} writes a buffer", span, help=f"T.reduce_{op}(buffer, out, dim=-1)")
-    x, to, shape = ub(r, buffer, span), ub(r, out, span), as_region(buffer, span).shape or (1,)
+    real_shape = size if real_shape is None else real_shape
+    x, to, shape = ub(r, buffer, span, counted=True), ub(r, out, span, counted=True), as_region(buffer, span).shape or (1,)
     rank, axis = len(shape), known(dim, "dim", span)
     if not -rank <= axis < rank:
         raise TileError(f"dim {axis} does not exist in a tile of shape {shape}", span, help="-1 is the last one")
     axis %= rank
-    if r.ends is not None and real_shape is None:
+    if r.ends is not None and real_shape is None and not x.counted:
         x = r.ends.of(r, x, axis == rank - 1, span, some=False)
     x, planes = replace(aligned(r, span, x), valid_rows=x.valid_rows, valid_cols=x.valid_cols), prod(shape[:-2])
     if real_shape is not None:
-        x, planes = _part(x, [known(n, "real_shape", span) for n in real_shape], span), 1
+        x, planes = _part(r, x, extents_of(r, real_shape, "real_shape", span), span), 1
     if axis < rank - 2:
         help = "copy each plane to a buffer of its own, and join these: T.tile.add, T.tile.max, T.tile.min"
         raise TileError(f"dim {axis} of {rank} is not reduced in a kernel that is kept", span, help=help)
@@ -135,12 +137,17 @@ def _magnitudes(r: ExpertReader, span: Span, x: Place) -> Place:
     return replace(made, valid_rows=x.valid_rows, valid_cols=x.valid_cols)
 
 
-def _part(x: Place, sizes: list[int], span: Span) -> Place:
+def _part(r: ExpertReader, x: Place, sizes: Extents, span: Span) -> Place:
     """The first rows and columns of a window."""
-    rows, cols = [1, *sizes][-2:] if sizes else (0, 0)
+    rows, cols = (1, *sizes)[-2:] if sizes else (0, 0)
+    if not (isinstance(rows, int) and isinstance(cols, int)):
+        valid = [n if isinstance(n, int) else r.unit.settled(r, n, span) for n in (rows, cols)]
+        known_rows, known_cols = (n if isinstance(n, int) else most for n, most in ((rows, x.rows), (cols, x.cols)))
+        found = _part(r, x, (known_rows, known_cols), span)
+        return replace(found, valid_rows=ix.wrap(valid[0]), valid_cols=ix.wrap(valid[1]))
     if not 0 < rows <= x.rows or not 0 < cols <= x.cols:
         help = "real_shape=[rows, columns] are the first ones of the buffer"
-        raise TileError(f"real_shape {sizes} is not part of {x.rows} x {x.cols} elements", span, help=help)
+        raise TileError(f"real_shape {[*sizes]} is not part of {x.rows} x {x.cols} elements", span, help=help)
     return replace(x, rows=rows, cols=cols, valid_rows=ix.const(rows), valid_cols=ix.const(cols))
 
 
@@ -220,7 +227,7 @@ def _sums(r: ExpertReader, span: Span, dst: Any, src: Any, numbers: Any) -> None
         help = "T.reduce_sum(src, dst, dim=-1, real_shape=[rows, columns]) of a buffer of rows"
         what = f"sums of {rows} rows of {cols} elements, {apart} apart, are not those of {x.rows} x {x.cols}"
         raise TileError(what, span, help=help)
-    reduced("sum", r, span, _part(x, [rows, cols], span), to.tile(), True)
+    reduced("sum", r, span, _part(r, x, (rows, cols), span), to.tile(), True)
 
 
 WORDS: dict[str, Callable[..., Any]] = {

@@ -7,11 +7,13 @@ from dataclasses import replace
 from typing import Any
 
 from tile_eg.errors import Span, TileError
+from tile_eg.frontend.checks.types import check_number
 from tile_eg.frontend.conditions import Compared, Logic
 from tile_eg.frontend.expert.places import Place
 from tile_eg.frontend.expert.read_places import arm
 from tile_eg.frontend.expert.reader import ExpertReader, on
 from tile_eg.frontend.expert.unaligned import own_room
+from tile_eg.frontend.hints import cast
 from tile_eg.frontend.python.values import Window, as_tile, describe, nodes
 from tile_eg.frontend.ssa.rounding import rounded
 from tile_eg.ir import index as ix
@@ -25,6 +27,9 @@ from tile_eg.ops.types import BF16, F16, F32, I32, SIGNED, U32, DType, Level
 
 FUNCTIONS = frozenset((*UNARY, "pow", "leaky_relu")) - {*SCALAR_UNARY, "not"}
 """Of numbers, but not the scalar unit's own."""
+
+ROUNDED_DOWN = {"div": "floordiv", "mod": "floormod"}
+"""What quotients of whole numbers are called where the scalar unit computes them: its `div` is of floats."""
 
 
 def is_scalar(value: Any) -> bool:
@@ -82,12 +87,10 @@ def of_index(r: ExpertReader, e: Expr, span: Span | None) -> Formula:
         place = of_index(r, e.args[1], span)
         at = place.args[0] if place.op == "index" else r.unit.settled(r, e.args[1], span)
         return element_of(r, e.args[0], at, span)
-    if e.op in ("div", "mod"):
-        raise TileError("a quotient of an element is not an index here", span, help="give it a name first: i = x[n]")
     parts = [of_index(r, a, span) for a in e.args]
     found = parts[0]
     for part in parts[1:]:
-        found = Formula(e.op, (found, part), True)
+        found = Formula(ROUNDED_DOWN.get(e.op, e.op), (found, part), True)
     return found
 
 
@@ -211,16 +214,25 @@ def _as(f: Formula, whole: bool) -> Formula:
 
 
 def _cast(r: ExpertReader, e: Cast, span: Span | None) -> Formula:
-    """A number as an element type has it. The scalar unit rounds to f16 itself, to shorter floats the vector unit does."""
+    """A number as an element type has it. The scalar unit rounds to f16 and to whole numbers itself, to shorter floats the vector
+    unit does. A kernel whose author decided its order has the cast of C++, as TileLang writes it."""
     x = _formula(r, e.x, span)
     if e.dtype.whole:
-        return _within(_as(x, True), e.dtype)
+        rounds = r.ends is not None and not x.whole
+        return _within(_nearest(x) if rounds else _as(x, True), e.dtype)
     held = r.dtype_of(e.x.name) if isinstance(e.x, Region) and e.x.name not in r.scalars else None
     if e.dtype in (F32, held):
         return _as(x, False)
     if x.op == "number":
         return Formula("number", (rounded(x.args[0], e.dtype),))
     return Formula("half", (_as(x, False),)) if e.dtype is F16 else r.unit.function(r, e, (x,), span)
+
+
+def _nearest(f: Formula) -> Formula:
+    """A float as the nearest whole number, the even one of two."""
+    if f.op == "number":
+        return Formula("number", (float(round(f.args[0])),), True)
+    return _as(f, True) if f.op == "index" else Formula("nearest", (f,), True)
 
 
 def _within(f: Formula, dtype: DType) -> Formula:
@@ -249,6 +261,7 @@ def store(r: ExpertReader, target: Region, value: TileExpr, span: Span | None) -
     elif place.dtype is BF16:
         raise TileError("the scalar unit does not compute with bf16", span, help="cast the buffer to float32 first: T.copy")
     else:
+        _check_whole(target.name, place.dtype, made, span)
         field = _as(made, place.dtype.whole)
     there = ix.ONE
     if r.ends is not None:
@@ -259,6 +272,15 @@ def store(r: ExpertReader, target: Region, value: TileExpr, span: Span | None) -
     with r.block(repeats=False) as then, r.where(there):
         _stored(r, place, field, span)
     return r.place_node(None, When(there, tuple(then)))  # type: ignore[arg-type]
+
+
+def _check_whole(name: str, dtype: DType, made: Formula, span: Span | None) -> None:
+    """TileError where a float would be stored as a whole number without a cast."""
+    if made.op == "number":
+        check_number(dtype, made.args[0], span, beside=False)
+    elif dtype.whole and not made.whole and made.op != "index":
+        help = f"{cast(dtype, 'x', span)} makes it one, and saturates"
+        raise TileError(f"`{name}` holds {dtype}, the value is {F32}", span, help=help)
 
 
 def _stored(r: ExpertReader, place: Place, field: Formula, span: Span | None) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 from tile_eg.errors import Span, TileError
 from tile_eg.frontend.conditions import is_condition, of_elements
 from tile_eg.frontend.expert.nodes import NewVariable, On
+from tile_eg.frontend.expert.read_places import indices_checked
 from tile_eg.frontend.expert.reader import ExpertReader
 from tile_eg.frontend.expert.scalars import element_of, formula, is_scalar, of_index
 from tile_eg.frontend.python.values import Window, describe, is_index, is_tile
@@ -75,6 +76,7 @@ def settled(r: ExpertReader, e: Expr, span: Span | None = None, *, fixed: bool =
         if name in r.scalars:
             same = Formula("scalar", (name,), True)
             return keep(r, f"{name}_now", same, span) if fixed and name in r.variables else read
+        indices_checked(r, read, span)
         place = settled(r, read.args[1], span, fixed=fixed)
         return keep(r, f"{name}_at", element_of(r, name, place, span), span)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
+from functools import partial, reduce
 from typing import Any
 
 from tile_eg.errors import Span, TileError
@@ -28,12 +28,12 @@ READ_TOO = ("vaxpy", "vmuladd")
 """Instructions that add to what their result was."""
 
 
-def ub(r: ExpertReader, value: Any, span: Span) -> Place:
-    """A buffer in UB, or a part of one."""
+def ub(r: ExpertReader, value: Any, span: Span, counted: bool = False) -> Place:
+    """A buffer in UB, or a part of one; `counted`: it may have as many elements as only the kernel knows."""
     if not is_tile(value):
         raise TileError(f"a buffer is needed here, not {describe(value)}", span)
     found = r.place(as_region(value, span), span, Level.UB)
-    if found.counted:
+    if found.counted and not counted:
         raise TileError("how many elements a vector word works on has to be known", span,
                         help="a copy takes slices like this one")  # fmt: skip
     return found
@@ -62,9 +62,29 @@ def _there(r: ExpertReader, dst: Place, srcs: tuple[Place, ...], value: Formula 
     return found
 
 
+def _as_many(r: ExpertReader, span: Span, op: str, dst: Place, *srcs: Place, **fields: Any) -> None:
+    """Row by row over as many elements as all operands have, which only the kernel knows; nothing where there are none."""
+    places = (dst, *srcs)
+    if len({(p.rows, p.cols) for p in places}) > 1:
+        what = "parts whose length varies begin in the same row and column of buffers of one shape, and are as long"
+        raise TileError(what, span, help="slice all operands alike: T.vadd(a[:n, :], b[:n, :], c[:n, :])")
+    if any(is_unaligned(r, p) for p in places):
+        what = "parts whose length varies are computed in rows of a multiple of 32 bytes"
+        raise TileError(what, span, help="declare wider rows: the last dimension a multiple of 32 bytes")
+    rows, cols = (reduce(ix.minimum, found) for found in ([p.valid_rows for p in places], [p.valid_cols for p in places]))
+    rows, cols = (ix.simplified(n, r.ranges) for n in (rows, cols))
+    some = ix.both(ix.less(0, rows), ix.less(0, cols))
+    made = pr.Instr(op, dst.operand, tuple(p.operand for p in srcs), rows=rows, cols=cols, form="rows", span=span, **fields)
+    with r.block(repeats=False) as then, r.where(some):
+        r.emit(made)
+    r.place_node(None, When(some, tuple(then)))  # type: ignore[arg-type]
+
+
 def _elementwise(r: ExpertReader, span: Span, op: str, dst: Place, *srcs: Place, **fields: Any) -> None:
     """In one run where each operand is one, else row by row."""
     places = (dst, *srcs)
+    if any(p.counted for p in places):
+        return _as_many(r, span, op, dst, *srcs, **fields)
     runs = all(p.whole for p in places) and len({p.count for p in places}) == 1
     if runs and not any(is_unaligned(r, replace(p, rows=1)) for p in places):
         r.instr(op, dst.operand, *(p.operand for p in srcs), cols=ix.const(dst.count), span=span, **fields)
@@ -100,15 +120,15 @@ def filled(r: ExpertReader, span: Span, dst: Place, value: Any) -> None:
 
 def unary(op: str, r: ExpertReader, span: Span, dst: Any, src: Any) -> None:
     """A function with an instruction of its own."""
-    elementwise(r, span, f"v{op}", ub(r, dst, span), ub(r, src, span))
+    elementwise(r, span, f"v{op}", ub(r, dst, span, True), ub(r, src, span, True))
 
 
 def _binary(op: str, r: ExpertReader, span: Span, dst: Any, a: Any, b: Any) -> None:
-    to, x = ub(r, dst, span), ub(r, a, span)
+    to, x = ub(r, dst, span, True), ub(r, a, span, True)
     if is_scalar(b) and not (isinstance(b, Window) and r.place(b, span).count == to.count == 1 and not b.is_point):
         drained(r, b, span)
         return _with_scalar(op, r, span, to, x, b)
-    elementwise(r, span, f"v{op}", to, x, ub(r, b, span))
+    elementwise(r, span, f"v{op}", to, x, ub(r, b, span, True))
     return None
 
 

@@ -49,7 +49,7 @@ MODES = {
 }
 """Which cores a flag joins."""
 AS_IT_IS = (
-    "Kernel", "func_attr", "serial", "unroll", "Pipelined", "Parallel", "grid", "And", "Or", "Not", "ceildiv",
+    "Kernel", "func_attr", "serial", "unroll", "Pipelined", "Parallel", "grid", "And", "Or", "Not", "ceildiv", "align_up",
     "floordiv", "floormod", "cast", "Cast", "make_zn_layout", "make_nz_layout", "make_col_major_layout",
 )  # fmt: skip
 """Words that mean the same in every kernel."""

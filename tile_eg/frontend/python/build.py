@@ -6,7 +6,7 @@ import ast
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from tile_eg.errors import FollowUp, Note, NotSearched, Span, TileError
@@ -14,13 +14,14 @@ from tile_eg.frontend.bools import check_stored
 from tile_eg.frontend.liveness import Liveness
 from tile_eg.frontend.narrow_positions import with_words
 from tile_eg.frontend.python.columns import spread
+from tile_eg.frontend.python.first_elements import FirstElements
 from tile_eg.frontend.python.source import Source
 from tile_eg.frontend.python.tile_order import Order
 from tile_eg.frontend.python.values import Buffer, FirstValue, NewBuffer, Slice, Window, nodes, reads, region
 from tile_eg.frontend.widened import widened
 from tile_eg.ir.index import ZERO, Expr, Interval, text
 from tile_eg.ir.index_elements import element
-from tile_eg.ir.kernel import Alloc, Assign, Cast, Index, MatMul, Pack, Region, Stmt, TileExpr
+from tile_eg.ir.kernel import Alloc, Assign, Cast, Index, MatMul, Number, Pack, Region, Stmt, TileExpr, mapped
 from tile_eg.language.symbols import at_sizes
 from tile_eg.ops.types import I8, INDICES, U32, DType
 
@@ -94,6 +95,7 @@ class Builder(ABC):
         self.shapes: dict[str, tuple[int, ...]] = {}
         self.types: dict[str, DType] = {}
         self.homes: dict[str, list[Stmt]] = {}
+        self.first_elements = FirstElements()
         self.may_leave = False
         self.kept: dict[str, tuple[Any, Window]] = {}
         self.unused: set[str] = set()
@@ -193,9 +195,7 @@ class Builder(ABC):
             value = self._packed(value, self.dtype_of(target.name), span)
         if isinstance(value, Index) and self.dtype_of(target.name) == U32:
             value = Cast(U32, value, value.span)
-        for read in nodes(value) if self.bits else ():
-            if isinstance(read, Region) and read.name in self.bits:
-                raise self._of_bits(read.name, read.span or span)
+        value = mapped(value, lambda e: self._unpacked(e, span)) if self.bits else value
         value = with_words(widened(value, self.dtype_of(target.name), self.dtype_of), self.dtype_of)
         self.statements.append(Assign(target, spread(value, target.shape, self.columns), span, atomic))
         self.written(target.name)
@@ -208,6 +208,14 @@ class Builder(ABC):
             raise self._of_bits(r.name, r.span or span)
         packed = Pack(Region(kept.name, (ZERO,) * len(kept.shape), kept.shape, r.span), span)
         return Cast(I8, packed, span) if to == I8 else packed
+
+    def _unpacked(self, e: TileExpr, span: Span | None) -> TileExpr:
+        """What is read of a buffer of bools that a comparison wrote: the ones and zeros beside it. TileError for bits."""
+        if not isinstance(e, Region) or e.name not in self.bits:
+            return e
+        if e.name not in self.bools or self.masks[e.name].shape != self.shapes[e.name]:
+            raise self._of_bits(e.name, e.span or span)
+        return replace(e, name=self.masks[e.name].name)
 
     @staticmethod
     def _of_bits(name: str, span: Span | None) -> TileError:
@@ -248,7 +256,7 @@ class Builder(ABC):
         return (NotSearched if name in self.variables else TileError)(message, span, help="keep the value in a buffer of its own")
 
     def allocate(self, name: str, new: NewBuffer, span: Span | None) -> None:
-        shape = new.shape[:1] if new.column else new.shape
+        shape = new.shape[:-1] if new.column else new.shape
         buffer = Buffer(self.unique(name), new.dtype, shape, new.scope, new.column, new.truth)
         self.statements.append(Alloc(buffer.name, new.scope, new.dtype, shape, span, new.level))
         self.homes[buffer.name] = self.statements
@@ -257,6 +265,11 @@ class Builder(ABC):
         self.columns |= {buffer.name} if new.column else set()
         self.bools |= {buffer.name} if new.truth else set()
         self.local[name] = buffer
+
+    def zeros(self, name: str, span: Span | None) -> list[Any]:
+        """The statements by which a buffer begins with zeros."""
+        shape = self.shapes[name]
+        return [Assign(Region(name, (ZERO,) * len(shape), shape), Number(0.0), span)]
 
     def _named(self, name: str, value: Any, span: Span | None) -> Any:
         """An item of a list: a new buffer gets its name."""

@@ -88,7 +88,7 @@ def _name(b: Builder, node: ast.Name) -> Any:
             return b.use(node.id, b.at_call(_plain(scope[node.id])), node)
     if node.id in b.ended:
         raise b.error(f"{node.id} is bound in a loop or a branch, and ends with it", node, f"bind {node.id} before that")
-    raise b.error(f"unknown name {node.id}", node, near_name(node.id, [*b.local, *b.names]) or ways_out.BOUND)
+    raise b.error(f"unknown name `{node.id}`", node, near_name(node.id, [*b.local, *b.names]) or ways_out.BOUND)
 
 
 def _plain(value: Any) -> Any:
@@ -144,7 +144,7 @@ def arithmetic(b: Builder, op: type[Any], x: Any, y: Any, node: ast.AST) -> Any:
     if op in INDEX_OPS and is_whole(x) and is_whole(y) and (b.in_index or not b.in_parallel):
         x, y = (element(v) if isinstance(v, Window) else v for v in (x, y))
     if op in QUOTIENTS and (is_tile(x) or is_tile(y)):
-        x, y = (v if (found := as_whole(v)) is None else found for v in (x, y))
+        x, y = (b.number(v, b.span(node)) if (found := as_whole(v)) is None else found for v in (x, y))
     if is_tile(x) or is_tile(y):
         return _tile_arithmetic(b, op, *beside_floats(b, op, x, y, b.span(node)), node)
     if (isinstance(x, Expr) or isinstance(y, Expr)) and _leaves_indices(op, x, y):
@@ -162,7 +162,7 @@ def arithmetic(b: Builder, op: type[Any], x: Any, y: Any, node: ast.AST) -> Any:
 
 
 def _leaves_indices(op: type[Any], x: Any, y: Any) -> bool:
-    return op is ast.Div or isinstance(x, float | OfCall) or isinstance(y, float | OfCall)
+    return op in (ast.Div, ast.Pow) or isinstance(x, float | OfCall) or isinstance(y, float | OfCall)
 
 
 def _compares(x: Any) -> bool:

@@ -334,14 +334,14 @@ class Merge:
 
     def read(self, element: Expr) -> Expr:
         """An index that is read, in terms of the whole of what it is read from."""
-        name, place, most = element.args
+        name, place = element.args[:2]
         if name not in self.axes:
             self.check_own_rows(name, place, 0)
         elif len(self.shapes[name]) > 1:
             raise self.fail(f"an index is read from a part of `{name}`, which has more than one dimension")
         else:
             self.own(Region(name, (place,), (None,), self.span), 0)
-        return ix.read(name, place if name in self.axes else self.position(place), most)
+        return element if name in self.axes else ix.read_at(element, self.position)
 
     def check_window(self, r: Region, start: Expr, extent: int, by: int) -> None:
         if self.wide & variables(_outside_reads(start)):
@@ -355,7 +355,7 @@ class Merge:
         e = with_elements(e, self.read)
         names = variables(_outside_reads(e))
         if e.op in ("lt", "and", "min", "max"):
-            return ix.rebuilt(e, [self.position(a) for a in e.args])
+            return ix.with_operands(e, [self.position(a) for a in e.args])
         rows = [v for v in names if v in self.wide]
         by = self.coefficient(e, self.variable)
         if not by and not rows:

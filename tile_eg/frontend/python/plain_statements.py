@@ -69,3 +69,17 @@ def function_defined(b: Builder, node: ast.FunctionDef) -> None:
     if any(m is not language.macro for m in marks):
         raise b.error("in a kernel a function has no decorator but T.macro", node)
     b.bind(node.name, defined(b, node, evaluate), b.span(node))
+
+
+def deleted(b: Builder, node: ast.Delete) -> None:
+    """`del x`: the name means nothing from here on; `del x[i]` takes an item out of a list or a dict of Python."""
+    for target in node.targets:
+        match target:
+            case ast.Name(id) if id in b.local:
+                del b.local[id]
+            case ast.Name(id):
+                raise b.error(f"`{id}` is not bound in this kernel", target, "del takes names that it binds")
+            case ast.Subscript() if isinstance(held := evaluate(b, target.value), list | dict):
+                del held[evaluate(b, target.slice)]
+            case _:
+                raise b.error(f"{ast.unparse(target)} cannot be deleted", target, "del takes names, and items of lists and dicts")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import inspect
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from types import FunctionType
 from typing import Any
 
@@ -14,10 +15,11 @@ from tile_eg.frontend.element_loops import read_as, trip_by_trip
 from tile_eg.frontend.python.bools import as_condition, as_stored
 from tile_eg.frontend.python.branch_words import as_if
 from tile_eg.frontend.python.build import Builder, Leave, ReadAgain
+from tile_eg.frontend.python.counted_loops import with_ends
 from tile_eg.frontend.python.defined import Defined
 from tile_eg.frontend.python.expressions import arithmetic, evaluate
 from tile_eg.frontend.python.loops_apart import apart
-from tile_eg.frontend.python.plain_statements import asserted, function_defined, imported, imported_from, raised
+from tile_eg.frontend.python.plain_statements import asserted, deleted, function_defined, imported, imported_from, raised
 from tile_eg.frontend.python.source import read_function
 from tile_eg.frontend.python.trips_of_indices import most_trips
 from tile_eg.frontend.python.values import (
@@ -30,7 +32,6 @@ from tile_eg.frontend.python.values import (
     as_tile,
     describe,
     is_tile,
-    nodes,
     plainly,
     stored_at,
 )
@@ -66,13 +67,8 @@ class Reader(Builder):
         return Slice(start, OPEN, extent)
 
     def assign(self, target: Region, value: TileExpr, span: Span | None, atomic: bool = False) -> None:
-        """NotSearched where a part of a buffer is written whose length only the kernel knows, or such a part is not its first
-        elements."""
-        for r in (n for n in nodes((target, value)) if isinstance(n, Region) and any(n.counts) and n.name in self.shapes):
-            first = all(start == index.ZERO for start in r.starts) and tuple(e or 1 for e in r.extents) == self.shapes[r.name]
-            if r is target or not first:
-                raise NotSearched(f"the search has no form for this part of `{r.name}`, whose length varies", r.span or span)
-        super().assign(target, value, span, atomic)
+        """NotSearched where a part of a buffer is written or read whose length only the kernel knows, and that has no form."""
+        super().assign(self.first_elements.written(target, self.shapes, value, span), value, span, atomic)
 
     def rules(self) -> dict[type, Callable[..., None]]:
         """What each kind of statement means."""
@@ -346,6 +342,8 @@ def _parallel(r: Reader, node: ast.For, loop: Loop) -> None:
     if r.in_parallel:
         raise r.error("T.Parallel inside T.Parallel is not supported", node, "write one: for i, j in T.Parallel(m, n)")
     names = _names(r, node, len(loop.extents))
+    if loop.counts:
+        return with_ends(r, node, loop, names, partial(_parallel, r))
     variables = tuple(r.unique(n) for n in names)
     r.in_parallel, r.along = True, variables
     r.trips |= {v: (0, max(0, n - 1)) for v, n in zip(variables, loop.extents, strict=True)}
@@ -356,6 +354,7 @@ def _parallel(r: Reader, node: ast.For, loop: Loop) -> None:
     finally:
         r.in_parallel, r.along = False, ()
     r.statements += read_as(Parallel(variables, loop.extents, _element_assignments(body), r.span(node)), *_known(r))
+    return None
 
 
 def _known(r: Reader) -> tuple[Any, ...]:
@@ -392,6 +391,6 @@ RULES: dict[type, Callable[..., None]] = {
     ast.With: lambda r, node: _if(r, as_if(r, node, evaluate)),
     ast.While: _while, ast.Break: lambda r, node: r.leave(r.span(node), False),
     ast.Continue: lambda r, node: r.leave(r.span(node), True),
-    ast.FunctionDef: function_defined, ast.Delete: lambda r, node: None, ast.Import: imported, ast.ImportFrom: imported_from,
+    ast.FunctionDef: function_defined, ast.Delete: deleted, ast.Import: imported, ast.ImportFrom: imported_from,
     ast.Raise: raised,
 }  # fmt: skip

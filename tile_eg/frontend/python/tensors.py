@@ -289,7 +289,7 @@ def _at_their_line() -> Iterator[None]:
         place = next((place_of(f) for f in _frames(e) if not f.f_code.co_filename.startswith(PACKAGE)), None)
         if isinstance(e, NameError):
             help = "a name is bound above its first use: in the function, or in the file around it"
-            raise TileError(f"unknown name {e.name}", place, help=help) from e
+            raise TileError(f"unknown name `{e.name}`", place, help=help) from e
         if isinstance(e, AttributeError) and e.obj is language:
             words = [w for w in fn.FUNCTIONS if hasattr(language, w)]
             raise TileError(f"T has no word {e.name}", place, help=did_you_mean(str(e.name), words)) from e

@@ -11,6 +11,7 @@ from tile_eg.errors import Note, Span, TileError
 from tile_eg.frontend.of_calls import divisor
 from tile_eg.frontend.python import whole_numbers
 from tile_eg.frontend.python.build import Builder
+from tile_eg.frontend.python.extents import Extents, counted, extents_of
 from tile_eg.frontend.python.product_words import HANDLERS
 from tile_eg.frontend.python.values import (
     Buffer,
@@ -27,7 +28,7 @@ from tile_eg.frontend.python.values import (
     whole,
     with_rank,
 )
-from tile_eg.frontend.python.words import copied, handles, known, resized, sizes, whole_count
+from tile_eg.frontend.python.words import copied, handles, known, resized, whole_count
 from tile_eg.frontend.whole_quotients import divided
 from tile_eg.frontend.widened import wide_operand
 from tile_eg.frontend.windows import known_shape
@@ -40,10 +41,12 @@ __all__ = ["HANDLERS", "apply"]
 # Reductions and broadcasts
 
 
-def _reduce(op: str, b: Builder, span: Span, buffer: Any, out: Any, dim: Any, clear: Any, real_shape: Any) -> TileExpr | None:
-    x = as_tile(buffer, span)
+def _reduce(
+    op: str, b: Builder, span: Span, buffer: Any, out: Any, dim: Any, clear: Any, real_shape: Any, size: Any = None
+) -> TileExpr | None:
+    x, real_shape = as_tile(buffer, span), size if real_shape is None else real_shape
     if real_shape is not None:
-        x = _first(x, sizes(real_shape, "real_shape", span), span)
+        x = _first(x, extents_of(b, real_shape, "real_shape", span), span)
     shape = known_shape(x) or ()
     if len(shape) == 3 and out is not None and isinstance(x, Region):
         _planes(op, b, span, x, as_region(out, span), known(dim, "dim", span), clear)
@@ -62,9 +65,11 @@ def _reduce(op: str, b: Builder, span: Span, buffer: Any, out: Any, dim: Any, cl
 
 def _planes(op: str, b: Builder, span: Span, x: Region, out: Region, dim: int, clear: Any) -> None:
     """A tile of three dimensions, plane by plane; over the first one, each plane joins the result."""
+    if -3 <= dim < 3 and len(out.shape) == 3 and out.shape[dim] == 1:
+        out = _plane(out, 0, dim % 3)
     if not -3 <= dim < 3 or len(out.shape) != 2:
         what = f"dim {dim} of a tile of shape {x.shape} does not give {out.name}, whose shape is {out.shape}"
-        raise TileError(what, span, help="dims are 0 to 2; -1 is the last, and the result has the other two")
+        raise TileError(what, span, help="dims are 0 to 2; -1 is the last, and the result has the other two, or 1 beside them")
     for n in range(x.shape[0]):
         plane = _plane(x, n)
         if dim % 3:
@@ -76,21 +81,24 @@ def _planes(op: str, b: Builder, span: Span, x: Region, out: Region, dim: int, c
             b.assign(out, one if clear and n == 0 else joined, span)
 
 
-def _plane(r: Region, n: int) -> Region:
-    """The n-th of a window's first dimension."""
-    axis = next(a for a, e in enumerate(r.extents) if e is not None)
+def _plane(r: Region, n: int, dim: int = 0) -> Region:
+    """The n-th of a window's dimension `dim`."""
+    axis = [a for a, e in enumerate(r.extents) if e is not None][dim]
     starts, extents = list(r.starts), list(r.extents)
     starts[axis], extents[axis] = starts[axis] + n, None
     return replace(r, starts=tuple(starts), extents=tuple(extents))
 
 
-def _first(x: TileExpr, shape: tuple[int, ...], span: Span) -> TileExpr:
+def _first(x: TileExpr, shape: Extents, span: Span) -> TileExpr:
     """The first rows and columns of a buffer, as `real_shape` says."""
     if not isinstance(x, Region):
         raise TileError("real_shape says how much of a buffer is reduced, not of a value", span)
-    if len(x.shape) == len(shape) and any(n > m for n, m in zip(shape, x.shape, strict=True)):
+    sizes = tuple(n for n in shape if isinstance(n, int))
+    if len(x.shape) == len(shape) and any(isinstance(n, int) and n > m for n, m in zip(shape, x.shape, strict=True)):
         raise TileError(f"real_shape {shape} is more than {x.name} has there: {x.shape}", span)
-    return x if x.shape == shape else resized(x, shape, span)
+    if len(sizes) < len(shape):
+        return counted(x, shape, span)
+    return x if x.shape == sizes else resized(x, sizes, span)
 
 
 def _axis(dim: Any, shape: tuple[int, ...], buffer: Any, span: Span) -> int:
@@ -283,8 +291,8 @@ def _clamp(b: Builder, span: Span, out: Any, buffer: Any, low: Any, high: Any, c
 
 
 @handles("clamp")
-def _within(b: Builder, span: Span, x: Any, low: Any, high: Any) -> TileExpr:
-    return Binary("min", Binary("max", as_tile(x, span), as_tile(low, span), span), as_tile(high, span), span)
+def _within(b: Builder, span: Span, x: Any, min_val: Any, max_val: Any) -> TileExpr:
+    return Binary("min", Binary("max", as_tile(x, span), as_tile(min_val, span), span), as_tile(max_val, span), span)
 
 
 def _extreme(op: str, b: Builder, span: Span, x: Any, y: Any) -> Any:
@@ -329,6 +337,12 @@ def _rounded_down(word: str, b: Builder, span: Span, x: Any, y: Any) -> Any:
 
 
 HANDLERS["ceildiv"] = partial(_divided, "ceildiv")
+
+
+@handles("align_up")
+def _align_up(b: Builder, span: Span, x: Any, y: Any) -> Any:
+    whole = HANDLERS["ceildiv"](b, span, x, y)
+    return Binary("mul", whole, as_tile(y, span), span) if is_tile(whole) else whole * y
 HANDLERS["floordiv"] = partial(_rounded_down, "floordiv")
 HANDLERS["floormod"] = partial(_rounded_down, "floormod")
 

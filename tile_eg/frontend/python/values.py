@@ -139,6 +139,7 @@ class Loop:
     """What loop words give. kind: serial, pipelined or parallel; serial loops may have a step.
 
     `count` is how many trips there are where the block decides it; the extent is then the most, and the loop is not a nest.
+    `counts` of an element loop are its ends where the kernel finds them out; the extents are then the most.
     """
 
     kind: str
@@ -147,6 +148,7 @@ class Loop:
     step: int = 1
     stages: int = 0
     count: Expr | None = None
+    counts: tuple[Expr | None, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -45,8 +45,8 @@ def call_word(b: Builder, word: Word, args: list[Any], kwargs: dict[str, Any], n
 
 
 def _is_column(shape: tuple[int, ...], node: ast.Call) -> bool:
-    """Whether a buffer is written as (n, 1): its 1 is no size that has another value elsewhere."""
-    if len(shape) != 2 or shape[1] != 1:
+    """Whether a buffer is written as (n, 1) or (m, n, 1): its 1 is no size that has another value elsewhere."""
+    if len(shape) not in (2, 3) or shape[-1] != 1:
         return False
     written = next((k.value for k in node.keywords if k.arg == "shape"), node.args[0] if node.args else None)
     return not isinstance(written, ast.Tuple | ast.List) or isinstance(written.elts[-1], ast.Constant)

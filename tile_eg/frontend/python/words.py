@@ -157,12 +157,6 @@ def _pipelined(b: Builder, span: Span, start: Any, stop: Any, num_stages: Any, *
     return counted(b, span, start, stop, 1, "pipelined", depth(known(num_stages, "num_stages", span), span))
 
 
-@handles("Parallel")
-def _parallel(b: Builder, span: Span, *extents: Any, **_: Any) -> Loop:
-    found = sizes(extents, "the extent of T.Parallel", span)
-    return Loop("parallel", (0,) * len(found), found)
-
-
 @handles("grid")
 def _grid(b: Builder, span: Span, *extents: Any) -> Loop:
     found = sizes(extents, "the extent of T.grid", span)

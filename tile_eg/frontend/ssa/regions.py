@@ -13,7 +13,7 @@ from tile_eg.frontend.index_text import index_text
 from tile_eg.frontend.liveness import Kept
 from tile_eg.frontend.ranges import decided, extremes, surely_equal
 from tile_eg.frontend.ssa import by_position, columns, outside, pieces
-from tile_eg.frontend.ssa.along_rows import rows_along
+from tile_eg.frontend.ssa.along_rows import refuse_outside, rows_along
 from tile_eg.frontend.ssa.branches import as_choices
 from tile_eg.frontend.ssa.extents import inside, smaller
 from tile_eg.frontend.ssa.parts import Part, part, part_of_whole
@@ -25,7 +25,7 @@ from tile_eg.frontend.windows import lies_across, lies_down
 from tile_eg.ir import index as ix
 from tile_eg.ir import kernel as kn
 from tile_eg.ir.index import BLOCK, EACH, Expr
-from tile_eg.ir.index_elements import elements_in, inside_of, with_elements
+from tile_eg.ir.index_elements import indices_of, inside_of, with_elements
 from tile_eg.ir.values import Term, made_of
 from tile_eg.ops.types import BF16, F16, F32
 
@@ -34,6 +34,7 @@ Env = dict[str, Term]
 
 class EndedByBranch(NotSearched):
     """How much of a tile is valid depends on a condition."""
+
 
 STORED_IN_PART = ("put", "piece", "whole", "cast", "unary", "binary", "choose", "choose_at", "reduce", "proj")
 """Terms that are computed whole where they cannot be had of operands that end earlier; a store says itself how much it takes."""
@@ -86,16 +87,16 @@ class Regions:
 
     def element(self, read: Expr, span: kn.Span | None) -> Expr:
         """An element of a tensor or of a buffer, as one of an input."""
-        name, place, most = read.args
+        name, place, most, _ = read.args
         if name in self.kernel.wholes:
             return read
         held = self.env.get(name)
         place = inside_of(self.index(place, span), self.count_of(name) - 1)
-        self.check_place(name, place, span)
+        indices = self.check_inside(read, span)
         if held is not None and held.op == "given" and not held.args[0].output:
             if self.tensors[name].strides:
                 raise TileError(f"indices are read one by one from `{name}`, whose elements do not lie in one run", span)
-            self.shorten(place, self.tensors[name].shape)
+            self.shorten(indices)
             return ix.read(name, place, most)
         if held is None or held.op != "load" or held.args[0].op != "given" or held.args[0].args[0].output:
             what = "holds what is computed here" if name in self.buffers else "is written here"
@@ -154,29 +155,24 @@ class Regions:
                     + hint("pad(A[i, j], 0)", "T.copy(A[i, j], x, pad_value=0)", e.span),
                 )  # fmt: skip
 
-    def check_place(self, name: str, place: Expr, span: kn.Span | None) -> None:
-        """TileError where an index is read beyond the end of what holds the indices; rows that go on to its end are cut there."""
-        cut = rows_along(place, self.tensors[name].shape if name in self.tensors else (self.count_of(name),))
-        if elements_in(place) or cut is not None:
-            return
+    def check_inside(self, read: Expr, span: kn.Span | None) -> ix.Indices:
+        """The indices of an element that is read as one. TileError where they lie outside."""
+        written = indices_of(read, self.count_of(read.args[0]))
+        found = tuple((self.index(e, span), size) for e, size in written)
         ranges = {**self.tiles.ranges, **self.facts, EACH: (0, self.rows - 1)}
-        if ix.variables(place) - ranges.keys():
-            raise NotSearched(f"the search has no form for elements of `{name}` that are read one by one as indices", span)
-        _, high = extremes(place, ranges, self.tiles.within)
-        if high >= self.count_of(name):
-            raise TileError(f"an index is read beyond the end of `{name}`: element {high} of {self.count_of(name)}", span)
+        refuse_outside(read.args[0], zip(written, found, strict=True), ranges, self.tiles.within, span)
+        return found
 
     def count_of(self, name: str) -> int:
         """The elements of a tensor or buffer."""
         return prod((self.tensors.get(name) or self.buffers[name]).shape)
 
-    def shorten(self, place: Expr, shape: tuple[int, ...]) -> None:
-        """Of rows that lie anywhere, those are there for which an index is: `place` of an input of this shape, whose last
-        dimension indices do not pass."""
-        if (along := rows_along(place, shape)) is None:
+    def shorten(self, indices: ix.Indices) -> None:
+        """Of rows that lie anywhere, those are there for which an index is, in the dimension of an input along which they go."""
+        if (along := rows_along(indices)) is None:
             return
         ranges, within = self.tiles.ranges, self.tiles.within
-        first = ix.simplified(along.first, {**ranges, **self.facts}) if len(shape) > 1 else along.first
+        first = ix.simplified(along.first, {**ranges, **self.facts}) if len(indices) > 1 else along.first
         self.there.append(lambda rows: inside(first, rows, along.size, ranges, 1, within))
 
     def shorten_by(self, held: Term, place: Expr, name: str, span: kn.Span | None) -> None:

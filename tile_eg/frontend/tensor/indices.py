@@ -10,6 +10,7 @@ from math import prod
 from tile_eg.frontend.ranges import extremes
 from tile_eg.frontend.tensor.axes import Atom
 from tile_eg.ir import index as ix
+from tile_eg.ir.index_elements import element
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,5 +148,4 @@ def _element(e: Element, place: Callable[[Axis], ix.Expr], shapes: Mapping[str, 
     at = [expression(d, place, shapes) for d in e.of]
     if isinstance(e.by, int):
         return (ix.div if e.op == "div" else ix.mod)(at[0], ix.const(e.by))
-    shape = shapes[e.by]
-    return ix.read(e.by, sum((i * prod(shape[n + 1 :]) for n, i in enumerate(at)), ix.ZERO))
+    return element(e.by, shapes[e.by], at)

@@ -48,7 +48,7 @@ PLACES: dict[str, tuple[tuple[Level, ...], ...]] = {
     "gm_to_l1": ((Level.L1,), _OUT), "l1_to_l0a": ((Level.L0A,), (Level.L1,)), "l1_to_l0b": ((Level.L0B,), (Level.L1,)),
     "mmad": ((Level.L0C,), (Level.L0A,), (Level.L0B,)), "fixpipe": ((*_OUT, Level.L1, Level.UB), (Level.L0C,)),
     "ub_to_l1": ((Level.L1,), _UB), "l1_to_ub": (_UB, (Level.L1,)),
-    "gm_to_ub": (_UB, _OUT), "ub_to_gm": (_OUT, _UB), "vdup": (_UB,), "vramp": (_UB,), "store_element": (_UB,),
+    "gm_to_ub": (_UB, _OUT), "ub_to_gm": (_OUT, _UB), "vdup": (_UB,), "vbeyond": (_UB,), "vramp": (_UB,), "store_element": (_UB,),
     "l1_zero": ((Level.L1,),),
     **{f"vchoose_{c}": (_UB,) * 5 for c in COMPARE}, **{f"vchooses_{c}": (_UB,) * 4 for c in COMPARE},
     **{f"vmask_{c}": (_UB,) * 3 for c in COMPARE},

@@ -58,6 +58,7 @@ VECTOR = (
     "vnibbles",
     "vpack",
     "vdup",
+    "vbeyond",
     "vbrcb",
     "vstrips",
     "vaxpy",
@@ -77,7 +78,7 @@ VECTOR = (
 )
 BY_ROWS = tuple(f"v{w.name}" for w in WHOLE_TILES.values() if w.by_rows)
 """Of these `steps` are the rows and columns, and `cols` all elements."""
-OVERWRITES = ("vaxpy", "vmuladd")
+OVERWRITES = ("vaxpy", "vmuladd", "vbeyond")
 
 
 @dataclass(frozen=True)
@@ -86,7 +87,7 @@ class Formula:
 
     op: number (args: a float), argument (the name of a number that the launch passes), index (an Expr), element (one of UB, a
     Tile, or of an input, a Gm), scalar (the name of a number that it keeps), cast, half (a float rounded to f16), neg, sqrt,
-    abs, add, sub, mul, div, max, min, select (a condition and two formulas), bitand, bitor, bitxor, shl, shr.
+    abs, add, sub, mul, div, floordiv, floormod, max, min, select (a condition and two formulas), bitand, bitor, bitxor, shl, shr.
     Conditions, which are 1 or 0: lt, le, gt, ge, eq, ne, and, or, not. `whole`: of whole numbers.
     """
 
@@ -144,6 +145,7 @@ class Instr:
     vrowdot    dst vector of rows <- srcs[0] * srcs[1], summed over the cols; `scratch` holds a part (`ir.machine.dot_elements`)
     vcolR      dst vector of cols <- src tile, reduced over its rows
     vcast      dst (its dtype) <- src;  vdup  dst = scalar;  vbrcb  dst (rows x 32 bytes) <- src vector, each element repeated
+    vbeyond    dst = scalar in the columns from `bound` on, up to `cols`, and in the rows behind `rows`, up to `depth`
     vbytes     dst (i8 or u8) <- src (i16): the two bytes of each element, the lower one first; rows and cols are those of dst
     vnibbles   dst (f16) <- src (i8): the two numbers of 4 bits of each byte, the lower one first; rows and cols are those of dst
     vpack      dst (u8) <- src: a bit for each element that is not 0, eight elements a byte; rows and cols are those of dst
@@ -161,7 +163,8 @@ class Instr:
     vgather, vevery, vsort, vmerge   dst <- srcs, over runs of elements, `cols` that they work through (`ops/whole_tiles.py`;
                `steps` are their numbers); vmerge takes two to four sources, its steps are the pairs in each
     vsort32    dst = pairs of srcs[0] and the 32 bits of srcs[1], each 32 of them in order, the largest first
-    vtranspose  dst[j, i] <- src[i, j], of `steps` rows and columns, which are whole squares of 16 rows of 32 bytes
+    vtranspose  dst[j, i] <- src[i, j], of `steps` rows and columns, which are whole squares of 16 rows of 32 bytes;
+                a third step: elements from one row of src to the next
     vrepeated_OP  dst <- srcs by the masks, repeats and strides in `steps` (`ops/repeats.py`); `mode`: what is written
     vpiece     dst <- the window of src that begins at its element `bound`
     vput       dst <- srcs[0] with srcs[1], rows x cols of it, in the window that begins at its element `bound`

@@ -55,7 +55,7 @@ from tile_eg.ops.elementwise import ON_SCALARS
 from tile_eg.ops.types import VALUE_TYPES, Level
 
 OPS = (*PIPES, *VECTOR)
-FORMULAS = ("number", "argument", "index", "element", "scalar", "cast", "half", *ON_SCALARS)
+FORMULAS = ("number", "argument", "index", "element", "scalar", "cast", "nearest", "half", *ON_SCALARS)
 """What formulas of the scalar unit are made of (`ir.program.Formula`)."""
 
 

@@ -1,0 +1,106 @@
+"""Parts of L0C that are stored in kernels that are kept and in order: an Mmad packs its result by its own rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tile_eg
+import tile_eg.language as T
+from tile_eg import TileError
+
+RNG = np.random.default_rng(0)
+A, B = (RNG.uniform(-1, 1, (64, 64)).astype(np.float16) for _ in range(2))
+PRODUCT = A.astype(np.float32) @ B.astype(np.float32)
+
+
+def stored(chip: str, multiply: Callable[..., None], store: Callable[..., None]) -> Any:
+    """A product of 64 x 64 in L0C, made and stored by two macros."""
+
+    @tile_eg.jit(out_idx=[-1], chip=chip)
+    def made():
+        @T.prim_func
+        def main(X: T.Tensor((64, 64), "float16"), Y: T.Tensor((64, 64), "float16"), Z: T.Tensor((64, 64), "float32")):
+            with T.Kernel(1):
+                x, y = T.alloc_L1((64, 64), "float16"), T.alloc_L1((64, 64), "float16")
+                c = T.alloc_L0C((64, 64), "float32")
+                T.copy(X, x)
+                T.copy(Y, y)
+                T.barrier_all()
+                multiply(x, y, c)
+                T.barrier_all()
+                store(c, Z)
+
+        return main
+
+    return made()
+
+
+@T.macro
+def whole(x, y, c):
+    T.gemm_v0(x, y, c, init=True)
+
+
+@T.macro
+def two(x, y, c):
+    T.gemm_v0(x[0:32, :], y, c[0:32, :], init=True)
+    T.gemm_v0(x[32:64, :], y, c[32:64, :], init=True)
+
+
+@T.macro
+def all_at_once(c, Z):
+    T.copy(c, Z)
+
+
+@T.macro
+def rows(c, Z):
+    T.copy(c[0:20, :], Z[0:20, :])
+    T.copy(c[20:64, :], Z[20:64, :])
+
+
+@T.macro
+def squares(c, Z):
+    for i in T.serial(4):
+        T.copy(c[i * 16 : i * 16 + 16, 0:32], Z[i * 16, 0])
+    T.copy(c[:, 32:64], Z[0, 32])
+
+
+@T.macro
+def from_a_column(c, Z):
+    T.copy(c[:, 24:64], Z[0, 24])
+
+
+@pytest.mark.parametrize("chip", ["910B2", "950"])
+@pytest.mark.parametrize(("multiply", "store"), [(whole, rows), (whole, squares), (two, all_at_once)])
+def test_a_part_of_a_result_is_found_where_its_product_put_it(chip, multiply, store) -> None:
+    np.testing.assert_allclose(stored(chip, multiply, store)(A, B), PRODUCT, atol=1e-3)
+
+
+def test_columns_of_a_result_are_stored_from_whole_fractals_on() -> None:
+    with pytest.raises(TileError, match="begins at column 24"):
+        stored("910B2", whole, from_a_column)(A, B)
+
+
+def test_a_result_that_is_cut_is_read_in_the_rows_of_its_product() -> None:
+    """On a 950 in order, 36 of 64 rows."""
+
+    @tile_eg.jit(out_idx=[-1], chip="950", target="npuir")
+    def made():
+        @T.prim_func
+        def main(X: T.Tensor((100, 64), "float16"), Y: T.Tensor((64, 64), "float16"), Z: T.Tensor((100, 64), "float32")):
+            with T.Kernel(2) as (b, _):
+                x, y = T.alloc_shared((64, 64), "float16"), T.alloc_shared((64, 64), "float16")
+                c = T.alloc_fragment((64, 64), "float32")
+                n = T.min(64, 100 - b * 64)
+                T.copy(X[b * 64 : b * 64 + n, :], x[:n, :])
+                T.copy(Y, y)
+                T.gemm(x, y, c, initC=True, size=[n, 64, 64])
+                T.copy(c[:n, :], Z[b * 64 : b * 64 + n, :])
+
+        return main
+
+    x = RNG.uniform(-1, 1, (100, 64)).astype(np.float16)
+    np.testing.assert_allclose(made()(x, B), x.astype(np.float32) @ B.astype(np.float32), atol=1e-3)
