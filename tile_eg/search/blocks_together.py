@@ -1,74 +1,78 @@
-"""Blocks together: where loads hold the cube cores up, a block does the tiles of several neighbours and loads once what they
-share."""
+"""Blocks together: where tiles are small, or loads hold the cube cores up, a block does the tiles of several neighbours."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
-from itertools import product
-from math import prod
-from operator import attrgetter
 
-from tile_eg.ir.values import Term, Values
-from tile_eg.ops.types import Level
+from tile_eg.chips import Chip
+from tile_eg.ir.values import Values
 from tile_eg.search.bounds import LOADS, floor, timing
 from tile_eg.search.form import Form, searched
 from tile_eg.search.moves import MOVES
+from tile_eg.search.open_sizes import SURE
 from tile_eg.search.queue import Made, Offer
-from tile_eg.sizing.estimate import estimate
+from tile_eg.sizing.estimate import Estimate, estimate
 from tile_eg.transforms.blocks_together import together
 from tile_eg.transforms.split_k import loop_of_sums
 
 NAME = "blocks-together"
-COUNTS = (1, 2, 4)
-"""How many neighbours along each dimension of the grid may be one block."""
+TIMES = (2, 3, 5, 7)
+"""So many times as many neighbours are taken: the first one that divides the number of blocks."""
 OFFERED = 2
-"""Of these ways, so many are offered: those first whose quick estimate is best."""
-GAIN = 0.95
-"""The part of its time that a kernel may take at the most, by the quick estimate and by what its other pipes do: its search takes
-as long as the kernel's own and longer."""
+"""The last steps on the way to the tiles that are estimated best, so many of which are offered."""
+GAIN = 0.9
+"""The part of its quick estimate that a kernel may take at the most: its search takes as long as the kernel's own and longer."""
+HELD_UP = 0.95
+"""The part of a product's time that its other pipes may need at the most, where loads hold it up."""
 
 
 @dataclass(frozen=True)
 class Together:
-    """A kernel with a block for so many neighbours along each dimension of its grid, and the cycles of its quick estimate."""
+    """A kernel with a block for so many neighbours along each dimension of its grid, and its quick estimate."""
 
     counts: tuple[int, ...]
     values: Values
-    cycles: float
+    estimate: Estimate
 
     @property
     def what(self) -> str:
         return ", ".join(f"{n} along {axis}" for n, axis in zip(self.counts, "xyz", strict=False) if n > 1)
 
+    def grown(self, along: int, chip: Chip) -> Together | None:
+        """With more neighbours along a dimension; None where these cannot be one block, or do not fit."""
+        times = next((n for n in TIMES if self.values.grid[along] % n == 0), 1)
+        values = together(self.values, along, times)
+        found = estimate(values, chip) if values else None
+        if values is None or found is None or found.excess(chip) > 1:
+            return None
+        return Together(tuple(n * times if d == along else n for d, n in enumerate(self.counts)), values, found)
+
 
 def offers(form: Form) -> Iterator[Offer]:
     """The numbers of neighbours that are estimated best, the best of these first."""
-    loop = None if form.moves or not form.candidates or form.values.places else loop_of_sums(form.values)
-    if loop is None or form.values.shared:
+    v, chip = form.values, form.setting.chip
+    if form.moves or not form.candidates or v.places or v.shared or v.sizes:
         return
-    for best in sorted(_fitting(form, loop), key=attrgetter("cycles"))[:OFFERED]:
-        make, least = partial(_made, form, best), partial(_least, form)
-        yield Offer(MOVES[NAME], best.what, 0.0, make, form, closer=least)
+    closer = partial(_least, form) if loop_of_sums(v) else None
+    for best in _climbed(form)[: -OFFERED - 1 : -1]:
+        if best.estimate.cycles <= GAIN * form.estimate.cycles:
+            bound = best.estimate.least_us(chip, SURE)
+            yield Offer(MOVES[NAME], best.what, bound, partial(_made, form, best), form, closer=closer)
 
 
-def _fitting(form: Form, loop: Term) -> Iterator[Together]:
-    chip, own = form.setting.chip, form.estimate.cycles
-    sums = sum(init.rows * init.cols * init.dtype.bytes for init, _ in loop.args[2])
-    for counts in product(COUNTS, repeat=len(form.values.grid)):
-        if 1 < prod(counts) <= chip.level_bytes(Level.L0C) // sums and (values := _all_together(form.values, counts)):
-            found = estimate(values, chip)
-            if found.excess(chip) <= 1 and found.cycles <= GAIN * own:
-                yield Together(counts, values, found.cycles)
-
-
-def _all_together(values: Values, counts: tuple[int, ...]) -> Values | None:
-    """The kernel with a block for so many neighbours along each dimension; None where one is no whole number of them."""
-    out: Values | None = values
-    for along, count in enumerate(counts):
-        out = together(out, along, count) if out and count > 1 else out
-    return out
+def _climbed(form: Form) -> list[Together]:
+    """More and more neighbours, each time along the dimension that is estimated best, while that loses nothing."""
+    chip, dimensions = form.setting.chip, range(len(form.values.grid))
+    now, out = Together((1,) * len(dimensions), form.values, form.estimate), list[Together]()
+    while True:
+        larger = [t for along in dimensions if (t := now.grown(along, chip))]
+        best = min(larger, key=lambda t: t.estimate.cycles, default=now)
+        if best is now or best.estimate.cycles > now.estimate.cycles:
+            return out
+        now = best
+        out.append(now)
 
 
 def _least(form: Form) -> float:
@@ -77,7 +81,7 @@ def _least(form: Form) -> float:
     if best is None or timing(best).bound != f"AIC.{LOADS}":
         return float("inf")
     least = floor(best, form.setting.chip)
-    return least if least <= GAIN * best.microseconds else float("inf")
+    return least if least <= HELD_UP * best.microseconds else float("inf")
 
 
 def _made(form: Form, found: Together) -> Made:

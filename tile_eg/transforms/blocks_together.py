@@ -18,17 +18,21 @@ from tile_eg.transforms.rewriter import Rewriter
 from tile_eg.transforms.row_panels import stores
 from tile_eg.transforms.split_k import loop_of_sums, results
 
+MOST_SUMS = 8
+"""States of a loop that stand side by side: their buffers are decided one by one, which takes longer than it gains."""
+
 
 def together(values: Values, along: int, count: int) -> Values | None:
     """The kernel with a block for each `count` neighbours along a dimension of the grid; None where that is no whole number of
-    them, or where its blocks do more than one loop of sums of products."""
-    loop = loop_of_sums(values)
-    if loop is None or values.sizes or count < 2 or along >= len(values.grid) or values.grid[along] % count:
+    them, or where their tiles lie apart, and their blocks do more than one loop of sums of products."""
+    if values.sizes or count < 2 or along >= len(values.grid) or values.grid[along] % count:
         return None
     if prod(values.grid) != values.blocks or any(first_version(o).op != "given" for o in values.outputs):
         return None
-    blocks = _Blocks(values.grid, along, count)
-    return _wider(values, blocks) or _side_by_side(values, loop, blocks)
+    blocks, loop = _Blocks(values.grid, along, count), loop_of_sums(values)
+    if wider := _wider(values, blocks):
+        return wider
+    return _side_by_side(values, loop, blocks) if loop and len(loop.args[2]) * count <= MOST_SUMS else None
 
 
 @dataclass(frozen=True)
@@ -55,7 +59,7 @@ class _Blocks:
 
 def _wider(values: Values, blocks: _Blocks) -> Values | None:
     """The kernel with tiles that are as large as those of the blocks together; None where these do not lie beside each other."""
-    for size in sorted({n for o in stores(values) for n in (o.args[3].rows, o.args[3].cols)} - {1}, reverse=True):
+    for size in sorted({n for o in stores(values) for n in (o.args[3].rows, o.args[3].cols)}, reverse=True):
         try:
             wider = _Wider(values, size, blocks)
             counts = {loop: wider.kept(e) for loop, e in values.counts.items()}
@@ -85,11 +89,21 @@ class _Wider(Axes):
     def stored_axis(self, store: Term) -> str:
         _, offset, stride, value = store.args
         step = substitute(offset, self.names[1]) - substitute(offset, self.names[0])
-        if step.value == stride * self.size and value.rows == self.size:
-            return ROWS
         if step.value == value.cols == self.size:
             return COLS
+        if step.value == stride * self.size and value.rows == self.size:
+            return ROWS
         raise CannotSplit
+
+    def tile(self, t: Term, axis: str) -> Term:
+        """A row that all blocks have in common is that of each row of the tile."""
+        try:
+            return super().tile(t, axis)
+        except CannotSplit:
+            if axis != ROWS or t.rows != 1 or self.size != 1:
+                raise
+            self.done[t, axis] = self.builder.make("bcast", 0, super().tile(t, NONE), **self.shape(t, axis))
+            return self.done[t, axis]
 
     def window(self, t: Term, axis: str) -> Expr:
         if axis != NONE and EACH in variables(t.args[1]):
