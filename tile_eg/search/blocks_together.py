@@ -8,13 +8,14 @@ from functools import partial
 
 from tile_eg.chips import Chip
 from tile_eg.ir.values import Values
+from tile_eg.ops.types import Level
 from tile_eg.search.bounds import LOADS, floor, timing
 from tile_eg.search.form import Form, searched
 from tile_eg.search.moves import MOVES
 from tile_eg.search.open_sizes import SURE
 from tile_eg.search.queue import Made, Offer
 from tile_eg.sizing.estimate import Estimate, estimate
-from tile_eg.transforms.blocks_together import together
+from tile_eg.transforms.blocks_together import side_by_side, together
 from tile_eg.transforms.split_k import loop_of_sums
 
 NAME = "blocks-together"
@@ -24,21 +25,26 @@ OFFERED = 2
 """The last steps on the way to the tiles that are estimated best, so many of which are offered."""
 GAIN = 0.9
 """The part of its quick estimate that a kernel may take at the most: its search takes as long as the kernel's own and longer."""
+WORTH = 0.05
+"""And the part of its time that it gains at the least, by the quick estimate."""
 HELD_UP = 0.95
 """The part of a product's time that its other pipes may need at the most, where loads hold it up."""
 
 
 @dataclass(frozen=True)
 class Together:
-    """A kernel with a block for so many neighbours along each dimension of its grid, and its quick estimate."""
+    """A kernel with a block for so many neighbours along each dimension of its grid, and its quick estimate. `apart`: their tiles
+    stay tiles of their own, as what follows a product may have no room for larger ones."""
 
     counts: tuple[int, ...]
     values: Values
     estimate: Estimate
+    apart: bool = False
 
     @property
     def what(self) -> str:
-        return ", ".join(f"{n} along {axis}" for n, axis in zip(self.counts, "xyz", strict=False) if n > 1)
+        along = ", ".join(f"{n} along {axis}" for n, axis in zip(self.counts, "xyz", strict=False) if n > 1)
+        return f"{along}, side by side" if self.apart else along
 
     def grown(self, along: int, chip: Chip) -> Together | None:
         """With more neighbours along a dimension; None where these cannot be one block, or do not fit."""
@@ -51,15 +57,28 @@ class Together:
 
 
 def offers(form: Form) -> Iterator[Offer]:
-    """The numbers of neighbours that are estimated best, the best of these first."""
+    """The numbers of neighbours that are estimated best, the best of these first; each with the tiles as they are behind it."""
     v, chip = form.values, form.setting.chip
     if form.moves or not form.candidates or v.places or v.shared or v.sizes:
         return
     closer = partial(_least, form) if loop_of_sums(v) else None
     for best in _climbed(form)[: -OFFERED - 1 : -1]:
-        if best.estimate.cycles <= GAIN * form.estimate.cycles:
-            bound = best.estimate.least_us(chip, SURE)
-            yield Offer(MOVES[NAME], best.what, bound, partial(_made, form, best), form, closer=closer)
+        if _is_worth_it(best, form):
+            for way in (best, *_side_by_side(best, form)):
+                bound = way.estimate.least_us(chip, SURE)
+                yield Offer(MOVES[NAME], way.what, bound, partial(_made, form, way), form, closer=closer)
+
+
+def _is_worth_it(found: Together, form: Form) -> bool:
+    own, cycles = form.estimate.cycles, found.estimate.cycles
+    return cycles <= GAIN * own and form.setting.chip.microseconds(own - cycles) >= WORTH * form.microseconds
+
+
+def _side_by_side(wider: Together, form: Form) -> Iterator[Together]:
+    """As many neighbours along one dimension, each with its own tiles, where there is work behind the sums."""
+    grown = [(along, n) for along, n in enumerate(wider.counts) if n > 1]
+    if len(grown) == 1 and form.estimate.bytes.get(Level.UB) and (values := side_by_side(form.values, *grown[0])):
+        yield Together(wider.counts, values, wider.estimate, apart=True)
 
 
 def _climbed(form: Form) -> list[Together]:

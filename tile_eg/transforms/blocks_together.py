@@ -18,21 +18,29 @@ from tile_eg.transforms.rewriter import Rewriter
 from tile_eg.transforms.row_panels import stores
 from tile_eg.transforms.split_k import loop_of_sums, results
 
-MOST_SUMS = 8
+MOST_SUMS = 4
 """States of a loop that stand side by side: their buffers are decided one by one, which takes longer than it gains."""
 
 
 def together(values: Values, along: int, count: int) -> Values | None:
     """The kernel with a block for each `count` neighbours along a dimension of the grid; None where that is no whole number of
     them, or where their tiles lie apart, and their blocks do more than one loop of sums of products."""
+    blocks = _blocks(values, along, count)
+    return (_wider(values, blocks) or side_by_side(values, along, count)) if blocks else None
+
+
+def side_by_side(values: Values, along: int, count: int) -> Values | None:
+    """The same with tiles as they are, the sums of all blocks in one loop."""
+    blocks, loop = _blocks(values, along, count), loop_of_sums(values)
+    return _side_by_side(values, loop, blocks) if blocks and loop and len(loop.args[2]) * count <= MOST_SUMS else None
+
+
+def _blocks(values: Values, along: int, count: int) -> _Blocks | None:
     if values.sizes or count < 2 or along >= len(values.grid) or values.grid[along] % count:
         return None
     if prod(values.grid) != values.blocks or any(first_version(o).op != "given" for o in values.outputs):
         return None
-    blocks, loop = _Blocks(values.grid, along, count), loop_of_sums(values)
-    if wider := _wider(values, blocks):
-        return wider
-    return _side_by_side(values, loop, blocks) if loop and len(loop.args[2]) * count <= MOST_SUMS else None
+    return _Blocks(values.grid, along, count)
 
 
 @dataclass(frozen=True)
