@@ -95,7 +95,7 @@ def test_the_first_wrong_element_is_not_said_to_be_of_another_block():
     run = low.run(arrays)
     wrong = {"Y": Expected(run.outputs["Y"] + (np.arange(64)[:, None] == 40), np.zeros((64, 64)))}
     first = located_outside(low, arrays, run, wrong, "", {}).first
-    assert first.index[0] == 40 and not first.grid
+    assert first.element[0] == 40 and not first.grid
 
 
 @pytest.mark.few(2)

@@ -266,5 +266,6 @@ def test_an_operand_alone_has_no_plan_where_its_loads_take_longer_than_both_in_s
 
 @pytest.mark.slow
 def test_of_orders_that_take_as_long_strips_go_with_one_that_reads_little_of_hbm() -> None:
-    low = lower(kernel(GEMM, M=4096, N=28672, K=4096, BM=128, BN=256), chip="950", search=search_options(without=("shuffle-k", "blocks-together")))
+    options = search_options(without=("shuffle-k", "blocks-together"))
+    low = lower(kernel(GEMM, M=4096, N=28672, K=4096, BM=128, BN=256), chip="950", search=options)
     assert low.chosen.schedule.parts is not None
