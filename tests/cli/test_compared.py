@@ -16,6 +16,7 @@ from tile_eg.cli import THREADS, compared
 from tile_eg.cli.app import run
 from tile_eg.cli.compared import FEWEST, compared_tiles
 from tile_eg.ir.reference_work import elements_of_tile
+from tile_eg.search import search_options
 from tile_eg.search.compiler import lower
 from tile_eg.simulator.sample import tiles_of
 
@@ -25,7 +26,7 @@ Captured = pytest.CaptureFixture[str]
 
 
 def program(text: str, **sizes: int):
-    return lower(kernel(text, **sizes)).program
+    return lower(kernel(text, **sizes), search=search_options(without=("blocks-together",))).program
 
 
 @pytest.mark.slow

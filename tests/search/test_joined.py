@@ -37,7 +37,7 @@ HEADS = {"H": 16, "S": 256, "BM": 64, "BN": 64}
 
 @cache
 def compiled(text: str = ATTENTION, *without: str, chip: str = "910B2", **sizes: int) -> Lowered:
-    return lower(kernel(text, **(sizes or HEADS)), chip, search=search_options(without=without))
+    return lower(kernel(text, **(sizes or HEADS)), chip, search=search_options(without=(*without, "blocks-together")))
 
 
 def plain(low: Lowered) -> Schedule:

@@ -39,10 +39,12 @@ kernel added[M=1024, N=768, K=250, BM=32, BN=64, BK=64](A: f16[M, K], B: f16[K, 
 """
 LARGE = {"M": 4096, "N": 4096, "K": 4096, "BM": 128, "BN": 256}
 
+AS_WRITTEN = search_options(without=("blocks-together",))
+
 
 def in_strips(k: Kernel, chip: str = "910B2") -> Candidate:
     """The kernel with its operand copied, whether that is faster or not."""
-    low = lower(k, chip=chip)
+    low = lower(k, chip=chip, search=AS_WRITTEN)
     node = max((g for g in low.extraction.best.graph.grids if g.op == "Strips"), key=lambda g: len(g.payload[0]))
     return made_of(node, low.form).candidates[0]
 
@@ -103,7 +105,7 @@ def test_of_a_batch_each_matrix_is_copied():
 @pytest.mark.slow
 def test_tiles_that_load_keys_and_values_from_strips_go_on_as_one():
     k = kernel((EXAMPLES / "flash_attention.tile").read_text("utf-8"), S=1000, D=80, H=2)
-    low, arrays = lower(k), arrays_for(k)
+    low, arrays = lower(k, search=AS_WRITTEN), arrays_for(k)
     chosen = low.chosen.schedule
     assert chosen.in_strips and chosen.joined and chosen.parts.payload == ("K and V",)
     ran, want = low.run(arrays, order=3)["O"], meaning(k, arrays)["O"]
@@ -134,7 +136,7 @@ def test_why_not_takes_the_names_of_several_operands():
 @pytest.mark.slow
 def test_a_core_with_one_tile_waits_for_strips_where_rows_begin_off_a_burst():
     k = kernel(GEMM, M=50, N=250, K=1001)
-    low, arrays = lower(k), arrays_for(k)
+    low, arrays = lower(k, search=AS_WRITTEN), arrays_for(k)
     chosen = low.chosen.schedule
     assert chosen.in_strips and not chosen.persistent
     ran, want = low.run(arrays, order=3)["C"], meaning(k, arrays)["C"]
@@ -264,5 +266,6 @@ def test_an_operand_alone_has_no_plan_where_its_loads_take_longer_than_both_in_s
 
 @pytest.mark.slow
 def test_of_orders_that_take_as_long_strips_go_with_one_that_reads_little_of_hbm() -> None:
-    low = lower(kernel(GEMM, M=4096, N=28672, K=4096, BM=128, BN=256), chip="950", search=search_options(without=("shuffle-k",)))
+    options = search_options(without=("shuffle-k", "blocks-together"))
+    low = lower(kernel(GEMM, M=4096, N=28672, K=4096, BM=128, BN=256), chip="950", search=options)
     assert low.chosen.schedule.parts is not None

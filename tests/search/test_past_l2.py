@@ -37,7 +37,7 @@ LARGE = {"M": 65536, "N": 2048}
 
 @cache
 def compiled(text: str, *without: str, chip: str = "910B2", **sizes: int) -> Lowered:
-    return lower(kernel(text, **sizes), chip, search=search_options(without=without))
+    return lower(kernel(text, **sizes), chip, search=search_options(without=(*without, "blocks-together")))
 
 
 def past(low: Lowered) -> set[str]:

@@ -97,7 +97,8 @@ def located(
             if comparer.first is not None:
                 first = _difference(subject.kernel, values, comparer.first, tile, arrays)
                 return Located(first, among, comparer.before, remarks, source)
-    return Located(_at_the_store(subject.kernel, stores, wrong, tiles, run, meant), among, 0, remarks, source)
+    first = _at_the_store(subject.kernel, stores, wrong, run, meant, subject.phases[-1].blocks)
+    return Located(first, among, 0, remarks, source)
 
 
 def located_outside(
@@ -109,7 +110,8 @@ def located_outside(
     if not wrong:
         return Located(None, among, remarks=remarks, source=source)
     stores = stores_in(planned, arrays, how)
-    first = _at_the_store(getattr(planned, "kernel", None), stores, wrong, stores.tiles_with(wrong), run, expected)
+    form = getattr(planned, "form", None)
+    first = _at_the_store(getattr(planned, "kernel", None), stores, wrong, run, expected, form.values.blocks if form else 0)
     return Located(first, among, 0, remarks, source)
 
 
@@ -207,15 +209,16 @@ def _loaded_from(
 
 
 def _at_the_store(
-    kernel: object, stores: Stores, wrong: Arrays, tiles: Sequence[int], run: Run, meant: Mapping[str, Expected]
+    kernel: object, stores: Stores, wrong: Arrays, run: Run, meant: Mapping[str, Expected], total: int
 ) -> Difference:
-    """The first wrong element of the outputs: in the first tile of the grid that stored one, else the first of all."""
-    found = next((f for tile in tiles if (f := stores.first_of(wrong, tile))), None)
+    """The first wrong element of the outputs: in the first of the `total` tiles that stored one, else the first of all."""
+    found = next((f for tile in stores.tiles_with(wrong) if (f := stores.first_of(wrong, tile))), None)
     if found is None:
         name = next(iter(wrong))
         return _element((name, int(np.argmax(wrong[name]))), wrong, run, meant, NOWHERE)
     stored, *element = found
-    return _stored_difference(kernel, stored, _element(element, wrong, run, meant, (stored.tile, stored.record.block)))
+    first = _element(element, wrong, run, meant, (stored.tile, stored.record.block))
+    return _stored_difference(kernel, stored, first, total)
 
 
 def _element(
@@ -228,9 +231,9 @@ def _element(
     return Difference(name, index, got, want, allowed, int(mask.sum()), mask.size, *where, stored=True)
 
 
-def _stored_difference(kernel: object, stored: Stored, first: Difference) -> Difference:
-    """The difference with what is known of the store that left it."""
-    grid = _point(kernel, prod(e for _, e in kernel.grid), stored.tile) if isinstance(kernel, Kernel) else {}
+def _stored_difference(kernel: object, stored: Stored, first: Difference, total: int) -> Difference:
+    """The difference with what is known of the store that left it, in one of `total` tiles."""
+    grid = _point(kernel, total, stored.tile) if isinstance(kernel, Kernel) else {}
     span = _store_of(kernel, first.name) if isinstance(kernel, Kernel) else None
     where = {"grid": grid, "trips": stored.trips, "span": span or stored.watched.instr.span}
     return replace(first, core=_core(stored.watched, stored.record), **where, **named(stored.watched))  # type: ignore[arg-type]

@@ -125,9 +125,7 @@ def _by_order(build: Build, usual: Mapping[str, int], up: bool, multiples: Mappi
             return
 
 
-def _in_order(
-    build: Build, usual: Mapping[str, int], up: bool, multiples: Mapping[str, int], order: Order
-) -> Values | NotAlike:
+def _in_order(build: Build, usual: Mapping[str, int], up: bool, multiples: Mapping[str, int], order: Order) -> Values | NotAlike:
     """The values by the first scale of primes at which they are alike; the last one is beyond the largest tile."""
     return _first_alike(_by_scale(build, usual, up, multiples, order))
 
@@ -228,9 +226,7 @@ def _shown(sizes: Mapping[str, int]) -> str:
     return ", ".join(f"{n}={v}" for n, v in sizes.items())
 
 
-def _sets(
-    names: Sequence[str], first: int, multiples: Mapping[str, int], order: Order
-) -> Iterator[dict[str, int]]:
+def _sets(names: Sequence[str], first: int, multiples: Mapping[str, int], order: Order) -> Iterator[dict[str, int]]:
     """Sets of sizes that are primes, or primes times what they are multiples of, all different, each set larger than the last."""
     used: set[int] = set()
     for turn in range(SETS):

@@ -1,5 +1,4 @@
-"""Blocks together: where loads hold the cube cores up, a block does the tiles of several neighbours and loads once what they
-share."""
+"""Blocks together: where tiles are small, or loads hold the cube cores up, a block does the tiles of several neighbours."""
 
 from __future__ import annotations
 
@@ -7,59 +6,92 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 
+from tile_eg.chips import Chip
 from tile_eg.ir.values import Values
+from tile_eg.ops.types import Level
 from tile_eg.search.bounds import LOADS, floor, timing
 from tile_eg.search.form import Form, searched
 from tile_eg.search.moves import MOVES
+from tile_eg.search.open_sizes import SURE
 from tile_eg.search.queue import Made, Offer
-from tile_eg.sizing.estimate import estimate
-from tile_eg.transforms.blocks_together import together
+from tile_eg.sizing.estimate import Estimate, estimate
+from tile_eg.transforms.blocks_together import side_by_side, together
 from tile_eg.transforms.split_k import loop_of_sums
 
 NAME = "blocks-together"
-COUNTS = (2, 4)
+TIMES = (2, 3, 5, 7)
+"""So many times as many neighbours are taken: the first one that divides the number of blocks."""
+OFFERED = 2
+"""The last steps on the way to the tiles that are estimated best, so many of which are offered."""
 GAIN = 0.9
-"""The part of its time that a kernel may take at the most, by the quick estimate and by what its other pipes do: its search takes
-as long as the kernel's own and longer."""
+"""The part of its quick estimate that a kernel may take at the most: its search takes as long as the kernel's own and longer."""
+WORTH = 0.05
+"""And the part of its time that it gains at the least, by the quick estimate."""
+HELD_UP = 0.95
+"""The part of a product's time that its other pipes may need at the most, where loads hold it up."""
 
 
 @dataclass(frozen=True)
 class Together:
-    """A kernel with a block for each `count` neighbours along a dimension of its grid, and the cycles of its quick estimate."""
+    """A kernel with a block for so many neighbours along each dimension of its grid, and its quick estimate. `apart`: their tiles
+    stay tiles of their own, as what follows a product may have no room for larger ones."""
 
-    along: int
-    count: int
+    counts: tuple[int, ...]
     values: Values
-    cycles: float
+    estimate: Estimate
+    apart: bool = False
 
     @property
     def what(self) -> str:
-        return f"{self.count} along {'xyz'[self.along]}"
+        along = ", ".join(f"{n} along {axis}" for n, axis in zip(self.counts, "xyz", strict=False) if n > 1)
+        return f"{along}, side by side" if self.apart else along
+
+    def grown(self, along: int, chip: Chip) -> Together | None:
+        """With more neighbours along a dimension; None where these cannot be one block, or do not fit."""
+        times = next((n for n in TIMES if self.values.grid[along] % n == 0), 1)
+        values = together(self.values, along, times)
+        found = estimate(values, chip) if values else None
+        if values is None or found is None or found.excess(chip) > 1:
+            return None
+        return Together(tuple(n * times if d == along else n for d, n in enumerate(self.counts)), values, found)
 
 
 def offers(form: Form) -> Iterator[Offer]:
-    """For each dimension of the grid the number that is estimated best, the best of these first. Several sums side by side alone:
-    of one, the author says how large its tiles are."""
-    loop = None if form.moves or not form.candidates or form.values.places else loop_of_sums(form.values)
-    if loop is None or len(loop.args[2]) < 2 or form.values.shared:
+    """The numbers of neighbours that are estimated best, the best of these first; each with the tiles as they are behind it."""
+    v, chip = form.values, form.setting.chip
+    if form.moves or not form.candidates or v.places or v.shared or v.sizes:
         return
-    found = (min(_fitting(form, along), key=_cycles, default=None) for along in range(len(form.values.grid)))
-    for best in sorted((t for t in found if t is not None), key=_cycles):
-        make, least = partial(_made, form, best), partial(_least, form)
-        yield Offer(MOVES[NAME], best.what, 0.0, make, form, closer=least)
+    closer = partial(_least, form) if loop_of_sums(v) else None
+    for best in _climbed(form)[: -OFFERED - 1 : -1]:
+        if _is_worth_it(best, form):
+            for way in (best, *_side_by_side(best, form)):
+                bound = way.estimate.least_us(chip, SURE)
+                yield Offer(MOVES[NAME], way.what, bound, partial(_made, form, way), form, closer=closer)
 
 
-def _cycles(found: Together) -> float:
-    return found.cycles
+def _is_worth_it(found: Together, form: Form) -> bool:
+    own, cycles = form.estimate.cycles, found.estimate.cycles
+    return cycles <= GAIN * own and form.setting.chip.microseconds(own - cycles) >= WORTH * form.microseconds
 
 
-def _fitting(form: Form, along: int) -> Iterator[Together]:
-    chip, own = form.setting.chip, form.estimate.cycles
-    for count in COUNTS:
-        values = together(form.values, along, count)
-        found = values and estimate(values, chip)
-        if values and found and found.excess(chip) <= 1 and found.cycles <= GAIN * own:
-            yield Together(along, count, values, found.cycles)
+def _side_by_side(wider: Together, form: Form) -> Iterator[Together]:
+    """As many neighbours along one dimension, each with its own tiles, where there is work behind the sums."""
+    grown = [(along, n) for along, n in enumerate(wider.counts) if n > 1]
+    if len(grown) == 1 and form.estimate.bytes.get(Level.UB) and (values := side_by_side(form.values, *grown[0])):
+        yield Together(wider.counts, values, wider.estimate, apart=True)
+
+
+def _climbed(form: Form) -> list[Together]:
+    """More and more neighbours, each time along the dimension that is estimated best, while that loses nothing."""
+    chip, dimensions = form.setting.chip, range(len(form.values.grid))
+    now, out = Together((1,) * len(dimensions), form.values, form.estimate), list[Together]()
+    while True:
+        larger = [t for along in dimensions if (t := now.grown(along, chip))]
+        best = min(larger, key=lambda t: t.estimate.cycles, default=now)
+        if best is now or best.estimate.cycles > now.estimate.cycles:
+            return out
+        now = best
+        out.append(now)
 
 
 def _least(form: Form) -> float:
@@ -68,7 +100,7 @@ def _least(form: Form) -> float:
     if best is None or timing(best).bound != f"AIC.{LOADS}":
         return float("inf")
     least = floor(best, form.setting.chip)
-    return least if least <= GAIN * best.microseconds else float("inf")
+    return least if least <= HELD_UP * best.microseconds else float("inf")
 
 
 def _made(form: Form, found: Together) -> Made:

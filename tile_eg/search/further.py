@@ -96,5 +96,3 @@ def _flipped(form: Form, best: Candidate, nodes: Iterable[Node]) -> Iterator[Sch
         answer = forced.one_of(members)
         if answer.schedule is not None:
             yield answer.schedule
-
-

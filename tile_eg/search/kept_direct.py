@@ -108,5 +108,3 @@ def _taker(nodes: Sequence[Node], copies: Mapping[str, _Copy]) -> list[Node] | N
         case [CrossWait() as there, Instr(srcs=(Tile(buffer=name),)), CrossSet() as back] if name in copies:
             return [PipeBarrier("ALL", back.span), back, there]
     return None
-
-

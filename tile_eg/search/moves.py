@@ -103,7 +103,7 @@ MOVES = {
         Move("other-decision", "equal", SEARCHING, (0, 0, 2),
              "the best schedule = the same with one decision taken otherwise"),
         Move("blocks-together", "equal", WIDENING, (0, 1, 4),
-             "several sums in each of some neighbouring blocks = the same in one block, which loads once what they share"),
+             "the tiles of some neighbouring blocks = those of one block, which loads once what they share"),
         Move("rest-in-parts", "rounding", EVENING, (0, 1, 1),
              "tiles that fill no turn of all cores = parts of their sums on all cores, added while the next tiles are computed"),
         Move("shuffle-k", "rounding", FINISHING, (0, 1, 1),

@@ -80,9 +80,7 @@ class OneText:
     by name.
     """
 
-    def __init__(
-        self, build: Build, names: tuple[str, ...], chip: str, options: SearchOptions, priced: Points = NOWHERE
-    ) -> None:
+    def __init__(self, build: Build, names: tuple[str, ...], chip: str, options: SearchOptions, priced: Points = NOWHERE) -> None:
         self.build, self.names, self.chip, self.options, self.priced = build, names, chip, options, dict(priced)
         self.known: dict[tuple[object, ...], tuple[tuple[str, ...], dict[str, str]]] = {}
         self.made: dict[tuple[object, ...], AnySize | NoText] = {}

@@ -105,9 +105,7 @@ def _least_read(form: Form) -> Candidate | None:
     return next(c for c in sorted(alike, key=lambda c: timing(c).hbm_cycles) if not c.unwritable)
 
 
-def _from_strips(
-    graph: Graph, first: Candidate, setting: Setting, best: float
-) -> tuple[tuple[Candidate, ...], Dropped]:
+def _from_strips(graph: Graph, first: Candidate, setting: Setting, best: float) -> tuple[tuple[Candidate, ...], Dropped]:
     """The kernels that load from strips, in the order of tiles of the `first` phase, ranked; persistent ones also with their
     results in halves. Those are left out that are known to be slower, than the `best` or than these, before they have flags."""
     from tile_eg.extract.grid import in_halves, with_grid

@@ -17,6 +17,7 @@ from tile_eg.search.planned import stage
 
 NO_BETTER = "its bound is no better than the best"
 
+
 @dataclass(frozen=True)
 class Made:
     """What a move gives: candidates of the form that it was made on, or a form of its own; and what could not be planned.
@@ -180,7 +181,7 @@ class Queue:
 
     def _found(self, offer: Offer, made: Made) -> None:
         """Takes what a move gave. One that gave nothing, as no flags or no room are left for it, leaves its try to the next."""
-        if made.form or made.candidates:
+        if made.microseconds is not None:
             self.spent[offer.key] += offer.weight
         why = next((str(error) for _, error in made.dropped), made.why)
         self.tried.append(Tried(offer, True, made.microseconds, "" if made.microseconds else why))

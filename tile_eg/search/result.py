@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from tile_eg.sizing.candidates import Trial
 
 
-
 @dataclass(frozen=True, repr=False)
 class Lowered(Planned):
     """A compiled kernel. `timings` are seconds by stage, `seconds` their sum; `ranked` are the candidates, best first: the first

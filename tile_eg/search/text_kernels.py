@@ -36,9 +36,7 @@ class TextKernels:
         self.found, self.by_points = list(found), len(found)
         self.first: list[tuple[tuple[Range, ...], int]] = []
 
-    def add_copying(
-        self, made: Lowered, sizes: Sizes, most: Sizes = NONE, by: Sizes = NONE, asked: Sizes | None = None
-    ) -> bool:
+    def add_copying(self, made: Lowered, sizes: Sizes, most: Sizes = NONE, by: Sizes = NONE, asked: Sizes | None = None) -> bool:
         """Adds a kernel that copies operands first, where it is clearly faster at these sizes: from those on that make up for the
         copies, up to the `most`, where sizes are multiples of `by`; it is asked at multiples of others (None: the same)."""
         if not self._clearly_faster(made, sizes):

@@ -54,7 +54,8 @@ def _taken(program: Program, total: int) -> dict[int, int]:
         return {tile: tile for tile in range(total)}
     loops = {n for n in walk((*program.cube, *program.vector)) if isinstance(n, Tasks)}
     alike = len({(t.var, t.until, t.lets) for t in loops}) == 1
-    return _by_turns(next(iter(loops)), program) if alike else {}
+    found = _by_turns(next(iter(loops)), program) if alike else {}
+    return found if found.keys() == {*range(total)} else {}  # its tiles may be several of the kernel's
 
 
 def _by_turns(tasks: Tasks, program: Program) -> dict[int, int]:

@@ -1,34 +1,137 @@
 """Blocks together: the tiles of neighbouring blocks as one block's, which loads once what they share.
 
-An equality of values: what a block computes does not depend on the others, so one block may do the work of several. Their loops
-of products become one whose states stand side by side; loads at the same place are the same value then.
+An equality of values: what a block computes does not depend on the others, so one block may do the work of several. Tiles that
+lie beside each other in their tensors become one of as many rows or columns. Where they do not, the blocks' loops of products
+become one whose states stand side by side; loads at the same place are the same value then.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from math import prod
+from typing import Any
 
-from tile_eg.ir.index import BLOCK, ZERO, Expr, var
+from tile_eg.ir.index import BLOCK, EACH, ZERO, Expr, const, minimum, substitute, var, variables
 from tile_eg.ir.values import Term, Values, first_version
+from tile_eg.transforms.axes import COLS, NONE, ROWS, Axes, CannotSplit
 from tile_eg.transforms.rewriter import Rewriter
+from tile_eg.transforms.row_panels import stores
 from tile_eg.transforms.split_k import loop_of_sums, results
+
+MOST_SUMS = 4
+"""States of a loop that stand side by side: their buffers are decided one by one, which takes longer than it gains."""
 
 
 def together(values: Values, along: int, count: int) -> Values | None:
     """The kernel with a block for each `count` neighbours along a dimension of the grid; None where that is no whole number of
-    them, or where its blocks do more than one loop of sums of products."""
-    loop = loop_of_sums(values)
-    if loop is None or values.sizes or count < 2 or along >= len(values.grid) or values.grid[along] % count:
+    them, or where their tiles lie apart, and their blocks do more than one loop of sums of products."""
+    blocks = _blocks(values, along, count)
+    return (_wider(values, blocks) or side_by_side(values, along, count)) if blocks else None
+
+
+def side_by_side(values: Values, along: int, count: int) -> Values | None:
+    """The same with tiles as they are, the sums of all blocks in one loop."""
+    blocks, loop = _blocks(values, along, count), loop_of_sums(values)
+    return _side_by_side(values, loop, blocks) if blocks and loop and len(loop.args[2]) * count <= MOST_SUMS else None
+
+
+def _blocks(values: Values, along: int, count: int) -> _Blocks | None:
+    if values.sizes or count < 2 or along >= len(values.grid) or values.grid[along] % count:
         return None
     if prod(values.grid) != values.blocks or any(first_version(o).op != "given" for o in values.outputs):
         return None
-    return _together(values, loop, along, count)
+    return _Blocks(values.grid, along, count)
 
 
-def _together(values: Values, loop: Term, along: int, count: int) -> Values:
-    grid = tuple(n // count if d == along else n for d, n in enumerate(values.grid))
-    copies = [_Copy({BLOCK: _block(values.grid, grid, along, count, i)}) for i in range(count)]
+@dataclass(frozen=True)
+class _Blocks:
+    """A grid in which `count` neighbours along a dimension are one block."""
+
+    before: tuple[int, ...]
+    along: int
+    count: int
+
+    @property
+    def grid(self) -> tuple[int, ...]:
+        return tuple(n // self.count if d == self.along else n for d, n in enumerate(self.before))
+
+    def one(self, i: int) -> dict[str, Expr]:
+        """Which of the blocks before is the i-th one of a block."""
+        left, out, grid = var(BLOCK), ZERO, self.grid
+        for d, n in enumerate(grid):
+            at = left % n if d < len(grid) - 1 else left
+            left = left // n
+            out = out + (at * self.count + i if d == self.along else at) * prod(self.before[:d])
+        return {BLOCK: out}
+
+
+def _wider(values: Values, blocks: _Blocks) -> Values | None:
+    """The kernel with tiles that are as large as those of the blocks together; None where these do not lie beside each other."""
+    for size in sorted({n for o in stores(values) for n in (o.args[3].rows, o.args[3].cols)}, reverse=True):
+        try:
+            wider = _Wider(values, size, blocks)
+            counts = {loop: wider.kept(e) for loop, e in values.counts.items()}
+            return wider.told(outputs=wider.rebuilt(), blocks=prod(blocks.grid), grid=blocks.grid, counts=counts)
+        except CannotSplit:
+            continue
+    return None
+
+
+class _Wider(Axes):
+    """Rebuilds the terms of one block with those of its neighbours behind it."""
+
+    def __init__(self, values: Values, size: int, blocks: _Blocks) -> None:
+        super().__init__(values, size, size * blocks.count)
+        self.names = [blocks.one(i) for i in range(blocks.count)]
+
+    def _apart(self, e: Expr, step: int) -> Expr:
+        """The expression of the first block, where that of each is `step` more than of the one before."""
+        first, *others = (substitute(e, names) for names in self.names)
+        if any(other != first + n * step for n, other in enumerate(others, 1)):
+            raise CannotSplit
+        return first
+
+    def kept(self, x: Any) -> Any:
+        return self._apart(x, 0) if isinstance(x, Expr) else x
+
+    def stored_axis(self, store: Term) -> str:
+        _, offset, stride, value = store.args
+        step = substitute(offset, self.names[1]) - substitute(offset, self.names[0])
+        if step.value == value.cols == self.size:
+            return COLS
+        if step.value == stride * self.size and value.rows == self.size:
+            return ROWS
+        raise CannotSplit
+
+    def tile(self, t: Term, axis: str) -> Term:
+        """A row that all blocks have in common is that of each row of the tile."""
+        try:
+            return super().tile(t, axis)
+        except CannotSplit:
+            if axis != ROWS or t.rows != 1 or self.size != 1:
+                raise
+            self.done[t, axis] = self.builder.make("bcast", 0, super().tile(t, NONE), **self.shape(t, axis))
+            return self.done[t, axis]
+
+    def window(self, t: Term, axis: str) -> Expr:
+        if axis != NONE and EACH in variables(t.args[1]):
+            raise CannotSplit
+        return self._apart(t.args[1], {ROWS: self.size * t.args[2], COLS: self.size, NONE: 0}[axis])
+
+    def valid(self, valid: Expr | None) -> Expr | None:
+        if valid is None or valid.value == self.size:
+            return const(self.now)
+        rest = [e for e in valid.args if e.value != self.size] if valid.op == "min" else []
+        if len(rest) != 1:
+            raise CannotSplit
+        return minimum(self.now, self._apart(rest[0], -self.size))
+
+    def first(self, start: Expr, i: int, j: int, axis: str) -> Expr:
+        return self._apart(start, self.size * {ROWS: i, COLS: j, NONE: 0}[axis])
+
+
+def _side_by_side(values: Values, loop: Term, blocks: _Blocks) -> Values:
+    copies = [_Copy(blocks.one(i)) for i in range(blocks.count)]
     builder, each = copies[0].builder, len(loop.args[2])
     for i, copy in enumerate(copies):
         copy.builder, copy.loop, copy.first = builder, loop.args[0], i * each
@@ -42,21 +145,11 @@ def _together(values: Values, loop: Term, along: int, count: int) -> Values:
                 copy.terms[t] = builder.make("proj", sums, copy.first + k, **_shape(states[copy.first + k][1]))
         copy.terms |= dict(zip(map(first_version, values.outputs), outputs, strict=True))
         outputs = tuple(map(copy.term, values.outputs))
-    made = copies[0].values(values, outputs, blocks=values.blocks // count, grid=grid)
+    made = copies[0].values(values, outputs, blocks=prod(blocks.grid), grid=blocks.grid)
     for copy in copies[1:]:
         made.spans.update({new: values.spans[old] for old, new in copy.terms.items() if old in values.spans})
         made.buffers.update({new: values.buffers[old] for old, new in copy.terms.items() if old in values.buffers})
     return made
-
-
-def _block(grid: tuple[int, ...], fewer: tuple[int, ...], along: int, count: int, i: int) -> Expr:
-    """Which of the kernel's blocks is the i-th one of a block."""
-    left, out = var(BLOCK), ZERO
-    for d, n in enumerate(fewer):
-        at = left % n if d < len(fewer) - 1 else left
-        left = left // n
-        out = out + (at * count + i if d == along else at) * prod(grid[:d])
-    return out
 
 
 @dataclass

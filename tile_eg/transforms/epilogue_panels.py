@@ -12,8 +12,9 @@ from typing import Any
 from tile_eg.ir.index import Expr, variables
 from tile_eg.ir.values import WRITES, Term, Values, made_of
 from tile_eg.ops.types import BF16, F16, F32
+from tile_eg.transforms.axes import NONE, ROWS, CannotSplit
 from tile_eg.transforms.k_tiling import adds_products
-from tile_eg.transforms.row_panels import NONE, ROWS, CannotSplit, Splitter, stores
+from tile_eg.transforms.row_panels import Splitter, stores
 
 
 def epilogue_in_panels(values: Values, panels: int) -> Values | None:
@@ -72,8 +73,8 @@ class _AfterProducts(Splitter):
                 raise CannotSplit
         self.outside |= own
 
-    def _told(self, **changed: Any) -> Values:
-        made = super()._told(**changed)
+    def told(self, **changed: Any) -> Values:
+        made = super().told(**changed)
         return replace(made, spans=self.values.spans | made.spans, buffers=self.values.buffers | made.buffers)
 
 

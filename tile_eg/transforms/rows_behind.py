@@ -16,8 +16,9 @@ from tile_eg.ir.kernel import Tensor
 from tile_eg.ir.machine import FRACTAL
 from tile_eg.ir.program.tasks import free_names
 from tile_eg.ir.values import Builder, Term, Values
+from tile_eg.transforms.axes import COLS, NONE, ROWS
 from tile_eg.transforms.rewriter import Rewriter
-from tile_eg.transforms.row_panels import COLS, NONE, ROWS, in_blocks
+from tile_eg.transforms.row_panels import in_blocks
 from tile_eg.transforms.split_k import loop_of_sums, outside, results
 
 ELEMENTWISE = ("unary", "binary", "cast", "fill")
