@@ -49,7 +49,7 @@ LARGE = {
     "attention of 4096 rows": ("flash_attention", {"S": 4096}), "attention of 8192 rows": ("flash_attention", {"S": 8192}),
 }  # fmt: skip
 MOST = {"flags found": 42, "solves": 28, "blocks timed": 80}
-"""The tiles that fill no turn of the cores are two kernels more, their parts and what adds these up, and larger tiles are one more:
+"""The tiles that fill no turn of the cores are two kernels more, their parts and what adds these up, and larger tiles one more:
 each is searched by itself."""
 
 
