@@ -104,3 +104,14 @@ def test_a_result_that_is_cut_is_read_in_the_rows_of_its_product() -> None:
 
     x = RNG.uniform(-1, 1, (100, 64)).astype(np.float16)
     np.testing.assert_allclose(made()(x, B), x.astype(np.float32) @ B.astype(np.float32), atol=1e-3)
+
+
+@T.macro
+def of_depth_17(x, y, c):
+    T.gemm(x, y, c, init=True, size=[64, 17, 64])
+
+
+@pytest.mark.parametrize("chip", ["910B2", "950"])
+def test_a_product_of_a_size_takes_as_much_of_its_depth(chip) -> None:
+    expected = A[:, :17].astype(np.float32) @ B[:17].astype(np.float32)
+    np.testing.assert_allclose(stored(chip, of_depth_17, all_at_once)(A, B), expected, atol=1e-3)

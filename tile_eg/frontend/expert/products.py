@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -13,7 +14,8 @@ from tile_eg.frontend.expert.moves import handover
 from tile_eg.frontend.expert.places import Held, Place
 from tile_eg.frontend.expert.reader import ExpertReader, on
 from tile_eg.frontend.expert.streams import FREE
-from tile_eg.frontend.python.values import Buffer, describe
+from tile_eg.frontend.python.extents import counted, extents_of
+from tile_eg.frontend.python.values import Buffer, as_region, describe
 from tile_eg.ir import index as ix
 from tile_eg.ir import program as pr
 from tile_eg.ir.index import ZERO, Expr
@@ -49,7 +51,14 @@ def mma(r: ExpertReader, span: Span, A: Any, B: Any, C: Any, init: Any = False, 
 
 
 def gemm_v0(
-    r: ExpertReader, span: Span, A: Any, B: Any, C: Any, transpose_a: Any = False, transpose_b: Any = False, init: Any = False  # noqa: N803
+    r: ExpertReader,
+    span: Span,
+    A: Any,
+    B: Any,
+    C: Any,
+    transpose_a: Any = False,
+    transpose_b: Any = False,
+    init: Any = False,  # noqa: N803
 ) -> None:
     """C (+)= A @ B of tiles in L1, in steps along k through two places of L0A and L0B; before it and behind it all loads,
     products and stores that it could meet are waited for, as TileLang does. Each flag is waited for before it is set again."""
@@ -140,19 +149,30 @@ def _own(r: ExpertReader, level: Level, dtype: DType, rows: int, cols: int, slot
     wanted = pr.Buffer("", level, dtype, rows, cols, cols, "zz" if level is Level.L0A else "zn", slots)
     key = f"{level} {dtype} {rows} {cols} {slots}"
     if key not in r.own_keys:
-
-
         name = r.unique(f"gemm_{str(level).lower()}")
         r.own_keys[key] = name
         r.own[name] = replace(wanted, name=name)
     return r.own_keys[key]
 
 
-
 def _gemm(r: ExpertReader, span: Span, A: Any, B: Any, C: Any, size: Any, **options: Any) -> None:  # noqa: N803
     init = next((v for k in ("init", "initC", "clear_accum") if (v := options.get(k)) is not False), False)
-    transpose_a = options["transpose_A"] or options["a_transpose"]
-    gemm_v0(r, span, A, B, C, transpose_a, options["transpose_B"] or options["b_transpose"], init)
+    transpose_a, transpose_b = (bool(options[f"transpose_{x}"] or options[f"{x.lower()}_transpose"]) for x in "AB")
+    if size is not None:
+        A, B, C = _of_size(r, span, (A, B, C), size, transpose_a, transpose_b)  # noqa: N806
+    gemm_v0(r, span, A, B, C, transpose_a, transpose_b, init)
+
+
+def _of_size(r: ExpertReader, span: Span, tiles: Sequence[Any], size: Any, transpose_a: bool, transpose_b: bool) -> list[Region]:
+    """The first elements of the operands and of the result, as `size` says. Where only the kernel knows how many rows or columns
+    there are, all are multiplied: what is behind them is in no element that is asked for."""
+    found = extents_of(r, size, "an extent of T.gemm", span)
+    if len(found) != 3:
+        raise TileError(f"an extent of T.gemm has rows, depth and columns, not {len(found)} numbers", span, help="size=[m, k, n]")
+    m, k, n = found
+    shapes = ((k, m) if transpose_a else (m, k), (n, k) if transpose_b else (k, n), (m, n))
+    regions = [counted(as_region(v, span), s, span) for v, s in zip(tiles, shapes, strict=True)]
+    return [replace(region, counts=()) for region in regions]
 
 
 WORDS = {"mma": mma, "gemm_v0": gemm_v0, "gemm": _gemm}
