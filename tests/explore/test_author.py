@@ -14,6 +14,7 @@ from tile_eg.cli.app import run
 from tile_eg.explore import AuthorAndSearch
 from tile_eg.ir.program import AIC, AIV, CrossSet
 from tile_eg.report.executed import executed
+from tile_eg.search import search_options
 from tile_eg.search.compiler import lower
 from tile_eg.search.kept import planned_kept
 
@@ -25,7 +26,8 @@ Captured = pytest.CaptureFixture[str]
 @functools.cache
 def both(name: str) -> AuthorAndSearch:
     kernel = getattr(kernels, name)()
-    return AuthorAndSearch(planned_kept(kernel.kernel, "910B2"), lower(searched(kernel).compiled, "910B2"))
+    options = search_options(without=("blocks-together",))
+    return AuthorAndSearch(planned_kept(kernel.kernel, "910B2"), lower(searched(kernel).compiled, "910B2", search=options))
 
 
 def rows(text: str) -> list[list[str]]:

@@ -15,6 +15,7 @@ from tile_eg.extract import Schedule, extract
 from tile_eg.extract.grid import Traffic, orders, shared_by_tiles, with_grid, with_grids
 from tile_eg.extract.placing import kept_for_tiles
 from tile_eg.ops.types import Level
+from tile_eg.search import search_options
 from tile_eg.search.compiler import Lowered, lower, meaning, plan_schedule
 
 GEMM = """
@@ -69,7 +70,7 @@ def best(text: str) -> Schedule:
 
 @lru_cache
 def lowered(text: str) -> Lowered:
-    return lower(kernel(text), CHIP.name)
+    return lower(kernel(text), CHIP.name, search=search_options(without=("blocks-together",)))
 
 
 def payloads(text: str) -> set[tuple]:

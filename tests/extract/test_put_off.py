@@ -48,7 +48,7 @@ def test_another_extractor_takes_over_unless_it_is_put_off() -> None:
 
 
 def test_what_was_put_off_is_asked_where_nothing_else_was_found() -> None:
-    low = lower(load_text(ADD), search=search_options(without=SMALLER))
+    low = lower(load_text(ADD), search=search_options(without=(*SMALLER, "blocks-together")))
     assert low.extraction.extractor == "beam" and not low.form.moves
 
 

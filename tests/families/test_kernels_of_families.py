@@ -44,7 +44,7 @@ def numbers(array: np.ndarray) -> np.ndarray:
     return array if array.dtype.kind in "iu" else array.astype(np.float64)
 
 
-@pytest.mark.few(43)
+@pytest.mark.few(30)
 @pytest.mark.slow
 @pytest.mark.parametrize(("example", "sizes"), CASES)
 def test_a_kernel_computes_what_was_meant(example: Example, sizes: Mapping[str, int]) -> None:

@@ -90,7 +90,7 @@ kernel wide[N=512](A: f16[128, N]) -> C: f16[128, N] {
 def test_what_is_beyond_its_field_is_the_kernels_limit_and_not_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tile_eg.emit.ascend_c.cube.BURST_BYTES", 64)  # as if a copy's field were narrower
     with pytest.raises(TileError, match="blockLen is up to 128, its field holds 64") as error:
-        lower(load_text(WIDE, "k.tile").instantiate())
+        lower(load_text(WIDE, "k.tile").instantiate(), search=search_options(without=("blocks-together",)))
     assert error.value.message.startswith("no schedule of this kernel can be carried out")
     assert error.value.span is not None and error.value.help
 

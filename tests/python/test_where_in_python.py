@@ -46,7 +46,7 @@ def test_a_wrong_instruction_is_named_with_both_numbers():
 
 @pytest.mark.slow
 def test_a_function_is_held_against_the_outputs():
-    found = kernel().where(X, against=lambda x: np.exp(x) + (np.arange(32)[:, None] == 17))
+    found = kernel(without=("blocks-together",)).where(X, against=lambda x: np.exp(x) + (np.arange(32)[:, None] == 17))
     assert (found.first.name, found.first.element, found.first.grid) == ("Y", (17, 0), {"bx": 1})
 
 

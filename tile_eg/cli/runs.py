@@ -49,7 +49,7 @@ def drawn(
         with stage("reference", held.source):
             arrays |= passed
             if before:
-                return [replace(drawn_sets(held, [n], seed, before[n], tiles)[0], name=n) for n in wanted]
+                return [replace(drawn_sets(held, [n], seed, before[n] | passed, tiles)[0], name=n) for n in wanted]
             return drawn_sets(held, wanted, seed, arrays, tiles)
     inputs = [t for t in held.tensors if not t.output]
     named = wanted if names is not None or before else wanted[:1]

@@ -111,13 +111,11 @@ def as_declared(array: np.ndarray, shape: Sequence[int], may_end_early: bool = F
 
 
 def _same_rows(given: Sequence[int], declared: Sequence[int]) -> bool:
-    """Whether both are rows of one length, or one of them a single row. Dimensions of a row may be joined, not exchanged; so may
-    those that count the rows, where both have as many."""
+    """Whether both are rows of one length, or one of them a single row. Dimensions of a row may be joined, not exchanged; an
+    array's first ones may be several where its tensor has one."""
     if _flat(given) or _flat(declared) or _without_ones(given) == _without_ones(declared):
         return True
-    if prod(given) == prod(declared) and (
-        joined_rows(given, len(declared)) == tuple(declared) or joined_rows(declared, len(given)) == tuple(given)
-    ):
+    if joined_rows(given, len(declared)) == tuple(declared):
         return True
     inner, row = given[1:], declared[1:]
     return prod(inner) == prod(row) and (_flat(inner) or _flat(row) or _without_ones(inner) == _without_ones(row))

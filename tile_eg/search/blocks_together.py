@@ -25,7 +25,7 @@ OFFERED = 2
 """The last steps on the way to the tiles that are estimated best, so many of which are offered."""
 GAIN = 0.9
 """The part of its quick estimate that a kernel may take at the most: its search takes as long as the kernel's own and longer."""
-WORTH = 0.05
+WORTH = 0.1
 """And the part of its time that it gains at the least, by the quick estimate."""
 HELD_UP = 0.95
 """The part of a product's time that its other pipes may need at the most, where loads hold it up."""
@@ -104,4 +104,5 @@ def _least(form: Form) -> float:
 
 
 def _made(form: Form, found: Together) -> Made:
-    return Made(form=searched(form.kernel, form.source, form.setting, found.values, (f"{NAME} {found.what}",)))
+    made = searched(form.kernel, form.source, form.setting, found.values, (f"{NAME} {found.what}",))
+    return Made(form=made) if made.candidates else Made((), made.dropped, why="no schedule has room for its tiles")

@@ -181,7 +181,7 @@ class Queue:
 
     def _found(self, offer: Offer, made: Made) -> None:
         """Takes what a move gave. One that gave nothing, as no flags or no room are left for it, leaves its try to the next."""
-        if made.microseconds is not None:
+        if made.form or made.candidates:
             self.spent[offer.key] += offer.weight
         why = next((str(error) for _, error in made.dropped), made.why)
         self.tried.append(Tried(offer, True, made.microseconds, "" if made.microseconds else why))

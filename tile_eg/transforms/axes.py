@@ -87,7 +87,7 @@ class Axes:
 
     def tile(self, t: Term, axis: str) -> Term:
         if (t, axis) not in self.done:
-            self.done[t, axis] = getattr(self, f"_{t.op}")(t, axis)
+            self.done[t, axis] = getattr(self, f"_{t.op}", self._whole)(t, axis)
         return self.done[t, axis]
 
     def shape(self, t: Term, axis: str) -> dict[str, Any]:

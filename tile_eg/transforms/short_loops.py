@@ -23,7 +23,8 @@ ELSEWHERE = ("load", "store", "accumulate", "matmul", "loop")
 def with_short_loops_in_steps(values: Values) -> Values | None:
     """The kernel in which each loop outside of others that only computes, and that has few trips, is the steps of these; None
     where there is no such loop."""
-    loops = {t.args[0]: t for t in reachable(values) if t.op == "loop" and _is_short(values, t)}
+    terms = reachable(values)
+    loops = {t.args[0]: t for t in terms if t.op == "loop" and _is_short(values, t) and _stays_as_large(t, terms)}
     if not loops:
         return None
     again = _Steps({}, names_of=values.variables, loops=loops)
@@ -41,6 +42,17 @@ def _is_short(values: Values, loop: Term) -> bool:
         return False
     made = _varying(loop, values.variables[number])
     return trips > 1 and trips * len(made) <= MOST_TERMS and not any(t.op in ELSEWHERE for t in made)
+
+
+def _stays_as_large(loop: Term, terms: Sequence[Term]) -> bool:
+    """Whether each state exists as far before the loop, in it and behind it: then one stands for the other."""
+    number, _, states, *_ = loop.args
+    read = [t for t in terms if (t.op == "proj" and t.args[0] is loop) or (t.op == "arg" and t.args[0] == number)]
+    return all(_extents(t) == _extents(x) for t in read for x in states[t.args[1]])
+
+
+def _extents(t: Term) -> tuple[Expr | None, Expr | None]:
+    return t.vrows, t.vcols
 
 
 def _varying(loop: Term, name: str) -> set[Term]:
