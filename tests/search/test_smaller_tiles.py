@@ -102,7 +102,8 @@ def test_tiles_of_a_loop_are_parted_too() -> None:
 
 @pytest.mark.slow
 def test_a_loop_in_panels_computes_what_the_whole_does() -> None:
-    made = lower(kernel("online_softmax", M=130, N=1100, BM=64, BN=512), search=search_options(without=("whole-rows", "whole-tiles")))
+    options = search_options(without=("whole-rows", "whole-tiles"))
+    made = lower(kernel("online_softmax", M=130, N=1100, BM=64, BN=512), search=options)
     assert "panel" in loops(made)
     runs(made)
 
