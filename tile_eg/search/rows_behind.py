@@ -32,7 +32,8 @@ SIZES = (16, 32, 64, 128, 192, 256, 512)
 OFFERED = 3
 """Tiles that are offered, those first whose quick estimate is best."""
 SURE = 0.7
-"""The least part of its quick estimate that a launch of both phases may take."""
+"""The least part of its quick estimate that a launch of both phases may take; 0.81 is the least that was seen (residual
+norm of 4096 latents of DeepSeek V3, 910B2)."""
 MOST = 4
 """So many schedules of the product are joined with the rest."""
 NEAR = 1.1
