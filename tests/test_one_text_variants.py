@@ -184,6 +184,7 @@ COLUMNS = """kernel columns[M: dyn, W: dyn, N: dyn](A: f32[M, W]) -> C: f32[M, N
 """
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @settings(SETTINGS, max_examples=8)
 @given(st.integers(1, 40), st.integers(1, 70), st.integers(0, 40))

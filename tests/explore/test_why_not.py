@@ -143,6 +143,7 @@ def found_runners(name: str) -> dict[int, Runner]:
     return runners(lowered(name))
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_every_open_decision_has_a_runner_up_or_a_reason() -> None:
     attention = lowered("flash_attention")

@@ -41,6 +41,7 @@ def copy_of(schedule: Schedule) -> Schedule:
     return replace(schedule, storages={sid: replace(s) for sid, s in schedule.storages.items()})
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_what_passes_between_the_cores_is_as_deep_where_ids_of_loads_run_out() -> None:
     """At 8192 rows the vector cores load a tile more than at 256, and a slot of another one is what has to go."""

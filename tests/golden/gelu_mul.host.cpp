@@ -11,7 +11,7 @@ namespace gelu_mul_host {
 
 constexpr int64_t A_shape[] = {256, 2, 512};  // f32, input
 constexpr int64_t Y_shape[] = {256, 512};  // f32, output
-constexpr uint32_t blocks = 16;
+constexpr uint32_t blocks = 32;
 constexpr size_t workspaceBytes = 0;
 
 // Starts the kernel on device pointers; `workspace` holds workspaceBytes (nullptr where that is 0).

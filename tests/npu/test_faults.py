@@ -134,7 +134,7 @@ def unloaded(npu: StandIn) -> Iterator[StandIn]:
     [
         ("aclrtBinaryLoadFromData", "load kernel.o on device 0"),
         ("aclrtBinaryGetFunction", "find kernel doubled in what was loaded"),
-        ("aclrtLaunchKernelWithHostArgs", "launch doubled with 2 blocks on device 0"),
+        ("aclrtLaunchKernelWithHostArgs", "launch doubled with 4 blocks on device 0"),
         ("aclrtMalloc", "take 24576 bytes on device 0"),
     ],
 )
@@ -154,7 +154,7 @@ def test_each_code_of_a_launch_is_told_in_words(npu: StandIn) -> None:
         npu.fail("aclrtLaunchKernelWithHostArgs", code)
         with pytest.raises(TileError) as caught:
             kernel(x)
-        assert caught.value.message == f"launch doubled with 2 blocks on device 0: ACL gives {code}: {words}"
+        assert caught.value.message == f"launch doubled with 4 blocks on device 0: ACL gives {code}: {words}"
 
 
 def test_a_kernel_that_fails_on_the_device_is_told_by_whoever_waits(npu: StandIn) -> None:

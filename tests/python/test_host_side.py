@@ -198,7 +198,7 @@ def test_autotune_takes_the_configuration_that_is_predicted_fastest() -> None:
     tuned = tile_eg.autotune(configs=CONFIGS)(rows_by)(64, 64)
     times = {rows: rows_by(64, 64, rows).predicted_ms for rows in (1, 16, 64)}
     assert tuned.get_tuner_result() == {"latency": min(times.values()), "config": tuned.config, "ref_latency": None}
-    assert times[tuned.config["rows"]] == min(times.values())
+    assert times[tuned.config["rows"]] == min(times.values()) < max(times.values())
 
 
 def test_a_call_that_gives_the_parameter_is_not_tuned() -> None:

@@ -97,6 +97,7 @@ def test_another_kernel_is_found_where_the_known_one_is_gone() -> None:
     assert found and (found.kernel, found.without) == ("rsqrt", None)
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_two_processes_find_the_known_kernel_and_another_for_a_wrong_one(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(together, "choices", lambda: ["rsqrt", "v-axpy", "add-const"])

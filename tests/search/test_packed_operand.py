@@ -241,6 +241,7 @@ def test_a_product_of_one_tile_a_core_is_not_offered_it():
     assert not any(g.op == "Strips" for g in lower(kernel(GEMM, M=32)).extraction.best.graph.grids)
 
 
+@pytest.mark.long
 @pytest.mark.few(1)
 @pytest.mark.slow
 @pytest.mark.parametrize("chip", ["910B2", "950"])

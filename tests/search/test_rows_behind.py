@@ -67,6 +67,7 @@ def is_behind(low: Lowered) -> bool:
     return low.candidates[0].schedule.behind is not None
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.parametrize("text", [NORM, FIRST], ids=["from zero", "from a residual"])
 def test_rows_that_fill_few_cores_go_behind_the_tiles(text):

@@ -74,6 +74,7 @@ def test_no_result_has_the_place_in_l0c_of_the_one_before_it():
     assert len(made) == 3 and all(a != b for a, b in zip(at, at[1:], strict=False))
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_products_of_a_steady_loop_take_the_slots_of_l0_in_turns():
     mmads = [n for n in walk(compiled().program.core(AIC)) if isinstance(n, Instr) and n.op == "mmad"]

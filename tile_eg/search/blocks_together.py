@@ -57,9 +57,12 @@ class Together:
 
 
 def offers(form: Form) -> Iterator[Offer]:
-    """The numbers of neighbours that are estimated best, the best of these first; each with the tiles as they are behind it."""
+    """The numbers of neighbours that are estimated best, the best of these first; each with the tiles as they are behind it.
+    Where each tile has a core of its own, larger ones would leave cores idle."""
     v, chip = form.values, form.setting.chip
     if form.moves or not form.candidates or v.places or v.shared or v.sizes:
+        return
+    if v.blocks <= (chip.cube_cores if form.estimate.cube else chip.vector_cores):
         return
     closer = partial(_least, form) if loop_of_sums(v) else None
     for best in _climbed(form)[: -OFFERED - 1 : -1]:
