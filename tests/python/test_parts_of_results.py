@@ -73,15 +73,22 @@ def from_a_column(c, Z):
     T.copy(c[:, 24:64], Z[0, 24])
 
 
+@T.macro
+def from_any_column(c, Z):
+    for i in T.serial(8):
+        T.copy(c[:, i * 8 : i * 8 + 8], Z[0, i * 8])
+
+
 @pytest.mark.parametrize("chip", ["910B2", "950"])
 @pytest.mark.parametrize(("multiply", "store"), [(whole, rows), (whole, squares), (two, all_at_once)])
 def test_a_part_of_a_result_is_found_where_its_product_put_it(chip, multiply, store) -> None:
     np.testing.assert_allclose(stored(chip, multiply, store)(A, B), PRODUCT, atol=1e-3)
 
 
-def test_columns_of_a_result_are_stored_from_whole_fractals_on() -> None:
-    with pytest.raises(TileError, match="begins at column 24"):
-        stored("910B2", whole, from_a_column)(A, B)
+@pytest.mark.parametrize(("store", "column"), [(from_a_column, "24"), (from_any_column, r"\(i \* 8\)")])
+def test_columns_of_a_result_are_stored_from_whole_fractals_on(store, column) -> None:
+    with pytest.raises(TileError, match=f"from column {column} on"):
+        stored("910B2", whole, store)(A, B)
 
 
 def test_a_result_that_is_cut_is_read_in_the_rows_of_its_product() -> None:

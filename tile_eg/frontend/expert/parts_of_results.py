@@ -53,7 +53,7 @@ def _parts(store: Instr, products: Sequence[Instr], held: Mapping[str, Held]) ->
 def _packed(store: Instr, window: Tile, rows: int, products: Sequence[Instr]) -> int:
     """The rows that an Mmad into this window packed, in whole fractals: of the same window, or of any where all are alike."""
     same = [p for p in products if _tile(p.dst).row == window.row and p.rows.value == rows]
-    found = {FRACTAL * -(-(p.rows.value or 0) // FRACTAL) for p in same or products}
+    found = {FRACTAL * -(-p.rows.value // FRACTAL) for p in same or products if p.rows.value}
     if len(found) > 1:
         sizes = " and of ".join(map(str, sorted(found)))
         what = f"a part of {window.buffer} is stored, into which products of {sizes} rows are written"
@@ -78,9 +78,10 @@ def _below(store: Instr, at: int, rows: int, packed: int) -> Instr:
 
 
 def _check_columns(store: Instr, window: Tile) -> None:
-    if (window.col % FRACTAL).value not in (0, None):
-        what = f"a part of {window.buffer} in L0C that begins at column {window.col} is stored"
-        raise TileError(what, store.span, help="let it begin at a multiple of 16, or copy all columns to UB and take these there")
+    if (window.col % FRACTAL).value != 0:
+        what = f"a part of {window.buffer} in L0C is stored from column {window.col} on"
+        help = "let it always begin at a multiple of 16, or copy all columns to UB and take these there"
+        raise TileError(what, store.span, help=help)
 
 
 def _tile(operand: object) -> Tile:

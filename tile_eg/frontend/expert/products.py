@@ -51,14 +51,7 @@ def mma(r: ExpertReader, span: Span, A: Any, B: Any, C: Any, init: Any = False, 
 
 
 def gemm_v0(
-    r: ExpertReader,
-    span: Span,
-    A: Any,
-    B: Any,
-    C: Any,
-    transpose_a: Any = False,
-    transpose_b: Any = False,
-    init: Any = False,  # noqa: N803
+    r: ExpertReader, span: Span, A: Any, B: Any, C: Any, transpose_a: Any = False, transpose_b: Any = False, init: Any = False  # noqa: N803
 ) -> None:
     """C (+)= A @ B of tiles in L1, in steps along k through two places of L0A and L0B; before it and behind it all loads,
     products and stores that it could meet are waited for, as TileLang does. Each flag is waited for before it is set again."""
