@@ -2,6 +2,22 @@
 
 from __future__ import annotations
 
+RUNNING = """
+kernel sums[M=128, N=200, BM=64, BN=64](X: f32[M, N]) -> (C: f32[1, M], E: f32[M, N]) {
+  grid bx = ceildiv(M, BM)
+  shared   x: f32[BM, BN]
+  fragment m: f32[BM] = -inf, l: f32[BM] = 0, n: f32[BM]
+  for j in pipelined(ceildiv(N, BN)) {
+    x = X[bx*BM, j*BN] * 2
+    n = max(m, rowmax(x))
+    x = exp(x - n[:, None])
+    l = l * exp(m - n) + rowsum(x)
+    m = n
+    E[bx*BM, j*BN] = x
+  }
+  C[0, bx*BM] = l
+}
+"""
 TILES = {
     "sums of squares": """
 kernel squares[M=16, N=1024](X: f32[M, N]) -> C: f32[M] {
@@ -261,38 +277,8 @@ kernel both[M=32, N=32, K=160](A: f16[M, K], B: f16[K, N], D: f16[N, M]) -> C: f
   C[0, 0] = c
 }
 """,
-    "running sums of tiles of columns that end": """
-kernel sums[M=128, N=200, BM=64, BN=64](X: f32[M, N]) -> (C: f32[1, M], E: f32[M, N]) {
-  grid bx = ceildiv(M, BM)
-  shared   x: f32[BM, BN]
-  fragment m: f32[BM] = -inf, l: f32[BM] = 0, n: f32[BM]
-  for j in pipelined(ceildiv(N, BN)) {
-    x = X[bx*BM, j*BN] * 2
-    n = max(m, rowmax(x))
-    x = exp(x - n[:, None])
-    l = l * exp(m - n) + rowsum(x)
-    m = n
-    E[bx*BM, j*BN] = x
-  }
-  C[0, bx*BM] = l
-}
-""",
-    "running sums of tiles that end": """
-kernel sums[M=72, N=200, BM=64, BN=64](X: f32[M, N]) -> (C: f32[1, M], E: f32[M, N]) {
-  grid bx = ceildiv(M, BM)
-  shared   x: f32[BM, BN]
-  fragment m: f32[BM] = -inf, l: f32[BM] = 0, n: f32[BM]
-  for j in pipelined(ceildiv(N, BN)) {
-    x = X[bx*BM, j*BN] * 2
-    n = max(m, rowmax(x))
-    x = exp(x - n[:, None])
-    l = l * exp(m - n) + rowsum(x)
-    m = n
-    E[bx*BM, j*BN] = x
-  }
-  C[0, bx*BM] = l
-}
-""",
+    "running sums of tiles of columns that end": RUNNING,
+    "running sums of tiles that end": RUNNING.replace("M=128", "M=72"),
     "sums of rows whose length is read": """
 kernel sums[M=64, N=256](X: f32[M, N], count: i32[1]) -> C: f32[M] {
   grid bx = 1

@@ -28,10 +28,9 @@ Indices = tuple[tuple["Expr", int], ...]
 class Expr:
     """`op` is const, var, add, mul, div, mod, min, max, lt or and; `args` are Exprs, or one int (const) or str (var).
 
-    read: an element of a tensor of whole numbers, counted from its first one; `args` are its name, the place (an Expr), the most
-    that it can be, as what it picks is inside of something (it is then not negative; `ANY`: nothing is known of it), and its
-    indices as they were written, each with the size of its dimension (one dimension: none). A number that the scalar unit keeps
-    under a name (`ir.program.Scalar`) is the element 0 of that name.
+    read: an element of a tensor of whole numbers. `args` are its name, its place (an Expr, from 0), the most that it can be (then
+    it is not negative, as what it picks lies inside of something; `ANY`: nothing is known), and its indices as written, each with
+    the size of its dimension (one dimension: none). A number that the scalar unit keeps is the element 0 of its name.
     size: a size that is known at run time; `args` are its name and a number that stands for it where one is asked for.
     """
 
@@ -262,7 +261,8 @@ def read_at(e: Expr, change: Callable[[Expr], Expr]) -> Expr:
     return read(name, change(place), most, tuple((change(i), size) for i, size in indices))
 
 
-def scalar(name: str, most: int = ANY) -> Expr:  # that the scalar unit keeps under a name
+def scalar(name: str, most: int = ANY) -> Expr:
+    """A whole number that the scalar unit keeps under a name."""
     return read(name, ZERO, most)
 
 

@@ -101,8 +101,8 @@ class Move(Term):
 class Vector(Term):
     """An instruction of the vector cores.
 
-    `kind` says how it is costed and lowered: elementwise, reduction, choice, position, fill, beyond, spread,
-    copy. `instruction` and
+    `kind` says how it is costed and lowered: elementwise, reduction, choice, position, fill, beyond, spread, copy.
+    `instruction` and
     `form` are those of the program, `fields` its other fields (scalar, bound, swap), all from the term's payload. `banks`: it
     reads its operands at the same time, so they are put into different bank groups of UB (None: one after the other). `in_place`
     counts the leading operands whose buffer the result may take (-1: any of them). `row_bytes` is a row of a spread vector.

@@ -24,11 +24,11 @@ TIMES = (2, 3, 5, 7)
 OFFERED = 2
 """The last steps on the way to the tiles that are estimated best, so many of which are offered."""
 GAIN = 0.9
-"""The part of its quick estimate that a kernel may take at the most: its search takes as long as the kernel's own and longer."""
+"""The part of its quick estimate that a kernel may take at the most (assumed): its search takes as long as the kernel's own."""
 WORTH = 0.1
-"""And the part of its time that it gains at the least, by the quick estimate."""
+"""And the part of its time that it gains at the least, by the quick estimate (assumed)."""
 HELD_UP = 0.95
-"""The part of a product's time that its other pipes may need at the most, where loads hold it up."""
+"""The part of a product's time that pipes which do not load may need at the most, where loads hold it up (assumed)."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ def offers(form: Form) -> Iterator[Offer]:
     if v.blocks <= (chip.cube_cores if form.estimate.cube else chip.vector_cores):
         return
     closer = partial(_least, form) if loop_of_sums(v) else None
-    for best in _climbed(form)[: -OFFERED - 1 : -1]:
+    for best in reversed(_climbed(form)[-OFFERED:]):
         if _is_worth_it(best, form):
             for way in (best, *_side_by_side(best, form)):
                 bound = way.estimate.least_us(chip, SURE)

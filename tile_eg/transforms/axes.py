@@ -153,12 +153,8 @@ class Axes:
 
     _pack = _bytes
 
-    def _piece(self, t: Term, axis: str) -> Term:
-        return self._whole(t, axis)
-
-    _put = _piece
-
     def _whole(self, t: Term, axis: str) -> Term:
+        """What has no form of its own here: it stays where nothing of it changes."""
         if axis != NONE:
             raise CannotSplit
         args = (self.tile(x, NONE) if isinstance(x, Term) else self.kept(x) for x in t.args)
