@@ -5,6 +5,7 @@ A rule may save a little each time, or room: so some kernels do a thing twelve t
 
 from __future__ import annotations
 
+from benchmarks.rules.sums import SUMS
 from benchmarks.rules.tiles import TILES
 from benchmarks.rules.windows import windows
 from tests.extract.kernels import TRICKY
@@ -410,7 +411,7 @@ def texts() -> dict[str, str]:
     out |= {n: REARRANGED.format(value) for n, value in WHOLE.items()}
     out |= {"numbers of 4 bits": FOUR_BITS, "short rows of numbers of 4 bits": FOUR_BITS_IN_ROWS}
     out |= {"bytes in turns": IN_TURNS, "bytes in turns, short rows": TURNS_CUT_OFF}
-    return out | {"a choice by bits": BY_BITS, "bits of a comparison": PACKED} | TILES | TRICKY | ON_THE_950 | windows()
+    return out | {"a choice by bits": BY_BITS, "bits of a comparison": PACKED} | TILES | SUMS | TRICKY | ON_THE_950 | windows()
 
 
 def full_nest(value: str, width: int) -> str:
