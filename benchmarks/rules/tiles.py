@@ -227,7 +227,7 @@ kernel alike[M=16, N=64]() -> (C: f32[M, N], D: f32[M, N]) {
   shared c: f32[M, N], d: f32[M, N]
   c = 1
   d = 1
-  for k in serial(2) {
+  for k in serial(64) {
     c = exp(c) + 1
     d = exp(d) + 2
   }
