@@ -24,7 +24,7 @@ FOLDS: dict[str, Callable[..., Any]] = {"sum": np.sum, "amax": np.max, "amin": n
 
 
 LIMITS = (
-    "tiles of three dimensions", "transpose a tile that is computed", "do not lie side by side", "no block runs at these sizes",
+    "tiles of three dimensions", "do not lie side by side", "no block runs at these sizes",
 )  # fmt: skip
 
 

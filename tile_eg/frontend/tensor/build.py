@@ -78,6 +78,8 @@ class Build(Tiles):
         return made
 
     def _filled(self, p: Point, layout: Layout) -> kn.Region:
+        if p.op in ("load", "fold", "dot") and len(layout) == 2 and layout != self.layouts.of(p):
+            return self._turned(p, layout)
         if p.op in ("fold", "dot") and self.looped(p):
             self.folds.make(p)
             return self.region(p, layout)
@@ -96,18 +98,19 @@ class Build(Tiles):
         return out
 
     def _loaded(self, p: Point, layout: Layout) -> kn.Region:
-        name, dtype = p.args[0].lower(), p.dtype or F32
-        if len(layout) == 2 and layout != (own := self.layouts.of(p)):
-            loaded, out = self.region(p, own), self.buffer("t", dtype, layout, span=p.span)
-            self.emit(kn.Assign(out, kn.Whole("transpose", (loaded,), (0, 0), p.span), p.span))
-            return out
         if any(d.inside.intersection(layout) for d in p.args[1]) or diagonal(p.args[1]) & {*layout}:
             return self._gathered(p, layout)
         window = self.window(p.args[0], p.args[1], layout, p.span)
         if len(layout) == 1 and self.roles.apart(p.args[0], p.args[1], layout[0]):
             return self._column(p, window, layout)
-        out = self.buffer(name, dtype, layout, "shared", p.span)
+        out = self.buffer(p.args[0].lower(), p.dtype or F32, layout, "shared", p.span)
         self.emit(kn.Assign(out, window, p.span))
+        return out
+
+    def _turned(self, p: Point, layout: Layout) -> kn.Region:
+        """A tile that is made in the other order than it is used in."""
+        made, out = self.region(p, self.layouts.of(p)), self.buffer("t", p.dtype or F32, layout, span=p.span)
+        self.emit(kn.Assign(out, kn.Whole("transpose", (made,), (0, 0), p.span), p.span))
         return out
 
     def _gathered(self, p: Point, layout: Layout) -> kn.Region:
@@ -145,8 +148,6 @@ class Build(Tiles):
             return kn.Broadcast(row, 0, p.span) if len(layout) > 1 else row
         if own != layout:
             return kn.Broadcast(self.expression(p, own), 1 if own[0] is layout[0] else 0, p.span)
-        if p.op in ("fold", "dot") and len(layout) == 2 and self.layouts.of(p) != layout:
-            raise self._transposed(p)
         return self.region(p, layout) if self.kept(p) else self.computed(p, layout)
 
     def spread(self, p: Point, layout: Layout) -> kn.Region:
@@ -160,11 +161,6 @@ class Build(Tiles):
                 self.emit(kn.Assign(out, kn.Reduce("sum", row, 0, p.span), p.span))
             home.made[p, layout] = out
         return home.made[p, layout]
-
-    def _transposed(self, p: Point) -> TileError:
-        reader = next((q for q in self.roles.points if p in q.of and q.span), p)
-        help = "transpose the array before the call, or what is stored behind it"
-        return TileError("this would transpose a tile that is computed", reader.span, help=help)
 
     def kept(self, p: Point) -> bool:
         """Whether a point gets a buffer: what moves or folds tiles, and what several read."""

@@ -52,7 +52,6 @@ class Roles:
         self._of_scans()
         self._of_rows()
         self._of_folds()
-        self._turned()
         for p in self.points:
             if p.op == "position" and p.args[0].elements:
                 raise TileError("a position is gathered here: it is the index itself", p.span)
@@ -153,27 +152,6 @@ class Roles:
             for a in reversed(axes_of(p)):
                 if a not in self.tiled and self._side_by_side(a) and self._room(a) and self._pairs(a):
                     self._tile(a)
-
-    def _turned(self) -> None:
-        """What is loaded in the other order than it is used in goes row by row, as vectors; tiles of products stay tiles."""
-        needed = self.folded.union(self.scanned, *(p.axes for p in self.dots))
-        for o in self.outputs:
-            own = [a for d in o.at for a in d.axes if a in self.tiled]
-            inside = self._elementwise(o.value)
-            loads = [[a for d in p.args[1] for a in d.every if a in own] for p in inside if p.op == "load"]
-            single = [a for a in own if a not in needed]
-            if len(own) == 2 and single and own[::-1] in loads:
-                self.tiled.remove(single[0])
-
-    def _elementwise(self, p: Point) -> set[Point]:
-        """What a point is computed of without a fold between."""
-        seen, stack = set(), [p]
-        while stack:
-            x = stack.pop()
-            if x not in seen:
-                seen.add(x)
-                stack += x.of if x.op not in ("fold", "dot") else ()
-        return seen
 
     def apart(self, name: str, at: Indices, axis: Axis) -> bool:
         """Whether the elements along an axis of a tensor do not lie side by side."""
