@@ -11,8 +11,10 @@ from tests.emit.test_phases import PRODUCT
 from tests.extract.kernels import kernel
 from tile_eg.explore.runners import explained
 from tile_eg.explore.why_not import why_not
+from tile_eg.frontend.ssa import to_values
 from tile_eg.search import search_options
 from tile_eg.search.compiler import Lowered, lower, meaning
+from tile_eg.transforms.split_k import divisible
 
 EXP = PRODUCT.replace("= c\n}", "= exp(c)\n}")
 TWO = """
@@ -46,6 +48,45 @@ def parts_of(low: Lowered) -> int | None:
 def test_a_long_sum_of_one_tile_goes_to_many_cores():
     assert parts_of(skinny()) == 16
     assert skinny().cost.microseconds < skinny(without=("split-depth",)).cost.microseconds / 4
+
+
+FOLDS = """
+kernel folded[M=8192, N=64, BM=16](X: f16[M, N], W: f16[N]) -> (S: f32[N], L: f16[N]) {
+  grid bx = 1
+  shared x: f16[BM, N], w: f16[N]
+  fragment s: f32[N] = 0, l: f16[N] = inf
+  w = W[0]
+  for k in serial(ceildiv(M, BM)) {
+    x = X[k*BM, 0]
+    s = s + colsum(f32(x) * f32(x))
+    l = min(l, colmin(x))
+  }
+  S[0] = s * f32(w)
+  L[0] = l
+}
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("text", [FOLDS, FOLDS.replace("min", "max").replace("inf", "-inf")])
+def test_sums_and_extremes_of_what_vector_cores_compute_go_to_all_cores(text):
+    k = kernel(text)
+    low = lower(k)
+    assert parts_of(low) in (16, 32)
+    x = np.random.default_rng(7).uniform(-1, 1, (8192, 64)).astype(np.float16)
+    runs = [low.run({"X": x, "W": np.ones(64, np.float16)}, order=order) for order in (None, -3)]
+    assert np.allclose(runs[0]["S"], (x.astype(np.float64) ** 2).sum(0), rtol=1e-4)
+    assert (runs[0]["L"] == (x.min(0) if "min" in text else x.max(0))).all()
+    assert runs[0]["S"].tobytes() == runs[1]["S"].tobytes()
+
+
+DECAY = ("s + colsum(f32(x) * f32(x))", "s * 0.5 + colsum(f32(x))")
+SCALED = ("l = min(l, colmin(x))", "l = min(l, colmin(x * f16(s)[None, :]))")
+
+
+@pytest.mark.parametrize("change", [DECAY, SCALED])
+def test_what_goes_by_the_trips_before_stays_in_one_block(change):
+    assert divisible(to_values(kernel(FOLDS.replace(*change)))) is None
 
 
 @pytest.mark.slow

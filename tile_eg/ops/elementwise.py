@@ -90,11 +90,12 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Reduction:
-    """A reduction over one axis; `neutral` is what takes no part in it."""
+    """A reduction over one axis; `neutral` is what takes no part in it, `joins` the operation that makes one of two results."""
 
     name: str
     meaning: Meaning
     neutral: float
+    joins: str
 
 
 def _own(name: str, meaning: Meaning, **fields: Any) -> Unary:
@@ -195,9 +196,9 @@ ON_SCALARS = (
 REDUCE: dict[str, Reduction] = {
     r.name: r
     for r in (
-        Reduction("max", lambda m, x, axis: m.max(x, axis=axis), float("-inf")),
-        Reduction("min", lambda m, x, axis: m.min(x, axis=axis), float("inf")),
-        Reduction("sum", lambda m, x, axis: m.sum(x, axis=axis), 0.0),
+        Reduction("max", lambda m, x, axis: m.max(x, axis=axis), float("-inf"), "max"),
+        Reduction("min", lambda m, x, axis: m.min(x, axis=axis), float("inf"), "min"),
+        Reduction("sum", lambda m, x, axis: m.sum(x, axis=axis), 0.0, "add"),
     )
 }
 

@@ -38,9 +38,9 @@ def offers(form: Form) -> Iterator[Offer]:
     values, cores = form.values, form.setting.chip.cube_cores
     if not form.candidates or values.sizes or values.shared or values.blocks < cores or not values.blocks % cores:
         return
-    from tile_eg.transforms.split_k import divisible
+    from tile_eg.transforms.split_k import loop_of_sums
 
-    if divisible(values):
+    if loop_of_sums(values):
         parts = cache(partial(_parts, form))
         made, least = partial(_made, form, parts), partial(_least, form, parts)
         yield Offer(MOVES[NAME], "the best schedule", 0.0, made, form, closer=least)

@@ -29,15 +29,16 @@ def offers(form: Form) -> Iterator[Offer]:
     offered = [g for g in form.grids if g.op in WAYS]
     if not offered or not form.candidates:
         return
-    from tile_eg.transforms.split_k import in_parts
+    from tile_eg.transforms.split_k import cores_for_parts, in_parts
 
     chip, best = form.setting.chip, form.candidates[0]
+    cores = cores_for_parts(form.values, chip)
     time = timing(best)
     one = in_parts(form.values, 1).bytes
     for node in offered:
-        if node.op == "Added" and form.values.blocks * node.payload[0] > chip.cube_cores:
+        if node.op == "Added" and form.values.blocks * node.payload[0] > cores:
             continue
-        cycles = least_cycles(node, form.values.blocks, time.cycles, time.hbm_cycles, one, chip)
+        cycles = least_cycles(node, form.values.blocks, cores, time.cycles, time.hbm_cycles, one, chip)
         bound = best.microseconds * (time.launch_us + chip.microseconds(cycles)) / time.microseconds
         yield Offer(MOVES[WAYS[node.op]], f"{node.payload[0]} parts", bound, partial(made_of, node, form), form)
 

@@ -11,19 +11,30 @@ from tile_eg.sizing.estimate import Estimate, estimate
 from tile_eg.timeline.meetings import meeting
 from tile_eg.transforms.deeper_trips import in_deeper_trips
 from tile_eg.transforms.k_tiling import FACTORS
-from tile_eg.transforms.split_k import COUNTS, PANELS, Parts, Tiles, divisible, fits, in_parts, least_trips
+from tile_eg.transforms.split_k import (
+    COUNTS,
+    PANELS,
+    Parts,
+    Tiles,
+    cores_for_parts,
+    divisible,
+    fits,
+    in_parts,
+    least_trips,
+    loop_of_sums,
+)
 
 TRIED = 2
 
 
 def with_parts(values: Values, chip: Chip) -> Estimate:
     """The estimate of a kernel; of the better form, where its sums may be done in parts (`parts`: how many)."""
-    whole = estimate(values, chip)
-    if not whole.cube or values.blocks >= 2 * chip.cube_cores:
+    whole, cores = estimate(values, chip), cores_for_parts(values, chip)
+    if values.blocks >= 2 * cores:
         return whole
-    turns = {n: -(-values.blocks * n // chip.cube_cores) / n for n in (1, *COUNTS)}
+    turns = {n: -(-values.blocks * n // cores) / n for n in (1, *COUNTS) if n <= cores}
     met = meeting(chip)
-    shorter = [n for n in COUNTS if whole.cycles * turns[n] / turns[1] + met + chip.least_ub_pass < whole.cycles]
+    shorter = [n for n in COUNTS if n in turns and whole.cycles * turns[n] / turns[1] + met + chip.least_ub_pass < whole.cycles]
     trips = divisible(values) if shorter else None
     forms = sorted((n for n in shorter if trips and trips % n == 0), key=lambda n: (turns[n], n))[:TRIED]
     times = {n: best_parts(values, n, chip)[1] + met for n in forms}
@@ -36,7 +47,7 @@ def best_parts(values: Values, count: int, chip: Chip) -> tuple[Parts, float]:
 
     Cores that the first phase started are there for the second.
     """
-    forms = [in_parts(values, count, n) for n in PANELS if values.blocks * n <= chip.vector_cores]
+    forms = [in_parts(values, count, n) for n in PANELS if n == 1 or values.blocks * n <= chip.vector_cores]
     first = estimate(forms[0].first, chip)
     cycles = []
     for parts in forms:
@@ -49,10 +60,11 @@ def best_parts(values: Values, count: int, chip: Chip) -> tuple[Parts, float]:
 def best_rest(values: Values, tiles: Tiles, chip: Chip) -> tuple[Parts | None, float]:
     """Some tiles of a kernel, fewer than there are cores, with their sums in as many parts as take least, and what that takes of
     a turn of whole sums; None where it is no less."""
-    trips = divisible(values)
-    if trips is None:
+    loop = loop_of_sums(values)
+    if loop is None:
         return None, 1.0
-    shares = {n: -(-tiles.count * n // chip.cube_cores) * -(-trips // n) for n in COUNTS if n <= trips}
+    trips = loop.args[1]
+    shares = {n: -(-tiles.count * n // chip.cube_cores) * -(-trips // n) for n in COUNTS if n <= min(trips, chip.cube_cores)}
     counts = sorted(shares, key=lambda n: (shares[n], n))[:TRIED]
     forms = [(v, n) for v in _deeper(values) for n in counts if _may_be_in_parts(v, n, values)]
     cycles = [_cycles_of_sums(in_parts(v, n, 1, tiles), chip) for v, n in forms]

@@ -16,8 +16,8 @@ from typing import Any
 from tile_eg.ir.index import EACH, Expr, const, variables
 from tile_eg.ir.machine import FRACTAL
 from tile_eg.ir.values import Term, Values, made_of, reachable
+from tile_eg.ops.elementwise import REDUCE
 from tile_eg.transforms.any_size import row_stride
-from tile_eg.transforms.column_tiles import FOLDS
 from tile_eg.transforms.rewriter import Rewriter
 
 ELEMENTWISE = ("unary", "binary", "cast", "choose", "choose_at", "nest")
@@ -89,7 +89,7 @@ class _Parts(Rewriter):
         """What needs all parts: a reduction of rows, or a product."""
         if t.op == "reduce" and t.args[0] == 1:
             found = [self.builder.make("reduce", 1, t.args[1], x, **_shape(t)) for x in self._all(t.args[2])]
-            return self._folded(FOLDS[t.args[1]], found, t)
+            return self._folded(REDUCE[t.args[1]].joins, found, t)
         if t.op == "matmul" and self.in_parts(t.args[0]) and not self.in_parts(t.args[1]) and not t.args[2]:
             a, b, ta, tb = t.args
             pairs = ((self.part(a, i), self._window(b, i, rows=not tb)) for i in range(self.parts))

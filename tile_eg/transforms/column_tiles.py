@@ -16,9 +16,9 @@ from typing import Any
 
 from tile_eg.ir.index import ZERO, Expr, const, minimum, var
 from tile_eg.ir.values import Builder, Term, Values, first_version, reachable
+from tile_eg.ops.elementwise import REDUCE
 from tile_eg.ops.types import BF16, F16, DType
 
-FOLDS = {"sum": "add", "max": "max", "min": "min"}
 NARROWEST = 64  # columns of a tile
 LOWEST = {F16: -65504.0, BF16: -3.3895313892515355e38}
 LOWEST_F32 = -3.4028234663852886e38
@@ -214,7 +214,7 @@ class _Columns:
     def _added(self, r: Term, at: int) -> Term:
         _, name, x = r.args
         part = self.builder.make("reduce", 1, name, self.tile(x, at), **_shape(r))
-        return self.builder.make("binary", FOLDS[name], self._state(r, at), part, **_shape(r))
+        return self.builder.make("binary", REDUCE[name].joins, self._state(r, at), part, **_shape(r))
 
     def _rescaled(self, r: Term, greatest: Term, at: int) -> Term:
         """l * exp(m - m') + sum(exp(x - m')), where m' is the maximum with this trip's columns."""

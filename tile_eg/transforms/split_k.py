@@ -1,27 +1,30 @@
-"""Split-K: a long loop of products in parts, each for a block of its own, and a second phase that adds what the parts give.
+"""Split-K: a long loop of sums in parts, each for a block of its own, and a second phase that adds what the parts give.
 
-An equality of values, up to the order of additions: a sum over all trips is the sum of the sums over parts of them. The rule that
-offers it is `split-depth` (`rules/60_grid.egg`). The first phase writes its sums into a tensor that all blocks share; when all
-cores have met, the second adds them in the order of the parts, so that the result is the same in every run.
+An equality of values, up to the order of additions: a sum over all trips is the sum of the sums over parts of them, and maxima
+and minima likewise. The rule that offers it is `split-depth` (`rules/60_grid.egg`). The first phase writes its sums into a tensor
+that all blocks share; when all cores have met, the second adds them in the order of the parts, so that the result is the same in
+every run.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from math import prod
 from typing import Any
 
+from tile_eg.chips import Chip
 from tile_eg.ir.index import BLOCK, Expr, minimum, substitute, var
 from tile_eg.ir.kernel import Tensor
 from tile_eg.ir.program.tasks import free_names
 from tile_eg.ir.values import Builder, Term, Values, reachable
+from tile_eg.transforms.folds import is_neutral, loops_of_folds
 from tile_eg.transforms.k_tiling import loops_of_products
 from tile_eg.transforms.rewriter import Rewriter
 from tile_eg.transforms.row_panels import in_blocks
 
-COUNTS = (2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24)
-"""How many parts the rules offer (`PartOpt`)."""
+COUNTS = (2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32, 48)
+"""How many parts the rules offer (`PartOpt`), as far as there are cores for them."""
 PANELS = (1, 2, 4, 8, 16, 32)
 """Into how many panels of rows each tile of sums may go in the second phase, a block for each."""
 
@@ -53,21 +56,26 @@ class Parts:
 
 
 def divisible(values: Values) -> int | None:
-    """The trips of the one loop of products that may be done in parts; None where there is no such loop."""
-    loop = loop_of_sums(values)
+    """The trips of the one loop that may be done in parts; None where there is no such loop."""
+    loop = _loop_of_parts(values)
     return loop.args[1] if loop else None
+
+
+def cores_for_parts(values: Values, chip: Chip) -> int:
+    """The cores that have a part each: cube cores where there are products, else vector cores."""
+    return chip.cube_cores if any(t.op == "matmul" for t in reachable(values)) else chip.vector_cores
 
 
 def least_trips(values: Values) -> int:
     """The trips that a part has at least: as many as the author gave slots to what the loop loads, so that it fills them."""
-    loop = loop_of_sums(values)
+    loop = _loop_of_parts(values)
     return max(1, values.stages.get(loop.args[0], 1)) if loop else 1
 
 
 def in_parts(values: Values, count: int, panels: int = 1, tiles: Tiles | None = None) -> Parts:
-    """The kernel, or some `tiles` of it, with its loop of products in `count` parts; the last one may be shorter (`fits`). In the
+    """The kernel, or some `tiles` of it, with its loop of sums in `count` parts; the last one may be shorter (`fits`). In the
     second phase each tile is so many `panels` of rows, a block for each, where its rows can be told apart."""
-    loop, of = loop_of_sums(values), tiles or Tiles.all(values)
+    loop, of = _loop_of_parts(values), tiles or Tiles.all(values)
     assert loop is not None and fits(loop.args[1], count)
     shared = tuple(_tensor(values, count * of.count, k, init) for k, (init, _) in enumerate(loop.args[2]))
     return Parts(count, _first(values, loop, count, of, shared), _second(values, loop, count, of, shared, panels))
@@ -80,14 +88,24 @@ def fits(trips: int, count: int) -> bool:
 
 def loop_of_sums(values: Values) -> Term | None:
     """A loop of products at the top, from zero on, with no other one around or behind it, whose results are stored."""
+    return _only(values, loops_of_products(values))
+
+
+def _loop_of_parts(values: Values) -> Term | None:
+    """That loop; in a kernel without products, one of sums, maxima and minima."""
+    return loop_of_sums(values) or _only(values, loops_of_folds(values))
+
+
+def _only(values: Values, loops: Collection[int]) -> Term | None:
+    """The one of some loops whose results are stored, if it is at the top and nothing else of the kernel loops."""
     terms = reachable(values)
-    found = [t for t in terms if t.op == "loop" and t.args[0] in loops_of_products(values)]
+    found = [t for t in terms if t.op == "loop" and t.args[0] in loops]
     if len(found) != 1 or values.parents[found[0].args[0]] != 0:
         return None
     loop, read = found[0], {t.args[1] for t in terms if t.op == "proj" and t.args[0] is found[0]}
-    zero = all(init.op == "fill" and init.args[0] == 0 for init, _ in loop.args[2])
+    neutral = all(map(is_neutral, loop.args[2]))
     all_read = len(read) == len(loop.args[2])
-    return loop if zero and all_read and not any(map(_holds_back, outside(values, loop))) else None
+    return loop if neutral and all_read and not any(map(_holds_back, outside(values, loop))) else None
 
 
 def outside(values: Values, loop: Term) -> Iterator[Term]:
@@ -110,7 +128,7 @@ def _tensor(values: Values, tiles: int, k: int, state: Term) -> Tensor:
 
 
 def addable(values: Values) -> bool:
-    """Whether the sums of `divisible` are stored as they are, so that parts of them may be added up where they are stored."""
+    """Whether the sums of products are stored as they are, so that parts of them may be added up where they are stored."""
     loop = loop_of_sums(values)
     return loop is not None and all(_stores_sums(o, loop) for o in values.outputs)
 
@@ -183,7 +201,9 @@ def _second(values: Values, loop: Term, count: int, of: Tiles, shared: tuple[Ten
     name = free_names(("part",), set(values.variables.values()))["part"]
     again = Rewriter({BLOCK: of.block})
     zeros = [again.term(state) for state, _ in states]
-    pairs = tuple(_added(again.builder, of.count, number, k, name, *s) for k, s in enumerate(zip(shared, zeros, strict=True)))
+    ops = [after.args[0] for _, after in states]
+    parts = enumerate(zip(shared, zeros, strict=True))
+    pairs = tuple(_joined(again.builder, ops[k], of.count, number, k, name, *part) for k, part in parts)
     sums = again.builder.make("loop", number, count, pairs, 0)
     for k, zero in enumerate(zeros):
         result = again.builder.make("proj", sums, k, **_shape(zero))
@@ -202,12 +222,12 @@ def results(values: Values, loop: Term, k: int) -> list[Term]:
     return [t for t in reachable(values) if t.op == "proj" and t.args == (loop, k)]
 
 
-def _added(b: Builder, tiles: int, loop: int, k: int, variable: str, tensor: Tensor, zero: Term):  # noqa: ANN202
-    """A state of the second phase: zero, and the sum of one more part in each trip."""
+def _joined(b: Builder, op: str, tiles: int, loop: int, k: int, variable: str, tensor: Tensor, zero: Term):  # noqa: ANN202
+    """A state of the second phase: what it begins with, and one more part in each trip."""
     shape = _shape(zero)
     start = (var(variable) * tiles + var(BLOCK)) * (zero.rows * zero.cols)
     one = b.make("load", b.make("given", tensor), start, zero.cols, **shape)
-    return zero, b.make("binary", "add", b.make("arg", loop, k, **shape), one, **shape)
+    return zero, b.make("binary", op, b.make("arg", loop, k, **shape), one, **shape)
 
 
 def _shape(t: Term) -> dict:

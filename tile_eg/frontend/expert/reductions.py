@@ -18,13 +18,13 @@ from tile_eg.frontend.python.extents import Extents, extents_of
 from tile_eg.frontend.python.tile_words import HANDLERS
 from tile_eg.frontend.python.values import as_region
 from tile_eg.frontend.python.words import known
-from tile_eg.frontend.ssa.whole_reductions import JOINED, neutral, power_of_two
+from tile_eg.frontend.ssa.whole_reductions import neutral, power_of_two
 from tile_eg.ir import index as ix
 from tile_eg.ir import program as pr
 from tile_eg.ir.machine import BLOCK_BYTES, REPEAT_BYTES
 from tile_eg.ir.program import Tile
 from tile_eg.ops import elementwise as ops
-from tile_eg.ops.elementwise import ALL, SIGNED_TOO
+from tile_eg.ops.elementwise import ALL, REDUCE, SIGNED_TOO
 from tile_eg.ops.types import BF16, F16, F32, I16, I32, U32, DType
 
 
@@ -91,7 +91,7 @@ def _joined(
         _planes(op, r, span, x, into, planes)
     if not clear:
         on(r, pr.AIV, pr.PipeBarrier("V", span))
-        r.instr(f"v{JOINED[op]}", to.operand, to.operand, into, cols=ix.const(count), span=span)
+        r.instr(f"v{REDUCE[op].joins}", to.operand, to.operand, into, cols=ix.const(count), span=span)
 
 
 def _in_another(
@@ -188,7 +188,7 @@ def _rows(op: str, r: ExpertReader, span: Span, x: Place, to: Tile) -> None:
     r.instr("vcopy", to, x.operand, cols=cols, span=span)
     for n in range(1, x.rows):
         row = replace(x.tile(), row=x.tile().row + n)
-        r.instr(f"v{JOINED[op]}", to, to, row, cols=cols, span=span)
+        r.instr(f"v{REDUCE[op].joins}", to, to, row, cols=cols, span=span)
 
 
 def _halves(op: str, r: ExpertReader, span: Span, x: Place, to: Tile) -> None:
@@ -202,7 +202,7 @@ def _halves(op: str, r: ExpertReader, span: Span, x: Place, to: Tile) -> None:
         count = x.rows * width
         for n, part in enumerate((even, odd)):
             r.instr("vevery", part, room, cols=ix.const(n + 2 * (count // 2 - 1) + 1), steps=(n, 2), span=span)
-        r.instr(f"v{JOINED[op]}", room, even, odd, cols=ix.const(count // 2), span=span)
+        r.instr(f"v{REDUCE[op].joins}", room, even, odd, cols=ix.const(count // 2), span=span)
         width //= 2
     r.instr("vcopy", to, room, cols=ix.const(x.rows), span=span)
 

@@ -8,9 +8,7 @@ from tile_eg.frontend.ssa.pieces import BLOCK_BYTES, Window, blocks, check_dense
 from tile_eg.frontend.ssa.tiles import Tiles
 from tile_eg.ir import index as ix
 from tile_eg.ir.values import Term
-from tile_eg.ops.elementwise import neutral
-
-JOINED = {"sum": "add", "max": "max", "min": "min"}
+from tile_eg.ops.elementwise import REDUCE, neutral
 
 
 def reduced(tiles: Tiles, op: str, x: Term, axis: int, span: Span | None) -> Term:
@@ -28,7 +26,7 @@ def reduced(tiles: Tiles, op: str, x: Term, axis: int, span: Span | None) -> Ter
         x = _within(tiles, x, (count, cols) if axis == 0 else (x.rows, count), nothing, span)
     halves = _rows if axis == 0 else _columns
     while count > 1:
-        x, count = tiles.binary(JOINED[op], *halves(tiles, x, span), span), count // 2
+        x, count = tiles.binary(REDUCE[op].joins, *halves(tiles, x, span), span), count // 2
     return part(tiles, x, (1, cols), (ix.ONE, ix.const(cols)), span) if axis == 0 else x
 
 

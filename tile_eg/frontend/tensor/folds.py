@@ -8,12 +8,11 @@ from tile_eg.frontend.tensor.roles import three_dimensions
 from tile_eg.frontend.tensor.tiles import Tiles
 from tile_eg.frontend.tensor.waits import Waits
 from tile_eg.ir import kernel as kn
-from tile_eg.ops.elementwise import neutral
+from tile_eg.ops.elementwise import REDUCE, neutral
 from tile_eg.ops.types import F32, I8, I32, DType
 
 LOWEST = -3.4028234663852886e38
 """What a running maximum begins with: two infinities have no difference."""
-FOLDS = {"sum": "add", "max": "max", "min": "min"}
 START = {"sum": 0.0, "max": float("-inf"), "min": float("inf")}
 
 
@@ -109,7 +108,7 @@ class Folds:
         return state
 
     def _fold(self, f: Point, state: kn.Region) -> None:
-        op = "add" if f.op == "dot" else FOLDS[f.args[0]]
+        op = "add" if f.op == "dot" else REDUCE[f.args[0]].joins
         self.b.emit(kn.Assign(state, kn.Binary(op, state, self.part(f, self.b.layouts.of(f)), f.span), f.span))
 
     def _greater(self, f: Point, state: kn.Region) -> kn.Region:

@@ -1,0 +1,45 @@
+"""Loops that only fold: each state takes in one value of each trip, and no value goes by a state."""
+
+from __future__ import annotations
+
+from tile_eg.ir.values import VERSIONS, Term, Values, reachable
+from tile_eg.ops.elementwise import REDUCE, neutral
+
+OF = {r.joins: r for r in REDUCE.values()}
+"""The reduction whose results an operation joins."""
+
+
+def loops_of_folds(values: Values) -> set[int]:
+    """The loops of two or more trips, of a number that is known, whose states each are sums, maxima or minima over the trips."""
+    loops = (t for t in reachable(values) if t.op == "loop" and t.args[1] > 1 and t.args[0] not in values.counts)
+    return {t.args[0] for t in loops if t.args[2] and all(_folds(t.args[0], k, *s) for k, s in enumerate(t.args[2]))}
+
+
+def is_neutral(state: tuple[Term, Term]) -> bool:
+    """Whether a state begins with what takes no part in its operation."""
+    init, after = state
+    if init.op != "fill" or after.op != "binary" or after.args[0] not in OF or init.dtype is None:
+        return False
+    reduction = OF[after.args[0]]
+    return init.args[0] == (neutral(reduction.name, init.dtype) if init.dtype.whole else reduction.neutral)
+
+
+def _folds(loop: int, k: int, init: Term, after: Term) -> bool:
+    if init.op in VERSIONS or after.op != "binary" or after.args[0] not in OF:
+        return False
+    states = [x for x in after.args[1:] if x.op == "arg" and x.args == (loop, k)]
+    others = [x for x in after.args[1:] if x not in states]
+    return len(states) == 1 and len(others) == 1 and not _goes_by_more(others[0])
+
+
+def _goes_by_more(value: Term) -> bool:
+    """Whether a value is made of products, loops, states, or of what the kernel stored."""
+    seen, stack = set[Term](), [value]
+    while stack:
+        t = stack.pop()
+        if t not in seen:
+            seen.add(t)
+            if t.op in ("loop", "arg", "matmul") or (t.op == "load" and t.args[0].op != "given"):
+                return True
+            stack += [x for x in t.args if isinstance(x, Term)]
+    return False
