@@ -228,7 +228,7 @@ def commands_of(values: Values, chip: Chip) -> tuple[Encoder, list[str]]:
     commands.append(f"(set (l0b) {8 * chip.level_bytes(Level.L0B)})")
     commands.append(f"(set (long-row) {chip.rows.long})")
     commands += [f"(Cores {n})" for n in _cores(encoder, chip)]
-    cores = cores_for_parts(values, chip)
+    cores = cores_for_parts(values, chip.cube_cores, chip.vector_cores)
     if not values.sizes and not values.shared and values.blocks < 2 * cores and (trips := divisible(values)):
         commands += [f"(Divisible {trips} {least_trips(values)})", f"(MostParts {cores})"]
         commands += ["(Addable)"] if addable(values) else []

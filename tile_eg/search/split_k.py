@@ -32,7 +32,7 @@ def offers(form: Form) -> Iterator[Offer]:
     from tile_eg.transforms.split_k import cores_for_parts, in_parts
 
     chip, best = form.setting.chip, form.candidates[0]
-    cores = cores_for_parts(form.values, chip)
+    cores = cores_for_parts(form.values, chip.cube_cores, chip.vector_cores)
     time = timing(best)
     one = in_parts(form.values, 1).bytes
     for node in offered:

@@ -29,7 +29,7 @@ TRIED = 2
 
 def with_parts(values: Values, chip: Chip) -> Estimate:
     """The estimate of a kernel; of the better form, where its sums may be done in parts (`parts`: how many)."""
-    whole, cores = estimate(values, chip), cores_for_parts(values, chip)
+    whole, cores = estimate(values, chip), cores_for_parts(values, chip.cube_cores, chip.vector_cores)
     if values.blocks >= 2 * cores:
         return whole
     turns = {n: -(-values.blocks * n // cores) / n for n in (1, *COUNTS) if n <= cores}

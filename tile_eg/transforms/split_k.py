@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any
 
-from tile_eg.chips import Chip
 from tile_eg.ir.index import BLOCK, Expr, minimum, substitute, var
 from tile_eg.ir.kernel import Tensor
 from tile_eg.ir.program.tasks import free_names
@@ -61,9 +60,9 @@ def divisible(values: Values) -> int | None:
     return loop.args[1] if loop else None
 
 
-def cores_for_parts(values: Values, chip: Chip) -> int:
-    """The cores that have a part each: cube cores where there are products, else vector cores."""
-    return chip.cube_cores if any(t.op == "matmul" for t in reachable(values)) else chip.vector_cores
+def cores_for_parts(values: Values, cube: int, vector: int) -> int:
+    """How many of a chip's cores have a part each: cube cores where there are products, else vector cores."""
+    return cube if any(t.op == "matmul" for t in reachable(values)) else vector
 
 
 def least_trips(values: Values) -> int:
