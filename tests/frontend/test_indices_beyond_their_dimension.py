@@ -120,3 +120,27 @@ def test_one_index_may_go_with_the_rows_and_another_be_read_at_them(rows: int) -
     n, m = rng.integers(0, 9, (rows, 7)).astype(np.int32), rng.integers(0, 7, rows).astype(np.int32)
     w = rng.uniform(-1, 1, (9, 45)).astype(np.float32)
     np.testing.assert_array_equal(tile_eg.jit(effort="none")(picked)(n, m, w), w[n[np.arange(rows), m]])
+
+
+@pytest.mark.filterwarnings("ignore::tile_eg.errors.TileWarning")
+def test_rows_beyond_the_last_in_a_loop_of_no_trips_are_none() -> None:
+    @tile_eg.jit(out_idx=[-1])
+    @T.prim_func
+    def copied(X: T.Tensor((64, 32), "float32"), Y: T.Tensor((64, 32), "float32")):
+        with T.Kernel(3) as (cid, vid):
+            x = T.alloc_ub((32, 32), "float32")
+            with T.Scope("V"):
+                left = T.if_then_else(cid * 32 < 64, 64 - cid * 32, 0)
+                with T.If(left >= 32):
+                    with T.Then():
+                        T.copy(X[cid * 32, 0], x)
+                        T.barrier_all()
+                        T.copy(x, Y[cid * 32, 0])
+                    with T.Else():
+                        for r in T.serial(left):
+                            T.copy(X[cid * 32 + r, 0], x[r, :])
+                            T.barrier_all()
+                            T.copy(x[r, :], Y[cid * 32 + r, :])
+
+    x = np.random.default_rng(0).uniform(-1, 1, (64, 32)).astype(np.float32)
+    assert (copied(x) == x).all()

@@ -10,6 +10,7 @@ import pytest
 import tile_eg
 import tile_eg.language as T
 from tile_eg.frontend.expert.changing import changing
+from tile_eg.frontend.expert.settled_branches import settled
 
 X = np.random.default_rng(0).uniform(-1, 1, (8, 64)).astype(np.float32)
 
@@ -91,6 +92,24 @@ for i in s:
 use(d)
 """
     assert changing(ast.parse(body).body) == {"c", "d", "f", "g"}
+
+
+def test_branches_by_what_is_known_change_nothing() -> None:
+    text = """
+def kernel(k):
+    n = heads // 4
+    if n != 2: h = 1
+    else: h = 0
+    if rest: h = 2
+    if n > LEAST: h = 3
+    use(h)
+"""
+    given = ast.parse(text).body[0]
+    assert isinstance(given, ast.FunctionDef)
+    assert changing(settled(given, {"heads": 8, "rest": False, "LEAST": 9})) == set()
+    assert changing(settled(given, {"heads": 8, "rest": False})) == {"h"}
+    assert changing(settled(ast.parse(text.replace("LEAST", "k")).body[0], {"heads": 8, "rest": False, "k": 9})) == {"h"}
+    assert ast.unparse(given) == ast.unparse(ast.parse(text))
 
 
 def test_a_kept_kernel_tells_which_names_begin_again() -> None:

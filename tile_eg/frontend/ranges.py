@@ -31,6 +31,17 @@ def extremes(e: Expr, ranges: Ranges, where: Expr = ix.ONE) -> Interval:
     return (int(chosen.min()), int(chosen.max())) if chosen.size else (0, -1)
 
 
+def countable(e: Expr, ranges: Ranges, where: Expr) -> bool:
+    """Whether `extremes` looks at every point at which `where` holds."""
+    names = ix.variables(e) | ix.variables(where)
+    return prod(ranges[n][1] - ranges[n][0] + 1 for n in names if n in ranges) <= MAX_POINTS
+
+
+def runs(variable: str, count: Expr | None, ranges: Ranges) -> Expr:
+    """That a trip of a loop runs, as far as it is told: where the number of trips is an expression, there may be none."""
+    return ix.ONE if count is None or not ix.variables(count) <= ranges.keys() else ix.less(ix.var(variable), count)
+
+
 def _opaque(e: Expr, where: Expr, ranges: Ranges) -> tuple[Expr, Expr, Ranges]:
     """The two with a variable of its own in place of each element of a tensor, of which no more than its bounds are known."""
     found = sorted(elements_in(e) | elements_in(where), key=ix.text)

@@ -26,6 +26,7 @@ from tile_eg.frontend.expert.pipelined import prefetched
 from tile_eg.frontend.expert.places import same_memory
 from tile_eg.frontend.expert.printing import launched
 from tile_eg.frontend.expert.reader import ExpertReader, Misplaced, On
+from tile_eg.frontend.expert.settled_branches import settled
 from tile_eg.frontend.expert.streams import numbered, stream
 from tile_eg.frontend.expert.whole_buffers import store
 from tile_eg.frontend.expert.words import EXPERT
@@ -121,7 +122,7 @@ def _read_in_levels(
         reader.once = once
         reader.by_trips = by_trips
         if ahead is _one_by_one:
-            reader.ends, reader.changing = Ends(), {name: set() for name in changing(found.node.body)}
+            reader.ends, reader.changing = Ends(), {name: set() for name in changing(settled(found.node, found.names))}
         try:
             return _read(reader, found, barriers, meet, streams)
         except Misplaced as found_in:

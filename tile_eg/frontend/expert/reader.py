@@ -20,6 +20,7 @@ from tile_eg.frontend.python.source import Source, one_by_one
 from tile_eg.frontend.python.statements import RULES, Reader
 from tile_eg.frontend.python.values import Buffer, Loop, NewBuffer, Slice, as_region, is_tile
 from tile_eg.frontend.python.words import counted
+from tile_eg.frontend.ranges import runs
 from tile_eg.ir import index as ix
 from tile_eg.ir import program as pr
 from tile_eg.ir.index import Expr, Interval
@@ -341,10 +342,11 @@ def _loop(r: ExpertReader, node: ast.For, loop: Loop, names: list[str], axis: in
             r.around[var] = r.span(node)
         before = r.ends and r.ends.begun()
         r.local[names[axis]] = start + ix.var(var) * loop.step
-        if axis + 1 < len(names):
-            _loop(r, node, loop, names, axis + 1)
-        else:
-            r.unit.trip(r, node.body, exits, r.span(node))
+        with r.where(runs(var, until, r.ranges)):
+            if axis + 1 < len(names):
+                _loop(r, node, loop, names, axis + 1)
+            else:
+                r.unit.trip(r, node.body, exits, r.span(node))
         if r.ends and before:
             r.ends.left(r, var, before, trips if until is None and not (exits.loop or exits.trip) else 0)
     made = pr.Loop(var, trips, tuple(body), r.span(node), until)  # type: ignore[arg-type]
