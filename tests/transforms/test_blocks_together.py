@@ -76,6 +76,14 @@ kernel another[M=16, N=64](X: f32[M, N], S: f32[N, M]) -> Y: f32[M, N] {
   Y[0, bx*M] = x
 }
 """
+SLIDING = """
+kernel sliding[M=4, N=8](X: f32[2 * N, N]) -> Y: f32[N, M * N] {
+  grid bx = M
+  shared x: f32[N, N]
+  x = X[bx, 0]
+  Y[0, bx*N] = x
+}
+"""
 ROW_LOOP = """
 kernel rows[M=8, N=16](X: f32[M, N]) -> Y: f32[M, N] {
   grid bx = M
@@ -140,3 +148,8 @@ def test_vectors_have_one_row_and_rows_are_reduced_whole(text):
     made, arrays = together(to_values(k), 0, 2), whole_numbers(k)
     assert made is None or np.array_equal(run_values(made, arrays)["Y"], meaning(k, arrays)["Y"])
     assert made is not None or text is ROWS_OF_ANOTHER
+
+
+def test_rows_that_are_some_further_are_no_columns():
+    """In memory a row's columns go on as the next row, but no load takes rows that lie over one another."""
+    assert together(to_values(kernel(SLIDING)), 0, 2) is None
