@@ -134,3 +134,35 @@ def test_the_ends_of_an_element_loop_need_a_most() -> None:
 
     with pytest.raises(tile_eg.TileError, match="may be any number"):
         tile_eg.compile(main, out_idx=[1])(np.zeros((64, 8), np.float32))
+
+
+def _blocks(first: str):
+    """Rows of two blocks, of which the second one has two, in the order of statements: a branch goes by what is read."""
+
+    @T.prim_func
+    def main(
+        L: T.Tensor((2,), "int32"), Q: T.Tensor((10, 16), "int32"), Y: T.Tensor((10, 16), "int32"), S: T.Tensor((2, 16), "int32")
+    ):
+        with T.Kernel(2) as b:
+            n = T.min(8, 10 - b * 8)
+            q = T.alloc_shared((8, 16), "int32")
+            if first == "part":
+                T.copy(Q[b * 8 : b * 8 + n, :], q[:n, :])
+                for i, j in T.Parallel(n, 16):
+                    q[i, j] = q[i, j] % 7
+            else:
+                T.copy(Q[b * 8 : b * 8 + n, :], q, pad_value=3)
+            if L[b] > 0:
+                T.copy(q[7, :], S[b, :])
+            T.copy(q[:n, :], Y[b * 8 : b * 8 + n, :])
+
+    return main
+
+
+@pytest.mark.parametrize(("first", "last"), [("part", 0), ("all", 3)])
+def test_what_a_copy_leaves_of_a_buffer_is_zero_or_its_padding(first, last) -> None:
+    """Element loops compute all rows, also those that no copy has written, and choose."""
+    q = np.arange(-80, 80, dtype=np.int32).reshape(10, 16)
+    y, s = tile_eg.compile(_blocks(first), out_idx=[2, 3])(np.ones(2, np.int32), q)
+    np.testing.assert_array_equal(y, q % 7 if first == "part" else q)
+    np.testing.assert_array_equal(s, [y[7], np.full(16, last)])

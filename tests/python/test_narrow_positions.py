@@ -28,6 +28,7 @@ STORED = {
     "-j * 300": lambda x: -J * 300 + 0 * I,
     "(j * 5000) % 70001": lambda x: J * 5000 % 70001 + 0 * I,
     "T.if_then_else(j < 3, i * 70000, x[i, j])": lambda x: np.where(J < 3, I * 70000, x),
+    "(x[i, j] // 4 + j) // 16": lambda x: (x // 4 + J) // 16,
     "x[i, j] + j * 5000": lambda x: x + J * 5000,
 }
 UNSIGNED = {

@@ -58,6 +58,41 @@ kernel placed[M=64, N=64, K=64, BM=16, BN=16, BK=16](X: f16[M, K], W: f16[K, N])
   }
 }
 """
+COLUMN_MAXIMA = """
+kernel maxima[M=4, N=16](X: f32[M, N]) -> Y: f32[M * N] {
+  grid bx = M
+  shared x: f32[2, N]
+  x = X[bx // 2 * 2, 0]
+  Y[bx*N] = colmax(x)
+}
+"""
+ROWS_OF_ANOTHER = """
+kernel another[M=16, N=64](X: f32[M, N], S: f32[N, M]) -> Y: f32[M, N] {
+  grid bx = N // M
+  shared x: f32[M, M], s: f32[M, M]
+  x = X[0, bx*M]
+  s = S[bx*M, 0]
+  for i in serial(M) { x[i, :] = x[i, :] + sum(s[i, :]) }
+  Y[0, bx*M] = x
+}
+"""
+SLIDING = """
+kernel sliding[M=4, N=8](X: f32[2 * N, N]) -> Y: f32[N, M * N] {
+  grid bx = M
+  shared x: f32[N, N]
+  x = X[bx, 0]
+  Y[0, bx*N] = x
+}
+"""
+ROW_LOOP = """
+kernel rows[M=8, N=16](X: f32[M, N]) -> Y: f32[M, N] {
+  grid bx = M
+  shared x: f32[1, N]
+  x = X[bx, 0]
+  for i in serial(1) { x[i, :] = x[i, :] + sum(x[i, :]) }
+  Y[bx, 0] = x
+}
+"""
 
 
 @pytest.mark.parametrize(("along", "count"), [(0, 2), (0, 4), (1, 2), (1, 4)])
@@ -105,3 +140,16 @@ def test_rows_may_be_reduced_behind_it():
 )
 def test_other_kernels_stay_as_they_are(text, along, count):
     assert together(to_values(kernel(text)), along, count) is None
+
+
+@pytest.mark.parametrize("text", [COLUMN_MAXIMA, ROWS_OF_ANOTHER, ROW_LOOP])
+def test_vectors_have_one_row_and_rows_are_reduced_whole(text):
+    k = kernel(text)
+    made, arrays = together(to_values(k), 0, 2), whole_numbers(k)
+    assert made is None or np.array_equal(run_values(made, arrays)["Y"], meaning(k, arrays)["Y"])
+    assert made is not None or text is ROWS_OF_ANOTHER
+
+
+def test_rows_that_are_some_further_are_no_columns():
+    """In memory a row's columns go on as the next row, but no load takes rows that lie over one another."""
+    assert together(to_values(kernel(SLIDING)), 0, 2) is None

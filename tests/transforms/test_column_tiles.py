@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.extract.kernels import GATED, kernel
+from tests.transforms.test_split_k import whole_numbers
 from tile_eg.frontend.ssa import to_values
 from tile_eg.ir.kernel import Kernel
 from tile_eg.ir.reference_values import run_values
@@ -54,6 +55,24 @@ kernel both[M=8, N=512](X: f32[M, N]) -> (Y: f32[M, N], S: f32[M]) {
   x = exp(x)
   Y[0, 0] = x
   S[0] = rowsum(x)
+}
+"""
+ADDED = """
+kernel added[M=8, N=512](X: f32[M, N]) -> Y: f32[M // 2, N] {
+  grid bx = M
+  shared x: f32[1, N]
+  x = X[bx, 0]
+  atomic Y[bx // 2, 0] += x
+}
+"""
+ENDS_ELSEWHERE = """
+kernel elsewhere[M=8, N=512, L=100](X: f32[M, L], Z: f32[M, N]) -> (Y: f32[M, N], S: f32[M]) {
+  grid bx = 1
+  shared x: f32[M, N], y: f32[M, N], z: f32[M, N]
+  x = X[0, 0]
+  parallel (i, j) in (M, N) { y[i, j] = i + j }
+  S[0] = rowmax(x) + rowsum(y)
+  Y[0, 0] = y
 }
 """
 READ_BACK = """
@@ -151,3 +170,14 @@ def test_rows_that_are_no_longer_than_a_tile_are_left_alone() -> None:
 def test_only_sums_depend_on_the_order_of_columns() -> None:
     assert sums_in_columns(to_values(kernel(WIDE["softmax"])))
     assert not sums_in_columns(to_values(kernel(WIDE["gelu_mul"])))
+
+
+def test_what_blocks_add_is_added_from_all_columns() -> None:
+    k = kernel(ADDED)
+    arrays = whole_numbers(k)
+    assert np.array_equal(run_values(in_columns(to_values(k), 64), arrays)["Y"], arrays["X"][::2] + arrays["X"][1::2])
+
+
+def test_positions_beyond_what_is_loaded_are_no_tiles() -> None:
+    assert in_columns(to_values(kernel(ENDS_ELSEWHERE)), 64) is None
+    assert in_columns(to_values(kernel(ENDS_ELSEWHERE, L=500)), 64) is not None

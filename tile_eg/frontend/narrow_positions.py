@@ -27,7 +27,7 @@ from tile_eg.ir.kernel import (
     mapped,
 )  # fmt: skip
 from tile_eg.ops.elementwise import BINARY
-from tile_eg.ops.types import I32, SIGNED, U32, DType
+from tile_eg.ops.types import F32, I32, SIGNED, U32, DType
 
 Types = Callable[[str], DType | None]
 Ranges = Mapping[str, Interval]
@@ -129,7 +129,8 @@ def _joined(e: Binary, to: DType, types: Types, ranges: Ranges) -> TileExpr:
             what = f"this index may be {low if low < _least(to) else high}, which {to} does not hold"
             span = z.span or e.span
             raise TileError(what, span, help=f"cast it for its low bits, {cast(to, '...', span)}, or compute in 32 bits")
-    return e
+    of_bits = e.op in BINARY and F32 not in BINARY[e.op].takes
+    return _beside(e, to, types, ranges) if of_bits else e
 
 
 def _only(e: TileExpr, to: DType, types: Types) -> bool:

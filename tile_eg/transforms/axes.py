@@ -172,10 +172,14 @@ class Axes:
 
     def _reduce(self, t: Term, axis: str) -> Term:
         over, name, x = t.args
+        if axis == ROWS:  # a vector has one
+            raise CannotSplit
         inner = {(1, COLS): ROWS, (0, COLS): COLS}.get((over, axis), NONE)
         return self.builder.make("reduce", over, name, self.tile(x, inner), **self.shape(t, axis))
 
     def _nest(self, t: Term, axis: str) -> Term:
+        if axis == COLS and t.rows > 1 and _reduces(t.args[0]):  # each row is reduced whole
+            raise CannotSplit
         return self.builder.make("nest", self.scalar(t.args[0], axis), **self.shape(t, axis))
 
     def scalar(self, s: Term, axis: str) -> Term:
@@ -230,6 +234,11 @@ class Axes:
             return init, after
         axis = self.axes[loop, k]
         return self.tile(init, axis), self.tile(after, axis)
+
+
+def _reduces(s: Term) -> bool:
+    """Whether a nest's scalar expression reduces rows."""
+    return s.op == "s_reduce" or any(_reduces(x) for x in s.args if isinstance(x, Term) and x.op.startswith("s_"))
 
 
 def _own_shape(t: Term) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from math import prod
 from typing import Any
 
 from tile_eg.ir.index import BLOCK, EACH, ZERO, Expr, const, minimum, substitute, var, variables
-from tile_eg.ir.values import Term, Values, first_version
+from tile_eg.ir.values import WRITES, Term, Values, first_version
 from tile_eg.transforms.axes import COLS, NONE, ROWS, Axes, CannotSplit
 from tile_eg.transforms.rewriter import Rewriter
 from tile_eg.transforms.row_panels import stores
@@ -114,7 +114,9 @@ class _Wider(Axes):
             return self.done[t, axis]
 
     def window(self, t: Term, axis: str) -> Expr:
-        if axis != NONE and EACH in variables(t.args[1]):
+        x = t.args[3] if t.op in WRITES else t
+        next_row = axis == COLS and x.rows > 1 and x.vcols.value == self.size and self.now > t.args[2]
+        if next_row or (axis != NONE and EACH in variables(t.args[1])):
             raise CannotSplit
         return self._apart(t.args[1], {ROWS: self.size * t.args[2], COLS: self.size, NONE: 0}[axis])
 

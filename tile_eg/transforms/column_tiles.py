@@ -15,7 +15,7 @@ from functools import cached_property
 from typing import Any
 
 from tile_eg.ir.index import ZERO, Expr, const, minimum, var
-from tile_eg.ir.values import Builder, Term, Values, first_version, reachable
+from tile_eg.ir.values import WRITES, Builder, Term, Values, first_version, reachable
 from tile_eg.ops.elementwise import REDUCE
 from tile_eg.ops.types import BF16, F16, DType
 
@@ -172,7 +172,7 @@ class _Columns:
             return self.builder.make("tproj", self._looped(self.last), self._place(last))
         version = first_version(last)
         for t in reversed(list(_stores_of(last))):
-            version = self.builder.make("store", version, *t.args[1:3], self.tile(t.args[3], None))
+            version = self.builder.make(t.op, version, *t.args[1:3], self.tile(t.args[3], None))
         return version
 
     def _place(self, last: Term) -> int:
@@ -192,7 +192,8 @@ class _Columns:
         version = self.builder.make("targ", at + 1, self._place(last))
         for t in reversed(list(_stores_of(last))):
             _, offset, stride, value = t.args
-            version = self.builder.make("store", version, offset + self.start(at), stride, self.tile(value, at))
+            self._whole_in_trips(value)
+            version = self.builder.make(t.op, version, offset + self.start(at), stride, self.tile(value, at))
         return version
 
     def _start_of(self, r: Term) -> Term:
@@ -205,6 +206,7 @@ class _Columns:
     def _folded(self, r: Term, at: int) -> Term:
         """The fold of a reduction at the end of a trip."""
         if r not in self.folded:
+            self._whole_in_trips(r.args[2])
             self.folded[r] = self._rescaled(r, self.along[r], at) if r in self.along else self._added(r, at)
         return self.folded[r]
 
@@ -247,12 +249,17 @@ class _Columns:
         return getattr(self, f"_{t.op}")(t, at, shape)
 
     def _part(self, t: Term, at: int) -> dict[str, Any]:
-        """The shape and the valid extents of a term's part."""
-        if t.vcols is None or t.vcols.value is None:
+        """The shape and the valid extents of a term's part, of which each trip has some."""
+        if t.vcols is None or t.vcols.value is None or t.vcols.value <= (self.trips - 1) * self.width:
             raise CannotSplit
         short = t.vcols.value < self.trips * self.width
         valid = minimum(self.width, t.vcols.value - self.start(at)) if short else const(self.width)
         return _shape(t) | {"cols": self.width, "vcols": valid}
+
+    def _whole_in_trips(self, t: Term) -> None:
+        """CannotSplit where more of a term exists than of what is loaded, by which the trips go: positions."""
+        if t.vcols is None or t.vcols.value is None or t.vcols.value > self.trips * self.width:
+            raise CannotSplit
 
     def _load(self, t: Term, at: int | None, shape: dict[str, Any]) -> Term:
         version, offset, stride = t.args
@@ -311,8 +318,8 @@ class _Columns:
 
 
 def _stores_of(version: Term) -> Iterable[Term]:
-    """The stores that led to a version, the last one first."""
-    while version.op == "store":
+    """What was stored, or added, on the way to a version, the last one first."""
+    while version.op in WRITES:
         yield version
         version = version.args[0]
 

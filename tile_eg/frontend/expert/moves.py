@@ -31,6 +31,7 @@ def copy(r: ExpertReader, span: Span, src: Any, dst: Any, size: Any, **options: 
         raise TileError("T.copy moves a buffer, or a part of one, to another in a kernel that is kept", span)
     turned = bool(options.get("transpose")) and not isinstance(src, Region)
     src, dst, size = with_extents(r, src, dst, size, span)
+    written = set(r.writes)
     to, read = copied(src, dst, size, span, turned)
     value: Any = read
     _decide(r, to, value)
@@ -51,9 +52,18 @@ def copy(r: ExpertReader, span: Span, src: Any, dst: Any, size: Any, **options: 
         word = unused[0] if unused else "pad_value"
         raise TileError(f"a copy from {source.level} to {target.level} takes no {word}", span)
     source, target = _fitted(r, span, source, target)
+    if target.counted and target.level is Level.UB and to.name not in written:
+        _begins_with_zeros(r, span, to.name)
     path[0](r, span, source, target, options)
     followed.copied(r, source, target, options.get("pad_value") is not None, turned)
     return None
+
+
+def _begins_with_zeros(r: ExpertReader, span: Span, name: str) -> None:
+    """What a first copy leaves of a buffer is 0: element loops that go as far compute whole rows, and choose."""
+    if name in r.homes:
+        ends = len(r.homes[name])
+        r.homes[name][ends:ends] = r.zeros(name, span)
 
 
 def _sides(r: ExpertReader, span: Span, value: Any, to: Region) -> tuple[Place, Place]:
@@ -188,8 +198,8 @@ def _to_ub(r: ExpertReader, span: Span, source: Place, target: Place, options: A
     _typed(source, target, span)
     source = source if unaligned.is_column(target, source) else _same(source, target, span)
     pad = float(options.get("pad_value") or 0.0) if source.cut else None
-    if source.cut:
-        _padded(r, span, source, target, pad)
+    if source.cut and not target.counted:
+        _padded(r, span, source, _all_of(target), pad)
     rows, cols = source.valid_rows, source.valid_cols
     if run := _in_one_run(r, source, target, near=target, far=source):
         return _where_any(r, rows, lambda: r.instr("gm_to_ub", target.operand, source.operand, cols=run, pad=pad, span=span))
@@ -197,6 +207,10 @@ def _to_ub(r: ExpertReader, span: Span, source: Place, target: Place, options: A
         return unaligned.loaded(r, span, _in_rows_of(source, target), target)
     r.instr("gm_to_ub", target.operand, source.operand, rows=rows, cols=cols, pad=pad, span=span)
     return None
+
+
+def _all_of(t: Place) -> Place:
+    return replace(t, valid_rows=ix.const(t.rows), valid_cols=ix.const(t.cols))
 
 
 def _in_one_run(r: ExpertReader, source: Place, target: Place, near: Place, far: Place) -> Expr | None:
