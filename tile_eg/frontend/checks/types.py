@@ -86,8 +86,8 @@ class Typing:
         n = len(array.shape)
         if not len(r.starts) == len(r.extents) == n:
             raise TileError(f"`{r.name}` has {n} dimension{'s' * (n > 1)}, not {len(r.starts)}", r.span)
-        if len(r.shape) > 3:
-            raise TileError(f"a tile has at most three dimensions, not {len(r.shape)}", r.span, help="index the leading ones")
+        if len(r.shape) > 4:
+            raise TileError(f"a tile has at most four dimensions, not {len(r.shape)}", r.span, help="index the leading ones")
         if isinstance(array, kn.Tensor):
             _check_contiguous(r, array)
         return Type(r.shape, array.dtype)

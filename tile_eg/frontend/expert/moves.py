@@ -9,6 +9,7 @@ from typing import Any
 from tile_eg.errors import Span, TileError
 from tile_eg.frontend.expert import followed, unaligned
 from tile_eg.frontend.expert.between_cores import copy_between
+from tile_eg.frontend.expert.by_planes import each_plane, planes_of
 from tile_eg.frontend.expert.places import Place
 from tile_eg.frontend.expert.reader import ExpertReader, On, on
 from tile_eg.frontend.expert.streams import FREE
@@ -31,8 +32,12 @@ def copy(r: ExpertReader, span: Span, src: Any, dst: Any, size: Any, **options: 
         raise TileError("T.copy moves a buffer, or a part of one, to another in a kernel that is kept", span)
     turned = bool(options.get("transpose")) and not isinstance(src, Region)
     src, dst, size = with_extents(r, src, dst, size, span)
-    to, read = copied(src, dst, size, span, turned)
-    value: Any = read
+    _copied(r, span, *copied(src, dst, size, span, turned), turned, options)
+
+
+def _copied(r: ExpertReader, span: Span, to: Region, value: Any, turned: bool, options: dict[str, Any]) -> None:
+    if isinstance(value, Region) and not turned and (planes := planes_of(r, to, value)):
+        return each_plane(r, span, to, value, planes, lambda dst, src: _copied(r, span, dst, src, turned, options))
     _decide(r, to, value)
     if isinstance(value, Region) and (r.level_of(value), r.level_of(to)) in BETWEEN_CORES:
         return copy_between(r, span, to, value, options)
