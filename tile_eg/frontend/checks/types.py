@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 
-from tile_eg.errors import TileError, did_you_mean
+from tile_eg.errors import NotSearched, TileError, did_you_mean
 from tile_eg.frontend.checks import scaled
 from tile_eg.frontend.hints import cast, hint
 from tile_eg.frontend.windows import lies_across, shape_text
@@ -146,7 +146,7 @@ class Typing:
         dtype = entry.result or xs[0].dtype
         if e.op == "reshape" and len(shape) > 1 and shape[-1] * (dtype or F32).bytes % 32:
             help = "give it rows of a multiple of 32 bytes, or one dimension"
-            raise TileError(f"`reshape` keeps one run of elements: rows of {shape[-1]} of {dtype} have gaps", e.span, help=help)
+            raise NotSearched(f"`reshape` keeps one run of elements: rows of {shape[-1]} of {dtype} have gaps", e.span, help=help)
         return Type(shape, dtype)
 
     def parts(self, e: kn.Bytes) -> Type:

@@ -115,7 +115,7 @@ def _plain_indices(place: ast.expr) -> set[str]:
 
 
 def _parts(node: ast.For, body: Sequence[ast.stmt], known: list[ast.stmt]) -> Iterator[ast.stmt]:
-    """Each run of assignments in an element loop, behind the names that are known there, and each serial loop around such ones."""
+    """Each run of assignments in an element loop, behind the names that are known there, each serial loop around such ones."""
     run, known = [], [*known]
     for s in body:
         if isinstance(s, ast.For):
