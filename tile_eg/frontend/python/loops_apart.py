@@ -1,7 +1,7 @@
 """Element loops with a serial loop in them: the serial loop goes around an element loop of its own.
 
 An iteration that writes its own elements alone, and reads of them no others, is the same whether all iterations do a statement
-before the next one or not. Where they do more than that, they are done one after the other.
+before the next one or not. Where a loop in it differs from iteration to iteration, these are done one after the other.
 """
 
 from __future__ import annotations
@@ -16,9 +16,10 @@ def apart(node: ast.stmt) -> Sequence[ast.stmt]:
     if not isinstance(node, ast.For) or not _is_parallel(node) or not any(isinstance(s, ast.For) for s in node.body):
         return [node]
     names = {n.id for n in ast.walk(node.target) if isinstance(n, ast.Name)}
-    if node.orelse or not all(_simple(s, names) for s in node.body) or not _own_elements(node, names) or not _names_stay(node):
-        return [_one_by_one(node)]
-    return [*_parts(node, node.body, [])]
+    if node.orelse or not _own_elements(node, names):
+        return [node]
+    alike = all(_simple(s, names) for s in node.body) and _names_stay(node)
+    return [*_parts(node, node.body, [])] if alike else [_one_by_one(node)]
 
 
 def _one_by_one(node: ast.For) -> ast.For:
