@@ -139,7 +139,7 @@ class Typing:
             runs = entry.made_of_others or (e.op == "gather" and e.numbers[0] == IN_BLOCKS)
             if not runs and prod(x.shape[:-1]) > 1 and x.shape[-1] * x.dtype.bytes % 32:
                 help = "make its rows a multiple of 32 bytes long, or use a buffer of one dimension"
-                raise TileError(f"`{e.op}` takes elements in one run, and the rows of {x} have gaps", e.span, help=help)
+                raise NotSearched(f"`{e.op}` takes elements in one run, and the rows of {x} have gaps", e.span, help=help)
         shape = entry.shape(tuple(x.shape for x in xs), e.numbers)
         if isinstance(shape, str):
             raise TileError(shape, e.span)

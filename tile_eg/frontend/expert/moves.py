@@ -61,6 +61,19 @@ def _copied(r: ExpertReader, span: Span, to: Region, value: Any, turned: bool, o
     return None
 
 
+def sized(r: ExpertReader, span: Span, src: Any, dst: Any, size: Any) -> tuple[Region, TileExpr, bool]:
+    """Target and source of so many elements, and whether only the kernel knows how many."""
+    src, dst, size = with_extents(r, src, dst, size, span)
+    to, read = copied(src, dst, size, span)
+    return to, read, any(isinstance(x, Region) and any(x.counts) for x in (to, read))
+
+
+def places(r: ExpertReader, span: Span, to: Region, read: TileExpr) -> tuple[Place, Place]:
+    """Target and source as operands, in as many rows and columns as there are."""
+    source, target = _fitted(r, span, *_sides(r, span, read, to))
+    return target, source
+
+
 def _sides(r: ExpertReader, span: Span, value: Any, to: Region) -> tuple[Place, Place]:
     """Source and target, of which that in a tensor has rows as long as the other's if it can."""
     if value.name in r.tensors:
