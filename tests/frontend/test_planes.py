@@ -75,6 +75,18 @@ FOUR = """kernel k[N=24](X: f32[4, 3, 8, N], W: f32[4, 3]) -> (Y: f32[4, 3, 8, N
   S[b*2, 0] = s
 }}"""
 
+@pytest.mark.parametrize("reduced", ["s0 = colmax(s)", "s0 = colmax(s * 2)"])
+def test_rows_that_are_reduced_together_stay_a_tile(reduced: str) -> None:
+    """The weights of splits: one row goes with a plane, and all rows are reduced."""
+    scaled = "for h in serial(B) { parallel (i, j) in (8, N) { y[h, i, j] = x[h, i, j] * s[h, i] / s0[i] } }"
+    body = f"parallel (h, i) in (B, 8) {{ s[h, i] = select(h == 0, i + 1, 3) }}\n  {reduced}\n  {scaled}"
+    kernel = load_text(KERNEL.format(body=f"fragment s0: f32[8]\n  {body}")).instantiate({})
+    check(kernel)
+    given = inputs_of(kernel)
+    expected, got = run_kernel(kernel, given), run_values(to_values(kernel), given)
+    np.testing.assert_allclose(got["Y"], expected["Y"], rtol=1e-5)
+
+
 OF_FOUR = [
     "parallel (g, h, i, j) in (2, 3, 8, N) { y[g, h, i, j] = select(i <= j, x[g, h, i, j] * (h + 2), g) }",
     "y = exp(x) * 0.5",

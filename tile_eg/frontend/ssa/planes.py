@@ -18,7 +18,7 @@ from tile_eg.frontend.trips import refuse_counted
 from tile_eg.ir import index as ix
 from tile_eg.ir import kernel as kn
 from tile_eg.ir.index import Expr
-from tile_eg.ir.operands import regions
+from tile_eg.ir.operands import parts, regions
 
 MOST = 16
 """Planes that are written out; each is a load and an instruction of its own."""
@@ -52,15 +52,24 @@ def _planes(kernel: kn.Kernel, rank: int) -> Planes:
     variables = {_leading(s) for s in kn.statements(kernel.body) if isinstance(s, kn.Parallel) and len(s.vars) > rank}
     loops = {v for s in kn.statements(kernel.body) for v in _variables(s)}
     accesses = [r for a in kn.assigns(kernel.body) for r in (a.target, *regions(a.value))]
+    whole = {r.name for a in kn.assigns(kernel.body) for r in _taken_whole(a.value) if len(r.extents) == rank}
     while True:
         buffers = found.buffers | {
-            r.name for r in accesses if r.name in allocs and len(r.starts) > 1 and ix.variables(r.starts[0]) & variables
-        }
+            r.name for r in accesses
+            if r.name in allocs and r.name not in whole and len(r.starts) > 1 and ix.variables(r.starts[0]) & variables
+        }  # fmt: skip
         variables |= {v for r in accesses if r.name in buffers for v in ix.variables(r.starts[0]) & loops}
         new = Planes(allocs, buffers, frozenset(variables), rank)
         if new == found:
             return new
         found = new
+
+
+def _taken_whole(e: kn.TileExpr) -> Iterator[kn.Region]:
+    """The windows of several rows that a reduction, a product or the like takes together: these rows stay one tile."""
+    for p in parts(e):
+        if isinstance(p, kn.MatMul | kn.Reduce | kn.Whole):
+            yield from (r for r in regions(p) if r.extents[0] is not None)
 
 
 def _names(allocs: Iterator[kn.Alloc]) -> Names:
@@ -188,7 +197,7 @@ class Planes:
                 one = replace(e, starts=_put(e.starts, d, start), extents=_put(e.extents, d, None))
                 return self.of_plane(one)
             case kn.MatMul() | kn.Scaled() | kn.Reduce() | kn.Broadcast() | kn.Whole():
-                raise TileError("products, reductions and the like of planes are not supported yet", e.span, help=LOOP)
+                raise NotSearched("products, reductions and the like of planes are not supported yet", e.span, help=LOOP)
         return self.of_plane(e) if isinstance(e, kn.Region) else _mapped(e, lambda x: self.at_plane(x, p, rank))
 
     def of_plane(self, r: kn.Region) -> kn.Region:
