@@ -78,8 +78,8 @@ FAULTS = [
     ("A[bx*BM, k*BK]", "A[bx:bx*BM, 0:BK]", "the length of this slice varies", "bx:bx*BM", "i:i + 64"),
     ("A[bx*BM, k*BK]", "A[0:BM, 64:64]", "this slice is empty: its length is 0", "64:64", ""),
     (
-        "v: f32[BM]", "v: f32[BM, BN, 2, 2]",
-        "a buffer has at most three dimensions, `v` has 4", "v: f32[BM, BN, 2, 2] = 0", "`v[a*256 + b, i, j]`",
+        "v: f32[BM]", "v: f32[2, BM, BN, 2, 2]",
+        "a buffer has at most four dimensions, `v` has 5", "v: f32[2, BM, BN, 2, 2] = 0", "join the leading ones",
     ),
     ("a @ b", "(a @ b.T).T @ b", "the inner sizes of this product differ", "a @ b.T", ""),
     ("a @ b", "a @ b + v.T", "only a tile of two dimensions is transposed as a value", "v.T", "load it into a buffer first"),

@@ -65,6 +65,46 @@ def test_planes_compute_what_the_kernel_says(body: str) -> None:
         np.testing.assert_allclose(got[name], array, rtol=1e-6)
 
 
+FOUR = """kernel k[N=24](X: f32[4, 3, 8, N], W: f32[4, 3]) -> (Y: f32[4, 3, 8, N], S: f32[4, 8]) {{
+  grid b = 2
+  shared x: f32[2, 3, 8, N], y: f32[2, 3, 8, N] = 0
+  fragment s: f32[2, 8] = 0
+  x = X[b*2, 0, 0, 0]
+  {body}
+  Y[b*2, 0, 0, 0] = y
+  S[b*2, 0] = s
+}}"""
+
+@pytest.mark.parametrize("reduced", ["s0 = colmax(s)", "s0 = colmax(s * 2)"])
+def test_rows_that_are_reduced_together_stay_a_tile(reduced: str) -> None:
+    """The weights of splits: one row goes with a plane, and all rows are reduced."""
+    scaled = "for h in serial(B) { parallel (i, j) in (8, N) { y[h, i, j] = x[h, i, j] * s[h, i] / s0[i] } }"
+    body = f"parallel (h, i) in (B, 8) {{ s[h, i] = select(h == 0, i + 1, 3) }}\n  {reduced}\n  {scaled}"
+    kernel = load_text(KERNEL.format(body=f"fragment s0: f32[8]\n  {body}")).instantiate({})
+    check(kernel)
+    given = inputs_of(kernel)
+    expected, got = run_kernel(kernel, given), run_values(to_values(kernel), given)
+    np.testing.assert_allclose(got["Y"], expected["Y"], rtol=1e-5)
+
+
+OF_FOUR = [
+    "parallel (g, h, i, j) in (2, 3, 8, N) { y[g, h, i, j] = select(i <= j, x[g, h, i, j] * (h + 2), g) }",
+    "y = exp(x) * 0.5",
+    "for g in serial(2) { for h in serial(3) { s[g, :] = s[g, :] + rowsum(x[g, h, :, :]) } }",
+    "parallel (h, i, j) in (3, 8, N) { y[1, h, i, j] = x[0, h, i, j] }",
+]
+
+
+@pytest.mark.parametrize("body", OF_FOUR)
+def test_four_dimensions_are_planes_of_planes(body: str) -> None:
+    kernel = load_text(FOUR.format(body=body)).instantiate({})
+    check(kernel)
+    given = inputs_of(kernel)
+    expected, got = run_kernel(kernel, given), run_values(to_values(kernel), given)
+    for name, array in expected.items():
+        np.testing.assert_allclose(got[name], array, rtol=1e-6)
+
+
 def test_a_kernel_without_a_third_dimension_stays_as_it_is() -> None:
     kernel = load_text("kernel k(A: f32[8, 8]) -> B: f32[8, 8] { grid b = 1  B[0, 0] = A[0:8, 0:8] }").instantiate({})
     assert without_planes(kernel) is kernel

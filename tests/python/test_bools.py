@@ -138,10 +138,10 @@ def selected(X: T.Tensor((64,), "float32"), K: T.Tensor((64,), "bool"), Y: T.Ten
 """
 
 
-def test_bools_are_not_taken_for_bits(tmp_path: Any, capsys: Any) -> None:
+def test_a_selection_takes_a_byte_of_bools_for_an_element(tmp_path: Any) -> None:
     (tmp_path / "k.py").write_text("import tile_eg\nimport tile_eg.language as T\n" + SELECTED)
-    assert run(["check", str(tmp_path / "k.py")]) == 1
-    assert "takes bits, eight in a byte" in capsys.readouterr().err
+    x, k = RNG.uniform(-1, 1, 64).astype(np.float32), RNG.random(64) > 0.5
+    np.testing.assert_array_equal(runpy.run_path(str(tmp_path / "k.py"))["selected"](x, k), np.where(k, x, 0))
 
 
 def in_order(body: str, y: str, tmp_path: Any) -> str:
@@ -158,11 +158,30 @@ def test_a_kernel_branches_by_bools_that_it_reads(tmp_path: Any) -> None:
     np.testing.assert_array_equal(names["blocks"](x, m, k), want)
 
 
+@pytest.mark.slow(but=1)
 @pytest.mark.parametrize(
-    ("body", "y"),
-    [("T.fill(k, 3)", "float32"), ("for r, c in T.Parallel(16, 64): k[r, c] = x[r, c] > 0", "float32"), ("T.copy(k, y)", "bool")],
-    ids=["a fill", "a comparison", "an output"],
+    ("body", "want"),
+    [
+        ("for r, c in T.Parallel(16, 64): y[r, c] = x[r, c] > 0.5", lambda x, k: x > 0.5),
+        ('T.vcmp(x, 0.5, y, "lt"); T.vnot(y, y)', lambda x, k: x >= 0.5),
+        ('T.vcmp(x, 0.5, y, "lt"); T.vand(y, k, y)', lambda x, k: (x < 0.5) & k),
+        ("T.copy(k, y); T.fill(y[0, :], 3); y[2, 1] = x[0, 0] > 0.5", lambda x, k: written(x, k)),
+    ],
+    ids=["a loop", "inverted", "joined", "parts"],
 )
-def test_there_bools_are_not_computed(body: str, y: str, tmp_path: Any, capsys: Any) -> None:
-    assert run(["check", in_order(body, y, tmp_path)]) == 1
-    assert "only copies them, from tensors of bools" in capsys.readouterr().err
+def test_there_bools_are_computed_too(body: str, want: Any, tmp_path: Any) -> None:
+    blocks = runpy.run_path(in_order(body, "bool", tmp_path))["blocks"]
+    x, m, k = RNG.random((4, 16, 64)).astype(np.float32), np.zeros((2, 4), bool), RNG.random((16, 64)) > 0.5
+    m[:, 2] = True
+    np.testing.assert_array_equal(blocks(x, m, k), np.stack([want(x[2], k)] * 2))
+
+
+def written(x: np.ndarray, k: np.ndarray) -> np.ndarray:
+    k = k.copy()
+    k[0], k[2, 1] = True, x[0, 0] > 0.5
+    return k
+
+
+def test_there_other_numbers_are_refused_too(tmp_path: Any, capsys: Any) -> None:
+    assert run(["check", in_order("T.tile.add(k, k, k)", "float32", tmp_path)]) == 1
+    assert "`k` holds bools, and this may be another number than 0 or 1" in capsys.readouterr().err

@@ -37,10 +37,29 @@ def test_the_loop_goes_around_the_elements() -> None:
     np.testing.assert_array_equal(meaning(made.kernel, {"X": X})["Z"], want)
 
 
-@pytest.mark.parametrize(("loop", "body"), [
-    ("k in T.serial(i + 1)", "z[i, j] = z[i, j] + x[i, j]"), ("k in T.serial(3)", "z[i, j] = z[i, j] + z[i, 0]"),
-    ("k in T.serial(3)", "z[i, 0] = z[i, 0] + x[i, j]"),
-])  # fmt: skip
-def test_what_differs_from_iteration_to_iteration_is_refused(loop: str, body: str) -> None:
-    with pytest.raises(TileError, match="a serial loop inside T.Parallel|has to be known when the block starts"):
-        compiled(loop, body)
+@pytest.mark.parametrize(("body", "want"), [
+    ("w = j + k + 1; z[i, j] = z[i, j] + x[i, w]", sum(X[:, k : k + 32] for k in range(4))),
+    ("z[i, j] += x[i, j] if i + k < 8 else 0.0", sum((np.arange(8)[:, None] + k < 8) * X[:, :32] for k in (0, 0, 1, 2))),
+], ids=["a name", "a choice"])  # fmt: skip
+def test_names_and_choices_stand_in_it(body: str, want: np.ndarray) -> None:
+    made = compiled("k in T.serial(3)", body)
+    np.testing.assert_array_equal(meaning(made.kernel, {"X": X})["Z"], want / 4)
+
+
+def test_a_branch_stands_in_it() -> None:
+    made = compiled("k in T.serial(3)", "if i + k < 8 and j > k: z[i, j] += x[i + k, j - 1]")
+    i, j, want = np.arange(8)[:, None], np.arange(32), X[:, :32].copy()
+    for k in range(3):
+        want += np.where((i + k < 8) & (j > k), np.roll(np.roll(X, -k, 0), 1, 1)[:, :32], 0)
+    np.testing.assert_array_equal(meaning(made.kernel, {"X": X})["Z"], want / 4)
+
+
+def test_a_loop_that_differs_from_iteration_to_iteration_is_done_in_each() -> None:
+    made = compiled("k in T.serial(i + 1)", "z[i, j] = z[i, j] + x[k, j]")
+    np.testing.assert_array_equal(meaning(made.kernel, {"X": X})["Z"], (X + X.cumsum(0))[:, :32] / 4)
+
+
+@pytest.mark.parametrize("body", ["z[i, j] = z[i, j] + z[i, 0]", "z[i, 0] = z[i, 0] + x[i, j]"])
+def test_what_uses_elements_of_other_iterations_is_refused(body: str) -> None:
+    with pytest.raises(TileError, match="a serial loop inside T.Parallel"):
+        compiled("k in T.serial(3)", body)

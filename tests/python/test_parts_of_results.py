@@ -122,3 +122,55 @@ def of_depth_17(x, y, c):
 def test_a_product_of_a_size_takes_as_much_of_its_depth(chip) -> None:
     expected = A[:, :17].astype(np.float32) @ B[:17].astype(np.float32)
     np.testing.assert_allclose(stored(chip, of_depth_17, all_at_once)(A, B), expected, atol=1e-3)
+
+
+@pytest.mark.parametrize("transposed", [False, True])
+def test_a_product_goes_as_deep_as_only_the_kernel_knows(transposed) -> None:
+    """In no step, in some of the four, and within a fractal."""
+
+    @tile_eg.jit(out_idx=[-1])
+    def made():
+        @T.prim_func
+        def main(
+            X: T.Tensor((32, 512), "float16"), Y: T.Tensor((32, 512) if transposed else (512, 32), "float16"),
+            N: T.Tensor((1,), "int32"), Z: T.Tensor((32, 32), "float32"),
+        ):  # fmt: skip
+            with T.Kernel(1, is_npu=True) as (b, _):  # noqa: F841
+                x, y = T.alloc_L1((32, 512), "float16"), T.alloc_L1((32, 512) if transposed else (512, 32), "float16")
+                c = T.alloc_L0C((32, 32), "float32")
+                with T.Scope("C"):
+                    T.copy(X, x)
+                    T.copy(Y, y)
+                    T.barrier_all()
+                    T.gemm(x, y, c, init=True, transpose_B=transposed, size=[32, T.min(N[0], 512), 32])
+                    T.barrier_all()
+                    T.copy(c, Z)
+
+        return main
+
+    x, y = (RNG.uniform(-1, 1, s).astype(np.float16) for s in ((32, 512), (512, 32)))
+    for n in (0, 100, 300, 512):
+        found = made()(x, np.ascontiguousarray(y.T) if transposed else y, np.array([n], np.int32))
+        np.testing.assert_allclose(found, x[:, :n].astype(np.float32) @ y[:n].astype(np.float32), atol=2e-3)
+
+
+@tile_eg.jit(out_idx=[-1])
+def deeper():
+    @T.prim_func
+    def main(X: T.Tensor((32, 64), "float16"), N: T.Tensor((1,), "int32"), Z: T.Tensor((32, 32), "float32")):
+        with T.Kernel(1, is_npu=True) as (b, _):  # noqa: F841
+            x, c = T.alloc_L1((32, 64), "float16"), T.alloc_L0C((32, 32), "float32")
+            with T.Scope("C"):
+                T.copy(X, x)
+                T.barrier_all()
+                T.gemm(x, x, c, init=True, transpose_B=True, size=[32, N[0], 32])
+                T.barrier_all()
+                T.copy(c, Z)
+
+    return main
+
+
+def test_a_product_that_may_be_deeper_than_its_tiles_is_refused() -> None:
+    with pytest.raises(TileError, match="this may be deeper than the 64 that there is room for") as e:
+        deeper().compile()
+    assert "T.min(n, 64)" in e.value.help

@@ -56,3 +56,62 @@ def doubled(H, M, N, dtype="float32"):
 def test_an_element_loop_over_three_dimensions_of_tensors_needs_no_buffer() -> None:
     x = np.random.default_rng(0).uniform(-1, 1, (3, 50, 40)).astype(np.float32)
     np.testing.assert_array_equal(doubled(3, 50, 40)(x), x * 2)
+
+
+@tile_eg.jit(out_idx=[-1])
+def kept(H, M, N):
+    @T.prim_func
+    def kept(X: T.Tensor((H, M, N), "float32"), Y: T.Tensor((H, M, N), "float32")):
+        with T.Kernel(M // 16, is_npu=True) as (cid, vid):
+            x = T.alloc_ub((H, 8, N), "float32")
+            with T.Scope("V"):
+                T.copy(X[0, cid * 16 + vid * 8, 0], x)
+                T.barrier_all()
+                T.tile.mul(x, x, 2.0)
+                T.barrier_all()
+                T.copy(x, Y[0:H, cid * 16 + vid * 8 : cid * 16 + vid * 8 + 8, :])
+
+    return kept
+
+
+def test_planes_that_lie_apart_in_a_tensor_are_copied_one_by_one_in_a_kernel_that_is_kept() -> None:
+    x = np.random.default_rng(0).uniform(-1, 1, (3, 32, 40)).astype(np.float32)
+    np.testing.assert_array_equal(kept(3, 32, 40)(x), x * 2)
+
+
+@pytest.mark.slow
+def test_more_planes_than_are_written_out_are_done_in_order() -> None:
+    @tile_eg.jit(out_idx=[-1])
+    def many(H):
+        @T.prim_func
+        def many(X: T.Tensor((2 * H, 2, 4, 16), "float32"), Y: T.Tensor((2 * H, 2, 4, 16), "float32")):
+            with T.Kernel(2) as bx:
+                x = T.alloc_shared((H, 2, 4, 16), "float32")
+                T.copy(X[bx * H, 0, 0, 0], x)
+                T.tile.mul(x, x, 2.0)
+                T.copy(x, Y[bx * H, 0, 0, 0])
+
+        return many
+
+    x = np.random.default_rng(0).uniform(-1, 1, (20, 2, 4, 16)).astype(np.float32)
+    with pytest.warns(UserWarning, match="20 planes of a third dimension are more than the 16"):
+        np.testing.assert_array_equal(many(10)(x), x * 2)
+
+
+@pytest.mark.slow
+def test_four_dimensions_are_reduced_over_the_last_one() -> None:
+    @tile_eg.jit(out_idx=[-1])
+    def summed():
+        @T.prim_func
+        def summed(X: T.Tensor((2, 3, 4, 16), "float32"), Y: T.Tensor((2, 3, 4), "float32")):
+            with T.Kernel(1) as bx:  # noqa: F841
+                x = T.alloc_shared((2, 3, 4, 16), "float32")
+                s = T.alloc_shared((2, 3, 4), "float32")
+                T.copy(X, x)
+                T.reduce_max(x, s, dim=-1)
+                T.copy(s, Y)
+
+        return summed
+
+    x = np.random.default_rng(0).uniform(-1, 1, (2, 3, 4, 16)).astype(np.float32)
+    np.testing.assert_array_equal(summed()(x), x.max(-1))

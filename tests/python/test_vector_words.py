@@ -52,3 +52,26 @@ def test_their_compiler_orders_the_instructions_of_a_core() -> None:
 def test_elsewhere_the_author_does() -> None:
     with pytest.raises(tile_eg.TileError, match="race"):
         kernel(None)(A, B)
+
+
+def test_a_cast_takes_as_much_as_its_size_says() -> None:
+    """Numbers, a start point, and what only the kernel knows; a reshape of a buffer into itself leaves it."""
+
+    @T.prim_func
+    def main(A: T.Tensor((16, 64), "float32"), N: T.Tensor((1,), "int32"), C: T.Tensor((16, 64), "float16")):
+        with T.Kernel(1, is_npu=True) as (cid, _):  # noqa: F841, SIM117
+            with T.Scope("Vector"):
+                a = T.alloc_ub((16, 64), "float32")
+                c = T.alloc_ub((16, 64), "float16")
+                T.copy(A, a)
+                T.vbrc(0, c)
+                T.reshape(a, a)
+                T.vcast(a, c, round_mode="rint", size=[8, 64])
+                T.vcast(a[8, 0], c[8, 0], round_mode="rint", size=[4, 32])
+                T.vcast(a[12, 0], c[12, 0], round_mode="rint", size=[T.min(N[0], 4), 32])
+                T.copy(c, C)
+
+    want = np.zeros((16, 64), np.float16)
+    want[:8], want[8:14, :32] = A[:8], A[8:14, :32]
+    made = tile_eg.compile(main, out_idx=[2], target="npuir")
+    np.testing.assert_array_equal(made(A, np.array([2], np.int32)), want)

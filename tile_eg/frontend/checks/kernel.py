@@ -167,11 +167,9 @@ class Checker:
     def buffer(self, s: kn.Alloc) -> None:
         self.declare(s)
         self.buffers[s.name] = s
-        if len(s.shape) > 3:
-            planes, inner = ", ".join(map(str, (prod(s.shape[:-2]), *s.shape[-2:]))), s.shape[1]
-            way = f"join the leading ones: a buffer of ({planes}), and `{s.name}[a*{inner} + b, i, j]`"
-            message = f"a buffer has at most three dimensions, `{s.name}` has {len(s.shape)}"
-            raise TileError(message, s.span, help=way if len(s.shape) == 4 else "join the leading ones, or index them in a loop")
+        if len(s.shape) > 4:
+            message = f"a buffer has at most four dimensions, `{s.name}` has {len(s.shape)}"
+            raise TileError(message, s.span, help="join the leading ones, or index them in a loop")
 
     def new_variable(self, name: str, ranges: Ranges, span: kn.Span | None) -> None:
         self.check_new(name, span)
@@ -181,10 +179,10 @@ class Checker:
     def element_loop(self, s: kn.Parallel, ranges: Ranges, where: Expr) -> None:
         for name in s.vars:
             self.new_variable(name, ranges, s.span)
-        if len(s.vars) > 3:
-            tile = "for a in serial(n) { parallel (h, i, j) in (m, 8, 64) { } }"
-            way = hint(tile, "for a in range(n): around T.Parallel(m, k, l)", s.span)
-            message = f"an element loop runs over one to three variables, not {len(s.vars)}"
+        if len(s.vars) > 4:
+            tile = "for a in serial(n) { parallel (g, h, i, j) in (2, m, 8, 64) { } }"
+            way = hint(tile, "for a in range(n): around T.Parallel(m, k, l, o)", s.span)
+            message = f"an element loop runs over one to four variables, not {len(s.vars)}"
             raise TileError(message, s.span, help=f"a loop around it for the first ones: {way}")
         outside, self.elements = self.elements, self.elements | set(s.vars)
         self.block(s.body, ranges | {v: (0, n - 1) for v, n in zip(s.vars, s.extents, strict=True)}, where)

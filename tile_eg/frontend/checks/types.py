@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 
-from tile_eg.errors import TileError, did_you_mean
+from tile_eg.errors import NotSearched, TileError, did_you_mean
 from tile_eg.frontend.checks import scaled
 from tile_eg.frontend.hints import cast, hint
 from tile_eg.frontend.windows import lies_across, shape_text
@@ -86,8 +86,8 @@ class Typing:
         n = len(array.shape)
         if not len(r.starts) == len(r.extents) == n:
             raise TileError(f"`{r.name}` has {n} dimension{'s' * (n > 1)}, not {len(r.starts)}", r.span)
-        if len(r.shape) > 3:
-            raise TileError(f"a tile has at most three dimensions, not {len(r.shape)}", r.span, help="index the leading ones")
+        if len(r.shape) > 4:
+            raise TileError(f"a tile has at most four dimensions, not {len(r.shape)}", r.span, help="index the leading ones")
         if isinstance(array, kn.Tensor):
             _check_contiguous(r, array)
         return Type(r.shape, array.dtype)
@@ -139,14 +139,14 @@ class Typing:
             runs = entry.made_of_others or (e.op == "gather" and e.numbers[0] == IN_BLOCKS)
             if not runs and prod(x.shape[:-1]) > 1 and x.shape[-1] * x.dtype.bytes % 32:
                 help = "make its rows a multiple of 32 bytes long, or use a buffer of one dimension"
-                raise TileError(f"`{e.op}` takes elements in one run, and the rows of {x} have gaps", e.span, help=help)
+                raise NotSearched(f"`{e.op}` takes elements in one run, and the rows of {x} have gaps", e.span, help=help)
         shape = entry.shape(tuple(x.shape for x in xs), e.numbers)
         if isinstance(shape, str):
             raise TileError(shape, e.span)
         dtype = entry.result or xs[0].dtype
         if e.op == "reshape" and len(shape) > 1 and shape[-1] * (dtype or F32).bytes % 32:
             help = "give it rows of a multiple of 32 bytes, or one dimension"
-            raise TileError(f"`reshape` keeps one run of elements: rows of {shape[-1]} of {dtype} have gaps", e.span, help=help)
+            raise NotSearched(f"`reshape` keeps one run of elements: rows of {shape[-1]} of {dtype} have gaps", e.span, help=help)
         return Type(shape, dtype)
 
     def parts(self, e: kn.Bytes) -> Type:

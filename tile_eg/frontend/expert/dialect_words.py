@@ -37,9 +37,11 @@ def _transpose(plain: Word, r: ExpertReader, span: Span, src: Any, dst: Any, per
 
 
 def _reshape(view: Word, copy: Word, r: ExpertReader, span: Span, src: Any, shape: Any = None, dtype: Any = None) -> Any:
-    """T.reshape(src, dst) of two buffers fills the second one; with a shape it is a view of the first."""
-    if not isinstance(shape, Buffer | Window) or shape is src:
-        return view(r, span, src, None if shape is src else shape, dtype)
+    """T.reshape(src, dst) of two buffers fills the second one, and of one leaves it; with a shape it is a view of the first."""
+    if not isinstance(shape, Buffer | Window):
+        return view(r, span, src, shape, dtype)
+    if shape is src:
+        return None
     return copy(r, span, view(r, span, src, as_region(shape, span).shape, dtype), shape, None)
 
 

@@ -9,6 +9,7 @@ from tile_eg.errors import Span, TileError
 from tile_eg.frontend.expert.products import cleared
 from tile_eg.frontend.expert.reader import ExpertReader
 from tile_eg.frontend.expert.vectors import filled, ub
+from tile_eg.frontend.python.bools import holds_bools
 from tile_eg.frontend.python.values import Buffer, Window, as_region
 from tile_eg.ops.types import Level
 
@@ -16,6 +17,8 @@ from tile_eg.ops.types import Level
 def _fill(r: ExpertReader, span: Span, buffer: Any, value: Any = 0.0) -> None:
     if isinstance(buffer, Buffer | Window) and r.level_of(buffer) is Level.L0C:
         return _zeros(r, span, buffer, value)
+    if holds_bools(buffer) and isinstance(value, int | float):
+        value = value != 0
     return filled(r, span, ub(r, buffer, span), value)
 
 

@@ -85,7 +85,7 @@ def in_order(function: PrimFunc, sizes: Mapping[str, Any] | None, why: TileError
         why.source = why.source or _text_of(why, found)
         if (e.message, e.span) != (why.message, why.span):
             why.notes = (*why.notes, (f"in the order of its statements it cannot be done either: {e.message}", e.span))
-        why.help = why.help or e.help
+        why.help = "; or ".join(dict.fromkeys(h for h in (e.help, why.help) if h))
         raise why from e
     if isinstance(why, ReadFirst):
         if not any(n.text.startswith(STREAMS) for n in made.notes):
@@ -207,7 +207,8 @@ def _check_sums(r: ExpertReader) -> None:
         return
     for n in walk(stream(r.statements, AIV)):
         if isinstance(n, Instr) and n.atomic:
-            raise TileError("both vector cores of a block add this: not supported in the order of the statements", n.span)
+            what = "both vector cores of a block add this: not supported in the order of the statements"
+            raise TileError(what, n.span, help="with T.Kernel(n) as cid: adds it once; or each adds its half, by vid")
 
 
 def _check_looked_up(r: ExpertReader) -> None:

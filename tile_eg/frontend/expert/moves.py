@@ -9,6 +9,7 @@ from typing import Any
 from tile_eg.errors import Span, TileError
 from tile_eg.frontend.expert import followed, unaligned
 from tile_eg.frontend.expert.between_cores import copy_between
+from tile_eg.frontend.expert.by_planes import each_plane, planes_of
 from tile_eg.frontend.expert.places import Place
 from tile_eg.frontend.expert.reader import ExpertReader, On, on
 from tile_eg.frontend.expert.streams import FREE
@@ -31,9 +32,13 @@ def copy(r: ExpertReader, span: Span, src: Any, dst: Any, size: Any, **options: 
         raise TileError("T.copy moves a buffer, or a part of one, to another in a kernel that is kept", span)
     turned = bool(options.get("transpose")) and not isinstance(src, Region)
     src, dst, size = with_extents(r, src, dst, size, span)
+    _copied(r, span, *copied(src, dst, size, span, turned), turned, options)
+
+
+def _copied(r: ExpertReader, span: Span, to: Region, value: Any, turned: bool, options: dict[str, Any]) -> None:
+    if isinstance(value, Region) and not turned and (planes := planes_of(r, to, value)):
+        return each_plane(r, span, to, value, planes, lambda dst, src: _copied(r, span, dst, src, turned, options))
     written = set(r.writes)
-    to, read = copied(src, dst, size, span, turned)
-    value: Any = read
     _decide(r, to, value)
     if isinstance(value, Region) and (r.level_of(value), r.level_of(to)) in BETWEEN_CORES:
         return copy_between(r, span, to, value, options)
@@ -64,6 +69,19 @@ def _begins_with_zeros(r: ExpertReader, span: Span, name: str) -> None:
     if name in r.homes:
         ends = len(r.homes[name])
         r.homes[name][ends:ends] = r.zeros(name, span)
+
+
+def sized(r: ExpertReader, span: Span, src: Any, dst: Any, size: Any) -> tuple[Region, TileExpr, bool]:
+    """Target and source of so many elements, and whether only the kernel knows how many."""
+    src, dst, size = with_extents(r, src, dst, size, span)
+    to, read = copied(src, dst, size, span)
+    return to, read, any(isinstance(x, Region) and any(x.counts) for x in (to, read))
+
+
+def places(r: ExpertReader, span: Span, to: Region, read: TileExpr) -> tuple[Place, Place]:
+    """Target and source as operands, in as many rows and columns as there are."""
+    source, target = _fitted(r, span, *_sides(r, span, read, to))
+    return target, source
 
 
 def _sides(r: ExpertReader, span: Span, value: Any, to: Region) -> tuple[Place, Place]:

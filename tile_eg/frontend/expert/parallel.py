@@ -18,6 +18,7 @@ from tile_eg.frontend.conditions import guarded, is_condition, opposite
 from tile_eg.frontend.element_loops import by_trips, read_as
 from tile_eg.frontend.expert import written_rows
 from tile_eg.frontend.expert.accesses import Access, Axes, Unfit, access, accesses, check_order, idle, place, window
+from tile_eg.frontend.expert.bools import noted
 from tile_eg.frontend.expert.elements import Elements
 from tile_eg.frontend.expert.extents import unless
 from tile_eg.frontend.expert.loads import fitted
@@ -102,6 +103,7 @@ def statement(r: ExpertReader, s: Assign, axes: Axes) -> None:
     """One assignment for all elements."""
     gone = idle(s, axes) | {n for n in axes.names if axes.extent(n) == 1}
     axes, s = axes.without(gone), at_places(s, dict.fromkeys(gone, ZERO))
+    noted(r, s.target, s.value, s.span)
     if stored_in_part(r, s, axes):
         return None
     drained_in(r, s, axes.uses)
@@ -235,7 +237,7 @@ def _copied(r: ExpertReader, s: Assign, axes: Axes) -> bool:
     value = s.value
     if not isinstance(value, Region) or value.name in r.scalars:
         return False
-    levels = {_level(r, value), _level(r, s.target)}
+    levels = {r.level_of(value), r.level_of(s.target)}
     if levels in ({Level.UB}, {Level.GM}):
         return False
     types = {(r.tensors.get(x.name) or r.held[x.name]).dtype for x in (value, s.target)}
@@ -266,10 +268,6 @@ def _zeroed(r: ExpertReader, s: Assign, axes: Axes) -> bool:
 
     cleared(r, s.span, found)  # type: ignore[arg-type]
     return True
-
-
-def _level(r: ExpertReader, x: Region) -> Level:
-    return Level.GM if x.name in r.tensors else r.held[x.name].level
 
 
 def _row_by_row(r: ExpertReader, s: Assign, axes: Axes) -> list[str]:

@@ -135,6 +135,13 @@ def of_tensor(t: Tensor, region: Region, ranges: dict[str, Interval], within: Ex
     )  # fmt: skip
 
 
+def rows_of(t: Tensor, region: Region, cols: int | None = None, most: int = 2) -> list[int]:
+    """The extents of a window of a tensor once neighbours that are one run of elements are joined, to so many as `most`; in rows
+    of so many `cols` if it can be."""
+    counts = region.counts or (None,) * len(t.shape)
+    return [n for _, n in _axes(region.extents, t.shape, region.starts, counts, cols, most)]
+
+
 def _there(
     t: Tensor, region: Region, axes: Sequence[tuple[tuple[int, ...], int]], ranges: dict[str, Interval], within: Expr
 ) -> Expr:
@@ -147,14 +154,14 @@ def _there(
 
 def _axes(
     extents: tuple[int | None, ...], shape: tuple[int, ...], starts: tuple[Expr, ...], counts: tuple[Expr | None, ...],
-    cols: int | None,
+    cols: int | None, most: int = 2,
 ) -> list[tuple[tuple[int, ...], int]]:  # fmt: skip
     """The dimensions over which a window extends, neighbours that are one run of elements joined, with their extents.
 
     The last ones are joined, or the first ones where that leaves rows of so many `cols`."""
     axes: list[tuple[tuple[int, ...], int]] = [((a,), n) for a, n in enumerate(extents)
                                           if n is not None and (n != 1 or counts[a])]  # fmt: skip
-    while len(axes) > 2:
+    while len(axes) > most:
         last_first = range(len(axes) - 1, 0, -1)
         for k in reversed(last_first) if axes[-1][1] == cols else last_first:
             (outer, n), (inner, m) = axes[k - 1], axes[k]

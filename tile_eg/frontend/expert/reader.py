@@ -36,10 +36,8 @@ SHARED = "any"
 
 class ExpertReader(Reader):
     """`statements` holds program nodes, each with its core; `held` the buffers, `levels` where shared ones lie, `views`
-    the buffer that each view is of.
-
-    `scalars` are the numbers that the scalar unit keeps (whether they are whole), `variables` those that the author changes,
-    `looked_up` the tensors of which it reads elements.
+    the buffer that each view is of. `scalars` are the numbers that the scalar unit keeps (whether they are whole), `variables`
+    those that the author changes, `looked_up` the tensors of which it reads elements, `truths` where bools are stored.
 
     `words` are what the words mean in a kept kernel, `store` what an assignment to an element, `prefetched` a pipelined loop,
     `elementwise` an element loop, and a branch in one. `own` are buffers that the author did not declare, `shared` where those of
@@ -82,6 +80,7 @@ class ExpertReader(Reader):
         self.drains = True
         self.stored: set[str] = set()
         self.scalars: dict[str, bool] = {}
+        self.truths: set[Span | None] = set()
         self.variables: set[str] = set()
         self.looked_up: dict[str, Span | None] = {}
         self.exits: list[Exits] = []

@@ -7,6 +7,8 @@ from functools import partial
 from typing import Any
 
 from tile_eg.errors import Span, TileError
+from tile_eg.frontend.expert import vectors
+from tile_eg.frontend.expert.moves import places, sized
 from tile_eg.frontend.expert.reader import ExpertReader
 from tile_eg.frontend.python.mask_words import SELECT_MODES
 from tile_eg.frontend.python.values import describe
@@ -35,9 +37,13 @@ def _last(word: Word, r: ExpertReader, span: Span, *operands: Any) -> None:
 def _cast(word: Word, r: ExpertReader, span: Span, src: Any, dst: Any, mode: Any, size: Any) -> None:
     if not isinstance(mode, str):
         raise TileError(f"a rounding mode is a name, not {describe(mode)}", span, help='round_mode="rint"')
-    if size is not None:
-        raise TileError("the size of a cast is not taken in a kernel that is kept", span, help="slice both buffers: x[0:n, :]")
-    word(r, span, dst, src, f"CAST_{mode.upper().removeprefix('CAST_')}")
+    mode = f"CAST_{mode.upper().removeprefix('CAST_')}"
+    if size is None:
+        return word(r, span, dst, src, mode)
+    target, source, counted = sized(r, span, src, dst, size)
+    if not counted:
+        return word(r, span, target, source, mode)
+    return vectors.cast(r, span, *places(r, span, target, source), mode)
 
 
 def _compare(word: Word, r: ExpertReader, span: Span, a: Any, b: Any, dst: Any, mode: Any) -> None:

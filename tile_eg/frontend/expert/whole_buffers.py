@@ -7,6 +7,7 @@ from dataclasses import fields, replace
 from tile_eg.errors import Span, TileError
 from tile_eg.frontend.expert import scalars
 from tile_eg.frontend.expert.accesses import Axes, check_order
+from tile_eg.frontend.expert.bools import noted
 from tile_eg.frontend.expert.parallel import statement
 from tile_eg.frontend.expert.reader import ExpertReader, On
 from tile_eg.frontend.python.values import describe
@@ -20,6 +21,7 @@ OF_ELEMENTS = (Number, Index, Unary, Binary, Cast, Choose, Select, Region)
 def store(r: ExpertReader, target: Region, value: TileExpr, span: Span | None) -> None:
     """An element by the scalar unit, a buffer or a window of one by vector instructions."""
     if target.shape == ():
+        noted(r, target, value, span)
         return scalars.store(r, target, value, span)
     _check(target, value, span)
     variables = [r.unique("i") for _ in target.shape]

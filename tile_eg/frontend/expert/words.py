@@ -23,6 +23,7 @@ from tile_eg.frontend.expert import (
     views,
     whole_words,
 )
+from tile_eg.frontend.expert.bool_words import bool_words
 from tile_eg.frontend.expert.dialect_words import dialect_words
 from tile_eg.frontend.expert.leaving import left
 from tile_eg.frontend.expert.nodes import Branch, NewVariable, Part, Persistent, Pipe, Scope
@@ -258,5 +259,6 @@ EXPERT: dict[str, Callable[..., Any]] = {
     **whole_words.WORDS, **by_elements.WORDS, **repeats.WORDS, **reductions.WORDS, **running_words.WORDS,
     **printing.WORDS, **views.WORDS, **fills.WORDS,
 }  # fmt: skip
+EXPERT |= bool_words(EXPERT)
 EXPERT = {**vector_words(EXPERT), **EXPERT}
 EXPERT |= dialect_words(EXPERT)

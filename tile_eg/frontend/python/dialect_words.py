@@ -108,9 +108,11 @@ _AS_A_VALUE = HANDLERS["reshape"]
 
 @handles("reshape", "view")
 def _reshaped(b: Builder, span: Span, src: Any, shape: Any = None, dtype: Any = None) -> Any:
-    """T.reshape(src, dst) of two buffers fills the second one; with a shape it is a value."""
-    if not isinstance(shape, Buffer | Window) or shape is src:
-        return _AS_A_VALUE(b, span, src, None if shape is src else shape, dtype)
+    """T.reshape(src, dst) of two buffers fills the second one, and of one leaves it; with a shape it is a value."""
+    if not isinstance(shape, Buffer | Window):
+        return _AS_A_VALUE(b, span, src, shape, dtype)
+    if shape is src:
+        return None
     to, of = as_region(shape, span), as_region(src, span)
     if math.prod(to.shape) != math.prod(of.shape):
         raise TileError(f"{of.shape} of {of.name} do not become {to.shape} of {to.name}: other numbers of elements", span)

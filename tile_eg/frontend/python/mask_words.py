@@ -24,7 +24,7 @@ __all__ = ["HANDLERS"]
 
 MODES = {name.upper(): name for name in COMPARE}
 SELECT_MODES = ("VSEL_CMPMASK_SPR", "VSEL_TENSOR_SCALAR_MODE", "VSEL_TENSOR_TENSOR_MODE")
-_LOGIC: dict[str, Callable[[TileExpr, TileExpr], TileExpr]] = {
+LOGIC: dict[str, Callable[[TileExpr, TileExpr], TileExpr]] = {
     "and": lambda x, y: Binary("min", x, y),
     "or": lambda x, y: Binary("max", x, y),
     "xor": lambda x, y: Choose("ne", x, y, Number(1.0), Number(0.0)),
@@ -142,7 +142,7 @@ def _joined(op: str, plain: Callable[..., None], b: Builder, span: Span, dst: An
         return plain(b, span, dst, x, y)
     one, other = _read(b, x, span), _read(b, y, span)
     to = _written(b, dst, one.shape, b.masks[value_buffer(x).name].dtype, span)
-    b.assign(to, _LOGIC[op](one, other), span)
+    b.assign(to, LOGIC[op](one, other), span)
     return None
 
 
@@ -159,6 +159,6 @@ def _is_mask(b: Builder, v: Any) -> bool:
     return isinstance(v, (Buffer, Window)) and value_buffer(v).name in b.bits
 
 
-for _op in _LOGIC:
+for _op in LOGIC:
     HANDLERS[f"tile.bitwise_{_op}"] = partial(_joined, _op, HANDLERS[f"tile.bitwise_{_op}"])
 HANDLERS["tile.bitwise_not"] = partial(_inverted, HANDLERS["tile.bitwise_not"])

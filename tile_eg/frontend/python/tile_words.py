@@ -48,6 +48,9 @@ def _reduce(
     if real_shape is not None:
         x = _first(x, extents_of(b, real_shape, "real_shape", span), span)
     shape = known_shape(x) or ()
+    if len(shape) == 4 and out is not None and isinstance(x, Region):
+        _each_of_three(op, b, span, x, as_region(out, span), known(dim, "dim", span), clear)
+        return None
     if len(shape) == 3 and out is not None and isinstance(x, Region):
         _planes(op, b, span, x, as_region(out, span), known(dim, "dim", span), clear)
         return None
@@ -61,6 +64,15 @@ def _reduce(
         to = resized(to, kept, span)
     b.assign(to, value if clear else Binary("add" if op == "sum" else op, to, value, span), span)
     return None
+
+
+def _each_of_three(op: str, b: Builder, span: Span, x: Region, out: Region, dim: int, clear: Any) -> None:
+    """A tile of four dimensions, by the first one, over which it is not reduced."""
+    if dim % 4 == 0 or not -4 <= dim < 4 or out.shape[:1] != x.shape[:1]:
+        what = f"dim {dim} of a tile of shape {x.shape} does not give {out.name}, whose shape is {out.shape}"
+        raise TileError(what, span, help="dims are 1 to 3; -1 is the last, and the result has the other three, or 1 beside them")
+    for n in range(x.shape[0]):
+        _planes(op, b, span, _plane(x, n), _plane(out, n), dim % 4 - 1, clear)
 
 
 def _planes(op: str, b: Builder, span: Span, x: Region, out: Region, dim: int, clear: Any) -> None:

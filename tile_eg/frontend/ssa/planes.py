@@ -1,4 +1,5 @@
-"""Buffers and element loops of three dimensions, as those of two: a buffer becomes its planes, a loop over planes is written out.
+"""Buffers and element loops of three and four dimensions, as those of two: a buffer becomes its planes, a loop over planes is
+written out. One of four becomes such of three first.
 
 `for h, i, j in Parallel(4, 32, 64)` means the same as four loops over `i, j`, one behind the other, since its iterations are
 independent. A buffer of two dimensions whose rows go with planes (`m[h, i]`) becomes its rows.
@@ -8,15 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from math import prod
 
-from tile_eg.errors import TileError
+from tile_eg.errors import NotSearched, TileError, no_form
 from tile_eg.frontend.checks import check
 from tile_eg.frontend.index_text import index_text
 from tile_eg.frontend.trips import refuse_counted
 from tile_eg.ir import index as ix
 from tile_eg.ir import kernel as kn
 from tile_eg.ir.index import Expr
-from tile_eg.ir.operands import regions
+from tile_eg.ir.operands import parts, regions
 
 MOST = 16
 """Planes that are written out; each is a load and an instruction of its own."""
@@ -26,7 +28,12 @@ Names = frozenset[str]
 
 def without_planes(kernel: kn.Kernel) -> kn.Kernel:
     """The kernel with buffers and element loops of at most two dimensions. Raises TileError where a plane is not known."""
-    planes = _planes(kernel)
+    return _of_rank(_of_rank(kernel, 3), 2)
+
+
+def _of_rank(kernel: kn.Kernel, rank: int) -> kn.Kernel:
+    """The kernel whose buffers and element loops of one dimension more have `rank`."""
+    planes = _planes(kernel, rank)
     if not planes.buffers and not planes.variables:
         return kernel
     flat = replace(kernel, body=tuple(planes.body(kernel.body, {})))
@@ -34,26 +41,35 @@ def without_planes(kernel: kn.Kernel) -> kn.Kernel:
         check(flat)
     except TileError as e:
         e.help = e.help and "planes are not cut at the edge of a tensor: choose a number of planes that divides it"
-        raise
+        raise no_form(e) from None
     return flat
 
 
-def _planes(kernel: kn.Kernel) -> Planes:
+def _planes(kernel: kn.Kernel, rank: int) -> Planes:
     """The buffers that are taken apart and the loop variables that are written out: each asks for more of the other."""
     allocs = {a.name: a for a in kn.statements(kernel.body) if isinstance(a, kn.Alloc)}
-    found = Planes(allocs, _names(a for a in allocs.values() if len(a.shape) > 2), frozenset())
-    variables = {v for s in kn.statements(kernel.body) if isinstance(s, kn.Parallel) and len(s.vars) > 2 for v in (_leading(s),)}
+    found = Planes(allocs, _names(a for a in allocs.values() if len(a.shape) > rank), frozenset(), rank)
+    variables = {_leading(s) for s in kn.statements(kernel.body) if isinstance(s, kn.Parallel) and len(s.vars) > rank}
     loops = {v for s in kn.statements(kernel.body) for v in _variables(s)}
     accesses = [r for a in kn.assigns(kernel.body) for r in (a.target, *regions(a.value))]
+    whole = {r.name for a in kn.assigns(kernel.body) for r in _taken_whole(a.value) if len(r.extents) == rank}
     while True:
         buffers = found.buffers | {
-            r.name for r in accesses if r.name in allocs and len(r.starts) > 1 and ix.variables(r.starts[0]) & variables
-        }
+            r.name for r in accesses
+            if r.name in allocs and r.name not in whole and len(r.starts) > 1 and ix.variables(r.starts[0]) & variables
+        }  # fmt: skip
         variables |= {v for r in accesses if r.name in buffers for v in ix.variables(r.starts[0]) & loops}
-        new = Planes(allocs, buffers, frozenset(variables))
+        new = Planes(allocs, buffers, frozenset(variables), rank)
         if new == found:
             return new
         found = new
+
+
+def _taken_whole(e: kn.TileExpr) -> Iterator[kn.Region]:
+    """The windows of several rows that a reduction, a product or the like takes together: these rows stay one tile."""
+    for p in parts(e):
+        if isinstance(p, kn.MatMul | kn.Reduce | kn.Whole):
+            yield from (r for r in regions(p) if r.extents[0] is not None)
 
 
 def _names(allocs: Iterator[kn.Alloc]) -> Names:
@@ -72,11 +88,13 @@ def _leading(s: kn.Parallel) -> str:
 
 @dataclass(frozen=True)
 class Planes:
-    """Takes statements apart. `buffers` are those that become planes, `variables` the loop variables that are written out."""
+    """Takes statements apart. `buffers` are those that become planes, `variables` the loop variables that are written out, `rank`
+    how many dimensions are left."""
 
     allocs: Mapping[str, kn.Alloc]
     buffers: Names
     variables: Names
+    rank: int
 
     def body(self, body: tuple[kn.Stmt, ...], at: dict[str, Expr]) -> Iterator[kn.Stmt]:
         """The statements where the variables that are written out have the values `at`."""
@@ -86,7 +104,7 @@ class Planes:
     def statement(self, s: kn.Stmt, at: dict[str, Expr]) -> Iterator[kn.Stmt]:
         match s:
             case kn.Alloc() if s.name in self.buffers:
-                yield from (replace(s, name=self.plane(s.name, p), shape=s.shape[1:]) for p in self.count(s.shape[0], s.span))
+                yield from (replace(s, name=self.plane(s.name, p), shape=s.shape[1:]) for p in self.of_buffer(s))
             case kn.Alloc():
                 yield s
             case kn.Assign():
@@ -115,9 +133,13 @@ class Planes:
         for p in self.count(s.extents[s.vars.index(variable)], s.span):
             yield from self.elements(s, at | {variable: ix.const(p)})
 
+    def of_buffer(self, s: kn.Alloc) -> range:
+        self.count(prod(s.shape[:-2]), s.span)
+        return range(s.shape[0])
+
     def count(self, planes: int, span: kn.Span | None) -> range:
         if planes > MOST:
-            raise TileError(
+            raise NotSearched(
                 f"{planes} planes of a third dimension are more than the {MOST} that are supported", span,
                 help="a tile is rows x columns: let the grid or a loop run over the first dimension",
             )  # fmt: skip
@@ -159,7 +181,7 @@ class Planes:
     def several(self, s: kn.Assign) -> bool:
         """Whether an assignment runs over planes: its own, or those of a buffer that it reads."""
         opened = any(r.name in self.buffers and r.extents[0] is not None for r in (s.target, *regions(s.value)))
-        return bool(s.target.shape) and (opened or len(s.target.shape) > 2)
+        return bool(s.target.shape) and (opened or len(s.target.shape) > self.rank)
 
     def fixed(self, e: kn.TileExpr) -> kn.TileExpr:
         return self.of_plane(e) if isinstance(e, kn.Region) else _mapped(e, self.fixed)
@@ -175,7 +197,7 @@ class Planes:
                 one = replace(e, starts=_put(e.starts, d, start), extents=_put(e.extents, d, None))
                 return self.of_plane(one)
             case kn.MatMul() | kn.Scaled() | kn.Reduce() | kn.Broadcast() | kn.Whole():
-                raise TileError("products, reductions and the like of planes are not supported yet", e.span, help=LOOP)
+                raise NotSearched("products, reductions and the like of planes are not supported yet", e.span, help=LOOP)
         return self.of_plane(e) if isinstance(e, kn.Region) else _mapped(e, lambda x: self.at_plane(x, p, rank))
 
     def of_plane(self, r: kn.Region) -> kn.Region:
