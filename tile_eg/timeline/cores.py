@@ -18,7 +18,7 @@ from tile_eg.ir.machine import CORE_PIPES, SCALAR_PIPE
 from tile_eg.ir.program import AIC, AIV, CrossSet, CrossWait, Instr, Node, SetFlag, WaitFlag
 from tile_eg.timeline.expressions import unsettled
 from tile_eg.timeline.rings import Ring
-from tile_eg.timeline.shapes import Shape
+from tile_eg.timeline.shapes import Shapes
 from tile_eg.timeline.works import Price
 
 Env = dict[str, int]
@@ -152,7 +152,7 @@ class Place:
 
     var: str
     trips: int
-    shapes: Sequence[Shape] = ()
+    shapes: Shapes = field(default_factory=Shapes)
     rings: Sequence[Ring] = ()
     some: bool = False
     turn: int = 0

@@ -5,18 +5,49 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from functools import lru_cache
 from operator import itemgetter
+from typing import Any
 
 from tile_eg.ir.index import ONE, ZERO, Expr, Interval, both, bounds, const, some_value, variables
 from tile_eg.ir.index_elements import elements_in
 from tile_eg.ir.program import Loop, Node, walk
+from tile_eg.ir.sizes import sizes_in
 
 Value = Callable[[Mapping[str, int]], int]
 MOST_KEPT = 1 << 12  # values of one expression
+MANY_PARTS = 16
+"""An expression of so many parts takes longer to evaluate than to be looked up (assumed)."""
 
 
 @lru_cache(maxsize=4096)
 def compiled(e: Expr) -> Value:
-    """`e` as a function of the variables' values: `ir.index.evaluate` of `e`."""
+    """`e` as a function of the variables' values: `ir.index.evaluate` of `e`.
+
+    One of many parts keeps its values: which tile a trip is at stands in many expressions, and is asked for again and again.
+    """
+    known = variables(e) and _parts(e) >= MANY_PARTS and not sizes_in(e)
+    return _remembered(_function(e), e) if known else _function(e)
+
+
+@lru_cache(maxsize=4096)
+def _parts(e: Expr) -> int:
+    return 1 + sum(_parts(a) for a in e.args if isinstance(a, Expr))
+
+
+def _remembered(value: Value, e: Expr) -> Value:
+    at, known = itemgetter(*sorted(variables(e))), dict[Any, int]()
+
+    def found(env: Mapping[str, int]) -> int:
+        place = at(env)
+        if place not in known:
+            if len(known) == MOST_KEPT:
+                known.clear()
+            known[place] = value(env)
+        return known[place]
+
+    return found
+
+
+def _function(e: Expr) -> Value:
     if e.op == "const":
         value = e.args[0]
         return lambda env: value

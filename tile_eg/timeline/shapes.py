@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, field
+from functools import cached_property, partial
 from itertools import product
 from typing import Any
 
@@ -24,6 +24,8 @@ WORTH_A_SKIP = 24  # trips
 LONG_PERIODS = 256  # trips: no longer period is looked for (assumed)
 ONE_BY_ONE = 8
 """Trips that are looked at one by one before all that follow are looked at as an array: most differences come soon."""
+AT_A_TIME = 256
+"""So many trips are looked at as an array, where fewer are asked for (assumed)."""
 _BENDS = ("min", "max", "lt")
 _WAVES = ("mod", "div", "and")
 
@@ -40,18 +42,98 @@ class Shape:
     value: Callable[[Env], tuple[int, ...]]
     over: Callable[[Mapping[str, Any]], tuple[Any, ...]]
     bends: int
+    outside: frozenset[str]
 
 
-def shapes_of(loop: Loop, settle: Callable[[Expr], Expr], turn: Turn) -> list[Shape]:
+class Kinds:
+    """What is seen of some shapes in trips one behind the other: numbers, which are the same where all that is seen is."""
+
+    def __init__(self, shapes: Sequence[Shape]) -> None:
+        self.shapes, self.asked = shapes, 0
+        self.first, self.found = 0, np.zeros(0, int)
+        self.known: dict[bytes, int] = {}
+
+    def first_other(self, var: str, env: Env, trips: range, period: int) -> int:
+        """The first of the trips that is not of the kind of the one a period before it; the end of the range where all are."""
+        for part in _longer_and_longer(trips, 4 * ONE_BY_ONE):
+            kinds = self._of(var, env, range(part.start - period, part.stop))
+            if len(differ := (kinds[period:] != kinds[:-period]).nonzero()[0]):
+                return part.start + int(differ[0])
+        return trips.stop
+
+    def _of(self, var: str, env: Env, trips: range) -> np.ndarray:
+        """Those of the trips; what is looked at anew is that of some more."""
+        if not self.first <= trips.start <= self.first + len(self.found):
+            self.first, self.found = trips.start, self.found[:0]
+        behind = self.first + len(self.found)
+        if behind < trips.stop:
+            new = self._new(var, env, range(behind, max(trips.stop, behind + AT_A_TIME)))
+            self.found = np.concatenate([self.found, new])
+        return self.found[trips.start - self.first : trips.stop - self.first]
+
+    def _new(self, var: str, env: Env, trips: range) -> np.ndarray:
+        seen = np.array([x for shape in self.shapes for x in _over(shape, var, env, trips)])
+        return np.array([self.known.setdefault(column.tobytes(), len(self.known)) for column in seen.T])
+
+
+@dataclass(frozen=True)
+class Shapes:
+    """Those of a loop. All runs of the loop share what was found of its trips: no stretch of them is looked at twice.
+
+    `outside` are the variables of loops around it on which they depend. By the values of these, and by period, `known` are trips
+    that are all like those a period before, and whether the one behind them is not.
+    """
+
+    each: Sequence[Shape] = ()
+    outside: Sequence[str] = ()
+    known: dict[tuple[int, ...], tuple[range, bool]] = field(default_factory=dict)
+    kinds: dict[tuple[int, ...], Kinds] = field(default_factory=dict)
+
+    def alike_until(self, var: str, env: Env, trips: range, period: int) -> int:
+        """The first of the trips that is not like the one a period before it; the end of the range where all are."""
+        key = (*[env[name] for name in self.outside], period)
+        seen, ended = self.known.get(key, (trips[:0], False))
+        if not seen.start <= trips.start <= seen.stop:
+            seen, ended = trips[:0], False
+        if not ended and seen.stop < trips.stop:
+            end = self._looked_at(var, env, range(seen.stop, trips.stop), period)
+            seen, ended = range(seen.start, end), end < trips.stop
+            self.known[key] = seen, ended
+        return min(seen.stop, trips.stop)
+
+    def _looked_at(self, var: str, env: Env, trips: range, period: int) -> int:
+        """`alike_until` of trips of which nothing is known: some one by one, all that follow together. Where one asks again and
+        again, they differ soon, and what has been seen together tells it."""
+        waves = self.kinds.setdefault(tuple(env[name] for name in self.outside), Kinds(self.waves))
+        waves.asked += 1
+        often, end = waves.asked > ONE_BY_ONE, trips.stop
+        for shape in self.bent if often else self.each:
+            end = _alike_until(shape, var, env, range(trips.start, end), period)
+        later = range(trips.start, end)[0 if often else ONE_BY_ONE :]
+        return waves.first_other(var, env, later, period) if later and waves.shapes else end
+
+    @cached_property
+    def bent(self) -> Sequence[Shape]:
+        """Those that change their course once at most."""
+        return [shape for shape in self.each if shape.bends <= 1]
+
+    @cached_property
+    def waves(self) -> Sequence[Shape]:
+        return [shape for shape in self.each if shape.bends > 1]
+
+
+def shapes_of(loop: Loop, settle: Callable[[Expr], Expr], turn: Turn) -> Shapes:
     """Those of all instructions and guards in a loop that depend on its variable, simplified by `settle`, and the turns that
     prices go by; each once."""
-    each = ((settle(e), inner) for e, inner in _expressions(loop.body, {}, turn))
-    found = {e: inner for e, inner in each if e.op != "const" and loop.var in variables(e)}
-    return [_shape(e, loop.var, inner) for e, inner in found.items()]
+    asked = ((settle(e), inner) for e, inner in _expressions(loop.body, {}, turn))
+    found = {e: inner for e, inner in asked if e.op != "const" and loop.var in variables(e)}
+    each = [_shape(e, loop.var, inner) for e, inner in found.items()]
+    return Shapes(each, sorted(frozenset[str]().union(*(shape.outside for shape in each))))
 
 
 def _shape(e: Expr, var: str, inner: Mapping[str, int]) -> Shape:
-    return Shape(_seen(compiled, e, var, inner), _seen(_of_arrays, e, var, inner), _bends(e, var))
+    outside = variables(e) - inner.keys() - {var}
+    return Shape(_seen(compiled, e, var, inner), _seen(_of_arrays, e, var, inner), _bends(e, var), outside)
 
 
 def _expressions(nodes: Sequence[Node], inner: Mapping[str, int], turn: Turn) -> Iterator[tuple[Expr, Mapping[str, int]]]:
@@ -138,7 +220,7 @@ def _bends(e: Expr, var: str) -> int:
     return own + sum(_bends(a, var) for a in e.args if isinstance(a, Expr))
 
 
-def periods_ahead(shapes: Sequence[Shape], var: str, trips: int, env: Env, period: int, *, begun: bool) -> int:
+def periods_ahead(shapes: Shapes, var: str, trips: int, env: Env, period: int, *, begun: bool) -> int:
     """How many periods of `period` trips may be skipped, so that all of them are like those before; one trip is left at least.
 
     `begun`: the present trip has begun, and the one in which its rest will run has to be like it, too. A few periods on the way
@@ -146,15 +228,16 @@ def periods_ahead(shapes: Sequence[Shape], var: str, trips: int, env: Env, perio
     """
     now = env[var]
     most = (trips - 1 - now) // period
-    end = now + most * period + begun
-    for shape in shapes:
-        end = _alike_until(shape, var, env, range(now, end), period)
+    end = shapes.alike_until(var, env, range(now, now + most * period + begun), period) if most > 0 else now
     ahead = max(0, min(most, (end - begun - now) // period))
     return ahead if ahead == most or ahead * period >= WORTH_A_SKIP else 0
 
 
 def _alike_until(shape: Shape, var: str, env: Env, trips: range, period: int) -> int:
-    """The first of the trips whose shape is not that of the trip a period before it; the end of the range where all are."""
+    """The first of the trips whose shape is not that of the trip a period before it; the end of the range where all are.
+
+    Of a shape that changes often, only the first ones are looked at.
+    """
 
     def at(trip: int) -> tuple[int, ...]:
         return shape.value({**env, var: trip})
@@ -162,19 +245,7 @@ def _alike_until(shape: Shape, var: str, env: Env, trips: range, period: int) ->
     if shape.bends <= 1:  # what stays the same over a period changes once at most
         before = {at(trips.start - period), at(trips.start - 1)}
         return trips.start + bisect_left(trips, True, key=lambda trip: {at(trip)} != before)
-    soon, later = trips[:ONE_BY_ONE], trips[ONE_BY_ONE:]
-    first = next((trip for trip in soon if at(trip) != at(trip - period)), None)
-    return first if first is not None else _first_other(shape, var, env, later, period)
-
-
-def _first_other(shape: Shape, var: str, env: Env, trips: range, period: int) -> int:
-    """`_alike_until`, with all trips looked at together."""
-    for part in _longer_and_longer(trips, 4 * ONE_BY_ONE):
-        found = _over(shape, var, env, range(part.start - period, part.stop))
-        first = [differ[0] for x in found if len(differ := (x[period:] != x[:-period]).nonzero()[0])]
-        if first:
-            return part.start + int(min(first))
-    return trips.stop
+    return next((trip for trip in trips[:ONE_BY_ONE] if at(trip) != at(trip - period)), trips.stop)
 
 
 def _over(shape: Shape, var: str, env: Env, trips: range) -> list[np.ndarray]:
@@ -190,14 +261,14 @@ def _longer_and_longer(trips: range, first: int) -> Iterator[range]:
         trips, first = trips[first:], 4 * first
 
 
-def long_period(shapes: Sequence[Shape], var: str, trips: int, env: Env, beyond: int) -> int | None:
+def long_period(shapes: Shapes, var: str, trips: int, env: Env, beyond: int) -> int | None:
     """The fewest trips, more than `beyond`, after which the work of the trips ahead is that of before; None where there are none
     up to LONG_PERIODS, or too few trips to gain by it.
 
     Looked for in the next trips alone; how long it lasts is what `periods_ahead` says.
     """
     ahead = range(env[var], min(trips, env[var] + 3 * LONG_PERIODS))
-    seen = [x for shape in shapes for x in _over(shape, var, env, ahead)]
+    seen = [x for shape in shapes.each for x in _over(shape, var, env, ahead)]
     kinds = np.unique(np.array(seen), axis=1, return_inverse=True)[1].ravel() if seen and ahead else np.zeros(0, int)
     periods = (p for p in range(beyond + 1, len(kinds) // 3 + 1) if (kinds[p:-1] == kinds[: -p - 1]).all())
     return next(periods, None)
