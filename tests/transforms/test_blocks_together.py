@@ -61,7 +61,9 @@ kernel placed[M=64, N=64, K=64, BM=16, BN=16, BK=16](X: f16[M, K], W: f16[K, N])
 
 
 CHAIN = """
-kernel chain[H=4, L=40, E=32, C=16, BE=16](W: f16[H, L, 16], U: f32[H, L, E]) -> (S: f32[H, ceildiv(L, C), 16, E], N: f32[H, L, E]) {
+kernel chain[H=4, L=40, E=32, C=16, BE=16](W: f16[H, L, 16], U: f32[H, L, E]) -> (
+  S: f32[H, ceildiv(L, C), 16, E], N: f32[H, L, E]
+) {
   grid (be, h) = (E // BE, H)
   shared   w: f16[C, 16], u: f32[C, BE], s: f16[16, BE]
   fragment state: f32[16, BE] = 1

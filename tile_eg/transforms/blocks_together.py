@@ -142,9 +142,11 @@ def _one_loop(values: Values) -> Term | None:
 
 def chained(values: Values) -> bool:
     """Whether each trip of the only loop multiplies what the trip before it made."""
-    loop = _one_loop(values)
-    products = tuple(t for t in reachable(values) if t.op == "matmul") if loop else ()
-    return any(t.op == "arg" for t in reachable(replace(values, outputs=products)))
+    if _one_loop(values) is None:
+        return False
+    products = (t for t in reachable(values) if t.op == "matmul")
+    made_of = ({t.op for t in reachable(replace(values, outputs=(product,)))} for product in products)
+    return any("arg" in ops and "loop" not in ops for ops in made_of)
 
 
 def _side_by_side(values: Values, loop: Term, blocks: _Blocks) -> Values:
