@@ -213,7 +213,8 @@ EXAMPLES: list[Example] = [
     ),
     Example(
         "scans/gated_delta_states", _between_chunks, DELTA, QWEN, _handed_on,
-        "a head a block, the state in UB; new values go to L1 for the second product through the workspace", 1.5, _small,
+        "two halves of a head's columns side by side in a block, their states in UB; new values go to L1 for the second product "
+        "through the workspace", 1.5, _small,
         held=TURNS,
     ),
     Example(

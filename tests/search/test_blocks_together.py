@@ -10,7 +10,7 @@ import pytest
 
 from tests.extract.checked import arrays_for
 from tests.extract.kernels import kernel
-from tests.transforms.test_blocks_together import GATED
+from tests.transforms.test_blocks_together import CHAIN, GATED
 from tests.transforms.test_packed_operand import GEMM
 from tile_eg.chips import load_chip
 from tile_eg.cost_models import rank_model
@@ -42,6 +42,15 @@ def moves_of(low: Lowered) -> list[bool]:
 def test_a_block_does_two_where_there_is_room_for_their_sums():
     assert gated().form.moves == ("blocks-together 2 along x",)
     assert gated().cost.microseconds < 0.95 * gated(without=(MOVE,)).cost.microseconds
+
+
+@pytest.mark.slow
+def test_blocks_that_wait_for_themselves_do_so_side_by_side():
+    k = kernel(CHAIN, H=13, L=168)
+    low, arrays = lower(k, "910B2"), arrays_for(k)
+    assert low.form.moves == ("blocks-together 2 along x, side by side",)
+    got, want = low.run(arrays).outputs, meaning(k, arrays)
+    assert all(np.allclose(got[name], want[name], atol=1e-5) for name in want)
 
 
 @pytest.mark.slow

@@ -12,7 +12,7 @@ from tile_eg.frontend.ssa import to_values
 from tile_eg.ir.reference_values import run_values
 from tile_eg.ir.values import reachable
 from tile_eg.search.compiler import meaning
-from tile_eg.transforms.blocks_together import together
+from tile_eg.transforms.blocks_together import chained, side_by_side, together
 
 GATED = """
 kernel gated[M=50, N=60, K=70, BM=16, BN=16, BK=16](X: f16[M, K], G: f16[K, N], U: f16[K, N], R: f32[N]) -> Y: f32[M, N] {
@@ -93,6 +93,41 @@ kernel rows[M=8, N=16](X: f32[M, N]) -> Y: f32[M, N] {
   Y[bx, 0] = x
 }
 """
+
+
+CHAIN = """
+kernel chain[H=4, L=40, E=32, C=16, BE=16](W: f16[H, L, 16], U: f32[H, L, E]) -> (
+  S: f32[H, ceildiv(L, C), 16, E], N: f32[H, L, E]
+) {
+  grid (be, h) = (E // BE, H)
+  shared   w: f16[C, 16], u: f32[C, BE], s: f16[16, BE]
+  fragment state: f32[16, BE] = 1
+  for c in pipelined(ceildiv(L, C)) {
+    w = W[h, c*C, 0]
+    u = U[h, c*C, be*BE]
+    s = state
+    S[h, c, 0, be*BE] = state
+    u = u - (w @ s) * 0.01
+    N[h, c*C, be*BE] = u
+    state = state * 0.5 + (w.T @ f16(u)) * 0.01
+  }
+}
+"""
+"""A trip needs the state that the one before it made, and stores two tiles."""
+
+
+@pytest.mark.parametrize(("along", "count"), [(0, 2), (1, 2), (1, 4)])
+def test_loops_that_hand_on_states_and_store_in_their_trips_stand_side_by_side(along, count):
+    k = kernel(CHAIN)
+    values = to_values(k)
+    made, arrays = side_by_side(values, along, count), whole_numbers(k)
+    assert chained(values) and made.blocks == 8 // count
+    got, want = run_values(made, arrays), meaning(k, arrays)
+    assert all(np.array_equal(got[name], want[name]) for name in ("S", "N"))
+
+
+def test_a_sum_of_products_does_not_wait_for_itself():
+    assert not chained(to_values(kernel(GATED)))
 
 
 @pytest.mark.parametrize(("along", "count"), [(0, 2), (0, 4), (1, 2), (1, 4)])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
+from math import prod
 
 from tile_eg.chips import Chip
 from tile_eg.ir.values import Values
@@ -15,7 +16,7 @@ from tile_eg.search.moves import MOVES
 from tile_eg.search.open_sizes import SURE
 from tile_eg.search.queue import Made, Offer
 from tile_eg.sizing.estimate import Estimate, estimate
-from tile_eg.transforms.blocks_together import side_by_side, together
+from tile_eg.transforms.blocks_together import chained, side_by_side, together
 from tile_eg.transforms.split_k import loop_of_sums
 
 NAME = "blocks-together"
@@ -27,6 +28,8 @@ GAIN = 0.9
 """The part of its quick estimate that a kernel may take at the most (assumed): its search takes as long as the kernel's own."""
 WORTH = 0.1
 """And the part of its time that it gains at the least, by the quick estimate (assumed)."""
+CHAINS = (2, 3, 4)
+"""So many blocks stand side by side where each waits for itself."""
 HELD_UP = 0.95
 """The part of a product's time that pipes which do not load may need at the most, where loads hold it up (assumed)."""
 
@@ -62,14 +65,47 @@ def offers(form: Form) -> Iterator[Offer]:
     v, chip = form.values, form.setting.chip
     if form.moves or not form.candidates or v.places or v.shared or v.sizes:
         return
-    if v.blocks <= (chip.cube_cores if form.estimate.cube else chip.vector_cores):
+    if v.blocks <= _cores(form):
         return
+    yield from _waiting(form)
     closer = partial(_least, form) if loop_of_sums(v) else None
     for best in reversed(_climbed(form)[-OFFERED:]):
         if _is_worth_it(best, form):
             for way in (best, *_side_by_side(best, form)):
                 bound = way.estimate.least_us(chip, SURE)
                 yield Offer(MOVES[NAME], way.what, bound, partial(_made, form, way), form, closer=closer)
+
+
+def _cores(form: Form) -> int:
+    return form.setting.chip.cube_cores if form.estimate.cube else form.setting.chip.vector_cores
+
+
+def _waiting(form: Form) -> Iterator[Offer]:
+    """Where each trip's products wait for the trip before, pipes do little: a few blocks side by side do so at the same time, in
+    fewer waves of blocks."""
+    chip, best = form.setting.chip, form.best
+    if best is None or timing(best).bound != "latency" or not chained(form.values):
+        return
+    found = [t for along in range(len(form.values.grid)) for n in CHAINS if (t := _beside(form, along, n, chip))]
+    if found:
+        least = min(found, key=lambda t: (-(-t.values.blocks // _cores(form)), prod(t.counts), t.estimate.cycles))
+        bound = least.estimate.least_us(chip, SURE)
+        yield Offer(MOVES[NAME], least.what, bound, partial(_made, form, least), form, closer=partial(_idle, form))
+
+
+def _beside(form: Form, along: int, count: int, chip: Chip) -> Together | None:
+    values = side_by_side(form.values, along, count)
+    found = estimate(values, chip) if values else None
+    if values is None or found is None or found.excess(chip) > 1:
+        return None
+    counts = tuple(count if d == along else 1 for d in range(len(form.values.grid)))
+    return Together(counts, values, found, apart=True)
+
+
+def _idle(form: Form) -> float:
+    """What the busiest pipe takes, loads left out; without end where it is busy for most of the time."""
+    best = form.best
+    return floor(best, form.setting.chip) if best and timing(best).bound == "latency" else float("inf")
 
 
 def _is_worth_it(found: Together, form: Form) -> bool:

@@ -7,16 +7,15 @@ become one whose states stand side by side; loads at the same place are the same
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import prod
 from typing import Any
 
 from tile_eg.ir.index import BLOCK, EACH, ZERO, Expr, const, minimum, substitute, var, variables
-from tile_eg.ir.values import WRITES, Term, Values, first_version
+from tile_eg.ir.values import WRITES, Term, Values, first_version, reachable
 from tile_eg.transforms.axes import COLS, NONE, ROWS, Axes, CannotSplit
 from tile_eg.transforms.rewriter import Rewriter
 from tile_eg.transforms.row_panels import stores
-from tile_eg.transforms.split_k import loop_of_sums, results
 
 MOST_SUMS = 4
 """States of a loop that stand side by side: their buffers are decided one by one, which takes longer than it gains."""
@@ -31,8 +30,9 @@ def together(values: Values, along: int, count: int) -> Values | None:
 
 def side_by_side(values: Values, along: int, count: int) -> Values | None:
     """The same with tiles as they are, the sums of all blocks in one loop."""
-    blocks, loop = _blocks(values, along, count), loop_of_sums(values)
-    return _side_by_side(values, loop, blocks) if blocks and loop and len(loop.args[2]) * count <= MOST_SUMS else None
+    blocks, loop = _blocks(values, along, count), _one_loop(values)
+    sums = loop and sum(init.vrows is not None for init, _ in loop.args[2])
+    return _side_by_side(values, loop, blocks) if blocks and loop and sums and sums * count <= MOST_SUMS else None
 
 
 def _blocks(values: Values, along: int, count: int) -> _Blocks | None:
@@ -115,7 +115,8 @@ class _Wider(Axes):
 
     def window(self, t: Term, axis: str) -> Expr:
         x = t.args[3] if t.op in WRITES else t
-        next_row = axis == COLS and x.rows > 1 and x.vcols.value == self.size and self.now > t.args[2]
+        whole = x.vcols is not None and x.vcols.value == self.size
+        next_row = axis == COLS and x.rows > 1 and whole and self.now > t.args[2]
         if next_row or (axis != NONE and EACH in variables(t.args[1])):
             raise CannotSplit
         return self._apart(t.args[1], {ROWS: self.size * t.args[2], COLS: self.size, NONE: 0}[axis])
@@ -132,20 +133,48 @@ class _Wider(Axes):
         return self._apart(start, self.size * {ROWS: i, COLS: j, NONE: 0}[axis])
 
 
+def _one_loop(values: Values) -> Term | None:
+    """The only loop, at the top, with as many trips in each block; nothing that is written is read, or was written before it."""
+    terms = reachable(values)
+    loops = [t for t in terms if t.op == "loop"]
+    if len(loops) != 1 or values.counts or any(t.op == "load" and t.args[0].op != "given" for t in terms):
+        return None
+    written = [init for init, _ in loops[0].args[2] if init.vrows is None]
+    return loops[0] if all(init.op == "given" for init in written) else None
+
+
+def chained(values: Values) -> bool:
+    """Whether each trip of the only loop multiplies what the trip before it made."""
+    if _one_loop(values) is None:
+        return False
+    products = (t for t in reachable(values) if t.op == "matmul")
+    made_of = ({t.op for t in reachable(replace(values, outputs=(product,)))} for product in products)
+    return any("arg" in ops and "loop" not in ops for ops in made_of)
+
+
 def _side_by_side(values: Values, loop: Term, blocks: _Blocks) -> Values:
-    copies = [_Copy(blocks.one(i)) for i in range(blocks.count)]
-    builder, each = copies[0].builder, len(loop.args[2])
-    for i, copy in enumerate(copies):
-        copy.builder, copy.loop, copy.first = builder, loop.args[0], i * each
-    number, trips, _, stages = loop.args
-    states = tuple((copy.term(init), copy.term(after)) for copy in copies for init, after in loop.args[2])
-    sums = builder.make("loop", number, trips, states, stages)
-    outputs = tuple(map(first_version, values.outputs))
+    number, trips, states, stages = loop.args
+    tensors, tiles = ([k for k, (init, _) in enumerate(states) if (init.vrows is None) == t] for t in (True, False))
+    copies = [_Copy(blocks.one(i), loop=number) for i in range(blocks.count)]
+    builder, held = copies[0].builder, [(states[k][0], states[k][1]) for k in tensors]
+    for copy, before in zip(copies, [None, *copies], strict=False):
+        copy.builder = builder
+        copy.states = {k: n for n, k in enumerate(tensors)} | {k: len(held) + n for n, k in enumerate(tiles)}
+        copy.written = {k: before.term(states[k][1]) for k in tensors} if before else {}
+        held += [(copy.term(states[k][0]), copy.term(states[k][1])) for k in tiles]
+    held[: len(tensors)] = [(copies[-1].term(init), copies[-1].term(after)) for init, after in held[: len(tensors)]]
+    joined = builder.make("loop", number, trips, tuple(held), stages)
+    starts = outputs = tuple(map(first_version, values.outputs))
     for copy in copies:
-        for k in range(each):
-            for t in results(values, loop, k):
-                copy.terms[t] = builder.make("proj", sums, copy.first + k, **_shape(states[copy.first + k][1]))
-        copy.terms |= dict(zip(map(first_version, values.outputs), outputs, strict=True))
+        now = dict(zip(starts, outputs, strict=True))
+        for t in reachable(values):
+            if t.op == "proj" and t.args[0] is loop:
+                at = copy.states[t.args[1]]
+                copy.terms[t] = builder.make("proj", joined, at, **_shape(held[at][1]))
+            elif t.op == "tproj" and t.args[0] is loop:
+                written = builder.make("tproj", joined, copy.states[t.args[1]])
+                copy.terms[t] = written if copy is copies[0] else now[first_version(t)]
+        copy.terms |= now
         outputs = tuple(map(copy.term, values.outputs))
     made = copies[0].values(values, outputs, blocks=prod(blocks.grid), grid=blocks.grid)
     for copy in copies[1:]:
@@ -156,15 +185,18 @@ def _side_by_side(values: Values, loop: Term, blocks: _Blocks) -> Values:
 
 @dataclass
 class _Copy(Rewriter):
-    """Rebuilds what one of the blocks does; the states of its loop begin at number `first` of those of all."""
+    """Rebuilds what one of the blocks does: which number its states of a loop have among those of all, and by that of a tensor
+    what the block before it has `written` of it in the same trip."""
 
     loop: int = field(default=0, kw_only=True)
-    first: int = field(default=0, kw_only=True)
+    states: dict[int, int] = field(default_factory=dict, kw_only=True)
+    written: dict[int, Term] = field(default_factory=dict, kw_only=True)
 
     def term(self, t: Term) -> Term:
-        if t not in self.terms and t.op == "arg" and t.args[0] == self.loop:
+        if t not in self.terms and t.op in ("arg", "targ") and t.args[0] == self.loop:
             made = super().term(t)
-            self.terms[t] = self.builder.make("arg", self.loop, self.first + t.args[1], **_shape(made))
+            other = self.builder.make(t.op, self.loop, self.states[t.args[1]], **(_shape(made) if t.op == "arg" else {}))
+            self.terms[t] = self.written.get(t.args[1], other)
         return super().term(t)
 
 

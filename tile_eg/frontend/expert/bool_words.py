@@ -19,8 +19,9 @@ ONE, NONE = Number(1.0), Number(0.0)
 
 def bool_words(words: Mapping[str, Word]) -> dict[str, Word]:
     """The words on masks, which take bools as well."""
-    joined = {f"tile.bitwise_{op}": partial(_computed, made) for op, made in {**LOGIC, "not": _inverted}.items()}
-    found = {"tile.compare": _compare, "tile.select": _select, **joined}
+    logic: dict[str, Callable[..., TileExpr]] = {**LOGIC, "not": _inverted}
+    joined = {f"tile.bitwise_{op}": partial(_computed, made) for op, made in logic.items()}
+    found: dict[str, Word] = {"tile.compare": _compare, "tile.select": _select, **joined}
     return {name: partial(word, words[name]) for name, word in found.items() if name in words}
 
 

@@ -181,8 +181,8 @@ def _gemm(r: ExpertReader, span: Span, A: Any, B: Any, C: Any, size: Any, **opti
     transpose_a, transpose_b = (bool(options[f"transpose_{x}"] or options[f"{x.lower()}_transpose"]) for x in "AB")
     if size is None:
         return gemm_v0(r, span, A, B, C, transpose_a, transpose_b, init)
-    regions, depth = _of_size(r, span, (A, B, C), size, transpose_a, transpose_b)
-    return gemm_v0(r, span, *regions, transpose_a, transpose_b, init, depth)
+    (a, b, c), depth = _of_size(r, span, (A, B, C), size, transpose_a, transpose_b)
+    return gemm_v0(r, span, a, b, c, transpose_a, transpose_b, init, depth)
 
 
 def _of_size(

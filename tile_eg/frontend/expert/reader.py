@@ -35,15 +35,14 @@ SHARED = "any"
 
 
 class ExpertReader(Reader):
-    """`statements` holds program nodes, each with its core; `held` the buffers, `levels` where shared ones lie, `views`
-    the buffer that each view is of. `scalars` are the numbers that the scalar unit keeps (whether they are whole), `variables`
-    those that the author changes, `looked_up` the tensors of which it reads elements, `truths` where bools are stored.
-
-    `words` are what the words mean in a kept kernel, `store` what an assignment to an element, `prefetched` a pipelined loop,
-    `elementwise` an element loop, and a branch in one. `own` are buffers that the author did not declare, `shared` where those of
-    element loops begin in the room that these share. `within` is what holds in the branches that are open. `scale` is what
-    T.set_deq_scale named for casts of int32 to float16, `pipe` that of the T.rs around. `ends` says what exists of buffers, where
-    what does not takes no part. `around` are short loops by their variables, `by_trips` those that are read trip by trip,
+    """`statements` holds program nodes, each with its core; `held` the buffers, `levels` where shared ones lie, `views` the
+    buffer that each view is of. `scalars` are the numbers that the scalar unit keeps (whether they are whole), `variables`
+    those that the author changes, `looked_up` the tensors of which it reads elements, `truths` where bools are stored. `words`
+    are what the words mean in a kept kernel, `store` what an assignment to an element, `prefetched` a pipelined loop,
+    `elementwise` an element loop, and a branch in one. `own` are buffers that the author did not declare, `shared` where those
+    of element loops begin in the room that these share. `within` is what holds in the branches that are open. `scale` is what
+    T.set_deq_scale named for casts of int32 to float16, `pipe` that of the T.rs around. `ends` says what exists of buffers,
+    where what does not takes no part. `around` are short loops by their variables, `by_trips` those that are read trip by trip,
     `changing` names that become variables, with what these are called.
     """
 

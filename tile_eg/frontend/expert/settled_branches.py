@@ -10,7 +10,7 @@ from typing import Any
 
 
 def settled(function: ast.FunctionDef, names: Mapping[str, Any]) -> list[ast.stmt]:
-    """The statements with those in the place of each `if` that are taken, where `names` from outside of the function decide which;
+    """The statements with those in the place of each `if` that are taken, where `names` from outside of the function decide;
     a copy."""
     copied, given = copy.deepcopy(function.body), {n.arg for n in ast.walk(function.args) if isinstance(n, ast.arg)}
     bound = Counter(n.id for s in copied for n in ast.walk(s) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store))

@@ -29,11 +29,12 @@ def _one_by_one(node: ast.For) -> ast.For:
     assert isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute)
     if not all(map(_is_serial, loops)) or len(targets) != len(call.args) or call.keywords:
         return node
-    body = node.body
+    made, body = node, node.body
     for target, extent in zip(reversed(targets), reversed(call.args), strict=True):
         serial = ast.copy_location(ast.Attribute(call.func.value, "serial", ast.Load()), call)
-        body = [ast.copy_location(ast.For(target, ast.copy_location(ast.Call(serial, [extent], []), call), body, []), node)]
-    return body[0]
+        made = ast.copy_location(ast.For(target, ast.copy_location(ast.Call(serial, [extent], []), call), body, []), node)
+        body = [made]
+    return made
 
 
 def _is_serial(loop: ast.expr) -> bool:
@@ -117,7 +118,8 @@ def _plain_indices(place: ast.expr) -> set[str]:
 
 def _parts(node: ast.For, body: Sequence[ast.stmt], known: list[ast.stmt]) -> Iterator[ast.stmt]:
     """Each run of assignments in an element loop, behind the names that are known there, each serial loop around such ones."""
-    run, known = [], [*known]
+    run: list[ast.stmt] = []
+    known = [*known]
     for s in body:
         if isinstance(s, ast.For):
             if run:
