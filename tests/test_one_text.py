@@ -194,7 +194,7 @@ def halves(*shape: int) -> np.ndarray:
     return np.random.default_rng(sum(shape)).integers(-4, 5, shape).astype(np.float16)
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("m, n, k", [(1, 1, 1), (33, 31, 129), (67, 2, 64), (2, 3, 0), (0, 3, 4)])
 def test_a_product_of_any_shape(product: Path, m: int, n: int, k: int) -> None:

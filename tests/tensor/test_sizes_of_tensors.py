@@ -31,7 +31,7 @@ def uniform(*shape: int) -> np.ndarray:
     return np.random.default_rng(3).uniform(-1, 1, shape).astype(np.float32)
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("sizes", [(0, 4, 4), (8, 0, 8), (1, 1, 1), (5, 1, 7), (1, 64, 1), (17, 33, 70)])
 def test_a_product_at_the_sizes_of_a_call(sizes: tuple[int, int, int]) -> None:
