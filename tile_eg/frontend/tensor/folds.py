@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tile_eg.errors import Span
 from tile_eg.frontend.tensor.layout import Layout
 from tile_eg.frontend.tensor.points import Point
 from tile_eg.frontend.tensor.roles import three_dimensions
@@ -39,13 +40,26 @@ class Folds:
         inner = (*inner, *(a for a in (*layout, *tiled) if a not in inner))
         if len(inner) == 1:
             return kn.Reduce(op, self._one_row(x, inner), 1, p.span)
+        if len(tiled) == 2 and self.b.trips(inner[1]) > 1:
+            return kn.Reduce(op, self._row_of_sums(p, inner), 1, p.span)
         if len(tiled) == 2:
             first = self.points.fold(op, (inner[1],), x, p.rounds, p.span)
             return kn.Reduce(op, self._one_row(first, inner[:1]), 1, p.span)
-        value = self.b.expression(x, inner)
+        return self._reduced(op, x, inner, 1 if inner[1] in tiled else 0, p.span)
+
+    def _reduced(self, op: str, x: Point, layout: Layout, axis: int, span: Span | None) -> kn.Reduce:
+        value = self.b.expression(x, layout)
         if _repeats(value):
-            value = self._named(value, x, inner)
-        return kn.Reduce(op, value, 1 if inner[1] in tiled else 0, p.span)
+            value = self._named(value, x, layout)
+        return kn.Reduce(op, value, axis, span)
+
+    def _row_of_sums(self, p: Point, layout: Layout) -> kn.Region:
+        """What the rows of a tile come to, of a fold over both of its axes that goes from tile to tile: a tile of one row."""
+        (x,), op = p.of, p.args[0]
+        sums, row = self.b.buffer("r", p.dtype or F32, layout[:1], span=p.span), self.b.row(p, layout[:1])
+        self.b.emit(kn.Assign(sums, self._reduced(op, x, layout, 1, p.span), p.span))
+        self.b.emit(kn.Assign(row, kn.Broadcast(sums, 0, p.span), p.span))
+        return row
 
     def _named(self, value: kn.TileExpr, x: Point, layout: Layout) -> kn.Region:
         out = self.b.buffer("t", x.dtype or F32, layout, span=x.span)

@@ -308,6 +308,8 @@ def broadcast(op: str, *values: Value, span: Span | None) -> Shape:
         if joined is None:
             shapes = " and ".join(str(v) for v in values if v.shape)
             help = "sizes agree from the right, or are 1: a vector of rows is v[:, None]"
+            if len(out) == 2 and out[::-1] == v.shape:
+                help = "transpose one of them, x.T: sizes agree from the right, or are 1"
             raise TileError(f"the shapes of {shapes} do not broadcast", span, help=help)
         out = joined
     return out
