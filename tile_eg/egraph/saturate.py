@@ -22,7 +22,7 @@ from tile_eg.ops.types import Level
 from tile_eg.rules import Theory, native, registry, theories
 from tile_eg.transforms.k_tiling import with_k_tilings
 from tile_eg.transforms.packed_operand import RowCuts, copyable, together, with_all_strips, without_strips
-from tile_eg.transforms.split_k import addable, cores_for_parts, divisible, least_trips
+from tile_eg.transforms.split_k import addable, divisible, least_trips
 
 Read = TypeVar("Read")
 
@@ -227,10 +227,10 @@ def commands_of(values: Values, chip: Chip) -> tuple[Encoder, list[str]]:
     commands.append(f"(set (l0a) {8 * chip.level_bytes(Level.L0A)})")
     commands.append(f"(set (l0b) {8 * chip.level_bytes(Level.L0B)})")
     commands.append(f"(set (long-row) {chip.rows.long})")
-    commands += [f"(Cores {n})" for n in _cores(encoder, chip)]
-    cores = cores_for_parts(values, chip.cube_cores, chip.vector_cores)
-    if not values.sizes and not values.shared and values.blocks < 2 * cores and (trips := divisible(values)):
-        commands += [f"(Divisible {trips} {least_trips(values)})", f"(MostParts {cores})"]
+    cores = _cores(encoder, chip)
+    commands += [f"(Cores {n})" for n in cores]
+    if not values.sizes and not values.shared and values.blocks < 2 * cores[0] and (trips := divisible(values)):
+        commands += [f"(Divisible {trips} {least_trips(values)})", f"(MostParts {cores[0]})"]
         commands += ["(Addable)"] if addable(values) else []
     commands += [f'(Copyable "{tensors}")' for tensors in together(packable)]
     commands += [f'(Way "{way}")' for way in ("l0c_to_ub", "ub_to_l1", "l1_to_ub") if way in chip.paths]

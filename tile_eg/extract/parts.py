@@ -8,8 +8,8 @@ from tile_eg.timeline.meetings import meeting
 
 
 def least_cycles(node: Node, blocks: int, cores: int, cycles: float, hbm_cycles: float, shared: int, chip: Chip) -> float:
-    """The least cycles of a kernel of so many `blocks` with its sums in parts, as a node says, where it takes `cycles` whole.
-    So many `cores` have a part each at a time.
+    """The least cycles of a kernel of so many `blocks` with its sums in parts, as a node says, where it takes `cycles` whole,
+    on a chip that runs so many `cores` at a time.
 
     `hbm_cycles` is what HBM needs for the kernel, `shared` the bytes that one part of the sums takes.
     """

@@ -34,7 +34,7 @@ def with_parts(values: Values, chip: Chip) -> Estimate:
         return whole
     turns = {n: -(-values.blocks * n // cores) / n for n in (1, *COUNTS) if n <= cores}
     met = meeting(chip)
-    shorter = [n for n in COUNTS if n in turns and whole.cycles * turns[n] / turns[1] + met + chip.least_ub_pass < whole.cycles]
+    shorter = [n for n in turns if n > 1 and whole.cycles * turns[n] / turns[1] + met + chip.least_ub_pass < whole.cycles]
     trips = divisible(values) if shorter else None
     forms = sorted((n for n in shorter if trips and trips % n == 0), key=lambda n: (turns[n], n))[:TRIED]
     times = {n: best_parts(values, n, chip)[1] + met for n in forms}
