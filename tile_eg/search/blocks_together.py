@@ -29,7 +29,7 @@ GAIN = 0.9
 WORTH = 0.1
 """And the part of its time that it gains at the least, by the quick estimate (assumed)."""
 CHAINS = (2, 3, 4)
-"""So many blocks stand side by side where each waits for itself."""
+"""So many blocks stand side by side where each waits for itself (assumed: more take the search longer)."""
 HELD_UP = 0.95
 """The part of a product's time that pipes which do not load may need at the most, where loads hold it up (assumed)."""
 
