@@ -51,6 +51,25 @@ def test_a_softmax_that_is_written_out_is_the_same() -> None:
     assert built(ATTENTION % behind) == want
 
 
+DECODE = "kernel k[B=4, S=256, D=64](Q: f16[B, 1, D], K: f16[B, S, D], V: f16[B, S, D]) -> O: f16[B, 1, D] { %s }"
+
+
+def test_one_query_is_multiplied_by_tiles_of_keys_and_values() -> None:
+    kernel = built(DECODE % "O = softmax(Q @ K.mT / sqrt(D)) @ V")
+    assert len(loops(kernel.body)) == 1
+    assert products(kernel) == 2
+
+
+def test_a_sum_of_products_of_two_matrices_is_their_product() -> None:
+    kernel = built("kernel k(A: f16[64, 96], B: f16[96, 128]) -> C: f16[64, 128] { C = sum(A[:, :, None] * B, axis=1) }")
+    assert products(kernel) == 1
+
+
+def test_a_sum_of_products_of_one_element_each_stays_a_sum() -> None:
+    kernel = built("kernel k(A: f16[64, 96], B: f16[64, 96]) -> C: f16[64] { C = sum(A * B, axis=1) }")
+    assert products(kernel) == 0
+
+
 def test_a_softmax_that_is_rounded_before_the_product_takes_a_second_loop() -> None:
     kernel = built(ATTENTION % "O = f16(softmax(Q @ K.T)) @ V")
     assert len(loops(kernel.body)) == 2

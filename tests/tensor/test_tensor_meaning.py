@@ -132,6 +132,10 @@ FORMS: dict[str, tuple[Callable[..., Any], list[tuple[int, ...]]]] = {
         lambda x: np.where(np.where(positions(x)[:, None] >= positions(x), x, 0) != 0, x, 2), [(37, 37)],
     ),
     "a choice by scaled positions": (lambda x, v: np.where(x > v[:, None] * positions(x), x, 2), [(37, 37), (37,)]),
+    "attention of one query": (attention, [(3, 1, 32), (3, 70, 32), (3, 70, 48)]),
+    "two layers of one row": (lambda x, a, b: np.maximum(x @ a, 0) @ b, [(1, 64), (64, 70), (70, 40)]),
+    "a product written out": (lambda a, b: np.sum(a[:, :, None] * b, axis=1), [(50, 33), (33, 49)]),
+    "products with vectors written out": (lambda a, v: np.sum(a * v[:, None], axis=-1), [(3, 30, 40), (3, 40)]),
     "heads behind tokens": (heads_behind_tokens, [(2, 40, 3, 32)] * 3),
 }
 CASES = [pytest.param(*form, id=name) for name, form in FORMS.items()]

@@ -33,10 +33,12 @@ class Algebra:
         return self.done[p]
 
     def _sum(self, p: Point) -> Point:
-        if p.op == "dot" and not (p.of[0].axes - p.of[1].axes - set(p.args) and p.of[1].axes - p.of[0].axes - set(p.args)):
+        if p.op == "dot" and not self._of_cubes(p):
             x, y = (self._widened(x, p) for x in p.of)
             product = self.points.binary("mul", x, y, p)
             return self._sum(self.points.fold("sum", p.args, product, p.rounds, p.span))
+        if p.op == "fold" and self._written_out(p):
+            return self._sum(self.points.dot(p.args[1], *p.of[0].of, p))
         axes = axes_of(p)
         outside: list[Factor] = []
         inside = []
@@ -50,6 +52,19 @@ class Algebra:
         for factor, divides in outside:
             found = self.points.binary("div" if divides else "mul", found, factor, p)
         return found
+
+    def _of_cubes(self, p: Point) -> bool:
+        """Whether a product is one for the cube cores: of two matrices, or of a vector and a matrix that are no floats of 32 bits."""
+        x, y = (x.axes - set(p.args) for x in p.of)
+        return bool(x - y and y - x) or (bool(x ^ y) and p.rounds not in (None, F32))
+
+    def _written_out(self, p: Point) -> bool:
+        """Whether a sum is a product of matrices written out, or one of a vector and a matrix for each index of another axis."""
+        (x,), axes = p.of, set(axes_of(p))
+        if x.op != "binary" or x.args != ("mul",) or any(not (loaded(f) and f.rounds == p.rounds and axes <= f.axes) for f in x.of):
+            return False
+        a, b = (f.axes - axes for f in x.of)
+        return bool(a - b and b - a) or (bool(a & b and a ^ b) and p.rounds != F32)
 
     def _widened(self, x: Point, p: Point) -> Point:
         """A factor of a product of whole numbers in the type of the product."""

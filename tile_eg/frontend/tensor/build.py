@@ -155,10 +155,7 @@ class Build(Tiles):
         home = self.home(p)
         if (p, layout) not in home.made:
             with self.inside(home):
-                row = self.row(p, layout)
-                self.emit(kn.Assign(row, kn.Broadcast(self.region(p, ()), 1, p.span), p.span))
-                out = self.buffer("t", p.dtype or F32, layout, span=p.span)
-                self.emit(kn.Assign(out, kn.Reduce("sum", row, 0, p.span), p.span))
+                out = self.repeated(self.region(p, ()), p, layout)
             home.made[p, layout] = out
         return home.made[p, layout]
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tile_eg.errors import Span
 from tile_eg.frontend.tensor.layout import Layout
 from tile_eg.frontend.tensor.points import Point
@@ -75,14 +77,31 @@ class Folds:
     def _product(self, p: Point, layout: Layout) -> kn.MatMul:
         a, b = p.of
         k = p.args[-1]
+        if len(layout) == 1:
+            return self._of_vector(p, layout)
         if layout[0] not in a.axes:
             a, b = b, a
         (x, ta), (y, tb) = self._operand(a, p, (layout[0], k)), self._operand(b, p, (k, layout[1]))
         return kn.MatMul(x, y, ta, tb, p.span)
 
+    def _of_vector(self, p: Point, layout: Layout) -> kn.Reduce:
+        """A vector times a matrix: the vector is a tile of one row."""
+        k, (a, b) = p.args[-1], p.of
+        if layout[0] in a.axes:
+            a, b = b, a
+        x, _ = self._operand(a, p, (k,))
+        row = self.b.row(replace(a, dtype=self._wanted(p)), (k,), scope="shared")
+        self.b.emit(kn.Assign(row, kn.Broadcast(x, 0, p.span), p.span))
+        y, turned = self._operand(b, p, (k, layout[0]))
+        return kn.Reduce("sum", kn.MatMul(row, y, False, turned, p.span), 0, p.span)
+
+    def _wanted(self, p: Point) -> DType:
+        """The type of the operands of a product."""
+        return I8 if p.dtype == I32 else p.rounds or F32
+
     def _operand(self, x: Point, p: Point, layout: Layout) -> tuple[kn.TileExpr, bool]:
         """An operand in its type, and whether its tile lies the other way round."""
-        wanted = I8 if p.dtype == I32 else p.rounds or F32
+        wanted = self._wanted(p)
         if x.op == "cast" and x.of[0].dtype == wanted:
             (x,) = x.of
         own = self.b.layouts.of(x)
@@ -141,7 +160,10 @@ class Folds:
         layout, own = self.b.layouts.of(f), self.b.layouts.of(greatest)
         part = self.part(f, layout)
         times: kn.TileExpr = factor
-        if len(layout) > len(own):
+        if layout and not own:
+            times = self.b.repeated(factor, f, layout[-1:])
+            times = kn.Broadcast(times, 0, f.span) if len(layout) > 1 else times
+        elif len(layout) > len(own):
             times = kn.Broadcast(factor, 1 if own[0] is layout[0] else 0, f.span)
         kept = kn.Binary("mul", state, times, f.span)
         self.b.emit(kn.Assign(state, kn.Binary("add", kept, part, f.span), f.span))

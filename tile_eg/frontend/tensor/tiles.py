@@ -145,6 +145,13 @@ class Tiles(Places, ABC):
         self.allocs[name] = kn.Alloc(name, scope, p.dtype or F32, shape, p.span)
         return kn.Region(name, (ix.ZERO, ix.ZERO), shape, p.span)
 
+    def repeated(self, number: kn.Region, p: Point, layout: Layout) -> kn.Region:
+        """One number as a vector of the type of a point: a tile of one row that it fills, whose columns have a sum each."""
+        row, out = self.row(p, layout), self.buffer("t", p.dtype or F32, layout, span=p.span)
+        self.emit(kn.Assign(row, kn.Broadcast(number, 1, p.span), p.span))
+        self.emit(kn.Assign(out, kn.Reduce("sum", row, 0, p.span), p.span))
+        return out
+
     def window(self, name: str, at: Indices, layout: Layout, span: Span | None) -> kn.Region:
         """The part of a tensor that a tile is."""
         starts, extents = [], []
