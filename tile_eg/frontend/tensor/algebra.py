@@ -38,7 +38,8 @@ class Algebra:
             product = self.points.binary("mul", x, y, p)
             return self._sum(self.points.fold("sum", p.args, product, p.rounds, p.span))
         if p.op == "fold" and self._written_out(p):
-            return self._sum(self.points.dot(p.args[1], *p.of[0].of, p))
+            x, y = p.of[0].of
+            return self._sum(self.points.dot(p.args[1], x, y, p))
         axes = axes_of(p)
         outside: list[Factor] = []
         inside = []
@@ -54,14 +55,16 @@ class Algebra:
         return found
 
     def _of_cubes(self, p: Point) -> bool:
-        """Whether a product is one for the cube cores: of two matrices, or of a vector and a matrix that are no floats of 32 bits."""
+        """Whether the cube cores do a product: of two matrices, or of a vector and a matrix that are no floats of 32 bits."""
         x, y = (x.axes - set(p.args) for x in p.of)
         return bool(x - y and y - x) or (bool(x ^ y) and p.rounds not in (None, F32))
 
     def _written_out(self, p: Point) -> bool:
         """Whether a sum is a product of matrices written out, or one of a vector and a matrix for each index of another axis."""
         (x,), axes = p.of, set(axes_of(p))
-        if x.op != "binary" or x.args != ("mul",) or any(not (loaded(f) and f.rounds == p.rounds and axes <= f.axes) for f in x.of):
+        if x.op != "binary" or x.args != ("mul",):
+            return False
+        if not all(loaded(f) and f.rounds == p.rounds and axes <= f.axes for f in x.of):
             return False
         a, b = (f.axes - axes for f in x.of)
         return bool(a - b and b - a) or (bool(a & b and a ^ b) and p.rounds != F32)

@@ -74,7 +74,7 @@ class Folds:
         self.b.emit(kn.Assign(out, kn.Broadcast(self.b.expression(x, layout), 0, x.span), x.span))
         return out
 
-    def _product(self, p: Point, layout: Layout) -> kn.MatMul:
+    def _product(self, p: Point, layout: Layout) -> kn.TileExpr:
         a, b = p.of
         k = p.args[-1]
         if len(layout) == 1:
