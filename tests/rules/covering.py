@@ -29,6 +29,7 @@ ELSEWHERE = {
         ),
     ),
     "split-depth": (f"{PARTS}::test_the_result_is_right_and_the_same_in_every_order",),
+    "split-folds": (f"{PARTS}::test_sums_and_extremes_of_what_vector_cores_compute_go_to_all_cores",),
     "split-depth-added": (f"{PARTS}::test_they_are_right_in_any_order",),
     "operand-in-strips": (f"{STRIPS}::test_numbers_are_those_of_the_source",),
     "gm-l1-strips": (f"{STRIPS}::test_numbers_are_those_of_the_source",),

@@ -80,6 +80,17 @@ def test_sums_and_extremes_of_what_vector_cores_compute_go_to_all_cores(text):
     assert runs[0]["S"].tobytes() == runs[1]["S"].tobytes()
 
 
+@pytest.mark.slow
+def test_the_last_part_of_a_sum_of_vector_cores_may_be_shorter():
+    k = kernel(FOLDS, M=8009)
+    low = lower(k)
+    assert 501 % parts_of(low) > 0
+    x = np.random.default_rng(7).uniform(-1, 1, (8009, 64)).astype(np.float16)
+    got = low.run({"X": x, "W": np.ones(64, np.float16)})
+    assert np.allclose(got["S"], (x.astype(np.float64) ** 2).sum(0), rtol=1e-4)
+    assert parts_of(lower(k, search=search_options(without=("split-folds",)))) is None
+
+
 DECAY = ("s + colsum(f32(x) * f32(x))", "s * 0.5 + colsum(f32(x))")
 SCALED = ("l = min(l, colmin(x))", "l = min(l, colmin(x * f16(s)[None, :]))")
 

@@ -22,7 +22,7 @@ from tile_eg.ops.types import Level
 from tile_eg.rules import Theory, native, registry, theories
 from tile_eg.transforms.k_tiling import with_k_tilings
 from tile_eg.transforms.packed_operand import RowCuts, copyable, together, with_all_strips, without_strips
-from tile_eg.transforms.split_k import addable, divisible, least_trips
+from tile_eg.transforms.split_k import addable, divisible, least_trips, loop_of_sums
 
 Read = TypeVar("Read")
 
@@ -230,7 +230,8 @@ def commands_of(values: Values, chip: Chip) -> tuple[Encoder, list[str]]:
     cores = _cores(encoder, chip)
     commands += [f"(Cores {n})" for n in cores]
     if not values.sizes and not values.shared and values.blocks < 2 * cores[0] and (trips := divisible(values)):
-        commands += [f"(Divisible {trips} {least_trips(values)})", f"(MostParts {cores[0]})"]
+        relation = "Divisible" if loop_of_sums(values) else "Foldable"
+        commands += [f"({relation} {trips} {least_trips(values)})", f"(MostParts {cores[0]})"]
         commands += ["(Addable)"] if addable(values) else []
     commands += [f'(Copyable "{tensors}")' for tensors in together(packable)]
     commands += [f'(Way "{way}")' for way in ("l0c_to_ub", "ub_to_l1", "l1_to_ub") if way in chip.paths]

@@ -42,7 +42,8 @@ def one_launch(first: Program, second: Program, chip: Chip) -> Program:
     CannotMeet where the blocks of either do not all run at a time, or where one uses a single vector core beside a cube core.
     """
     blocks = max(_groups(first, chip), _groups(second, chip))
-    second = _with_other_names(second, _names(first))
+    first = without_names(first) if _alone(first) else first
+    second = _with_other_names(without_names(second), _names(first))
     streams = {core: (*_of_blocks(first, core, blocks), SyncAll(), *_of_blocks(second, core, blocks)) for core in (AIC, AIV)}
     return replace(
         first,

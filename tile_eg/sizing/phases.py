@@ -36,7 +36,9 @@ def with_parts(values: Values, chip: Chip) -> Estimate:
     met = meeting(chip)
     shorter = [n for n in turns if n > 1 and whole.cycles * turns[n] / turns[1] + met + chip.least_ub_pass < whole.cycles]
     trips = divisible(values) if shorter else None
-    forms = sorted((n for n in shorter if trips and trips % n == 0), key=lambda n: (turns[n], n))[:TRIED]
+    even = loop_of_sums(values) is not None
+    able = [n for n in shorter if trips and (trips % n == 0 if even else fits(trips, n))]
+    forms = sorted(able, key=lambda n: (turns[n], n))[:TRIED]
     times = {n: best_parts(values, n, chip)[1] + met for n in forms}
     best = min(times, key=lambda n: times[n], default=1)
     return replace(whole, cycles=times[best], parts=best) if best > 1 and times[best] < whole.cycles else whole

@@ -1,18 +1,32 @@
-"""Loops that only fold: each state takes in one value of each trip, and no value goes by a state."""
+"""Loops that only fold: each state takes in one value of each trip, and no value goes by a state.
+
+Beside such states there may be tensors in which each trip stores at places of its own.
+"""
 
 from __future__ import annotations
 
 from tile_eg.ir.values import VERSIONS, Term, Values, reachable
 from tile_eg.ops.elementwise import REDUCE, neutral
+from tile_eg.transforms.stores_of_trips import stored, stores_apart
 
 OF = {r.joins: r for r in REDUCE.values()}
 """The reduction whose results an operation joins."""
 
 
 def loops_of_folds(values: Values) -> set[int]:
-    """The loops of two or more trips, of a number that is known, whose states each are sums, maxima or minima over the trips."""
+    """The loops of two or more trips, of a number that is known, with a state that is a sum, maximum or minimum over the trips;
+    each other state is such a one, or stored in parts."""
     loops = (t for t in reachable(values) if t.op == "loop" and t.args[1] > 1 and t.args[0] not in values.counts)
-    return {t.args[0] for t in loops if t.args[2] and all(_folds(t.args[0], k, *s) for k, s in enumerate(t.args[2]))}
+    return {t.args[0] for t in loops if _only_folds(values, t)}
+
+
+def _only_folds(values: Values, loop: Term) -> bool:
+    folds = [_folds(loop.args[0], k, *state) for k, state in enumerate(loop.args[2])]
+    return any(folds) and all(folded or _stores(values, loop, k) for k, folded in enumerate(folds))
+
+
+def _stores(values: Values, loop: Term, k: int) -> bool:
+    return stores_apart(values, loop, k) and not any(map(_goes_by_more, stored(loop.args[2][k][1])))
 
 
 def is_neutral(state: tuple[Term, Term]) -> bool:

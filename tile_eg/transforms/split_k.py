@@ -1,9 +1,9 @@
 """Split-K: a long loop of sums in parts, each for a block of its own, and a second phase that adds what the parts give.
 
 An equality of values, up to the order of additions: a sum over all trips is the sum of the sums over parts of them, and maxima
-and minima likewise. The rule that offers it is `split-depth` (`rules/60_grid.egg`). The first phase writes its sums into a tensor
-that all blocks share; when all cores have met, the second adds them in the order of the parts, so that the result is the same in
-every run.
+and minima likewise. The rules `split-depth` and `split-folds` (`rules/60_grid.egg`) offer it. The first phase writes its sums to
+a tensor that all blocks share; when all cores have met, the second adds them in the order of the parts, so that the result is the
+same in every run. What the trips of the loop store, the first phase stores; another loop that only stores is the second's blocks.
 """
 
 from __future__ import annotations
@@ -13,14 +13,15 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any
 
-from tile_eg.ir.index import BLOCK, Expr, minimum, substitute, var
+from tile_eg.ir.index import BLOCK, Expr, const, minimum, substitute, var
 from tile_eg.ir.kernel import Tensor
 from tile_eg.ir.program.tasks import free_names
-from tile_eg.ir.values import Builder, Term, Values, reachable
-from tile_eg.transforms.folds import is_neutral, loops_of_folds
+from tile_eg.ir.values import VERSIONS, Builder, Term, Values, reachable
+from tile_eg.transforms.folds import OF, is_neutral, loops_of_folds
 from tile_eg.transforms.k_tiling import loops_of_products
 from tile_eg.transforms.rewriter import Rewriter
 from tile_eg.transforms.row_panels import in_blocks
+from tile_eg.transforms.stores_of_trips import loop_of_stores, trips_as_blocks
 
 COUNTS = (2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32, 48)
 """How many parts the rules offer (`PartOpt`), as far as there are cores for them."""
@@ -76,7 +77,7 @@ def in_parts(values: Values, count: int, panels: int = 1, tiles: Tiles | None = 
     second phase each tile is so many `panels` of rows, a block for each, where its rows can be told apart."""
     loop, of = _loop_of_parts(values), tiles or Tiles.all(values)
     assert loop is not None and fits(loop.args[1], count)
-    shared = tuple(_tensor(values, count * of.count, k, init) for k, (init, _) in enumerate(loop.args[2]))
+    shared = tuple(_tensor(values, count * of.count, n, init) for n, (_, (init, _)) in enumerate(folded(loop)))
     return Parts(count, _first(values, loop, count, of, shared), _second(values, loop, count, of, shared, panels))
 
 
@@ -102,9 +103,20 @@ def _only(values: Values, loops: Collection[int]) -> Term | None:
     if len(found) != 1 or values.parents[found[0].args[0]] != 0:
         return None
     loop, read = found[0], {t.args[1] for t in terms if t.op == "proj" and t.args[0] is found[0]}
-    neutral = all(map(is_neutral, loop.args[2]))
-    all_read = len(read) == len(loop.args[2])
-    return loop if neutral and all_read and not any(map(_holds_back, outside(values, loop))) else None
+    neutral = all(is_neutral(state) for _, state in folded(loop))
+    all_read = len(read) == len(folded(loop))
+    return loop if neutral and all_read and _leaves_stores(values, loop) else None
+
+
+def folded(loop: Term) -> list[tuple[int, tuple[Term, Term]]]:
+    """The states of a loop that are sums, maxima or minima, by their numbers; the others are tensors."""
+    return [(k, state) for k, state in enumerate(loop.args[2]) if state[0].op not in VERSIONS]
+
+
+def _leaves_stores(values: Values, loop: Term) -> bool:
+    """Whether what is done besides a loop is done once, or in trips that only store: a block each of a second phase."""
+    stores, outputs = loop_of_stores(values), _stored_in(values, loop)
+    return not any(_holds_back(t, stores) for t in outside(values, loop) if t not in outputs)
 
 
 def outside(values: Values, loop: Term) -> Iterator[Term]:
@@ -115,8 +127,12 @@ def outside(values: Values, loop: Term) -> Iterator[Term]:
     return (t for t in inside.terms if t is not loop)
 
 
-def _holds_back(t: Term) -> bool:
+def _holds_back(t: Term, stores: Term | None) -> bool:
     """Whether a second phase cannot do this: more products, loops, and reads of what is stored."""
+    if t.op in ("loop", "tproj") and stores in (t, *t.args):
+        return False
+    if t.op == "targ" and stores is not None and t.args[0] == stores.args[0]:
+        return False
     return t.op in ("matmul", "loop", "targ", "tproj") or (t.op == "load" and t.args[0].op != "given")
 
 
@@ -154,15 +170,21 @@ def added(values: Values, count: int) -> Values:
 
 def _shorter(values: Values, loop: Term, count: int, of: Tiles) -> tuple[Rewriter, list[Term]]:
     """What builds a block's terms for its part of the trips, and the sums over them."""
-    number, trips, states, *rest = loop.args
+    number, trips, _, *rest = loop.args
     variable, part, share = values.variables[number], _part(of), -(-trips // count)
     block = substitute(of.block, {BLOCK: var(BLOCK) % of.count})
     again = Rewriter({BLOCK: block, variable: var(variable) + part * share})
     shorter = again.builder.make("loop", number, share, again.term(loop).args[2], *rest)
-    sums = [again.builder.make("proj", shorter, k, **_shape(again.term(state))) for k, (state, _) in enumerate(states)]
-    for k, one in enumerate(sums):
+    sums = [again.builder.make("proj", shorter, k, **_shape(again.term(state))) for k, (state, _) in folded(loop)]
+    for (k, _), one in zip(folded(loop), sums, strict=True):
         again.terms |= dict.fromkeys(results(values, loop, k), one)
+    again.terms |= {o: again.builder.make("tproj", shorter, o.args[1]) for o in _stored_in(values, loop)}
     return again, sums
+
+
+def _stored_in(values: Values, loop: Term) -> list[Term]:
+    """The outputs that the trips of a loop store."""
+    return [o for o in values.outputs if o.op == "tproj" and o.args[0] is loop]
 
 
 def _part(of: Tiles) -> Expr:
@@ -191,42 +213,70 @@ def _first(values: Values, loop: Term, count: int, of: Tiles, shared: tuple[Tens
     for tensor, one in zip(shared, sums, strict=True):
         start = var(BLOCK) * (one.rows * one.cols)
         stores.append(again.builder.make("store", again.builder.make("given", tensor), start, one.cols, one))
+    stores += map(again.term, _stored_in(values, loop))
     return _over_parts(again, values, loop, count, of, tuple(stores), shared=shared)
 
 
 def _second(values: Values, loop: Term, count: int, of: Tiles, shared: tuple[Tensor, ...], panels: int) -> Values:
-    """Each block: the sums of the parts, and what is done with them; by panels of rows."""
-    number, _, states, stages = loop.args
-    name = free_names(("part",), set(values.variables.values()))["part"]
-    again = Rewriter({BLOCK: of.block})
-    zeros = [again.term(state) for state, _ in states]
-    ops = [after.args[0] for _, after in states]
-    parts = enumerate(zip(shared, zeros, strict=True))
-    pairs = tuple(_joined(again.builder, ops[k], of.count, number, k, name, *part) for k, part in parts)
-    sums = again.builder.make("loop", number, count, pairs, 0)
-    for k, zero in enumerate(zeros):
-        result = again.builder.make("proj", sums, k, **_shape(zero))
-        again.terms |= dict.fromkeys(results(values, loop, k), result)
-    outputs = tuple(map(again.term, values.outputs))
-    loops: dict[str, Any] = {"parents": {number: 0}, "trips": {number: count}, "variables": {number: name}}
+    """Each block: the sums of the parts, and what is done with them; by panels of rows, or a trip that stores in each."""
+    again, name = Rewriter({BLOCK: of.block}), free_names(("part",), set(values.variables.values()))["part"]
+    of_states = zip(folded(loop), shared, strict=True)
+    joins = [_Join(again.builder, k, state, tensor, again.term(state[0])) for (k, state), tensor in of_states]
+    looped = [j for j in joins if of.count > 1 or j.zero.rows * j.zero.cols > 1]
+    pairs = tuple(j.pair(of.count, loop.args[0], n, name) for n, j in enumerate(looped))
+    sums = again.builder.make("loop", loop.args[0], count, pairs, 0)
+    for j in joins:
+        result = again.builder.make("proj", sums, looped.index(j), **_shape(j.zero)) if j in looped else j.of_row(count)
+        again.terms |= dict.fromkeys(results(values, loop, j.state), result)
+    whole = again.values(values, _left(values, loop, again), shared=shared, **_with_loop(values, of, loop.args[0], count, name))
+    for j, (init, after) in zip(looped, pairs, strict=True):
+        called = values.buffers.get(j.pairs[0], (j.tensor.name, "fragment"))
+        whole.buffers |= {init: called, after: called, after.args[1]: called, after.args[2]: (j.tensor.name, "shared")}
+    return trips_as_blocks(whole) if loop_of_stores(values) else in_blocks(whole, panels) or whole
+
+
+def _left(values: Values, loop: Term, again: Rewriter) -> tuple[Term, ...]:
+    """The outputs that the trips of a loop do not store."""
+    return tuple(again.term(o) for o in values.outputs if o not in _stored_in(values, loop))
+
+
+def _with_loop(values: Values, of: Tiles, number: int, count: int, name: str) -> dict[str, Any]:
+    """What is known of the second phase's loops and blocks: one loop goes over the parts, another one may store."""
+    stores = loop_of_stores(values)
+    kept = {stores.args[0]} if stores else set[int]()
+    known = {"parents": 0, "trips": count, "variables": name}
+    left = {field: {n: x for n, x in getattr(values, field).items() if n in kept} for field in known}
     grid = values.grid if of == Tiles.all(values) else (of.count,)
-    whole = again.values(values, outputs, shared=shared, blocks=of.count, grid=grid, **loops)
-    for k, (init, after) in enumerate(pairs):
-        called = values.buffers.get(states[k][0], (shared[k].name, "fragment"))
-        whole.buffers |= {init: called, after: called, after.args[1]: called, after.args[2]: (shared[k].name, "shared")}
-    return in_blocks(whole, panels) or whole
+    return {"blocks": of.count, "grid": grid, **{field: left[field] | {number: new} for field, new in known.items()}}
+
+
+@dataclass(eq=False)
+class _Join:
+    """What the parts of one sum come to: its number and terms among a loop's states, where these lie, and what it begins with."""
+
+    builder: Builder
+    state: int
+    pairs: tuple[Term, Term]
+    tensor: Tensor
+    zero: Term
+
+    def pair(self, tiles: int, loop: int, k: int, variable: str) -> tuple[Term, Term]:
+        """A state of a loop over the parts: what it begins with, and one more part in each trip."""
+        shape, zero = _shape(self.zero), self.zero
+        start = (var(variable) * tiles + var(BLOCK)) * (zero.rows * zero.cols)
+        one = self.builder.make("load", self.builder.make("given", self.tensor), start, zero.cols, **shape)
+        state = self.builder.make("arg", loop, k, **shape)
+        return zero, self.builder.make("binary", self.pairs[1].args[0], state, one, **shape)
+
+    def of_row(self, count: int) -> Term:
+        """Parts of one number, which lie in a row."""
+        row = _shape(self.zero) | {"cols": count, "vcols": const(count)}
+        parts = self.builder.make("load", self.builder.make("given", self.tensor), const(0), count, **row)
+        return self.builder.make("reduce", 1, OF[self.pairs[1].args[0]].name, parts, **_shape(self.zero))
 
 
 def results(values: Values, loop: Term, k: int) -> list[Term]:
     return [t for t in reachable(values) if t.op == "proj" and t.args == (loop, k)]
-
-
-def _joined(b: Builder, op: str, tiles: int, loop: int, k: int, variable: str, tensor: Tensor, zero: Term):  # noqa: ANN202
-    """A state of the second phase: what it begins with, and one more part in each trip."""
-    shape = _shape(zero)
-    start = (var(variable) * tiles + var(BLOCK)) * (zero.rows * zero.cols)
-    one = b.make("load", b.make("given", tensor), start, zero.cols, **shape)
-    return zero, b.make("binary", op, b.make("arg", loop, k, **shape), one, **shape)
 
 
 def _shape(t: Term) -> dict:

@@ -7,6 +7,7 @@ of exponentials less a maximum run along with that maximum.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 
 from tile_eg.errors import TileError
 from tile_eg.frontend.tensor.algebra import Algebra
@@ -35,13 +36,26 @@ class Build(Tiles):
         for n, o in enumerate(self.roles.outputs):
             looped = [a for d in o.at for a in d.axes if a not in self.roles.outer and self.trips(a) > 1]
             inner.setdefault(tuple(self.roles.in_order(looped)), []).append(n)
-        for axes, outputs in inner.items():
+        for axes, outputs in sorted(inner.items(), key=lambda group: not self._carrier(*group)):
             for n in outputs:
                 self._prepare(self.roles.outputs[n].value, axes)
+            carrier = self._carrier(axes, outputs)
+            if carrier:
+                self.folds.make(carrier, [partial(self._store, n) for n in outputs])
+                continue
             with self.loops(axes, frozenset(), tuple(self.roles.outputs[n].value for n in outputs)):
                 for n in outputs:
                     self._store(n)
         return self.scope.statements
+
+    def _carrier(self, axes: tuple[Axis, ...], outputs: list[int]) -> Point | None:
+        """A fold of another output over the axes along which some outputs are stored: one loop can do both."""
+        values = [o.value for o in self.roles.outputs]
+        if not axes or any({*axes} & {*self.looped(f)} for f in self.points.folds_in_order([values[n] for n in outputs])):
+            return None
+        others = self.points.folds_in_order([v for n, v in enumerate(values) if n not in outputs])
+        able = (f for f in others if self.looped(f) == axes and not self.folds.waits.round(f) and self.bound(f))
+        return next((f for f in able if (f, self.layouts.of(f)) not in self.scope.made), None)
 
     def _prepare(self, p: Point, axes: tuple[Axis, ...]) -> None:
         """Makes the folds that have to be over before a loop."""

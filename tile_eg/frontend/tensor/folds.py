@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from tile_eg.errors import Span
@@ -111,11 +112,11 @@ class Folds:
         cast = self.points.make("cast", (x,), (), wanted, wanted, x.span)
         return self.b.region(cast, natural), natural != layout
 
-    def make(self, p: Point) -> None:
-        """The loop that makes a fold, and all that can be made in it."""
+    def make(self, p: Point, stores: Sequence[Callable[[], None]] = ()) -> None:
+        """The loop that makes a fold, and all that can be made in it; with what its trips store."""
         together = self.waits.together(p, self.b.scope.roots, lambda f: self.b.bound(f) and self.b.home(f))
         states = {f: self._state(f, together) for f in together}
-        with self.b.loops(self.b.looped(p), frozenset(together), tuple(x for f in together for x in f.of)):
+        with self.b.loops(self.b.looped(p), frozenset(together), tuple(x for f in together for x in f.of), not stores):
             body = self.b.scope
             rescale: dict[Point, kn.Region] = {}
             for f in sorted(together, key=lambda f: self.algebra.running(f) in together):
@@ -128,6 +129,8 @@ class Folds:
                 else:
                     self._fold(f, states[f])
                 body.made[f, self.b.layouts.of(f)] = states[f]
+            for store in stores:
+                store()
         for f, state in states.items():
             self.b.scope.made[f, self.b.layouts.of(f)] = state
 

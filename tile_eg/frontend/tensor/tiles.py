@@ -81,8 +81,10 @@ class Tiles(Places, ABC):
         return s
 
     @contextmanager
-    def loops(self, axes: tuple[Axis, ...], folds: frozenset[Point], roots: tuple[Point, ...]) -> Iterator[None]:
-        """Statements for each tile of some axes."""
+    def loops(
+        self, axes: tuple[Axis, ...], folds: frozenset[Point], roots: tuple[Point, ...], masked: bool = True
+    ) -> Iterator[None]:
+        """Statements for each tile of some axes; where `masked`, for those alone in which some of the folds change."""
         if not axes:
             yield
             return
@@ -93,7 +95,8 @@ class Tiles(Places, ABC):
         for n, a in enumerate(axes):
             last = n == len(axes) - 1
             name = self.unique("j" if a in self.tile else "n")
-            start, extent, count = live_trips(self, a, folds) if last and len(axes) == 1 else (ix.ZERO, self.trips(a), None)
+            parted = masked and last and len(axes) == 1
+            start, extent, count = live_trips(self, a, folds) if parted else (ix.ZERO, self.trips(a), None)
             first = start.value if start.value is not None else 0
             self.at[a] = (ix.var(name) + (start - first)) * self.tile.get(a, 1)
             heads.append((name, first, extent, count, "pipelined" if last and a in self.tile else "serial"))
