@@ -17,7 +17,7 @@ from tile_eg.ir.program import SyncAll
 from tile_eg.search import search_options
 from tile_eg.search.compiler import Lowered, lower, meaning, plan_schedule
 from tile_eg.search.driver import phase_of
-from tile_eg.search.rows_behind import _made, _of_phases, ways
+from tile_eg.search.rows_behind import made_in_phases, of_phases, ways
 from tile_eg.timeline.engine import run
 from tile_eg.transforms.rows_behind import product_of
 
@@ -137,8 +137,8 @@ def test_the_result_is_right_at_tails(text, sizes, tile, chip):
     k = kernel(text, **sizes)
     form = lower(k, chip, search=search_options(effort="none")).form
     found = next(p for p in ways(product_of(form.values), form.setting.chip) if p.size == tile)
-    rows = partial(phase_of, found.second, form, _of_phases(form))
-    made = _made(form, found, phase_of, rows).candidates[0]
+    rows = partial(phase_of, found.second, form, of_phases(form))
+    made = made_in_phases(form, found, phase_of, rows).candidates[0]
     arrays = arrays_for(k)
     got, want = plan_schedule(made.schedule, form.setting.chip).run(arrays), meaning(k, arrays)
     for name in want:
@@ -146,5 +146,5 @@ def test_the_result_is_right_at_tails(text, sizes, tile, chip):
 
 
 @pytest.mark.slow
-def test_rows_that_no_block_has_room_for_are_made_so():
+def test_rows_that_no_block_has_room_for_aremade_in_phases_so():
     assert is_behind(lower(kernel(NORM, M=64, N=4096, K=256)))

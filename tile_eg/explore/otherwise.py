@@ -82,7 +82,7 @@ class Otherwise:
         chosen = self.chosen.schedule
         if schedule.graph is chosen.graph and not alone:
             schedule = replace(schedule, parts=chosen.parts, second=chosen.second, tiles=chosen.tiles, rest=chosen.rest)
-            schedule = replace(schedule, behind=chosen.behind)
+            schedule = replace(schedule, behind=chosen.behind, parted=chosen.parted)
         try:
             held = with_grid(schedule, grid, self.lowered.chip) if grid is not None and grid.op != "Blocks" else schedule
             held = self._loaded_ahead(held)

@@ -73,7 +73,7 @@ def _sharing(schedule: Schedule) -> set[int]:
 
 
 def _deepest(schedule: Schedule, group: Iterable[Storage]) -> Storage | None:
-    able = [s for s in group if s.spare > 0]
+    able = [s for s in group if s.spare > 0 and s.id not in schedule.turns]
     missed = missing(schedule) if len(able) > 1 else {}
     return max(able, key=lambda s: (s.ring == 0, -missed.get(s.id, 0), s.slots, s.slot_bytes, s.ring or 0, -s.id), default=None)
 

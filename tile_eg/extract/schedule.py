@@ -138,7 +138,8 @@ class Schedule:
     `once` is the same for all tiles: a block makes it before its first one, and nothing else has the place of what tiles read.
     A product in `parts` has a `second` phase, which begins when all cores have met; `grid` is then that of its parts. Of `tiles`
     (the first in their order, and how many) alone is done what a phase of a launch does that shares the tiles with another one.
-    What is done `behind` it, once all cores have met, needs whole rows of the product that it makes in tiles.
+    What is done `behind` it, once all cores have met, needs more of the product that it makes in tiles than a block has of it:
+    `parted` is the move that made it so.
     The `rest` are tiles that would not fill a turn of all cores.
     Where no schedule has flags enough, one that is `yielding` gives up slots that its author asked for. Where it is `shuffled`,
     each core begins its sums over depth at another trip; loads of the tensors `past_l2` leave L2 out. A `steady` one has the
@@ -147,7 +148,8 @@ class Schedule:
     `ahead` one run ahead of readers in later trips. Where flag ids are few, rings of a `few_ids` one have fewer than slots; in
     another one they give up slots, and `fuller` is it before that. One that is `prefetched` issues what each tile loads outside
     of loops before the work on the tile before it, into `own_places`: nothing else is there meanwhile. The one loop of a `joined`
-    one goes on from tile to tile (`extract/joined.py`): all that a tile does stands in it. `refill` is the chip's.
+    one goes on from tile to tile (`extract/joined.py`): all that a tile does stands in it. Results that are in `turns` have more
+    of them than places. `refill` is the chip's.
     """
 
     graph: Graph
@@ -165,12 +167,14 @@ class Schedule:
     parts: Node | None = None
     second: Schedule | None = None
     behind: Schedule | None = None
+    parted: str = ""
     tiles: tuple[int, int] | None = None
     rest: Rest | None = None
     yielding: bool = False
     shuffled: bool = False
     past_l2: frozenset[str] = frozenset()
     steady: bool = False
+    turns: frozenset[int] = frozenset()
     prefetched: bool = False
     grouped: bool = False
     early: bool = False

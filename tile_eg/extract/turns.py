@@ -15,7 +15,9 @@ from tile_eg.ops.types import Level
 
 
 def take_turns(schedule: Schedule, chip: Chip) -> None:
-    """Gives the results of the one loop of products their places in turns, where that is all that lies in L0C."""
+    """Gives the results of the one loop of products their places in turns, where that is all that lies in L0C. Their slots are
+    then as many as there are turns, and none of them is to spare."""
+    schedule.turns = frozenset()
     held = {s.id for s in schedule.storages.values() if s.level is Level.L0C and s.id in schedule.addresses}
     loops = [x for x in schedule.top if isinstance(x, LoopStep) and _results(x)]
     if len(loops) != 1 or {r for r, _ in _results(loops[0])} != held:
@@ -25,6 +27,7 @@ def take_turns(schedule: Schedule, chip: Chip) -> None:
     places = chip.level_bytes(Level.L0C) // size
     if len(results) <= places or not _read_in_time(loop, [r for r, _ in results], places):
         return
+    schedule.turns = frozenset(result for result, _ in results)
     for n, (result, lag) in enumerate(results):
         own = schedule.storages[result]
         own.slots = places // gcd(len(results), places)

@@ -31,7 +31,7 @@ def _legend(schedule: Schedule) -> list[str]:
 
 def _phases(schedule: Schedule) -> list[Branch]:
     if schedule.behind is not None:
-        meeting = Branch("all cores meet", ("", "", "", "", "rows-behind"))
+        meeting = Branch("all cores meet", ("", "", "", "", schedule.parted))
         return [*_phases(replace(schedule, behind=None)), meeting, *_roots(schedule.behind)]
     if schedule.one_phase:
         return _roots(schedule)

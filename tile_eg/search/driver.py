@@ -21,6 +21,7 @@ from tile_eg.search import (
     joined,
     last_trip,
     loads_ahead,
+    operand_first,
     packed_operand,
     panels_in_turns,
     past_l2,
@@ -121,6 +122,7 @@ def _all_moves(form: Form, candidate: Candidate | None) -> Iterator[Offer]:
         yield from turned_loops.offers(form)
         yield from short_loops.offers(form)
         yield from rows_behind.offers(form, phase_of)
+        yield from operand_first.offers(form, phase_of)
         yield from blocks_together.offers(form)
         yield from further.offers(form)
         yield from rest.offers(form)

@@ -34,8 +34,8 @@ class OpenSizes:
     @cached_property
     def found(self) -> list[Candidate]:
         """All sizes that were estimated, best first."""
-        parts = "split-k" in self.setting.options.moves and self.setting.options.effort != "none"
-        return Climb(self.kernel, self.setting.chip, to_values, parts).run()
+        options = self.setting.options
+        return Climb(self.kernel, self.setting.chip, to_values, options.moves if options.effort != "none" else ()).run()
 
     @cached_property
     def best(self) -> list[Candidate]:

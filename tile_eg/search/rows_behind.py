@@ -47,8 +47,10 @@ Search = Callable[["Values", Form, Setting], tuple[Candidate, ...]]
 
 @dataclass(frozen=True)
 class Phases:
-    """Both phases of a kernel, with tiles of so many rows and columns in the first one; `cycles` by the quick estimate."""
+    """Both phases of a kernel, as a move makes them, with tiles of so many rows and columns in the first one; `cycles` by the
+    quick estimate."""
 
+    move: str
     size: tuple[int, int]
     first: Values
     second: Values
@@ -60,14 +62,14 @@ def offers(form: Form, search: Search) -> Iterator[Offer]:
     product = product_of(form.values) if form.moves in ((), (FROM_ZERO,)) else None
     chip = form.setting.chip
     found = ways(product, chip)[:OFFERED] if product else []
-    rows = cache(lambda: search(found[0].second, form, _of_phases(form)))
+    rows = cache(lambda: search(found[0].second, form, of_phases(form)))
     for phases in found:
         bound = chip.launch_us(0, mixed=True) + SURE * chip.microseconds(phases.cycles)
-        what, make = "tiles of {} x {}".format(*phases.size), partial(_made, form, phases, search, rows)
+        what, make = "tiles of {} x {}".format(*phases.size), partial(made_in_phases, form, phases, search, rows)
         yield Offer(MOVES[NAME], what, bound, make, form, least=0 if form.candidates else 1)
 
 
-def _of_phases(form: Form) -> Setting:
+def of_phases(form: Form) -> Setting:
     """How the phases of a form's kernel are searched."""
     options = form.setting.options
     return replace(form.setting, options=replace(options, without=options.without | ALONE), meets=True)
@@ -85,7 +87,7 @@ def ways(product: Product, chip: Chip) -> list[Phases]:
         first = in_tiles(product, *size)
         if first and (sums := estimate(first, chip)).excess(chip) <= 1:
             cycles = sums.cycles + after.cycles - min(sums.launch, after.launch) + meeting(chip)
-            out.append(Phases(size, first, second, cycles))
+            out.append(Phases(NAME, size, first, second, cycles))
     return sorted(out, key=lambda p: p.cycles)
 
 
@@ -107,16 +109,16 @@ def _best_of(forms: dict[int, Values], chip: Chip) -> tuple[tuple[int, Values], 
     return min(fitting, key=lambda found: (not found[1].overlaps, found[1].cycles), default=None)
 
 
-def _made(form: Form, phases: Phases, search: Search, rows: Callable[[], tuple[Candidate, ...]]) -> Made:
+def made_in_phases(form: Form, phases: Phases, search: Search, rows: Callable[[], tuple[Candidate, ...]]) -> Made:
     """The best schedules of the product, each as one launch with the best one of the `rows` behind it; and what failed."""
-    found, after = search(phases.first, form, _of_phases(form)), rows()
+    found, after = search(phases.first, form, of_phases(form)), rows()
     if not found or not after:
         return Made(why="no schedule makes the product in these tiles, or does what follows it")
     joined: list[tuple[Schedule, Planned]] = []
     dropped: list[tuple[Schedule, Exception]] = []
     for candidate in found:
         if len(joined) < MOST and candidate.microseconds <= NEAR * found[0].microseconds:
-            schedule, planned = _joined(candidate, after, form)
+            schedule, planned = _joined(candidate, after, form, phases.move)
             if isinstance(planned, Planned):
                 joined.append((schedule, planned))
             else:
@@ -124,11 +126,11 @@ def _made(form: Form, phases: Phases, search: Search, rows: Callable[[], tuple[C
     return Made(ranked(joined, form.setting.model), tuple(dropped))
 
 
-def _joined(first: Candidate, after: tuple[Candidate, ...], form: Form) -> tuple[Schedule, Planned | PlanError]:
+def _joined(first: Candidate, after: tuple[Candidate, ...], form: Form, move: str) -> tuple[Schedule, Planned | PlanError]:
     """A schedule of the product with the best one of what follows that can be one launch with it; or why none can."""
     first.schedule.graph.grids = form.grids  # what could be decided of the kernel, not of the phase
     for second in written(after):
-        schedule = replace(first.schedule, behind=second.schedule)
+        schedule = replace(first.schedule, behind=second.schedule, parted=move)
         planned = plannable(partial(with_rows_behind, first.planned.program, second.planned.program, form.setting.chip))
         if isinstance(planned, Planned):
             break

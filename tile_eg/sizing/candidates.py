@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import permutations, product, zip_longest
 from math import log
 
@@ -12,8 +13,8 @@ from tile_eg.errors import TileError
 from tile_eg.ir.open_kernel import OpenKernel
 from tile_eg.ir.values import Values
 from tile_eg.ops.types import F32, Level
-from tile_eg.sizing.estimate import Estimate, estimate
-from tile_eg.sizing.phases import with_parts
+from tile_eg.sizing.estimate import Estimate
+from tile_eg.sizing.phases import with_moves
 
 COARSE = (16, 32, 64, 128, 256, 512)
 FINE = (16, 32, 48, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320, 384, 448, 512)
@@ -55,10 +56,10 @@ class Trial:
 class Climb:
     """Evaluates sizes, each once; a size at which the kernel cannot be built is left out."""
 
-    def __init__(self, kernel: OpenKernel, chip: Chip, to_values: Callable[..., Values], parts: bool = False) -> None:
-        """`parts`: whether long sums may be done in parts."""
+    def __init__(self, kernel: OpenKernel, chip: Chip, to_values: Callable[..., Values], moves: Collection[str] = ()) -> None:
+        """`moves` are those that may make two phases of the kernel."""
         self.kernel, self.chip, self.to_values = kernel, chip, to_values
-        self.estimate = with_parts if parts else estimate
+        self.estimate = partial(with_moves, moves=moves)
         self.seen: dict[Sizes, Candidate | None] = {}
 
     def run(self) -> list[Candidate]:

@@ -1,8 +1,8 @@
-"""Long sums of few tiles in parts: the quick estimate of a kernel whose launch then has two phases."""
+"""Launches of two phases: the quick estimates of long sums of few tiles in parts, and of operands that are made first."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 
 from tile_eg.chips import Chip
@@ -11,6 +11,7 @@ from tile_eg.sizing.estimate import Estimate, estimate
 from tile_eg.timeline.meetings import meeting
 from tile_eg.transforms.deeper_trips import in_deeper_trips
 from tile_eg.transforms.k_tiling import FACTORS
+from tile_eg.transforms.operand_first import behind, made, operand_of
 from tile_eg.transforms.split_k import (
     COUNTS,
     PANELS,
@@ -25,6 +26,24 @@ from tile_eg.transforms.split_k import (
 )
 
 TRIED = 2
+
+
+def with_moves(values: Values, chip: Chip, moves: Collection[str]) -> Estimate:
+    """The estimate of a kernel; of a launch of two phases where that is better and these moves make them."""
+    found = operand_first(values, chip) if "operand-first" in moves else None
+    if found:
+        return _with_operand(estimate(values, chip), found, chip)
+    return with_parts(values, chip) if "split-k" in moves else estimate(values, chip)
+
+
+def _with_operand(whole: Estimate, found: tuple[Values, Values, float], chip: Chip) -> Estimate:
+    """The estimate of a kernel, or of its two phases where it takes longer than these, or does not fit."""
+    *phases, cycles = found
+    if cycles >= whole.cycles and whole.excess(chip) <= 1:
+        return whole
+    each = [estimate(v, chip) for v in phases]
+    levels = {level for e in each for level in e.bytes}
+    return replace(each[1], cycles=cycles, bytes={level: max(e.bytes.get(level, 0) for e in each) for level in sorted(levels)})
 
 
 def with_parts(values: Values, chip: Chip) -> Estimate:
@@ -42,6 +61,19 @@ def with_parts(values: Values, chip: Chip) -> Estimate:
     times = {n: best_parts(values, n, chip)[1] + met for n in forms}
     best = min(times, key=lambda n: times[n], default=1)
     return replace(whole, cycles=times[best], parts=best) if best > 1 and times[best] < whole.cycles else whole
+
+
+def operand_first(values: Values, chip: Chip) -> tuple[Values, Values, float] | None:
+    """A kernel as two phases, the first of which makes an operand that several blocks would make, and the cycles of a launch of
+    both by the quick estimate; None where there is no such operand, or a phase does not fit."""
+    operand = operand_of(values)
+    if operand is None:
+        return None
+    phases = made(operand), behind(operand)
+    first, second = (estimate(v, chip) for v in phases)
+    if max(first.excess(chip), second.excess(chip)) > 1:
+        return None
+    return *phases, first.cycles + second.cycles - min(first.launch, second.launch) + meeting(chip)
 
 
 def best_parts(values: Values, count: int, chip: Chip) -> tuple[Parts, float]:

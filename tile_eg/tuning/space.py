@@ -84,7 +84,7 @@ def _sizes(kernel: OpenKernel, own: Lowered) -> list[Pairs]:
     from tile_eg.frontend.ssa import to_values
     from tile_eg.sizing.candidates import Climb, named
 
-    found = Climb(kernel, own.chip, to_values, "split-k" in own.search.moves).run()
+    found = Climb(kernel, own.chip, to_values, own.search.moves).run()
     return [tuple(named(kernel.open, c.sizes).items()) for c in found]
 
 

@@ -1,0 +1,28 @@
+"""An operand that is a product: its tiles on all cores first, and the product that takes them in once all cores have met."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache, partial
+
+from tile_eg.search.form import Form
+from tile_eg.search.moves import MOVES
+from tile_eg.search.queue import Offer
+from tile_eg.search.rows_behind import SURE, Phases, Search, made_in_phases, of_phases
+from tile_eg.sizing.phases import operand_first
+
+NAME = "operand-first"
+
+
+def offers(form: Form, search: Search) -> Iterator[Offer]:
+    """The kernel in two phases, where several of its blocks make the same operand. `search` gives the candidates of a phase."""
+    chip, found = form.setting.chip, operand_first(form.values, form.setting.chip) if not form.moves else None
+    if found is None:
+        return
+    first, second, cycles = found
+    bound = chip.launch_us(0, mixed=True) + SURE * chip.microseconds(cycles)
+    stored = next(iter(first.outputs)).args[3]
+    phases = Phases(NAME, (stored.rows, stored.cols), first, second, cycles)
+    rows = cache(lambda: search(second, form, of_phases(form)))
+    make = partial(made_in_phases, form, phases, search, rows)
+    yield Offer(MOVES[NAME], "tiles of {} x {}".format(*phases.size), bound, make, form, least=0 if form.candidates else 1)
