@@ -178,6 +178,18 @@ kernel sum[M=128, N=256, K=2048, BK=64](A: f16[M, K], B: f16[K, N]) -> C: f16[M,
   C[0, 0] = c
 }
 """
+SQUARES = """
+kernel squares[M=8192, N=256, BM=16](X: f32[M, N]) -> S: f32[N] {
+  grid bx = 1
+  shared x: f32[BM, N]
+  fragment s: f32[N] = 0
+  for k in pipelined(ceildiv(M, BM)) {
+    x = X[k*BM, 0]
+    s = s + colsum(x * x)
+  }
+  S[0] = s
+}
+"""
 BYTES = """
 kernel bytes[M=64, N=128, K=512, BK=256](A: i8[M, K], B: i8[K, N]) -> C: {dtype}[M, N] {{
   grid bx = 1
@@ -399,7 +411,7 @@ def texts() -> dict[str, str]:
     out |= {n: PRODUCT.format(dtype=d, then=t) for n, (d, t) in PRODUCTS.items()}
     out |= {n: PRODUCT.replace("M=128", "M=126").format(dtype=d, then=t) for n, (d, t) in UNEVEN.items()}
     out |= {n: DEEP.format(m=m, k=k) for n, (m, k) in DEPTHS.items()}
-    out["long sum of products"] = SUM
+    out |= {"long sum of products": SUM, "long sum of squares": SQUARES}
     out |= {n: BYTES.format(dtype=d, value=v) for n, (d, v) in SCALED.items()}
     out["long sum of products in f32"] = SUM.replace("M=128, N=256, K=2048", "M=64, N=128, K=16384").replace("C: f16", "C: f32")
     out |= {n: KEPT.format(dtype=d, sums=s, value=v) for n, (d, s, v) in BYTES_KEPT.items()}

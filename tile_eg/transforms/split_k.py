@@ -88,16 +88,17 @@ def fits(trips: int, count: int) -> bool:
 
 def loop_of_sums(values: Values) -> Term | None:
     """A loop of products at the top, from zero on, with no other one around or behind it, whose results are stored."""
-    return _only(values, loops_of_products(values))
+    return _only(values, loops_of_products(values), None)
 
 
 def _loop_of_parts(values: Values) -> Term | None:
     """That loop; in a kernel without products, one of sums, maxima and minima."""
-    return loop_of_sums(values) or _only(values, loops_of_folds(values))
+    return loop_of_sums(values) or _only(values, loops_of_folds(values), loop_of_stores(values))
 
 
-def _only(values: Values, loops: Collection[int]) -> Term | None:
-    """The one of some loops whose results are stored, if it is at the top and nothing else of the kernel loops."""
+def _only(values: Values, loops: Collection[int], stores: Term | None) -> Term | None:
+    """The one of some loops whose results are stored, if it is at the top and nothing else of the kernel loops, but for one that
+    `stores`: each of its trips can be a block of a second phase."""
     terms = reachable(values)
     found = [t for t in terms if t.op == "loop" and t.args[0] in loops]
     if len(found) != 1 or values.parents[found[0].args[0]] != 0:
@@ -105,18 +106,13 @@ def _only(values: Values, loops: Collection[int]) -> Term | None:
     loop, read = found[0], {t.args[1] for t in terms if t.op == "proj" and t.args[0] is found[0]}
     neutral = all(is_neutral(state) for _, state in folded(loop))
     all_read = len(read) == len(folded(loop))
-    return loop if neutral and all_read and _leaves_stores(values, loop) else None
+    others = (t for t in outside(values, loop) if t not in _stored_in(values, loop))
+    return loop if neutral and all_read and not any(_holds_back(t, stores) for t in others) else None
 
 
 def folded(loop: Term) -> list[tuple[int, tuple[Term, Term]]]:
     """The states of a loop that are sums, maxima or minima, by their numbers; the others are tensors."""
     return [(k, state) for k, state in enumerate(loop.args[2]) if state[0].op not in VERSIONS]
-
-
-def _leaves_stores(values: Values, loop: Term) -> bool:
-    """Whether what is done besides a loop is done once, or in trips that only store: a block each of a second phase."""
-    stores, outputs = loop_of_stores(values), _stored_in(values, loop)
-    return not any(_holds_back(t, stores) for t in outside(values, loop) if t not in outputs)
 
 
 def outside(values: Values, loop: Term) -> Iterator[Term]:
