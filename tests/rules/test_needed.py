@@ -13,7 +13,8 @@ from benchmarks.rules.page import PAGE, rows_of
 ROWS = dict(rows_of(PAGE.read_text()))
 QUICK = ("nest-row", "scaled-first", "v-mask", "l0-split-k", "fixpipe-l1", "cell-copy", "fixpipe-ub-cast")
 
-LARGE = ("2048", "4096", "16384", "16 heads", "wide product", "twelve times", "long sum of products", "long products", "flash_attention")
+LARGE = ("2048", "4096", "16384", "16 heads", "wide product", "twelve times")
+LARGE += ("long sum of products", "long products", "flash_attention")
 """Of kernels that are compiled for seconds: `make rules` compiles them, and the long suite."""
 
 
