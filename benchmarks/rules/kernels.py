@@ -56,7 +56,7 @@ SHOWN_BY = {
     "v-scalar": "twelve times x + c", "persistent": "softmax 8192x1024", "keep": "flash_attention 2048",
     "v-sum-of-products": "layer_norm 4096x4096",
     "row-operand": "twelve times x - v[:, None]", "row-operand-left": "twelve times v[:, None] - x",
-    "v-outer": "x - v[:, None] * w[None, :]",
+    "v-outer": "twelve times x - v[:, None] * w[None, :]",
     "one-row": "sum of the sums of rows", "reduced-row": "rows times one number and another one a row",
     "number-and-row-factor": "rows times one number and another one a row",
     "column-factors": "tiles times what is the same in all trips", "row-factors": "x * v[:, None] * abs(v)[:, None]",

@@ -30,6 +30,7 @@ CHAINS = {
     "max(x, c)": "max({x}, {c})", "max(c, x)": "max({c}, {x})", "min(x, c)": "min({x}, {c})", "min(c, x)": "min({c}, {x})",
     "x - w[None, :]": "({x} - (w * {c})[None, :])", "w[None, :] - x": "((w * {c})[None, :] - {x})",
     "x - v[:, None]": "({x} - (v * {c})[:, None])", "v[:, None] - x": "((v * {c})[:, None] - {x})",
+    "x - v[:, None] * w[None, :]": "({x} - (v * {c})[:, None] * w[None, :])",
 }  # fmt: skip
 CHAINS_OF_CALL = {n.replace("c", "s"): CHAINS[n].replace("{c}", "(s * {c})") for n in CHAINS if "[" not in n}
 ELEMENTS_OF_CALL = {"s / x": "s / x", "y + x * s": "abs(y) + x * s"}

@@ -1,9 +1,9 @@
 """Triangular systems that are solved row by row, solved by columns: a row that is done is added to all rows behind it.
 
-An equality of values, up to the order of additions. Row by row each is a sum over the rows before it, of which a row of numbers says
-how much: a product of a whole tile, and its sum down the columns, which halves the rows until one is left. By columns the product of
-a column of these numbers and of the row that is done is added to the tile as it lies. The numbers are known to be 0 for a row itself and
-for those behind it, so that both ways take the same rows as often.
+An equality of values, up to the order of additions. Row by row each is a sum over the rows before it, of which a row of numbers
+says how much: a product of a whole tile, and its sum down the columns, which halves the rows until one is left. By columns the
+product of a column of these numbers and of the row that is done is added to the tile as it lies. The numbers are known to be 0
+for a row itself and for those behind it, so that both ways take the same rows as often.
 """
 
 from __future__ import annotations
@@ -104,8 +104,8 @@ def _row_of(at: ix.Expr, cols: int, name: str) -> int | None:
 
 
 def _numbers(row: Term, at: ix.Expr, state: Term) -> tuple[Term, ix.Expr, int] | None:
-    """Of a row that is its own plus or minus a sum over all rows: the tile of what each of these is taken times, its row's place, and
-    the sign."""
+    """Of a row that is its own plus or minus a sum over all rows: the tile of what each of these is taken times, its row's place,
+    and the sign."""
     if row.op != "binary" or row.args[0] not in SIGNS:
         return None
     op, x, y = row.args

@@ -38,7 +38,7 @@ from tile_eg.ir.program.program import Program
 from tile_eg.ops.physical import AIC, AIV, PIPES
 
 __all__ = [
-    "AIC", "AIV", "BINARY", "BY_BLOCKS", "BY_ROWS", "COMPARE", "MULTIPLY_ADD", "OVERWRITES", "PIPES", "REDUCE", "SCALAR", "SPREAD",
-    "UNARY", "VECTOR", "Buffer", "CrossSet", "CrossWait", "Formula", "Gm", "Instr", "Let", "Loop", "Node", "Operand",
+    "AIC", "AIV", "BINARY", "BY_BLOCKS", "BY_ROWS", "COMPARE", "MULTIPLY_ADD", "OVERWRITES", "PIPES", "REDUCE", "SCALAR",
+    "SPREAD", "UNARY", "VECTOR", "Buffer", "CrossSet", "CrossWait", "Formula", "Gm", "Instr", "Let", "Loop", "Node", "Operand",
     "PipeBarrier", "Print", "Program", "Scalar", "SetFlag", "SyncAll", "Tasks", "Tile", "WaitFlag", "When", "While", "walk",
 ]  # fmt: skip
