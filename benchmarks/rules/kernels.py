@@ -31,7 +31,7 @@ ON_950 = {
     "fixpipe-ub": "exp of a product", "fixpipe-ub-cast": "uneven: exp of a product in f16", "ub-l1": "product of an exp",
     "fixpipe-ub-relu": "uneven: exp of the relu of a product", "l1-ub": "product and the sums of its operand",
     "scale-before-loop": "flash_attention of 8 heads",
-    "v-mul-add-rows": "y + x * v[:, None]", "v-mul-add-outer": "y + v[:, None] * w[None, :]",
+    "v-mul-add-outer": "y + v[:, None] * w[None, :]",
 }  # fmt: skip
 """Rules for paths that only the 950 has, or that pay where those are taken, and a kernel that takes each."""
 SUFFIX = " on the 950"

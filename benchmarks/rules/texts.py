@@ -18,7 +18,7 @@ ELEMENTS = {
     "x * y + y": "x * abs(y) + y",
     "x - v[:, None]": "x - v[:, None]", "v[:, None] - x": "v[:, None] - x", "x - w[None, :]": "x - w[None, :]",
     "w[None, :] - x": "w[None, :] - x", "x / v[:, None]": "x / v[:, None]",
-    "x - v[:, None] * w[None, :]": "x - v[:, None] * w[None, :]", "y + x * v[:, None]": "abs(y) + x * v[:, None]",
+    "x - v[:, None] * w[None, :]": "x - v[:, None] * w[None, :]",
     "y + v[:, None] * w[None, :]": "abs(y) + v[:, None] * w[None, :]",
     "x * v[:, None] * abs(v)[:, None]": "x * v[:, None] * abs(v)[:, None]",
     "a kept comparison": "select(select(x > y, 1, 0) != 0, x, y)",

@@ -37,7 +37,7 @@ REDUCE: dict[str, Callable] = {"max": np.max, "sum": np.sum, "min": np.min}
 OPS = (
     *UNARY, *SCALAR, *(f"v{b}{kind}" for b in BINARY for kind in ("", "_rows", "_cols", "_outer")),
     *(f"v{way}{r}" for way in ("row", "col") for r in REDUCE), "vcast", "vdup", "vaxpy", "vramp",
-    *(f"vmuladd{kind}" for kind in ("", "_rows", "_outer")),
+    *(f"vmuladd{kind}" for kind in ("", "_outer")),
     *(f"v{kind}_{c}" for kind in ("choose", "chooses", "mask") for c in COMPARE),
 )  # fmt: skip
 APPROXIMATE = ("vrsqrt", "vreciprocal")

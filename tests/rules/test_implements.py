@@ -26,7 +26,6 @@ KERNELS = {
     "v[:, None] - x": ["v-rows", "v-brcb"],
     "w[None, :] - x": ["v-cols"],
     "x - v[:, None] * w[None, :]": ["v-outer"],
-    "y + x * v[:, None]": ["v-mul-add-rows"],
     "y + v[:, None] * w[None, :]": ["v-mul-add-outer"],
     "sums of squares": ["v-sum-of-products"],
     "long rows less their values": ["v-rows-apart", "v-brcb-twice"],

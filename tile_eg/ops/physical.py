@@ -238,7 +238,6 @@ TERMS: dict[str, Term] = {
             "VAxpyN", always("vaxpy"), 0, decision=True, overwrites=1, fields={"value": argument(1)}, banks=True
         ),
         _elementwise("VMulAdd", always("vmuladd"), 0, decision=True, overwrites=2),
-        _elementwise("VMulAddR", always("vmuladd_rows"), 0, form=always("rows"), decision=True, overwrites=2),
         _elementwise("VMulAddOuter", always("vmuladd_outer"), 0, form=always("rows"), decision=True, overwrites=2),
         _choice("VCho", "choose"),
         _choice("VChoS", "chooses", "scalar"),

@@ -47,7 +47,7 @@ COMPARE = tuple(elementwise.COMPARE)
 BY_BLOCKS = ("_rows", "_outer")
 """Ends of the names of instructions whose last operand is a vbrcb result."""
 SPREAD = (*BY_BLOCKS, "_cols")
-MULTIPLY_ADD = ("vmuladd", "vmuladd_rows", "vmuladd_outer")
+MULTIPLY_ADD = ("vmuladd", "vmuladd_outer")
 VECTOR = (
     *(f"v{u}" for u in UNARY),
     *(f"v{b}" for b in BINARY),
@@ -157,7 +157,7 @@ class Instr:
     vpack      dst (u8) <- src: a bit for each element that is not 0, eight elements a byte; rows and cols are those of dst
     vstrips    dst[j / n, n * i + j % n] = src[i, j], n elements in 32 bytes: strips one below the other
     vcast      of form strips: the same of the cast elements, of 16 bits
-    vaxpy      dst += scalar * src;     vmuladd  dst += a * b;     vmuladd_rows, vmuladd_outer  b, and a, as above
+    vaxpy      dst += scalar * src;     vmuladd  dst += a * b;     vmuladd_outer  the same of a[j] and b[i]
     vchoose_OP dst = x where a OP b, else y (srcs a, b, x, y);  vchooses_OP  a OP scalar + bound (srcs a, x, y);
     vmask_OP   dst = x where a OP scalar + bound, else `other` (srcs a, x);
                OP: lt le gt ge eq ne; `scratch` holds the bits of the comparison
