@@ -207,9 +207,10 @@ EXAMPLES: list[Example] = [
     ),
     Example(
         "scans/gated_delta_chunks", _chunks, DELTA, QWEN, _solved,
-        "a chunk a block; the triangular system is solved row by row in UB", 1.5, _keys,
-        held="each row of the solution waits for the one before, and both vector cores do all of it: blocks of 16 rows that are "
-        "joined by products would leave a fourth",
+        "a chunk a block; the triangular system is solved by columns in UB: each row that is done is taken off those behind it",
+        1.5, _keys,
+        held="each row of the solution waits for the one before, both vector cores do all of it, and all rows are gone through "
+        "for each, of which half are done: blocks of 16 rows that are joined by products would leave a fourth",
     ),
     Example(
         "scans/gated_delta_states", _between_chunks, DELTA, QWEN, _handed_on,

@@ -31,6 +31,7 @@ ON_950 = {
     "fixpipe-ub": "exp of a product", "fixpipe-ub-cast": "uneven: exp of a product in f16", "ub-l1": "product of an exp",
     "fixpipe-ub-relu": "uneven: exp of the relu of a product", "l1-ub": "product and the sums of its operand",
     "scale-before-loop": "flash_attention of 8 heads",
+    "v-mul-add-outer": "y + v[:, None] * w[None, :]",
 }  # fmt: skip
 """Rules for paths that only the 950 has, or that pay where those are taken, and a kernel that takes each."""
 SUFFIX = " on the 950"
@@ -55,6 +56,7 @@ SHOWN_BY = {
     "v-scalar": "twelve times x + c", "persistent": "softmax 8192x1024", "keep": "flash_attention 2048",
     "v-sum-of-products": "layer_norm 4096x4096",
     "row-operand": "twelve times x - v[:, None]", "row-operand-left": "twelve times v[:, None] - x",
+    "v-outer": "twelve times x - v[:, None] * w[None, :]",
     "one-row": "sum of the sums of rows", "reduced-row": "rows times one number and another one a row",
     "number-and-row-factor": "rows times one number and another one a row",
     "column-factors": "tiles times what is the same in all trips", "row-factors": "x * v[:, None] * abs(v)[:, None]",

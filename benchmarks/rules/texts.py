@@ -18,6 +18,8 @@ ELEMENTS = {
     "x * y + y": "x * abs(y) + y",
     "x - v[:, None]": "x - v[:, None]", "v[:, None] - x": "v[:, None] - x", "x - w[None, :]": "x - w[None, :]",
     "w[None, :] - x": "w[None, :] - x", "x / v[:, None]": "x / v[:, None]",
+    "x - v[:, None] * w[None, :]": "x - v[:, None] * w[None, :]",
+    "y + v[:, None] * w[None, :]": "abs(y) + v[:, None] * w[None, :]",
     "x * v[:, None] * abs(v)[:, None]": "x * v[:, None] * abs(v)[:, None]",
     "a kept comparison": "select(select(x > y, 1, 0) != 0, x, y)",
     "abs(y) + x / 4": "abs(y) + x / 4", "abs(y) + x * 2": "abs(y) + x * 2",
@@ -28,6 +30,7 @@ CHAINS = {
     "max(x, c)": "max({x}, {c})", "max(c, x)": "max({c}, {x})", "min(x, c)": "min({x}, {c})", "min(c, x)": "min({c}, {x})",
     "x - w[None, :]": "({x} - (w * {c})[None, :])", "w[None, :] - x": "((w * {c})[None, :] - {x})",
     "x - v[:, None]": "({x} - (v * {c})[:, None])", "v[:, None] - x": "((v * {c})[:, None] - {x})",
+    "x - v[:, None] * w[None, :]": "({x} - (v * {c})[:, None] * w[None, :])",
 }  # fmt: skip
 CHAINS_OF_CALL = {n.replace("c", "s"): CHAINS[n].replace("{c}", "(s * {c})") for n in CHAINS if "[" not in n}
 ELEMENTS_OF_CALL = {"s / x": "s / x", "y + x * s": "abs(y) + x * s"}

@@ -55,7 +55,7 @@ def cases(draw: st.DrawFn) -> Case:
     by_cols = draw(st.booleans())
     tail = draw(st.integers(0, (cols if by_cols else rows) - 1)) if draw(st.booleans()) else 0
     more = {"gap": draw(st.integers(0, 3)), "swap": draw(st.booleans()), "scalar": draw(st.sampled_from([0.25, 1.5, -2.0]))}
-    if not op.endswith(("_rows", "_cols")):
+    if not op.endswith(("_rows", "_cols", "_outer")) or op.startswith("vmuladd"):
         more["swap"] = False
     return typed(op, draw(st.integers(0, 3)), rows=rows, cols=cols, tail=tail, by_cols=by_cols and tail > 0, **more)
 

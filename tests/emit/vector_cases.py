@@ -35,8 +35,9 @@ COMPARE: dict[str, Callable] = {
 }  # fmt: skip
 REDUCE: dict[str, Callable] = {"max": np.max, "sum": np.sum, "min": np.min}
 OPS = (
-    *UNARY, *SCALAR, *(f"v{b}{kind}" for b in BINARY for kind in ("", "_rows", "_cols")),
-    *(f"v{way}{r}" for way in ("row", "col") for r in REDUCE), "vcast", "vdup", "vaxpy", "vmuladd", "vramp",
+    *UNARY, *SCALAR, *(f"v{b}{kind}" for b in BINARY for kind in ("", "_rows", "_cols", "_outer")),
+    *(f"v{way}{r}" for way in ("row", "col") for r in REDUCE), "vcast", "vdup", "vaxpy", "vramp",
+    *(f"vmuladd{kind}" for kind in ("", "_outer")),
     *(f"v{kind}_{c}" for kind in ("choose", "chooses", "mask") for c in COMPARE),
 )  # fmt: skip
 APPROXIMATE = ("vrsqrt", "vreciprocal")
@@ -163,6 +164,9 @@ class _Builder:
         elif name in ("vaxpy", "vmuladd"):
             dst = self.load(c.dtype)
             self.run(name, dst, *(self.load(c.dtype) for _ in range(1 if name == "vaxpy" else 2)), scalar=c.scalar)
+        elif name.startswith("vmuladd"):
+            dst = self.load(c.dtype)
+            self.by_blocks(dst)
         else:
             dst = self.elementwise()
         return self.store(dst, c.shape, self.row * c.shape[1] + self.col, self.rows, self.cols)
@@ -183,19 +187,26 @@ class _Builder:
     def elementwise(self) -> Tile:
         c, name = self.case, self.case.op
         dst = self.buffer(c.rows, c.cols, c.dtype, c.gap)
+        if name.endswith(("_rows", "_outer")):
+            self.by_blocks(dst)
+            return dst
         a = self.load(c.dtype)
-        if name.endswith("_rows"):
-            each = (64 if c.apart else 32) // c.dtype.bytes
-            v, wide = self.vector(True), self.buffer(-(-c.rows // 8) * 8, each, c.dtype)
-            self.nodes.append(Instr("vbrcb", wide, (v,), self.rows, ix.const(each), form="apart" if c.apart else "flat"))
-            self.run(name, dst, a, wide, form="apart" if c.apart else "rows", swap=c.swap)
-        elif name.endswith("_cols"):
+        if name.endswith("_cols"):
             self.run(name, dst, a, self.vector(False), form="rows", swap=c.swap)
         elif name[1:] in BINARY:
             self.run(name, dst, a, self.load(c.dtype))
         else:
             self.run(name, dst, a, scalar=c.scalar)
         return dst
+
+    def by_blocks(self, dst: Tile) -> None:
+        """Of a tile, or of one row for all, with a number of each row."""
+        c = self.case
+        a = self.vector(False) if c.op.endswith("_outer") else self.load(c.dtype)
+        each = (64 if c.apart else 32) // c.dtype.bytes
+        v, wide = self.vector(True), self.buffer(-(-c.rows // 8) * 8, each, c.dtype)
+        self.nodes.append(Instr("vbrcb", wide, (v,), self.rows, ix.const(each), form="apart" if c.apart else "flat"))
+        self.run(c.op, dst, a, wide, form="apart" if c.apart else "rows", swap=c.swap)
 
     def dot(self) -> None:
         c = self.case
@@ -238,8 +249,8 @@ def meaning(c: Case, inputs: Sequence[np.ndarray]) -> np.ndarray:
         return np.where(COMPARE[c.op.rpartition("_")[2]](x[0], against), first, second)
     if c.op == "vaxpy":
         return x[0] + c.scalar * x[1]
-    if c.op == "vmuladd":
-        return x[0] + x[1] * x[2]
+    if c.op.startswith("vmuladd"):
+        return x[0] + x[1] * (x[2] if c.op == "vmuladd" else x[2][:, None])
     if c.op == "vrowdot":
         return np.sum(x[0] * x[1], axis=1)
     if c.op.startswith(("vrow", "vcol")):
@@ -247,7 +258,7 @@ def meaning(c: Case, inputs: Sequence[np.ndarray]) -> np.ndarray:
         parts = np.split(x[0], [c.cols if axis else c.rows], axis) if c.reduces_split else [x[0]]
         return np.squeeze(np.stack([REDUCE[c.op[4:]](part, axis=axis) for part in parts]))
     op, _, kind = c.op[1:].partition("_")
-    a, b = x[0], x[1][:, None] if kind == "rows" else x[1]
+    a, b = x[0], x[1][:, None] if kind in ("rows", "outer") else x[1]
     return BINARY[op](b, a) if c.swap else BINARY[op](a, b)
 
 

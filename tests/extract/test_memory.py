@@ -20,6 +20,18 @@ from tile_eg.search.compiler import lower
 SOFTMAX = Path(__file__).parents[2] / "examples/softmax.tile"
 NORM = (Path(__file__).parents[2] / "examples/layer_norm.tile").read_text()
 RUNNING = (Path(__file__).parents[2] / "examples/scans/cumsum_rows.tile").read_text()
+SCALED = """
+kernel scaled[H=256, C=64](K: f16[H, C, C], G: f32[H, C]) -> Y: f32[H, C, C] {
+  grid h = H
+  shared   k: f16[C, C]
+  fragment a: f32[C, C], g: f32[C]
+  k = K[h, 0, 0]
+  g = G[h, 0]
+  g = cumsum(g)
+  a = k @ k.T
+  Y[h, 0, 0] = a * g[:, None]
+}
+"""
 lives = st.tuples(st.integers(0, 40), st.integers(0, 12), st.integers(1, 30)).map(lambda t: (t[0], t[0] + t[1], 32 * t[2]))
 
 
@@ -72,6 +84,15 @@ def test_what_only_what_is_made_once_reads_leaves_its_place_to_the_tiles():
     x = next(s for s in best.storages.values() if s.name == "x")
     before = [best.addresses[i][0] for i in best.once - kept if best.storages[i].level is Level.UB]
     assert kept and before and all(at < best.addresses[x.id][-1] + x.slot_bytes for at in before)
+
+
+@pytest.mark.slow
+def test_the_cube_core_writes_to_no_place_of_what_is_made_once():
+    best = lower(kernel(SCALED), "950").candidates[0].schedule
+    a = next(s for s in best.storages.values() if s.name == "a" and s.level is Level.UB)
+    before = [(best.addresses[i][0], best.storages[i].bytes) for i in best.once - kept_for_tiles(best)]
+    filled = [(at, at + a.slot_bytes) for at in best.addresses[a.id]]
+    assert before and all(at + size <= low or high <= at for at, size in before for low, high in filled)
 
 
 @pytest.mark.slow

@@ -25,6 +25,8 @@ KERNELS = {
     "y + x * s": ["v-of-call", "v-axpy-of-call"],
     "v[:, None] - x": ["v-rows", "v-brcb"],
     "w[None, :] - x": ["v-cols"],
+    "x - v[:, None] * w[None, :]": ["v-outer"],
+    "y + v[:, None] * w[None, :]": ["v-mul-add-outer"],
     "sums of squares": ["v-sum-of-products"],
     "long rows less their values": ["v-rows-apart", "v-brcb-twice"],
     "row maxima": ["v-reduce", "v-reduce-blocks"],

@@ -27,7 +27,9 @@ from tile_eg.timeline.work import Work
 CHIP = load_chip("910B2")
 DIRECT = {"ub_to_l1", "l1_to_ub"}  # paths of the 950 alone
 MOVES = sorted({*PIPES} - DIRECT)
-OF_ONE_TILE = {f"v{name}{form}" for name in ["leaky_relu", "pow", "shl", "shr", "xor"] for form in ("", "_rows", "_cols")}
+OF_ONE_TILE = {
+    f"v{name}{form}" for name in ["leaky_relu", "pow", "shl", "shr", "xor"] for form in ("", "_rows", "_cols", "_outer")
+}
 """Between two tiles there is no instruction for these: a number is one operand, or others compute them."""
 OPS = sorted({*MOVES, *VECTOR} - OF_ONE_TILE)
 SIZES = st.integers(1, 300)

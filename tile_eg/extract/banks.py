@@ -14,6 +14,7 @@ from math import prod
 from tile_eg.chips import Chip
 from tile_eg.extract.schedule import Schedule, Step, Storage
 from tile_eg.ir.machine import BANK_BYTES
+from tile_eg.ir.program import BY_BLOCKS
 from tile_eg.ops.physical import VECTOR
 from tile_eg.ops.types import Level
 
@@ -105,7 +106,7 @@ def _results(schedule: Schedule) -> dict[int, dict[int, int]]:
     out: dict[int, dict[int, int]] = {}
     for step, around in schedule.walk():
         term = VECTOR.get(step.node.op)
-        if term and len(step.srcs) > 1 and term.instruction(step.node.payload).endswith("_rows"):
+        if term and len(step.srcs) > 1 and term.instruction(step.node.payload).endswith(BY_BLOCKS):
             blocks, result = step.srcs[1], step.dst
             if isinstance(blocks, int) and isinstance(result, int):
                 written = out.setdefault(blocks, {})

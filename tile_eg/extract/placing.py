@@ -43,7 +43,6 @@ def _packing(
     kept = kept_for_tiles(schedule)
     own = _behind(schedule, kept, 0, level, align, banks)
     base = -(-_end(schedule, own) // align) * align
-    before = _behind(schedule, schedule.once - kept, base, level, align, banks)
     group = [
         (i, life, schedule.storages[i])
         for i, life in lives.items()
@@ -53,10 +52,36 @@ def _packing(
     if blocks_first:
         group.sort(key=lambda x: x[0] not in banks.results)
     places, used = packed(group, align, banks, base, aside)
+    once = schedule.once - kept
+    before = _beside(schedule, places, base, align, lambda start: _behind(schedule, once, start, level, align, banks))
     if _end(schedule, before) > limit:
-        made = [(i, lives[i], schedule.storages[i]) for i in before]
-        before = packed(sorted(made, key=ORDERS[order]), align, banks, base)[0]
+        made = sorted(((i, lives[i], schedule.storages[i]) for i in before), key=ORDERS[order])
+        before = _beside(schedule, places, base, align, lambda start: packed(made, align, banks, start)[0])
     return Packing(own | before | places, max(used, _end(schedule, before)), order)
+
+
+def _beside(
+    schedule: Schedule, places: dict[int, int], base: int, align: int, placed: Callable[[int], dict[int, int]]
+) -> dict[int, int]:
+    """What a block makes before its tiles, `placed` from the least start on at which none of it lies where the other kind of core
+    writes or reads: that may be in its first tile already."""
+    before = placed(base)
+    met = [(places[i], places[i] + schedule.storages[i].bytes) for i in (_met(schedule) & places.keys() if before else ())]
+    starts = iter(sorted({-(-end // align) * align for _, end in met if end > base}))
+    while any(at < high and at + schedule.storages[i].bytes > low for i, at in before.items() for low, high in met):
+        before = placed(next(starts))
+    return before
+
+
+def _met(schedule: Schedule) -> frozenset[int]:
+    """The storages that both kinds of core use."""
+    cores: dict[int, str] = {}
+    both: set[int] = set()
+    for step, _ in schedule.walk():
+        for sid in (step.dst, *step.srcs):
+            if isinstance(sid, int) and cores.setdefault(sid, step.core) != step.core:
+                both.add(sid)
+    return frozenset(both)
 
 
 def kept_for_tiles(schedule: Schedule) -> frozenset[int]:

@@ -13,7 +13,7 @@ from tile_eg.extract.masks import share
 from tile_eg.extract.selection import trips_ahead
 from tile_eg.ir.index import EACH, Expr, variables
 from tile_eg.ir.machine import FRACTAL, strip
-from tile_eg.ir.program import AIC, AIV, REDUCE
+from tile_eg.ir.program import AIC, AIV, BY_BLOCKS, REDUCE
 from tile_eg.ops.physical import TERMS, Move, Vector
 from tile_eg.ops.types import F32
 from tile_eg.ops.whole_tiles import WHOLE_TILES
@@ -119,7 +119,7 @@ class Pricer:
         r, c = here.shape
         meet = term.banks is False or len(set(node.children)) < len(node.children)
         op = term.instruction(node.payload)
-        alike = HALF_OF_ROUNDS if op.endswith("_rows") and form != "apart" else float(meet)
+        alike = HALF_OF_ROUNDS if op.endswith(BY_BLOCKS) and form != "apart" and term.banks else float(meet)
         return Work(op, r, c, dtype=here.tile.dtype, src_dtype=src, form=form, pitch=self.pitch(here), conflict=alike)
 
 

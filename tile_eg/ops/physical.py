@@ -205,6 +205,7 @@ TERMS: dict[str, Term] = {
         _elementwise("VBinN", _named(suffix="s"), fields={"value": argument(2)}, says=("binary", 1)),
         _elementwise("VBinR", _named(suffix="_rows"), 1, fields=_SWAP, banks=True, says=("binary", 1)),
         _elementwise("VBinC", _named(suffix="_cols"), 1, form=always("rows"), fields=_SWAP, banks=True, says=("binary", 1)),
+        _elementwise("VOuter", _named(suffix="_outer"), 0, form=always("rows"), fields=_SWAP, banks=True, says=("binary", 1)),
         _elementwise("VCast", always("vcast"), 0),
         Vector("VCastStrips", kind="strips", instruction=always("vcast"), form=always("strips")),
         _elementwise("VPack", always("vpack"), 0, form=always("rows")),
@@ -237,6 +238,7 @@ TERMS: dict[str, Term] = {
             "VAxpyN", always("vaxpy"), 0, decision=True, overwrites=1, fields={"value": argument(1)}, banks=True
         ),
         _elementwise("VMulAdd", always("vmuladd"), 0, decision=True, overwrites=2),
+        _elementwise("VMulAddOuter", always("vmuladd_outer"), 0, form=always("rows"), decision=True, overwrites=2),
         _choice("VCho", "choose"),
         _choice("VChoS", "chooses", "scalar"),
         _choice("VChoI", "chooses", "bound"),

@@ -33,6 +33,7 @@ from tile_eg.search import (
     shuffle_k,
     slots_ahead,
     smaller_tiles,
+    solved_by_columns,
     split_k,
     steady,
     sums_from_zero,
@@ -119,6 +120,7 @@ def _all_moves(form: Form, candidate: Candidate | None) -> Iterator[Offer]:
         yield from last_trip.offers(form)
         yield from split_k.offers(form)
         yield from sums_from_zero.offers(form)
+        yield from solved_by_columns.offers(form)
         yield from turned_loops.offers(form)
         yield from short_loops.offers(form)
         yield from rows_behind.offers(form, phase_of)

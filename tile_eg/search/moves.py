@@ -82,6 +82,8 @@ MOVES = {
              "a sum over depth = the sum of its parts' sums, added where they are stored", ("split-depth-added",), True),
         Move("sums-from-zero", "rounding", SEARCHING, (0, 1, 1),
              "a sum of products that begins with a value = that value added to the sum from zero on"),
+        Move("solved-by-columns", "rounding", SEARCHING, (0, 1, 1),
+             "a row less a sum over the rows before it, row by row = each row that is done taken off all rows behind it"),
         Move("turned-loops", "equal", SEARCHING, (0, 1, 1),
              "a loop that takes rows of its tiles apart = the same of turned tiles, whose rows are what was taken",
              any_size=True),

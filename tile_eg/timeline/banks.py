@@ -8,13 +8,13 @@ from functools import lru_cache
 from itertools import combinations, product
 
 from tile_eg.ir.machine import BANK_ROW, BLOCK_BYTES, REPEAT_BYTES, writes_in_the_way
-from tile_eg.ir.program import BINARY, OVERWRITES, REDUCE, SCALAR, UNARY, Buffer, Instr, Tile
+from tile_eg.ir.program import BINARY, OVERWRITES, REDUCE, SCALAR, SPREAD, UNARY, Buffer, Instr, Tile
 from tile_eg.timeline.work import HALF_OF_ROUNDS, HALVES
 
 ROWS, CHUNKS = 16, 8
 """Rounds fall in the same banks again after so many rows and chunks, wherever these begin."""
 ONE = frozenset(f"v{name}" for name in (*UNARY, *SCALAR, "axpy", "cast", "piece", "put", "reshape"))
-MORE = {f"v{name}{kind}": kind[1:] for name in (*BINARY, "muladd") for kind in ("", "_rows", "_cols")}
+MORE = {f"v{name}{kind}": kind[1:] for name in (*BINARY, "muladd") for kind in ("", *SPREAD)}
 FOLDS = frozenset(f"v{along}{name}" for along in ("row", "col") for name in REDUCE)
 
 
@@ -64,8 +64,10 @@ def meetings(i: Instr, buffers: Mapping[str, Buffer], rows: int, cols: int) -> M
     if i.form == "apart":
         return Meetings(float(any(b.addresses[0] % REPEAT_BYTES for b in homes[1:])), _apart(sides, rows))
     start = sides[2].start
-    sides[2] = Side(start, BLOCK_BYTES) if i.op.endswith("_rows") else Side(start, 0, sides[2].chunk)
-    return _shared(sides, False, rows, 1 if i.op.endswith("_cols") and rows == 1 else chunks)
+    sides[2] = Side(start, 0, sides[2].chunk) if i.op.endswith("_cols") else Side(start, BLOCK_BYTES)
+    if i.op.endswith("_outer"):
+        sides[1] = Side(sides[1].start, 0, sides[1].chunk)
+    return _shared(sides, i.op in OVERWRITES, rows, 1 if i.op.endswith("_cols") and rows == 1 else chunks)
 
 
 def _first(t: Tile, home: Buffer) -> int:

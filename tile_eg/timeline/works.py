@@ -10,7 +10,7 @@ from types import MappingProxyType
 from tile_eg.chips import Chip
 from tile_eg.ir.index import EACH, ZERO, Expr, variables
 from tile_eg.ir.machine import cores
-from tile_eg.ir.program import AIC, AIV, BY_ROWS, OVERWRITES, Buffer, Gm, Instr, Operand, Program, Tile
+from tile_eg.ir.program import AIC, AIV, BY_BLOCKS, BY_ROWS, OVERWRITES, Buffer, Gm, Instr, Operand, Program, Tile
 from tile_eg.ir.sizes import usual
 from tile_eg.ops.types import DType, Level
 from tile_eg.timeline.banks import meetings
@@ -164,7 +164,7 @@ class Pricer:
         sources = [*instr.srcs, instr.dst] if instr.op in OVERWRITES else instr.srcs
         homes = [self.buffers[s.buffer] for s in sources if isinstance(s, Tile)]
         if len(homes) < 2 or not all(b.addresses for b in homes):
-            alternate = instr.op.startswith("vrow") or (instr.op.endswith("_rows") and instr.form != "apart")
+            alternate = instr.op.startswith("vrow") or (instr.op.endswith(BY_BLOCKS) and instr.form != "apart")
             return HALF_OF_ROUNDS if alternate else 1.0
         groups = [self._group(b) for b in homes]
         return float(len(set(groups)) < len(groups))

@@ -18,7 +18,7 @@ from tile_eg.emit.ascend_c.strips import cast_to_strips, strips
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import ONE, ZERO, Expr
 from tile_eg.ir.machine import BLOCK_BYTES, MAX_REPEAT, REPEAT_BYTES, most_of
-from tile_eg.ir.program import BINARY, SCALAR, UNARY, Instr, Operand, Tile
+from tile_eg.ir.program import BINARY, MULTIPLY_ADD, SCALAR, SPREAD, UNARY, Instr, Operand, Tile
 from tile_eg.ops import elementwise
 from tile_eg.ops.casts import ROUND
 from tile_eg.ops.types import F16, F32, I16, I32, SIGNED
@@ -295,7 +295,8 @@ def binary(s: Scope, i: Instr) -> list[str]:
         return by_two_bytes(s, i, NAMES[i.op[1:]], [dst, a, b])
     checked(s, i, [dst, a, b])
     lanes = lanes_of(s, [dst, a, b])
-    first, second = view(s, a, lanes), view(s, b, lanes, kind)
+    outer = kind == "outer"
+    first, second = view(s, a, lanes, "cols" if outer else ""), view(s, b, lanes, "rows" if outer else kind)
     views = (view(s, dst, lanes), *((second, first) if i.swap else (first, second)))
     j = binary_job(s, i, "MulAddDst" if op == "muladd" else NAMES[op], views, lanes)
     if i.form == "apart":
@@ -357,10 +358,10 @@ def brcb(s: Scope, i: Instr) -> list[str]:
 VECTOR_OPS: dict[str, Callable[[Scope, Instr], list[str]]] = {
     **{f"v{u}": unary for u in UNARY},
     **{f"v{x}": scalar for x in SCALAR},
-    **{f"v{b}{kind}": binary for b in BINARY for kind in ("", "_rows", "_cols")},
+    **{f"v{b}{kind}": binary for b in BINARY for kind in ("", *SPREAD)},
     "vcopy": copy,
     "vaxpy": scalar,
-    "vmuladd": binary,
+    **dict.fromkeys(MULTIPLY_ADD, binary),
     "vcast": cast,
      "vdup": duplicate, "vbrcb": brcb, "vstrips": strips, "store_element": store_element,
 }

@@ -16,6 +16,7 @@ from tile_eg.ir.index import Expr, Interval, const
 from tile_eg.ir.machine import USABLE_EVENT_IDS, needs_barrier
 from tile_eg.ir.program import (
     AIV,
+    SPREAD,
     Buffer,
     Gm,
     Instr,
@@ -208,7 +209,7 @@ class _Walk:
             taken = 1
         elif o == i.dst and i.op.startswith("vrow"):
             taken = self.bounds(i.rows)[1]
-        elif o == i.scratch or i.op in ALL_OF or "_rows" in i.op or "_cols" in i.op:
+        elif o == i.scratch or i.op in ALL_OF or i.op.endswith(SPREAD):
             return min(places), max(places) + b.slot_bytes
         else:
             taken = max(0, self.bounds(i.rows)[1] - 1) * b.pitch + self.bounds(i.cols)[1]

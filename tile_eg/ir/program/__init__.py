@@ -3,11 +3,14 @@
 from tile_eg.ir.program.buffers import Buffer
 from tile_eg.ir.program.instructions import (
     BINARY,
+    BY_BLOCKS,
     BY_ROWS,
     COMPARE,
+    MULTIPLY_ADD,
     OVERWRITES,
     REDUCE,
     SCALAR,
+    SPREAD,
     UNARY,
     VECTOR,
     CrossSet,
@@ -35,7 +38,7 @@ from tile_eg.ir.program.program import Program
 from tile_eg.ops.physical import AIC, AIV, PIPES
 
 __all__ = [
-    "AIC", "AIV", "BINARY", "BY_ROWS", "COMPARE", "OVERWRITES", "PIPES", "REDUCE", "SCALAR", "UNARY", "VECTOR", "Buffer",
-    "CrossSet", "CrossWait", "Formula", "Gm", "Instr", "Let", "Loop", "Node", "Operand", "PipeBarrier", "Print", "Program",
-    "Scalar", "SetFlag", "SyncAll", "Tasks", "Tile", "WaitFlag", "When", "While", "walk",
+    "AIC", "AIV", "BINARY", "BY_BLOCKS", "BY_ROWS", "COMPARE", "MULTIPLY_ADD", "OVERWRITES", "PIPES", "REDUCE", "SCALAR",
+    "SPREAD", "UNARY", "VECTOR", "Buffer", "CrossSet", "CrossWait", "Formula", "Gm", "Instr", "Let", "Loop", "Node", "Operand",
+    "PipeBarrier", "Print", "Program", "Scalar", "SetFlag", "SyncAll", "Tasks", "Tile", "WaitFlag", "When", "While", "walk",
 ]  # fmt: skip

@@ -17,6 +17,8 @@ from tile_eg.ir.program import (
     AIV,
     BINARY,
     COMPARE,
+    MULTIPLY_ADD,
+    SPREAD,
     Buffer,
     CrossSet,
     CrossWait,
@@ -53,7 +55,7 @@ PLACES: dict[str, tuple[tuple[Level, ...], ...]] = {
     **{f"vchoose_{c}": (_UB,) * 5 for c in COMPARE}, **{f"vchooses_{c}": (_UB,) * 4 for c in COMPARE},
     **{f"vmask_{c}": (_UB,) * 3 for c in COMPARE},
 }  # fmt: skip
-TWO_SOURCES = ("vmuladd", "vrowdot", "vput", "vsort32", *(f"v{b}{kind}" for b in BINARY for kind in ("", "_rows", "_cols")))
+TWO_SOURCES = (*MULTIPLY_ADD, "vrowdot", "vput", "vsort32", *(f"v{b}{kind}" for b in BINARY for kind in ("", *SPREAD)))
 SOURCES: dict[str, tuple[int, ...]] = {
     **{op: (len(levels) - 1,) for op, levels in PLACES.items()}, **dict.fromkeys(TWO_SOURCES, (2,)), "vbitselect": (2, 3),
     **{f"vcompare_{c}": (1, 2) for c in COMPARE}, "vmerge": (2, 3, 4),

@@ -44,12 +44,17 @@ BINARY = tuple(elementwise.BINARY)
 SCALAR = tuple(f"{op.name}s" for op in elementwise.BINARY.values() if op.with_scalar)
 REDUCE = tuple(elementwise.REDUCE)
 COMPARE = tuple(elementwise.COMPARE)
+BY_BLOCKS = ("_rows", "_outer")
+"""Ends of the names of instructions whose last operand is a vbrcb result."""
+SPREAD = (*BY_BLOCKS, "_cols")
+MULTIPLY_ADD = ("vmuladd", "vmuladd_outer")
 VECTOR = (
     *(f"v{u}" for u in UNARY),
     *(f"v{b}" for b in BINARY),
     *(f"v{s}" for s in SCALAR),
     *(f"v{b}_rows" for b in BINARY),
     *(f"v{b}_cols" for b in BINARY),
+    *(f"v{b}_outer" for b in BINARY),
     *(f"vrow{r}" for r in REDUCE),
     *(f"vcol{r}" for r in REDUCE),
     "vrowdot",
@@ -62,7 +67,7 @@ VECTOR = (
     "vbrcb",
     "vstrips",
     "vaxpy",
-    "vmuladd",
+    *MULTIPLY_ADD,
     *(f"vchoose_{c}" for c in COMPARE),
     *(f"vchooses_{c}" for c in COMPARE),
     *(f"vmask_{c}" for c in COMPARE),
@@ -78,7 +83,7 @@ VECTOR = (
 )
 BY_ROWS = tuple(f"v{w.name}" for w in WHOLE_TILES.values() if w.by_rows)
 """Of these `steps` are the rows and columns, and `cols` all elements."""
-OVERWRITES = ("vaxpy", "vmuladd", "vbeyond")
+OVERWRITES = ("vaxpy", *MULTIPLY_ADD, "vbeyond")
 
 
 @dataclass(frozen=True)
@@ -141,6 +146,7 @@ class Instr:
                vadds with a `bound`: dst = a + bound, of f32
     vOP_rows   dst[i, j] = a[i, j] OP b[i]; b is a vbrcb result (rows x 32 bytes); attr swap: b OP a
     vOP_cols   dst[i, j] = a[i, j] OP b[j]; b is a vector;                          attr swap: b OP a
+    vOP_outer  dst[i, j] = a[j] OP b[i]; a is a vector, b a vbrcb result;           attr swap: b OP a
     vrowR      dst vector of rows <- src tile, reduced over its cols (max sum min); `scratch` holds partial rows
     vrowdot    dst vector of rows <- srcs[0] * srcs[1], summed over the cols; `scratch` holds a part (`ir.machine.dot_elements`)
     vcolR      dst vector of cols <- src tile, reduced over its rows
@@ -151,7 +157,7 @@ class Instr:
     vpack      dst (u8) <- src: a bit for each element that is not 0, eight elements a byte; rows and cols are those of dst
     vstrips    dst[j / n, n * i + j % n] = src[i, j], n elements in 32 bytes: strips one below the other
     vcast      of form strips: the same of the cast elements, of 16 bits
-    vaxpy      dst += scalar * src;     vmuladd  dst += a * b
+    vaxpy      dst += scalar * src;     vmuladd  dst += a * b;     vmuladd_outer  the same of a[j] and b[i]
     vchoose_OP dst = x where a OP b, else y (srcs a, b, x, y);  vchooses_OP  a OP scalar + bound (srcs a, x, y);
     vmask_OP   dst = x where a OP scalar + bound, else `other` (srcs a, x);
                OP: lt le gt ge eq ne; `scratch` holds the bits of the comparison
