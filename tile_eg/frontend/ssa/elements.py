@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial, reduce
 from typing import Any
 
-from tile_eg.errors import NotSearched, TileError
+from tile_eg.errors import NotSearched, TileError, attempted
 from tile_eg.frontend.hints import hint
 from tile_eg.frontend.index_text import index_text
 from tile_eg.frontend.liveness import Names
@@ -14,9 +14,10 @@ from tile_eg.frontend.ssa import outside
 from tile_eg.frontend.ssa.by_position import chosen_by
 from tile_eg.frontend.ssa.dependence import Step, multiple, steps, temporaries
 from tile_eg.frontend.ssa.extents import meet
-from tile_eg.frontend.ssa.positions import number, parts, position, whole_number
+from tile_eg.frontend.ssa.positions import Position, number, parts, position, whole_number
 from tile_eg.frontend.ssa.regions import Env, Regions
 from tile_eg.frontend.ssa.rounding import constant_as
+from tile_eg.frontend.ssa.scalars import Axes, Scalar
 from tile_eg.frontend.ssa.steps import between, computing, promoted, reducing
 from tile_eg.frontend.ssa.tiles import valid_cols, valid_rows
 from tile_eg.ir import index as ix
@@ -30,25 +31,6 @@ from tile_eg.ops.types import F16, F32, I32, U32, WHOLE, DType
 
 ROW = ":"
 """The column coordinate of a statement over a whole row, `s[i, :]`."""
-
-
-@dataclass(frozen=True)
-class Axes:
-    """What a statement runs over: the names of its row and column coordinates (no row for a vector) and their extents."""
-
-    row: str | None
-    col: str | None
-    rows: int
-    cols: int
-
-
-@dataclass(frozen=True)
-class Scalar:
-    """A scalar term, and the valid extents that its operands allow (None: any)."""
-
-    term: Term
-    vrows: ix.Expr | None = None
-    vcols: ix.Expr | None = None
 
 
 def convert(c: Regions, s: kn.For | kn.Parallel, env: Env, after: Names) -> Env:
@@ -267,13 +249,15 @@ class Statement:
         return self.to(Scalar(term, *valid), wide)
 
     def select(self, e: kn.Select, axes: Axes, dtype: DType) -> Scalar:
-        """A choice by position; where that is the same for all elements, what is chosen."""
+        """A choice by position; where that is the same for all elements, what is chosen, unless what is not ends before it."""
         inside = {v: n for v, n in self.step.extents.items() if v in ix.variables(e.condition)}
         truth = self.c.truth(e.condition, inside)
-        if truth is not None:
-            return self.scalar(e.x if truth else e.y, axes, dtype)
-        yes, no, c = parts(e)
-        holds = position(self.c.index(c), (axes.row, axes.col), self.step.extents, self.tiles.ranges, e.span)
+        if truth is not None and (alone := self.chosen_alone(e, truth, axes, dtype)) is not None:
+            return alone
+        yes, no, c = parts(e) if truth is None else (e.x, e.y, e.condition)
+        everywhere = Position("ge", 0, 0, ix.const(0 if truth else 1))
+        at = (axes.row, axes.col), self.step.extents, self.tiles.ranges, e.span
+        holds = position(self.c.index(c), *at) if truth is None else everywhere
         arms = (partial(self.scalar, arm, axes, dtype) for arm in (yes, no))
         x, y, wide = chosen_by(self.c, holds, partial(self.pair, yes, no, axes, dtype), *arms)
         if e.branch:
@@ -282,6 +266,12 @@ class Statement:
         (x, y), valid = self.meeting((x, y), axes, e.span)
         term = self.make(e, "s_choose_at", *holds, x.term, y.term, dtype=x.term.dtype)
         return self.to(Scalar(term, *valid), wide)
+
+    def chosen_alone(self, e: kn.Select, truth: bool, axes: Axes, dtype: DType) -> Scalar | None:
+        """What a choice that is the same for all elements takes; None where the other value ends, and not at the same place."""
+        chosen, left = (e.x, e.y) if truth else (e.y, e.x)
+        known, found = attempted(lambda: self.scalar(left, axes, dtype)), self.scalar(chosen, axes, dtype)
+        return found if isinstance(known, TileError) or found.ends_with(known) else None
 
     def meeting(
         self, xs: tuple[Scalar, ...], axes: Axes, span: kn.Span | None
