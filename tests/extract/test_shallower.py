@@ -41,6 +41,15 @@ def copy_of(schedule: Schedule) -> Schedule:
     return replace(schedule, storages={sid: replace(s) for sid, s in schedule.storages.items()})
 
 
+@pytest.mark.slow
+def test_results_that_take_turns_give_up_no_slot() -> None:
+    """They would get it back with their turns, and the search for flags would never end."""
+    schedule = replace(copy_of(best(S=256)), copies=1)
+    rings = frozenset(s.id for s in schedule.storages.values() if s.spare > 0)
+    assert rings and shallower(replace(copy_of(schedule)))
+    assert not shallower(replace(copy_of(schedule), turns=rings))
+
+
 @pytest.mark.long
 @pytest.mark.slow
 def test_what_passes_between_the_cores_is_as_deep_where_ids_of_loads_run_out() -> None:
