@@ -8,34 +8,21 @@ import numpy as np
 import pytest
 
 from tests.extract.kernels import kernel
+from tests.transforms.test_operand_first import LAYERS
 from tile_eg.explore.runners import explained
 from tile_eg.search import search_options
 from tile_eg.search.compiler import Lowered, lower
 
-LAYERS = """
-kernel layers[M=30, K=512, H=500, N=2000, BM=32, BN=128, BH=64, BK=64](X: f16[M, K], A: f16[K, H], B: f16[H, N]) -> Y: f32[M, N] {
-  grid (bx, by) = (ceildiv(M, BM), ceildiv(N, BN))
-  shared x: f16[BM, BK], a: f16[BK, BH], b: f16[BH, BN], h: f16[BM, BH]
-  fragment y: f32[BM, BN] = 0, s: f32[BM, BH]
-  for j in pipelined(ceildiv(H, BH)) {
-    s = 0
-    for k in pipelined(ceildiv(K, BK)) {
-      x = X[bx*BM, k*BK]
-      a = A[k*BK, j*BH]
-      s += x @ a
-    }
-    h = max(s, 0)
-    b = B[j*BH, by*BN]
-    y += h @ b
-  }
-  Y[bx*BM, by*BN] = y
-}
-"""
+SIZES = {"M": 30, "K": 512, "H": 500, "N": 2000, "BM": 32, "BN": 128, "BH": 64, "BK": 64}
+HALVES = LAYERS.replace("X: f32[M, K], A: f32[K, H], B: f32[H, N]", "X: f16[M, K], A: f16[K, H], B: f16[H, N]").replace(
+    "x: f32[BM, BK], a: f32[BK, BH], b: f32[BH, BN], h: f32[BM, BH]",
+    "x: f16[BM, BK], a: f16[BK, BH], b: f16[BH, BN], h: f16[BM, BH]",
+)
 
 
 @lru_cache
 def layers(chip: str = "910B2", **options: object) -> Lowered:
-    return lower(kernel(LAYERS), chip, search=search_options(**options))
+    return lower(kernel(HALVES, **SIZES), chip, search=search_options(**options))
 
 
 @pytest.mark.slow

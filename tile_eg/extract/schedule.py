@@ -148,8 +148,8 @@ class Schedule:
     `ahead` one run ahead of readers in later trips. Where flag ids are few, rings of a `few_ids` one have fewer than slots; in
     another one they give up slots, and `fuller` is it before that. One that is `prefetched` issues what each tile loads outside
     of loops before the work on the tile before it, into `own_places`: nothing else is there meanwhile. The one loop of a `joined`
-    one goes on from tile to tile (`extract/joined.py`): all that a tile does stands in it. Results that are in `turns` have more
-    of them than places. `refill` is the chip's.
+    one goes on from tile to tile (`extract/joined.py`): all that a tile does stands in it. There are more results in
+    L0C that are in `turns` than places for them. `refill` is the chip's.
     """
 
     graph: Graph

@@ -17,7 +17,7 @@ from typing import Any
 from tile_eg.ir.index import BLOCK, ZERO, Expr, const, simplified, substitute, var, variables
 from tile_eg.ir.kernel import Tensor
 from tile_eg.ir.program.tasks import free_names
-from tile_eg.ir.values import Term, Values, reachable
+from tile_eg.ir.values import Term, Values, loops_in, made_of, reachable
 from tile_eg.transforms.rewriter import Rewriter
 
 
@@ -68,7 +68,7 @@ def operand_of(values: Values) -> Operand | None:
     if len(found) != 1 or values.sizes or values.places or values.shared:
         return None
     (tile, turned), *_ = found.items()
-    loops = [t for t in _below(tile) if t.op == "loop"]
+    loops = [t for t in made_of(tile) if t.op == "loop"]
     if _goes_by_states(tile, loops) or any(t.args[0] in values.counts for t in loops):
         return None
     free = frozenset[str]().union(*map(variables, _indices_in(tile))) - {values.variables[t.args[0]] for t in loops} - {BLOCK}
@@ -88,35 +88,18 @@ def _operands(values: Values) -> Iterator[tuple[Term, bool]]:
             yield from ((a, ta), (b, not tb))
 
 
-def _below(tile: Term) -> list[Term]:
-    """All that a value is made of, itself among it."""
-    out, seen, stack = [], set[Term](), [tile]
-    while stack:
-        t = stack.pop()
-        if t not in seen:
-            seen.add(t)
-            out.append(t)
-            stack += _operands_of(t.args)
-    return out
-
-
-def _operands_of(args: tuple) -> list[Term]:
-    return [x for a in args for x in (_operands_of(a) if isinstance(a, tuple) else [a]) if isinstance(x, Term)]
-
-
 def _of_products(tile: Term) -> bool:
-    return any(t.op == "matmul" for t in _below(tile))
+    return any(t.op == "matmul" for t in made_of(tile))
 
 
 def _goes_by_states(tile: Term, loops: list[Term]) -> bool:
     """Whether a value goes by a state of a loop around it, or by what the kernel stored."""
-    own = {t.args[0] for t in loops}
-    below = _below(tile)
+    own, below = {t.args[0] for t in loops}, made_of(tile)
     return any((t.op in ("arg", "targ") and t.args[0] not in own) or (t.op == "load" and t.args[0].op != "given") for t in below)
 
 
 def _indices_in(tile: Term) -> list[Expr]:
-    return [e for t in _below(tile) for e in (*t.args, t.vrows, t.vcols) if isinstance(e, Expr)]
+    return [e for t in made_of(tile) for e in (*t.args, t.vrows, t.vcols) if isinstance(e, Expr)]
 
 
 def _at_the_top(values: Values, loop: Term) -> bool:
@@ -149,7 +132,7 @@ def made(operand: Operand) -> Values:
     again = Rewriter({BLOCK: block, **variable})
     tile, given = again.term(operand.tile), again.builder.make("given", tensor)
     store = again.builder.make("store", given, operand.offset(number, trip), tensor.shape[1], tile)
-    known = _loops(values, [operand.tile])
+    known = _loops(values, (operand.tile,))
     return again.values(
         values, (store,), shared=(tensor,), blocks=operand.down * operand.trips, grid=(*grid, operand.trips), **known
     )
@@ -164,12 +147,12 @@ def behind(operand: Operand) -> Values:
     start, given = operand.offset(operand.place, trip), again.builder.make("given", tensor)
     again.terms[tile] = again.builder.make("load", given, start, tensor.shape[1], **shape)
     outputs = tuple(map(again.term, values.outputs))
-    return again.values(values, outputs, shared=(tensor,), **_loops(values, list(outputs)))
+    return again.values(values, outputs, shared=(tensor,), **_loops(values, outputs))
 
 
-def _loops(values: Values, roots: list[Term]) -> dict[str, Any]:
+def _loops(values: Values, roots: tuple[Term, ...]) -> dict[str, Any]:
     """What is known of the loops that some values are made with; those around them are gone."""
-    left = {t.args[0] for root in roots for t in _below(root) if t.op == "loop"}
+    left = loops_in(roots)
     parents = {n: around if around in left else 0 for n, around in values.parents.items() if n in left}
     names = {n: x for n, x in values.variables.items() if n in left}
     return {"parents": parents, "trips": {n: x for n, x in values.trips.items() if n in left}, "variables": names, "deeper": {}}
