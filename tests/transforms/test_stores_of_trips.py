@@ -78,10 +78,14 @@ def test_a_sum_that_is_one_number_is_read_in_one_transfer() -> None:
 
 RUNNING = BOTH.replace("    D[k*BM, 0] = d\n", "").replace("    s = s + colsum(d)\n", "    s = s + colsum(d)\n    D[k, 0] = s\n")
 MEETING = BOTH.replace("D[k*BM, 0] = d", "D[k*2, 0] = d")
+TWICE = BOTH.replace("D[k*BM, 0] = d", "D[k*BM, 0] = d\n    D[k*BM + 4, 0] = x").replace("D: f32[M, N]", "D: f32[M + 4, N]")
 BACKWARDS = BEHIND.replace("D[k*BM, 0] = d", "D[36 - k*BM, 0] = d")
 
 
-@pytest.mark.parametrize("text", [RUNNING, MEETING, BACKWARDS], ids=["a running sum", "rows of two trips", "backwards"])
+HANGING = {"a running sum": RUNNING, "rows of two trips": MEETING, "stored twice": TWICE, "backwards": BACKWARDS}
+
+
+@pytest.mark.parametrize("text", HANGING.values(), ids=HANGING)
 def test_trips_that_hang_on_each_other_stay_in_one_block(text: str) -> None:
     assert divisible(to_values(kernel(text))) is None
 
@@ -105,6 +109,13 @@ def test_trips_that_store_columns_may_be_blocks(n: int) -> None:
     given_ = whole_numbers(k)
     assert trips_as_blocks(values).blocks == -(-n // 32)
     assert np.array_equal(run_values(trips_as_blocks(values), given_)["Y"], meaning(k, given_)["Y"])
+
+
+def test_a_number_that_all_blocks_would_store_leaves_the_trips_in_one_block() -> None:
+    text = BEHIND.replace("L: f32[1])", "L: f32[1], Z: f32[N])").replace("  L[0] = t", "  L[0] = t\n  z = 2\n  Z[0] = z")
+    text = text.replace("r: f32[BM]", "r: f32[BM], z: f32[N]")
+    assert loop_of_stores(to_values(kernel(BEHIND))) is not None
+    assert loop_of_stores(to_values(kernel(text))) is None
 
 
 def test_trips_whose_columns_meet_are_no_blocks() -> None:

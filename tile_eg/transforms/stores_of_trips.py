@@ -6,15 +6,16 @@ from tile_eg.ir.index import BLOCK, Expr, const, less, substitute, terms_of, var
 from tile_eg.ir.values import VERSIONS, Term, Values, reachable
 from tile_eg.transforms.rewriter import Rewriter
 
+ENDING = ("load", "unary", "binary", "cast", "reduce", "proj")
+"""Values that end where they are told to: blocks that are not to store them have none of their rows."""
+
 
 def stores_apart(values: Values, loop: Term, k: int) -> bool:
-    """Whether a state of a loop is a tensor as it was given, in which no two trips store at one place."""
+    """Whether a state of a loop is a tensor as it was given, to which a trip stores once, and no two trips at one place."""
     init, after = loop.args[2][k]
-    if init.op != "given" or after.op != "store":
+    if init.op != "given" or after.op != "store" or after.args[0].op != "targ":
         return False
-    while after.op == "store" and _at_places_of_its_own(after, values.variables[loop.args[0]], loop.args[1]):
-        after = after.args[0]
-    return after.op == "targ" and after.args == (loop.args[0], k)
+    return after.args[0].args == (loop.args[0], k) and _at_places_of_its_own(after, values.variables[loop.args[0]], loop.args[1])
 
 
 def _at_places_of_its_own(store: Term, variable: str, trips: int) -> bool:
@@ -37,7 +38,8 @@ def loop_of_stores(values: Values) -> Term | None:
         return None
     loop, (number, trips, states, _) = loops[0], loops[0].args
     alone = number not in values.counts and values.parents[number] == 0 and number not in values.parents.values()
-    return loop if alone and trips > 1 and all(stores_apart(values, loop, k) for k in range(len(states))) else None
+    apart = alone and trips > 1 and all(stores_apart(values, loop, k) for k in range(len(states)))
+    return loop if apart and all(_in(o, loop) or all(x.op in ENDING for x in stored(o)) for o in values.outputs) else None
 
 
 def stored(version: Term) -> list[Term]:
