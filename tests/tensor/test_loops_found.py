@@ -65,6 +65,11 @@ def test_a_sum_of_products_of_two_matrices_is_their_product() -> None:
     assert products(kernel) == 1
 
 
+def test_a_sum_of_products_of_whole_numbers_stays_a_sum() -> None:
+    kernel = built("kernel k(A: i32[64, 96], B: i32[96, 128]) -> C: i32[64, 128] { C = sum(A[:, :, None] * B, axis=1) }")
+    assert products(kernel) == 0
+
+
 def test_a_sum_of_products_of_one_element_each_stays_a_sum() -> None:
     kernel = built("kernel k(A: f16[64, 96], B: f16[64, 96]) -> C: f16[64] { C = sum(A * B, axis=1) }")
     assert products(kernel) == 0

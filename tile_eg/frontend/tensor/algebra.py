@@ -60,9 +60,9 @@ class Algebra:
         return bool(x - y and y - x) or (bool(x ^ y) and p.rounds not in (None, F32))
 
     def _written_out(self, p: Point) -> bool:
-        """Whether a sum is a product of matrices written out, or one of a vector and a matrix for each index of another axis."""
+        """Whether a sum of floats is a product of matrices written out, or of a vector and a matrix for each index of an axis."""
         (x,), axes = p.of, set(axes_of(p))
-        if x.op != "binary" or x.args != ("mul",):
+        if x.op != "binary" or x.args != ("mul",) or p.rounds is None or p.rounds.whole:
             return False
         if not all(loaded(f) and f.rounds == p.rounds and axes <= f.axes for f in x.of):
             return False
