@@ -119,7 +119,7 @@ def test_rows_of_vector_cores_lie_in_tiles_whole() -> None:
 
 
 def test_the_sizes_of_tiles_can_be_given() -> None:
-    template = load_text("kernel k[M=128, N=256](A: f32[M, N]) -> B: f32[M, N] { B = A + 1 }")
+    template = load_text("kernel k[M=128, N=256](A: f32[M, N], v: f32[N]) -> B: f32[M, N] { B = A + v }")
     assert isinstance(template.instantiate(), OpenKernel)
     assert template.instantiate({"BM": 32, "BN": 64}).grid == (("bx", 4), ("by", 4))
 

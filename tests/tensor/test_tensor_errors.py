@@ -80,7 +80,7 @@ def test_sizes_of_tensors_are_not_left_to_the_search() -> None:
 
 def test_a_size_that_is_neither_the_kernels_nor_a_tiles_is_unknown() -> None:
     with pytest.raises(TileError, match="no size called `BX`") as caught:
-        load_text(HEAD + "{ O = A }").instantiate({"BX": 3})
+        load_text(HEAD + "{ O = A * v[:, None] }").instantiate({"BX": 3})
     assert caught.value.help == "known here: BM, BN, M, N"
 
 

@@ -61,10 +61,11 @@ def _casts(body: tuple[kn.Stmt, ...]) -> bool:
 
 def _halved(place: Any) -> Any:
     """A tensor or a buffer as the bytes that hold it."""
-    if place.shape[-1] % 2:
+    if any(n and n[-1] % 2 for n in (place.shape, getattr(place, "seen", ()))):
         message = f"`{place.name}` has rows of {place.shape[-1]} numbers of 4 bits, and two share a byte"
         raise TileError(message, place.span, help="give it an even number of columns")
-    return replace(place, dtype=I8 if place.dtype is I4 else U8, shape=(*place.shape[:-1], place.shape[-1] // 2))
+    sizes = {f: (*n[:-1], n[-1] // 2) for f in ("shape", "seen") if (n := getattr(place, f, ()))}
+    return replace(place, dtype=I8 if place.dtype is I4 else U8, **sizes)
 
 
 class _Bytes:

@@ -27,6 +27,7 @@ class Tensor:
 
     Copies of one that is `past_l2` leave L2 out (SetL2CacheHint with CACHE_MODE_DISABLE). `strides` are elements from one to the
     next of each dimension; without them its elements lie one behind the other. Of `truth` the caller has bools: bytes of 0 and 1.
+    Statements index its elements in the shape `seen`, where that is given.
     """
 
     name: str
@@ -38,6 +39,7 @@ class Tensor:
     past_l2: bool = False
     strides: tuple[int, ...] = ()
     truth: bool = False
+    seen: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from math import prod
 from tile_eg.ir.index import Interval, bounds, from_terms, terms_of, variables
 from tile_eg.ir.index_elements import elements_in
 from tile_eg.ir.kernel import Alloc, Assign, For, Kernel, Region, statements
+from tile_eg.ir.seen import indexed
 
 
 @dataclass(frozen=True)
@@ -25,7 +26,7 @@ class Pieces:
 
 def pieces_of(kernel: Kernel) -> Iterator[Pieces]:
     """The pieces in which outputs are stored, by the first store of each."""
-    shapes = {t.name: t.shape for t in kernel.tensors}
+    shapes = {t.name: indexed(t).shape for t in kernel.tensors}
     found = list(statements(kernel.body))
     buffers = {s.name for s in found if isinstance(s, Alloc)}
     ranges: dict[str, Interval] = {name: (0, extent - 1) for name, extent in kernel.grid}

@@ -24,6 +24,7 @@ from tile_eg.ir.known_numbers import at_numbers
 from tile_eg.ir.reference_places import NO_INDEX, Array, Env, evaluate, meant, refuse_outside
 from tile_eg.ir.reference_tiles import Tile, both, common, common_ends, existing, filled, meeting, numbers_with
 from tile_eg.ir.reference_values import run_values
+from tile_eg.ir.seen import as_indexed
 from tile_eg.ops.types import I32, U32, DType
 from tile_eg.ops.whole_tiles import NOTHING, WHOLE_TILES
 
@@ -40,12 +41,13 @@ def run_kernel(
     """The outputs for these inputs, arrays of the tensors' shapes and dtypes. Elements of an output that the kernel does not
     write are NaN (zero where it adds), or what `inputs` gives for that output. Those that it writes are marked in the masks
     `written`, by tensor name. `tiles` are numbers of those of the grid that are computed, where not all are."""
-    kernel = at_numbers(kernel, inputs)
+    given, kernel = kernel.tensors, as_indexed(at_numbers(kernel, inputs))
     arrays = initial(kernel, inputs)
+    masks = {t.name: written[t.name].reshape(t.shape) for t in kernel.tensors if t.name in written}
     with np.errstate(all="ignore"):
         for point in blocks(kernel.grid, tiles):
-            Block(arrays, written).run(kernel.body, point)
-    return {t.name: arrays[t.name] for t in kernel.tensors if t.output}
+            Block(arrays, masks).run(kernel.body, point)
+    return {t.name: arrays[t.name].reshape(t.shape) for t in given if t.output}
 
 
 def written_elements(kernel: kn.Kernel, inputs: Mapping[str, Array]) -> dict[str, Array]:

@@ -19,6 +19,7 @@ from tile_eg.ir import rounding as rd
 from tile_eg.ir.known_numbers import at_numbers
 from tile_eg.ir.reference import Block, Tile, blocks, common, filled, initial
 from tile_eg.ir.reference_places import Array, Env
+from tile_eg.ir.seen import as_indexed
 from tile_eg.ops.types import F32, I8, I32, SCALE_BLOCK, DType
 from tile_eg.ops.whole_tiles import WHOLE_TILES
 
@@ -34,7 +35,8 @@ class Expected:
 def run_with_bounds(kernel: kn.Kernel, inputs: Mapping[str, Array], tiles: Collection[int] | None = None) -> dict[str, Expected]:
     """The outputs for these inputs as `run_kernel` has them, with bounds of the same shapes: infinite where only some `tiles` of
     the grid are computed, and others would write."""
-    kernel = at_numbers(kernel, inputs)
+    shapes = {t.name: t.shape for t in kernel.tensors}
+    kernel = as_indexed(at_numbers(kernel, inputs))
     arrays = initial(kernel, inputs)
     outputs = {t.name: t for t in kernel.tensors if t.output}
     spreads = {name: np.full((2, *t.shape), 0 if tiles is None else np.inf, np.float32) for name, t in outputs.items()}
@@ -43,7 +45,8 @@ def run_with_bounds(kernel: kn.Kernel, inputs: Mapping[str, Array], tiles: Colle
     with np.errstate(all="ignore"):
         for point in blocks(kernel.grid, tiles):
             BoundedBlock(arrays, spreads, sizes, scales).run(kernel.body, point)
-        return {name: Expected(arrays[name], ac.SIDES * rd.total(spreads[name])) for name in outputs}
+        allowed = {name: ac.SIDES * rd.total(spreads[name]) for name in outputs}
+    return {name: Expected(arrays[name].reshape(shapes[name]), allowed[name].reshape(shapes[name])) for name in outputs}
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ from tile_eg.ir.index_elements import all_elements_in, elements_in, indices_of, 
 from tile_eg.ir.operands import regions
 from tile_eg.ir.reference import Block, blocks
 from tile_eg.ir.reference_places import Env, evaluate, meant, outside, refuse_outside
+from tile_eg.ir.seen import indexed
 from tile_eg.ops.types import INDICES
 
 Array = np.ndarray
@@ -28,7 +29,7 @@ def check_indices(kernel: kn.Kernel, inputs: Mapping[str, Array]) -> None:
     body = _kept(kernel.body, {s.name for s in kn.allocs(kernel.body) if s.dtype in INDICES})
     if not any(_looked_up(s) for s in kn.statements(body)):
         return
-    tensors = {t.name: inputs[t.name] if t.name in inputs else _nothing(t) for t in kernel.tensors}
+    tensors = _tensors(kernel, inputs)
     shapes = _shapes(kernel)
     for point in blocks(kernel.grid):
         _Inside(tensors, shapes).run(body, point)
@@ -36,8 +37,8 @@ def check_indices(kernel: kn.Kernel, inputs: Mapping[str, Array]) -> None:
 
 def check_stored_once(kernel: kn.Kernel, inputs: Mapping[str, Array]) -> None:
     """TileError at a store whose place is read from these inputs and is one that was stored to before: there is no order."""
-    tensors = {t.name: inputs[t.name] if t.name in inputs else _nothing(t) for t in kernel.tensors}
-    stored = {t.name: np.zeros(t.shape, bool) for t in kernel.tensors if t.output}
+    tensors = _tensors(kernel, inputs)
+    stored = {t.name: np.zeros(indexed(t).shape, bool) for t in kernel.tensors if t.output}
     body = _kept(kernel.body, {s.name for s in kn.allocs(kernel.body) if s.dtype in INDICES})
     shapes = _shapes(kernel)
     for point in blocks(kernel.grid):
@@ -46,7 +47,7 @@ def check_stored_once(kernel: kn.Kernel, inputs: Mapping[str, Array]) -> None:
 
 def most_of_indices(kernel: kn.Kernel) -> dict[str, int]:
     """For each tensor that indices are read from the most that they may be."""
-    shapes = {t.name: t.shape for t in kernel.tensors}
+    shapes = {t.name: indexed(t).shape for t in kernel.tensors}
     held = _shapes(kernel) | dict.fromkeys(kernel.wholes, (1,))
     sources: dict[str, set[str]] = {}
     found: dict[str, int] = {}
@@ -167,6 +168,12 @@ class _Stores(_Indices):
         stored.reshape(-1)[flat] = True
 
 
+def _tensors(kernel: kn.Kernel, inputs: Mapping[str, Array]) -> dict[str, Array]:
+    """What the tensors hold, as statements see them."""
+    held = map(indexed, kernel.tensors)
+    return {t.name: inputs[t.name].reshape(t.shape) if t.name in inputs else _nothing(t) for t in held}
+
+
 def _nothing(t: kn.Tensor) -> Array:
     """The shape of a tensor of which no element is looked at."""
     return np.broadcast_to(np.zeros((), numpy_dtype(t.dtype)), t.shape)
@@ -174,7 +181,7 @@ def _nothing(t: kn.Tensor) -> Array:
 
 def _shapes(kernel: kn.Kernel) -> dict[str, Shape]:
     """Those of its tensors and buffers."""
-    return {t.name: t.shape for t in kernel.tensors} | {b.name: b.shape for b in kn.allocs(kernel.body)}
+    return {t.name: indexed(t).shape for t in kernel.tensors} | {b.name: b.shape for b in kn.allocs(kernel.body)}
 
 
 def _kept(body: Sequence[kn.Stmt], buffers: set[str]) -> tuple[kn.Stmt, ...]:

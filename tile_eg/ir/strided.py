@@ -77,7 +77,7 @@ def in_memory(t: Tensor) -> Tensor:
     if not t.strides:
         return t
     last = sum((n - 1) * s for n, s in zip(t.shape, t.strides, strict=True))
-    return replace(t, shape=(last + 1,), strides=())
+    return replace(t, shape=(last + 1,), strides=(), seen=())
 
 
 def memory_of(t: Tensor, array: np.ndarray) -> np.ndarray:

@@ -16,6 +16,7 @@ from tile_eg.ir.index_elements import elements_in
 from tile_eg.ir.kernel import Tensor
 from tile_eg.ir.machine import strip
 from tile_eg.ir.program.tasks import free_names
+from tile_eg.ir.seen import indexed
 from tile_eg.ir.sizes import sizes_in, usual
 from tile_eg.ir.values import Term, Values, reachable
 from tile_eg.ops.types import DType
@@ -84,7 +85,7 @@ def matrices_of(values: Values, load: Term) -> Matrices | None:
     """The matrices that the rows of a load are of; None as in `Matrices.of`."""
     tensor, stride = load.args[0].args[0], load.args[2]
     if values.sizes is None:
-        return Matrices.of(tensor.shape, stride)
+        return Matrices.of(indexed(tensor).shape, stride)
     shape = next(shape for t, shape in zip(values.tensors, values.sizes.shapes, strict=True) if t.name == tensor.name)
     return Matrices.of([*map(_number, shape)], _number(values.sizes.stride(tensor.name, stride)))
 

@@ -15,6 +15,7 @@ from tile_eg.ir import kernel as kn
 from tile_eg.ir.index import Expr
 from tile_eg.ir.index_elements import elements_in
 from tile_eg.ir.operands import regions
+from tile_eg.ir.seen import indexed
 
 MAX_WINDOWS = 1 << 18
 Ranges = Mapping[str, ix.Interval]
@@ -94,7 +95,7 @@ def refuse_others(kernel: kn.Kernel, stores: Sequence[tuple[kn.Assign, Mapping[s
     What is read from a tensor, and more than 2**18 cells, is left to the simulator.
     """
     grid = [name for name, extent in kernel.grid if extent > 1]
-    shapes = {t.name: t.shape for t in kernel.tensors}
+    shapes = {t.name: indexed(t).shape for t in kernel.tensors}
     for n, (one, around) in enumerate(stores if grid else ()):
         for other, inside in stores[:n]:
             if one.target.name == other.target.name and not _same_number(one.value, other.value):

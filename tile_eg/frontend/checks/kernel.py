@@ -21,6 +21,7 @@ from tile_eg.ir import kernel as kn
 from tile_eg.ir.index import Expr
 from tile_eg.ir.index_elements import all_elements_in, elements_in, indices_of
 from tile_eg.ir.operands import regions
+from tile_eg.ir.seen import indexed
 from tile_eg.ops.types import INDICES
 
 
@@ -69,7 +70,7 @@ def stored_alike(kernel: kn.Kernel) -> frozenset[str]:
 def check_reads(kernel: kn.Kernel, **known: int) -> None:
     """Raises TileError with each buffer or output that may be read before it was written, in blocks with `known` indices."""
     ranges = {name: (known.get(name, 0), known.get(name, extent - 1)) for name, extent in kernel.grid}
-    filled: dict[str, kn.Tensor | kn.Alloc] = {t.name: t for t in kernel.tensors if t.output and not t.given}
+    filled: dict[str, kn.Tensor | kn.Alloc] = {t.name: indexed(t) for t in kernel.tensors if t.output and not t.given}
     filled |= {s.name: s for s in kn.allocs(kernel.body)}
     definite = Definite(filled)
     definite.run(kernel.body, frozenset(), ranges)
@@ -103,8 +104,8 @@ class Checker:
         self.within = ix.ONE
         self.typing = Typing(self.arrays)
         for t in kernel.tensors:
-            self.tensors[t.name] = t
-            self.attempt(self.declare, t)
+            self.tensors[t.name] = indexed(t)
+            self.attempt(self.declare, self.tensors[t.name])
         for name, _ in kernel.grid:
             self.attempt(self.check_new, name, None)
 

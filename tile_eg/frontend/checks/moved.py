@@ -14,6 +14,7 @@ from tile_eg.ir import index as ix
 from tile_eg.ir import kernel as kn
 from tile_eg.ir.index import Expr
 from tile_eg.ir.index_elements import all_elements_in, elements_in
+from tile_eg.ir.seen import indexed
 
 MOST_SHIFTS = 4
 """Places at which one buffer is looked at."""
@@ -53,7 +54,7 @@ class _Moved:
 
     def __post_init__(self) -> None:
         self.grid = {name for name, _ in self.kernel.grid}
-        self.tensors = {t.name: t for t in self.kernel.tensors}
+        self.tensors = {t.name: indexed(t) for t in self.kernel.tensors}
         self.statements = list(in_context(self.kernel.body, ()))
         self.shapes = {s.name: s.shape for s in kn.allocs(self.kernel.body)}
         self.trips = {s.var: s.extent for s in kn.statements(self.kernel.body) if isinstance(s, kn.For) and s.start == 0}

@@ -24,6 +24,7 @@ from tile_eg.frontend.ssa.whole_numbers import (
 from tile_eg.frontend.ssa.whole_ranges import plain
 from tile_eg.ir import kernel as kn
 from tile_eg.ir.kernel import TileExpr
+from tile_eg.ir.seen import indexed
 from tile_eg.ops.elementwise import BINARY, UNARY
 from tile_eg.ops.types import F32, I32, U32, WHOLE, DType
 
@@ -72,7 +73,7 @@ class Composer:
     """Rewrites the expressions of one kernel."""
 
     def __init__(self, kernel: kn.Kernel) -> None:
-        self.arrays: dict[str, kn.Tensor | kn.Alloc] = {t.name: t for t in kernel.tensors}
+        self.arrays: dict[str, kn.Tensor | kn.Alloc] = {t.name: indexed(t) for t in kernel.tensors}
         self.typing = Typing(self.arrays)
 
     def block(self, body: tuple[kn.Stmt, ...]) -> tuple[kn.Stmt, ...]:

@@ -26,6 +26,7 @@ from tile_eg.ir import index as ix
 from tile_eg.ir import kernel as kn
 from tile_eg.ir.index import BLOCK, EACH, Expr
 from tile_eg.ir.index_elements import indices_of, inside_of, with_elements
+from tile_eg.ir.seen import indexed
 from tile_eg.ir.values import Term, made_of
 from tile_eg.ops.types import BF16, F16, F32
 
@@ -65,7 +66,7 @@ class Regions:
 
     def __init__(self, kernel: kn.Kernel) -> None:
         self.kernel = kernel
-        self.tensors = {t.name: t for t in kernel.tensors}
+        self.tensors = {t.name: indexed(t) for t in kernel.tensors}
         self.buffers: dict[str, kn.Alloc] = {}
         self.blocks = prod(e for _, e in kernel.grid)
         self.tiles = Tiles(ranges={BLOCK: (0, self.blocks - 1)}, shared=shared_columns(kernel.body))

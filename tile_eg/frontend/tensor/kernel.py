@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from itertools import pairwise
 from math import prod
 
@@ -11,11 +11,13 @@ from tile_eg.errors import TileError
 from tile_eg.frontend.tensor.algebra import Algebra
 from tile_eg.frontend.tensor.axes import Axes, one
 from tile_eg.frontend.tensor.build import Build
+from tile_eg.frontend.tensor.joined import Joined
 from tile_eg.frontend.tensor.points import Point, Points, Puller
 from tile_eg.frontend.tensor.roles import Output, Roles
-from tile_eg.frontend.tensor.values import Value, compare, joined_shape, number, ones, stored
+from tile_eg.frontend.tensor.values import Value, compare, joined_shape, number, ones, reshape, stored
 from tile_eg.ir.kernel import Kernel, Tensor
 from tile_eg.ir.open_kernel import FIRST, NoBlocks, OpenKernel
+from tile_eg.ir.seen import indexed
 
 
 class TensorKernel:
@@ -39,8 +41,9 @@ class TensorKernel:
 
     def _read(self, tensors: Sequence[Tensor], outputs: Mapping[str, Value]) -> tuple[Roles, Algebra]:
         for t in tensors:
-            check_output(t, outputs[t.name])
-        outputs = {t.name: stored(_held(t, outputs[t.name]), t.shape, t.dtype) for t in tensors}
+            check_output(indexed(t), outputs[t.name])
+        held = {t.name: stored(_held(t, outputs[t.name]), indexed(t).shape, t.dtype) for t in tensors}
+        outputs = {t.name: reshape(held[t.name], t.shape) for t in tensors}
         axes = Axes(in_order(outputs.values()))
         _side_by_side(axes, list(outputs.values()))
         points = Points()
@@ -50,8 +53,9 @@ class TensorKernel:
             value = outputs[t.name]
             at = puller.indices(value, set())
             found.append(Output(t, at, algebra.simplified(puller.at(value, at))))
-        shapes = {t.name: t.shape for t in self.tensors}
-        return Roles(found, points_of([o.value for o in found]), shapes), algebra
+        joined = Joined(found, points_of([o.value for o in found]), points, {t.name: t.shape for t in self.tensors})
+        self.tensors = tuple(_seen(t, joined.seen[t.name]) for t in self.tensors)
+        return Roles(joined.outputs, points_of([o.value for o in joined.outputs]), joined.seen), algebra
 
     def at(self, sizes: Mapping[str, int]) -> Kernel:
         """The kernel with tiles of these sizes; of the next smaller ones where an axis has to be parted without a rest."""
@@ -68,6 +72,10 @@ class TensorKernel:
         first = self.at({**dict.fromkeys(left, FIRST[0]), **given})
         same = {f.name: getattr(first, f.name) for f in fields(Kernel)}
         return OpenKernel(**same, open=left, build=lambda found: self.at({**given, **found}))
+
+
+def _seen(t: Tensor, shape: tuple[int, ...]) -> Tensor:
+    return replace(t, seen=() if shape == t.shape else shape)
 
 
 def _held(t: Tensor, x: Value) -> Value:

@@ -174,7 +174,7 @@ class Roles:
         return out
 
     def _tensors(self) -> Iterator[tuple[tuple[int, ...], Indices]]:
-        yield from ((o.tensor.shape, o.at) for o in self.outputs)
+        yield from ((self.shapes[o.tensor.name], o.at) for o in self.outputs)
         loads = [(p.args[0], p.args[1]) for p in self.points if p.op == "load"]
         yield from ((self.shapes[name], at) for name, at in loads)
         yield from ((self.shapes[str(e.by)], e.of) for _, at in loads for e in reads(at))

@@ -16,6 +16,7 @@ from tile_eg.frontend.hints import hint
 from tile_eg.frontend.nibbles import TENSORS, whole_bytes
 from tile_eg.ir.kernel import Tensor
 from tile_eg.ir.passed import Passed
+from tile_eg.ir.seen import indexed
 from tile_eg.ops.elementwise import BINARY, UNARY
 from tile_eg.ops.types import BF16, F16, F32, FLOATS, I8, I32, WHOLE, DType
 
@@ -56,8 +57,8 @@ def tensor(name: str, shape: Shape, dtype: DType, span: Span | None = None) -> V
 
 
 def argument(t: Tensor) -> Value:
-    """A tensor that a kernel takes; of bools, whether each is true."""
-    x = tensor(t.name, t.shape, t.dtype, t.span)
+    """A tensor that a kernel takes, in the shape that statements index; of bools, whether each is true."""
+    x = reshape(tensor(t.name, t.shape, t.dtype, t.span), indexed(t).shape, t.span)
     return compare("ne", x, number(0.0, t.span), t.span) if t.truth else x
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from difflib import get_close_matches
+from math import prod
 from typing import Any
 
 from tile_eg.errors import TileError, attempted, by_line, did_you_mean, together
@@ -31,6 +32,7 @@ from tile_eg.ir import index as ix
 from tile_eg.ir import kernel as kn
 from tile_eg.ir.index import Expr
 from tile_eg.ir.open_kernel import NoBlocks
+from tile_eg.ir.seen import indexed
 from tile_eg.ops.types import DTYPES, U8, DType, dtype_of
 
 
@@ -113,11 +115,19 @@ class Builder:
                     yield self.tensor(node, output)
 
     def tensor(self, node: Node, output: bool) -> kn.Tensor:
-        name, dtype, *shape = node.children
-        dims, truth = tuple(map(self.length, shape)), self.of_bools(name, dtype)
-        tensor = kn.Tensor(str(name), self.dtype(dtype), dims, output, self.span(node), truth=truth)
-        self.scope.define(tensor.name, tensor, self.span(name))
+        name, dtype, shape, joined = node.children
+        dims, truth = tuple(map(self.length, shape.children)), self.of_bools(name, dtype)
+        held = self.seen_as(dims, joined) if joined else ()
+        tensor = kn.Tensor(str(name), self.dtype(dtype), dims, output, self.span(node), truth=truth, seen=held)
+        self.scope.define(tensor.name, indexed(tensor), self.span(name))
         return tensor
+
+    def seen_as(self, dims: tuple[int, ...], node: Node) -> tuple[int, ...]:
+        """The shape that statements index. TileError where it has other numbers of elements."""
+        found = tuple(map(self.length, node.children))
+        if prod(found) != prod(dims):
+            raise TileError(f"{list(dims)} are {prod(dims)} elements, and {list(found)} are {prod(found)}", self.span(node))
+        return found
 
     def of_bools(self, name: Node, token: Node) -> bool:
         """Whether what is declared so holds bools, which is noted."""

@@ -10,6 +10,7 @@ from tile_eg.frontend.windows import known_shape
 from tile_eg.ir import index as ix
 from tile_eg.ir import kernel as kn
 from tile_eg.ir.index import Expr
+from tile_eg.ir.seen import indexed
 from tile_eg.ops.elementwise import BINARY, COMPARE, UNARY
 from tile_eg.ops.types import F16
 from tile_eg.ops.whole_tiles import WHOLE_TILES
@@ -35,7 +36,7 @@ class Printer:
 
     def __init__(self, kernel: kn.Kernel) -> None:
         self.kernel = kernel
-        self.tensors = {t.name: t for t in kernel.tensors}
+        self.tensors = {t.name: indexed(t) for t in kernel.tensors}
         self.buffers: dict[str, kn.Alloc] = {}
 
     def lines(self) -> Iterator[str]:
@@ -195,7 +196,8 @@ def _buffer(b: kn.Alloc) -> str:
 
 
 def _tensor(t: kn.Tensor) -> str:
-    return f"{t.name}: {'bool' if t.truth else t.dtype}[{', '.join(map(str, t.shape))}]"
+    shape, held = (', '.join(map(str, s)) for s in (t.shape, t.seen))
+    return f"{t.name}: {'bool' if t.truth else t.dtype}[{shape}]{f' as [{held}]' if t.seen else ''}"
 
 
 def _trailing(r: kn.Region, shape: tuple[int, ...] | None) -> bool:

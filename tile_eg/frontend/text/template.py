@@ -77,7 +77,7 @@ class Template:
         """For every argument tensor the size that each dimension is called by, None where it is an expression."""
         out = {}
         for t in tensor_nodes(self.tree):
-            out[str(t.children[0])] = tuple(_size_name(d, self.sizes) for d in t.children[2:])
+            out[str(t.children[0])] = tuple(_size_name(d, self.sizes) for d in t.children[2].children)
         return out
 
     @property
