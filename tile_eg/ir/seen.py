@@ -26,7 +26,8 @@ def as_indexed(kernel: K) -> K:
 
 def _strides(t: Tensor) -> tuple[int, ...]:
     """Elements from one to the next of each dimension that is seen."""
-    left, out = list(zip(t.shape, t.strides, strict=True)), []
+    left = list(zip(t.shape, t.strides, strict=True))
+    out: list[int] = []
     for size in reversed(t.seen):
         count, step = 1, 0
         while count < size:
