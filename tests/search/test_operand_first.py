@@ -20,6 +20,27 @@ HALVES = LAYERS.replace("X: f32[M, K], A: f32[K, H], B: f32[H, N]", "X: f16[M, K
 )
 
 
+ROWS = """
+kernel rows[M=200, K=512, N=4096, BM=128, BN=256, BK=64](X: f16[M, K], g: f16[K], W: f16[K, N]) -> Y: f32[M, N] {
+  grid (bx, by) = (ceildiv(M, BM), ceildiv(N, BN))
+  shared x: f16[BM, BK], v: f16[BK], w: f16[BK, BN], h: f16[BM, BK]
+  fragment y: f32[BM, BN] = 0, s: f32[BM] = 0
+  for i in pipelined(ceildiv(K, BK)) {
+    x = X[bx*BM, i*BK]
+    s = max(s, rowmax(f32(x)))
+  }
+  for k in pipelined(ceildiv(K, BK)) {
+    x = X[bx*BM, k*BK]
+    v = g[k*BK]
+    h = f16(f32(x) * s[:, None] + f32(v)[None, :])
+    w = W[k*BK, by*BN]
+    y += h @ w
+  }
+  Y[bx*BM, by*BN] = y
+}
+"""
+
+
 @lru_cache
 def layers(chip: str = "910B2", **options: object) -> Lowered:
     return lower(kernel(HALVES, **SIZES), chip, search=search_options(**options))
@@ -34,6 +55,16 @@ def test_the_numbers_are_those_of_one_phase(chip: str) -> None:
     given = {t.name: rng.integers(-3, 4, t.shape).astype(np.float16) for t in low.kernel.tensors if not t.output}
     hidden = np.maximum(given["X"].astype(np.float64) @ given["A"], 0)
     assert np.array_equal(low.run(given)["Y"], hidden @ given["B"])
+
+
+@pytest.mark.slow
+def test_rows_that_are_computed_are_made_once() -> None:
+    low = lower(kernel(ROWS))
+    assert low.candidates[0].schedule.parted == "operand-first"
+    rng = np.random.default_rng(5)
+    given = {t.name: rng.integers(-3, 4, t.shape).astype(np.float16) for t in low.kernel.tensors if not t.output}
+    x, g, w = (a.astype(np.float64) for a in given.values())
+    assert np.array_equal(low.run(given)["Y"], (x * np.maximum(x.max(axis=1, keepdims=True), 0) + g) @ w)
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""An operand that is a product: its tiles on all cores first, and the product that takes them in once all cores have met."""
+"""An operand that is computed: its tiles, or rows, on all cores first, and the product that takes them in once these have met."""
 
 from __future__ import annotations
 

@@ -12,6 +12,7 @@ from tile_eg.timeline.meetings import meeting
 from tile_eg.transforms.deeper_trips import in_deeper_trips
 from tile_eg.transforms.k_tiling import FACTORS
 from tile_eg.transforms.operand_first import behind, made, operand_of
+from tile_eg.transforms.operand_rows import computed_operand, rows_made
 from tile_eg.transforms.split_k import (
     COUNTS,
     PANELS,
@@ -64,16 +65,19 @@ def with_parts(values: Values, chip: Chip) -> Estimate:
 
 
 def operand_first(values: Values, chip: Chip) -> tuple[Values, Values, float] | None:
-    """A kernel as two phases, the first of which makes an operand that several blocks would make, and the cycles of a launch of
+    """A kernel as two phases, the first of which makes an operand that several blocks would, and the cycles of a launch of
     both by the quick estimate; None where there is no such operand, or a phase does not fit."""
-    operand = operand_of(values)
-    if operand is None:
+    operand, rows = operand_of(values), computed_operand(values)
+    if operand is None and rows is None:
         return None
-    phases = made(operand), behind(operand)
-    first, second = (estimate(v, chip) for v in phases)
-    if max(first.excess(chip), second.excess(chip)) > 1:
+    firsts = [made(operand)] if operand else list(rows_made(rows, PANELS)) if rows else []
+    second = behind(operand or rows)  # type: ignore[arg-type]
+    able = [(v, e) for v in firsts if (e := estimate(v, chip)).excess(chip) <= 1]
+    after = estimate(second, chip)
+    if not able or after.excess(chip) > 1:
         return None
-    return *phases, first.cycles + second.cycles - min(first.launch, second.launch) + meeting(chip)
+    first, before = min(able, key=lambda found: found[1].cycles)
+    return first, second, before.cycles + after.cycles - min(before.launch, after.launch) + meeting(chip)
 
 
 def best_parts(values: Values, count: int, chip: Chip) -> tuple[Parts, float]:

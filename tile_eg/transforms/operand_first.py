@@ -8,7 +8,7 @@ second phase loads it from there.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
@@ -54,6 +54,12 @@ class Operand:
         row, col = (trip, place) if self.turned else (place, trip)
         return row * (self.tile.rows * self.tensor.shape[1]) + col * self.tile.cols
 
+    def block_of(self, place: Expr) -> Expr:
+        """The first block with these known indices, which are one number."""
+        grid = [self.values.grid[d] for d in self.known]
+        strides = [prod(self.values.grid[:d]) for d in self.known]
+        return sum((i * s for i, s in zip(_indices(place, tuple(grid)), strides, strict=True)), ZERO)
+
     @property
     def place(self) -> Expr:
         """The known indices of a block, as one number."""
@@ -64,7 +70,11 @@ class Operand:
 
 def operand_of(values: Values) -> Operand | None:
     """The one such operand of a kernel, where several of its blocks make the same tile; None where there is none."""
-    found = {x: turned for x, turned in _operands(values) if _of_products(x)}
+    return operand_among(values, {x: turned for x, turned in operands(values) if _of_products(x)})
+
+
+def operand_among(values: Values, found: Mapping[Term, bool]) -> Operand | None:
+    """The one operand that was found, with whether it is turned; None where there are others, or each block makes its own."""
     if len(found) != 1 or values.sizes or values.places or values.shared:
         return None
     (tile, turned), *_ = found.items()
@@ -80,7 +90,7 @@ def operand_of(values: Values) -> Operand | None:
     return operand if operand.down < values.blocks else None
 
 
-def _operands(values: Values) -> Iterator[tuple[Term, bool]]:
+def operands(values: Values) -> Iterator[tuple[Term, bool]]:
     """The operands of products, and whether their rows are summed over."""
     for t in reachable(values):
         if t.op == "matmul":
@@ -126,13 +136,11 @@ def made(operand: Operand) -> Values:
     values, tensor = operand.values, operand.tensor
     number, trip = var(BLOCK) % operand.down, var(BLOCK) // operand.down
     grid = [values.grid[d] for d in operand.known]
-    strides = [prod(values.grid[:d]) for d in operand.known]
-    block = sum((i * s for i, s in zip(_indices(number, tuple(grid)), strides, strict=True)), ZERO)
     variable = {values.variables[operand.loop.args[0]]: trip} if operand.loop else {}
-    again = Rewriter({BLOCK: block, **variable})
+    again = Rewriter({BLOCK: operand.block_of(number), **variable})
     tile, given = again.term(operand.tile), again.builder.make("given", tensor)
     store = again.builder.make("store", given, operand.offset(number, trip), tensor.shape[1], tile)
-    known = _loops(values, (operand.tile,))
+    known = known_loops(values, (operand.tile,))
     return again.values(
         values, (store,), shared=(tensor,), blocks=operand.down * operand.trips, grid=(*grid, operand.trips), **known
     )
@@ -147,10 +155,10 @@ def behind(operand: Operand) -> Values:
     start, given = operand.offset(operand.place, trip), again.builder.make("given", tensor)
     again.terms[tile] = again.builder.make("load", given, start, tensor.shape[1], **shape)
     outputs = tuple(map(again.term, values.outputs))
-    return again.values(values, outputs, shared=(tensor,), **_loops(values, outputs))
+    return again.values(values, outputs, shared=(tensor,), **known_loops(values, outputs))
 
 
-def _loops(values: Values, roots: tuple[Term, ...]) -> dict[str, Any]:
+def known_loops(values: Values, roots: tuple[Term, ...]) -> dict[str, Any]:
     """What is known of the loops that some values are made with; those around them are gone."""
     left = loops_in(roots)
     parents = {n: around if around in left else 0 for n, around in values.parents.items() if n in left}
