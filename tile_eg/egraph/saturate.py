@@ -17,7 +17,7 @@ from tile_eg.egraph.members import Members, read_members
 from tile_eg.egraph.not_implementable import described
 from tile_eg.egraph.view import view
 from tile_eg.errors import NotSearched, TileError
-from tile_eg.ir.values import Values
+from tile_eg.ir.values import Values, first_version
 from tile_eg.ops.types import Level
 from tile_eg.rules import Theory, native, registry, theories
 from tile_eg.transforms.k_tiling import with_k_tilings
@@ -221,7 +221,7 @@ def commands_of(values: Values, chip: Chip) -> tuple[Encoder, list[str]]:
     """The values as egglog commands, with what the rules must know of the chip."""
     values, tilings = with_k_tilings(values)
     cuts = RowCuts(chip.rows.long, chip.paths["gm_to_l1_nd2nz"].request)
-    packable = [] if values.shared else copyable(values, cuts, few=values.blocks <= chip.cube_cores)
+    packable = [] if _of_a_first_phase(values) else copyable(values, cuts, few=values.blocks <= chip.cube_cores)
     encoder = Encoder(with_all_strips(values, packable), tilings)
     commands = encoder.encode()
     commands.append(f"(set (l0a) {8 * chip.level_bytes(Level.L0A)})")
@@ -236,6 +236,11 @@ def commands_of(values: Values, chip: Chip) -> tuple[Encoder, list[str]]:
     commands += [f'(Copyable "{tensors}")' for tensors in together(packable)]
     commands += [f'(Way "{way}")' for way in ("l0c_to_ub", "ub_to_l1", "l1_to_ub") if way in chip.paths]
     return encoder, commands
+
+
+def _of_a_first_phase(values: Values) -> bool:
+    """Whether a kernel stores what a second phase reads."""
+    return any(first_version(o).args[0] in values.shared for o in values.outputs)
 
 
 def _cores(encoder: Encoder, chip: Chip) -> list[int]:
