@@ -31,6 +31,7 @@ from tile_eg.search import (
     rows_behind,
     short_loops,
     shuffle_k,
+    side_by_side,
     slots_ahead,
     smaller_tiles,
     solved_by_columns,
@@ -138,6 +139,7 @@ def _all_moves(form: Form, candidate: Candidate | None) -> Iterator[Offer]:
         yield from apart.offers(form)
         yield from past_l2.offers(form)
         yield from panels_in_turns.offers(form)
+        yield from side_by_side.offers(form)
     else:
         yield from persistent.offers(form, candidate)
         yield from steady.offers_of(form, candidate)

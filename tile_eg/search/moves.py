@@ -125,6 +125,8 @@ MOVES = {
              "a load of what L2 does not serve = the same past L2, which then keeps what is written"),
         Move("panels-in-turns", "equal", FINISHING, (0, 1, 1),
              "a tile whose pipes wait for each other = its row panels, of which one is loaded while another is worked on"),
+        Move("side-by-side", "equal", FINISHING, (0, 1, 2),
+             "trips, or blocks, that only store = two of them as one, whose instructions take turns"),
     )
 }  # fmt: skip
 IN_ANY_ORDER = frozenset(name for m in MOVES.values() if m.any_order for name in (m.name, *m.rules))
