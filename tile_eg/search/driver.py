@@ -38,6 +38,7 @@ from tile_eg.search import (
     split_k,
     steady,
     sums_from_zero,
+    trips_in_blocks,
     turned_loops,
 )
 from tile_eg.search.candidates import Candidate, fastest_first
@@ -124,6 +125,7 @@ def _all_moves(form: Form, candidate: Candidate | None) -> Iterator[Offer]:
         yield from solved_by_columns.offers(form)
         yield from turned_loops.offers(form)
         yield from short_loops.offers(form)
+        yield from trips_in_blocks.offers(form)
         yield from rows_behind.offers(form, phase_of)
         yield from operand_first.offers(form, phase_of)
         yield from blocks_together.offers(form)

@@ -18,7 +18,7 @@ from tile_eg.transforms.rewriter import Rewriter
 
 
 def trips_side_by_side(values: Values, count: int) -> Values | None:
-    """The kernel with `count` trips as one in each loop that only stores, and that holds no other one; None where there is none."""
+    """The kernel with `count` trips as one in each loop that only stores and holds no other one; None where there is none."""
     loops = {t.args[0]: t for t in reachable(values) if t.op == "loop" and _only_stores(values, t, count)}
     if not loops:
         return None
