@@ -92,7 +92,8 @@ def test_what_both_blocks_load_is_one_load() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "count"), [(HEADS, 4), (HEADS, 6), (ROWS, 3), (CARRIED, 2)],
+    ("text", "count"),
+    [(HEADS, 4), (HEADS, 6), (ROWS, 3), (CARRIED, 2)],
     ids=["parts of trips", "one trip", "parts of blocks", "a state"],
 )
 def test_others_stay_as_they_are(text: str, count: int) -> None:

@@ -52,7 +52,8 @@ def _bound(form: Form, filled: float) -> float:
         return float("inf")
     time, program = timing(best), best.planned.program
     now = filling(form.values.blocks, blocks_at_once(program, form.setting.chip))
-    return best.microseconds * (time.launch_us + time.core_us * now / filled) / time.microseconds if now < filled else float("inf")
+    fuller = time.launch_us + time.core_us * now / filled
+    return best.microseconds * fuller / time.microseconds if now < filled else float("inf")
 
 
 def _made(form: Form, parts: int, values: Values) -> Made:
