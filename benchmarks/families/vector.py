@@ -292,7 +292,7 @@ EXAMPLES: list[Example] = [
         "heads of a tile of positions one after the other, read once; the scale times cosines and sines stays in UB",
         NEAR,
         held="32768 tokens of 8B: MTE2 is busy for 90 %, for which rows of 64 halves take longer than their bytes; 4096 tokens: "
-        "64 tiles take three turns of 24 cores, where 2.7 would do, and pauses between the instructions of a trip that need each "
-        "other are a third of it: two heads a trip, side by side, would mend that",
+        "the launch is 9 of 69 us, and V is busy for 76 % of the rest: squares that meet themselves in their bank, and sums of "
+        "both halves of a row, where one of the halves' sum would do, are more than a third of its work",
     ),
 ]  # fmt: skip

@@ -98,7 +98,7 @@ SMALL = {"M": 1701, "N": 128}
 
 @cache
 def compiled(text: str, *without: str, chip: str = "910B2", **sizes: int) -> Lowered:
-    return lower(kernel(text, **sizes), chip, search=search_options(without=(*without, "blocks-together")))
+    return lower(kernel(text, **sizes), chip, search=search_options(without=(*without, "blocks-together", "side-by-side")))
 
 
 def able(low: Lowered) -> list:

@@ -31,12 +31,14 @@ from tile_eg.search import (
     rows_behind,
     short_loops,
     shuffle_k,
+    side_by_side,
     slots_ahead,
     smaller_tiles,
     solved_by_columns,
     split_k,
     steady,
     sums_from_zero,
+    trips_in_blocks,
     turned_loops,
 )
 from tile_eg.search.candidates import Candidate, fastest_first
@@ -123,6 +125,7 @@ def _all_moves(form: Form, candidate: Candidate | None) -> Iterator[Offer]:
         yield from solved_by_columns.offers(form)
         yield from turned_loops.offers(form)
         yield from short_loops.offers(form)
+        yield from trips_in_blocks.offers(form)
         yield from rows_behind.offers(form, phase_of)
         yield from operand_first.offers(form, phase_of)
         yield from blocks_together.offers(form)
@@ -138,6 +141,7 @@ def _all_moves(form: Form, candidate: Candidate | None) -> Iterator[Offer]:
         yield from apart.offers(form)
         yield from past_l2.offers(form)
         yield from panels_in_turns.offers(form)
+        yield from side_by_side.offers(form)
     else:
         yield from persistent.offers(form, candidate)
         yield from steady.offers_of(form, candidate)

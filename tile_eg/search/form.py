@@ -144,7 +144,7 @@ def check_room(kernel: Kernel, chip: Chip) -> None:
 
 def searched(
     kernel: Kernel, source: Values, setting: Setting, values: Values | None = None, moves: tuple[str, ...] = (), *,
-    resort: bool = True,
+    resort: bool = True, effort: Effort | None = None,
 ) -> Form:  # fmt: skip
     """A kernel in the form of `values` (None: as it is written) with the candidates that are found in its e-graph.
 
@@ -155,7 +155,7 @@ def searched(
     with setting.step("saturate"):
         form.graph = _saturated(form)
     with setting.step("extract"):
-        found = extraction_of(form.graph, setting, resort=resort)
+        found = extraction_of(form.graph, setting, effort, resort=resort)
     _take(form, found)
     return form
 

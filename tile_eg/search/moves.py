@@ -90,6 +90,8 @@ MOVES = {
         Move("loop-in-steps", "equal", SEARCHING, (0, 1, 1),
              "a fold over few trips that only computes = the steps of its trips, which take turns with the places of its states",
              any_size=True),
+        Move("trips-in-blocks", "equal", SEARCHING, (0, 1, 1),
+             "a loop whose trips store at places of their own = blocks that each do some of its trips"),
         Move("rows-behind", "equal", SEARCHING, (0, 2, 16),
              "what needs whole rows of a product = the same behind a meeting of all cores, which make it in other tiles"),
         Move("operand-first", "equal", SEARCHING, (0, 1, 4),
@@ -125,6 +127,8 @@ MOVES = {
              "a load of what L2 does not serve = the same past L2, which then keeps what is written"),
         Move("panels-in-turns", "equal", FINISHING, (0, 1, 1),
              "a tile whose pipes wait for each other = its row panels, of which one is loaded while another is worked on"),
+        Move("side-by-side", "equal", FINISHING, (0, 1, 1),
+             "trips, or blocks, that only store = two of them as one, whose instructions take turns"),
     )
 }  # fmt: skip
 IN_ANY_ORDER = frozenset(name for m in MOVES.values() if m.any_order for name in (m.name, *m.rules))

@@ -24,27 +24,28 @@ MOST_SUMS = 4
 def together(values: Values, along: int, count: int) -> Values | None:
     """The kernel with a block for each `count` neighbours along a dimension of the grid; None where that is no whole number of
     them, or where their tiles lie apart, and their blocks do more than one loop of sums of products."""
-    blocks = _blocks(values, along, count)
+    blocks = neighbours(values, along, count)
     return (_wider(values, blocks) or side_by_side(values, along, count)) if blocks else None
 
 
 def side_by_side(values: Values, along: int, count: int) -> Values | None:
     """The same with tiles as they are, the sums of all blocks in one loop."""
-    blocks, loop = _blocks(values, along, count), _one_loop(values)
+    blocks, loop = neighbours(values, along, count), _one_loop(values)
     sums = loop and sum(init.vrows is not None for init, _ in loop.args[2])
     return _side_by_side(values, loop, blocks) if blocks and loop and sums and sums * count <= MOST_SUMS else None
 
 
-def _blocks(values: Values, along: int, count: int) -> _Blocks | None:
+def neighbours(values: Values, along: int, count: int) -> Neighbours | None:
+    """The grid with one block for so many of a dimension; None where that is no whole number of them."""
     if values.sizes or count < 2 or along >= len(values.grid) or values.grid[along] % count:
         return None
     if prod(values.grid) != values.blocks or any(first_version(o).op != "given" for o in values.outputs):
         return None
-    return _Blocks(values.grid, along, count)
+    return Neighbours(values.grid, along, count)
 
 
 @dataclass(frozen=True)
-class _Blocks:
+class Neighbours:
     """A grid in which `count` neighbours along a dimension are one block."""
 
     before: tuple[int, ...]
@@ -65,7 +66,7 @@ class _Blocks:
         return {BLOCK: out}
 
 
-def _wider(values: Values, blocks: _Blocks) -> Values | None:
+def _wider(values: Values, blocks: Neighbours) -> Values | None:
     """The kernel with tiles that are as large as those of the blocks together; None where these do not lie beside each other."""
     for size in sorted({n for o in stores(values) for n in (o.args[3].rows, o.args[3].cols)}, reverse=True):
         try:
@@ -80,7 +81,7 @@ def _wider(values: Values, blocks: _Blocks) -> Values | None:
 class _Wider(Axes):
     """Rebuilds the terms of one block with those of its neighbours behind it."""
 
-    def __init__(self, values: Values, size: int, blocks: _Blocks) -> None:
+    def __init__(self, values: Values, size: int, blocks: Neighbours) -> None:
         super().__init__(values, size, size * blocks.count)
         self.names = [blocks.one(i) for i in range(blocks.count)]
 
@@ -152,7 +153,7 @@ def chained(values: Values) -> bool:
     return any("arg" in ops and "loop" not in ops for ops in made_of)
 
 
-def _side_by_side(values: Values, loop: Term, blocks: _Blocks) -> Values:
+def _side_by_side(values: Values, loop: Term, blocks: Neighbours) -> Values:
     number, trips, states, stages = loop.args
     tensors, tiles = ([k for k, (init, _) in enumerate(states) if (init.vrows is None) == t] for t in (True, False))
     copies = [_Copy(blocks.one(i), loop=number) for i in range(blocks.count)]

@@ -1,4 +1,4 @@
-"""Loops whose trips store at places of their own: what they store does not wait for another trip."""
+"""Loops whose trips store at places of their own: what they store does not wait for another trip, and may be another block's."""
 
 from __future__ import annotations
 
@@ -11,24 +11,44 @@ ENDING = ("load", "unary", "binary", "cast", "reduce", "proj")
 
 
 def stores_apart(values: Values, loop: Term, k: int) -> bool:
-    """Whether a state of a loop is a tensor as it was given, to which a trip stores once, and no two trips at one place."""
-    init, after = loop.args[2][k]
-    if init.op != "given" or after.op != "store" or after.args[0].op != "targ":
-        return False
-    return after.args[0].args == (loop.args[0], k) and _at_places_of_its_own(after, values.variables[loop.args[0]], loop.args[1])
+    """Whether a state of a loop is a tensor as it was given, to which trips store alone, and no two trips at one place."""
+    number, trips, states, _ = loop.args
+    init, after = states[k]
+    first = after
+    while first.op == "store":
+        first = first.args[0]
+    own = (first.op, first.args) == ("targ", (number, k))
+    return init.op == "given" and after.op == "store" and own and _at_places_of_their_own(after, values.variables[number], trips)
 
 
-def _at_places_of_its_own(store: Term, variable: str, trips: int) -> bool:
-    """Whether trips store whole rows one behind the other, or columns beside each other."""
-    _, offset, stride, value = store.args
-    terms = terms_of(offset)
-    step = terms.pop(var(variable), 0)
-    if step < 1 or any(variable in variables(e) for e in terms):
+def _at_places_of_their_own(after: Term, variable: str, trips: int) -> bool:
+    """Whether trips store whole rows one behind the other, or columns beside each other. Of several stores that a trip makes, all
+    columns between the first and the last are its own, and all rows."""
+    every = _stores_of(after)
+    step = terms_of(every[0].args[1]).get(var(variable), 0)
+    strides, rows = {s.args[2] for s in every}, {s.args[3].rows for s in every}
+    starts = [(s.args[1] - every[0].args[1]).value for s in every]
+    if step < 1 or len(strides) > 1 or len(rows) > 1 or None in starts or _goes_on_by_more(every[0], variable):
         return False
+    stride, first = strides.pop(), min(at for at in starts if at is not None)
+    widths = [_width(s, variable, trips) for s in every]
+    cols = max((at or 0) - first + widest for at, (widest, _) in zip(starts, widths, strict=True))
+    last = max((at or 0) - first + width for at, (_, width) in zip(starts, widths, strict=True))
+    beside = step >= cols and (trips - 1) * step + last <= stride
+    return beside or step >= (rows.pop() - 1) * stride + cols
+
+
+def _goes_on_by_more(store: Term, variable: str) -> bool:
+    """Whether a loop's variable stands in an offset beside its own step."""
+    return any(variable in variables(e) for e in terms_of(store.args[1]) if e != var(variable))
+
+
+def _width(store: Term, variable: str, trips: int) -> tuple[int, int]:
+    """The columns of a store, and those that are valid in the last trip."""
+    _, _, stride, value = store.args
     cols = min(value.cols, stride) if value.rows > 1 else value.cols
     last = value.vcols and substitute(value.vcols, {variable: const(trips - 1)}).value
-    beside = step >= cols and (trips - 1) * step + (cols if last is None else last) <= stride
-    return beside or step >= (value.rows - 1) * stride + cols
+    return cols, cols if last is None else last
 
 
 def loop_of_stores(values: Values) -> Term | None:
@@ -44,7 +64,30 @@ def loop_of_stores(values: Values) -> Term | None:
 
 def stored(version: Term) -> list[Term]:
     """What is stored in a version, since it was given or a trip began."""
-    return [version.args[3], *stored(version.args[0])] if version.op == "store" else []
+    return [store.args[3] for store in _stores_of(version)]
+
+
+def _stores_of(version: Term) -> list[Term]:
+    return [version, *_stores_of(version.args[0])] if version.op == "store" else []
+
+
+def trips_in_blocks(values: Values, parts: int) -> Values | None:
+    """The kernel with so many blocks for each one, each with its share of the trips of its `loop_of_stores`; None where it has no
+    such loop, a share is no whole number of trips, something else is stored, or what is stored is read."""
+    loop = loop_of_stores(values)
+    if loop is None or loop.args[1] % parts or loop.args[1] == parts or not all(_in(o, loop) for o in values.outputs):
+        return None
+    if any(t.op == "load" and t.args[0].op != "given" for t in reachable(values)):
+        return None
+    number, trips, states, stages = loop.args
+    each, name = trips // parts, values.variables[number]
+    again = Rewriter({BLOCK: var(BLOCK) // parts, name: var(name) + var(BLOCK) % parts * each})
+    begun = tuple((again.term(init), again.term(after)) for init, after in states)
+    again.terms[loop] = again.builder.make("loop", number, each, begun, stages)
+    outputs = tuple(map(again.term, values.outputs))
+    return again.values(
+        values, outputs, blocks=values.blocks * parts, grid=(parts, *values.grid), trips=values.trips | {number: each}
+    )
 
 
 def trips_as_blocks(values: Values) -> Values:
