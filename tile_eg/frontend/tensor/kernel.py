@@ -11,7 +11,7 @@ from tile_eg.errors import TileError
 from tile_eg.frontend.tensor.algebra import Algebra
 from tile_eg.frontend.tensor.axes import Axes, one
 from tile_eg.frontend.tensor.build import Build
-from tile_eg.frontend.tensor.joined import Joined
+from tile_eg.frontend.tensor.neighbours import Joined
 from tile_eg.frontend.tensor.points import Point, Points, Puller
 from tile_eg.frontend.tensor.roles import Output, Roles
 from tile_eg.frontend.tensor.values import Value, compare, joined_shape, number, ones, reshape, stored
