@@ -25,8 +25,8 @@ def check_elements(written: Sequence[Stmt], span: Span) -> None:
 
 
 def _elements(written: Sequence[Stmt]) -> int:
-    """How many single elements are written; one that stays the same in the trips of a loop that these hold, in each of them. (Where
-    the loop goes through the elements, they may become rows.)"""
+    """How many single elements are written; one that stays the same in the trips of a loop that these hold, in each of them.
+    (Where the loop goes through the elements, they may become rows.)"""
     found = sum(map(_is_element, written))
     for loop in (s for s in written if isinstance(s, For)):
         again = sum(_is_element(s) and all(loop.var not in variables(at) for at in s.target.starts) for s in loop.body)
@@ -39,7 +39,7 @@ def _is_element(s: Stmt) -> TypeGuard[Assign]:
 
 
 def check_value(name: str, value: Any, span: Span | None) -> None:
-    """NotSearched where a value is made of more than PARTS operations and operands, those that stand in it twice counted twice."""
+    """NotSearched where a value is made of more than PARTS operations and operands; what stands in it twice counts twice."""
     if is_dataclass(value) and _parts(value, {}) > PARTS:
         what = f"the search has no form for a value like `{name}`, which is made of more than {PARTS} operations and operands"
         raise NotSearched(what, span, help="keep what is used more than once in a buffer")
