@@ -63,3 +63,31 @@ def test_a_number_that_doubles_from_trip_to_trip():
     with pytest.warns(TileWarning, match="made of more than 400 operations and operands"):
         y = mean_and_variance(40)(x)
     np.testing.assert_allclose(y, [x.mean(), x.var()], rtol=1e-4, atol=1e-6)
+
+
+@tile_eg.jit(out_idx=[-2, -1])
+def doubled_and_cast(M, N, K, planes):
+    @T.prim_func
+    def copies(X: T.Tensor((M, N, K), "float16"), Y: T.Tensor((M, N, K), "float16"), Z: T.Tensor((M, N, K), "float32")):
+        with T.Kernel(T.ceildiv(M, planes), is_npu=True) as (cid, _):
+            x = T.alloc_fragment((planes, N, K), "float16")
+            y = T.alloc_fragment((planes, N, K), "float16")
+            z = T.alloc_fragment((planes, N, K), "float32")
+            T.copy(X[cid * planes, 0, 0], x)
+            T.copy(x, y)
+            T.tile.add(y, x, y)
+            for p, i, j in T.Parallel(planes, N, K):
+                y[p, i, j] = y[p, i, j] + x[p, i, j]
+            T.copy(y, z)
+            T.copy(y, Y[cid * planes, 0, 0])
+            T.copy(z, Z[cid * planes, 0, 0])
+
+    return copies
+
+
+def test_many_statements_on_planes():
+    x = rng.uniform(-1, 1, (32, 5, 16)).astype(np.float16)
+    with pytest.warns(TileWarning, match="planes of a third dimension would be more than 64 statements"):
+        y, z = doubled_and_cast(32, 5, 16, 16)(x)
+    np.testing.assert_allclose(y, 3 * x, rtol=1e-3, atol=1e-3)
+    np.testing.assert_array_equal(z, y.astype(np.float32))

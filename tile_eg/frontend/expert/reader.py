@@ -12,7 +12,7 @@ from tile_eg.errors import Span, TileError
 from tile_eg.frontend.element_loops import MOST_TRIPS
 from tile_eg.frontend.expert.ends import Ends
 from tile_eg.frontend.expert.nodes import Branch, Exits, Misplaced, NewVariable, On, Persistent, Pipe, ScalarUnit, Scope
-from tile_eg.frontend.expert.places import Held, Place, of_buffer, of_tensor, same_memory
+from tile_eg.frontend.expert.places import Held, Place, level_for, of_buffer, of_tensor, same_memory
 from tile_eg.frontend.expert.read_places import checked
 from tile_eg.frontend.python.counted_loops import with_ends
 from tile_eg.frontend.python.expressions import evaluate
@@ -207,8 +207,8 @@ class ExpertReader(Reader):
             checked(self, self.tensors[region.name], replace(region, starts=wanted.starts), starts, found)
         else:
             held = self.held[region.name]
-            if levels and held.level not in levels:
-                self._may_lie(held, levels[0])
+            if (wanted_in := level_for(held, region, levels)) is not held.level:
+                self._may_lie(held, wanted_in)
             found = of_buffer(held, region)
         if levels and found.level not in levels:
             where = " or ".join(map(str, levels))

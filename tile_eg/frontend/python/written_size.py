@@ -1,5 +1,5 @@
-"""What is too much for a search: elements that are written one by one in trips that are written out, and named values that
-mention the ones before them so often that what they are made of doubles from trip to trip."""
+"""What is too much for a search: elements that are written one by one in trips that are written out, named values that mention
+the ones before them so often that what they are made of doubles from trip to trip, and many statements on many planes."""
 
 from __future__ import annotations
 
@@ -7,15 +7,17 @@ from collections.abc import Iterator, Sequence
 from dataclasses import fields, is_dataclass
 from typing import Any, TypeGuard
 
-from tile_eg.errors import NotSearched, Span
+from tile_eg.errors import NotSearched, Span, TileError, attempted
 from tile_eg.ir.index import Expr, variables
-from tile_eg.ir.kernel import Assign, For, Stmt
+from tile_eg.ir.kernel import Alloc, Assign, For, Kernel, Stmt, assigns, statements
 from tile_eg.ops.types import DType
 
 ELEMENTS = 64
 """Elements that a loop writes one by one, each in a statement of its own."""
 PARTS = 400
 """Operations and operands of a value that has a name."""
+PLANES = 64
+"""Statements on tiles that those on buffers of three and four dimensions become."""
 
 
 def check_elements(written: Sequence[Stmt], span: Span) -> None:
@@ -55,3 +57,14 @@ def _parts(value: Any, known: dict[int, int]) -> int:
 def _inside(value: Any) -> Iterator[Any]:
     inside = value if isinstance(value, tuple) else (getattr(value, f.name) for f in fields(value) if f.compare)
     return (v for v in inside if isinstance(v, tuple) or (is_dataclass(v) and not isinstance(v, (Expr, DType, Span))))
+
+
+def many_planes(kernel: Kernel) -> NotSearched | None:
+    """Why a kernel is better done in the order of its statements: they would become more than PLANES, each on a plane."""
+    from tile_eg.frontend.ssa.planes import written_planes
+
+    deep = [a for a in statements(kernel.body) if isinstance(a, Alloc) and len(a.shape) > 2]
+    body = attempted(lambda: written_planes(kernel)) if deep else kernel.body
+    if isinstance(body, TileError) or len([*assigns(body)]) <= max(PLANES, len([*assigns(kernel.body)])):
+        return None
+    return NotSearched(f"planes of a third dimension would be more than {PLANES} statements for the search", deep[0].span)
