@@ -111,6 +111,8 @@ tile = SimpleNamespace(
     **alike(_tile_broadcast, ["broadcast"], "tile.", "dst = src along each row (axis 0) or each column (axis 1)"),
     **alike(_tile_multiply_add, ["axpy", "mul_add_dst"], "tile.", "dst = dst + a * b"),
     **alike(_tile_atomic, ["atomic_add"], "tile.", "dst += src, where other blocks may add to dst as well"),
+    **alike(_tile_atomic, ["atomic_max"], "tile.", "dst = the larger of dst and src, where other blocks may do so as well"),
+    **alike(_tile_atomic, ["atomic_min"], "tile.", "dst = the smaller of dst and src, where other blocks may do so as well"),
     **alike(_tile_bound, ["clamp_min", "clamp_max"], "tile.", "out = the buffer, not beyond the bound"),
     **alike(_tile_compare, ["compare"], "tile.", "a mask: where src0 is to src1 as the mode says: EQ NE GT GE LT LE"),
     **alike(_tile_select, ["select"], "tile.", "dst = src0 where the mask holds, else src1"),

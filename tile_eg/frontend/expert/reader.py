@@ -156,7 +156,7 @@ class ExpertReader(Reader):
             what = f"bytes are written two at a time, and {i.cols.value} of {held.name} are an odd number"
             raise TileError(what, i.span, help="write an even number of them, or cast to float16 first")
 
-    def assign(self, target: Region, value: TileExpr, span: Span | None, atomic: bool = False) -> None:
+    def assign(self, target: Region, value: TileExpr, span: Span | None, atomic: str = "") -> None:
         if self.in_parallel:
             return super().assign(target, value, span, atomic)
         self.store(self, target, value, span)

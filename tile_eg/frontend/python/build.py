@@ -187,7 +187,7 @@ class Builder(ABC):
         self.taken.add(found)
         return found
 
-    def assign(self, target: Region, value: TileExpr, span: Span | None, atomic: bool = False) -> None:
+    def assign(self, target: Region, value: TileExpr, span: Span | None, atomic: str = "") -> None:
         self.has_product |= any(isinstance(n, MatMul) for n in nodes(value))
         if self.in_parallel and any(e is not None for e in target.extents):
             raise TileError("inside T.Parallel only single elements can be assigned", span, help="write c[i, j] = ...")

@@ -67,7 +67,7 @@ class Reader(Builder):
             return super().counted_slice(start, extent, size, span)
         return Slice(start, OPEN, extent)
 
-    def assign(self, target: Region, value: TileExpr, span: Span | None, atomic: bool = False) -> None:
+    def assign(self, target: Region, value: TileExpr, span: Span | None, atomic: str = "") -> None:
         """NotSearched where a part of a buffer is written or read whose length only the kernel knows, and that has no form."""
         super().assign(self.first_elements.written(target, self.shapes, value, span), value, span, atomic)
 

@@ -339,6 +339,11 @@ def nodes(tree: Any) -> Iterator[Any]:
                 yield from nodes(getattr(tree, f.name))
 
 
+def is_one_number(value: Any, span: Span | None) -> bool:
+    """Whether a value that is no part of a buffer is a single number."""
+    return not isinstance(value, Buffer | Window) and known_shape(as_tile(value, span)) == ()
+
+
 def regions_in(tree: Any) -> Iterator[Region]:
     """Every region of a kernel tree."""
     return (n for n in nodes(tree) if isinstance(n, Region))
