@@ -12,7 +12,7 @@ from tile_eg.ops.repeats import REPEATED
 
 __all__ = ["HANDLERS"]
 
-PRINTING = ("printf", "dump_tensor", "device_assert")
+PRINTING = ("printf", "print", "dump_tensor", "device_assert")
 """There is no moment to print at where the order is found."""
 LIMITS = tuple(f"{prefix}atomic_{op}" for op in ("max", "min") for prefix in ("", "tile."))
 """Stores that keep the larger or smaller numbers."""

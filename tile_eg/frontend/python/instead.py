@@ -64,7 +64,6 @@ INSTEAD = {
     "reduce_mean": "T.reduce_sum(x, dim=1) / n", "matmul": "T.gemm(a, b, c)", "dot": "T.gemm(a, b, c)",
     **dict.fromkeys(("atomic_or", "atomic_and", "atomic_xor", "atomic_cas"), _ONLY_SUMS),
     "atomic_addx2": _ONE_ELEMENT, "atomic_addx4": _ONE_ELEMENT,
-    "print": "T.dump_tensor(buffer, number, count) for elements, T.printf(format, values) for numbers",
     "any_of": "T.reduce_max of ones and zeros: T.if_then_else(x[i, j] > 0, 1.0, 0.0) in T.Parallel",
     "all_of": "T.reduce_min of ones and zeros: T.if_then_else(x[i, j] > 0, 1.0, 0.0) in T.Parallel",
     "reinterpret": "T.reinterpretcast(dst, src, dtype), of buffers",
