@@ -91,6 +91,7 @@ def _print(r: ExpertReader, span: Span, obj: Any, msg: Any = "", *_: Any, **__: 
     for i in range(rows):
         shown = place.operand if i == 0 else _row(place.operand, i)
         r.statements.append(On(core, pr.Print(shown=shown, id=i, count=cols, span=span)))  # type: ignore[arg-type]
+    return None
 
 
 def _row(operand: pr.Gm | pr.Tile, i: int) -> pr.Gm | pr.Tile:

@@ -217,7 +217,9 @@ def _vector_binary(op: str, b: Builder, span: Span, x: Any, y: Any, dst: Any) ->
     """Dimensions of one element, and those that an operand lacks, stand for all elements of the destination's."""
     to = as_region(dst, span)
     left, right = (_as_large(v, to, span) for v in (x, y))
-    b.assign(to, Binary(op, left, right, span), span)
+    of = b.dtype_of(to.name)
+    quotient = op == "div" and of is not None and of.whole
+    b.assign(to, divided("T.floordiv", left, right, b.dtype_of, span) if quotient else Binary(op, left, right, span), span)
 
 
 def _as_large(v: Any, to: Region, span: Span) -> TileExpr:
