@@ -132,7 +132,8 @@ def _told_in(found: FunctionSource) -> Iterator[None]:
 
 def with_texts(error: Mistake, found: FunctionSource) -> Mistake:
     """Gives the mistakes of a function the texts that their places point into."""
-    for e in (error, *error.others):
+    every: tuple[TileError, ...] = (error, *error.others)
+    for e in every:
         e.source = e.source or _text_of(e, found)
     return error
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import fields, is_dataclass
+from math import prod
 from typing import Any, TypeGuard
 
 from tile_eg.errors import NotSearched, Span, TileError, attempted
@@ -18,6 +19,8 @@ PARTS = 400
 """Operations and operands of a value that has a name."""
 PLANES = 64
 """Statements on tiles that those on buffers of three and four dimensions become."""
+BYTES = 1 << 17
+"""Buffers that find room in UB beside each other, whole, as they lie in a kernel that is done in order."""
 
 
 def check_elements(written: Sequence[Stmt], span: Span) -> None:
@@ -63,8 +66,10 @@ def many_planes(kernel: Kernel) -> NotSearched | None:
     """Why a kernel is better done in the order of its statements: they would become more than PLANES, each on a plane."""
     from tile_eg.frontend.ssa.planes import written_planes
 
-    deep = [a for a in statements(kernel.body) if isinstance(a, Alloc) and len(a.shape) > 2]
-    body = attempted(lambda: written_planes(kernel)) if deep else kernel.body
+    buffers = [a for a in statements(kernel.body) if isinstance(a, Alloc)]
+    deep = [a for a in buffers if len(a.shape) > 2]
+    fit = sum(prod(a.shape) * a.dtype.bits // 8 for a in buffers) <= BYTES
+    body = attempted(lambda: written_planes(kernel)) if deep and fit else kernel.body
     if isinstance(body, TileError) or len([*assigns(body)]) <= max(PLANES, len([*assigns(kernel.body)])):
         return None
     return NotSearched(f"planes of a third dimension would be more than {PLANES} statements for the search", deep[0].span)
