@@ -18,6 +18,7 @@ from tile_eg.frontend.python.first_elements import FirstElements
 from tile_eg.frontend.python.source import Source
 from tile_eg.frontend.python.tile_order import Order
 from tile_eg.frontend.python.values import Buffer, FirstValue, NewBuffer, Slice, Window, nodes, reads, region
+from tile_eg.frontend.python.views import is_view
 from tile_eg.frontend.python.written_size import check_value
 from tile_eg.frontend.widened import widened
 from tile_eg.ir.index import ZERO, Expr, Interval, text
@@ -286,6 +287,8 @@ class Builder(ABC):
         if isinstance(value, FirstValue):
             self.variables.add(name)
             value = value.value
+        if is_view(value):
+            self.variables.add(name)
         if isinstance(value, list | tuple) and any(isinstance(v, NewBuffer) for v in value):
             value = [self._named(f"{name}_{n}", v, span) for n, v in enumerate(value)]
         if isinstance(self.outer.get(name), Failed):
