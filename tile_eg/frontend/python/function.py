@@ -103,7 +103,7 @@ def read(
         except TileError as e:
             raise together((*reader.told, e)) from e.__cause__
         if isinstance(made, Kernel):
-            return made if (why := many_planes(made)) is None else InOrder(with_texts(why, found), made)
+            return made if (why := reader.too_long or many_planes(made)) is None else InOrder(with_texts(why, found), made)
         if not isinstance(made, NotSearched) and not (streams and isinstance(made, ReadFirst)):
             raise made
     with_texts(made, found)

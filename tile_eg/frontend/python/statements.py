@@ -38,7 +38,7 @@ from tile_eg.frontend.python.values import (
 from tile_eg.frontend.python.ways_out import ENDS, OUTSIDE, STATEMENTS, of_arguments
 from tile_eg.frontend.python.words import counted
 from tile_eg.frontend.python.written_out import MOST, has_own_trips, trips_of
-from tile_eg.frontend.python.written_size import check_elements
+from tile_eg.frontend.python.written_size import many_elements
 from tile_eg.frontend.windows import known_shape, may_vary
 from tile_eg.ir import index
 from tile_eg.ir.index import Expr
@@ -277,7 +277,7 @@ def _unrolled(r: Reader, node: ast.For, over: Iterable[Any]) -> None:
         _store(r, node.target, value, node)
         if not _trip(r, node.body):
             break
-        check_elements(r.statements[before:], r.span(node))
+        r.too_long = r.too_long or many_elements(r.statements[before:], r.span(node))
 
 
 def _trip(r: Reader, body: Sequence[ast.stmt]) -> bool:

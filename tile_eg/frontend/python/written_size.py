@@ -17,16 +17,19 @@ ELEMENTS = 64
 """Elements that a loop writes one by one, each in a statement of its own."""
 PARTS = 400
 """Operations and operands of a value that has a name."""
+MOST = 8
+"""Times as many are more than can be read."""
 PLANES = 64
 """Statements on tiles that those on buffers of three and four dimensions become."""
 BYTES = 1 << 17
 """Buffers that find room in UB beside each other, whole, as they lie in a kernel that is done in order."""
 
 
-def check_elements(written: Sequence[Stmt], span: Span) -> None:
-    """NotSearched where trips of a loop that are written out write more than ELEMENTS single elements."""
-    if _elements(written) > ELEMENTS:
-        raise NotSearched(f"the search has no form for a loop that writes more than {ELEMENTS} elements one by one", span)
+def many_elements(written: Sequence[Stmt], span: Span) -> NotSearched | None:
+    """Why a kernel is better done in order: trips of a loop that are written out write more than ELEMENTS single elements."""
+    if _elements(written) <= ELEMENTS:
+        return None
+    return NotSearched(f"a loop that writes more than {ELEMENTS} elements one by one takes the search long", span)
 
 
 def _elements(written: Sequence[Stmt]) -> int:
@@ -43,11 +46,16 @@ def _is_element(s: Stmt) -> TypeGuard[Assign]:
     return isinstance(s, Assign) and all(extent in (None, 1) for extent in s.target.extents)
 
 
-def check_value(name: str, value: Any, span: Span | None) -> None:
-    """NotSearched where a value is made of more than PARTS operations and operands; what stands in it twice counts twice."""
-    if is_dataclass(value) and _parts(value, {}) > PARTS:
-        what = f"the search has no form for a value like `{name}`, which is made of more than {PARTS} operations and operands"
-        raise NotSearched(what, span, help="keep what is used more than once in a buffer")
+def many_parts(name: str, value: Any, span: Span | None) -> NotSearched | None:
+    """Why a kernel is better done in order: a value is made of more than PARTS operations and operands; what stands in it twice
+    counts twice. Raises it where there are many times more."""
+    if not is_dataclass(value) or (parts := _parts(value, {})) <= PARTS:
+        return None
+    what = f"a value like `{name}`, which is made of more than {PARTS} operations and operands, takes the search long"
+    found = NotSearched(what, span, help="keep what is used more than once in a buffer")
+    if parts > MOST * PARTS:
+        raise found
+    return found
 
 
 def _parts(value: Any, known: dict[int, int]) -> int:
@@ -72,4 +80,5 @@ def many_planes(kernel: Kernel) -> NotSearched | None:
     body = attempted(lambda: written_planes(kernel)) if deep and fit else kernel.body
     if isinstance(body, TileError) or len([*assigns(body)]) <= max(PLANES, len([*assigns(kernel.body)])):
         return None
-    return NotSearched(f"planes of a third dimension would be more than {PLANES} statements for the search", deep[0].span)
+    what = f"planes of a third dimension would be more than {PLANES} statements, which take the search long"
+    return NotSearched(what, deep[0].span)
