@@ -19,7 +19,7 @@ from tile_eg.frontend.python.source import Source
 from tile_eg.frontend.python.tile_order import Order
 from tile_eg.frontend.python.values import Buffer, FirstValue, NewBuffer, Slice, Window, nodes, reads, region
 from tile_eg.frontend.python.views import is_view
-from tile_eg.frontend.python.written_size import many_parts
+from tile_eg.frontend.python.written_size import check_value
 from tile_eg.frontend.widened import widened
 from tile_eg.ir.index import ZERO, Expr, Interval, text
 from tile_eg.ir.index_elements import element
@@ -299,7 +299,7 @@ class Builder(ABC):
             raise kind(f"{name} changes inside a loop or branch", span, help="keep what changes in a buffer, or use a new name")
         if isinstance(self.local.get(name), Buffer) and not isinstance(value, Buffer):
             raise TileError(f"{name} is a buffer; this would only rebind its name", span, help=f"write {name}[...] = to fill it")
-        self.too_long = self.too_long or many_parts(name, value, span)
+        check_value(name, value, span)
         self.local[name] = value
         if isinstance(value, Window) and value.is_point and value.buffer.scope != "tensor" and not self.in_parallel:
             self._keep(name, value, span)

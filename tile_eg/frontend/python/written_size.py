@@ -17,8 +17,6 @@ ELEMENTS = 64
 """Elements that a loop writes one by one, each in a statement of its own."""
 PARTS = 400
 """Operations and operands of a value that has a name."""
-MOST = 8
-"""Times as many are more than can be read."""
 PLANES = 64
 """Statements on tiles that those on buffers of three and four dimensions become."""
 BYTES = 1 << 17
@@ -46,16 +44,11 @@ def _is_element(s: Stmt) -> TypeGuard[Assign]:
     return isinstance(s, Assign) and all(extent in (None, 1) for extent in s.target.extents)
 
 
-def many_parts(name: str, value: Any, span: Span | None) -> NotSearched | None:
-    """Why a kernel is better done in order: a value is made of more than PARTS operations and operands; what stands in it twice
-    counts twice. Raises it where there are many times more."""
-    if not is_dataclass(value) or (parts := _parts(value, {})) <= PARTS:
-        return None
-    what = f"a value like `{name}`, which is made of more than {PARTS} operations and operands, takes the search long"
-    found = NotSearched(what, span, help="keep what is used more than once in a buffer")
-    if parts > MOST * PARTS:
-        raise found
-    return found
+def check_value(name: str, value: Any, span: Span | None) -> None:
+    """NotSearched where a value is made of more than PARTS operations and operands; what stands in it twice counts twice."""
+    if is_dataclass(value) and _parts(value, {}) > PARTS:
+        what = f"a value like `{name}`, which is made of more than {PARTS} operations and operands, takes the search long"
+        raise NotSearched(what, span, help="keep what is used more than once in a buffer")
 
 
 def _parts(value: Any, known: dict[int, int]) -> int:
