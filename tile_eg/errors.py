@@ -160,15 +160,19 @@ def attempted(way: Callable[[], Read]) -> Read | TileError:
 
 @dataclass(frozen=True)
 class InOrder:
-    """That the search has no form for a kernel, and `why`: it is done in the order of its statements, if that is possible."""
+    """That the search has no form for a kernel, and `why`: it is done in the order of its statements, if that is possible.
+    `searched`: a kernel that the search has a form for, at great length."""
 
     why: NotSearched | ReadFirst
+    searched: Any = None
 
 
 def searchable(found: Read | InOrder) -> Read:
     """What was read of a kernel. Raises why the search has no form for it, where that is what was found."""
     if isinstance(found, InOrder):
-        raise found.why
+        if found.searched is None:
+            raise found.why
+        return found.searched  # type: ignore[no-any-return]
     return found
 
 

@@ -55,3 +55,26 @@ def asserted() -> Any:
 def test_an_assertion_says_its_values_of_run_time() -> None:
     with pytest.raises(TileError, match="block 2 of 100%: the assertion block < 2 does not hold"):
         asserted()(np.ones((4, 16), np.float32))
+
+
+@tile_eg.jit(out_idx=[-1])
+def shown() -> Any:
+    @T.prim_func
+    def kernel(X: T.Tensor((4, 16), "float32"), Y: T.Tensor((4, 16), "float32")):
+        with T.Kernel(1) as b:
+            x = T.alloc_shared((4, 16), "float32")
+            T.copy(X, x)
+            T.print(b + 1, msg="100%")
+            T.print(x[1, 2])
+            T.print(x[1:3, :4], msg="part of")
+            T.copy(x, Y)
+
+    return kernel
+
+
+def test_print_shows_numbers_and_the_rows_of_a_part(capfd: pytest.CaptureFixture[str]) -> None:
+    x = np.arange(64, dtype=np.float32).reshape(4, 16)
+    np.testing.assert_array_equal(shown()(x), x)
+    number, element, name, *rows = capfd.readouterr().out.splitlines()
+    assert (number, element, name) == ("100% 1", "18.000000", "part of x")
+    assert [row.split(": ")[-1] for row in rows] == ["[16, 17, 18, 19]", "[32, 33, 34, 35]"]

@@ -237,7 +237,6 @@ def test_the_same_in_tile_text() -> None:
         ("v = T.alloc_ub((8, 64), 'float64')", 'take "float32"'),
         ("v = T.alloc_ub((8, 64), 'int64')", 'take "int32"'),
         ("v = T.alloc_L1((8, 64), 'bool')", 'compare: m'),
-        ("T.print(a)", "T.dump_tensor"),
         ("T.tile.bilinear_interpolation(y, a, a, a, 1, 1, True, 1, 1, 1)", "T.tile.gather"),
     ],
 )

@@ -7,7 +7,7 @@ import pytest
 
 import tile_eg
 import tile_eg.language as T
-from tile_eg.errors import TileError
+from tile_eg.errors import TileError, TileWarning
 from tile_eg.frontend.text import load_text
 from tile_eg.search.compiler import lower
 
@@ -61,16 +61,33 @@ def test_in_python_it_is_a_value() -> None:
     assert (kernel()(x) == 2 * x.reshape(16, 64)).all()
 
 
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        ({"written": True}, "which may have changed since"),
-        ({"shape": (15, 64)}, "1024 elements have no shape 15 x 64"),
-    ],
-)
-def test_what_is_no_such_value_is_refused(options: dict, said: str) -> None:
-    with pytest.raises(TileError, match=said):
-        kernel(**options)
+def test_another_number_of_elements_is_refused() -> None:
+    with pytest.raises(TileError, match="1024 elements have no shape 15 x 64"):
+        kernel(shape=(15, 64))
+
+
+def test_a_view_that_is_read_once_its_buffer_has_changed_is_its_memory() -> None:
+    with pytest.warns(TileWarning, match="may have changed since"):
+        y = kernel(written=True)(np.ones((32, 32), np.float32))
+    assert not y.any()
+
+
+def test_elements_of_a_view_are_those_of_its_buffer() -> None:
+    @tile_eg.jit(out_idx=[-1])
+    @T.prim_func
+    def scaled(X: T.Tensor((8, 32), "float32"), Y: T.Tensor((8, 32), "float32")):
+        with T.Kernel(1):
+            x = T.alloc_shared((8, 32), "float32")
+            T.copy(X, x)
+            v = T.reshape(x, (32, 8))
+            for i, j in T.Parallel(32, 8):
+                v[i, j] = v[i, j] * (i + 1)
+            T.copy(x, Y)
+
+    x = np.random.default_rng(0).uniform(-1, 1, (8, 32)).astype(np.float32)
+    with pytest.warns(TileWarning, match="elements of a view"):
+        y = scaled(x)
+    np.testing.assert_allclose(y.reshape(32, 8), x.reshape(32, 8) * np.arange(1, 33)[:, None], rtol=1e-6)
 
 
 def test_rows_with_gaps_are_refused() -> None:

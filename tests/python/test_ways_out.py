@@ -12,7 +12,7 @@ WAYS = [
     ("T.fill(x, 'a')", "a buffer is filled with a number, not str 'a'", "T.fill(x, 0.0)"),
     ("T.reduce_sum(x, v, axis=1)", "unexpected keyword argument 'axis'", "write dim in place of axis"),
     ("T.reduce_sum(x, v, dim=1, keepdims=True)", "unexpected keyword argument 'keepdims'", "a vector is a column as v[:, None]"),
-    ("T.atomic_max(O[c * 16, 0], x)", "T has no word atomic_max", "only sums are atomic"),
+    ("T.atomic_or(O[c * 16, 0], x)", "T has no word atomic_or", "T.atomic_add, _max, _min are atomic"),
     ("for i, j in T.Parallel(16, 128):\n    x[i, j] = T.if_then_else((x[i, j] > 0) ^ (y[i, j] > 0), 1.0, 0.0)",
      "conditions are joined by and, or, not", "(a and not b) or (b and not a)"),
     ("x[:, :] = exp(x)", "unknown name `exp`", "write T.exp"),

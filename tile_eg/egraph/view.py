@@ -56,7 +56,8 @@ class _Reader:
         # by the version and where the one before it is: a row may be stored whole, or its last part behind the others
         self.version = {
             (r.output, in_memory.get(t)): (
-                self.tensor[t], self.index[offset], i64(stride), self.index[rows], self.index[cols], write == "Accumulate",
+                self.tensor[t], self.index[offset], i64(stride), self.index[rows], self.index[cols],
+                "add" if write == "Accumulate" else "",
             )
             for write in WRITES
             for r in self.of(write)

@@ -149,7 +149,7 @@ def added_up(p: Program, tiles: int) -> Program:
     waits = tuple(n for n in p.cube[at:] if isinstance(n, WaitFlag))
     if p.kernel_type != "AIC_ONLY" or not sums or len(sums) + len(waits) != len(p.cube) - at:
         raise CannotMeet("its sums do not leave the cube cores at the end")
-    stored = When(less(var(BLOCK), tiles), tuple(replace(n, atomic=False) for n in sums))
+    stored = When(less(var(BLOCK), tiles), tuple(replace(n, atomic="") for n in sums))
     added = When(less(tiles - 1, var(BLOCK)), tuple(sums))
     cube = (*p.cube[:at], stored, *waits, SyncAll(), added)
     return replace(p, kernel_type=MIXED, halves=True, cube=cube, vector=(SyncAll(),))

@@ -8,7 +8,7 @@ from tile_eg.errors import Span, TileError
 from tile_eg.ir.kernel import Binary, Broadcast, Cast, Choose, Number, Reduce, Region, Select, TileExpr, Whole
 
 
-def check_stored(target: Region, value: TileExpr, atomic: bool, bools: Collection[str], span: Span | None) -> None:
+def check_stored(target: Region, value: TileExpr, atomic: str, bools: Collection[str], span: Span | None) -> None:
     """TileError where a place of bools would get other numbers than 0 and 1."""
     if target.name in bools and (atomic or not of_bools(value, bools)):
         help = "m[i, j] = a condition, in T.Parallel; or a buffer of int8 for numbers"

@@ -112,6 +112,9 @@ def guarded(c: Condition, then: Sequence[Stmt], otherwise: Sequence[Stmt], span:
 
 
 def _otherwise(s: Assign) -> TileExpr:
+    if s.atomic in ("max", "min"):
+        help = f"take a number that changes nothing: T.atomic_{s.atomic}(y[j], T.if_then_else(x[i] > 0, x[i], -1e30))"
+        raise TileError(f"T.atomic_{s.atomic} under a condition is not supported in T.Parallel", s.span, help=help)
     return Number(0.0, s.span) if s.atomic else s.target
 
 

@@ -88,7 +88,7 @@ class _Sums:
         if tile is None:
             tile = self._buffer(places, a)
             spread = (*places.order, *([self.unique("e")] if places.alone else ()))
-            yield Parallel(spread, tile.shape, (replace(a, target=_element(tile.name, spread), atomic=False),), s.span)
+            yield Parallel(spread, tile.shape, (replace(a, target=_element(tile.name, spread), atomic=""),), s.span)
         names = {v: self.unique(v) for v in places.apart}
         row = Region(tile.name, tuple(var(names[v]) for v in places.apart) + (ZERO,) * len(places.shape),
                      (None,) * len(places.apart) + places.shape, a.span)  # fmt: skip

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+from tile_eg.frontend.element_shifts import with_known_shifts
+from tile_eg.frontend.whole_powers import with_products
 from tile_eg.ir.kernel import BIT, Binary, Broadcast, Bytes, Cast, Choose, Reduce, Region, Select, TileExpr, Unary, Whole, mapped
 from tile_eg.ops.types import BF16, F16, F32, I32, DType, holds_all
 
@@ -13,8 +15,14 @@ Types = Callable[[str], DType | None]
 
 def widened(e: TileExpr, to: DType | None, types: Types) -> TileExpr:
     """The value of an assignment to elements of the type `to`: what is reduced is of `to` where that holds more, and of whole
-    numbers of two types in one operation the shorter ones are cast to the others, if these hold them."""
-    return mapped(_wide_sums(e, to, types), lambda part: _of_one_type(part, types))
+    numbers of two types in one operation the shorter ones are cast to the others, if these hold them.
+    Shifts are by numbers, and powers of whole numbers products."""
+
+    def changed(part: TileExpr) -> TileExpr:
+        of = lambda x: element_type(x, types)  # noqa: E731
+        return with_products(with_known_shifts(_of_one_type(part, types), of), of)
+
+    return mapped(_wide_sums(e, to, types), changed)
 
 
 def _of_one_type(e: TileExpr, types: Types) -> TileExpr:

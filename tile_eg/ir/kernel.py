@@ -250,7 +250,7 @@ class Assign:
     target: Region
     value: TileExpr
     span: Span | None = _span()
-    atomic: bool = False
+    atomic: str = ""
 
 
 @dataclass(frozen=True)

@@ -84,7 +84,7 @@ TARGETS = ("auto", "ascendc", "ascend", "npu", "npuir", "pto")
 is another code generator for the same kernels: what comes out here is Ascend C whichever is named."""
 PLATFORMS = {"A2": ("910B2", "dav-2201"), "A3": ("910C", "dav-2201"), "A5": ("950", "dav-3510")}
 """TileLang's names of platforms: the chip that each stands for, and its architecture."""
-_BACKENDS = ("cython", "ctypes", "dlpack", "auto", "tvm_ffi")
+_BACKENDS = ("cython", "ctypes", "dlpack", "auto", "tvm_ffi", "npu")
 _OTHERS: dict[str, tuple[tuple[Any, ...], str]] = {
     "target_host": ((None,), "the host's part is C++ for CANN: tile-eg emit --host"),
     "execution_backend": ((None, *_BACKENDS), "a kernel takes NumPy arrays and torch tensors, whichever of these is named"),

@@ -286,6 +286,20 @@ def atomic_add(
     it, and mean nothing here."""
 
 
+@word
+def atomic_max(
+    dst: Any, src: Any, size: Sequence[int] | None = None, *, memory_order: Any = None, use_tma: bool = False
+) -> None:
+    """dst becomes the larger of dst and src, element by element; the rest as for T.atomic_add."""
+
+
+@word
+def atomic_min(
+    dst: Any, src: Any, size: Sequence[int] | None = None, *, memory_order: Any = None, use_tma: bool = False
+) -> None:
+    """dst becomes the smaller of dst and src, element by element; the rest as for T.atomic_add."""
+
+
 reduce_max, reduce_min, reduce_sum = (reduction(f"reduce_{op}") for op in elementwise.REDUCE)
 
 

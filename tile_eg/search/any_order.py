@@ -21,7 +21,7 @@ def refuse_any_order(kernel: Kernel) -> None:
 def refuse_any_order_in(program: Program, source: str = "") -> None:
     """TileError where a program that is taken as it stands adds floats atomically."""
     sums = set(program.sums_in_any_order)
-    nodes = (n for core in (AIC, AIV) for n in walk(program.core(core)) if isinstance(n, Instr) and n.atomic)
+    nodes = (n for core in (AIC, AIV) for n in walk(program.core(core)) if isinstance(n, Instr) and n.atomic == "add")
     found = [_refused(n.dst.tensor, n.span) for n in nodes if isinstance(n.dst, Gm) and n.dst.tensor in sums]
     if found:
         error = together(found)

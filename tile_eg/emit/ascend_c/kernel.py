@@ -367,7 +367,7 @@ def _instr(s: Scope, i: Instr) -> list[str]:
         at = next(k for k, line in enumerate(lines) if line.endswith(";"))
         lines[at] += f"  // {remark}"
     if i.atomic:
-        lines = [f"AscendC::SetAtomicAdd<{s.dtype(i.dst).ascend}>();", *lines, "AscendC::SetAtomicNone();"]
+        lines = [f"AscendC::SetAtomic{i.atomic.capitalize()}<{s.dtype(i.dst).ascend}>();", *lines, "AscendC::SetAtomicNone();"]
     guards = [s.cpp(i.when)] if i.when != ONE else []
     guards += not_empty(s, i) if i.op not in ("vput", "vbeyond") else []  # of which a part is done at any size
     return block(f"if ({' && '.join(guards)})", lines) if guards else lines

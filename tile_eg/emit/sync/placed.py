@@ -14,7 +14,7 @@ from tile_eg.ir.program.tasks import counted_by
 
 ONLY_READ = Gm("", ZERO, 0)
 UNMINDED: dict[str, Any] = {
-    "scalar": 0.0, "other": 0.0, "relu": False, "swap": False, "atomic": False, "pad": None, "mode": "", "rules": (),
+    "scalar": 0.0, "other": 0.0, "relu": False, "swap": False, "atomic": "", "pad": None, "mode": "", "rules": (),
 }  # fmt: skip
 """What synchronisation does not mind in an instruction."""
 Placed = Mapping[str, Mapping[Site, list[Node]]]  # by core and place

@@ -29,7 +29,7 @@ def noted(r: ExpertReader, target: Region, value: TileExpr, span: Span | None) -
     """Notes what stores in a place of bools. TileError where that may be another number than 0 or 1."""
     names = _of_bools(r)
     if target.name in names:
-        check_stored(target, value, False, names, span)
+        check_stored(target, value, "", names, span)
         r.truths.add(span)
 
 

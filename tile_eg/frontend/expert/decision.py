@@ -8,7 +8,7 @@ from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 from tile_eg import language
-from tile_eg.errors import InOrder, TileError, attempted
+from tile_eg.errors import InOrder, TileError, attempted, searchable
 from tile_eg.frontend.python.source import read_function
 from tile_eg.language.kernels import Macro, PrimFunc
 from tile_eg.language.words import Word
@@ -41,7 +41,14 @@ def searched_or_in_order(
 
     def make(sizes: Mapping[str, Any]) -> Kernel | KeptKernel:
         found = build(sizes)
-        return in_order(function, sizes, found.why, streams) if isinstance(found, InOrder) else found
+        if not isinstance(found, InOrder):
+            return found
+        try:
+            return in_order(function, sizes, found.why, streams)
+        except TileError:
+            if found.searched is None:
+                raise
+            return searchable(found)
 
     return make
 

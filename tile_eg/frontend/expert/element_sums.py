@@ -75,9 +75,9 @@ def _statement(r: ExpertReader, s: Stmt, own: set[str]) -> None:
         case Assign() if s.span is not None:
             condition = _picked(r, s)
             if condition.value == 1:
-                return added(r, s.span, s.target, s.value)
+                return added(r, s.span, s.target, s.value, s.atomic or "add")
             with r.block(repeats=False) as then, r.where(condition):
-                added(r, s.span, s.target, s.value)
+                added(r, s.span, s.target, s.value, s.atomic or "add")
             r.place_node(None, pr.When(condition, tuple(then)))  # type: ignore[arg-type]
     return None
 

@@ -39,7 +39,7 @@ from tile_eg.ir import index as ix
 from tile_eg.ir.index import BLOCK, SUB
 from tile_eg.ir.kept import KeptKernel
 from tile_eg.ir.open_kernel import NoBlocks
-from tile_eg.ir.program import AIC, AIV, Buffer, Instr, Loop, Node, Scalar, Tile, walk
+from tile_eg.ir.program import AIC, AIV, Buffer, Gm, Instr, Loop, Node, Scalar, Tile, walk
 from tile_eg.language.kernels import PrimFunc
 from tile_eg.ops.types import Level
 
@@ -181,6 +181,7 @@ def _grid(r: ExpertReader, launch: ast.With) -> int:
 def _meet(r: ExpertReader, streams: bool) -> None:
     """Puts the meetings of the cores in their places."""
     _check_sums(r)
+    _check_kinds(r)
     if streams and (late := read_first(r.statements)):
         r.notes.append(Note(f"{STREAMS}: {late.message}", late.span))
     r.statements[:] = with_meetings(r.statements, r.half_used is not None, r.ranges, r.views, streams)
@@ -206,9 +207,20 @@ def _check_sums(r: ExpertReader) -> None:
     if r.half is None or r.half_used is not None:
         return
     for n in walk(stream(r.statements, AIV)):
-        if isinstance(n, Instr) and n.atomic:
+        if isinstance(n, Instr) and n.atomic == "add":
             what = "both vector cores of a block add this: not supported in the order of the statements"
             raise TileError(what, n.span, help="with T.Kernel(n) as cid: adds it once; or each adds its half, by vid")
+
+
+def _check_kinds(r: ExpertReader) -> None:
+    """TileError where blocks change a tensor atomically in several ways: what comes out depends on who is first."""
+    first: dict[str, Instr] = {}
+    for n in (n for core in (AIC, AIV) for n in walk(stream(r.statements, core))):
+        if isinstance(n, Instr) and isinstance(n.dst, Gm) and n.atomic:
+            before = first.setdefault(n.dst.tensor, n)
+            if before.atomic != n.atomic:
+                what = f"`{n.dst.tensor}` is changed by T.atomic_{before.atomic}, and by T.atomic_{n.atomic} here"
+                raise TileError(what, n.span, help="blocks run in no order: a tensor for each of these")
 
 
 def _check_looked_up(r: ExpertReader) -> None:

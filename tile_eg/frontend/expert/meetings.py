@@ -184,7 +184,7 @@ def _uses(node: Any) -> Iterator[_Use]:
         for o in operands:
             if isinstance(o, pr.Gm):
                 window = (o.offset, o.stride, node.rows, node.cols)
-                yield _Use(node.core, o.tensor, window, written, node.atomic, who)
+                yield _Use(node.core, o.tensor, window, written, bool(node.atomic), who)
 
 
 def read_first(statements: Sequence[Any]) -> ReadFirst | None:

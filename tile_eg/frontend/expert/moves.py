@@ -13,10 +13,10 @@ from tile_eg.frontend.expert.by_planes import each_plane, planes_of
 from tile_eg.frontend.expert.places import Place
 from tile_eg.frontend.expert.reader import ExpertReader, On, on
 from tile_eg.frontend.expert.streams import FREE
-from tile_eg.frontend.expert.unaligned import is_unaligned, put, room
+from tile_eg.frontend.expert.unaligned import is_unaligned
 from tile_eg.frontend.expert.vectors import cast, filled, scale_of
-from tile_eg.frontend.python.values import Buffer, Window, as_region, as_tile
-from tile_eg.frontend.python.words import added_extents, copied, with_extents
+from tile_eg.frontend.python.values import Buffer, Window
+from tile_eg.frontend.python.words import copied, with_extents
 from tile_eg.ir import index as ix
 from tile_eg.ir import program as pr
 from tile_eg.ir.index import ZERO, Expr
@@ -196,7 +196,7 @@ def _to_l0b(r: ExpertReader, span: Span, source: Place, target: Place, options: 
     r.instr("l1_to_l0b", target.operand, source.operand, depth=depth, cols=cols, transpose=bool(options["transpose"]), span=span)
 
 
-def _from_l0c(r: ExpertReader, span: Span, source: Place, target: Place, options: Any, atomic: bool = False) -> None:
+def _from_l0c(r: ExpertReader, span: Span, source: Place, target: Place, options: Any, atomic: str = "") -> None:
     if (source.rows, source.cols) != (target.rows, target.cols):
         raise TileError(f"{source.rows} x {source.cols} elements cannot be copied to {target.rows} x {target.cols}", span)
     rows, cols = target.valid_rows, target.valid_cols
@@ -293,11 +293,11 @@ def handover(r: ExpertReader, core: str, src: str, dst: str, span: Span, number:
     on(r, core, pr.WaitFlag(src, dst, flag, span))
 
 
-def _from_ub(r: ExpertReader, span: Span, source: Place, target: Place, options: Any, atomic: bool = False) -> None:
+def from_ub(r: ExpertReader, span: Span, source: Place, target: Place, options: Any, atomic: str = "") -> None:
     if _casts(r, source, target) and not atomic:
         made = unaligned.room(r, replace(source, dtype=target.dtype))
         cast(r, span, made, source)
-        return _from_ub(r, span, made, target, options)
+        return from_ub(r, span, made, target, options)
     _typed(source, target, span)
     if not unaligned.is_column(source, target):
         _same(source, target, span)
@@ -326,34 +326,16 @@ PATHS: dict[tuple[Level, Level], Path] = {
     (Level.L0C, Level.GM): (_from_l0c, ("enable_relu",)),
     (Level.L0C, Level.L1): (_from_l0c, ("enable_relu",)),
     (Level.GM, Level.UB): (_to_ub, ()),
-    (Level.UB, Level.GM): (_from_ub, ()),
+    (Level.UB, Level.GM): (from_ub, ()),
     (Level.UB, Level.UB): (_within_ub, ()),
 }
 """What a copy between two memories becomes, and the options that it takes."""
 
 
-def atomic_add(r: ExpertReader, span: Span, dst: Any, src: Any, size: Any = None, **_: Any) -> None:
-    """dst += src, where dst is a window of a tensor."""
-    src, dst, size = added_extents(r, src, dst, size, span)
-    if r.in_parallel:
-        r.assign(as_region(dst, span), as_tile(src, span), span, atomic=True)
-    elif size is None and all(isinstance(v, Window) and v.is_point for v in (dst, src)):
-        _added_element(r, span, r.place(as_tile(src, span), span, Level.UB), r.place(as_region(dst, span), span, Level.GM))
-    else:
-        added(r, span, *copied(src, dst, size, span))
-
-
-def _added_element(r: ExpertReader, span: Span, source: Place, target: Place) -> None:
-    """Adds one element, from a place of its own that begins a block."""
-    made = room(r, source)
-    put(r, span, made.tile(), source.tile())
-    _from_ub(r, span, made, target, {}, atomic=True)
-
-
-def added(r: ExpertReader, span: Span, to: Region, value: TileExpr) -> None:
-    """Adds a buffer, or a part of one, to a window of a tensor."""
+def added(r: ExpertReader, span: Span, to: Region, value: TileExpr, atomic: str = "add") -> None:
+    """Adds a buffer, or a part of one, to a window of a tensor; or takes the larger or smaller numbers (max, min)."""
     source, target = r.place(value, span, Level.UB, Level.L0C), r.place(to, span, Level.GM)
-    (_from_ub if source.level is Level.UB else _from_l0c)(r, span, source, target, {}, atomic=True)
+    (from_ub if source.level is Level.UB else _from_l0c)(r, span, source, target, {}, atomic=atomic)
 
 
-WORDS = {"copy": copy, "atomic_add": atomic_add, "tile.atomic_add": atomic_add}
+WORDS = {"copy": copy}

@@ -8,7 +8,7 @@ instructions take them, the rows are done one by one, or the scalar unit copies 
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import fields, replace
 from functools import reduce
 from typing import Any
@@ -26,6 +26,7 @@ from tile_eg.frontend.expert.nodes import TripByTrip
 from tile_eg.frontend.expert.operands import FULL, Step, check_aligned, inside, kind_of
 from tile_eg.frontend.expert.part_stores import OPTIONS, stored_in_part
 from tile_eg.frontend.expert.picked import where_read
+from tile_eg.frontend.expert.places import same_memory
 from tile_eg.frontend.expert.reader import ExpertReader, On
 from tile_eg.frontend.expert.registers import Registers, each
 from tile_eg.frontend.expert.scalars import drained_in, of_tensor
@@ -303,7 +304,7 @@ def _vectors(r: ExpertReader, s: Assign, axes: Axes, flat: bool, gathers: bool) 
     if root.access is not None and (into is not None or tensor):
         root = made.step("vcopy", FULL, dtype, root)
     registers = Registers(r, axes, s.span, flat)
-    registers.write(made.steps, root, into, into is not None and not _read(made.steps, into.name))
+    registers.write(made.steps, root, into, into is not None and not _read(made.steps, same_memory(r.views, [into.name])))
     if tensor:
         _stored(r, s, axes, registers.of(root))
     elif into is None:
@@ -323,14 +324,14 @@ def _target(r: ExpertReader, region: Region, axes: Axes, guarded: bool, gathers:
         return None, str(reason)
 
 
-def _read(steps: list[Step], name: str) -> bool:
-    """Whether the value looks at a buffer at all."""
+def _read(steps: list[Step], names: Collection[str]) -> bool:
+    """Whether the value looks at one of these buffers at all."""
     for s in steps:
         value = s.fields.get("value")
         elements = value.elements() if isinstance(value, Formula) else ()
-        if s.fields.get("of") == name or any(t.buffer == name for t in elements):
+        if s.fields.get("of") in names or any(t.buffer in names for t in elements):
             return True
-        if any(v.access is not None and v.access.name == name for v in s.srcs):
+        if any(v.access is not None and v.access.name in names for v in s.srcs):
             return True
     return False
 

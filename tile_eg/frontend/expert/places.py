@@ -181,13 +181,25 @@ def _valid(start: Expr, extent: int, size: int, ranges: dict[str, Interval], wit
     return ix.simplified(ix.minimum(extent, size - start), ranges)
 
 
+def planes_in(b: Held, region: Region) -> int:
+    """How many planes, or slots, of a buffer a window takes."""
+    return prod(e or 1 for e in region.extents[: len(b.lead)])
+
+
+def level_for(b: Held, region: Region, levels: Sequence[Level]) -> Level:
+    """Where a window of a buffer can be used that has to lie in one of the `levels`; several planes at once, in UB alone."""
+    if levels and b.level not in levels:
+        return levels[0]
+    return Level.UB if planes_in(b, region) > 1 else b.level
+
+
 def of_buffer(b: Held, region: Region) -> Place:
     """A window of a buffer. TileError where it takes several slots outside of UB."""
     lead = len(b.lead)
     slot = ZERO
     for start, n in zip(region.starts[:lead], b.lead, strict=True):
         slot = slot * n + start
-    many = prod(e or 1 for e in region.extents[:lead])
+    many = planes_in(b, region)
     if many > 1 and b.level is not Level.UB:
         raise TileError(f"{b.name} has {many} slots here, and one can be used at a time", region.span, help=f"{b.name}[i, :, :]")
     row, col = region.starts[lead] if len(b.shape) > 1 else ZERO, region.starts[-1]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from tile_eg.errors import Span, TileError
@@ -72,6 +73,34 @@ def _dump_tensor(r: ExpertReader, span: Span, tensor: Any, desc: Any, dump_size:
     r.statements.append(On(pr.AIV if place.level is Level.UB else r.core, node))  # type: ignore[arg-type]
 
 
+def _print(r: ExpertReader, span: Span, obj: Any, msg: Any = "", *_: Any, **__: Any) -> None:
+    """A number in a line; of a buffer a line, and its elements row by row where these do not lie behind one another."""
+    before = f"{msg} " if msg else ""
+    if not isinstance(obj, Buffer | Window) or is_scalar(obj):
+        if isinstance(obj, str) or not is_scalar(obj):
+            raise TileError(f"{describe(obj)} cannot be printed", span, help="numbers and buffers can")
+        f = formula(r, obj, span)
+        return r.emit(pr.Print(before.replace("%", "%%") + ("%d\n" if f.whole else "%f\n"), (f,), span=span))
+    if r.in_parallel:
+        raise TileError("T.print inside T.Parallel is not supported", span, help="print the buffer behind the loop")
+    place = r.place(as_region(obj, span), span, Level.UB, Level.GM)
+    name = obj.name if isinstance(obj, Buffer) else obj.buffer.name
+    r.emit(pr.Print(f"{before}{name}\n".replace("%", "%%"), span=span))
+    rows, cols = (1, place.count) if place.whole else (place.rows, place.cols)
+    core = pr.AIV if place.level is Level.UB else r.core
+    for i in range(rows):
+        shown = place.operand if i == 0 else _row(place.operand, i)
+        r.statements.append(On(core, pr.Print(shown=shown, id=i, count=cols, span=span)))  # type: ignore[arg-type]
+    return None
+
+
+def _row(operand: pr.Gm | pr.Tile, i: int) -> pr.Gm | pr.Tile:
+    """A window that begins so many rows further down."""
+    if isinstance(operand, pr.Gm):
+        return replace(operand, offset=operand.offset + i * operand.stride)
+    return replace(operand, row=operand.row + i)
+
+
 def _check(r: ExpertReader, span: Span, condition: Any, msg: Any = "") -> None:
     if not is_condition(condition):
         if not isinstance(condition, bool):
@@ -104,4 +133,4 @@ def launched(r: ExpertReader, node: ast.FunctionDef) -> tuple[ast.With, list[ast
     return one_by_one(launch), node.body[at + 1 :]
 
 
-WORDS: dict[str, Callable[..., Any]] = {"printf": _printf, "dump_tensor": _dump_tensor, "device_assert": _check}
+WORDS: dict[str, Callable[..., Any]] = {"printf": _printf, "print": _print, "dump_tensor": _dump_tensor, "device_assert": _check}

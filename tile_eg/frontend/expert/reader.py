@@ -12,7 +12,7 @@ from tile_eg.errors import Span, TileError
 from tile_eg.frontend.element_loops import MOST_TRIPS
 from tile_eg.frontend.expert.ends import Ends
 from tile_eg.frontend.expert.nodes import Branch, Exits, Misplaced, NewVariable, On, Persistent, Pipe, ScalarUnit, Scope
-from tile_eg.frontend.expert.places import Held, Place, of_buffer, of_tensor, same_memory
+from tile_eg.frontend.expert.places import Held, Place, level_for, of_buffer, of_tensor, same_memory
 from tile_eg.frontend.expert.read_places import checked
 from tile_eg.frontend.python.counted_loops import with_ends
 from tile_eg.frontend.python.expressions import evaluate
@@ -156,7 +156,7 @@ class ExpertReader(Reader):
             what = f"bytes are written two at a time, and {i.cols.value} of {held.name} are an odd number"
             raise TileError(what, i.span, help="write an even number of them, or cast to float16 first")
 
-    def assign(self, target: Region, value: TileExpr, span: Span | None, atomic: bool = False) -> None:
+    def assign(self, target: Region, value: TileExpr, span: Span | None, atomic: str = "") -> None:
         if self.in_parallel:
             return super().assign(target, value, span, atomic)
         self.store(self, target, value, span)
@@ -207,8 +207,8 @@ class ExpertReader(Reader):
             checked(self, self.tensors[region.name], replace(region, starts=wanted.starts), starts, found)
         else:
             held = self.held[region.name]
-            if levels and held.level not in levels:
-                self._may_lie(held, levels[0])
+            if (wanted_in := level_for(held, region, levels)) is not held.level:
+                self._may_lie(held, wanted_in)
             found = of_buffer(held, region)
         if levels and found.level not in levels:
             where = " or ".join(map(str, levels))

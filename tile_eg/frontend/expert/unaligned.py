@@ -153,7 +153,7 @@ def loaded(r: ExpertReader, span: Span, source: Place, target: Place) -> None:
     return told(r, span, target)
 
 
-def stored(r: ExpertReader, span: Span, source: Place, target: Place, atomic: bool) -> None:
+def stored(r: ExpertReader, span: Span, source: Place, target: Place, atomic: str) -> None:
     """A window to a tensor, row by row through a row that begins at a multiple of 32 bytes."""
     if is_column(source, target):
         return _column(r, span, target, lambda row, i: _out(r, span, target, row, _at(source.tile(), ZERO, i), i, atomic))
@@ -179,7 +179,7 @@ def _in(r: ExpertReader, span: Span, far: Place, row: Tile, near: Tile, i: Expr)
     put(r, span, near, row)
 
 
-def _out(r: ExpertReader, span: Span, far: Place, row: Tile, near: Tile, i: Expr, atomic: bool) -> None:
+def _out(r: ExpertReader, span: Span, far: Place, row: Tile, near: Tile, i: Expr, atomic: str) -> None:
     put(r, span, row, near)
     r.instr("ub_to_gm", _row_of(far, i), row, atomic=atomic, span=span)
 

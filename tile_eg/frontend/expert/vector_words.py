@@ -10,6 +10,7 @@ from tile_eg.errors import Span, TileError
 from tile_eg.frontend.expert import vectors
 from tile_eg.frontend.expert.moves import places, sized
 from tile_eg.frontend.expert.reader import ExpertReader
+from tile_eg.frontend.expert.views import bits_of
 from tile_eg.frontend.python.mask_words import SELECT_MODES
 from tile_eg.frontend.python.values import describe
 from tile_eg.language.elementwise_words import UNARY, VECTOR_BINARY
@@ -24,6 +25,7 @@ def vector_words(words: Mapping[str, Word]) -> dict[str, Word]:
     same |= {"vbrc": "tile.broadcast"}
     return {
         **{name: partial(_last, words[of]) for name, of in same.items() if of in words},
+        **{name: partial(_of_bits, words[same[name]]) for name in ("vand", "vor", "vxor", "vnot")},
         "vcast": partial(_cast, words["tile.cast"]), "vcmp": partial(_compare, words["tile.compare"]),
         "vselect": partial(_select, words["tile.select"]),
     }  # fmt: skip
@@ -32,6 +34,11 @@ def vector_words(words: Mapping[str, Word]) -> dict[str, Word]:
 def _last(word: Word, r: ExpertReader, span: Span, *operands: Any) -> None:
     *sources, dst = operands
     word(r, span, dst, *sources)
+
+
+def _of_bits(word: Word, r: ExpertReader, span: Span, *operands: Any) -> None:
+    """The bits of floats are joined as those of whole numbers."""
+    _last(word, r, span, *(bits_of(r, span, v) for v in operands))
 
 
 def _cast(word: Word, r: ExpertReader, span: Span, src: Any, dst: Any, mode: Any, size: Any) -> None:

@@ -5,6 +5,7 @@ A view has no memory of its own: it lies where its buffer does, which is planned
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import prod
 from typing import Any
 
@@ -40,4 +41,20 @@ def _view(r: ExpertReader, span: Span, src: Any, shape: Any = None, dtype: Any =
     return Buffer(name, made, wanted, src.scope)
 
 
-WORDS = {"reshape": _view, "view": _view}
+def _bitcast(r: ExpertReader, span: Span, src: Any, dtype: Any) -> None:
+    """The buffer's own name is that of its view from here on."""
+    if r.outer:
+        help = 'y = T.view(x, dtype="int32") gives the same bits another name'
+        raise TileError("the type of a buffer changes in a loop or branch: not supported", span, help=help)
+    made = _view(r, span, src, None, dtype)
+    r.local.update({name: made for name, value in r.local.items() if value == src})
+
+
+def bits_of(r: ExpertReader, span: Span, value: Any) -> Any:
+    """A buffer of floats as whole numbers of the same bits; anything else as it is."""
+    if not isinstance(value, Buffer) or value.dtype.whole or value.dtype.bits not in (16, 32):
+        return value
+    return _view(r, span, value, None, f"int{value.dtype.bits}")
+
+
+WORDS: dict[str, Callable[..., Any]] = {"reshape": _view, "view": _view, "vbitcast": _bitcast}

@@ -8,6 +8,7 @@ from typing import Any
 from tile_eg.errors import Note, Span, TileError
 from tile_eg.frontend.conditions import is_condition
 from tile_eg.frontend.expert import (
+    atomics,
     bools,
     by_elements,
     composed_words,
@@ -255,7 +256,7 @@ EXPERT: dict[str, Callable[..., Any]] = {
     "loop_break": _loop_break,
     "If": _if, "Then": _part("Then"), "Else": _part("Else"), "alloc_var": _alloc_var, "max": _limit("max"), "min": _limit("min"),
     **dict.fromkeys(("if_then_else", "where", "Select"), _chosen),
-    **moves.WORDS, **products.WORDS, **vectors.WORDS, **composed_words.WORDS,  # type: ignore[dict-item]
+    **moves.WORDS, **atomics.WORDS, **products.WORDS, **vectors.WORDS, **composed_words.WORDS,  # type: ignore[dict-item]
     **whole_words.WORDS, **by_elements.WORDS, **repeats.WORDS, **reductions.WORDS, **running_words.WORDS,
     **printing.WORDS, **views.WORDS, **fills.WORDS,
 }  # fmt: skip

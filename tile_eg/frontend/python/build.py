@@ -18,6 +18,8 @@ from tile_eg.frontend.python.first_elements import FirstElements
 from tile_eg.frontend.python.source import Source
 from tile_eg.frontend.python.tile_order import Order
 from tile_eg.frontend.python.values import Buffer, FirstValue, NewBuffer, Slice, Window, nodes, reads, region
+from tile_eg.frontend.python.views import is_view
+from tile_eg.frontend.python.written_size import check_value
 from tile_eg.frontend.widened import widened
 from tile_eg.ir.index import ZERO, Expr, Interval, text
 from tile_eg.ir.index_elements import element
@@ -93,6 +95,7 @@ class Builder(ABC):
         self.masks: dict[str, Buffer] = {}
         self.bits: set[str] = set()
         self.shapes: dict[str, tuple[int, ...]] = {}
+        self.too_long: NotSearched | None = None
         self.types: dict[str, DType] = {}
         self.homes: dict[str, list[Stmt]] = {}
         self.first_elements = FirstElements()
@@ -186,7 +189,7 @@ class Builder(ABC):
         self.taken.add(found)
         return found
 
-    def assign(self, target: Region, value: TileExpr, span: Span | None, atomic: bool = False) -> None:
+    def assign(self, target: Region, value: TileExpr, span: Span | None, atomic: str = "") -> None:
         self.has_product |= any(isinstance(n, MatMul) for n in nodes(value))
         if self.in_parallel and any(e is not None for e in target.extents):
             raise TileError("inside T.Parallel only single elements can be assigned", span, help="write c[i, j] = ...")
@@ -285,6 +288,8 @@ class Builder(ABC):
         if isinstance(value, FirstValue):
             self.variables.add(name)
             value = value.value
+        if is_view(value):
+            self.variables.add(name)
         if isinstance(value, list | tuple) and any(isinstance(v, NewBuffer) for v in value):
             value = [self._named(f"{name}_{n}", v, span) for n, v in enumerate(value)]
         if isinstance(self.outer.get(name), Failed):
@@ -294,6 +299,7 @@ class Builder(ABC):
             raise kind(f"{name} changes inside a loop or branch", span, help="keep what changes in a buffer, or use a new name")
         if isinstance(self.local.get(name), Buffer) and not isinstance(value, Buffer):
             raise TileError(f"{name} is a buffer; this would only rebind its name", span, help=f"write {name}[...] = to fill it")
+        check_value(name, value, span)
         self.local[name] = value
         if isinstance(value, Window) and value.is_point and value.buffer.scope != "tensor" and not self.in_parallel:
             self._keep(name, value, span)

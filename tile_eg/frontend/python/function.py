@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeVar
 
 from tile_eg.errors import InOrder, Note, NotSearched, ReadFirst, Span, TileError, by_line, searchable, together
 from tile_eg.frontend.checks import type_faults
@@ -36,6 +36,7 @@ from tile_eg.frontend.python.updated import with_updates
 from tile_eg.frontend.python.values import Buffer, Launch, as_dtype, describe, nodes
 from tile_eg.frontend.python.vector_cores import alike, apart, mentioned, merged
 from tile_eg.frontend.python.words import known, sizes
+from tile_eg.frontend.python.written_size import many_planes
 from tile_eg.ir import index
 from tile_eg.ir.kernel import Alloc, Assign, Kernel, Stmt, Tensor, exchanged
 from tile_eg.ir.open_kernel import NoBlocks
@@ -43,6 +44,7 @@ from tile_eg.language.kernels import ElementType, PrimFunc, TensorType
 from tile_eg.language.symbols import Dyn, Size, Symbol
 from tile_eg.ops.types import F32, U8, DType, dtype_of
 
+Mistake = TypeVar("Mistake", bound=TileError)
 NOTHING: Mapping[str, Any] = MappingProxyType({})
 AS_STREAMS = "cube core and vector cores are two streams here: their statements are put in an order in which all is there"
 
@@ -101,7 +103,7 @@ def read(
         except TileError as e:
             raise together((*reader.told, e)) from e.__cause__
         if isinstance(made, Kernel):
-            return made
+            return made if (why := reader.too_long or many_planes(made)) is None else InOrder(with_texts(why, found), made)
         if not isinstance(made, NotSearched) and not (streams and isinstance(made, ReadFirst)):
             raise made
     with_texts(made, found)
@@ -128,10 +130,12 @@ def _told_in(found: FunctionSource) -> Iterator[None]:
         raise
 
 
-def with_texts(error: TileError, found: FunctionSource) -> None:
+def with_texts(error: Mistake, found: FunctionSource) -> Mistake:
     """Gives the mistakes of a function the texts that their places point into."""
-    for e in (error, *error.others):
+    every: tuple[TileError, ...] = (error, *error.others)
+    for e in every:
         e.source = e.source or _text_of(e, found)
+    return error
 
 
 def _text_of(error: TileError, found: FunctionSource) -> str:

@@ -12,8 +12,12 @@ from tile_eg.ops.repeats import REPEATED
 
 __all__ = ["HANDLERS"]
 
-PRINTING = ("printf", "dump_tensor", "device_assert")
+PRINTING = ("printf", "print", "dump_tensor", "device_assert")
 """There is no moment to print at where the order is found."""
+BITS = ("vbitcast",)
+"""Bits that are taken for another type."""
+LIMITS = tuple(f"{prefix}atomic_{op}" for op in ("max", "min") for prefix in ("", "tile."))
+"""Stores that keep the larger or smaller numbers."""
 OF_THE_MACHINE = (
     "set_deq_scale", "tile.sort32", "tile.reduce_sum_experiment", "tile.sum_experiment", *(f"tile.{word}" for word in REPEATED),
 )  # fmt: skip
@@ -30,4 +34,4 @@ _HELP = {
     "tile.sort32": "T.tile.sort(dst, src, n) sorts all of them, with their places as indices",
     "set_deq_scale": "multiply: T.copy(x, f) into a float32 buffer, T.tile.mul(f, f, scale), T.copy(f, y)",
 }
-HANDLERS.update({word: partial(_in_order, word) for word in (*PRINTING, *OF_THE_MACHINE)})
+HANDLERS.update({word: partial(_in_order, word) for word in (*PRINTING, *LIMITS, *BITS, *OF_THE_MACHINE)})

@@ -18,7 +18,7 @@ _ALIGNED = "nothing in its place: how windows lie follows from their indices"
 _ONE_CHIP = "T.copy between tensors of one device: a kernel runs on one device here"
 _QUEUES = "T.alloc_shared(shape, dtype) for a buffer: queues, and who waits for whom, are found"
 _ONE_ELEMENT = "T.atomic_add(C[i, j], x[i, j]) for each element of T.Parallel: whole rows are added at once"
-_ONLY_SUMS = "each block's result to a place of its own, and join those in a second kernel: only sums are atomic, T.atomic_add"
+_ONLY_SUMS = "each block's result to a place of its own, and join those in a second kernel: T.atomic_add, _max, _min are atomic"
 _BARRIERS = "nothing in its place, nor barriers: who waits for whom is found"
 _PRODUCT = "T.gemm(a, b, c) for a product: where its operands lie, and when it runs, is found"
 _LOADED = "T.copy(A[i, j], a) for a load or a store: who waits for it is found"
@@ -62,9 +62,8 @@ INSTEAD = {
     "to": 'T.cast(x, "float32")', "square": "x * x", "power": "x ** y", "fabs": "T.abs(x)",
     "softmax": "T.reduce_max, T.exp and T.reduce_sum of the rows", "mean": "T.reduce_sum(x, dim=1) / n",
     "reduce_mean": "T.reduce_sum(x, dim=1) / n", "matmul": "T.gemm(a, b, c)", "dot": "T.gemm(a, b, c)",
-    **dict.fromkeys(("atomic_max", "atomic_min", "atomic_or", "atomic_and", "atomic_xor", "atomic_cas"), _ONLY_SUMS),
+    **dict.fromkeys(("atomic_or", "atomic_and", "atomic_xor", "atomic_cas"), _ONLY_SUMS),
     "atomic_addx2": _ONE_ELEMENT, "atomic_addx4": _ONE_ELEMENT,
-    "print": "T.dump_tensor(buffer, number, count) for elements, T.printf(format, values) for numbers",
     "any_of": "T.reduce_max of ones and zeros: T.if_then_else(x[i, j] > 0, 1.0, 0.0) in T.Parallel",
     "all_of": "T.reduce_min of ones and zeros: T.if_then_else(x[i, j] > 0, 1.0, 0.0) in T.Parallel",
     "reinterpret": "T.reinterpretcast(dst, src, dtype), of buffers",

@@ -38,6 +38,7 @@ from tile_eg.frontend.python.values import (
 from tile_eg.frontend.python.ways_out import ENDS, OUTSIDE, STATEMENTS, of_arguments
 from tile_eg.frontend.python.words import counted
 from tile_eg.frontend.python.written_out import MOST, has_own_trips, trips_of
+from tile_eg.frontend.python.written_size import many_elements
 from tile_eg.frontend.windows import known_shape, may_vary
 from tile_eg.ir import index
 from tile_eg.ir.index import Expr
@@ -66,7 +67,7 @@ class Reader(Builder):
             return super().counted_slice(start, extent, size, span)
         return Slice(start, OPEN, extent)
 
-    def assign(self, target: Region, value: TileExpr, span: Span | None, atomic: bool = False) -> None:
+    def assign(self, target: Region, value: TileExpr, span: Span | None, atomic: str = "") -> None:
         """NotSearched where a part of a buffer is written or read whose length only the kernel knows, and that has no form."""
         super().assign(self.first_elements.written(target, self.shapes, value, span), value, span, atomic)
 
@@ -271,10 +272,12 @@ def _for(r: Reader, node: ast.For) -> None:
 
 
 def _unrolled(r: Reader, node: ast.For, over: Iterable[Any]) -> None:
+    before = len(r.statements)
     for value in over:
         _store(r, node.target, value, node)
         if not _trip(r, node.body):
             break
+        r.too_long = r.too_long or many_elements(r.statements[before:], r.span(node))
 
 
 def _trip(r: Reader, body: Sequence[ast.stmt]) -> bool:

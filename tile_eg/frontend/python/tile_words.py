@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from tile_eg.errors import Note, Span, TileError
+from tile_eg.errors import Note, NotSearched, Span, TileError
 from tile_eg.frontend.of_calls import divisor
 from tile_eg.frontend.python import whole_numbers
 from tile_eg.frontend.python.build import Builder
@@ -35,6 +35,7 @@ from tile_eg.frontend.windows import known_shape
 from tile_eg.ir import index
 from tile_eg.ir.kernel import Binary, Broadcast, Number, Reduce, Region, TileExpr, Unary
 from tile_eg.language.elementwise_words import BINARY, EXPRESSIONS, UNARY, VECTOR_BINARY
+from tile_eg.ops.types import DType
 
 __all__ = ["HANDLERS", "apply"]
 
@@ -192,6 +193,7 @@ def _tile_unary(op: str, b: Builder, span: Span, dst: Any, src: Any) -> None:
 
 
 def _vector_unary(op: str, b: Builder, span: Span, src: Any, dst: Any) -> None:
+    _check_bits(op, b.dtype_of(as_region(dst, span).name), span)
     _tile_unary(op, b, span, dst, src)
 
 
@@ -217,7 +219,16 @@ def _vector_binary(op: str, b: Builder, span: Span, x: Any, y: Any, dst: Any) ->
     """Dimensions of one element, and those that an operand lacks, stand for all elements of the destination's."""
     to = as_region(dst, span)
     left, right = (_as_large(v, to, span) for v in (x, y))
-    b.assign(to, Binary(op, left, right, span), span)
+    of = b.dtype_of(to.name)
+    _check_bits(op, of, span)
+    quotient = op == "div" and of is not None and of.whole
+    b.assign(to, divided("T.floordiv", left, right, b.dtype_of, span) if quotient else Binary(op, left, right, span), span)
+
+
+def _check_bits(op: str, of: DType | None, span: Span) -> None:
+    """NotSearched for bits of floats, which are whole numbers only where statements are done in their order."""
+    if of is not None and not of.whole and op in ("and", "or", "xor", "not"):
+        raise NotSearched(f"the search has no form for the bits of {of}", span, help="cast to a type of whole numbers")
 
 
 def _as_large(v: Any, to: Region, span: Span) -> TileExpr:

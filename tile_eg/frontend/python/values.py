@@ -7,9 +7,10 @@ from dataclasses import dataclass, fields, is_dataclass, replace
 from math import prod
 from typing import Any
 
-from tile_eg.errors import Span, TileError, did_you_mean
+from tile_eg.errors import NotSearched, Span, TileError, did_you_mean
 from tile_eg.frontend.conditions import chosen, of_elements
 from tile_eg.frontend.of_calls import OfCall, as_of_call
+from tile_eg.frontend.python.views import is_view
 from tile_eg.frontend.windows import check_written, known_shape, most, placed
 from tile_eg.ir.index import ZERO, Expr, variables, wrap
 from tile_eg.ir.index_elements import all_elements_in
@@ -256,7 +257,8 @@ def as_region(value: Any, span: Span | None) -> Region:
         return region(value)
     if isinstance(value, Region):
         return value
-    raise TileError(f"a buffer or a slice of one is needed here, not {describe(value)}", span)
+    kind = NotSearched if is_view(value) else TileError
+    raise kind(f"a buffer or a slice of one is needed here, not {describe(value)}", span)
 
 
 def as_tile(value: Any, span: Span | None) -> TileExpr:
@@ -337,6 +339,11 @@ def nodes(tree: Any) -> Iterator[Any]:
         for f in fields(tree):
             if f.compare:
                 yield from nodes(getattr(tree, f.name))
+
+
+def is_one_number(value: Any, span: Span | None) -> bool:
+    """Whether a value that is no part of a buffer is a single number."""
+    return not isinstance(value, Buffer | Window) and known_shape(as_tile(value, span)) == ()
 
 
 def regions_in(tree: Any) -> Iterator[Region]:

@@ -29,6 +29,7 @@ from tile_eg.frontend.python.values import (
     describe,
     element,
     is_index,
+    is_one_number,
     is_tile,
     region,
     start_point,
@@ -252,10 +253,14 @@ def added_extents(b: Builder, src: Any, dst: Any, size: Any, span: Span) -> tupl
 
 @handles("atomic_add", "tile.atomic_add")
 def _atomic_add(b: Builder, span: Span, dst: Any, src: Any, size: Any = None, **_: Any) -> None:
-    elements = size is None and all(isinstance(v, Window) and v.is_point for v in (dst, src))
+    one = size is None and isinstance(dst, Window) and dst.is_point
+    if one and not b.in_parallel and is_one_number(src, span):
+        what = "the search has no form for a number that is added to an element"
+        raise NotSearched(what, span, help="T.atomic_add(C[i], x[j]) adds an element of a buffer")
+    elements = one and isinstance(src, Window) and src.is_point
     src, dst, size = added_extents(b, src, dst, size, span)
     to, value = (as_region(dst, span), as_tile(src, span)) if b.in_parallel or elements else copied(src, dst, size, span)
-    b.assign(to, value, span, atomic=True)
+    b.assign(to, value, span, atomic="add")
 
 
 def copied(

@@ -31,6 +31,14 @@ def without_planes(kernel: kn.Kernel) -> kn.Kernel:
     return _of_rank(_of_rank(kernel, 3), 2)
 
 
+def written_planes(kernel: kn.Kernel) -> tuple[kn.Stmt, ...]:
+    """The statements of the kernel in which no buffer has more than two dimensions; whether their windows are right is not looked
+    at. TileError as of `without_planes`."""
+    for rank in (3, 2):
+        kernel = replace(kernel, body=tuple(_planes(kernel, rank).body(kernel.body, {})))
+    return kernel.body
+
+
 def _of_rank(kernel: kn.Kernel, rank: int) -> kn.Kernel:
     """The kernel whose buffers and element loops of one dimension more have `rank`."""
     planes = _planes(kernel, rank)

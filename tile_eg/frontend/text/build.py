@@ -219,7 +219,7 @@ class Builder:
             raise TileError(f"only sums are atomic, not `{op}`", self.span(node), help="atomic C[i, j] += x")
         if isinstance(target, OpenWindow):
             target = target.closed(known_shape(value) or None)
-        yield kn.Assign(target, self._stored(value, target, op), self.span(node), atomic=True)
+        yield kn.Assign(target, self._stored(value, target, op), self.span(node), atomic="add")
 
     def _stored(self, value: kn.TileExpr, target: kn.Region, op: str | None = None) -> kn.TileExpr:
         """The value of a statement, which is added where it has an operator, as its target takes it."""

@@ -180,7 +180,7 @@ class Instr:
     rows is 1) or rows (mask and repeat over rows); of vrowR also blocks (`ir.machine.block_steps`), of vcolR halves
     (`ir.machine.halves`); apart of vOP_rows, whose cols fill stretches of 512 bytes, and of the vbrcb that it reads: b lies in
     both bank groups (rows x 64 bytes, by eights).
-    `atomic` (fixpipe and ub_to_gm into a tensor): added to what is there.
+    `atomic` (fixpipe and ub_to_gm into a tensor): add, max or min; what is there becomes the sum, or the larger or smaller one.
     `unit` of an mmad and of a fixpipe is the unit flag of the blocks of L0C that it touches: 2 keeps them for its own pipe, 3
     hands them over to the other one, block by block; 0: other flags do.
     `pad` of gm_to_ub: what stands behind the end of each row, up to the end of its 32 bytes. `bound` of gm_to_ub: how many of
@@ -205,7 +205,7 @@ class Instr:
     transpose: bool = False
     relu: bool = False
     swap: bool = False
-    atomic: bool = False
+    atomic: str = ""
     form: str = "flat"
     scratch: Tile | None = None
     when: Expr = ONE

@@ -49,7 +49,7 @@ from tile_eg.ir.program import (
     While,
 )
 from tile_eg.ir.program.check import check_program
-from tile_eg.ir.program.text import FORMS, WORDS
+from tile_eg.ir.program.text import ATOMIC, FORMS, WORDS
 from tile_eg.ir.program.tokens import Tokens
 from tile_eg.ops.elementwise import ON_SCALARS
 from tile_eg.ops.types import VALUE_TYPES, Level
@@ -272,9 +272,10 @@ class _Parser(Tokens):
         read |= {"pad": self.real, "value": self._formula, "mode": lambda: self.word("a mode")}
         read |= dict.fromkeys(("init", "bound", "when", "unit"), self.expr)
         read |= {"form": lambda: self.need(*FORMS), **{w: (lambda: True) for w in WORDS}}
-        out = {}
-        while word := self.take(*read):
-            out[word] = read[word]()
+        kinds = {word: kind for kind, word in ATOMIC.items()}
+        out: dict = {}
+        while word := self.take(*read, *kinds):
+            out |= {"atomic": kinds[word]} if word in kinds else {word: read[word]()}
         if self.take("by"):
             rules = [self.word("a rule's name")]
             while self.take(","):

@@ -59,17 +59,17 @@ class Program(Printed):
 
     @property
     def added_to(self) -> frozenset[str]:
-        """The tensors to which instructions only add, atomically, and those that are given: what they hold before counts."""
+        """The tensors that instructions only change atomically, and those that are given: what they hold before counts."""
         nodes = (n for core in (AIC, AIV) for n in walk(self.core(core)))
         written = {(n.dst.tensor, n.atomic) for n in nodes if isinstance(n, Instr) and isinstance(n.dst, Gm)}
         given = {t.name for t in self.tensors if t.given}
-        return frozenset(tensor for tensor, atomic in written if atomic and (tensor, False) not in written) | given
+        return frozenset(tensor for tensor, atomic in written if atomic and (tensor, "") not in written) | given
 
     @property
     def sums_in_any_order(self) -> tuple[str, ...]:
         """The tensors of floats to which blocks add atomically: the order of their sums may change from run to run."""
         nodes = (n for core in (AIC, AIV) for n in walk(self.core(core)))
-        added = {n.dst.tensor for n in nodes if isinstance(n, Instr) and n.atomic and isinstance(n.dst, Gm)}
+        added = {n.dst.tensor for n in nodes if isinstance(n, Instr) and n.atomic == "add" and isinstance(n.dst, Gm)}
         return tuple(t.name for t in self.tensors if t.name in added and not t.dtype.whole)
 
     @property

@@ -29,7 +29,8 @@ from tile_eg.ir.program.instructions import (
     While,
 )
 
-WORDS = ("transpose", "relu", "swap", "atomic")
+WORDS = ("transpose", "relu", "swap")
+ATOMIC = {"add": "atomic", "max": "atomic_max", "min": "atomic_min"}
 FORMS = ("flat", "rows", "blocks", "halves", "folded", "apart", "strips", "dual", "window", "scales")
 OPTIONS = ("scalar", "init", "bound", "other", "form", "when", "unit")
 DEFAULTS = {f.name: f.default for f in fields(Instr)}
@@ -127,6 +128,7 @@ def _instr(i: Instr) -> str:
         parts += ["<-", ", ".join(map(_operand, i.srcs))]
     parts += [":", " x ".join(map(str, (i.rows, i.cols, i.depth)[: 2 if i.depth == ONE else 3]))]
     parts += [w for w in WORDS if getattr(i, w)]
+    parts += [ATOMIC[i.atomic]] if i.atomic else []
     parts += [f"{w} {getattr(i, w)}" for w in OPTIONS if getattr(i, w) != DEFAULTS[w]]
     parts += [f"pad {i.pad!r}"] if i.pad is not None else []
     parts += [f"mode {i.mode}"] if i.mode else []
