@@ -31,7 +31,7 @@ MISTAKES = {
     STRIDED: ("whose rows or columns do not lie side by side", "A: f16[M, N]", "before the call"),
     "A.H": ("there is no `.H`", "H", "x.T and x.mT"),
     "P.T": ("`.T` of f16[2, 64, 32] would turn all its 3 axes round", "P.T", ".mT"),
-    "mean(C, axis=0)": ("i32[64, 32]: the mean of whole numbers is none", "mean(C, axis=0)", "cast them first"),
+    "C ** C": ("whole numbers have powers of 0 to 31, known ahead, not of i32[64, 32]", "C ** C", "f32(x) ** y"),
     "A // 2": ("`//` divides whole numbers, not f16[64, 32] by 2", "A // 2", "floor(x / y)"),
     "B": ("`O` is f16[64, 32], the value is f16[48, 32]", "B: f16[48, N]", ""),
     "exp(A > 0)": ("`exp` takes numbers, not a condition", "exp(A > 0)", "where(c, 1, 0)"),
@@ -104,10 +104,6 @@ def mixes(x: X) -> Any:
     return x + np.ones(3)
 
 
-def steps(x: X) -> Any:
-    return x[:, ::2]
-
-
 def adds(x: X) -> Any:
     return x + x.T
 
@@ -119,14 +115,6 @@ def forgets(x: X) -> Any:
 def launches(x: X) -> Any:
     with T.Kernel(1) as i:
         T.copy(x[i, 0], x[i, 0])
-
-
-def joins(x: X) -> Any:
-    return np.concatenate([x, x])
-
-
-def joins_by_word(x: X) -> Any:
-    return T.concat([x, x])
 
 
 def unbound(x: X) -> Any:
@@ -146,8 +134,6 @@ def wide(x: X) -> Any:
 
 
 PYTHON = {
-    joins: ("`concatenate` is not there", "an output of each part"),
-    joins_by_word: ("`concat` is not there", "an output of each part"),
     unbound: ("unknown name `torch`", "bound above"),
     flat: ("a tensor has no attribute flatten", "x.reshape(4, -1)"),
     spread: ("a tensor has no attribute std", "sqrt(var(x, axis=-1))"),
@@ -158,7 +144,6 @@ PYTHON = {
     goes_through: ("is not gone through row by row", "T.sum"),
     changes: ("a value of a tensor is not changed in part", "T.where"),
     mixes: ("a tensor is not computed with ndarray", "pass arrays as arguments"),
-    steps: ("slices go in steps of 1, not 2", "reshape"),
     adds: ("the shapes of f16[8, 16] and f16[16, 8] do not broadcast", "sizes agree"),
 }
 

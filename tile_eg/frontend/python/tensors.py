@@ -108,8 +108,13 @@ class TensorValue:
         return TensorValue(v.turned(self.value, "mT", user_place()))
 
     def astype(self, dtype: Any) -> TensorValue:
-        span = user_place()
-        return TensorValue(v.cast(as_dtype(dtype, span), self.value, span))
+        """As NumPy has it: floats become whole numbers towards zero, and a bool says whether a number is none."""
+        span, x = user_place(), self.value
+        if dtype is bool or is_bool(dtype):
+            return TensorValue(x if x.truth else v.compare("ne", x, v.number(0.0, span), span))
+        to = as_dtype(dtype, span)
+        towards_zero = to.whole and x.dtype is not None and not x.dtype.whole
+        return TensorValue(v.cast(to, v.unary("trunc", x, span) if towards_zero else x, span))
 
     def __getitem__(self, items: Any) -> TensorValue:
         span = user_place()
@@ -191,6 +196,9 @@ def word(name: str, args: Sequence[Any], options: Mapping[str, Any]) -> TensorVa
         return TensorValue(v.cast(as_dtype(dtype, span), _value(x, span), span))
     if called in fn.INSTEAD:
         raise TileError(f"`{name}` is not there", span, help=fn.INSTEAD[called])
+    if called in ("concatenate", "stack") and args and isinstance(args[0], list | tuple):
+        kept |= {"axis": args[1]} if len(args) == 2 else {}
+        args = args[0]
     whole = 1 if called in fn.OF_AXES else len(args)
     given = [_value(a, span) if n < whole else _axes(called, a, span) for n, a in enumerate(args)]
     kept |= {k: _axes(called, o, span) for k, o in kept.items() if k == "axis"}
@@ -234,9 +242,8 @@ def _item(i: Any, span: Span | None) -> v.Item | Value:
         return v.REST
     if not isinstance(i, slice):
         return _whole(i, "an index of a tensor is a whole number", span)
-    if i.step not in (None, 1):
-        raise TileError(f"slices go in steps of 1, not {i.step}", span, help="reshape x to (..., n, 2) and take [..., 0]")
-    return v.Slice(*(None if e is None else _whole(e, "an end of a slice is a whole number", span) for e in (i.start, i.stop)))
+    ends = (i.start, i.stop, i.step)
+    return v.Slice(*(None if e is None else _whole(e, "an end or a step of a slice is a whole number", span) for e in ends))
 
 
 def _whole(x: Any, what: str, span: Span | None) -> int:
@@ -303,9 +310,9 @@ def _frames(fault: Exception) -> list[FrameType]:
 
 
 def _output(name: str, x: Value, declared: TensorType | None, span: Span) -> Tensor:
-    dtype: DType = x.dtype or F32
+    dtype: DType = U8 if x.truth else x.dtype or F32
     if declared is None:
-        return Tensor(name, dtype, x.shape or (1,), True, x.span or span)
+        return Tensor(name, dtype, x.shape or (1,), True, x.span or span, truth=x.truth)
     shape = declared.shape if isinstance(declared.shape, list | tuple) else (declared.shape,)
     truth = is_bool(declared.dtype)
     to = U8 if truth else as_dtype(declared.dtype, span)

@@ -5,11 +5,13 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Sequence
 from functools import partial
+from math import prod
 from typing import Any
 
 from tile_eg.errors import Span, TileError, did_you_mean
 from tile_eg.frontend.hints import hint
 from tile_eg.frontend.tensor import values as v
+from tile_eg.frontend.tensor.joins import join
 from tile_eg.frontend.tensor.values import Value
 from tile_eg.ops import elementwise
 from tile_eg.ops.types import DTYPES
@@ -46,12 +48,15 @@ def _variance(x: Value, axis: Axis = None, keepdims: bool = False, span: Span | 
     return v.reduce("mean", v.binary("mul", less, less, span), axis, keepdims, span)
 
 
-def _place(op: str, x: Value, axis: int = -1, keepdims: bool = False, span: Span | None = None) -> Value:
-    """The first place of the largest (smallest) element along an axis: the least one whose element is that."""
-    n, of_rows = x.shape[v.axis_of(axis, x, span)], [v.NEW_AXIS] * (len(x.shape) - 1 - v.axis_of(axis, x, span))
-    places = v.window(v.arange(n, span), [v.Slice(), *of_rows], span)
+def _place(op: str, x: Value, axis: int | None = None, keepdims: bool = False, span: Span | None = None) -> Value:
+    """The first place of the largest (smallest) element along an axis, of no axis that among all elements in a row: the least
+    one whose element is that."""
+    shape = x.shape if axis is None else x.shape[v.axis_of(axis, x, span) :][:1]
+    places = v.reshape(v.arange(prod(shape), span), shape, span)
+    behind = 0 if axis is None else len(x.shape) - 1 - v.axis_of(axis, x, span)
+    places = v.window(places, [v.REST, *[v.NEW_AXIS] * behind], span)
     best = v.compare("eq", x, v.reduce(op, x, axis, True, span), span)
-    return v.reduce("min", v.where(best, places, v.number(n), span), axis, keepdims, span)
+    return v.reduce("min", v.where(best, places, v.number(prod(shape)), span), axis, keepdims, span)
 
 
 def _running(op: str, x: Value, axis: int | None = None, span: Span | None = None) -> Value:
@@ -114,6 +119,10 @@ def _clamp(x: Value, low: Value, high: Value, span: Span | None = None) -> Value
     return v.binary("min", v.binary("max", x, low, span), high, span)
 
 
+def _concatenate(*parts: Value, axis: int = 0, span: Span | None = None) -> Value:
+    return join(parts, axis, span)
+
+
 def _tril(x: Value, k: int = 0, span: Span | None = None) -> Value:
     return _triangle("le", x, k, span)
 
@@ -144,7 +153,7 @@ FUNCTIONS: dict[str, Function] = {
     "maximum": partial(_pair, "max"), "minimum": partial(_pair, "min"),
     "where": v.where, "select": v.where, "isnan": _isnan, "matmul": v.matmul, "clamp": _clamp, "tril": _tril, "triu": _triu,
     "transpose": _transpose, "swapaxes": _swapaxes, "reshape": _reshape,
-    "broadcast_to": _broadcast_to,
+    "broadcast_to": _broadcast_to, "concatenate": _concatenate,
 }  # fmt: skip
 
 OF_AXES = (
@@ -158,7 +167,6 @@ OF_TILES = (
 """What .tile has for tiles alone."""
 INSTEAD = {
     "einsum": "write a @ b, of axes that transpose(x, 0, 2, 1) brings where they belong, or sum(x * y, axis=-1)",
-    **dict.fromkeys(("concat", "concatenate", "stack"), "make an output of each part"),
     "take": "write x[idx], of axis 1 x[:, idx]", "take_along_axis": "write x[arange(M)[:, None], idx]",
     "dot": "write a @ b", "std": "write sqrt(var(x, axis=-1))", "norm": "write sqrt(sum(x * x, axis=-1))",
     "square": "write x ** 2",

@@ -249,12 +249,13 @@ class Puller:
             if item is None:
                 next(left)
                 continue
-            (start, size), full = item, next(shape)
+            (start, size, step), full = item, next(shape)
             index = Affine() if size is None else next(left)
-            if size not in (None, full) and any(reads((index,))):
-                help = f"take elements of the tensor itself, at indices plus where the window begins: x[idx + {start}]"
+            if size is not None and (size, step) != (full, 1) and any(reads((index,))):
+                at_step = "idx" if step == 1 else f"idx * {step}"
+                help = f"take elements of the tensor itself, at indices plus where the window begins: x[{at_step} + {start}]"
                 raise TileError("indices that are read pick elements of a window: its ends are not checked", v.span, help=help)
-            inner.append(Affine(offset=start).plus(index))
+            inner.append(Affine(offset=start).plus(index, step))
         return self.at(v.of[0], tuple(inner))
 
 

@@ -57,6 +57,9 @@ class Roles:
                 raise TileError("a position is gathered here: it is the index itself", p.span)
             if len(p.axes & set(self.tiled)) > 2 and p.op != "compare":
                 raise three_dimensions(p)
+        for o in self.outputs:
+            if len(_stored(o).intersection(self.tiled)) > 2:
+                raise three_dimensions(o.value)
 
     # ---- which axes are tiled ----
 
@@ -125,7 +128,8 @@ class Roles:
     def _room(self, axis: Axis) -> bool:
         having = [p for p in self.points if axis in p.axes and p.op != "compare"]
         able = all(p.op != "load" or loadable(p.args[1], {axis, *self.tiled}) for p in having)
-        return able and axis not in self.repeated and all(len((p.axes & set(self.tiled)) | {axis}) <= 2 for p in having)
+        together = [*(p.axes for p in having), *(at for o in self.outputs if axis in (at := _stored(o)))]
+        return able and axis not in self.repeated and all(len({axis, *axes.intersection(self.tiled)}) <= 2 for axes in together)
 
     def _pairs(self, axis: Axis) -> bool:
         """Whether no tensor has the axis and a tiled one with others inside of both: its tiles would have their columns apart."""
@@ -139,7 +143,7 @@ class Roles:
     def _of_rows(self) -> None:
         for o in self.outputs:
             free = [a for d in o.at for a in d.axes if a not in self.tiled and self._room(a) and self._pairs(a)]
-            if len(o.value.axes & set(self.tiled)) < 2 and free:
+            if len(_stored(o).intersection(self.tiled)) < 2 and free:
                 self._tile(self._largest(free))
 
     def _of_scans(self) -> None:
@@ -242,6 +246,11 @@ class Roles:
             base = ("BM", "BN")[rows.index(a)] if a in rows and len(rows) > 1 else "BM" if a in rows else "BK"
             names[a] = base if base not in names.values() else f"{base}_{sum(n.startswith(base) for n in names.values())}"
         return names
+
+
+def _stored(o: Output) -> frozenset[Axis]:
+    """The axes along which an output lies, those along which its value is repeated among them."""
+    return frozenset(a for d in o.at for a in d.axes)
 
 
 def _folds_of(p: Point) -> Iterator[Point]:

@@ -237,8 +237,7 @@ class Reader:
         if node.data != "slice":
             found = self.read(node)
             return found if isinstance(found, int | Value) else sc.as_size(found, "an index of a tensor", self.span(node))
-        low, high = (None if n is None else self.integer(n, "an end of a slice") for n in node.children)
-        return v.Slice(low, high)
+        return v.Slice(*(None if n is None else self.integer(n, "an end or a step of a slice") for n in node.children))
 
     def _new_axis(self, node: Node) -> Any:
         raise TileError("None stands for a new axis, v[:, None], and nowhere else", self.span(node))
