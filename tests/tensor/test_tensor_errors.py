@@ -40,7 +40,12 @@ MISTAKES = {
     "(A > 0) + (A < 1)": ("`+` takes numbers, not a condition", "(A > 0) + (A < 1)", "where(c, 1, 0)"),
     "sort(A)": ("`sort` is there for tiles", "sort(A)", "with its tiles"),
     "cumsum(A)": ("`cumsum` of f16[64, 32] goes along an axis", "cumsum(A)", "cumsum(x, axis=-1)"),
-    "einsum(A, B)": ("unknown function `einsum`", "einsum(A, B)", "a @ b"),
+    "einsum(A, B)": ("`einsum` takes the letters of axes first", "einsum(A, B)", "a @ b"),
+    "argsort(A)": ("unknown function `argsort`", "argsort(A)", "sort(x)"),
+    "split(A, 2)": ("`split` gives several values", "split(A, 2)", "x[:, 0:8]"),
+    "concatenate(A, B, axis=1)": ("f16[64, 32] and f16[48, 32] do not lie one behind the other", "concatenate(A, B, axis=1)", ""),
+    "repeat(A, 0, 1)": ("`repeat` takes a number of times from 1 on", "repeat(A, 0, 1)", ""),
+    "diff(A, 40)": ("`diff` of f16[64, 32] is taken 0 to 31 times", "diff(A, 40)", ""),
     "A[B]": ("an index is i32, not f16[48, 32]", "A[B]", "i32"),
     "~A": ("`~` turns conditions and the bits of whole numbers", "~A", "~(x > 0)"),
 }
@@ -122,11 +127,27 @@ def unbound(x: X) -> Any:
 
 
 def flat(x: X) -> Any:
-    return x.flatten()
+    return x.view(-1)
 
 
-def spread(x: X) -> Any:
-    return x.std(-1)
+def of_letters(x: X) -> Any:
+    return np.einsum("ij,jk->ik", x, x)
+
+
+def of_missing_letters(x: X) -> Any:
+    return np.einsum("ij,jk->il", x, x)
+
+
+def rolled(x: X) -> Any:
+    return np.roll(x, (1, 2), axis=(0, 1))
+
+
+def turned(x: X) -> Any:
+    return np.expand_dims(x, (0, 1))
+
+
+def sorted_by(x: X) -> Any:
+    return np.argsort(x)
 
 
 def wide(x: X) -> Any:
@@ -135,8 +156,12 @@ def wide(x: X) -> Any:
 
 PYTHON = {
     unbound: ("unknown name `torch`", "bound above"),
-    flat: ("a tensor has no attribute flatten", "x.reshape(4, -1)"),
-    spread: ("a tensor has no attribute std", "sqrt(var(x, axis=-1))"),
+    flat: ("a tensor has no attribute view", "x.reshape(4, -1)"),
+    of_letters: ("`einsum` 'ij,jk->ik': `j` is 16 and 8", ""),
+    of_missing_letters: ("`einsum` 'ij,jk->il' names each axis of the result once, and one that an operand has", "bij,bjk->bik"),
+    rolled: ("`shift` of `roll` is a whole number, not (1, 2)", "roll(x, 1, axis=0)"),
+    turned: ("`axis` of `expand_dims` is a whole number, not (0, 1)", ""),
+    sorted_by: ("`argsort` is not there", "sort(x)"),
     wide: ("unknown dtype int", "float16"),
     launches: ("launches launches blocks, and does not stand under @T.prim_func", "write @T.prim_func below @tile_eg.jit"),
     forgets: ("forgets returns nothing", "return y"),

@@ -40,10 +40,13 @@ SAME = {
     "bitwise_or": "or", "greater": "gt", "greater_equal": "ge", "less": "lt", "less_equal": "le", "equal": "eq",
     "not_equal": "ne", "permute_dims": "transpose", "if_then_else": "where", "Select": "where", "abs_": "abs",
     "Min": "min", "Max": "max", "bitwise_not": "not", "bitwise_xor": "xor", "bitwise_lshift": "shl", "bitwise_rshift": "shr",
-    "And": "and", "Or": "or", "Not": "not", "concat": "concatenate",
+    "And": "and", "Or": "or", "Not": "not", "concat": "concatenate", "cat": "concatenate", "ravel": "flatten",
+    "unsqueeze": "expand_dims", "permute": "transpose", "repeat_interleave": "repeat", "fabs": "abs", "inner": "dot",
     "floor_divide": "floordiv", "remainder": "mod",
 }  # fmt: skip
 """NumPy's and TileLang's other names of operations."""
+OF_VALUES = ("min", "max", "a_min", "a_max", "min_val", "max_val", "low", "high", "fill_value", "value", "indices", "x", "y")
+"""The options that are values."""
 QUOTIENTS = {"floordiv": "//", "mod": "%"}
 OPERATORS = tuple(b.name for b in BINARY.values() if b.sign)
 
@@ -56,9 +59,9 @@ class NoAttribute(TileError, AttributeError):
 
 
 _IN_PLACE = {
-    **dict.fromkeys(("view", "flatten", "ravel", "squeeze"), "write x.reshape(4, -1)"),
+    "view": "write x.reshape(4, -1)", "repeat": "write T.repeat(x, n, axis=0), each element n times, or np.tile(x, (n, 1))",
+    "expand": "write T.broadcast_to(x, 4, S, D)",
     **dict.fromkeys(("to", "type", "half", "float", "bfloat16"), 'write x.astype("float16")'),
-    "unsqueeze": "write x[None] or x[:, None]", "permute": "write x.transpose(0, 2, 1)",
     **dict.fromkeys(("copy", "clone", "contiguous"), "take it as it is: no value is changed"),
 }  # fmt: skip
 """What to write for methods of arrays in other libraries."""
@@ -101,11 +104,11 @@ class TensorValue:
 
     @property
     def T(self) -> TensorValue:  # noqa: N802
-        return TensorValue(v.turned(self.value, "T", user_place()))
+        return TensorValue(fn.turned(self.value, "T", user_place()))
 
     @property
     def mT(self) -> TensorValue:  # noqa: N802
-        return TensorValue(v.turned(self.value, "mT", user_place()))
+        return TensorValue(fn.turned(self.value, "mT", user_place()))
 
     def astype(self, dtype: Any) -> TensorValue:
         """As NumPy has it: floats become whole numbers towards zero, and a bool says whether a number is none."""
@@ -178,15 +181,18 @@ for _name in COMPARE:
     setattr(TensorValue, f"__{_name}__", _method(_name))
 for _name, _op in (("neg", "neg"), ("abs", "abs"), ("invert", "not")):
     setattr(TensorValue, f"__{_name}__", _method(_op))
-for _name in ("sum", "mean", "var", "amax", "amin", "cumsum", "cumprod", "reshape", "transpose", "swapaxes"):
+for _name in (
+    "sum", "mean", "var", "std", "amax", "amin", "all", "any", "cumsum", "cumprod", "reshape", "transpose", "swapaxes", "squeeze",
+    "ravel", "flatten", "clip", "dot", "diagonal", "trace", "take", "ptp", "unsqueeze", "permute",
+):  # fmt: skip
     setattr(TensorValue, _name, _method(_name))
 for _name in ("max", "min"):
     setattr(TensorValue, _name, _method(f"a{_name}"))
     setattr(TensorValue, f"arg{_name}", _method(f"arg{_name}"))
 
 
-def word(name: str, args: Sequence[Any], options: Mapping[str, Any]) -> TensorValue:
-    """A function of values by its name in either library."""
+def word(name: str, args: Sequence[Any], options: Mapping[str, Any]) -> Any:
+    """A function of values by its name in either library: a value, or of `split` several."""
     span, called = user_place(), SAME.get(name, name)
     kept = {k: o for k, o in options.items() if not (o is None and k in ("out", "dtype", "where"))}
     if called == "arange":
@@ -196,12 +202,12 @@ def word(name: str, args: Sequence[Any], options: Mapping[str, Any]) -> TensorVa
         return TensorValue(v.cast(as_dtype(dtype, span), _value(x, span), span))
     if called in fn.INSTEAD:
         raise TileError(f"`{name}` is not there", span, help=fn.INSTEAD[called])
-    if called in ("concatenate", "stack") and args and isinstance(args[0], list | tuple):
+    if called in fn.OF_LISTS and args and isinstance(args[0], list | tuple):
         kept |= {"axis": args[1]} if len(args) == 2 else {}
         args = args[0]
-    whole = 1 if called in fn.OF_AXES else len(args)
-    given = [_value(a, span) if n < whole else _axes(called, a, span) for n, a in enumerate(args)]
-    kept |= {k: _axes(called, o, span) for k, o in kept.items() if k == "axis"}
+    whole = 1 if called in fn.OF_AXES else 2 if called in fn.OF_INDICES else len(args)
+    given = [_operand(called, a, n < whole, span) for n, a in enumerate(args)]
+    kept = {k: _operand(called, o, k in OF_VALUES, span) for k, o in kept.items()}
     if called in QUOTIENTS and len(given) == 2:
         return TensorValue(v.quotient(QUOTIENTS[called], given[0], given[1], span))
     if called in OPERATORS and len(given) == 2:
@@ -210,7 +216,15 @@ def word(name: str, args: Sequence[Any], options: Mapping[str, Any]) -> TensorVa
         return TensorValue(v.compare(called, given[0], given[1], span))
     if called in ("neg", "not") and len(given) == 1:
         return TensorValue(v.unary(called, given[0], span))
-    return TensorValue(fn.call(called, given, kept, span))
+    found = fn.call(called, given, kept, span)
+    return tuple(map(TensorValue, found)) if isinstance(found, tuple) else TensorValue(found)
+
+
+def _operand(name: str, x: Any, is_value: bool, span: Span | None) -> Any:
+    """An argument of a function: a value, where there may be none None, else axes, sizes, and what else it takes."""
+    if is_value:
+        return x if x is None or (name == "einsum" and isinstance(x, str)) else _value(x, span)
+    return x if name in ("pad", "norm") and isinstance(x, str | float) else _axes(name, x, span)
 
 
 def _axes(name: str, x: Any, span: Span | None) -> Any:

@@ -263,18 +263,6 @@ def permute(x: Value, axes: Sequence[int] | None, span: Span | None = None) -> V
     return Value("permute", (x,), order, tuple(x.shape[a] for a in order), x.dtype, span, truth=x.truth)
 
 
-def turned(x: Value, name: str, span: Span | None = None) -> Value:
-    """x.T, of a matrix or a vector, and x.mT, whose last two axes change places."""
-    rank = len(x.shape)
-    if name == "T" and rank > 2:
-        raise TileError(f"`.T` of {x} would turn all its {rank} axes round", span, help="the last two change places with .mT")
-    if name == "mT" and rank < 2:
-        raise TileError(f"`.mT` needs two axes, {x} has {rank}", span)
-    if rank < 2:
-        return x
-    return permute(x, [*range(rank - 2), rank - 1, rank - 2], span)
-
-
 def reshape(x: Value, shape: Sequence[int], span: Span | None = None) -> Value:
     """The same elements in another shape; one size may be -1."""
     sizes, count = list(shape), prod(x.shape)

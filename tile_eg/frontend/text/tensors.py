@@ -193,7 +193,7 @@ class Reader:
         name = str(node.children[1])
         if name not in ("T", "mT"):
             raise TileError(f"there is no `.{name}`", self.span(node.children[1]), help="x.T and x.mT are transposes")
-        return v.turned(self.value(node.children[0]), name, self.span(node))
+        return fn.turned(self.value(node.children[0]), name, self.span(node))
 
     def _call(self, node: Node) -> Any:
         name, span = str(node.children[0]), self.span(node)
@@ -213,9 +213,12 @@ class Reader:
         if name in ROWS and len(args) == 1:
             op, axis = ROWS[name]
             return v.reduce(op, self.value_of(args[0], span), axis, False, span)
-        whole = 1 if name in fn.OF_AXES else len(args)
+        whole = 1 if name in fn.OF_AXES else 2 if name in fn.OF_INDICES else len(args)
         values = [self.value_of(a, span) if n < whole else self._axis(name, a, span) for n, a in enumerate(args)]
-        return fn.call(name, values, options, span)
+        found = fn.call(name, values, options, span)
+        if isinstance(found, tuple):
+            raise TileError(f"`{name}` gives several values: a name has one", span, help="take each by a slice: x[:, 0:8]")
+        return found
 
     @staticmethod
     def _axis(name: str, x: Any, span: Span) -> int:
