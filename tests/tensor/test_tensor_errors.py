@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -9,8 +10,12 @@ import pytest
 
 import tile_eg
 import tile_eg.language as T
-from tile_eg.errors import TileError
+from tile_eg.errors import InternalError, TileError
+from tile_eg.frontend.python.tensors import TensorValue, word
+from tile_eg.frontend.tensor import values
+from tile_eg.frontend.tensor.functions import FUNCTIONS
 from tile_eg.frontend.text import load_text
+from tile_eg.ops.types import F32
 
 HEAD = "kernel k[M=64, N=32](A: f16[M, N], B: f16[48, N], v: f16[M], C: i32[M, N], P: f16[2, M, N]) -> O: f16[M, N] "
 TORN = "reshape(A[:, 0:30], 60, 32)"
@@ -146,6 +151,18 @@ def turned(x: X) -> Any:
     return np.expand_dims(x, (0, 1))
 
 
+def at_a_list(x: X) -> Any:
+    return x[[0, 2]]
+
+
+def of_a_type(x: X) -> Any:
+    return np.sum(x, axis=0, dtype=np.float16)
+
+
+def of_an_odd_option(x: X) -> Any:
+    return T.softmax(x, axiss=0)
+
+
 def sorted_by(x: X) -> Any:
     return np.argsort(x)
 
@@ -161,6 +178,9 @@ PYTHON = {
     of_missing_letters: ("`einsum` 'ij,jk->il' names each axis of the result once, and one that an operand has", "bij,bjk->bik"),
     rolled: ("`shift` of `roll` is a whole number, not (1, 2)", "roll(x, 1, axis=0)"),
     turned: ("`axis` of `expand_dims` is a whole number, not (0, 1)", ""),
+    at_a_list: ("an index of a tensor is a whole number or an array, not a list", "T.stack([x[0], x[2]])"),
+    of_a_type: ("`sum` takes no `dtype`", "cast"),
+    of_an_odd_option: ("`softmax` takes no `axiss`", "softmax(x, axis=-1)"),
     sorted_by: ("`argsort` is not there", "sort(x)"),
     wide: ("unknown dtype int", "float16"),
     launches: ("launches launches blocks, and does not stand under @T.prim_func", "write @T.prim_func below @tile_eg.jit"),
@@ -234,3 +254,53 @@ def test_a_list_of_results_is_returned_like_a_tuple_of_them() -> None:
     assert [t.name for t in tile_eg.jit(right).kernel.tensors if t.output] == ["out", "out_1"]
     with pytest.raises(TileError, match="wrong returns 2 values where its last line has 1"):
         tile_eg.jit(wrong)
+
+
+def test_types_may_be_given_behind_the_definition() -> None:
+    def made(rows: int) -> Any:
+        def summed(x, y):  # type: ignore[no-untyped-def]
+            return np.sum(x, axis=1) + y
+
+        summed.__annotations__ = {"x": T.Tensor((rows, 8), "float32"), "y": T.Tensor((rows,), "float32")}
+        return tile_eg.jit(summed)
+
+    assert [made(n).kernel.tensors[0].shape for n in (3, 5, 3)] == [(3, 8), (5, 8), (3, 8)]
+
+
+def test_arguments_of_any_number_are_refused() -> None:
+    def several(*xs: X) -> Any:
+        return xs[0]
+
+    with pytest.raises(TileError, match="`xs` stands for any number of arguments"):
+        tile_eg.jit(several)
+
+
+def test_a_fault_of_the_compiler_is_not_the_authors(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(values, "reduce", None)
+
+    def blameless(x: X) -> Any:
+        return T.softmax(x, 0)
+
+    with pytest.raises(InternalError, match="this is a fault of tile_eg") as caught:
+        tile_eg.jit(blameless)
+    assert f"{__file__}:{blameless.__code__.co_firstlineno + 1}" in str(caught.value)
+
+
+def test_what_the_authors_own_python_raises_is_left_as_it_is() -> None:
+    def own(x: X) -> Any:
+        return x * [1, 2][5]
+
+    with pytest.raises(IndexError):
+        tile_eg.jit(own)
+
+
+ODD = (None, 2, -1, 1.5, "a", (0, 1), [2, 3], float("nan"), True, {"a": 1}, int)
+
+
+@pytest.mark.parametrize("name", sorted(FUNCTIONS))
+def test_odd_arguments_of_a_function_are_mistakes_and_no_faults(name: str) -> None:
+    x = TensorValue(values.tensor("x", (4, 6), F32))
+    for args in ((), (x,), (x, x), *((x, odd) for odd in ODD), *((odd,) for odd in ODD), *((x, 1, odd) for odd in ODD)):
+        for options in ({}, {"axis": "a"}, {"axis": (0, 1)}, {"foo": 1}):
+            with suppress(TileError):
+                word(name, args, options)

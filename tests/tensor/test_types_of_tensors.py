@@ -39,6 +39,11 @@ FORMS: dict[str, tuple[Callable[..., Any], list[Array]]] = {
     "products of bools": (lambda c, d: c * d, [C, D]),
     "a choice of bools": (lambda c, d, x: np.where(x > 1, c, d), [C, D, F]),
     "a bool beside a number": (lambda c: c == 1, [C]),
+    "repeated conditions": (lambda d: np.broadcast_to(d, (7, 33)), [D]),
+    "conditions repeated in rows": (lambda x: np.repeat(x > 1, 2, axis=1), [F]),
+    "sums of what is repeated": (lambda d: np.sum(np.broadcast_to(d[:, None] * 2.0, (33, 5)), axis=1), [J]),
+    "extremes of numbers": (lambda x: np.min(np.pad(x, ((2, 1), (1, 0))), axis=1), [F]),
+    "a value beside itself repeated": (lambda x: (np.broadcast_to(x, (3, 7, 33)) + 0 * x[:1]), [F]),
     "the first place of all": (lambda i: np.argmax(i), [N]),
     "the first place in rows": (lambda i: np.argmin(i, axis=1, keepdims=True), [N]),
 }

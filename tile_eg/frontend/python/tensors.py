@@ -16,7 +16,7 @@ from types import CellType, FrameType, FunctionType
 from typing import Any, get_args
 
 from tile_eg import language
-from tile_eg.errors import Span, TileError, did_you_mean
+from tile_eg.errors import InternalError, Span, TileError, did_you_mean
 from tile_eg.frontend.of_calls import OfCall, of_calls, refuse_wholes
 from tile_eg.frontend.python.bools import is_bool
 from tile_eg.frontend.python.returned import evaluated, output_names
@@ -197,7 +197,7 @@ def word(name: str, args: Sequence[Any], options: Mapping[str, Any]) -> Any:
     kept = {k: o for k, o in options.items() if not (o is None and k in ("out", "dtype", "where"))}
     if called == "arange":
         return TensorValue(v.arange(_whole(args[0] if len(args) == 1 else None, "arange counts from 0: arange(S)", span), span))
-    if called == "cast" or called == "Cast":
+    if called in ("cast", "Cast") and len(args) == 2:
         x, dtype = args if isinstance(args[0], TensorValue) else reversed(args)
         return TensorValue(v.cast(as_dtype(dtype, span), _value(x, span), span))
     if called in fn.INSTEAD:
@@ -206,8 +206,8 @@ def word(name: str, args: Sequence[Any], options: Mapping[str, Any]) -> Any:
         kept |= {"axis": args[1]} if len(args) == 2 else {}
         args = args[0]
     whole = 1 if called in fn.OF_AXES else 2 if called in fn.OF_INDICES else len(args)
-    given = [_operand(called, a, n < whole, span) for n, a in enumerate(args)]
-    kept = {k: _operand(called, o, k in OF_VALUES, span) for k, o in kept.items()}
+    given = [_operand(called, n, a, n < whole, span) for n, a in enumerate(args)]
+    kept = {k: _option(called, k, o, span) for k, o in kept.items()}
     if called in QUOTIENTS and len(given) == 2:
         return TensorValue(v.quotient(QUOTIENTS[called], given[0], given[1], span))
     if called in OPERATORS and len(given) == 2:
@@ -220,11 +220,25 @@ def word(name: str, args: Sequence[Any], options: Mapping[str, Any]) -> Any:
     return tuple(map(TensorValue, found)) if isinstance(found, tuple) else TensorValue(found)
 
 
-def _operand(name: str, x: Any, is_value: bool, span: Span | None) -> Any:
+def _operand(name: str, place: int, x: Any, is_value: bool, span: Span | None) -> Any:
     """An argument of a function: a value, where there may be none None, else axes, sizes, and what else it takes."""
     if is_value:
-        return x if x is None or (name == "einsum" and isinstance(x, str)) else _value(x, span)
+        letters = name == "einsum" and place == 0 and isinstance(x, str)
+        none = x is None and place > 0 and name in ("clip", "clamp", "max", "min")
+        return x if letters or none else _value(x, span)
     return x if name in ("pad", "norm") and isinstance(x, str | float) else _axes(name, x, span)
+
+
+def _option(name: str, option: str, x: Any, span: Span | None) -> Any:
+    """An argument by its name; what no function takes is left for the one that is called to refuse."""
+    if option in OF_VALUES:
+        return x if x is None else _value(x, span)
+    try:
+        return _axes(name, x, span)
+    except TileError:
+        if option in ("axis", "dim"):
+            raise
+        return x
 
 
 def _axes(name: str, x: Any, span: Span | None) -> Any:
@@ -243,7 +257,7 @@ def _value(x: Any, span: Span | None) -> Value:
         return v.number(float(x), span)
     except (TypeError, ValueError):
         kind = type(x).__name__
-        help = "pass arrays as arguments: X: T.Tensor(...)"
+        help = "pass arrays as arguments: X: T.Tensor(...); the positions 0 .. n - 1 are T.arange(n)"
         raise TileError(f"a tensor is not computed with {kind}", span, help=help) from None
 
 
@@ -254,6 +268,9 @@ def _item(i: Any, span: Span | None) -> v.Item | Value:
         return v.NEW_AXIS
     if i is Ellipsis:
         return v.REST
+    if isinstance(i, list | tuple) and all(isinstance(n, int) for n in i):
+        help = f"take each and stack them: T.stack([{', '.join(f'x[{n}]' for n in i[:3])}]), or pass the indices as an array"
+        raise TileError("an index of a tensor is a whole number or an array, not a list", span, help=help)
     if not isinstance(i, slice):
         return _whole(i, "an index of a tensor is a whole number", span)
     ends = (i.start, i.stop, i.step)
@@ -301,13 +318,20 @@ def kernel_of_tensors(
 
 @contextmanager
 def _at_their_line() -> Iterator[None]:
-    """What Python says of an expression that it cannot compute, as a TileError at the author's line."""
+    """What Python says of an expression that it cannot compute, as a TileError at the author's line; of what went wrong in
+    tile_eg itself, as a fault of it."""
     try:
         yield
-    except (TypeError, AttributeError, NameError) as e:
-        if isinstance(e, TileError):
+    except (TileError, InternalError):
+        raise
+    except Exception as e:
+        frames = _frames(e)
+        place = next((place_of(f) for f in frames if not f.f_code.co_filename.startswith(PACKAGE)), None)
+        if frames[0].f_code.co_filename.startswith(PACKAGE) and getattr(e, "obj", None) is not language:
+            at = f", at {place.file}:{place.line}" if place else ""
+            raise InternalError("expression", f"{type(e).__name__}: {e}{at}") from e
+        if not isinstance(e, TypeError | AttributeError | NameError):
             raise
-        place = next((place_of(f) for f in _frames(e) if not f.f_code.co_filename.startswith(PACKAGE)), None)
         if isinstance(e, NameError):
             help = "a name is bound above its first use: in the function, or in the file around it"
             raise TileError(f"unknown name `{e.name}`", place, help=help) from e

@@ -265,10 +265,10 @@ def pad(x: Value, widths: Option, mode: str = "constant", constant_values: Optio
 
 
 def _widths(x: Value, widths: Option, span: Span | None) -> list[tuple[int, int]]:
-    given = [widths] * 2 if isinstance(widths, int) else list(widths)
+    given = [widths] * 2 if isinstance(widths, int) else list(widths) if isinstance(widths, list | tuple) else []
     if len(given) == 2 and all(isinstance(n, int) for n in given):
         given = [tuple(given)] * len(x.shape)
-    pairs = [(p, p) if isinstance(p, int) else tuple(p) for p in given]
+    pairs = [tuple(p) if isinstance(p, list | tuple) else (p, p) for p in given]
     if len(pairs) != len(x.shape) or not all(len(p) == 2 and all(isinstance(n, int) and n >= 0 for n in p) for p in pairs):
         help = "pad(x, ((1, 1), (0, 2))): before and behind along each axis"
         raise TileError(f"`pad` takes two whole numbers for each axis of {x}", span, help=help)
@@ -341,10 +341,12 @@ def split(x: Value, sections: Option, axis: int = 0, span: Span | None = None) -
     at = v.axis_of(axis, x, span)
     size = x.shape[at]
     if isinstance(sections, int):
-        if sections < 1 or size % sections:
+        if sections < 1 or size % sections or not size:
             help = "split(x, [3, 8]) cuts before 3 and before 8"
             raise TileError(f"an axis of {size} is not cut in {sections} parts of one size", span, help=help)
         sections = range(size // sections, size, size // sections)
+    if not isinstance(sections, list | tuple | range):
+        raise TileError(f"`split` takes a number of parts or a list of places, not {sections}", span, help="split(x, 2, axis=1)")
     ends = [0, *sections, size]
     cuts = [Slice(a, b) for a, b in zip(ends, ends[1:], strict=False)]
     return tuple(v.window(x, [*[Slice()] * at, c], span) for c in cuts)

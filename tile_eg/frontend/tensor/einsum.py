@@ -25,8 +25,8 @@ def einsum(subscripts: str, *operands: Value, span: Span | None = None) -> Value
     while len(terms) > 1:
         (left, a), (right, b), *rest = terms
         kept = set(out).union(*(letters for letters, _ in rest))
-        x, y = _summed(left, a, kept | set(right), span), _summed(right, b, kept | set(left), span)
-        terms = [_product(x, y, kept, sizes, span), *rest]
+        pair = _summed(left, a, kept | set(right), span), _summed(right, b, kept | set(left), span)
+        terms = [_product(*pair, kept, sizes, span), *rest]
     letters, x = _summed(*terms[0], set(out), span)
     return v.permute(x, [letters.index(c) for c in out], span) if out else x
 

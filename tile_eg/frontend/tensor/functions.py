@@ -221,7 +221,10 @@ def call(name: str, args: Sequence[Any], options: dict[str, Any], span: Span | N
     try:
         bound = inspect.signature(function).bind(*args, **options, span=span)
     except TypeError:
-        raise TileError(f"`{name}` does not take these arguments", span, help=_usage(name)) from None
+        unknown = next((k for k in options if k not in known), None)
+        what = f"`{name}` takes no `{unknown}`" if unknown else f"`{name}` does not take these arguments"
+        help = "cast what it gives, or what it takes" if unknown == "dtype" else _usage(name)
+        raise TileError(what, span, help=help) from None
     for parameter, x in bound.arguments.items():
         if known[parameter].annotation == "int" and not isinstance(x, int):
             raise TileError(f"`{parameter}` of `{name}` is a whole number, not {x}", span, help=_usage(name))

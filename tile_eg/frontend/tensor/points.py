@@ -185,7 +185,17 @@ class Puller:
             bound += own
             inner.append(self.over(own))
         x = self.at(v.of[0], tuple(inner))
-        return self.points.fold(op, tuple(bound), x, v.dtype, v.span) if bound else x
+        along = tuple(a for a in bound if a in x.axes)
+        found = self.points.fold(op, along, x, v.dtype, v.span) if along else x
+        times = prod(a.extent for a in bound if a not in x.axes)
+        return self._repeated(found, times, v) if op == "sum" and times > 1 else found
+
+    def _repeated(self, x: Point, times: int, v: Value) -> Point:
+        """The sum of so many elements that are the same."""
+        if x.op == "number" and isinstance(x.args[0], int | float):
+            return self.points.make("number", (), (x.args[0] * times,), None, None, v.span)
+        of = x, self.points.make("number", (), (float(times),), None, None, v.span)
+        return self.points.make("binary", of, ("mul",), _computed(v.dtype) or F32, v.dtype, v.span)
 
     def _scan(self, v: Value, at: Indices) -> Point:
         op, along = v.args

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
+from typing import Any
 
 from tile_eg.errors import Span, TileError
 from tile_eg.frontend.hints import hint
@@ -187,10 +188,10 @@ def cast(dtype: DType, x: Value, span: Span | None = None) -> Value:
     return Value("cast", (x,), (), x.shape, dtype, span)
 
 
-def reduce(op: str, x: Value, axes: int | Sequence[int] | None, keepdims: bool = False, span: Span | None = None) -> Value:
+def reduce(op: str, x: Value, axes: Any, keepdims: bool = False, span: Span | None = None) -> Value:
     """op: max, min, sum, mean, over the axes (None: all)."""
     x = ones(x, None, span) if x.truth else x
-    given = range(len(x.shape)) if axes is None else (axes,) if isinstance(axes, int) else axes
+    given = range(len(x.shape)) if axes is None else axes if isinstance(axes, list | tuple) else (axes,)
     along = tuple(sorted(axis_of(a, x, span) for a in given))
     if len(set(along)) < len(along):
         raise TileError(f"`{op}` reduces an axis once, not {sorted(given)}", span)
@@ -238,7 +239,8 @@ def matmul(a: Value, b: Value, span: Span | None = None) -> Value:
             raise TileError("`@` multiplies numbers, not conditions", x.span or span)
     k = a.shape[-1]
     if k != (other := b.shape[-2] if len(b.shape) > 1 else b.shape[0]):
-        raise TileError(f"the inner sizes of this product differ: {a} @ {b} has {k} and {other}", span, help=_turned(a, b))
+        help = "transpose it: a @ b.T" if len(b.shape) == 2 and b.shape[1] == k else ""
+        raise TileError(f"the inner sizes of this product differ: {a} @ {b} has {k} and {other}", span, help=help)
     rows, cols = a.shape[-2:-1], b.shape[-1:] if len(b.shape) > 1 else ()
     lead = joined_shape(a.shape[:-2], b.shape[:-2])
     if lead is None:
@@ -251,10 +253,6 @@ def matmul(a: Value, b: Value, span: Span | None = None) -> Value:
     return Value("matmul", (a, b), (), (*lead, *rows, *cols), I32 if dtype == I8 else dtype, span)
 
 
-def _turned(a: Value, b: Value) -> str:
-    return "transpose it: a @ b.T" if len(b.shape) == 2 and b.shape[1] == a.shape[-1] else ""
-
-
 def permute(x: Value, axes: Sequence[int] | None, span: Span | None = None) -> Value:
     """The axes in another order; None: turned round."""
     order = tuple(reversed(range(len(x.shape)))) if axes is None else tuple(axis_of(a, x, span) for a in axes)
@@ -265,7 +263,7 @@ def permute(x: Value, axes: Sequence[int] | None, span: Span | None = None) -> V
 
 def reshape(x: Value, shape: Sequence[int], span: Span | None = None) -> Value:
     """The same elements in another shape; one size may be -1."""
-    sizes, count = list(shape), prod(x.shape)
+    sizes, count = _sizes(shape, span), prod(x.shape)
     if sizes.count(-1) == 1 and (rest := prod(n for n in sizes if n != -1)) > 0 and count % rest == 0:
         sizes[sizes.index(-1)] = count // rest
     if any(n < 0 for n in sizes) or prod(sizes) != count:
@@ -273,6 +271,13 @@ def reshape(x: Value, shape: Sequence[int], span: Span | None = None) -> Value:
     if tuple(sizes) == x.shape:
         return x
     return Value("reshape", (x,), (), tuple(sizes), x.dtype, span, truth=x.truth)
+
+
+def _sizes(shape: Sequence[int], span: Span | None) -> list[int]:
+    for n in shape:
+        if not isinstance(n, int):
+            raise TileError(f"the sizes of a shape are whole numbers, not {n}", span)
+    return list(shape)
 
 
 @dataclass(frozen=True)
@@ -327,6 +332,8 @@ def _cut(item: Item, size: int, span: Span | None) -> Cut:
 
 
 def axis_of(axis: int, x: Value, span: Span | None) -> int:
+    if not isinstance(axis, int):
+        raise TileError(f"an axis is a whole number, not {axis}", span)
     if not -len(x.shape) <= axis < len(x.shape):
         help = f"axes are 0 to {len(x.shape) - 1}, or -1 to {-len(x.shape)} from the last one" if x.shape else "it is a number"
         raise TileError(f"{x} has no axis {axis}", span, help=help)
@@ -382,6 +389,7 @@ def stored(x: Value, shape: Shape, dtype: DType) -> Value:
 
 def repeated(x: Value, shape: Sequence[int], span: Span | None = None) -> Value:
     """x in a shape to which its own broadcasts."""
+    shape = _sizes(shape, span)
     if joined_shape(x.shape, tuple(shape)) != tuple(shape):
         help = "sizes agree from the right, or are 1: a vector of rows is v[:, None]"
         raise TileError(f"{x} does not broadcast to {list(shape)}", span, help=help)
