@@ -90,7 +90,12 @@ def too_many(x: A) -> Any:
     return np.concatenate([x[n % 8][None] for n in range(65)])
 
 
+def of_odd_bytes(x: A) -> Any:
+    return np.concatenate([x[:, :3] > 0, x[:, 3:] > 1], axis=1)
+
+
 MISTAKES = {
+    of_odd_bytes: ("two parts of this output share a pair of bytes", "where(c, 1.0, 0.0)"),
     of_other_rows: ("f16[8, 16] and f16[4, 16] do not lie one behind the other along axis 1", "all sizes but that"),
     of_numbers: ("single numbers are not joined", "x[None]"),
     in_no_step: ("the steps of a slice are not 0", ""),
@@ -106,3 +111,12 @@ def test_what_cannot_be_joined_is_told_at_its_line(function: Any) -> None:
         tile_eg.jit(function)
     assert message in caught.value.message and help in caught.value.help
     assert caught.value.span is not None and caught.value.span.line == function.__code__.co_firstlineno + 1
+
+
+@pytest.mark.slow
+def test_bytes_beside_others_are_stored_where_pairs_of_them_end() -> None:
+    x = np.arange(-12, 12, dtype=np.int8).reshape(4, 6)
+    kernel = kernel_of(lambda x: (np.pad(x, ((2, 1), (2, 0)), constant_values=3)), [x.shape], ["int8"])
+    assert (kernel(x) == np.pad(x, ((2, 1), (2, 0)), constant_values=3)).all()
+    one = kernel_of(lambda x: np.full_like(x, 7), [(1, 3)], ["int8"])
+    assert (one(x[:1, :3]) == 7).all()

@@ -42,6 +42,8 @@ FORMS: dict[str, tuple[Callable[..., Any], list[Array]]] = {
     "repeated conditions": (lambda d: np.broadcast_to(d, (7, 33)), [D]),
     "conditions repeated in rows": (lambda x: np.repeat(x > 1, 2, axis=1), [F]),
     "sums of what is repeated": (lambda d: np.sum(np.broadcast_to(d[:, None] * 2.0, (33, 5)), axis=1), [J]),
+    "whole numbers beside a float": (lambda i: i * 2.0 + np.where(i > 1, i, 0.0), [N]),
+    "whole numbers beside a whole one": (lambda i: np.maximum(i * 2, 1) - np.where(i > 1, i, 0), [N]),
     "extremes of numbers": (lambda x: np.min(np.pad(x, ((2, 1), (1, 0))), axis=1), [F]),
     "a value beside itself repeated": (lambda x: (np.broadcast_to(x, (3, 7, 33)) + 0 * x[:1]), [F]),
     "the first place of all": (lambda i: np.argmax(i), [N]),

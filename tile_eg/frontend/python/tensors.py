@@ -15,6 +15,8 @@ from traceback import walk_tb
 from types import CellType, FrameType, FunctionType
 from typing import Any, get_args
 
+import numpy as np
+
 from tile_eg import language
 from tile_eg.errors import InternalError, Span, TileError, did_you_mean
 from tile_eg.frontend.of_calls import OfCall, of_calls, refuse_wholes
@@ -254,7 +256,7 @@ def _value(x: Any, span: Span | None) -> Value:
     if isinstance(x, OfCall):
         return v.number(x.written, span)
     try:
-        return v.number(float(x), span)
+        return v.number(int(x) if isinstance(x, int | np.integer) else float(x), span)
     except (TypeError, ValueError):
         kind = type(x).__name__
         help = "pass arrays as arguments: X: T.Tensor(...); the positions 0 .. n - 1 are T.arange(n)"

@@ -99,7 +99,7 @@ def ones_like(x: Value, span: Span | None = None) -> Value:
 
 
 def truth(x: Value, span: Span | None) -> Value:
-    return x if x.truth else v.compare("ne", x, number(0.0), span)
+    return x if x.truth else v.compare("ne", x, number(0), span)
 
 
 def all_of(x: Value, axis: Axis = None, keepdims: bool = False, span: Span | None = None) -> Value:
@@ -312,7 +312,7 @@ def diag(x: Value, k: int = 0, span: Span | None = None) -> Value:
     at = v.window(places, [Slice(), NEW_AXIS], span)
     on = v.compare("eq", v.binary("add", at, number(k), span), places, span)
     around = pad(x, (max(k, 0), max(-k, 0)), span=span)
-    return v.where(on, around, number(0.0), span)
+    return v.where(on, around, number(0), span)
 
 
 def trace(x: Value, offset: int = 0, span: Span | None = None) -> Value:

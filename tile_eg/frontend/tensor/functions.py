@@ -142,7 +142,7 @@ def _triangle(op: str, x: Value, k: int, span: Span | None) -> Value:
         raise TileError(f"a triangle is part of a matrix, not of {x}", span)
     rows = v.window(v.arange(x.shape[-2], span), [v.Slice(), v.NEW_AXIS], span)
     condition = v.compare(op, v.arange(x.shape[-1], span), v.binary("add", rows, v.number(k), span), span)
-    return v.where(condition, x, v.number(0.0), span)
+    return v.where(condition, x, v.number(0), span)
 
 
 UNARY = {w: partial(_elementwise, op.name) for op in elementwise.UNARY.values() for w in (*op.tile, *op.python)}

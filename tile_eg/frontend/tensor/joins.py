@@ -58,10 +58,24 @@ def join(parts: Sequence[Value], axis: int, span: Span | None = None) -> Value:
 def parts_of(value: Value, known: Joins) -> list[Part]:
     """The parts of an output, at their places."""
     found = [Part(at, x) for at, x in _parts(known.of(value), (0,) * len(value.shape))]
+    if value.dtype is not None and value.dtype.bits == 8 and any(_torn(p, value.shape) for p in found):
+        help = "give it 16 bits, x.astype('int16') or where(c, 1.0, 0.0), and cast the array behind the call"
+        message = "two parts of this output share a pair of bytes, and the stores of both have no order"
+        raise TileError(message, value.span, help=help)
     if len(found) > MOST_PARTS:
         message = f"this output has {len(found)} parts, each stored by itself: {MOST_PARTS} at most"
         raise TileError(message, value.span, help="make it with fewer, or choose between two values: where(arange(n) < m, x, y)")
     return found
+
+
+def _torn(p: Part, shape: Shape) -> bool:
+    """Whether a part ends within a pair of bytes, with another one behind or before it."""
+    for axis, (start, size, whole) in enumerate(zip(p.at, p.value.shape, shape, strict=True)):
+        inner, outer = prod(shape[axis + 1 :]), prod(shape[:axis])
+        ends = start, start + size if start + size < whole else 0, whole if outer > 1 else 0
+        if size != whole and inner % 2 and any(n % 2 for n in ends):
+            return True
+    return False
 
 
 def _parts(x: Value, at: tuple[int, ...]) -> Iterator[tuple[tuple[int, ...], Value]]:

@@ -140,7 +140,8 @@ class Puller:
         return self.points.make("cast", (load,), (), F32, v.dtype, v.span)
 
     def _number(self, v: Value, at: Indices) -> Point:
-        return self.points.make("number", (), v.args, None, None, v.span)
+        (x,) = v.args
+        return self.points.make("number", (), (float(x) if isinstance(x, int) else x,), None, None, v.span)
 
     def _arange(self, v: Value, at: Indices) -> Point:
         return self.points.make("position", (), (at[0],), v.dtype, v.dtype, v.span, frozenset(at[0].axes))

@@ -15,10 +15,11 @@ from typing import Any
 from tile_eg.errors import Span, TileError
 from tile_eg.frontend.hints import hint
 from tile_eg.frontend.nibbles import TENSORS, whole_bytes
+from tile_eg.frontend.tensor.types import reduced_as, wider
 from tile_eg.ir.kernel import Tensor
 from tile_eg.ir.passed import Passed
 from tile_eg.ops.elementwise import BINARY, UNARY
-from tile_eg.ops.types import BF16, F16, F32, FLOATS, I8, I16, I32, WHOLE, DType, holds_all
+from tile_eg.ops.types import BF16, F16, F32, FLOATS, I8, I32, WHOLE, DType
 
 Shape = tuple[int, ...]
 LOGICAL = ("and", "or")
@@ -104,8 +105,7 @@ def binary(op: str, x: Value, y: Value, span: Span | None = None) -> Value:
     shape, dtype = broadcast(op, x, y, span=span), common(x, y, span)
     if dtype is None and op in LOGICAL:
         raise TileError(f"`{sign(op)}` takes bits or conditions, not numbers", span)
-    broken = any(n.op == "number" and (isinstance(n.args[0], Passed) or not float(n.args[0]).is_integer()) for n in (x, y))
-    if dtype is not None and dtype.whole and (op == "div" or broken):
+    if dtype is not None and dtype.whole and op == "div":
         dtype = F32
     if op == "pow" and dtype is not None and dtype.whole:
         return _power(x, y, span)
@@ -197,7 +197,7 @@ def reduce(op: str, x: Value, axes: Any, keepdims: bool = False, span: Span | No
         raise TileError(f"`{op}` reduces an axis once, not {sorted(given)}", span)
     if not along:
         raise TileError(f"`{op}`: {x} has nothing to reduce", span)
-    if x.dtype is not None and x.dtype.whole and (wide := _reduced_as(op, x.dtype)) != x.dtype:
+    if x.dtype is not None and x.dtype.whole and (wide := reduced_as(op, x.dtype)) != x.dtype:
         found = reduce(op, cast(wide, x, span), along, keepdims, span)
         return cast(x.dtype, found, span) if op in ("max", "min") else found
     n = prod(x.shape[a] for a in along)
@@ -208,13 +208,6 @@ def reduce(op: str, x: Value, axes: Any, keepdims: bool = False, span: Span | No
         return binary("mul", reduce("sum", x, along, keepdims, span), number(1 / n, span), span)
     found = Value("reduce", (x,), (op, along), tuple(d for a, d in enumerate(x.shape) if a not in along), x.dtype, span)
     return reshape(found, shape, span) if keepdims else found
-
-
-def _reduced_as(op: str, dtype: DType) -> DType:
-    """As what whole numbers are reduced: sums are of 32 bits, extremes of no less than 16, means of floats."""
-    if op == "mean":
-        return F32
-    return I32 if op == "sum" and dtype.bits < I32.bits else I16 if dtype.bits < I16.bits else dtype
 
 
 def _of_nothing(op: str, shape: Shape, dtype: DType, span: Span | None) -> Value:
@@ -366,20 +359,17 @@ def common(x: Value, y: Value, span: Span | None) -> DType | None:
     """The element type of an operation on both, as NumPy has it."""
     a, b = x.dtype, y.dtype
     if a is None or b is None:
-        return b if a is None else a
+        of, beside = (b, x) if a is None else (a, y)
+        return F32 if of is not None and of.whole and _is_float(beside) else of
     if {a, b} == {F16, BF16}:
         raise TileError("f16 and bf16 do not mix", span, help="cast one of them, or both to f32")
     if a == b:
         return a
-    return _wider(a, b, span) if a.whole and b.whole else F32
+    return wider(a, b, span) if a.whole and b.whole else F32
 
 
-def _wider(a: DType, b: DType, span: Span | None) -> DType:
-    """The whole numbers that hold those of both types."""
-    found = next((t for t in WHOLE if holds_all(t, a) and holds_all(t, b)), None)
-    if found is None:
-        raise TileError(f"{a} and {b} do not mix: no type of 32 bits has the numbers of both", span, help="cast one of them")
-    return found
+def _is_float(x: Value) -> bool:
+    return x.op == "number" and not isinstance(x.args[0], int)
 
 
 def stored(x: Value, shape: Shape, dtype: DType) -> Value:

@@ -100,7 +100,7 @@ class Reader:
             x = sc.as_size(x, "a number", span)
         if isinstance(x, OfCall):
             return v.number(x.written, span)
-        return x if isinstance(x, Value) else v.number(float(x), span)
+        return x if isinstance(x, Value) else v.number(x if isinstance(x, int) else float(x), span)
 
     def value(self, node: Node) -> Value:
         return self.value_of(self.read(node), self.span(node))
