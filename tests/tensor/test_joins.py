@@ -43,6 +43,8 @@ FORMS: dict[str, tuple[Callable[..., Any], list[tuple[int, ...]]]] = {
     "every other column": (lambda x: x[:, ::2] * 2, [X]),
     "every third row, summed": (lambda x: np.sum(x[1::3], axis=0), [X]),
     "turned round": (lambda x: x[::-1] + x[:, ::-1], [X]),
+    "turned round behind a reshape": (lambda x: np.reshape(x, (1, 17, 3, 11))[:, ::-1, 1], [X]),
+    "turned round where an axis is kept": (lambda x: np.max(x, axis=1, keepdims=True)[::-1] * x, [X]),
     "backwards in steps": (lambda x: x[1:-1:3, 30:2:-4], [X]),
 }  # fmt: skip
 CASES = [pytest.param(*form, id=name) for name, form in FORMS.items()]

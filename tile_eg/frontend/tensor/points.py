@@ -6,7 +6,7 @@ reduced several times, or is one of the output's, these are the same axis, so th
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from math import prod
 from typing import Any
@@ -14,7 +14,7 @@ from typing import Any
 from tile_eg.errors import Span, TileError
 from tile_eg.frontend.tensor.axes import Atom, Axes
 from tile_eg.frontend.tensor.indices import Affine, Axis, Element, Indices, axes_in, extent_of, reads, unflattened
-from tile_eg.frontend.tensor.values import Value
+from tile_eg.frontend.tensor.values import Shape, Value
 from tile_eg.ops.types import F32, I32, DType
 
 LINEAR = ("add", "sub", "mul")
@@ -243,16 +243,10 @@ class Puller:
         return self.at(v.of[0], tuple(inner))
 
     def _reshape(self, v: Value, at: Indices) -> Point:
-        flat = Affine()
-        for index, size in zip(at, v.shape, strict=True):
-            sums = Affine() if index.elements else index
-            flat = Affine(tuple((a, s * size) for a, s in flat.terms), flat.offset * size).plus(sums)
-        inner = _unflattened(flat, v)
-        for n, index in enumerate(at):
-            if index.elements:
-                parts = unflattened(index, v.shape[n], prod(v.shape[n + 1 :]), v.of[0].shape)
-                inner = tuple(i.plus(p) for i, p in zip(inner, parts, strict=True))
-        return self.at(v.of[0], inner)
+        inner: list[Affine] = []
+        for old, new, first in _groups(v.of[0].shape, v.shape):
+            inner += _regrouped(old, new, at[first : first + len(new)], v)
+        return self.at(v.of[0], tuple(inner))
 
     def _window(self, v: Value, at: Indices) -> Point:
         inner, left, shape = [], iter(at), iter(v.of[0].shape)
@@ -283,9 +277,38 @@ def _aligned(lead: list[Affine], x: Value, ends: int) -> list[Affine]:
     return [Affine() if n == 1 else i for n, i in zip(shape, own, strict=True)]
 
 
-def _unflattened(flat: Affine, v: Value) -> Indices:
-    """The indices of the operand of a reshape, from that of its elements in a row."""
-    shape, out, offset = v.of[0].shape, [], flat.offset
+def _groups(old: Shape, new: Shape) -> Iterator[tuple[Shape, Shape, int]]:
+    """The runs of axes that a reshape makes of others, as short as can be, each with the place of its first new axis."""
+    i = j = 0
+    while i < len(old) or j < len(new):
+        m, n = i, j
+        while (m, n) == (i, j) or (prod(old[i:m]) != prod(new[j:n]) and (m, n) != (len(old), len(new))):
+            of_old = m < len(old) and (n == len(new) or prod(old[i:m]) <= prod(new[j:n]))
+            m, n = (m + 1, n) if of_old else (m, n + 1)
+        yield old[i:m], new[j:n], j
+        i, j = m, n
+
+
+def _regrouped(old: Shape, new: Shape, at: Indices, v: Value) -> Indices:
+    """The indices of the axes of an operand of which a reshape makes new ones with these indices."""
+    if [n for n in old if n != 1] == [n for n in new if n != 1]:
+        left = (d for d, n in zip(at, new, strict=True) if n != 1)
+        return tuple(Affine() if n == 1 else next(left) for n in old)
+    flat = Affine()
+    for index, size in zip(at, new, strict=True):
+        sums = Affine() if index.elements else index
+        flat = Affine(tuple((a, s * size) for a, s in flat.terms), flat.offset * size).plus(sums)
+    inner = _unflattened(flat, old, v.span)
+    for n, index in enumerate(at):
+        if index.elements:
+            parts = unflattened(index, new[n], prod(new[n + 1 :]), old)
+            inner = tuple(i.plus(p) for i, p in zip(inner, parts, strict=True))
+    return inner
+
+
+def _unflattened(flat: Affine, shape: Shape, span: Span | None) -> Indices:
+    """The indices of the axes of a shape, from that of its elements in a row."""
+    out, offset = [], flat.offset
     for n, size in enumerate(shape):
         stride = prod(shape[n + 1 :])
         terms = tuple((a, s // stride) for a, s in flat.terms if stride <= s < stride * size and s % stride == 0)
@@ -294,7 +317,7 @@ def _unflattened(flat: Affine, v: Value) -> Indices:
     back = sum(len(i.terms) for i in out)
     if back < len(flat.terms) or any(i.most >= n for i, n in zip(out, shape, strict=True)):
         help = "take the window of the tensor before it is reshaped"
-        raise TileError("a window goes across axes that a reshape made one", v.span, help=help)
+        raise TileError("a window goes across axes that a reshape made one", span, help=help)
     return tuple(out)
 
 

@@ -122,7 +122,7 @@ class Roles:
         """Rows of tensors lie along columns of tiles, where products leave room for that."""
         for i in self._indices:
             last = [a for a, s in i[-1].strides.items() if s == 1]
-            if last and self._side_by_side(last[0]) and self._room(last[0]):
+            if last and self._side_by_side(last[0]) and self._room(last[0]) and self._pairs(last[0]):
                 self._tile(last[0])
 
     def _room(self, axis: Axis) -> bool:
