@@ -45,6 +45,7 @@ FORMS: dict[str, tuple[Callable[..., Any], list[Array]]] = {
     "whole numbers beside a float": (lambda i: i * 2.0 + np.where(i > 1, i, 0.0), [N]),
     "whole numbers beside a whole one": (lambda i: np.maximum(i * 2, 1) - np.where(i > 1, i, 0), [N]),
     "extremes of numbers": (lambda x: np.min(np.pad(x, ((2, 1), (1, 0))), axis=1), [F]),
+    "running sums of what is repeated": (lambda d: np.cumsum(np.broadcast_to(d * 1.0, (5, 33)), axis=0), [J]),
     "a value beside itself repeated": (lambda x: (np.broadcast_to(x, (3, 7, 33)) + 0 * x[:1]), [F]),
     "the first place of all": (lambda i: np.argmax(i), [N]),
     "the first place in rows": (lambda i: np.argmin(i, axis=1, keepdims=True), [N]),

@@ -209,6 +209,10 @@ class Puller:
             help = "make it an output of a kernel, and an input of another"
             message = f"`{op}` is computed whole, and in its order: no part of it alone, and in no other shape"
             raise TileError(message, v.span, help=help)
+        if whole[0] not in inner.axes and op == "cumsum":
+            place = at[along].plus(Affine(offset=1))
+            count = self.points.make("position", (), (place,), I32, I32, v.span, frozenset(place.axes))
+            return self.points.make("binary", (inner, count), ("mul",), F32, v.dtype, v.span)
         if whole[0] not in inner.axes:
             help = f"give what is added the axis: x * where(arange({size}) >= 0, 1.0, 0.0)"
             raise TileError(f"`{op}` goes along an axis of {size} on which all elements are the same", v.span, help=help)
@@ -257,8 +261,9 @@ class Puller:
             (start, size, step), full = item, next(shape)
             index = Affine() if size is None else next(left)
             if size is not None and (size, step) != (full, 1) and any(reads((index,))):
-                at_step = "idx" if step == 1 else f"idx * {step}"
-                help = f"take elements of the tensor itself, at indices plus where the window begins: x[{at_step} + {start}]"
+                of = "idx" if abs(step) == 1 else f"idx * {abs(step)}"
+                place = f"{of} + {start}" if step > 0 else f"{start} - {of}"
+                help = f"take elements of the tensor itself, at indices plus where the window begins: x[{place}]"
                 raise TileError("indices that are read pick elements of a window: its ends are not checked", v.span, help=help)
             inner.append(Affine(offset=start).plus(index, step))
         return self.at(v.of[0], tuple(inner))

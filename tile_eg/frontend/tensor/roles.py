@@ -54,7 +54,8 @@ class Roles:
         self._of_folds()
         for p in self.points:
             if p.op == "position" and p.args[0].elements:
-                raise TileError("a position is gathered here: it is the index itself", p.span)
+                help = "make what the mask chooses an output of a kernel, and an input of another, or compare the index itself"
+                raise TileError("a position is gathered here: it is the index itself", p.span, help=help)
             if len(p.axes & set(self.tiled)) > 2 and p.op != "compare":
                 raise three_dimensions(p)
         for o in self.outputs:
