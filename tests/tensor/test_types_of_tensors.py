@@ -21,6 +21,7 @@ def whole(dtype: str, *shape: int) -> Array:
 
 
 F, N, J, B = RANDOM.uniform(-5, 5, (7, 33)).astype("float32"), whole("int32", 7, 33), whole("int8", 33), whole("uint8", 7, 33)
+FULL, ALSO = (RANDOM.integers(-128, 128, shape).astype("int8") for shape in ((7, 33), (33,)))
 C, D = F > 0, RANDOM.integers(0, 2, 33).astype(bool)
 FORMS: dict[str, tuple[Callable[..., Any], list[Array]]] = {
     "floats towards zero": (lambda x: x.astype("int32"), [F]),
@@ -30,6 +31,9 @@ FORMS: dict[str, tuple[Callable[..., Any], list[Array]]] = {
     "without a sign beside one": (lambda b, j: b * j, [B, J]),
     "compared widths": (lambda i, j: i > j, [N, J]),
     "chosen widths": (lambda i, j: np.where(i > j, i, j), [N, J]),
+    "bytes that wrap": (lambda i, j: (i + j) // 16, [FULL, ALSO]),
+    "bytes that wrap and are compared": (lambda i, j: np.maximum(i * j, 3) * ((i - j) > 5), [FULL, ALSO]),
+    "by a condition that is known": (lambda x: np.where(True, x, 0.0) + np.where(False, x, 1.0), [F]),
     "squares": (lambda i: i**2 + i**5 + i**0, [N]),
     "sums of bytes": (lambda b: np.sum(b, axis=0), [B]),
     "the largest bytes": (lambda b: np.max(b, axis=1), [B]),

@@ -171,6 +171,8 @@ def _compared_conditions(op: str, x: Value, y: Value, span: Span | None) -> Valu
 
 
 def where(condition: Value, x: Value, y: Value, span: Span | None = None) -> Value:
+    if condition.op == "number" and isinstance(condition.args[0], int | float):
+        condition = compare("ne", repeated(condition, (), span), number(0, span), span)
     if not condition.truth:
         help = "compare: where(x > 0, x, y)"
         raise TileError(f"`where` chooses by a condition, not by {condition}", span, help=help)
