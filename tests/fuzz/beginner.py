@@ -220,7 +220,7 @@ class Maker:
         text, does = {
             "roll": (f"T.roll({a}, 3, axis={axis})", lambda e: np.roll(e[a], 3, axis=axis)),
             "flip": (f"T.flip({a}, axis={axis})", lambda e: np.flip(e[a], axis)),
-            "pad": (f"T.pad({a}, ({ends},))", lambda e: np.pad(e[a], [(n == axis, 2 * (n == axis)) for n in range(len(x.shape))])),
+            "pad": (f"T.pad({a}, ({ends},))", lambda e: np.pad(e[a], [(n == axis, 2 * (n == axis)) for n in range(e[a].ndim)])),
             "repeat": (f"T.repeat({a}, 2, axis={axis})", lambda e: np.repeat(e[a], 2, axis=axis)),
             "diff": (f"T.diff({a}, axis={axis})", lambda e: np.diff(e[a], axis=axis)),
             "step": (f"{a}[{', '.join('::2' if n == axis else ':' for n in range(len(x.shape)))}]", lambda e: e[a][at]),
