@@ -260,3 +260,12 @@ def _place(span: Span | None, source: str) -> list[str]:
     width = span.end_column - span.column if span.end_line == span.line else len(line) - span.column + 1
     gutter = f"{span.line:>5} | "
     return [head, gutter + line, " " * (len(gutter) - 2) + "| " + " " * (span.column - 1) + "^" * max(1, width)]
+
+
+class InternalError(Exception):
+    """A fault of tile_eg itself: the user's kernel is not to blame. `stage` says where on the way it happened."""
+
+    def __init__(self, stage: str, what: str) -> None:
+        note = "note: this is a fault of tile_eg, not of your kernel: please report it"
+        super().__init__(f"internal error in '{stage}': {what}\n{note}")
+        self.stage = stage

@@ -189,6 +189,46 @@ class Maker:
         self.say(f"{a}[..., {first}:]", (*x.shape[:-1], str(n - first)), x.bound, lambda e: e[a][..., first:])
         return None
 
+    def joined(self) -> None:
+        """Values of one shape along an axis of a known size, or along a new one."""
+        a = self.any(lambda v: 1 <= len(v.shape) <= 2)
+        b = self.any(lambda v: v.shape == self.values[a].shape) if a else None
+        if a is None or b is None:
+            return self.tensor()
+        x, bound = self.values[a], max(self.values[a].bound, self.values[b].bound)
+        axis = self.pick(*range(len(x.shape)))
+        if x.shape[axis] == "M" or self.pick(True, False):
+            shape = (*x.shape[:axis], "2", *x.shape[axis:])
+            self.say(f"T.stack([{a}, {b}], axis={axis})", shape, bound, lambda e: np.stack([e[a], e[b]], axis=axis))
+        else:
+            shape = (*x.shape[:axis], str(3 * int(x.shape[axis])), *x.shape[axis + 1 :])
+            self.say(f"T.concatenate([{a}, {b}, {a}], axis={axis})", shape, bound,
+                     lambda e: np.concatenate([e[a], e[b], e[a]], axis=axis))  # fmt: skip
+        return None
+
+    def placed(self) -> None:
+        """The same elements elsewhere, along an axis of a known size."""
+        a = self.any(lambda v: any(n not in ("M", "1") for n in v.shape))
+        if a is None:
+            return self.tensor()
+        x = self.values[a]
+        axis = self.pick(*(n for n, d in enumerate(x.shape) if d not in ("M", "1")))
+        size, word = int(x.shape[axis]), self.pick("roll", "flip", "pad", "repeat", "diff", "step")
+        now = {"pad": size + 3, "repeat": 2 * size, "diff": size - 1, "step": -(-size // 2)}.get(word, size)
+        ends = ", ".join("(1, 2)" if n == axis else "(0, 0)" for n in range(len(x.shape)))
+        at = tuple(slice(None, None, 2) if n == axis else slice(None) for n in range(len(x.shape)))
+        text, does = {
+            "roll": (f"T.roll({a}, 3, axis={axis})", lambda e: np.roll(e[a], 3, axis=axis)),
+            "flip": (f"T.flip({a}, axis={axis})", lambda e: np.flip(e[a], axis)),
+            "pad": (f"T.pad({a}, ({ends},))", lambda e: np.pad(e[a], [(n == axis, 2 * (n == axis)) for n in range(e[a].ndim)])),
+            "repeat": (f"T.repeat({a}, 2, axis={axis})", lambda e: np.repeat(e[a], 2, axis=axis)),
+            "diff": (f"T.diff({a}, axis={axis})", lambda e: np.diff(e[a], axis=axis)),
+            "step": (f"{a}[{', '.join('::2' if n == axis else ':' for n in range(len(x.shape)))}]", lambda e: e[a][at]),
+        }[word]  # fmt: skip
+        shape = (*x.shape[:axis], str(now), *x.shape[axis + 1 :])
+        self.say(text, shape, 2 * x.bound, does)
+        return None
+
     def product(self) -> None:
         a = self.any(lambda v: len(v.shape) >= 2 and v.shape[-1] != "M" and v.bound <= MOST["float16"])
         if a is None:
@@ -206,7 +246,7 @@ class Maker:
     def program(self) -> Program:
         self.tensor()
         kinds = [self.tensor, self.pair, self.pair, self.number, self.choose, self.places, self.choose_by_two, self.fold,
-                 self.fold, self.moved, self.part, self.product]  # fmt: skip
+                 self.fold, self.moved, self.part, self.product, self.joined, self.placed]  # fmt: skip
         for _ in range(self.draw(st.integers(1, 6))):
             self.pick(*kinds)()
         last = list(self.values)[-1]

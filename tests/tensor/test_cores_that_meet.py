@@ -23,7 +23,7 @@ def shares(X: Rows):
 @tile_eg.jit
 def quantised(X: T.Tensor((M, N), "float16")):
     scale = np.max(np.abs(X)) / 127
-    return (X / scale).astype("int8"), scale
+    return np.round(X / scale).astype("int8"), scale
 
 
 @tile_eg.jit

@@ -233,7 +233,7 @@ REFUSED: dict[str, tuple[Form, str, str]] = {
     "a diagonal of rows": ((lambda w: w[at(20, w), at(20, w)], [f(20, 24, 32)]), "of a diagonal single", "reshape the array"),
     "a window's": ((lambda w, t: w[2:10][t], [f(20, 24), i(8, 20)]), "pick elements of a window", "idx + 2"),
     "from the end": ((lambda w: w[at(20, w) - 1], [f(20, 24)]), "from -1 to 18, of an axis of 20", "a slice"),
-    "alike": ((lambda x: np.cumsum(T.broadcast_to(x[:, None], 37, 90), axis=1), [f(37)]), "elements are the same", "arange"),
+    "alike": ((lambda x: np.cumprod(T.broadcast_to(x[:, None], 37, 90), axis=1), [f(37)]), "elements are the same", "arange"),
     "no axis": ((lambda x: np.cumsum(x), [f(20, 24)]), "goes along an axis", "cumsum(x, axis=-1)"),
     "sums of i32": ((lambda x: np.cumsum(x, axis=0), [i(20, 24)]), "`cumsum` takes floats", "float32"),
     "a part": ((lambda x: np.cumsum(x, axis=1)[:, 1:], [f(20, 24)]), "no part of it alone", "an output of a kernel"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -9,8 +10,12 @@ import pytest
 
 import tile_eg
 import tile_eg.language as T
-from tile_eg.errors import TileError
+from tile_eg.errors import InternalError, TileError
+from tile_eg.frontend.python.tensors import TensorValue, word
+from tile_eg.frontend.tensor import values
+from tile_eg.frontend.tensor.functions import FUNCTIONS
 from tile_eg.frontend.text import load_text
+from tile_eg.ops.types import F32
 
 HEAD = "kernel k[M=64, N=32](A: f16[M, N], B: f16[48, N], v: f16[M], C: i32[M, N], P: f16[2, M, N]) -> O: f16[M, N] "
 TORN = "reshape(A[:, 0:30], 60, 32)"
@@ -31,7 +36,7 @@ MISTAKES = {
     STRIDED: ("whose rows or columns do not lie side by side", "A: f16[M, N]", "before the call"),
     "A.H": ("there is no `.H`", "H", "x.T and x.mT"),
     "P.T": ("`.T` of f16[2, 64, 32] would turn all its 3 axes round", "P.T", ".mT"),
-    "mean(C, axis=0)": ("i32[64, 32]: the mean of whole numbers is none", "mean(C, axis=0)", "cast them first"),
+    "C ** C": ("whole numbers have powers of 0 to 31, known ahead, not of i32[64, 32]", "C ** C", "f32(x) ** y"),
     "A // 2": ("`//` divides whole numbers, not f16[64, 32] by 2", "A // 2", "floor(x / y)"),
     "B": ("`O` is f16[64, 32], the value is f16[48, 32]", "B: f16[48, N]", ""),
     "exp(A > 0)": ("`exp` takes numbers, not a condition", "exp(A > 0)", "where(c, 1, 0)"),
@@ -40,7 +45,12 @@ MISTAKES = {
     "(A > 0) + (A < 1)": ("`+` takes numbers, not a condition", "(A > 0) + (A < 1)", "where(c, 1, 0)"),
     "sort(A)": ("`sort` is there for tiles", "sort(A)", "with its tiles"),
     "cumsum(A)": ("`cumsum` of f16[64, 32] goes along an axis", "cumsum(A)", "cumsum(x, axis=-1)"),
-    "einsum(A, B)": ("unknown function `einsum`", "einsum(A, B)", "a @ b"),
+    "einsum(A, B)": ("`einsum` takes the letters of axes first", "einsum(A, B)", "a @ b"),
+    "argsort(A)": ("unknown function `argsort`", "argsort(A)", "sort(x)"),
+    "split(A, 2)": ("`split` gives several values", "split(A, 2)", "x[:, 0:8]"),
+    "concatenate(A, B, axis=1)": ("f16[64, 32] and f16[48, 32] do not lie one behind the other", "concatenate(A, B, axis=1)", ""),
+    "repeat(A, 0, 1)": ("`repeat` takes a number of times from 1 on", "repeat(A, 0, 1)", ""),
+    "diff(A, 40)": ("`diff` of f16[64, 32] is taken 0 to 31 times", "diff(A, 40)", ""),
     "A[B]": ("an index is i32, not f16[48, 32]", "A[B]", "i32"),
     "~A": ("`~` turns conditions and the bits of whole numbers", "~A", "~(x > 0)"),
 }
@@ -104,10 +114,6 @@ def mixes(x: X) -> Any:
     return x + np.ones(3)
 
 
-def steps(x: X) -> Any:
-    return x[:, ::2]
-
-
 def adds(x: X) -> Any:
     return x + x.T
 
@@ -121,24 +127,44 @@ def launches(x: X) -> Any:
         T.copy(x[i, 0], x[i, 0])
 
 
-def joins(x: X) -> Any:
-    return np.concatenate([x, x])
-
-
-def joins_by_word(x: X) -> Any:
-    return T.concat([x, x])
-
-
 def unbound(x: X) -> Any:
     return torch.relu(x)  # noqa: F821  # type: ignore[name-defined]
 
 
 def flat(x: X) -> Any:
-    return x.flatten()
+    return x.view(-1)
 
 
-def spread(x: X) -> Any:
-    return x.std(-1)
+def of_letters(x: X) -> Any:
+    return np.einsum("ij,jk->ik", x, x)
+
+
+def of_missing_letters(x: X) -> Any:
+    return np.einsum("ij,jk->il", x, x)
+
+
+def rolled(x: X) -> Any:
+    return np.roll(x, (1, 2), axis=(0, 1))
+
+
+def turned(x: X) -> Any:
+    return np.expand_dims(x, (0, 1))
+
+
+def at_a_list(x: X) -> Any:
+    return x[[0, 2]]
+
+
+def of_a_type(x: X) -> Any:
+    return np.sum(x, axis=0, dtype=np.float16)
+
+
+def of_an_odd_option(x: X) -> Any:
+    return T.softmax(x, axiss=0)
+
+
+def sorted_by(x: X) -> Any:
+    return np.argsort(x)
 
 
 def wide(x: X) -> Any:
@@ -146,11 +172,16 @@ def wide(x: X) -> Any:
 
 
 PYTHON = {
-    joins: ("`concatenate` is not there", "an output of each part"),
-    joins_by_word: ("`concat` is not there", "an output of each part"),
     unbound: ("unknown name `torch`", "bound above"),
-    flat: ("a tensor has no attribute flatten", "x.reshape(4, -1)"),
-    spread: ("a tensor has no attribute std", "sqrt(var(x, axis=-1))"),
+    flat: ("a tensor has no attribute view", "x.reshape(4, -1)"),
+    of_letters: ("`einsum` 'ij,jk->ik': `j` is 16 and 8", ""),
+    of_missing_letters: ("`einsum` 'ij,jk->il' names each axis of the result once, and one that an operand has", "bij,bjk->bik"),
+    rolled: ("`shift` of `roll` is a whole number, not (1, 2)", "roll(x, 1, axis=0)"),
+    turned: ("`axis` of `expand_dims` is a whole number, not (0, 1)", ""),
+    at_a_list: ("an index of a tensor is a whole number or an array, not a list", "T.stack([x[0], x[2]])"),
+    of_a_type: ("`sum` takes no `dtype`", "cast"),
+    of_an_odd_option: ("`softmax` takes no `axiss`", "softmax(x, axis=-1)"),
+    sorted_by: ("`argsort` is not there", "sort(x)"),
     wide: ("unknown dtype int", "float16"),
     launches: ("launches launches blocks, and does not stand under @T.prim_func", "write @T.prim_func below @tile_eg.jit"),
     forgets: ("forgets returns nothing", "return y"),
@@ -158,7 +189,6 @@ PYTHON = {
     goes_through: ("is not gone through row by row", "T.sum"),
     changes: ("a value of a tensor is not changed in part", "T.where"),
     mixes: ("a tensor is not computed with ndarray", "pass arrays as arguments"),
-    steps: ("slices go in steps of 1, not 2", "reshape"),
     adds: ("the shapes of f16[8, 16] and f16[16, 8] do not broadcast", "sizes agree"),
 }
 
@@ -224,3 +254,53 @@ def test_a_list_of_results_is_returned_like_a_tuple_of_them() -> None:
     assert [t.name for t in tile_eg.jit(right).kernel.tensors if t.output] == ["out", "out_1"]
     with pytest.raises(TileError, match="wrong returns 2 values where its last line has 1"):
         tile_eg.jit(wrong)
+
+
+def test_types_may_be_given_behind_the_definition() -> None:
+    def made(rows: int) -> Any:
+        def summed(x, y):  # type: ignore[no-untyped-def]
+            return np.sum(x, axis=1) + y
+
+        summed.__annotations__ = {"x": T.Tensor((rows, 8), "float32"), "y": T.Tensor((rows,), "float32")}
+        return tile_eg.jit(summed)
+
+    assert [made(n).kernel.tensors[0].shape for n in (3, 5, 3)] == [(3, 8), (5, 8), (3, 8)]
+
+
+def test_arguments_of_any_number_are_refused() -> None:
+    def several(*xs: X) -> Any:
+        return xs[0]
+
+    with pytest.raises(TileError, match="`xs` stands for any number of arguments"):
+        tile_eg.jit(several)
+
+
+def test_a_fault_of_the_compiler_is_not_the_authors(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(values, "reduce", None)
+
+    def blameless(x: X) -> Any:
+        return T.softmax(x, 0)
+
+    with pytest.raises(InternalError, match="this is a fault of tile_eg") as caught:
+        tile_eg.jit(blameless)
+    assert f"{__file__}:{blameless.__code__.co_firstlineno + 1}" in str(caught.value)
+
+
+def test_what_the_authors_own_python_raises_is_left_as_it_is() -> None:
+    def own(x: X) -> Any:
+        return x * [1, 2][5]
+
+    with pytest.raises(IndexError):
+        tile_eg.jit(own)
+
+
+ODD = (None, 2, -1, 1.5, "a", (0, 1), [2, 3], float("nan"), True, {"a": 1}, int)
+
+
+@pytest.mark.parametrize("name", sorted(FUNCTIONS))
+def test_odd_arguments_of_a_function_are_mistakes_and_no_faults(name: str) -> None:
+    x = TensorValue(values.tensor("x", (4, 6), F32))
+    for args in ((), (x,), (x, x), *((x, odd) for odd in ODD), *((odd,) for odd in ODD), *((x, 1, odd) for odd in ODD)):
+        for options in ({}, {"axis": "a"}, {"axis": (0, 1)}, {"foo": 1}):
+            with suppress(TileError):
+                word(name, args, options)

@@ -141,10 +141,11 @@ FORMS: dict[str, tuple[Callable[..., Any], list[tuple[int, ...]]]] = {
 CASES = [pytest.param(*form, id=name) for name, form in FORMS.items()]
 
 
-def kernel_of(form: Callable[..., Any], shapes: list[tuple[int, ...]], dtype: str) -> Any:
+def kernel_of(form: Callable[..., Any], shapes: list[tuple[int, ...]], dtype: str | list[str]) -> Any:
     """A function that returns the form of tensors of these shapes, as if it stood in a file."""
     names = [f"x{n}" for n in range(len(shapes))]
-    given = ", ".join(f'{n}: T.Tensor({shape}, "{dtype}")' for n, shape in zip(names, shapes, strict=True))
+    dtypes = [dtype] * len(shapes) if isinstance(dtype, str) else dtype
+    given = ", ".join(f'{n}: T.Tensor({s}, "{d}")' for n, s, d in zip(names, shapes, dtypes, strict=True))
     text = f"def kernel({given}):\n    return form({', '.join(names)})\n"
     file = f"<form {next(NUMBERS)}>"
     linecache.cache[file] = len(text), None, text.splitlines(True), file

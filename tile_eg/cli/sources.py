@@ -18,7 +18,7 @@ from tile_eg.chips import DEFAULT_CHIP
 from tile_eg.cli import options
 from tile_eg.cli.console import complain
 from tile_eg.cli.in_a_row import factory_and_its_own, one_of, sizes_of_this_launch
-from tile_eg.errors import WITH_OR_WITHOUT_MARK, Span, TileError, did_you_mean, searchable, why_unread
+from tile_eg.errors import WITH_OR_WITHOUT_MARK, InternalError, Span, TileError, did_you_mean, searchable, why_unread
 from tile_eg.frontend.of_calls import of_calls
 from tile_eg.ir.kept import KeptKernel
 from tile_eg.ir.kernel import Kernel
@@ -330,7 +330,7 @@ def _module(path: Path) -> dict[str, Any]:
     sys.path.insert(0, str(path.parent))
     try:
         return runpy.run_path(str(path), run_name=path.stem)
-    except TileError:
+    except (TileError, InternalError):
         raise
     except SyntaxError as error:
         raise _not_python(error, path) from None

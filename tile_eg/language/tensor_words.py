@@ -86,12 +86,146 @@ def broadcast_to(x: Any, *shape: Any) -> Any:
     """x in a shape to which its own broadcasts: its elements, repeated."""
 
 
+def concatenate(parts: Sequence[Any], axis: int = 0) -> Any:
+    """Values one behind the other along an axis."""
+
+
+def stack(parts: Sequence[Any], axis: int = 0) -> Any:
+    """Values of one shape one behind the other along a new axis."""
+
+
+def split(x: Any, sections: Any, axis: int = 0) -> Any:
+    """A tuple of parts of one size, or of those between the places in a list."""
+
+
+def repeat(x: Any, count: int, axis: int | None = None) -> Any:
+    """Each element so many times, one behind the other."""
+
+
+def roll(x: Any, shift: int, axis: int | None = None) -> Any:
+    """The elements moved on by `shift`; what leaves at the end comes in at the beginning."""
+
+
+def diff(x: Any, n: int = 1, axis: int = -1) -> Any:
+    """Each element but the first less the one before it, n times."""
+
+
+def diagonal(x: Any, offset: int = 0) -> Any:
+    """The diagonal of a matrix, or the one `offset` to the right."""
+
+
+def diag(x: Any, k: int = 0) -> Any:
+    """The diagonal of a matrix; the matrix with a vector as its diagonal."""
+
+
+def trace(x: Any, offset: int = 0) -> Any:
+    """The sum of the diagonal."""
+
+
+def einsum(subscripts: str, *operands: Any) -> Any:
+    """Sums of products by the letters of axes: T.einsum("bij,bjk->bik", x, y)."""
+
+
+def outer(a: Any, b: Any) -> Any:
+    """Each element of a by each of b."""
+
+
+def dot(a: Any, b: Any) -> Any:
+    """The product of two vectors, or of matrices."""
+
+
+def norm(x: Any, ord: Any = None, axis: Axis = None, keepdims: bool = False) -> Any:
+    """The square root of the sum of squares; of `ord` 1 the sum of magnitudes, of inf the largest one."""
+
+
+def std(x: Any, axis: Axis = None, keepdims: bool = False, ddof: int = 0) -> Any:
+    """The square root of the variance."""
+
+
+def ptp(x: Any, axis: Axis = None, keepdims: bool = False) -> Any:
+    """The largest element less the smallest."""
+
+
+def all(x: Any, axis: Axis = None, keepdims: bool = False) -> Any:
+    """Whether all elements are true."""
+
+
+def any(x: Any, axis: Axis = None, keepdims: bool = False) -> Any:
+    """Whether an element is true."""
+
+
+def clip(x: Any, low: Any = None, high: Any = None) -> Any:
+    """x where it lies between low and high, else the nearer one."""
+
+
+def square(x: Any) -> Any:
+    """x * x."""
+
+
+def log1p(x: Any) -> Any:
+    """The logarithm of 1 + x, exact for a small x."""
+
+
+def expm1(x: Any) -> Any:
+    """exp(x) - 1, exact for a small x."""
+
+
+def logaddexp(x: Any, y: Any) -> Any:
+    """The logarithm of exp(x) + exp(y)."""
+
+
+def isfinite(x: Any) -> Any:
+    """Whether x is a number."""
+
+
+def isinf(x: Any) -> Any:
+    """Whether x is infinite."""
+
+
+def expand_dims(x: Any, axis: int) -> Any:
+    """x with a new axis of one element."""
+
+
+def squeeze(x: Any, axis: Axis = None) -> Any:
+    """x without axes of one element."""
+
+
+def flatten(x: Any, start: int = 0, end: int = -1) -> Any:
+    """The axes from `start` to `end` as one."""
+
+
+def moveaxis(x: Any, source: int, to: int) -> Any:
+    """An axis at another place among the others."""
+
+
+def take(x: Any, indices: Any, axis: int | None = None) -> Any:
+    """The elements at indices of an axis."""
+
+
+def take_along_axis(x: Any, indices: Any, axis: int) -> Any:
+    """The elements at indices of an axis that differ along the others."""
+
+
+def zeros_like(x: Any) -> Any:
+    """Zeros in the shape and type of x."""
+
+
+def ones_like(x: Any) -> Any:
+    """Ones in the shape and type of x."""
+
+
+def full_like(x: Any, value: Any) -> Any:
+    """A number in the shape and type of x."""
+
+
 def _word(function: Callable[..., Any]) -> Word:
     return Word(function.__name__, inspect.signature(function), "beginner", __doc__=function.__doc__)
 
 
 FUNCTIONS: tuple[Callable[..., Any], ...] = (
     softmax, log_softmax, logsumexp, sum, mean, var, amax, amin, maximum, minimum, matmul, arange, tril, triu, transpose,
-    swapaxes, broadcast_to,
+    swapaxes, broadcast_to, concatenate, stack, split, repeat, roll, diff, diagonal, diag, trace, einsum, outer, dot, norm, std,
+    ptp, all, any, clip, square, log1p, expm1, logaddexp, isfinite, isinf, expand_dims, squeeze, flatten, moveaxis, take,
+    take_along_axis, zeros_like, ones_like, full_like,
 )  # fmt: skip
 WORDS: dict[str, Word] = {f.__name__: _word(f) for f in FUNCTIONS}

@@ -32,10 +32,14 @@ class OpenSizes:
         self.kernels: dict[Candidate, Kernel] = {}
 
     @cached_property
+    def climb(self) -> Climb:
+        options = self.setting.options
+        return Climb(self.kernel, self.setting.chip, to_values, options.moves if options.effort != "none" else ())
+
+    @cached_property
     def found(self) -> list[Candidate]:
         """All sizes that were estimated, best first."""
-        options = self.setting.options
-        return Climb(self.kernel, self.setting.chip, to_values, options.moves if options.effort != "none" else ()).run()
+        return self.climb.run()
 
     @cached_property
     def best(self) -> list[Candidate]:
@@ -81,6 +85,8 @@ class OpenSizes:
         """Why none can be compiled: the reason of the best, with the sizes that were tried."""
         names = ", ".join(self.kernel.open)
         trials = [t for t in self.trials(tried, forms) if t.problem]
+        if not trials and self.climb.refused:
+            return self.climb.refused
         if not trials:
             return TileError(f"no sizes were found for {names}: it can be built at none", help="give numbers")
         first = next((form.problem for form in forms if isinstance(form.problem, TileError)), None)

@@ -10,6 +10,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from tile_eg.chips import Chip, known_chips, load_chip
+from tile_eg.errors import InternalError as InternalError
 from tile_eg.errors import PlanError, TileError, chain_too_long
 from tile_eg.ir.arrays import begun, check_arguments
 from tile_eg.ir.kernel import Kernel, Tensor
@@ -30,15 +31,6 @@ if TYPE_CHECKING:
 
 
 COMPILED = ("dav-2201", "dav-3510")
-
-
-class InternalError(Exception):
-    """A fault of tile_eg itself: the user's kernel is not to blame. `stage` says where on the way it happened."""
-
-    def __init__(self, stage: str, what: str) -> None:
-        note = "note: this is a fault of tile_eg, not of your kernel: please report it"
-        super().__init__(f"internal error in '{stage}': {what}\n{note}")
-        self.stage = stage
 
 
 @contextmanager

@@ -54,13 +54,14 @@ class Trial:
 
 
 class Climb:
-    """Evaluates sizes, each once; a size at which the kernel cannot be built is left out."""
+    """Evaluates sizes, each once; those at which the kernel cannot be built are left out. `refused` is the first reason."""
 
     def __init__(self, kernel: OpenKernel, chip: Chip, to_values: Callable[..., Values], moves: Collection[str] = ()) -> None:
         """`moves` are those that may make two phases of the kernel."""
         self.kernel, self.chip, self.to_values = kernel, chip, to_values
         self.estimate = partial(with_moves, moves=moves)
         self.seen: dict[Sizes, Candidate | None] = {}
+        self.refused: TileError | None = None
 
     def run(self) -> list[Candidate]:
         """Every candidate that was met, best first."""
@@ -101,7 +102,8 @@ class Climb:
     def _evaluate(self, sizes: Sizes) -> Candidate | None:
         try:
             values = self.to_values(self.kernel.build(named(self.kernel.open, sizes)))
-        except TileError:
+        except TileError as error:
+            self.refused = self.refused or error
             return None
         found = self.estimate(values, self.chip)
         return Candidate(sizes, found, found.excess(self.chip))

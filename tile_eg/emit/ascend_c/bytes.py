@@ -54,9 +54,10 @@ def _byte(value: float, dtype: DType) -> int:
 
 
 def bytes_filled(s: Scope, i: Instr, dst: Tile) -> list[str]:
-    """There is no Duplicate of one byte."""
+    """There is no Duplicate of one byte: behind an odd number of them, one more is filled, which a row has room for."""
     pitch, cols = s.buffer(dst).pitch, i.cols.value
-    if cols is None or cols % 2:
+    cols = cols if cols is None else cols + cols % 2
+    if cols is None or (i.rows != ONE and cols > pitch):
         raise EmitError(f"{i.op} fills an even number of bytes in a row", i.span)
     value = f"uint16_t({_byte(i.scalar, s.buffer(dst).dtype) * 0x101})"
     if s.buffer(dst).dtype in NARROW and (i.value is not None or i.bound != ZERO):

@@ -229,6 +229,10 @@ def _check_left(r: Reader) -> None:
 def checked_arguments(r: Reader, node: ast.FunctionDef) -> list[Argument]:
     """The parameters that are right; what is wrong of the others is told by the reader."""
     found = []
+    if several := node.args.vararg or node.args.kwarg:
+        help = f'write each by its name: {several.arg}_0: T.Tensor((M, N), "float16")'
+        message = f"`{several.arg}` stands for any number of arguments: a kernel has those that it names"
+        r.tell(r.error(message, several, help), several)
     for arg in node.args.args:
         try:
             found.append(_argument(r, arg, arg in _with_defaults(node)))
@@ -255,7 +259,8 @@ def _argument(r: Reader, arg: ast.arg, default: bool = False) -> Argument:
     if isinstance(type_, ElementType | str):
         return Argument(arg.arg, None, as_dtype(type_, r.span(arg.annotation)), r.span(arg))
     if not isinstance(type_, TensorType):
-        raise r.error(f"{arg.arg} is {describe(type_)}; a kernel takes T.Tensor arguments, and numbers", arg)
+        help = {float: f"write {arg.arg}: T.float32", int: f"write {arg.arg}: T.int32"}.get(type_, "")
+        raise r.error(f"{arg.arg} is {describe(type_)}; a kernel takes T.Tensor arguments, and numbers", arg, help)
     truth = is_bool(type_.dtype)
     dtype = U8 if truth else as_dtype(type_.dtype, r.span(arg.annotation))
     return Argument(arg.arg, _shape(r, arg, type_.shape), dtype, r.span(arg), truth)

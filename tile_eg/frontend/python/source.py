@@ -105,8 +105,21 @@ def read_function(function: FunctionType | Written, names: Mapping[str, Any] | N
             f"the source of {function.__name__} cannot be read ({file})", help="define the kernel in a file or in a notebook cell"
         )
     known = {**function.__globals__, **(names or {}), **_closure(function)}
-    assigned = with_numbers_assigned(node, lambda e: meant(e, known))
+    assigned = with_numbers_assigned(_annotated(node, function.__annotations__), lambda e: meant(e, known))
     return _with_launches(FunctionSource(Source(file, text), assigned, known))
+
+
+def _annotated(node: ast.FunctionDef | ast.Lambda, given: Mapping[str, Any]) -> Any:
+    """The definition with the types that its parameters were given behind it, in `__annotations__`."""
+    more = {a.arg: given[a.arg] for a in node.args.args if a.annotation is None and a.arg in given}
+    if not more:
+        return node
+    args = [
+        ast.copy_location(ast.arg(a.arg, ast.copy_location(ast.Constant(more[a.arg]), a)), a) if a.arg in more else a
+        for a in node.args.args
+    ]
+    arguments = ast.arguments(**{**dict(ast.iter_fields(node.args)), "args": args})
+    return ast.copy_location(type(node)(**{**dict(ast.iter_fields(node)), "args": arguments}), node)
 
 
 def is_launch(s: ast.stmt, names: Mapping[str, Any]) -> bool:

@@ -15,8 +15,10 @@ from traceback import walk_tb
 from types import CellType, FrameType, FunctionType
 from typing import Any, get_args
 
+import numpy as np
+
 from tile_eg import language
-from tile_eg.errors import Span, TileError, did_you_mean
+from tile_eg.errors import InternalError, Span, TileError, did_you_mean
 from tile_eg.frontend.of_calls import OfCall, of_calls, refuse_wholes
 from tile_eg.frontend.python.bools import is_bool
 from tile_eg.frontend.python.returned import evaluated, output_names
@@ -40,10 +42,13 @@ SAME = {
     "bitwise_or": "or", "greater": "gt", "greater_equal": "ge", "less": "lt", "less_equal": "le", "equal": "eq",
     "not_equal": "ne", "permute_dims": "transpose", "if_then_else": "where", "Select": "where", "abs_": "abs",
     "Min": "min", "Max": "max", "bitwise_not": "not", "bitwise_xor": "xor", "bitwise_lshift": "shl", "bitwise_rshift": "shr",
-    "And": "and", "Or": "or", "Not": "not", "concat": "concatenate",
+    "And": "and", "Or": "or", "Not": "not", "concat": "concatenate", "cat": "concatenate", "ravel": "flatten",
+    "unsqueeze": "expand_dims", "permute": "transpose", "repeat_interleave": "repeat", "fabs": "abs", "inner": "dot",
     "floor_divide": "floordiv", "remainder": "mod",
 }  # fmt: skip
 """NumPy's and TileLang's other names of operations."""
+OF_VALUES = ("min", "max", "a_min", "a_max", "min_val", "max_val", "low", "high", "fill_value", "value", "indices", "x", "y")
+"""The options that are values."""
 QUOTIENTS = {"floordiv": "//", "mod": "%"}
 OPERATORS = tuple(b.name for b in BINARY.values() if b.sign)
 
@@ -56,9 +61,9 @@ class NoAttribute(TileError, AttributeError):
 
 
 _IN_PLACE = {
-    **dict.fromkeys(("view", "flatten", "ravel", "squeeze"), "write x.reshape(4, -1)"),
+    "view": "write x.reshape(4, -1)", "repeat": "write T.repeat(x, n, axis=0), each element n times, or np.tile(x, (n, 1))",
+    "expand": "write T.broadcast_to(x, 4, S, D)",
     **dict.fromkeys(("to", "type", "half", "float", "bfloat16"), 'write x.astype("float16")'),
-    "unsqueeze": "write x[None] or x[:, None]", "permute": "write x.transpose(0, 2, 1)",
     **dict.fromkeys(("copy", "clone", "contiguous"), "take it as it is: no value is changed"),
 }  # fmt: skip
 """What to write for methods of arrays in other libraries."""
@@ -101,15 +106,20 @@ class TensorValue:
 
     @property
     def T(self) -> TensorValue:  # noqa: N802
-        return TensorValue(v.turned(self.value, "T", user_place()))
+        return TensorValue(fn.turned(self.value, "T", user_place()))
 
     @property
     def mT(self) -> TensorValue:  # noqa: N802
-        return TensorValue(v.turned(self.value, "mT", user_place()))
+        return TensorValue(fn.turned(self.value, "mT", user_place()))
 
     def astype(self, dtype: Any) -> TensorValue:
-        span = user_place()
-        return TensorValue(v.cast(as_dtype(dtype, span), self.value, span))
+        """As NumPy has it: floats become whole numbers towards zero, and a bool says whether a number is none."""
+        span, x = user_place(), self.value
+        if dtype is bool or is_bool(dtype):
+            return TensorValue(x if x.truth else v.compare("ne", x, v.number(0.0, span), span))
+        to = as_dtype(dtype, span)
+        towards_zero = to.whole and x.dtype is not None and not x.dtype.whole
+        return TensorValue(v.cast(to, v.unary("trunc", x, span) if towards_zero else x, span))
 
     def __getitem__(self, items: Any) -> TensorValue:
         span = user_place()
@@ -173,27 +183,33 @@ for _name in COMPARE:
     setattr(TensorValue, f"__{_name}__", _method(_name))
 for _name, _op in (("neg", "neg"), ("abs", "abs"), ("invert", "not")):
     setattr(TensorValue, f"__{_name}__", _method(_op))
-for _name in ("sum", "mean", "var", "amax", "amin", "cumsum", "cumprod", "reshape", "transpose", "swapaxes"):
+for _name in (
+    "sum", "mean", "var", "std", "amax", "amin", "all", "any", "cumsum", "cumprod", "reshape", "transpose", "swapaxes", "squeeze",
+    "ravel", "flatten", "clip", "dot", "diagonal", "trace", "take", "ptp", "unsqueeze", "permute",
+):  # fmt: skip
     setattr(TensorValue, _name, _method(_name))
 for _name in ("max", "min"):
     setattr(TensorValue, _name, _method(f"a{_name}"))
     setattr(TensorValue, f"arg{_name}", _method(f"arg{_name}"))
 
 
-def word(name: str, args: Sequence[Any], options: Mapping[str, Any]) -> TensorValue:
-    """A function of values by its name in either library."""
+def word(name: str, args: Sequence[Any], options: Mapping[str, Any]) -> Any:
+    """A function of values by its name in either library: a value, or of `split` several."""
     span, called = user_place(), SAME.get(name, name)
     kept = {k: o for k, o in options.items() if not (o is None and k in ("out", "dtype", "where"))}
     if called == "arange":
         return TensorValue(v.arange(_whole(args[0] if len(args) == 1 else None, "arange counts from 0: arange(S)", span), span))
-    if called == "cast" or called == "Cast":
+    if called in ("cast", "Cast") and len(args) == 2:
         x, dtype = args if isinstance(args[0], TensorValue) else reversed(args)
         return TensorValue(v.cast(as_dtype(dtype, span), _value(x, span), span))
     if called in fn.INSTEAD:
         raise TileError(f"`{name}` is not there", span, help=fn.INSTEAD[called])
-    whole = 1 if called in fn.OF_AXES else len(args)
-    given = [_value(a, span) if n < whole else _axes(called, a, span) for n, a in enumerate(args)]
-    kept |= {k: _axes(called, o, span) for k, o in kept.items() if k == "axis"}
+    if called in fn.OF_LISTS and args and isinstance(args[0], list | tuple):
+        kept |= {"axis": args[1]} if len(args) == 2 else {}
+        args = args[0]
+    whole = 1 if called in fn.OF_AXES else 2 if called in fn.OF_INDICES else len(args)
+    given = [_operand(called, n, a, n < whole, span) for n, a in enumerate(args)]
+    kept = {k: _option(called, k, o, span) for k, o in kept.items()}
     if called in QUOTIENTS and len(given) == 2:
         return TensorValue(v.quotient(QUOTIENTS[called], given[0], given[1], span))
     if called in OPERATORS and len(given) == 2:
@@ -202,7 +218,29 @@ def word(name: str, args: Sequence[Any], options: Mapping[str, Any]) -> TensorVa
         return TensorValue(v.compare(called, given[0], given[1], span))
     if called in ("neg", "not") and len(given) == 1:
         return TensorValue(v.unary(called, given[0], span))
-    return TensorValue(fn.call(called, given, kept, span))
+    found = fn.call(called, given, kept, span)
+    return tuple(map(TensorValue, found)) if isinstance(found, tuple) else TensorValue(found)
+
+
+def _operand(name: str, place: int, x: Any, is_value: bool, span: Span | None) -> Any:
+    """An argument of a function: a value, where there may be none None, else axes, sizes, and what else it takes."""
+    if is_value:
+        letters = name == "einsum" and place == 0 and isinstance(x, str)
+        none = x is None and place > 0 and name in ("clip", "clamp", "max", "min")
+        return x if letters or none else _value(x, span)
+    return x if name in ("pad", "norm") and isinstance(x, str | float) else _axes(name, x, span)
+
+
+def _option(name: str, option: str, x: Any, span: Span | None) -> Any:
+    """An argument by its name; what no function takes is left for the one that is called to refuse."""
+    if option in OF_VALUES:
+        return x if x is None else _value(x, span)
+    try:
+        return _axes(name, x, span)
+    except TileError:
+        if option in ("axis", "dim"):
+            raise
+        return x
 
 
 def _axes(name: str, x: Any, span: Span | None) -> Any:
@@ -218,10 +256,10 @@ def _value(x: Any, span: Span | None) -> Value:
     if isinstance(x, OfCall):
         return v.number(x.written, span)
     try:
-        return v.number(float(x), span)
+        return v.number(int(x) if isinstance(x, int | np.integer) else float(x), span)
     except (TypeError, ValueError):
         kind = type(x).__name__
-        help = "pass arrays as arguments: X: T.Tensor(...)"
+        help = "pass arrays as arguments: X: T.Tensor(...); the positions 0 .. n - 1 are T.arange(n)"
         raise TileError(f"a tensor is not computed with {kind}", span, help=help) from None
 
 
@@ -232,11 +270,13 @@ def _item(i: Any, span: Span | None) -> v.Item | Value:
         return v.NEW_AXIS
     if i is Ellipsis:
         return v.REST
+    if isinstance(i, list | tuple) and all(isinstance(n, int) for n in i):
+        help = f"take each and stack them: T.stack([{', '.join(f'x[{n}]' for n in i[:3])}]), or pass the indices as an array"
+        raise TileError("an index of a tensor is a whole number or an array, not a list", span, help=help)
     if not isinstance(i, slice):
         return _whole(i, "an index of a tensor is a whole number", span)
-    if i.step not in (None, 1):
-        raise TileError(f"slices go in steps of 1, not {i.step}", span, help="reshape x to (..., n, 2) and take [..., 0]")
-    return v.Slice(*(None if e is None else _whole(e, "an end of a slice is a whole number", span) for e in (i.start, i.stop)))
+    ends = (i.start, i.stop, i.step)
+    return v.Slice(*(None if e is None else _whole(e, "an end or a step of a slice is a whole number", span) for e in ends))
 
 
 def _whole(x: Any, what: str, span: Span | None) -> int:
@@ -280,13 +320,20 @@ def kernel_of_tensors(
 
 @contextmanager
 def _at_their_line() -> Iterator[None]:
-    """What Python says of an expression that it cannot compute, as a TileError at the author's line."""
+    """What Python says of an expression that it cannot compute, as a TileError at the author's line; of what went wrong in
+    tile_eg itself, as a fault of it."""
     try:
         yield
-    except (TypeError, AttributeError, NameError) as e:
-        if isinstance(e, TileError):
+    except (TileError, InternalError):
+        raise
+    except Exception as e:
+        frames = _frames(e)
+        place = next((place_of(f) for f in frames if not f.f_code.co_filename.startswith(PACKAGE)), None)
+        if frames[0].f_code.co_filename.startswith(PACKAGE) and getattr(e, "obj", None) is not language:
+            at = f", at {place.file}:{place.line}" if place else ""
+            raise InternalError("expression", f"{type(e).__name__}: {e}{at}") from e
+        if not isinstance(e, TypeError | AttributeError | NameError):
             raise
-        place = next((place_of(f) for f in _frames(e) if not f.f_code.co_filename.startswith(PACKAGE)), None)
         if isinstance(e, NameError):
             help = "a name is bound above its first use: in the function, or in the file around it"
             raise TileError(f"unknown name `{e.name}`", place, help=help) from e
@@ -303,9 +350,9 @@ def _frames(fault: Exception) -> list[FrameType]:
 
 
 def _output(name: str, x: Value, declared: TensorType | None, span: Span) -> Tensor:
-    dtype: DType = x.dtype or F32
+    dtype: DType = U8 if x.truth else x.dtype or F32
     if declared is None:
-        return Tensor(name, dtype, x.shape or (1,), True, x.span or span)
+        return Tensor(name, dtype, x.shape or (1,), True, x.span or span, truth=x.truth)
     shape = declared.shape if isinstance(declared.shape, list | tuple) else (declared.shape,)
     truth = is_bool(declared.dtype)
     to = U8 if truth else as_dtype(declared.dtype, span)

@@ -169,7 +169,7 @@ class Tiles:
             return x
         if x.op == "fill" and (known := constant_as(x.args[0], x.dtype, dtype)) is not None:
             return self.make(span, "fill", known, like=x, dtype=dtype)
-        if x.op == "bcast" and dtype.bits > 8:  # bytes are not repeated
+        if x.op == "bcast" and dtype.bits > 8:
             return self.make(span, "bcast", x.args[0], self.cast(x.args[1], dtype, span), like=x, dtype=dtype)
         step = between(x.dtype, dtype)
         if step is not None:
@@ -232,6 +232,8 @@ class Tiles:
 
     def broadcast(self, x: Term, axis: int, count: int, span: Span | None) -> Term:
         """A vector as a tile with `count` columns (axis 1) or rows (axis 0); of one that lies beyond a tensor's end, none."""
+        if x.dtype is not None and x.dtype.whole and x.dtype.bits == 8:  # bytes are not repeated: numbers of f16 hold them all
+            return self.cast(self.broadcast(self.cast(x, F16, span), axis, count, span), x.dtype, span)
         n, there = ix.const(count), valid_rows(x)
         if axis == 1:
             vrows = x.vcols if there.value == 1 else ix.minimum(valid_cols(x), there * x.cols)

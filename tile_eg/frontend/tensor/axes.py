@@ -88,6 +88,10 @@ def fresh(shape: Shape) -> Dims:
     return [[Atom(n)] if n != 1 else [] for n in shape]
 
 
+def size_of(dim: Iterable[Atom]) -> int:
+    return prod(a.extent for a in dim)
+
+
 def now(dim: Iterable[Atom]) -> list[Atom]:
     return [a for d in dim for a in d.now()]
 
@@ -102,7 +106,7 @@ def _windowed(v: Value, x: Dims) -> Dims:
             continue
         dim, size = next(left)
         if item[1] is not None:
-            out += [dim] if item == (0, size) else fresh((item[1],))
+            out += [dim] if item == (0, size, 1) else fresh((item[1],))
     return out
 
 

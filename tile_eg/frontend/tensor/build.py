@@ -71,7 +71,8 @@ class Build(Tiles):
         if o.tensor.dtype.whole and o.value.dtype not in (None, o.tensor.dtype):
             value = kn.Cast(o.tensor.dtype, value, o.value.span)
         if len(layout) == 1 and self.roles.apart(o.tensor.name, o.at, layout[0]):
-            region, value = one_column(region), kn.Broadcast(value, 1, o.value.span)
+            region = one_column(region)
+            value = value if isinstance(value, kn.Number | kn.Index) else kn.Broadcast(value, 1, o.value.span)
         self.emit(kn.Assign(region, value, o.value.span))
 
     def region(self, p: Point, layout: Layout) -> kn.Region:

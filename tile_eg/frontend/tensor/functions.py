@@ -5,16 +5,20 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Sequence
 from functools import partial
+from math import prod
 from typing import Any
 
 from tile_eg.errors import Span, TileError, did_you_mean
 from tile_eg.frontend.hints import hint
+from tile_eg.frontend.tensor import composed as co
 from tile_eg.frontend.tensor import values as v
+from tile_eg.frontend.tensor.einsum import einsum
+from tile_eg.frontend.tensor.joins import join
 from tile_eg.frontend.tensor.values import Value
 from tile_eg.ops import elementwise
 from tile_eg.ops.types import DTYPES
 
-Function = Callable[..., Value]
+Function = Callable[..., Value | tuple[Value, ...]]
 """Takes its operands, options by name, and `span`."""
 Axis = int | Sequence[int] | None
 
@@ -41,17 +45,15 @@ def _logsumexp(x: Value, axis: int = -1, keepdims: bool = False, span: Span | No
     return v.binary("add", greatest, v.unary("ln", total, span), span)
 
 
-def _variance(x: Value, axis: Axis = None, keepdims: bool = False, span: Span | None = None) -> Value:
-    less = v.binary("sub", x, v.reduce("mean", x, axis, True, span), span)
-    return v.reduce("mean", v.binary("mul", less, less, span), axis, keepdims, span)
-
-
-def _place(op: str, x: Value, axis: int = -1, keepdims: bool = False, span: Span | None = None) -> Value:
-    """The first place of the largest (smallest) element along an axis: the least one whose element is that."""
-    n, of_rows = x.shape[v.axis_of(axis, x, span)], [v.NEW_AXIS] * (len(x.shape) - 1 - v.axis_of(axis, x, span))
-    places = v.window(v.arange(n, span), [v.Slice(), *of_rows], span)
+def _place(op: str, x: Value, axis: int | None = None, keepdims: bool = False, span: Span | None = None) -> Value:
+    """The first place of the largest (smallest) element along an axis, of no axis that among all elements in a row: the least
+    one whose element is that."""
+    shape = x.shape if axis is None else x.shape[v.axis_of(axis, x, span) :][:1]
+    places = v.reshape(v.arange(prod(shape), span), shape, span)
+    behind = 0 if axis is None else len(x.shape) - 1 - v.axis_of(axis, x, span)
+    places = v.window(places, [v.REST, *[v.NEW_AXIS] * behind], span)
     best = v.compare("eq", x, v.reduce(op, x, axis, True, span), span)
-    return v.reduce("min", v.where(best, places, v.number(n), span), axis, keepdims, span)
+    return v.reduce("min", v.where(best, places, v.number(prod(shape)), span), axis, keepdims, span)
 
 
 def _running(op: str, x: Value, axis: int | None = None, span: Span | None = None) -> Value:
@@ -94,6 +96,18 @@ def _transpose(x: Value, *axes: Any, span: Span | None = None) -> Value:
     return v.permute(x, order or None, span)
 
 
+def turned(x: Value, name: str, span: Span | None = None) -> Value:
+    """x.T, of a matrix or a vector, and x.mT, whose last two axes change places."""
+    rank = len(x.shape)
+    if name == "T" and rank > 2:
+        raise TileError(f"`.T` of {x} would turn all its {rank} axes round", span, help="the last two change places with .mT")
+    if name == "mT" and rank < 2:
+        raise TileError(f"`.mT` needs two axes, {x} has {rank}", span)
+    if rank < 2:
+        return x
+    return v.permute(x, [*range(rank - 2), rank - 1, rank - 2], span)
+
+
 def _swapaxes(x: Value, a: int, b: int, span: Span | None = None) -> Value:
     p, q, order = v.axis_of(a, x, span), v.axis_of(b, x, span), list(range(len(x.shape)))
     order[p], order[q] = q, p
@@ -110,8 +124,8 @@ def _broadcast_to(x: Value, *shape: Any, span: Span | None = None) -> Value:
     return v.repeated(x, sizes, span)
 
 
-def _clamp(x: Value, low: Value, high: Value, span: Span | None = None) -> Value:
-    return v.binary("min", v.binary("max", x, low, span), high, span)
+def _concatenate(*parts: Value, axis: int = 0, span: Span | None = None) -> Value:
+    return join(parts, axis, span)
 
 
 def _tril(x: Value, k: int = 0, span: Span | None = None) -> Value:
@@ -128,47 +142,72 @@ def _triangle(op: str, x: Value, k: int, span: Span | None) -> Value:
         raise TileError(f"a triangle is part of a matrix, not of {x}", span)
     rows = v.window(v.arange(x.shape[-2], span), [v.Slice(), v.NEW_AXIS], span)
     condition = v.compare(op, v.arange(x.shape[-1], span), v.binary("add", rows, v.number(k), span), span)
-    return v.where(condition, x, v.number(0.0), span)
+    return v.where(condition, x, v.number(0), span)
 
 
 UNARY = {w: partial(_elementwise, op.name) for op in elementwise.UNARY.values() for w in (*op.tile, *op.python)}
 PAIRS = {op.name: partial(_pair, op.name) for op in elementwise.BINARY.values() if op.name in ("pow", "leaky_relu")}
 FUNCTIONS: dict[str, Function] = {
     **UNARY, **PAIRS,
-    "softmax": _softmax, "log_softmax": _log_softmax, "logsumexp": _logsumexp, "var": _variance, "silu": _silu,
+    "softmax": _softmax, "log_softmax": _log_softmax, "logsumexp": _logsumexp, "silu": _silu,
     "sum": partial(_reduction, "sum"), "mean": partial(_reduction, "mean"),
     "max": partial(_max_or_min, "max"), "min": partial(_max_or_min, "min"),
     "amax": partial(_reduction, "max"), "amin": partial(_reduction, "min"),
     "cumsum": partial(_running, "cumsum"), "cumprod": partial(_running, "cumprod"),
     "argmax": partial(_place, "max"), "argmin": partial(_place, "min"),
     "maximum": partial(_pair, "max"), "minimum": partial(_pair, "min"),
-    "where": v.where, "select": v.where, "isnan": _isnan, "matmul": v.matmul, "clamp": _clamp, "tril": _tril, "triu": _triu,
+    "where": v.where, "select": v.where, "isnan": _isnan, "matmul": v.matmul, "tril": _tril, "triu": _triu,
     "transpose": _transpose, "swapaxes": _swapaxes, "reshape": _reshape,
-    "broadcast_to": _broadcast_to,
+    "broadcast_to": _broadcast_to, "concatenate": _concatenate,
+    "exp2": co.exp2, "log2": co.log2, "log10": co.log10, "log1p": co.log1p, "expm1": co.expm1, "tan": co.tan, "square": co.square,
+    "clip": co.clip, "clamp": co.clip, "isinf": co.isinf, "isfinite": co.isfinite, "logaddexp": co.logaddexp,
+    "zeros_like": co.zeros_like, "ones_like": co.ones_like, "full_like": co.full_like,
+    "var": co.variance, "std": co.deviation, "all": co.all_of, "any": co.any_of, "norm": co.norm, "ptp": co.spread,
+    "outer": co.outer, "dot": co.dot, "einsum": einsum,
+    "expand_dims": co.expand_dims, "squeeze": co.squeeze, "flatten": co.flattened, "moveaxis": co.moveaxis,
+    "stack": co.stack, "hstack": co.beside, "vstack": co.below, "flip": co.flip, "fliplr": partial(co.flip, axis=1),
+    "flipud": partial(co.flip, axis=0), "roll": co.roll, "repeat": co.repeat,
+    "tile": co.tiled, "pad": co.pad, "diff": co.diff, "diagonal": co.diagonal, "diag": co.diag, "trace": co.trace,
+    "take": co.take, "take_along_axis": co.take_along_axis, "split": co.split,
 }  # fmt: skip
 
 OF_AXES = (
     "softmax", "log_softmax", "logsumexp", "var", "sum", "mean", "amax", "amin", "argmax", "argmin", "cumsum", "cumprod",
-    "transpose", "swapaxes", "reshape", "broadcast_to", "tril", "triu",
+    "transpose", "swapaxes", "reshape", "broadcast_to", "tril", "triu", "std", "all", "any", "norm", "ptp", "expand_dims",
+    "squeeze", "flatten", "moveaxis", "flip", "roll", "repeat", "tile", "pad", "diff", "diagonal", "diag", "trace", "split",
 )  # fmt: skip
 """The functions whose arguments behind the first one are axes or sizes."""
+OF_LISTS = ("concatenate", "stack", "hstack", "vstack")
+"""The functions of several values, which in Python are in a list."""
+OF_INDICES = ("take", "take_along_axis")
+"""Those that have an axis behind a value and its indices."""
+RENAMED = {
+    "dim": "axis", "keepdim": "keepdims", "correction": "ddof", "min": "low", "max": "high", "a_min": "low", "a_max": "high",
+    "dims": "axis", "shifts": "shift", "axis1": "a", "axis2": "b", "indices_or_sections": "sections", "start_dim": "start",
+    "end_dim": "end", "pad_width": "widths", "repeats": "count", "p": "ord", "min_val": "low",
+    "max_val": "high", "fill_value": "value", "k": "offset",
+}  # fmt: skip
+"""What options are called in other libraries, where a function has them by the name behind."""
 OF_TILES = (
-    "sort", "topk", "merge", "gather", "every", "swap_pairs", "pad", "nibbles", "pack", "bits",
+    "sort", "topk", "merge", "gather", "every", "swap_pairs", "nibbles", "pack", "bits",
 )  # fmt: skip
 """What .tile has for tiles alone."""
 INSTEAD = {
-    "einsum": "write a @ b, of axes that transpose(x, 0, 2, 1) brings where they belong, or sum(x * y, axis=-1)",
-    **dict.fromkeys(("concat", "concatenate", "stack"), "make an output of each part"),
-    "take": "write x[idx], of axis 1 x[:, idx]", "take_along_axis": "write x[arange(M)[:, None], idx]",
-    "dot": "write a @ b", "std": "write sqrt(var(x, axis=-1))", "norm": "write sqrt(sum(x * x, axis=-1))",
-    "square": "write x ** 2",
-    "clip": "write clamp(x, low, high)", "any": "write max(where(c, 1, 0), axis=-1)",
-    "all": "write min(where(c, 1, 0), axis=-1)",
+    "prod": "along an axis, cumprod(x, axis=-1)[..., -1] has the product of all in its last element, as an output of its own",
+    **dict.fromkeys(("argsort", "median", "unique", "nonzero"), "sort in a kernel of tiles: sort(x), T.tile.sort in Python"),
+    "convolve": "write the sum over slices: x[:, :-2] * w[0] + x[:, 1:-1] * w[1] + x[:, 2:] * w[2]",
 }  # fmt: skip
 """What to do in place of functions of other libraries."""
 
 
-def call(name: str, args: Sequence[Any], options: dict[str, Any], span: Span | None) -> Value:
+USAGE = {
+    "where": "where(x > 0, x, y)", "softmax": "softmax(x, axis=-1)", "reshape": "reshape(x, 4, -1)", "clip": "clip(x, low, high)",
+    "clamp": "clamp(x, low, high)", "roll": "roll(x, 1, axis=0)", "flip": "flip(x, axis=0)", "repeat": "repeat(x, 2, axis=0)",
+    "take": "take(x, idx, axis=0)", "norm": "norm(x, axis=-1)", "tile": "tile(x, 2, 1)",
+}  # fmt: skip
+
+
+def call(name: str, args: Sequence[Any], options: dict[str, Any], span: Span | None) -> Value | tuple[Value, ...]:
     """A function of values. TileError where there is none of this name, or it takes no such arguments."""
     function = FUNCTIONS.get(name)
     if name in OF_TILES:
@@ -177,18 +216,26 @@ def call(name: str, args: Sequence[Any], options: dict[str, Any], span: Span | N
     if function is None:
         help = INSTEAD.get(name) or did_you_mean(name, [*FUNCTIONS, *DTYPES, "arange"])
         raise TileError(f"unknown function `{name}`", span, help=help)
+    known = inspect.signature(function).parameters
+    options = {k if k in known else RENAMED.get(k, k): o for k, o in options.items()}
     try:
-        inspect.signature(function).bind(*args, **options, span=span)
+        bound = inspect.signature(function).bind(*args, **options, span=span)
     except TypeError:
-        raise TileError(f"`{name}` does not take these arguments", span, help=_usage(name)) from None
+        unknown = next((k for k in options if k not in known), None)
+        what = f"`{name}` takes no `{unknown}`" if unknown else f"`{name}` does not take these arguments"
+        help = "cast what it gives, or what it takes" if unknown == "dtype" else _usage(name)
+        raise TileError(what, span, help=help) from None
+    for parameter, x in bound.arguments.items():
+        if known[parameter].annotation == "int" and not isinstance(x, int):
+            raise TileError(f"`{parameter}` of `{name}` is a whole number, not {x}", span, help=_usage(name))
     return function(*args, **options, span=span)
 
 
 def _usage(name: str) -> str:
     if name in UNARY:
         return f"{name}(x)"
-    if name in ("sum", "mean", "max", "min", "amax", "amin", "var"):
+    if name in ("sum", "mean", "max", "min", "amax", "amin", "var", "std", "all", "any"):
         return f"{name}(x, axis=-1, keepdims=1)"
     if name in ("cumsum", "cumprod"):
         return f"{name}(x, axis=-1)"
-    return {"where": "where(x > 0, x, y)", "softmax": "softmax(x, axis=-1)", "reshape": "reshape(x, 4, -1)"}.get(name, "")
+    return USAGE.get(name, "")

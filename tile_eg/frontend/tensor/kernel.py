@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import fields, replace
 from itertools import pairwise
 from math import prod
 
 from tile_eg.errors import TileError
 from tile_eg.frontend.tensor.algebra import Algebra
-from tile_eg.frontend.tensor.axes import Axes, one
+from tile_eg.frontend.tensor.axes import Axes, CannotCut, one, size_of, unify
 from tile_eg.frontend.tensor.build import Build
+from tile_eg.frontend.tensor.indices import Affine
+from tile_eg.frontend.tensor.joins import Joins, Part, parts_of
 from tile_eg.frontend.tensor.neighbours import Joined
 from tile_eg.frontend.tensor.points import Point, Points, Puller
 from tile_eg.frontend.tensor.roles import Output, Roles
@@ -42,17 +45,17 @@ class TensorKernel:
     def _read(self, tensors: Sequence[Tensor], outputs: Mapping[str, Value]) -> tuple[Roles, Algebra]:
         for t in tensors:
             check_output(indexed(t), outputs[t.name])
-        held = {t.name: stored(_held(t, outputs[t.name]), indexed(t).shape, t.dtype) for t in tensors}
-        outputs = {t.name: reshape(held[t.name], t.shape) for t in tensors}
-        axes = Axes(in_order(outputs.values()))
-        _side_by_side(axes, list(outputs.values()))
+        joins = Joins()
+        parts = [(t, p) for t in tensors for p in parts_of(_whole(t, outputs[t.name]), joins)]
+        axes = Axes(in_order(p.value for _, p in parts))
+        _side_by_side(axes, parts)
         points = Points()
         puller, algebra = Puller(axes, points), Algebra(points)
         found = []
-        for t in tensors:
-            value = outputs[t.name]
-            at = puller.indices(value, set())
-            found.append(Output(t, at, algebra.simplified(puller.at(value, at))))
+        for t, p in parts:
+            at = puller.indices(p.value, set())
+            place = tuple(d.plus(Affine(offset=start)) for d, start in zip(at, p.at, strict=True))
+            found.append(Output(t, place, algebra.simplified(puller.at(p.value, at))))
         joined = Joined(found, points_of([o.value for o in found]), points, {t.name: t.shape for t in self.tensors})
         self.tensors = tuple(_seen(t, joined.seen[t.name]) for t in self.tensors)
         return Roles(joined.outputs, points_of([o.value for o in joined.outputs]), joined.seen), algebra
@@ -78,6 +81,11 @@ def _seen(t: Tensor, shape: tuple[int, ...]) -> Tensor:
     return replace(t, seen=() if shape == t.shape else shape)
 
 
+def _whole(t: Tensor, x: Value) -> Value:
+    """What an output holds, in the shape of its array."""
+    return reshape(stored(_held(t, x), indexed(t).shape, t.dtype), t.shape)
+
+
 def _held(t: Tensor, x: Value) -> Value:
     """The numbers that an output has of a value: of a condition, or where it holds bools, 1 for what is true, else 0."""
     if t.truth and not x.truth:
@@ -85,12 +93,16 @@ def _held(t: Tensor, x: Value) -> Value:
     return ones(x, None, x.span) if x.truth else x
 
 
-def _side_by_side(axes: Axes, outputs: Sequence[Value]) -> None:
-    """Outputs of one shape are made by one grid."""
-    for a, b in pairwise(outputs):
-        if a.shape == b.shape:
-            for p, q in zip(axes.of[a], axes.of[b], strict=True):
-                one(p, q, b)
+def _side_by_side(axes: Axes, parts: Sequence[tuple[Tensor, Part]]) -> None:
+    """Outputs of one shape are made by one grid, and so is what parts of one output have in common."""
+    for (t, a), (u, b) in pairwise(parts):
+        alike = a.value.shape == b.value.shape
+        for p, q in zip(axes.of[a.value], axes.of[b.value], strict=True) if alike else ():
+            one(p, q, b.value)
+        if t is u and not alike:
+            for p, q in zip(axes.of[a.value], axes.of[b.value], strict=True):
+                with suppress(CannotCut):
+                    unify(p, q) if size_of(p) == size_of(q) else None
 
 
 def fresh(name: str, taken: set[str]) -> str:

@@ -6,7 +6,7 @@ reduced several times, or is one of the output's, these are the same axis, so th
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from math import prod
 from typing import Any
@@ -14,7 +14,7 @@ from typing import Any
 from tile_eg.errors import Span, TileError
 from tile_eg.frontend.tensor.axes import Atom, Axes
 from tile_eg.frontend.tensor.indices import Affine, Axis, Element, Indices, axes_in, extent_of, reads, unflattened
-from tile_eg.frontend.tensor.values import Value
+from tile_eg.frontend.tensor.values import Shape, Value
 from tile_eg.ops.types import F32, I32, DType
 
 LINEAR = ("add", "sub", "mul")
@@ -140,7 +140,8 @@ class Puller:
         return self.points.make("cast", (load,), (), F32, v.dtype, v.span)
 
     def _number(self, v: Value, at: Indices) -> Point:
-        return self.points.make("number", (), v.args, None, None, v.span)
+        (x,) = v.args
+        return self.points.make("number", (), (float(x) if isinstance(x, int) else x,), None, None, v.span)
 
     def _arange(self, v: Value, at: Indices) -> Point:
         return self.points.make("position", (), (at[0],), v.dtype, v.dtype, v.span, frozenset(at[0].axes))
@@ -185,7 +186,17 @@ class Puller:
             bound += own
             inner.append(self.over(own))
         x = self.at(v.of[0], tuple(inner))
-        return self.points.fold(op, tuple(bound), x, v.dtype, v.span) if bound else x
+        along = tuple(a for a in bound if a in x.axes)
+        found = self.points.fold(op, along, x, v.dtype, v.span) if along else x
+        times = prod(a.extent for a in bound if a not in x.axes)
+        return self._repeated(found, times, v) if op == "sum" and times > 1 else found
+
+    def _repeated(self, x: Point, times: int, v: Value) -> Point:
+        """The sum of so many elements that are the same."""
+        if x.op == "number" and isinstance(x.args[0], int | float):
+            return self.points.make("number", (), (x.args[0] * times,), None, None, v.span)
+        of = x, self.points.make("number", (), (float(times),), None, None, v.span)
+        return self.points.make("binary", of, ("mul",), _computed(v.dtype) or F32, v.dtype, v.span)
 
     def _scan(self, v: Value, at: Indices) -> Point:
         op, along = v.args
@@ -198,6 +209,10 @@ class Puller:
             help = "make it an output of a kernel, and an input of another"
             message = f"`{op}` is computed whole, and in its order: no part of it alone, and in no other shape"
             raise TileError(message, v.span, help=help)
+        if whole[0] not in inner.axes and op == "cumsum":
+            place = at[along].plus(Affine(offset=1))
+            count = self.points.make("position", (), (place,), I32, I32, v.span, frozenset(place.axes))
+            return self.points.make("binary", (inner, count), ("mul",), F32, v.dtype, v.span)
         if whole[0] not in inner.axes:
             help = f"give what is added the axis: x * where(arange({size}) >= 0, 1.0, 0.0)"
             raise TileError(f"`{op}` goes along an axis of {size} on which all elements are the same", v.span, help=help)
@@ -232,16 +247,10 @@ class Puller:
         return self.at(v.of[0], tuple(inner))
 
     def _reshape(self, v: Value, at: Indices) -> Point:
-        flat = Affine()
-        for index, size in zip(at, v.shape, strict=True):
-            sums = Affine() if index.elements else index
-            flat = Affine(tuple((a, s * size) for a, s in flat.terms), flat.offset * size).plus(sums)
-        inner = _unflattened(flat, v)
-        for n, index in enumerate(at):
-            if index.elements:
-                parts = unflattened(index, v.shape[n], prod(v.shape[n + 1 :]), v.of[0].shape)
-                inner = tuple(i.plus(p) for i, p in zip(inner, parts, strict=True))
-        return self.at(v.of[0], inner)
+        inner: list[Affine] = []
+        for old, new, first in _groups(v.of[0].shape, v.shape):
+            inner += _regrouped(old, new, at[first : first + len(new)], v)
+        return self.at(v.of[0], tuple(inner))
 
     def _window(self, v: Value, at: Indices) -> Point:
         inner, left, shape = [], iter(at), iter(v.of[0].shape)
@@ -249,12 +258,14 @@ class Puller:
             if item is None:
                 next(left)
                 continue
-            (start, size), full = item, next(shape)
+            (start, size, step), full = item, next(shape)
             index = Affine() if size is None else next(left)
-            if size not in (None, full) and any(reads((index,))):
-                help = f"take elements of the tensor itself, at indices plus where the window begins: x[idx + {start}]"
+            if size is not None and (size, step) != (full, 1) and any(reads((index,))):
+                of = "idx" if abs(step) == 1 else f"idx * {abs(step)}"
+                place = f"{of} + {start}" if step > 0 else f"{start} - {of}"
+                help = f"take elements of the tensor itself, at indices plus where the window begins: x[{place}]"
                 raise TileError("indices that are read pick elements of a window: its ends are not checked", v.span, help=help)
-            inner.append(Affine(offset=start).plus(index))
+            inner.append(Affine(offset=start).plus(index, step))
         return self.at(v.of[0], tuple(inner))
 
 
@@ -271,9 +282,38 @@ def _aligned(lead: list[Affine], x: Value, ends: int) -> list[Affine]:
     return [Affine() if n == 1 else i for n, i in zip(shape, own, strict=True)]
 
 
-def _unflattened(flat: Affine, v: Value) -> Indices:
-    """The indices of the operand of a reshape, from that of its elements in a row."""
-    shape, out, offset = v.of[0].shape, [], flat.offset
+def _groups(old: Shape, new: Shape) -> Iterator[tuple[Shape, Shape, int]]:
+    """The runs of axes that a reshape makes of others, as short as can be, each with the place of its first new axis."""
+    i = j = 0
+    while i < len(old) or j < len(new):
+        m, n = i, j
+        while (m, n) == (i, j) or (prod(old[i:m]) != prod(new[j:n]) and (m, n) != (len(old), len(new))):
+            of_old = m < len(old) and (n == len(new) or prod(old[i:m]) <= prod(new[j:n]))
+            m, n = (m + 1, n) if of_old else (m, n + 1)
+        yield old[i:m], new[j:n], j
+        i, j = m, n
+
+
+def _regrouped(old: Shape, new: Shape, at: Indices, v: Value) -> Indices:
+    """The indices of the axes of an operand of which a reshape makes new ones with these indices."""
+    if [n for n in old if n != 1] == [n for n in new if n != 1]:
+        left = (d for d, n in zip(at, new, strict=True) if n != 1)
+        return tuple(Affine() if n == 1 else next(left) for n in old)
+    flat = Affine()
+    for index, size in zip(at, new, strict=True):
+        sums = Affine() if index.elements else index
+        flat = Affine(tuple((a, s * size) for a, s in flat.terms), flat.offset * size).plus(sums)
+    inner = _unflattened(flat, old, v.span)
+    for n, index in enumerate(at):
+        if index.elements:
+            parts = unflattened(index, new[n], prod(new[n + 1 :]), old)
+            inner = tuple(i.plus(p) for i, p in zip(inner, parts, strict=True))
+    return inner
+
+
+def _unflattened(flat: Affine, shape: Shape, span: Span | None) -> Indices:
+    """The indices of the axes of a shape, from that of its elements in a row."""
+    out, offset = [], flat.offset
     for n, size in enumerate(shape):
         stride = prod(shape[n + 1 :])
         terms = tuple((a, s // stride) for a, s in flat.terms if stride <= s < stride * size and s % stride == 0)
@@ -282,7 +322,7 @@ def _unflattened(flat: Affine, v: Value) -> Indices:
     back = sum(len(i.terms) for i in out)
     if back < len(flat.terms) or any(i.most >= n for i, n in zip(out, shape, strict=True)):
         help = "take the window of the tensor before it is reshaped"
-        raise TileError("a window goes across axes that a reshape made one", v.span, help=help)
+        raise TileError("a window goes across axes that a reshape made one", span, help=help)
     return tuple(out)
 
 

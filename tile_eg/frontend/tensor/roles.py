@@ -54,9 +54,13 @@ class Roles:
         self._of_folds()
         for p in self.points:
             if p.op == "position" and p.args[0].elements:
-                raise TileError("a position is gathered here: it is the index itself", p.span)
+                help = "make what the mask chooses an output of a kernel, and an input of another, or compare the index itself"
+                raise TileError("a position is gathered here: it is the index itself", p.span, help=help)
             if len(p.axes & set(self.tiled)) > 2 and p.op != "compare":
                 raise three_dimensions(p)
+        for o in self.outputs:
+            if len(_stored(o).intersection(self.tiled)) > 2:
+                raise three_dimensions(o.value)
 
     # ---- which axes are tiled ----
 
@@ -119,13 +123,14 @@ class Roles:
         """Rows of tensors lie along columns of tiles, where products leave room for that."""
         for i in self._indices:
             last = [a for a, s in i[-1].strides.items() if s == 1]
-            if last and self._side_by_side(last[0]) and self._room(last[0]):
+            if last and self._side_by_side(last[0]) and self._room(last[0]) and self._pairs(last[0]):
                 self._tile(last[0])
 
     def _room(self, axis: Axis) -> bool:
         having = [p for p in self.points if axis in p.axes and p.op != "compare"]
         able = all(p.op != "load" or loadable(p.args[1], {axis, *self.tiled}) for p in having)
-        return able and axis not in self.repeated and all(len((p.axes & set(self.tiled)) | {axis}) <= 2 for p in having)
+        together = [*(p.axes for p in having), *(at for o in self.outputs if axis in (at := _stored(o)))]
+        return able and axis not in self.repeated and all(len({axis, *axes.intersection(self.tiled)}) <= 2 for axes in together)
 
     def _pairs(self, axis: Axis) -> bool:
         """Whether no tensor has the axis and a tiled one with others inside of both: its tiles would have their columns apart."""
@@ -139,7 +144,7 @@ class Roles:
     def _of_rows(self) -> None:
         for o in self.outputs:
             free = [a for d in o.at for a in d.axes if a not in self.tiled and self._room(a) and self._pairs(a)]
-            if len(o.value.axes & set(self.tiled)) < 2 and free:
+            if len(_stored(o).intersection(self.tiled)) < 2 and free:
                 self._tile(self._largest(free))
 
     def _of_scans(self) -> None:
@@ -242,6 +247,11 @@ class Roles:
             base = ("BM", "BN")[rows.index(a)] if a in rows and len(rows) > 1 else "BM" if a in rows else "BK"
             names[a] = base if base not in names.values() else f"{base}_{sum(n.startswith(base) for n in names.values())}"
         return names
+
+
+def _stored(o: Output) -> frozenset[Axis]:
+    """The axes along which an output lies, those along which its value is repeated among them."""
+    return frozenset(a for d in o.at for a in d.axes)
 
 
 def _folds_of(p: Point) -> Iterator[Point]:

@@ -166,7 +166,10 @@ class Tiles(Places, ABC):
                 raise strided(span)
             starts.append(self.place(d))
             extents.append(self.tile[tiles[0]] if tiles else None)
-        if not any(extents):
+        tiled = [n for n, e in enumerate(extents) if e]
+        if len(tiled) > 1 and any(n != 1 for n in self.roles.shapes[name][tiled[-1] + 1 :]):
+            raise strided(span)
+        if not tiled:
             extents[-1] = 1
         return kn.Region(name, tuple(starts), tuple(extents), span)
 

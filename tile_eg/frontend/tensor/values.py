@@ -10,10 +10,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
+from typing import Any
 
 from tile_eg.errors import Span, TileError
 from tile_eg.frontend.hints import hint
 from tile_eg.frontend.nibbles import TENSORS, whole_bytes
+from tile_eg.frontend.tensor.types import reduced_as, wider
 from tile_eg.ir.kernel import Tensor
 from tile_eg.ir.passed import Passed
 from tile_eg.ir.seen import indexed
@@ -22,17 +24,21 @@ from tile_eg.ops.types import BF16, F16, F32, FLOATS, I8, I32, WHOLE, DType
 
 Shape = tuple[int, ...]
 LOGICAL = ("and", "or")
+OF_CONDITIONS = {"mul": "and", "min": "and", "max": "or"}
+"""What operations on numbers are on two conditions."""
+MOST_POWER = 31
+"""The largest exponent of whole numbers: of more, no number but 0, 1 and -1 has a power in 32 bits."""
 
 
 @dataclass(frozen=True, eq=False)
 class Value:
     """`op` is tensor, number, arange, unary, binary, compare, logic, where, cast, reduce, scan, matmul, permute, reshape, window,
-    gather, stored or nothing; `of` are its operands, of a gather what is gathered and then indices.
+    gather, join, stored or nothing; `of` are its operands, of a gather what is gathered and then indices.
 
     `args` is what else it has: a tensor's name; a number; an operation's name, also of a reduction of no elements, `nothing`; the
     axes of a reduction or of a permutation; the operation of a scan and its axis; the axes that indices pick of, the place of
-    their own axes among the others, and how many these are; a window's (start, size) of each axis, None where it is a new axis
-    and a size of None where it takes one index.
+    their own axes among the others, and how many these are; a window's (start, size, step) of each axis, None where it is a new
+    axis and a size of None where it takes one index; the axis along which a join has its operands one behind the other.
     `dtype` is None for a number, and for a condition, which `truth` says it is.
     """
 
@@ -86,9 +92,13 @@ def unary(op: str, x: Value, span: Span | None = None) -> Value:
 
 def binary(op: str, x: Value, y: Value, span: Span | None = None) -> Value:
     """An operation on elements, also of conditions: `and`, `or`."""
+    if x.truth and y.truth:
+        op = OF_CONDITIONS.get(op, op)
     if x.truth is not y.truth and op not in LOGICAL:
-        x, y = (ones(v, other.dtype, span) if v.truth else v for v, other in ((x, y), (y, x)))
+        x, y = _counted(x, y, span)
     if x.truth or y.truth:
+        if op == "xor" and x.truth and y.truth:
+            return compare("ne", x, y, span)
         if op not in LOGICAL or not (x.truth and y.truth):
             help = "choose numbers by it: where(c, 1, 0); conditions are joined by & and |"
             raise TileError(f"`{sign(op)}` takes numbers, not a condition", span, help=help)
@@ -96,10 +106,35 @@ def binary(op: str, x: Value, y: Value, span: Span | None = None) -> Value:
     shape, dtype = broadcast(op, x, y, span=span), common(x, y, span)
     if dtype is None and op in LOGICAL:
         raise TileError(f"`{sign(op)}` takes bits or conditions, not numbers", span)
-    broken = any(n.op == "number" and (isinstance(n.args[0], Passed) or not float(n.args[0]).is_integer()) for n in (x, y))
-    if dtype is not None and dtype.whole and (op == "div" or broken):
+    if dtype is not None and dtype.whole and op == "div":
         dtype = F32
-    return Value("binary", (x, y), (op,), shape, dtype, span)
+    if op == "pow" and dtype is not None and dtype.whole:
+        return _power(x, y, span)
+    return Value("binary", _of_one_width(dtype, x, y), (op,), shape, dtype, span)
+
+
+def _counted(x: Value, y: Value, span: Span | None) -> tuple[Value, Value]:
+    """A condition as 1 and 0 beside numbers."""
+    return (ones(x, y.dtype, span), y) if x.truth else (x, ones(y, x.dtype, span)) if y.truth else (x, y)
+
+
+def _of_one_width(dtype: DType | None, *values: Value) -> tuple[Value, ...]:
+    """Operands of which whole numbers are of the type of the result, where that is one of whole numbers."""
+    narrow = [dtype is not None and dtype.whole and v.dtype not in (None, dtype) for v in values]
+    return tuple(cast(dtype, v, v.span) if n and dtype is not None else v for v, n in zip(values, narrow, strict=True))
+
+
+def _power(x: Value, y: Value, span: Span | None) -> Value:
+    """x ** n of whole numbers, multiplied out."""
+    if y.op != "number" or not 0 <= y.args[0] <= MOST_POWER:
+        help = f"cast it first: {hint('f32(x) ** y', 'x.astype(np.float32) ** y', span)}, exact below 2^24"
+        raise TileError(f"whole numbers have powers of 0 to {MOST_POWER}, known ahead, not of {y}", span, help=help)
+    n, out = int(y.args[0]), None
+    while n:
+        if n % 2:
+            out = x if out is None else binary("mul", out, x, span)
+        x, n = binary("mul", x, x, span) if n > 1 else x, n // 2
+    return out if out is not None else cast(x.dtype or F32, repeated(number(1.0, span), x.shape, span), span)
 
 
 def quotient(sign: str, x: Value, y: Value, span: Span | None = None) -> Value:
@@ -109,7 +144,7 @@ def quotient(sign: str, x: Value, y: Value, span: Span | None = None) -> Value:
         floor = hint("floor(x / y)", "T.floor(x / y)", span)
         help = f"of floats {floor} is x // y, and x - {floor} * y is x % y"
         raise TileError(f"`{sign}` divides whole numbers, not {x} by {y}", span, help=help)
-    return Value("binary", (x, y), (sign,), broadcast(sign, x, y, span=span), dtype, span)
+    return Value("binary", _of_one_width(dtype, x, y), (sign,), broadcast(sign, x, y, span=span), dtype, span)
 
 
 def ones(condition: Value, dtype: DType | None, span: Span | None = None) -> Value:
@@ -118,19 +153,36 @@ def ones(condition: Value, dtype: DType | None, span: Span | None = None) -> Val
 
 
 def compare(op: str, x: Value, y: Value, span: Span | None = None) -> Value:
-    if x.truth or y.truth:
-        raise TileError("conditions are not compared", span, help="join them by & and |")
-    common(x, y, span)
-    return Value("compare", (x, y), (op,), broadcast("compare", x, y, span=span), None, span, truth=True)
+    if x.truth and y.truth:
+        return _compared_conditions(op, x, y, span)
+    x, y = _counted(x, y, span)
+    operands = _of_one_width(common(x, y, span), x, y)
+    return Value("compare", operands, (op,), broadcast("compare", x, y, span=span), None, span, truth=True)
+
+
+def _compared_conditions(op: str, x: Value, y: Value, span: Span | None) -> Value:
+    """What of two conditions, as 1 and 0, holds where they compare so."""
+    not_x, not_y = unary("not", x, span), unary("not", y, span)
+    left, joins, right = {
+        "eq": (binary("and", x, y, span), "or", binary("and", not_x, not_y, span)),
+        "ne": (binary("and", x, not_y, span), "or", binary("and", not_x, y, span)),
+        "lt": (not_x, "and", y), "le": (not_x, "or", y), "gt": (x, "and", not_y), "ge": (x, "or", not_y),
+    }[op]  # fmt: skip
+    return binary(joins, left, right, span)
 
 
 def where(condition: Value, x: Value, y: Value, span: Span | None = None) -> Value:
+    if condition.op == "number" and isinstance(condition.args[0], int | float):
+        condition = compare("ne", repeated(condition, (), span), number(0, span), span)
     if not condition.truth:
         help = "compare: where(x > 0, x, y)"
         raise TileError(f"`where` chooses by a condition, not by {condition}", span, help=help)
-    if x.truth or y.truth:
-        raise TileError("`where` chooses between numbers, not conditions", span)
-    return Value("where", (condition, x, y), (), broadcast("where", condition, x, y, span=span), common(x, y, span), span)
+    if x.truth and y.truth:
+        left, right = binary("and", condition, x, span), binary("and", unary("not", condition, span), y, span)
+        return binary("or", left, right, span)
+    x, y = _counted(x, y, span)
+    dtype, shape = common(x, y, span), broadcast("where", condition, x, y, span=span)
+    return Value("where", (condition, *_of_one_width(dtype, x, y)), (), shape, dtype, span)
 
 
 def cast(dtype: DType, x: Value, span: Span | None = None) -> Value:
@@ -139,17 +191,18 @@ def cast(dtype: DType, x: Value, span: Span | None = None) -> Value:
     return Value("cast", (x,), (), x.shape, dtype, span)
 
 
-def reduce(op: str, x: Value, axes: int | Sequence[int] | None, keepdims: bool = False, span: Span | None = None) -> Value:
+def reduce(op: str, x: Value, axes: Any, keepdims: bool = False, span: Span | None = None) -> Value:
     """op: max, min, sum, mean, over the axes (None: all)."""
     x = ones(x, None, span) if x.truth else x
-    given = range(len(x.shape)) if axes is None else (axes,) if isinstance(axes, int) else axes
+    given = range(len(x.shape)) if axes is None else axes if isinstance(axes, list | tuple) else (axes,)
     along = tuple(sorted(axis_of(a, x, span) for a in given))
     if len(set(along)) < len(along):
         raise TileError(f"`{op}` reduces an axis once, not {sorted(given)}", span)
     if not along:
         raise TileError(f"`{op}`: {x} has nothing to reduce", span)
-    if x.dtype is not None and x.dtype.whole:
-        _check_whole(op, x, x.dtype, span)
+    if x.dtype is not None and x.dtype.whole and (wide := reduced_as(op, x.dtype)) != x.dtype:
+        found = reduce(op, cast(wide, x, span), along, keepdims, span)
+        return cast(x.dtype, found, span) if op in ("max", "min") else found
     n = prod(x.shape[a] for a in along)
     shape = tuple(1 if a in along else d for a, d in enumerate(x.shape) if keepdims or a not in along)
     if n == 0 and x.dtype is not None:
@@ -158,15 +211,6 @@ def reduce(op: str, x: Value, axes: int | Sequence[int] | None, keepdims: bool =
         return binary("mul", reduce("sum", x, along, keepdims, span), number(1 / n, span), span)
     found = Value("reduce", (x,), (op, along), tuple(d for a, d in enumerate(x.shape) if a not in along), x.dtype, span)
     return reshape(found, shape, span) if keepdims else found
-
-
-def _check_whole(op: str, x: Value, dtype: DType, span: Span | None) -> None:
-    """TileError for whole numbers of which the result is wider than they are, as it is in NumPy."""
-    if op == "mean":
-        raise TileError(f"{x}: the mean of whole numbers is none", span, help="cast them first, to f32")
-    least, widths = (32, "32") if op == "sum" else (16, "16 or 32")
-    if dtype.bits < least:
-        raise TileError(f"{x}: `{op}` takes whole numbers of {widths} bits, or floats", span, help="cast them first, to i32")
 
 
 def _of_nothing(op: str, shape: Shape, dtype: DType, span: Span | None) -> Value:
@@ -191,7 +235,8 @@ def matmul(a: Value, b: Value, span: Span | None = None) -> Value:
             raise TileError("`@` multiplies numbers, not conditions", x.span or span)
     k = a.shape[-1]
     if k != (other := b.shape[-2] if len(b.shape) > 1 else b.shape[0]):
-        raise TileError(f"the inner sizes of this product differ: {a} @ {b} has {k} and {other}", span, help=_turned(a, b))
+        help = "transpose it: a @ b.T" if len(b.shape) == 2 and b.shape[1] == k else ""
+        raise TileError(f"the inner sizes of this product differ: {a} @ {b} has {k} and {other}", span, help=help)
     rows, cols = a.shape[-2:-1], b.shape[-1:] if len(b.shape) > 1 else ()
     lead = joined_shape(a.shape[:-2], b.shape[:-2])
     if lead is None:
@@ -204,10 +249,6 @@ def matmul(a: Value, b: Value, span: Span | None = None) -> Value:
     return Value("matmul", (a, b), (), (*lead, *rows, *cols), I32 if dtype == I8 else dtype, span)
 
 
-def _turned(a: Value, b: Value) -> str:
-    return "transpose it: a @ b.T" if len(b.shape) == 2 and b.shape[1] == a.shape[-1] else ""
-
-
 def permute(x: Value, axes: Sequence[int] | None, span: Span | None = None) -> Value:
     """The axes in another order; None: turned round."""
     order = tuple(reversed(range(len(x.shape)))) if axes is None else tuple(axis_of(a, x, span) for a in axes)
@@ -216,21 +257,9 @@ def permute(x: Value, axes: Sequence[int] | None, span: Span | None = None) -> V
     return Value("permute", (x,), order, tuple(x.shape[a] for a in order), x.dtype, span, truth=x.truth)
 
 
-def turned(x: Value, name: str, span: Span | None = None) -> Value:
-    """x.T, of a matrix or a vector, and x.mT, whose last two axes change places."""
-    rank = len(x.shape)
-    if name == "T" and rank > 2:
-        raise TileError(f"`.T` of {x} would turn all its {rank} axes round", span, help="the last two change places with .mT")
-    if name == "mT" and rank < 2:
-        raise TileError(f"`.mT` needs two axes, {x} has {rank}", span)
-    if rank < 2:
-        return x
-    return permute(x, [*range(rank - 2), rank - 1, rank - 2], span)
-
-
 def reshape(x: Value, shape: Sequence[int], span: Span | None = None) -> Value:
     """The same elements in another shape; one size may be -1."""
-    sizes, count = list(shape), prod(x.shape)
+    sizes, count = _sizes(shape, span), prod(x.shape)
     if sizes.count(-1) == 1 and (rest := prod(n for n in sizes if n != -1)) > 0 and count % rest == 0:
         sizes[sizes.index(-1)] = count // rest
     if any(n < 0 for n in sizes) or prod(sizes) != count:
@@ -240,16 +269,25 @@ def reshape(x: Value, shape: Sequence[int], span: Span | None = None) -> Value:
     return Value("reshape", (x,), (), tuple(sizes), x.dtype, span, truth=x.truth)
 
 
+def _sizes(shape: Sequence[int], span: Span | None) -> list[int]:
+    for n in shape:
+        if not isinstance(n, int):
+            raise TileError(f"the sizes of a shape are whole numbers, not {n}", span)
+    return list(shape)
+
+
 @dataclass(frozen=True)
 class Slice:
-    """start:stop of an axis; None: from its beginning, to its end. Below 0 they count from the end."""
+    """start:stop:step of an axis; None: from its beginning, to its end. Below 0 they count from the end."""
 
     start: int | None = None
     stop: int | None = None
+    step: int | None = None
 
 
 NEW_AXIS, REST = "new axis", "rest"
 Item = int | Slice | str
+Cut = tuple[int, int | None, int]
 
 
 def window(x: Value, items: Sequence[Item], span: Span | None = None) -> Value:
@@ -260,12 +298,12 @@ def window(x: Value, items: Sequence[Item], span: Span | None = None) -> Value:
     rest: list[Item] = [Slice()] * (len(x.shape) - named)
     at = items.index(REST) if REST in items else len(items)
     full = [*items[:at], *rest, *items[at + (REST in items) :]]
-    out: list[tuple[int, int | None] | None] = []
+    out: list[Cut | None] = []
     for item in full:
         out.append(None if item == NEW_AXIS else _cut(item, x.shape[sum(o is not None for o in out)], span))
     shape = tuple(n for n in (1 if o is None else o[1] for o in out) if n is not None)
     whole = [o for o in out if o is not None]
-    if all(o == (0, n) for o, n in zip(whole, x.shape, strict=True)):
+    if all(o == (0, n, 1) for o, n in zip(whole, x.shape, strict=True)):
         return reshape(x, shape, span)
     return Value("window", (x,), tuple(out), shape, x.dtype, span, truth=x.truth)
 
@@ -275,19 +313,23 @@ def too_many(x: Value, named: int, span: Span | None) -> TileError:
     return TileError(f"{x} has {n} ax{'is' if n == 1 else 'es'}, not {named}", span)
 
 
-def _cut(item: Item, size: int, span: Span | None) -> tuple[int, int | None]:
+def _cut(item: Item, size: int, span: Span | None) -> Cut:
     if isinstance(item, int):
         if not -size <= item < size:
             raise TileError(f"the index {item} lies outside of an axis of {size}", span)
-        return item % size, None
+        return item % size, None, 1
     assert isinstance(item, Slice)
-    start, stop, _ = slice(item.start, item.stop).indices(size)
-    if stop <= start and size:
+    if item.step == 0:
+        raise TileError("the steps of a slice are not 0", span)
+    taken = range(*slice(item.start, item.stop, item.step).indices(size))
+    if not taken and size:
         raise TileError(f"this slice of an axis of {size} is empty", span)
-    return start, stop - start
+    return taken.start, len(taken), taken.step if len(taken) > 1 else 1
 
 
 def axis_of(axis: int, x: Value, span: Span | None) -> int:
+    if not isinstance(axis, int):
+        raise TileError(f"an axis is a whole number, not {axis}", span)
     if not -len(x.shape) <= axis < len(x.shape):
         help = f"axes are 0 to {len(x.shape) - 1}, or -1 to {-len(x.shape)} from the last one" if x.shape else "it is a number"
         raise TileError(f"{x} has no axis {axis}", span, help=help)
@@ -320,14 +362,17 @@ def common(x: Value, y: Value, span: Span | None) -> DType | None:
     """The element type of an operation on both, as NumPy has it."""
     a, b = x.dtype, y.dtype
     if a is None or b is None:
-        return b if a is None else a
+        of, beside = (b, x) if a is None else (a, y)
+        return F32 if of is not None and of.whole and _is_float(beside) else of
     if {a, b} == {F16, BF16}:
         raise TileError("f16 and bf16 do not mix", span, help="cast one of them, or both to f32")
     if a == b:
         return a
-    if a.whole and b.whole:
-        raise TileError(f"{a} and {b} do not mix", span, help="cast one of them")
-    return F32
+    return wider(a, b, span) if a.whole and b.whole else F32
+
+
+def _is_float(x: Value) -> bool:
+    return x.op == "number" and not isinstance(x.args[0], int)
 
 
 def stored(x: Value, shape: Shape, dtype: DType) -> Value:
@@ -337,6 +382,7 @@ def stored(x: Value, shape: Shape, dtype: DType) -> Value:
 
 def repeated(x: Value, shape: Sequence[int], span: Span | None = None) -> Value:
     """x in a shape to which its own broadcasts."""
+    shape = _sizes(shape, span)
     if joined_shape(x.shape, tuple(shape)) != tuple(shape):
         help = "sizes agree from the right, or are 1: a vector of rows is v[:, None]"
         raise TileError(f"{x} does not broadcast to {list(shape)}", span, help=help)

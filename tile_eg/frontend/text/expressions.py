@@ -373,6 +373,9 @@ class Expressions:
         if self.scope.elements:
             help = "x[i, j]; what is made of a row stands outside of the loop: v = rowsum(x)"
             raise TileError("an element loop takes one element at a time, not a slice", self.span(item), help=help)
+        if item.children[2] is not None:
+            help = "take the elements one by one: parallel (i, j) in (m, n) { y[i, j] = x[i, 2*j] }"
+            raise TileError("a slice of a tile has no step", self.span(item.children[2]), help=help)
         low = self.index(item.children[0]) if item.children[0] is not None else ix.ZERO
         high = self.index(item.children[1]) if item.children[1] is not None else ix.const(size)
         extent = length(low, high)

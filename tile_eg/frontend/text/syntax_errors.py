@@ -39,10 +39,6 @@ UNFINISHED = tuple(
 )
 """A value that lacks its end, and the next statement."""
 FAULTS = (
-    Fault(
-        "a slice has no step", "take the elements one by one: parallel (i, j) in (m, n) { y[i, j] = x[i, 2*j] }",
-        ("@ a = b[0:4:2]", "@ a = b[::2]", "@ a = b[:, ::2]", "@ a = b[:, 0:n:2]", "@ a = b[0::2]", "@ a = b[:4:2]"),
-    ),
     Fault("this `)` closes nothing", "", ("@ a = b)", "@ a = b + 1)", "@ a = b[0])", "@ a = f(b))")),
     Fault(
         "a loop has one variable",

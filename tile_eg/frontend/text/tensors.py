@@ -100,7 +100,7 @@ class Reader:
             x = sc.as_size(x, "a number", span)
         if isinstance(x, OfCall):
             return v.number(x.written, span)
-        return x if isinstance(x, Value) else v.number(float(x), span)
+        return x if isinstance(x, Value) else v.number(x if isinstance(x, int) else float(x), span)
 
     def value(self, node: Node) -> Value:
         return self.value_of(self.read(node), self.span(node))
@@ -193,7 +193,7 @@ class Reader:
         name = str(node.children[1])
         if name not in ("T", "mT"):
             raise TileError(f"there is no `.{name}`", self.span(node.children[1]), help="x.T and x.mT are transposes")
-        return v.turned(self.value(node.children[0]), name, self.span(node))
+        return fn.turned(self.value(node.children[0]), name, self.span(node))
 
     def _call(self, node: Node) -> Any:
         name, span = str(node.children[0]), self.span(node)
@@ -213,9 +213,12 @@ class Reader:
         if name in ROWS and len(args) == 1:
             op, axis = ROWS[name]
             return v.reduce(op, self.value_of(args[0], span), axis, False, span)
-        whole = 1 if name in fn.OF_AXES else len(args)
+        whole = 1 if name in fn.OF_AXES else 2 if name in fn.OF_INDICES else len(args)
         values = [self.value_of(a, span) if n < whole else self._axis(name, a, span) for n, a in enumerate(args)]
-        return fn.call(name, values, options, span)
+        found = fn.call(name, values, options, span)
+        if isinstance(found, tuple):
+            raise TileError(f"`{name}` gives several values: a name has one", span, help="take each by a slice: x[:, 0:8]")
+        return found
 
     @staticmethod
     def _axis(name: str, x: Any, span: Span) -> int:
@@ -237,8 +240,7 @@ class Reader:
         if node.data != "slice":
             found = self.read(node)
             return found if isinstance(found, int | Value) else sc.as_size(found, "an index of a tensor", self.span(node))
-        low, high = (None if n is None else self.integer(n, "an end of a slice") for n in node.children)
-        return v.Slice(low, high)
+        return v.Slice(*(None if n is None else self.integer(n, "an end or a step of a slice") for n in node.children))
 
     def _new_axis(self, node: Node) -> Any:
         raise TileError("None stands for a new axis, v[:, None], and nowhere else", self.span(node))

@@ -1,0 +1,106 @@
+"""Functions of NumPy's that are compositions of others compute what NumPy's do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.tensor.test_tensor_meaning import drawn, kernel_of
+from tile_eg.frontend.text import load_text
+from tile_eg.ir.open_kernel import OpenKernel
+from tile_eg.ir.reference import run_kernel
+from tile_eg.jit import TileKernel
+
+X, V, S = (7, 33), (33,), (17, 17)
+B, C = (3, 7, 16), (3, 16, 9)
+Shapes = list[tuple[int, ...]]
+FORMS: dict[str, tuple[Callable[..., Any], Shapes]] = {
+    "log2": (lambda x: np.log2(x * x + 1) + np.log10(x * x + 1), [X]),
+    "exp2": (lambda x: np.exp2(x) * np.tan(x), [X]),
+    "log1p": (lambda x: np.log1p(x * 1e-4) * 1e4, [X]),
+    "expm1": (lambda x: np.expm1(x * 1e-4) * 1e4 + np.expm1(x), [X]),
+    "clip": (lambda x: np.clip(x, -0.5, None) + np.clip(x, -0.1, 0.1), [X]),
+    "logaddexp": (np.logaddexp, [X, V]),
+    "isfinite": (lambda x: np.isfinite(x / (x - x)) == np.isinf(x), [X]),
+    "like others": (lambda x: np.full_like(x, 3) * np.ones_like(x) - np.zeros_like(x), [X]),
+    "all": (lambda x: np.all(x > -0.8, axis=1) ^ np.any(x > 0.9, axis=1), [X]),
+    "std": (lambda x: np.std(x, axis=1, ddof=1), [X]),
+    "norm": (lambda x: np.linalg.norm(x, axis=1) + np.linalg.norm(x, ord=1, axis=1), [X]),
+    "the largest magnitude": (lambda x: np.linalg.norm(x, np.inf, axis=0), [X]),
+    "ptp": (lambda x: np.ptp(x, axis=0), [X]),
+    "outer": (np.outer, [(7,), V]),
+    "dot": (np.dot, [X, V]),
+    "stack": (lambda x, y: np.stack([x, y], axis=1), [X, X]),
+    "stacked along columns": (lambda x, y: np.stack([x, y], axis=-1) * 2, [X, X]),
+    "vstack": (lambda x, v: np.vstack([x, v, np.hstack([v[3:], v[:3]])]), [X, V]),
+    "flip": (lambda x: np.flip(x) + np.fliplr(x) * np.flip(x, 0), [X]),
+    "roll": (lambda x: np.roll(x, 3, axis=1) - np.roll(x, -2, axis=0), [X]),
+    "repeat": (lambda x: np.repeat(x, 2, axis=1), [X]),
+    "tile": (lambda x: np.tile(x, (2, 3)), [X]),
+    "pad": (lambda x: np.pad(x, ((1, 2), (0, 3)), constant_values=2) * 3, [X]),
+    "a frame": (lambda x: np.pad(x, 1), [X]),
+    "diff": (lambda x: np.diff(x, 2) + np.diff(x, axis=1)[:, 1:], [X]),
+    "diagonal": (lambda x: np.diagonal(x, 2) * np.trace(x), [S]),
+    "diag": (lambda v: np.diag(v) + np.diag(v[1:], 1) + np.diag(v[1:], -1), [(9,)]),
+    "split": (lambda x: np.multiply(*np.split(x[:, :32], 2, axis=1)), [X]),
+    "axes": (lambda x: np.moveaxis(np.squeeze(np.expand_dims(x, 1)), 0, -1).reshape(-1), [X]),
+    "mean of 3 x 3": (
+        lambda x: sum(np.pad(x, ((0, 0), (1, 1), (1, 1)))[:, i : i + 7, j : j + 16] for i in range(3) for j in range(3)) / 9, [B],
+    ),
+    "products of matrices": (lambda a, b: np.einsum("bij,bjk->bik", a, b), [B, C]),
+    "an axis turned": (lambda a, b: np.einsum("ij,kj->ki", a, b), [X, (9, 33)]),
+    "heads": (lambda q, k: np.einsum("bqhd,bkhd->bhqk", q, k), [(2, 9, 3, 16), (2, 7, 3, 16)]),
+    "two axes summed": (lambda x, w: np.einsum("bshd,hde->bse", x, w), [(2, 9, 3, 16), (3, 16, 5)]),
+    "three operands": (lambda a, b, c: np.einsum("ij,jk,kl->il", a, b, c), [X, (33, 9), (9, 5)]),
+    "a diagonal by letters": (lambda a: np.einsum("ii->i", a), [S]),
+    "letters of one operand": (lambda a: np.einsum("ij->j", a), [X]),
+    "products by letters": (lambda a, b: np.einsum("ij,ij->i", a, b), [X, X]),
+}  # fmt: skip
+
+
+@pytest.mark.few(8)
+@pytest.mark.parametrize("name", FORMS)
+def test_the_kernel_tree_computes_what_numpy_does(name: str) -> None:
+    form, shapes = FORMS[name]
+    arrays = drawn(shapes, "float32")
+    kernel = kernel_of(form, shapes, "float32").kernel
+    with np.errstate(all="ignore"):
+        want = np.atleast_1d(form(*(a.astype(np.float64) for a in arrays)))
+    for size in (16, 64):
+        built = kernel.build(dict.fromkeys(kernel.open, size)) if isinstance(kernel, OpenKernel) else kernel
+        got = run_kernel(built, {t.name: a for t, a in zip(kernel.tensors, arrays, strict=False)})[kernel.tensors[-1].name]
+        assert got.shape == want.shape
+        np.testing.assert_allclose(got.astype(np.float64), want.astype(np.float64), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.slow
+@pytest.mark.few(4)
+@pytest.mark.parametrize("name", FORMS)
+def test_the_emitted_kernel_computes_it_too(name: str) -> None:
+    form, shapes = FORMS[name]
+    arrays = drawn(shapes, "float32")
+    with np.errstate(all="ignore"):
+        want = np.atleast_1d(form(*(a.astype(np.float64) for a in arrays)))
+    got = kernel_of(form, shapes, "float32")(*arrays)
+    np.testing.assert_allclose(got.astype(np.float64), want.astype(np.float64), rtol=2e-3, atol=1e-4)
+
+
+def test_what_a_kernel_cannot_be_built_for_is_told_with_its_reason() -> None:
+    kernel = kernel_of(lambda x, i: x[:, i] * 2, [(3, 4), (5,)], ["int32", "int32"])
+    with pytest.raises(Exception, match="single elements of `x0`, which holds i32, are gathered"):
+        kernel(np.zeros((3, 4), np.int32), np.zeros(5, np.int32))
+
+
+@pytest.mark.slow
+def test_they_are_words_of_text_too() -> None:
+    x, y = (a.astype(np.float32) for a in drawn([(7, 33), (7, 5)], "float32"))
+    head = "kernel k(X: f32[7, 33], Y: f32[7, 5]) -> O: f32[7, 40], P: f32[2, 7, 17] "
+    kernel = TileKernel(load_text(head + "{ z = concatenate(X, roll(Y, 2, axis=1), clip(Y[:, 3:], 0, 1), axis=1) "
+                                         "O = z[::-1, ::-1]  s = X[:, ::2]  P = stack(s, square(s)) }"))  # fmt: skip
+    o, p = kernel(x, y)
+    z = np.concatenate([x, np.roll(y, 2, axis=1), np.clip(y[:, 3:], 0, 1)], axis=1)
+    np.testing.assert_allclose(o, z[::-1, ::-1])
+    np.testing.assert_allclose(p, np.stack([x[:, ::2], x[:, ::2] ** 2]), rtol=1e-6)
