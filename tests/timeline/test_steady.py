@@ -12,6 +12,7 @@ from timeline_programs import K, fused_program, gemm_program, load, store, strea
 from tile_eg.chips import load_chip
 from tile_eg.ir.index import Expr, const, less, minimum, var
 from tile_eg.ir.program import Loop, Node, Program, SetFlag, Tile, WaitFlag, When
+from tile_eg.timeline import steady
 from tile_eg.timeline.engine import run
 from tile_eg.timeline.expressions import unsettled
 from tile_eg.timeline.rings import renamed, rings_of
@@ -216,3 +217,9 @@ def test_where_no_rhythm_is_found_only_the_last_rounds_are_kept() -> None:
     for _ in range(10 * KEPT):
         together.round()
     assert len(together.seen.seen) == KEPT
+
+
+def test_cores_whose_trips_ahead_are_not_alike_are_not_compared_period_by_period(monkeypatch) -> None:
+    monkeypatch.setattr(steady, "_ahead", lambda *_, **__: 0)
+    monkeypatch.setattr(steady, "paces_twice", None)
+    assert not run(fused_program(100, True), CHIP).extrapolated

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from tile_eg.chips import Chip
+from tile_eg.egraph.bases import run, scratch
 from tile_eg.egraph.diagnosis import merging_rule
 from tile_eg.egraph.encode import Encoder
 from tile_eg.egraph.graph import Graph
@@ -71,44 +70,9 @@ class Phase:
     stopped_by: str = ""
 
 
-KEPT = 4  # e-graphs with rules and nothing else, of the last sets of rules
-_lock = threading.Lock()
-_bases: dict[tuple[Theory, ...], Any] = {}
-
-
-def _run(egraph: Any, commands: str) -> list:
-    try:
-        return native.run(egraph, commands)
-    except RuntimeError as e:
-        raise RuntimeError(f"the e-graph refused {commands[:200]!r}: {e}") from e
-
-
-def _base_egraph(held: tuple[Theory, ...]) -> Any:
-    if held not in _bases:
-        base = native.load().EGraph()
-        native.run_all(base, [text for theory in held for text in theory.text])
-        for old in list(_bases)[: max(0, len(_bases) - KEPT + 1)]:
-            del _bases[old]
-        _bases[held] = base
-    return _bases[held]
-
-
-@contextmanager
-def _scratch(held: tuple[Theory, ...]) -> Iterator[Any]:
-    """The e-graph with the rules loaded and nothing else; what is added is gone afterwards."""
-    egraph = _base_egraph(held)
-    _run(egraph, "(push)")
-    try:
-        yield egraph
-    except BaseException:
-        _bases.pop(held, None)  # a panic leaves it in an unknown state
-        raise
-    _run(egraph, "(pop)")
-
-
 def rows_of(egraph: Any) -> int:
     """The rows of all tables of an e-graph."""
-    return sum(n for _, n in _run(egraph, "(print-size)")[0].sizes)
+    return sum(n for _, n in run(egraph, "(print-size)")[0].sizes)
 
 
 def _run_phases(egraph: Any, names: Iterable[str], budget: Budget) -> list[Phase]:
@@ -160,7 +124,7 @@ class _Run:
         return changed
 
     def _once(self, ruleset: str) -> bool:
-        report = _run(self.egraph, f"(run-schedule (run {ruleset}))")[0].report
+        report = run(self.egraph, f"(run-schedule (run {ruleset}))")[0].report
         matches, seconds = self.phase.matches, self.phase.rule_seconds
         for rule, n in report.num_matches_per_rule.items():
             matches[rule] = matches.get(rule, 0) + n
@@ -200,10 +164,10 @@ def saturate(values: Values, chip: Chip, budget: Budget | None = None, held: tup
     values = without_strips(encoder.values)
     watch.lap("write values")
     try:
-        with _lock, _scratch(rules) as egraph:
+        with scratch(rules, commands) as egraph:
             watch.lap("load rules")
             for i in range(0, len(commands), native.CHUNK):
-                _run(egraph, "\n".join(commands[i : i + native.CHUNK]))
+                run(egraph, "\n".join(commands[i : i + native.CHUNK]))
             watch.lap("write values")
             phases = _run_phases(egraph, PHASES, (budget or Budget()).for_values(len(encoder.names)))
             watch.lap("phases")
@@ -256,8 +220,8 @@ def with_values(
     """What `read` finds in the e-graph after the phases of values, before anything is placed, and how they went."""
     encoder, commands = _value_commands(values)
     try:
-        with _lock, _scratch(held) as egraph:
-            _run(egraph, "\n".join(commands))
+        with scratch(held, commands) as egraph:
+            run(egraph, "\n".join(commands))
             phases = _run_phases(egraph, VALUE_PHASES, (budget or Budget()).for_values(len(encoder.names)))
             return read(egraph, encoder), phases
     except RuntimeError as e:
@@ -278,11 +242,12 @@ def value_members(values: Values, held: tuple[Theory, ...], budget: Budget | Non
 def proves(values: Values, held: tuple[Theory, ...], first: str, second: str) -> bool:
     """Whether the rules of `held` find two terms of the kernel equal."""
     encoder, commands = _value_commands(values)
-    with _lock, _scratch(held) as egraph:
-        _run(egraph, "\n".join([*commands, f"(let $first {first})", f"(let $second {second})"]))
+    commands += [f"(let $first {first})", f"(let $second {second})"]
+    with scratch(held, commands) as egraph:
+        run(egraph, "\n".join(commands))
         _run_phases(egraph, VALUE_PHASES, Budget().for_values(len(encoder.names)))
         try:
-            _run(egraph, "(check (= $first $second))")
+            run(egraph, "(check (= $first $second))")
         except RuntimeError:
             return False
         return True

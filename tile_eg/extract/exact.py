@@ -13,7 +13,7 @@ from tile_eg.extract.model import Model
 from tile_eg.extract.pricing import Pricer
 from tile_eg.extract.rounds import Round, rounds
 from tile_eg.extract.schedule import Schedule
-from tile_eg.extract.solver import Searches
+from tile_eg.extract.solver import Bounds, Searches
 
 
 class Exact:
@@ -31,11 +31,12 @@ class Exact:
 
     def extract(self, graph: Graph, chip: Chip, pricer: Pricer, k: int = 3) -> Extraction:
         out = Extraction([], extractor=self.name)
-        self.spent, self.searches = 0.0, Searches(self.work)
+        self.spent = 0.0
         cuts: list[list[Node]] = []
         known = 0
         unasked = Model(graph, chip, pricer)
         self.aim(unasked)
+        self.searches = Searches(self.work, Bounds(unasked.cp, unasked.parts()))
         for asked in rounds(graph, out, k):
             cuts += [list(decisions(s.nodes)) for s in out.schedules[known:]]
             known = len(out.schedules)

@@ -12,7 +12,7 @@ from tile_eg.extract.build_schedule import build_schedule
 from tile_eg.extract.model import Model
 from tile_eg.extract.pricing import Pricer
 from tile_eg.extract.schedule import Storage
-from tile_eg.extract.solver import load_cp_model, solver
+from tile_eg.extract.solver import Bounds, least_bounded
 from tile_eg.ops.types import Level
 
 ROLE = {
@@ -51,15 +51,14 @@ def _given_depths(graph: Graph) -> Iterator[tuple[str, None]]:
 
 def _without_bounds(graph: Graph, chip: Chip, pricer: Pricer) -> Overflow | None:
     """The overflow of the best schedule that ignores capacity."""
-    cp_model = load_cp_model()
-
     model = Model(graph, chip, pricer, capacity=False)
     model.minimise_time()
+    bounds = Bounds(model.cp, model.parts())
     for _ in range(8):
-        cp = solver(WORK)
-        if cp.solve(model.cp) not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
+        values = least_bounded(model.cp, WORK, bounds).values
+        if values is None:
             return None
-        nodes = [n for n in graph.nodes if cp.boolean_value(model.chosen[n.index])]
+        nodes = [n for n in graph.nodes if values[model.chosen[n.index].index]]
         try:
             build_schedule(graph, nodes, model.prices, chip)
         except Refused as r:

@@ -12,7 +12,7 @@ from tile_eg.extract.build_schedule import build_schedule
 from tile_eg.extract.model import Model
 from tile_eg.extract.pricing import Pricer
 from tile_eg.extract.schedule import Schedule
-from tile_eg.extract.solver import load_cp_model, solver
+from tile_eg.extract.solver import Bounds, least_bounded
 
 TRIES = 8
 
@@ -32,6 +32,7 @@ class Forced:
     def __init__(self, graph: Graph, chip: Chip, pricer: Pricer, work: float = 5.0) -> None:
         self.graph, self.chip, self.pricer, self.work = graph, chip, pricer, work
         self.models: dict[bool, Model] = {}
+        self.bounds: dict[bool, Bounds] = {}
 
     def one_of(self, members: Sequence[Node], held: Sequence[Node] = ()) -> Answer:
         """The cheapest legal schedule with at least one of these nodes, and with all of `held` where they go together."""
@@ -50,7 +51,7 @@ class Forced:
             model.cp.add(model.chosen[n.index] == 1)
         refused: list[Refused] = []
         for _ in range(TRIES):
-            nodes = self._solve(model)
+            nodes = self._solve(model, self.bounds[capacity])
             if nodes is None:
                 break
             try:
@@ -66,12 +67,9 @@ class Forced:
         if capacity not in self.models:
             self.models[capacity] = Model(self.graph, self.chip, self.pricer, capacity)
             self.models[capacity].minimise_time()
+            self.bounds[capacity] = Bounds(self.models[capacity].cp, self.models[capacity].parts())
         return self.models[capacity]
 
-    def _solve(self, model: Model) -> list[Node] | None:
-        cp_model = load_cp_model()
-
-        cp = solver(self.work)
-        if cp.solve(model.cp) not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
-            return None
-        return [n for n in self.graph.nodes if cp.boolean_value(model.chosen[n.index])]
+    def _solve(self, model: Model, bounds: Bounds) -> list[Node] | None:
+        values = least_bounded(model.cp, self.work, bounds).values
+        return None if values is None else [n for n in self.graph.nodes if values[model.chosen[n.index].index]]

@@ -15,6 +15,7 @@ from tile_eg.extract.accumulators import Accumulators, layout
 from tile_eg.extract.buffers import ALONE, Buffer, buffered, decided, depth_of, pause, place_of, trips_in, waits
 from tile_eg.extract.constraints import constraints
 from tile_eg.extract.cycles import cyclic_groups
+from tile_eg.extract.forms import forms_of_loops
 from tile_eg.extract.makespan import BACK, HOPS, MEETING, NEAR, THERE
 from tile_eg.extract.needs import read_too_late
 from tile_eg.extract.pricing import Pricer
@@ -48,10 +49,8 @@ class Model:
     """A CP-SAT model of a graph. `chosen[n.index]` is true where node n is part of the schedule."""
 
     def __init__(self, graph: Graph, chip: Chip, pricer: Pricer, capacity: bool = True) -> None:
-        cp_model = load_cp_model()
-
         self.graph, self.chip = graph, chip
-        self.cp: Any = cp_model.CpModel()
+        self.cp: Any = load_cp_model().CpModel()
         self.chosen = [self.cp.new_bool_var(f"{n.op}{n.index}") for n in graph.nodes]
         self.used = {c: self.cp.new_bool_var(f"class{c}") for c in graph.classes}
         self.prices = [pricer.price(n) for n in graph.nodes]
@@ -68,6 +67,7 @@ class Model:
         self._flags()
         if capacity:
             self._capacity()
+        self.loop_times: dict[int, Any] = {}
         self.time = self._makespan()
 
     def copy(self) -> Model:
@@ -92,6 +92,10 @@ class Model:
         """What positions fill in UB, in parts of `ROOM` bytes: those in 16 bits do what those in 32 do."""
         positions = n.op in VECTOR and VECTOR[n.op].kind == "position"
         return slot_bytes(self.graph.demands[n.cls]) // ROOM if positions else 0
+
+    def parts(self) -> list[Any]:
+        """The times of loops, each with its other forms, of which a choice has one; those in others first."""
+        return [sum(self.loop_times[loop] for loop in forms) for forms in forms_of_loops(self.graph, self.loop_times)]
 
     def forbid(self, nodes: Iterable[Node]) -> None:
         """Not all of these together."""
@@ -301,8 +305,8 @@ class Model:
         for n, price in zip(self.graph.nodes, self.prices, strict=True):
             for pipe, c in price.cycles.items():
                 loads[n.region][pipe].append(c * self.chosen[n.index])
-        inner = sum(self._loop_time(loop, loads) for loop, r in self.graph.parents.items() if r == 0 and loop in self.skew)
-        return sum(x for terms in loads[0].values() for x in terms) + inner
+        outer = (loop for loop, r in self.graph.parents.items() if r == 0 and loop in self.skew)
+        return sum(x for terms in loads[0].values() for x in terms) + sum([self._loop_time(loop, loads) for loop in outer])
 
     def _loop_time(self, loop: int, loads: dict[int, dict[str, list]]) -> Any:
         """As `makespan.loop_time`, but for the way there and back: `skews` follow that."""
@@ -316,7 +320,7 @@ class Model:
         uncovered = self._uncovered(inside, loads[loop])
         each = overall + inner + uncovered
         hop = round(self.chip.sync.cross_latency)
-        time = self.cp.new_int_var(0, HORIZON, f"time{loop}")
+        time = self.loop_times[loop] = self.cp.new_int_var(0, HORIZON, f"time{loop}")
         meets = self._meets(loop)
         for skew, on in self.skew[loop]:
             once = total - overall + ((HOPS + skew - 1) * hop if skew else 0)

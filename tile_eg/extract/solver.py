@@ -33,6 +33,10 @@ PLAIN = 0.1
 Long chains of vector operations are not: two or three ways for each of many values, which add up in the cycles of one pipe."""
 
 
+BOUNDED = 1.0
+"""The same where the least of each loop is known: kernels of several loops one behind the other mostly take a fifth of it."""
+
+
 class Found(NamedTuple):
     """What a solver found: the `values` of the variables, None where it has none; the work that this took.
 
@@ -43,26 +47,89 @@ class Found(NamedTuple):
     proved: bool
     work: float
 
+    def then(self, later: Found) -> Found:
+        """What is known after a further search in the same model."""
+        return later._replace(values=later.values or self.values, work=self.work + later.work)
+
+
+class Bounds:
+    """The least that each of some parts of what a model minimises takes by itself, found when it is first asked for.
+
+    Without them a search tries all choices of one part with all of another one. A single part says no more than the whole.
+    """
+
+    def __init__(self, model: Any, parts: Sequence[Any]) -> None:
+        """All models that are bounded have the choices of this one, or fewer."""
+        self.model, self.parts = model, parts if len(parts) > 1 else ()
+        self.least: list[int] = []
+        self.work = 0.0
+
+    @property
+    def known(self) -> bool:
+        return bool(self.least)
+
+    def of(self, model: Any) -> Any:
+        """The model with the bounds; itself where there are none."""
+        if not self.parts:
+            return model
+        if not self.known:
+            self._find()
+        out = model.clone()
+        for part, bound in zip(self.parts, self.least, strict=True):
+            out.add(part >= bound)
+        return out
+
+    def _find(self) -> None:
+        bounded = self.model.clone()
+        for part in self.parts:
+            bounded.minimize(part)
+            bound, work = _least_of(small_solver(PLAIN), bounded)
+            bounded.add(part >= bound)
+            self.least.append(bound)
+            self.work += work
+
 
 class Searches:
-    """Solves models that are alike, each within `work`: without a linear relaxation while `PLAIN` is enough for it.
+    """Solves models that are alike, each within `work`: without a linear relaxation while `PLAIN` is enough for it, then with
+    `bounds` while `BOUNDED` is, and then with a relaxation.
 
     A relaxation bounds what a search would have to try one by one; on models that are proven soon it costs more than it saves.
     """
 
-    def __init__(self, work: float) -> None:
-        self.work, self.linear = work, False
+    def __init__(self, work: float, bounds: Bounds | None = None) -> None:
+        self.work, self.bounds, self.linear = work, bounds or Bounds(None, ()), False
 
     def least(self, model: Any) -> Found:
         """The best choice of a model that is found."""
-        if self.linear:
-            return _found(linear_solver(self.work), model)
-        plain = _found(small_solver(min(PLAIN, self.work)), model)
-        if plain.proved or self.work <= PLAIN:
-            return plain
+        out = Found(None, False, 0.0)
+        if not self.linear and not self.bounds.known:
+            out = _found(small_solver(min(PLAIN, self.work)), model)
+            if out.proved or self.work <= PLAIN:
+                return out
+        before = self.bounds.work
+        bounded = self.bounds.of(model)
+        out = out._replace(work=out.work + self.bounds.work - before)
+        if self.bounds.known and not self.linear:
+            out = out.then(_found(small_solver(min(BOUNDED, self.work)), bounded))
+            if out.proved or out.work >= self.work:
+                return out
         self.linear = True
-        found = _found(linear_solver(self.work - plain.work), model)
-        return found._replace(values=found.values or plain.values, work=plain.work + found.work)
+        return out.then(_found(linear_solver(self.work - out.work), bounded))
+
+
+def least_bounded(model: Any, work: float, bounds: Bounds) -> Found:
+    """The best choice of a model that is found within `work`, with the bounds where `PLAIN` is not enough without them."""
+    if not bounds.parts or work <= PLAIN:
+        return _found(solver(work), model)
+    out = _found(solver(PLAIN), model)
+    return out if out.proved else out.then(_found(solver(work - out.work), bounds.of(model)))
+
+
+def _least_of(cp: CpSolver, model: Any) -> tuple[int, float]:
+    """What is minimised is no less than this, and the work that it took to know."""
+    known = load_cp_model()
+    found = cp.solve(model) in (known.OPTIMAL, known.FEASIBLE)
+    return int(cp.best_objective_bound) if found else 0, cp.response_proto.deterministic_time
 
 
 def _found(cp: CpSolver, model: Any) -> Found:

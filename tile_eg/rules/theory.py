@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
@@ -15,6 +16,7 @@ LAWS = ("equal", "rounding", "approximate", "implements", "fact")
 INEXACT = ("rounding", "approximate")
 OF_VALUES = ("nest", "algebra", "tiling")
 """The rulesets that join values: a rule of these that is inexact has a bound."""
+NAME = re.compile(r':name "([^"]*)"\)$')
 RECORDED = ("P", "PT", "Cfg", "PStt", "PSt", "PL", "V", "Lp")
 
 
@@ -188,8 +190,13 @@ def selected(more: tuple[Theory, ...] = (), without: frozenset[str] = frozenset(
 
 
 def _less(theory: Theory, without: frozenset[str], exact: bool) -> Theory:
-    dropped = {r.name for r in theory.rules if r.name in without or (exact and r.law in INEXACT)}
-    if not dropped:
+    return without_rules(theory, without | {r.name for r in theory.rules if exact and r.law in INEXACT})
+
+
+def without_rules(theory: Theory, names: frozenset[str]) -> Theory:
+    """The theory less the rules of these names."""
+    kept = tuple(r for r in theory.rules if r.name not in names)
+    if len(kept) == len(theory.rules):
         return theory
-    text = tuple(t for t in theory.text if not any(t.endswith(f':name "{name}")') for name in dropped))
-    return replace(theory, text=text, rules=tuple(r for r in theory.rules if r.name not in dropped))
+    text = tuple(t for t in theory.text if not t.startswith("(rule ") or NAME.findall(t)[-1] not in names)
+    return replace(theory, text=text, rules=kept)

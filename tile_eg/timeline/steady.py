@@ -281,16 +281,24 @@ class Together:
         return True
 
     def _skip(self, *ends: list[At]) -> bool:
-        """Skips what can be skipped where two periods, from the first of three rounds to the last, are alike."""
-        moves = [_move(core, *at) for core, *at in zip(self.cores, *ends, strict=True)]
-        if None in moves or len({round(move[2] / TOLERANCE) for move in moves if move}) != 1:
+        """Skips what can be skipped where two periods, from the first of three rounds to the last, are alike.
+
+        Whether the trips ahead are alike is asked first: where each tile has a trip more than the one before, they never are,
+        though their pace may be.
+        """
+        moves: list[tuple[Place, int]] = []
+        for core, *at in zip(self.cores, *ends, strict=True):
+            move = _move(*at)
+            if move is None or not _ahead(core, *move, begun=True):
+                return False
+            moves.append(move)
+        cycles = [_cycles(core, move, *at) for core, move, *at in zip(self.cores, moves, *ends, strict=True)]
+        if None in cycles or len({round(n / TOLERANCE) for n in cycles if n}) != 1:
             return False
-        ahead = min(_ahead(core, m[0], m[1], begun=True) for core, m in zip(self.cores, moves, strict=True) if m)
-        if ahead <= 0:
-            return False
+        ahead = min(_ahead(core, *move, begun=True) for core, move in zip(self.cores, moves, strict=True))
         for core, move, before, now in zip(self.cores, moves, ends[1], ends[2], strict=True):
-            assert move and before[2] and now[2]
-            jump(core, before[2], now[2], move[0], move[1], ahead)
+            assert before[2] and now[2]
+            jump(core, before[2], now[2], *move, ahead)
         return True
 
 
@@ -298,13 +306,18 @@ def _outermost(at: Sequence[At]) -> list[Trips]:
     return [trips[:1] for _, trips, _ in at]
 
 
-def _move(core: Core, a: At, b: At, c: At) -> tuple[Place, int, float] | None:
-    """The one loop that went on in two periods that are alike, by how many trips and cycles in each; else None."""
+def _move(a: At, b: At, c: At) -> tuple[Place, int] | None:
+    """The one loop that went on in two periods, by how many trips in each, where its core and pipes kept pace in the last; else
+    None."""
     if not a[0] == b[0] == c[0] or not [p for p, _ in a[1]] == [p for p, _ in b[1]] == [p for p, _ in c[1]]:
         return None
     moved = [(p, z - y) for (p, x), (_, y), (_, z) in zip(a[1], b[1], c[1], strict=True) if not x == y == z]
     alike = all(z - y == y - x for (_, x), (_, y), (_, z) in zip(a[1], b[1], c[1], strict=True))
     if len(moved) != 1 or not alike or moved[0][1] <= 0 or moved[0][0].some or in_step(b[2], c[2]) is None:
         return None
-    cycles = paces_twice(a[2], b[2], c[2], turned(core, *moved[0]))
-    return (*moved[0], cycles) if cycles else None
+    return moved[0]
+
+
+def _cycles(core: Core, move: tuple[Place, int], a: At, b: At, c: At) -> float | None:
+    """The cycles of each of the two periods; None where they are not alike."""
+    return paces_twice(a[2], b[2], c[2], turned(core, *move)) or None
