@@ -10,7 +10,7 @@ from tests.extract.kernels import CHIP, graph_of, kernel, pricer
 from tile_eg.egraph import saturate
 from tile_eg.extract.exact import Exact
 from tile_eg.extract.model import Model
-from tile_eg.extract.solver import BOUNDED, PLAIN, Bounds, Searches
+from tile_eg.extract.solver import BOUNDED, PLAIN, Bounds, Found, Searches
 from tile_eg.frontend.ssa import to_values
 from tile_eg.frontend.text import load_text
 from tile_eg.ir.kernel import Kernel
@@ -63,6 +63,13 @@ def test_no_more_schedules_are_asked_for_when_one_was_not_proven() -> None:
     found = exact.extract(graph, CHIP, pricer(graph), 3)
     assert found.gave_up
     assert (found.solves, len(found.schedules)) == (1, 1)
+
+
+def test_a_search_that_ended_before_it_found_as_much_takes_nothing_away() -> None:
+    first = Found([1, 0], False, 0.1, 100)
+    assert first.then(Found([0, 1], False, 0.2, 120)) == Found([1, 0], False, pytest.approx(0.3), 100)
+    assert first.then(Found(None, False, 0.2)).values == [1, 0]
+    assert first.then(Found([0, 1], True, 0.2, 90)) == Found([0, 1], True, pytest.approx(0.3), 90)
 
 
 @pytest.mark.slow

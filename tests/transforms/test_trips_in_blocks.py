@@ -12,11 +12,12 @@ from tile_eg.chips import load_chip
 from tile_eg.cost_models import rank_model
 from tile_eg.frontend.ssa import to_values
 from tile_eg.ir.reference_values import run_values
-from tile_eg.ir.values import Values
+from tile_eg.ir.values import Values, reachable
 from tile_eg.search import search_options
 from tile_eg.search.compiler import meaning
 from tile_eg.search.form import Setting, searched
 from tile_eg.search.trips_in_blocks import filling
+from tile_eg.transforms.rewriter import Rewriter
 from tile_eg.transforms.stores_of_trips import trips_in_blocks
 
 STORE = "Y[bs*BS : bs*BS + BS, h, :] = (x - m[:, None]) * c + h"
@@ -61,6 +62,15 @@ def test_the_simulator_computes_the_same(text: str, parts: int, sizes: dict[str,
 )
 def test_others_stay_as_they_are(text: str, parts: int) -> None:
     assert of(text, parts) is None
+
+
+def test_blocks_do_not_read_what_others_store() -> None:
+    values = to_values(kernel(HEADS))
+    given = {t.args[0].name: t for t in reachable(values) if t.op == "given"}
+    again = Rewriter({}, {given["C"]: given["Y"]})
+    updated = again.values(values, tuple(map(again.term, values.outputs)))
+    assert trips_in_blocks(values, 2) is not None
+    assert trips_in_blocks(updated, 2) is None
 
 
 def test_how_full_turns_of_cores_are() -> None:

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec, module_from_spec
+from math import inf
 from types import ModuleType, SimpleNamespace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -38,7 +39,7 @@ BOUNDED = 1.0
 
 
 class Found(NamedTuple):
-    """What a solver found: the `values` of the variables, None where it has none; the work that this took.
+    """What a solver found: the `values` of the variables, None where it has none; the work that this took; what is minimised.
 
     `proved`: that nothing is better, or that there is nothing at all.
     """
@@ -46,10 +47,12 @@ class Found(NamedTuple):
     values: Sequence[int] | None
     proved: bool
     work: float
+    least: float = inf
 
     def then(self, later: Found) -> Found:
-        """What is known after a further search in the same model."""
-        return later._replace(values=later.values or self.values, work=self.work + later.work)
+        """What is known after a further search in the same model, which may have ended before it found what this one had."""
+        better = self if self.least < later.least else later
+        return later._replace(values=better.values, least=better.least, work=self.work + later.work)
 
 
 class Bounds:
@@ -135,8 +138,10 @@ def _least_of(cp: CpSolver, model: Any) -> tuple[int, float]:
 def _found(cp: CpSolver, model: Any) -> Found:
     known = load_cp_model()
     status = cp.solve(model)
-    values = list(cp.response_proto.solution) if status in (known.OPTIMAL, known.FEASIBLE) else None
-    return Found(values, status in (known.OPTIMAL, known.INFEASIBLE), cp.response_proto.deterministic_time)
+    proved, work = status in (known.OPTIMAL, known.INFEASIBLE), cp.response_proto.deterministic_time
+    if status not in (known.OPTIMAL, known.FEASIBLE):
+        return Found(None, proved, work)
+    return Found(list(cp.response_proto.solution), proved, work, cp.objective_value)
 
 
 def small_solver(work: float) -> CpSolver:

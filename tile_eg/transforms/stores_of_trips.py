@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tile_eg.ir.index import BLOCK, Expr, const, less, substitute, terms_of, var, variables
-from tile_eg.ir.values import VERSIONS, Term, Values, reachable
+from tile_eg.ir.values import VERSIONS, Term, Values, first_version, reachable
 from tile_eg.transforms.rewriter import Rewriter
 
 ENDING = ("load", "unary", "binary", "cast", "reduce", "proj")
@@ -77,7 +77,7 @@ def trips_in_blocks(values: Values, parts: int) -> Values | None:
     loop = loop_of_stores(values)
     if loop is None or loop.args[1] % parts or loop.args[1] == parts or not all(_in(o, loop) for o in values.outputs):
         return None
-    if any(t.op == "load" and t.args[0].op != "given" for t in reachable(values)):
+    if not reads_as_given(values):
         return None
     number, trips, states, stages = loop.args
     each, name = trips // parts, values.variables[number]
@@ -88,6 +88,13 @@ def trips_in_blocks(values: Values, parts: int) -> Values | None:
     return again.values(
         values, outputs, blocks=values.blocks * parts, grid=(parts, *values.grid), trips=values.trips | {number: each}
     )
+
+
+def reads_as_given(values: Values) -> bool:
+    """Whether a kernel loads from no tensor that it stores to: an update of a caller's tensor has blocks that may not meet."""
+    stored_to = {first_version(o).args[0] for o in values.outputs}
+    loads = (t.args[0] for t in reachable(values) if t.op == "load")
+    return all(version.op == "given" and version.args[0] not in stored_to for version in loads)
 
 
 def trips_as_blocks(values: Values) -> Values:
