@@ -54,6 +54,27 @@ kernel thrice[M=5, N=192, BN=64](X: f16[M, N]) -> Y: f16[M, N] {
   }
 }
 """
+NORM = """
+kernel norm[M=40, N=64, K=256, BM=16, BK=64](X: f16[M, K], W: f16[K, N]) -> Y: f32[M, N] {
+  grid bx = ceildiv(M, BM)
+  shared   x: f16[BM, BK], h: f16[BM, BK], w: f16[BK, N]
+  fragment f: f32[BM, BK], l: f32[BM] = 0, y: f32[BM, N] = 0
+  for i in pipelined(ceildiv(K, BK)) {
+    x = X[bx*BM, i*BK]
+    f = x
+    l = l + rowsum(f * f)
+  }
+  for k in pipelined(ceildiv(K, BK)) {
+    x = X[bx*BM, k*BK]
+    w = W[k*BK, 0]
+    f = x
+    h = f / sqrt(l + 1)[:, None]
+    y = y + h @ w
+  }
+  Y[bx*BM, 0] = y
+}
+"""
+"""The later loop is skewed: it takes more trips than the first one."""
 TEXTS = {"twice": TWICE, "rows": ROWS, "short": SHORT, "thrice": THRICE}
 
 
@@ -67,6 +88,11 @@ def stays_in(text: str) -> int:
 @pytest.mark.parametrize("name", TEXTS)
 def test_a_later_loop_finds_what_an_earlier_one_loaded(name: str) -> None:
     check_numbers(kernel(TEXTS[name]), Using("row-stays"))
+
+
+@pytest.mark.parametrize("columns", [256, 230])
+def test_a_skewed_loop_finds_the_tiles_of_all_its_trips(columns: int) -> None:
+    check_numbers(kernel(NORM, K=columns), Using("row-stays"))
 
 
 @pytest.mark.few(6)

@@ -27,6 +27,7 @@ class _Run:
     def __init__(self, schedule: Schedule, chosen: Selection, counted: int = TRIPS) -> None:
         self.schedule, self.chosen, self.graph, self.counted = schedule, chosen, schedule.graph, counted
         self.memory: dict[tuple[StorageId, int], Tag] = {}
+        self.deepest = max((loop.skew for _, around in schedule.walk() for loop in around), default=0)
         self.last: Trip = {}
         for step, around in schedule.walk():
             for loop in around:
@@ -38,7 +39,7 @@ class _Run:
     def _trips(self, loop: LoopStep) -> int:
         if self.counted < TRIPS and loop.loop in self.graph.values.counts:
             return self.counted
-        return min(loop.trips, TRIPS + loop.skew)
+        return min(loop.trips, TRIPS + self.deepest)  # one that reads what an earlier one loaded takes no trip that this did not
 
     def steps(self, items: list[Item], trip: Trip) -> Iterator[tuple[Step, Trip]]:
         """Every step as it runs, with the trip of each loop that it belongs to (its own lag taken off)."""
