@@ -26,7 +26,7 @@ Captured = pytest.CaptureFixture[str]
 
 
 def program(text: str, **sizes: int):
-    return lower(kernel(text, **sizes), search=search_options(without=("blocks-together",))).program
+    return lower(kernel(text, **sizes), search=search_options(without=("blocks-together", "side-by-side"))).program
 
 
 @pytest.mark.slow

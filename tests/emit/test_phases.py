@@ -141,7 +141,7 @@ def test_the_first_parts_are_stored_and_the_others_added_behind_the_meeting():
     stored = next(n for n in before if isinstance(n, When))
     assert isinstance(meeting, SyncAll)
     assert [str(w.condition) for w in (stored, others)] == ["(block < 1)", "(0 < block)"]
-    assert [w.body[0].atomic for w in (stored, others)] == [False, True]
+    assert [w.body[0].atomic for w in (stored, others)] == ["", "add"]
 
 
 def test_what_is_stored_before_it_is_added_to_need_not_be_there():

@@ -129,7 +129,7 @@ def wrong_axis(p: Program, text: str, rng: Random) -> str | None:
 
 
 def option(p: Program, text: str, rng: Random) -> str | None:
-    return _one(r"keepdims=", text, lambda m: "keepdim=", rng, HEAD)
+    return _one(r"keepdims=", text, lambda m: "keepdimensions=", rng, HEAD)
 
 
 def function(p: Program, text: str, rng: Random) -> str | None:

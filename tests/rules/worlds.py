@@ -24,6 +24,7 @@ from tile_eg.ir.index import BLOCK, SUB, const
 from tile_eg.ir.kernel import Kernel
 from tile_eg.ir.values import Values
 from tile_eg.rules import Theory, native, theories
+from tile_eg.rules.theory import Rule
 from tile_eg.transforms.k_tiling import Tiling
 
 Row = tuple[Any, ...]
@@ -112,7 +113,10 @@ def changed(rule: str, old: str, new: str) -> tuple[Theory, ...]:
         assert old in line
         return line.replace(old, new)
 
-    return tuple(replace(t, text=tuple(map(text, t.text))) for t in theories())
+    def anywhere(held: Rule) -> Rule:
+        return replace(held, needs=frozenset()) if held.name == rule else held
+
+    return tuple(replace(t, text=tuple(map(text, t.text)), rules=tuple(map(anywhere, t.rules))) for t in theories())
 
 
 def nothing(_: Any) -> None:

@@ -35,7 +35,8 @@ from tile_eg.frontend.windows import known_shape
 from tile_eg.ir import index
 from tile_eg.ir.kernel import Binary, Broadcast, Number, Reduce, Region, TileExpr, Unary
 from tile_eg.language.elementwise_words import BINARY, EXPRESSIONS, UNARY, VECTOR_BINARY
-from tile_eg.ops.types import DType
+from tile_eg.ops import elementwise
+from tile_eg.ops.types import F32, DType
 
 __all__ = ["HANDLERS", "apply"]
 
@@ -227,7 +228,7 @@ def _vector_binary(op: str, b: Builder, span: Span, x: Any, y: Any, dst: Any) ->
 
 def _check_bits(op: str, of: DType | None, span: Span) -> None:
     """NotSearched for bits of floats, which are whole numbers only where statements are done in their order."""
-    if of is not None and not of.whole and op in ("and", "or", "xor", "not"):
+    if of is not None and not of.whole and F32 not in (elementwise.BINARY | elementwise.UNARY)[op].takes:
         raise NotSearched(f"the search has no form for the bits of {of}", span, help="cast to a type of whole numbers")
 
 
