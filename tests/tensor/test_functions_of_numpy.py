@@ -24,6 +24,15 @@ FORMS: dict[str, tuple[Callable[..., Any], Shapes]] = {
     "expm1": (lambda x: np.expm1(x * 1e-4) * 1e4 + np.expm1(x), [X]),
     "clip": (lambda x: np.clip(x, -0.5, None) + np.clip(x, -0.1, 0.1), [X]),
     "logaddexp": (np.logaddexp, [X, V]),
+    "logaddexp of infinities": (lambda x: np.logaddexp(np.where(x > 0, -np.inf, x), np.where(x > 0.5, -np.inf, 1)), [X]),
+    "inner": (np.inner, [S, (5, 17)]),
+    "inner of vectors": (np.inner, [V, V]),
+    "arguments by their names": (
+        lambda x: (
+            np.tile(np.transpose(x, axes=(1, 0)), reps=(1, 2)) + np.broadcast_to(np.take(x, -1, axis=0)[:, None], shape=(33, 14))
+        ),
+        [X],
+    ),
     "isfinite": (lambda x: np.isfinite(x / (x - x)) == np.isinf(x), [X]),
     "like others": (lambda x: np.full_like(x, 3) * np.ones_like(x) - np.zeros_like(x), [X]),
     "all": (lambda x: np.all(x > -0.8, axis=1) ^ np.any(x > 0.9, axis=1), [X]),

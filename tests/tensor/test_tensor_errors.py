@@ -304,3 +304,12 @@ def test_odd_arguments_of_a_function_are_mistakes_and_no_faults(name: str) -> No
         for options in ({}, {"axis": "a"}, {"axis": (0, 1)}, {"foo": 1}):
             with suppress(TileError):
                 word(name, args, options)
+
+
+def test_a_tensor_is_rounded_to_whole_numbers_alone() -> None:
+    def rounded(x: X) -> Any:
+        return round(x, 2)
+
+    with pytest.raises(TileError, match="`round` rounds to whole numbers") as caught:
+        tile_eg.jit(rounded)
+    assert caught.value.help == "write round(x * 100) / 100"

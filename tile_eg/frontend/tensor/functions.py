@@ -163,7 +163,8 @@ FUNCTIONS: dict[str, Function] = {
     "clip": co.clip, "clamp": co.clip, "isinf": co.isinf, "isfinite": co.isfinite, "logaddexp": co.logaddexp,
     "zeros_like": co.zeros_like, "ones_like": co.ones_like, "full_like": co.full_like,
     "var": co.variance, "std": co.deviation, "all": co.all_of, "any": co.any_of, "norm": co.norm, "ptp": co.spread,
-    "outer": co.outer, "dot": co.dot, "einsum": einsum,
+    "logical_and": partial(co.logical, "and"), "logical_or": partial(co.logical, "or"), "logical_xor": partial(co.logical, "xor"),
+    "logical_not": co.logical_not, "outer": co.outer, "dot": co.dot, "inner": co.inner, "einsum": einsum,
     "expand_dims": co.expand_dims, "squeeze": co.squeeze, "flatten": co.flattened, "moveaxis": co.moveaxis,
     "stack": co.stack, "hstack": co.beside, "vstack": co.below, "flip": co.flip, "fliplr": partial(co.flip, axis=1),
     "flipud": partial(co.flip, axis=0), "roll": co.roll, "repeat": co.repeat,
@@ -185,7 +186,7 @@ RENAMED = {
     "dim": "axis", "keepdim": "keepdims", "correction": "ddof", "min": "low", "max": "high", "a_min": "low", "a_max": "high",
     "dims": "axis", "shifts": "shift", "axis1": "a", "axis2": "b", "indices_or_sections": "sections", "start_dim": "start",
     "end_dim": "end", "pad_width": "widths", "repeats": "count", "p": "ord", "min_val": "low",
-    "max_val": "high", "fill_value": "value", "k": "offset",
+    "max_val": "high", "fill_value": "value", "k": "offset", "reps": "counts", "newshape": "shape", "size": "shape",
 }  # fmt: skip
 """What options are called in other libraries, where a function has them by the name behind."""
 OF_TILES = (
@@ -218,6 +219,8 @@ def call(name: str, args: Sequence[Any], options: dict[str, Any], span: Span | N
         raise TileError(f"unknown function `{name}`", span, help=help)
     known = inspect.signature(function).parameters
     options = {k if k in known else RENAMED.get(k, k): o for k, o in options.items()}
+    if len(args) == 1 and (several := [k for k in options if k in known and known[k].kind is known[k].VAR_POSITIONAL]):
+        args = [*args, options.pop(several[0])]
     try:
         bound = inspect.signature(function).bind(*args, **options, span=span)
     except TypeError:
