@@ -52,6 +52,9 @@ MISTAKES = {
     "repeat(A, 0, 1)": ("`repeat` takes a number of times from 1 on", "repeat(A, 0, 1)", ""),
     "diff(A, 40)": ("`diff` of f16[64, 32] is taken 0 to 31 times", "diff(A, 40)", ""),
     "A[B]": ("an index is i32, not f16[48, 32]", "A[B]", "i32"),
+    "std(A, axis=1, keepdims=(1, 0))": ("`keepdims` of `std` is a whole number", "std(A, axis=1, keepdims=(1, 0))", "keepdims=1"),
+    "clip(A, low=(0, 1))": ("several numbers are axes, and here one value is taken", "(0, 1)", ""),
+    "sum(A, axis=(0, B))": ("`axis` is a whole number, not f16[48, 32]", "B", ""),
     "~A": ("`~` turns conditions and the bits of whole numbers", "~A", "~(x > 0)"),
 }
 

@@ -38,8 +38,6 @@ from tile_eg.language.words import PACKAGE, place_of, tensors_read, user_place
 from tile_eg.ops.elementwise import BINARY, COMPARE
 from tile_eg.ops.types import F32, U8, DType
 
-OF_VALUES = ("min", "max", "a_min", "a_max", "min_val", "max_val", "low", "high", "fill_value", "value", "indices", "x", "y")
-"""The options that are values."""
 QUOTIENTS = {"floordiv": "//", "mod": "%"}
 OPERATORS = tuple(b.name for b in BINARY.values() if b.sign)
 
@@ -225,7 +223,7 @@ def _operand(name: str, place: int, x: Any, is_value: bool, span: Span | None) -
 
 def _option(name: str, option: str, x: Any, span: Span | None) -> Any:
     """An argument by its name; what no function takes is left for the one that is called to refuse."""
-    if option in OF_VALUES:
+    if option in fn.VALUES:
         return x if x is None else _value(x, span)
     try:
         return _axes(name, x, span)

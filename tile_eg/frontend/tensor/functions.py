@@ -23,21 +23,21 @@ Function = Callable[..., Value | tuple[Value, ...]]
 Axis = int | Sequence[int] | None
 
 
-def _softmax(x: Value, axis: int = -1, span: Span | None = None) -> Value:
+def _softmax(x: Value, axis: Axis = -1, span: Span | None = None) -> Value:
     e = _exponentials(x, axis, span)
     return v.binary("div", e, v.reduce("sum", e, axis, True, span), span)
 
 
-def _exponentials(x: Value, axis: int, span: Span | None) -> Value:
+def _exponentials(x: Value, axis: Axis, span: Span | None) -> Value:
     return v.unary("exp", v.binary("sub", x, v.reduce("max", x, axis, True, span), span), span)
 
 
-def _log_softmax(x: Value, axis: int = -1, span: Span | None = None) -> Value:
+def _log_softmax(x: Value, axis: Axis = -1, span: Span | None = None) -> Value:
     less = v.binary("sub", x, v.reduce("max", x, axis, True, span), span)
     return v.binary("sub", less, v.unary("ln", v.reduce("sum", v.unary("exp", less, span), axis, True, span), span), span)
 
 
-def _logsumexp(x: Value, axis: int = -1, keepdims: bool = False, span: Span | None = None) -> Value:
+def _logsumexp(x: Value, axis: Axis = -1, keepdims: bool = False, span: Span | None = None) -> Value:
     greatest, total = (
         v.reduce("max", x, axis, keepdims, span),
         v.reduce("sum", _exponentials(x, axis, span), axis, keepdims, span),
@@ -182,6 +182,8 @@ OF_LISTS = ("concatenate", "stack", "hstack", "vstack")
 """The functions of several values, which in Python are in a list."""
 OF_INDICES = ("take", "take_along_axis")
 """Those that have an axis behind a value and its indices."""
+VALUES = ("min", "max", "a_min", "a_max", "min_val", "max_val", "low", "high", "fill_value", "value", "indices", "x", "y")
+"""The options that are values."""
 RENAMED = {
     "dim": "axis", "keepdim": "keepdims", "correction": "ddof", "min": "low", "max": "high", "a_min": "low", "a_max": "high",
     "dims": "axis", "shifts": "shift", "axis1": "a", "axis2": "b", "indices_or_sections": "sections", "start_dim": "start",
@@ -229,7 +231,7 @@ def call(name: str, args: Sequence[Any], options: dict[str, Any], span: Span | N
         help = "cast what it gives, or what it takes" if unknown == "dtype" else _usage(name)
         raise TileError(what, span, help=help) from None
     for parameter, x in bound.arguments.items():
-        if known[parameter].annotation == "int" and not isinstance(x, int):
+        if known[parameter].annotation in ("int", "bool") and not isinstance(x, int):
             raise TileError(f"`{parameter}` of `{name}` is a whole number, not {x}", span, help=_usage(name))
     return function(*args, **options, span=span)
 
