@@ -54,6 +54,7 @@ FORMS: dict[str, tuple[Callable[..., Any], list[Array]]] = {
     "the largest of an axis that is not named": (lambda x: np.max(x, 0) - np.min(x, 1)[:, None], [F]),
     "conditions of whole numbers": (lambda i, j: np.logical_and(i, j) ^ np.logical_not(j) ^ np.logical_xor(i > 0, j), [N, J]),
     "conditions of floats": (lambda x, d: np.logical_or(np.trunc(x), d), [F, D]),
+    "extremes of one number": (lambda x: np.max(np.sum(x), axis=-1) + np.min(x[0, 0]) + np.sum(x[0, 1] > 0), [F]),
     "how many are true": (lambda x: np.sum(x > 0, axis=1), [F]),
     "whether one of all is true": (lambda c: np.max(c, axis=0), [C]),
     "bools around bools": (lambda c: np.pad(c, ((2, 2), (0, 0)), constant_values=1), [C[:6]]),

@@ -202,6 +202,8 @@ def reduce(op: str, x: Value, axes: Any, keepdims: bool = False, span: Span | No
     """op: max, min, sum, mean, over the axes (None: all)."""
     if x.truth:
         return _of_condition(op, x, axes, keepdims, span)
+    if not x.shape and (axes is None or (op != "mean" and axes in (0, -1))):
+        return reduce(op, reshape(x, (1,), span), 0, False, span)
     given = range(len(x.shape)) if axes is None else axes if isinstance(axes, list | tuple) else (axes,)
     along = tuple(sorted(axis_of(a, x, span) for a in given))
     if len(set(along)) < len(along):
