@@ -125,6 +125,7 @@ FAULTS = [
         "the range of a loop has to be known when the block starts, `k + 2` is not", "k + 2", "`k` is not",
     ),
     ("pipelined(ceildiv(K, BK))", "pipelined(4, stages=9)", "a loop has up to 8 stages, not 9", "9", ""),
+    ("pipelined(ceildiv(K, BK))", "pipelined(4, stages=(1, 2))", "`stages` is one number", "(1, 2)", "pipelined(n, stages=2)"),
     ("pipelined(ceildiv(K, BK))", "serial(4, stages=2)", "`serial` has no argument called `stages`", "stages=2", ""),
     (
         "(ceildiv(M, BM), ceildiv(N, BN))", "ceildiv(M, BM)",

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import tile_eg.language as T
 from tests.tensor.test_tensor_meaning import drawn, kernel_of
 from tile_eg.frontend.text import load_text
 from tile_eg.ir.open_kernel import OpenKernel
@@ -24,6 +25,15 @@ FORMS: dict[str, tuple[Callable[..., Any], Shapes]] = {
     "expm1": (lambda x: np.expm1(x * 1e-4) * 1e4 + np.expm1(x), [X]),
     "clip": (lambda x: np.clip(x, -0.5, None) + np.clip(x, -0.1, 0.1), [X]),
     "logaddexp": (np.logaddexp, [X, V]),
+    "logaddexp of infinities": (lambda x: np.logaddexp(np.where(x > 0, -np.inf, x), np.where(x > 0.5, -np.inf, 1)), [X]),
+    "inner": (np.inner, [S, (5, 17)]),
+    "inner of vectors": (np.inner, [V, V]),
+    "arguments by their names": (
+        lambda x: (
+            np.tile(np.transpose(x, axes=(1, 0)), reps=(1, 2)) + np.broadcast_to(np.take(x, -1, axis=0)[:, None], shape=(33, 14))
+        ),
+        [X],
+    ),
     "isfinite": (lambda x: np.isfinite(x / (x - x)) == np.isinf(x), [X]),
     "like others": (lambda x: np.full_like(x, 3) * np.ones_like(x) - np.zeros_like(x), [X]),
     "all": (lambda x: np.all(x > -0.8, axis=1) ^ np.any(x > 0.9, axis=1), [X]),
@@ -92,6 +102,29 @@ def test_what_a_kernel_cannot_be_built_for_is_told_with_its_reason() -> None:
     kernel = kernel_of(lambda x, i: x[:, i] * 2, [(3, 4), (5,)], ["int32", "int32"])
     with pytest.raises(Exception, match="single elements of `x0`, which holds i32, are gathered"):
         kernel(np.zeros((3, 4), np.int32), np.zeros(5, np.int32))
+
+
+SEVERAL = [
+    "mean(X, axis=(0, -1), keepdims=1)", "log(sum(exp(X), axis=(0, 2,), keepdims=1))", "logsumexp(X, axis=(0, 2), keepdims=1)",
+    "clip(X, low=0, max=0.5)", "full_like(X, value=3)",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("of", SEVERAL)
+def test_text_names_several_axes_and_values(of: str) -> None:
+    (x,) = (a.astype(np.float32) for a in drawn([(3, 7, 16)], "float32"))
+    kernel = load_text("kernel k(X: f32[3, 7, 16]) -> O: f32[3, 7, 16] { O = X - " + of + " }")
+    log_of_sums = np.log(np.sum(np.exp(x), axis=(0, 2), keepdims=True))
+    wanted = {"mean": np.mean(x, (0, 2), keepdims=True), "clip": np.clip(x, 0, 0.5), "full_like": 3}
+    want = x - wanted.get(of.split("(")[0], log_of_sums)
+    np.testing.assert_allclose(TileKernel(kernel)(x), want, rtol=1e-4, atol=1e-5)
+
+
+def test_a_softmax_goes_along_several_axes() -> None:
+    (x,) = drawn([(3, 7, 16)], "float32")
+    kernel = kernel_of(lambda x: T.softmax(x, axis=(1, 2)), [x.shape], "float32")
+    e = np.exp(x)
+    np.testing.assert_allclose(kernel(x), e / np.sum(e, axis=(1, 2), keepdims=True), rtol=1e-4)
 
 
 @pytest.mark.slow

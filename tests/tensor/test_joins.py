@@ -45,6 +45,9 @@ FORMS: dict[str, tuple[Callable[..., Any], list[tuple[int, ...]]]] = {
     "turned round": (lambda x: x[::-1] + x[:, ::-1], [X]),
     "turned round behind a reshape": (lambda x: np.reshape(x, (1, 17, 3, 11))[:, ::-1, 1], [X]),
     "turned round where an axis is kept": (lambda x: np.max(x, axis=1, keepdims=True)[::-1] * x, [X]),
+    "sums of what is centred along them, twice": (
+        lambda x: np.concatenate([np.sum(x - np.mean(x, axis=1, keepdims=True), axis=(0, 2))] * 2), [(5, 17, 7)],
+    ),
     "backwards in steps": (lambda x: x[1:-1:3, 30:2:-4], [X]),
 }  # fmt: skip
 CASES = [pytest.param(*form, id=name) for name, form in FORMS.items()]

@@ -49,6 +49,10 @@ SEEN: dict[str, tuple[Callable[..., Any], list[tuple[int, ...]]]] = {
     "a column left out": (lambda x: x[..., 1:] * 2, [(24, 5), (24, 4)]),
     "in another order": (lambda x: np.transpose(x, (2, 3, 0, 1)) * 2, [(6, 20), (20, 6)]),
     "sums of rows": (lambda x: np.sum(x, axis=3), [(24, 5), (24,)]),
+    "turned round": (lambda x: x[:, ::-1, ::-1] * 2, [(2, 12, 5), (2, 12, 5)]),
+    "turned round beside itself": (
+        lambda x: np.sum(x[:, ::-1, ::-1], axis=(1, 2))[:, None] + x[:, 0, 0][:, None], [(2, 12, 5), (2, 1, 5)],
+    ),
     "by their columns": (lambda x: x * positions(x, 5), [(24, 5), (24, 5)]),
 }
 

@@ -52,6 +52,9 @@ MISTAKES = {
     "repeat(A, 0, 1)": ("`repeat` takes a number of times from 1 on", "repeat(A, 0, 1)", ""),
     "diff(A, 40)": ("`diff` of f16[64, 32] is taken 0 to 31 times", "diff(A, 40)", ""),
     "A[B]": ("an index is i32, not f16[48, 32]", "A[B]", "i32"),
+    "std(A, axis=1, keepdims=(1, 0))": ("`keepdims` of `std` is a whole number", "std(A, axis=1, keepdims=(1, 0))", "keepdims=1"),
+    "clip(A, low=(0, 1))": ("several numbers are axes, and here one value is taken", "(0, 1)", ""),
+    "sum(A, axis=(0, B))": ("`axis` is a whole number, not f16[48, 32]", "B", ""),
     "~A": ("`~` turns conditions and the bits of whole numbers", "~A", "~(x > 0)"),
 }
 
@@ -304,3 +307,12 @@ def test_odd_arguments_of_a_function_are_mistakes_and_no_faults(name: str) -> No
         for options in ({}, {"axis": "a"}, {"axis": (0, 1)}, {"foo": 1}):
             with suppress(TileError):
                 word(name, args, options)
+
+
+def test_a_tensor_is_rounded_to_whole_numbers_alone() -> None:
+    def rounded(x: X) -> Any:
+        return round(x, 2)
+
+    with pytest.raises(TileError, match="`round` rounds to whole numbers") as caught:
+        tile_eg.jit(rounded)
+    assert caught.value.help == "write round(x * 100) / 100"

@@ -15,15 +15,15 @@ from tile_eg.language.words import Word
 Axis = int | Sequence[int] | None
 
 
-def softmax(x: Any, axis: int = -1) -> Any:
-    """exp(x) over its sum along an axis."""
+def softmax(x: Any, axis: Axis = -1) -> Any:
+    """exp(x) over its sum along an axis, or along several."""
 
 
-def log_softmax(x: Any, axis: int = -1) -> Any:
+def log_softmax(x: Any, axis: Axis = -1) -> Any:
     """The logarithm of the softmax."""
 
 
-def logsumexp(x: Any, axis: int = -1, keepdims: bool = False) -> Any:
+def logsumexp(x: Any, axis: Axis = -1, keepdims: bool = False) -> Any:
     """The logarithm of the sum of exponentials along an axis."""
 
 

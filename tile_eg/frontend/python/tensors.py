@@ -21,12 +21,14 @@ from tile_eg import language
 from tile_eg.errors import InternalError, Span, TileError, did_you_mean
 from tile_eg.frontend.of_calls import OfCall, of_calls, refuse_wholes
 from tile_eg.frontend.python.bools import is_bool
+from tile_eg.frontend.python.other_names import SAME, of_numpy
 from tile_eg.frontend.python.returned import evaluated, output_names
 from tile_eg.frontend.python.source import FunctionSource, read_function
 from tile_eg.frontend.python.values import as_dtype
 from tile_eg.frontend.tensor import TensorKernel
 from tile_eg.frontend.tensor import functions as fn
 from tile_eg.frontend.tensor import values as v
+from tile_eg.frontend.tensor.composed import converted
 from tile_eg.frontend.tensor.gathers import part
 from tile_eg.frontend.tensor.values import Value
 from tile_eg.ir.kernel import Kernel, Tensor
@@ -36,19 +38,6 @@ from tile_eg.language.words import PACKAGE, place_of, tensors_read, user_place
 from tile_eg.ops.elementwise import BINARY, COMPARE
 from tile_eg.ops.types import F32, U8, DType
 
-SAME = {
-    "subtract": "sub", "multiply": "mul", "divide": "div", "true_divide": "div", "negative": "neg", "absolute": "abs",
-    "power": "pow", "invert": "not", "logical_not": "not", "logical_and": "and", "logical_or": "or", "bitwise_and": "and",
-    "bitwise_or": "or", "greater": "gt", "greater_equal": "ge", "less": "lt", "less_equal": "le", "equal": "eq",
-    "not_equal": "ne", "permute_dims": "transpose", "if_then_else": "where", "Select": "where", "abs_": "abs",
-    "Min": "min", "Max": "max", "bitwise_not": "not", "bitwise_xor": "xor", "bitwise_lshift": "shl", "bitwise_rshift": "shr",
-    "And": "and", "Or": "or", "Not": "not", "concat": "concatenate", "cat": "concatenate", "ravel": "flatten",
-    "unsqueeze": "expand_dims", "permute": "transpose", "repeat_interleave": "repeat", "fabs": "abs", "inner": "dot",
-    "floor_divide": "floordiv", "remainder": "mod",
-}  # fmt: skip
-"""NumPy's and TileLang's other names of operations."""
-OF_VALUES = ("min", "max", "a_min", "a_max", "min_val", "max_val", "low", "high", "fill_value", "value", "indices", "x", "y")
-"""The options that are values."""
 QUOTIENTS = {"floordiv": "//", "mod": "%"}
 OPERATORS = tuple(b.name for b in BINARY.values() if b.sign)
 
@@ -116,10 +105,8 @@ class TensorValue:
         """As NumPy has it: floats become whole numbers towards zero, and a bool says whether a number is none."""
         span, x = user_place(), self.value
         if dtype is bool or is_bool(dtype):
-            return TensorValue(x if x.truth else v.compare("ne", x, v.number(0.0, span), span))
-        to = as_dtype(dtype, span)
-        towards_zero = to.whole and x.dtype is not None and not x.dtype.whole
-        return TensorValue(v.cast(to, v.unary("trunc", x, span) if towards_zero else x, span))
+            return TensorValue(v.truth(x, span))
+        return TensorValue(converted(as_dtype(dtype, span), x, span))
 
     def __getitem__(self, items: Any) -> TensorValue:
         span = user_place()
@@ -153,6 +140,9 @@ class TensorValue:
         return int(float(self))
 
     def __round__(self, digits: int | None = None) -> Any:
+        if digits:
+            help = f"write round(x * {10.0**digits:g}) / {10.0**digits:g}"
+            raise told(TileError("`round` rounds to whole numbers", help=help))
         return word("round", (self,), {})
 
     def __tile_word__(self, name: str, args: Sequence[Any], options: Mapping[str, Any]) -> Any:
@@ -164,7 +154,7 @@ class TensorValue:
         return word(ufunc.__name__, args, options)
 
     def __array_function__(self, function: Any, types: Any, args: Sequence[Any], options: Mapping[str, Any]) -> Any:
-        return word(function.__name__, args, options)
+        return word(of_numpy(function), args, options)
 
 
 def _method(name: str) -> Any:
@@ -233,7 +223,7 @@ def _operand(name: str, place: int, x: Any, is_value: bool, span: Span | None) -
 
 def _option(name: str, option: str, x: Any, span: Span | None) -> Any:
     """An argument by its name; what no function takes is left for the one that is called to refuse."""
-    if option in OF_VALUES:
+    if option in fn.VALUES:
         return x if x is None else _value(x, span)
     try:
         return _axes(name, x, span)

@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from math import prod
 
 from tile_eg.errors import TileError
-from tile_eg.frontend.tensor.values import Shape, Value
+from tile_eg.frontend.tensor.shapes import Shape
+from tile_eg.frontend.tensor.values import Value
 
 Dims = list[list["Atom"]]
 

@@ -60,7 +60,7 @@ class Build(Tiles):
     def _prepare(self, p: Point, axes: tuple[Axis, ...]) -> None:
         """Makes the folds that have to be over before a loop."""
         for f in self.points.folds_in_order([p]) if axes else ():
-            if self.looped(f) and not f.axes & set(axes):
+            if self.looped(f) and not f.axes & set(axes) and self.bound(f):
                 self.region(f, self.layouts.of(f))
 
     def _store(self, n: int) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from math import inf, log, prod
 from typing import Any
@@ -11,7 +12,7 @@ from tile_eg.frontend.tensor import values as v
 from tile_eg.frontend.tensor.gathers import part
 from tile_eg.frontend.tensor.joins import join
 from tile_eg.frontend.tensor.values import NEW_AXIS, Slice, Value
-from tile_eg.ops.types import F32
+from tile_eg.ops.types import F32, DType
 
 Axis = int | Sequence[int] | None
 Option = Any
@@ -78,13 +79,27 @@ def isfinite(x: Value, span: Span | None = None) -> Value:
 
 
 def logaddexp(x: Value, y: Value, span: Span | None = None) -> Value:
+    """The larger one and what the other adds: of two that are the same, infinities among them, ln 2."""
     most, least = v.binary("max", x, y, span), v.binary("min", x, y, span)
-    return v.binary("add", most, log1p(v.unary("exp", v.binary("sub", least, most, span), span), span), span)
+    less = v.where(v.compare("eq", x, y, span), number(0.0), v.binary("sub", least, most, span), span)
+    return v.binary("add", most, log1p(v.unary("exp", less, span), span), span)
+
+
+def converted(dtype: DType, x: Value, span: Span | None = None) -> Value:
+    """x as NumPy converts it: whole numbers have its fraction cut off."""
+    if not dtype.whole or x.truth or (x.dtype is not None and x.dtype.whole):
+        return v.cast(dtype, x, span)
+    if x.op == "number" and isinstance(x.args[0], int | float):
+        if not math.isfinite(x.args[0]):
+            raise TileError(f"{dtype} has no {x.args[0]}", span)
+        return v.cast(dtype, number(int(x.args[0])), span)
+    return v.cast(dtype, v.unary("trunc", x, span), span)
 
 
 def full_like(x: Value, value: Value, span: Span | None = None) -> Value:
-    out = v.repeated(value, x.shape, span)
-    return out if x.dtype is None or value.dtype is not None else v.cast(x.dtype, out, span)
+    if x.truth:
+        return v.repeated(v.truth(value, span), x.shape, span)
+    return v.repeated(value if x.dtype is None else converted(x.dtype, value, span), x.shape, span)
 
 
 def zeros_like(x: Value, span: Span | None = None) -> Value:
@@ -98,16 +113,21 @@ def ones_like(x: Value, span: Span | None = None) -> Value:
 # ---- over axes ----
 
 
-def truth(x: Value, span: Span | None) -> Value:
-    return x if x.truth else v.compare("ne", x, number(0), span)
-
-
 def all_of(x: Value, axis: Axis = None, keepdims: bool = False, span: Span | None = None) -> Value:
-    return v.compare("gt", v.reduce("min", v.ones(truth(x, span), None, span), axis, keepdims, span), number(0.0), span)
+    return v.reduce("min", v.truth(x, span), axis, keepdims, span)
 
 
 def any_of(x: Value, axis: Axis = None, keepdims: bool = False, span: Span | None = None) -> Value:
-    return v.compare("gt", v.reduce("max", v.ones(truth(x, span), None, span), axis, keepdims, span), number(0.0), span)
+    return v.reduce("max", v.truth(x, span), axis, keepdims, span)
+
+
+def logical(op: str, x: Value, y: Value, span: Span | None = None) -> Value:
+    """NumPy's `and`, `or` and `xor` of what is not 0."""
+    return v.binary(op, v.truth(x, span), v.truth(y, span), span)
+
+
+def logical_not(x: Value, span: Span | None = None) -> Value:
+    return v.unary("not", v.truth(x, span), span)
 
 
 def variance(x: Value, axis: Axis = None, keepdims: bool = False, ddof: int = 0, span: Span | None = None) -> Value:
@@ -132,6 +152,7 @@ def norm(x: Value, ord: Option = None, axis: Axis = None, keepdims: bool = False
     if ord not in (None, "fro", 1, 2, inf) or (ord not in (None, "fro") and len(x.shape) > 1 and not isinstance(axis, int)):
         help = "norm(x, axis=-1) is of vectors, norm(x) of all elements"
         raise TileError(f"a norm is of order 2, and of vectors along one axis also 1 or inf, not {ord}", span, help=help)
+    x = v.cast(F32, x, span) if x.truth or (x.dtype is not None and x.dtype.whole) else x
     if ord in (1, inf):
         return v.reduce("sum" if ord == 1 else "max", v.unary("abs", x, span), axis, keepdims, span)
     return v.unary("sqrt", v.reduce("sum", square(x, span), axis, keepdims, span), span)
@@ -156,6 +177,15 @@ def dot(a: Value, b: Value, span: Span | None = None) -> Value:
     if len(b.shape) > 2:
         raise TileError(f"`dot` takes vectors and matrices, not {b}", span, help="a batch of products is a @ b")
     return v.matmul(a, b, span)
+
+
+def inner(a: Value, b: Value, span: Span | None = None) -> Value:
+    """Sums along the last axes of both."""
+    if not a.shape or not b.shape:
+        return v.binary("mul", a, b, span)
+    if len(b.shape) > 2:
+        raise TileError(f"`inner` takes vectors and matrices, not {b}", span, help="a batch of products is a @ b.mT")
+    return v.matmul(a, b if len(b.shape) == 1 else v.permute(b, (1, 0), span), span)
 
 
 # ---- axes ----
@@ -277,7 +307,12 @@ def _widths(x: Value, widths: Option, span: Span | None) -> list[tuple[int, int]
 
 def _block(x: Value, axis: int, size: int, value: float, span: Span | None) -> Value | None:
     shape = (*x.shape[:axis], size, *x.shape[axis + 1 :])
-    return v.stored(number(value, span), shape, x.dtype or F32) if size else None
+    if not size:
+        return None
+    if x.truth:
+        return v.truth(v.repeated(number(value, span), shape, span), span)
+    dtype = x.dtype or F32
+    return v.repeated(converted(dtype, number(value, span), span), shape, span)
 
 
 def diff(x: Value, n: int = 1, axis: int = -1, span: Span | None = None) -> Value:
@@ -322,7 +357,10 @@ def trace(x: Value, offset: int = 0, span: Span | None = None) -> Value:
 def take(x: Value, indices: Value, axis: int | None = None, span: Span | None = None) -> Value:
     if axis is None:
         x, axis = v.reshape(x, (-1,), span), 0
-    return part(x, [*[Slice()] * v.axis_of(axis, x, span), indices], span)
+    (place,) = indices.args if indices.op == "number" else (indices,)
+    if not isinstance(place, int | Value):
+        raise TileError(f"an index is a whole number, not {indices}", span)
+    return part(x, [*[Slice()] * v.axis_of(axis, x, span), place], span)
 
 
 def take_along_axis(x: Value, indices: Value, axis: int, span: Span | None = None) -> Value:

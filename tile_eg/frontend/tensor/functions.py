@@ -23,21 +23,21 @@ Function = Callable[..., Value | tuple[Value, ...]]
 Axis = int | Sequence[int] | None
 
 
-def _softmax(x: Value, axis: int = -1, span: Span | None = None) -> Value:
+def _softmax(x: Value, axis: Axis = -1, span: Span | None = None) -> Value:
     e = _exponentials(x, axis, span)
     return v.binary("div", e, v.reduce("sum", e, axis, True, span), span)
 
 
-def _exponentials(x: Value, axis: int, span: Span | None) -> Value:
+def _exponentials(x: Value, axis: Axis, span: Span | None) -> Value:
     return v.unary("exp", v.binary("sub", x, v.reduce("max", x, axis, True, span), span), span)
 
 
-def _log_softmax(x: Value, axis: int = -1, span: Span | None = None) -> Value:
+def _log_softmax(x: Value, axis: Axis = -1, span: Span | None = None) -> Value:
     less = v.binary("sub", x, v.reduce("max", x, axis, True, span), span)
     return v.binary("sub", less, v.unary("ln", v.reduce("sum", v.unary("exp", less, span), axis, True, span), span), span)
 
 
-def _logsumexp(x: Value, axis: int = -1, keepdims: bool = False, span: Span | None = None) -> Value:
+def _logsumexp(x: Value, axis: Axis = -1, keepdims: bool = False, span: Span | None = None) -> Value:
     greatest, total = (
         v.reduce("max", x, axis, keepdims, span),
         v.reduce("sum", _exponentials(x, axis, span), axis, keepdims, span),
@@ -163,7 +163,8 @@ FUNCTIONS: dict[str, Function] = {
     "clip": co.clip, "clamp": co.clip, "isinf": co.isinf, "isfinite": co.isfinite, "logaddexp": co.logaddexp,
     "zeros_like": co.zeros_like, "ones_like": co.ones_like, "full_like": co.full_like,
     "var": co.variance, "std": co.deviation, "all": co.all_of, "any": co.any_of, "norm": co.norm, "ptp": co.spread,
-    "outer": co.outer, "dot": co.dot, "einsum": einsum,
+    "logical_and": partial(co.logical, "and"), "logical_or": partial(co.logical, "or"), "logical_xor": partial(co.logical, "xor"),
+    "logical_not": co.logical_not, "outer": co.outer, "dot": co.dot, "inner": co.inner, "einsum": einsum,
     "expand_dims": co.expand_dims, "squeeze": co.squeeze, "flatten": co.flattened, "moveaxis": co.moveaxis,
     "stack": co.stack, "hstack": co.beside, "vstack": co.below, "flip": co.flip, "fliplr": partial(co.flip, axis=1),
     "flipud": partial(co.flip, axis=0), "roll": co.roll, "repeat": co.repeat,
@@ -181,11 +182,13 @@ OF_LISTS = ("concatenate", "stack", "hstack", "vstack")
 """The functions of several values, which in Python are in a list."""
 OF_INDICES = ("take", "take_along_axis")
 """Those that have an axis behind a value and its indices."""
+VALUES = ("min", "max", "a_min", "a_max", "min_val", "max_val", "low", "high", "fill_value", "value", "indices", "x", "y")
+"""The options that are values."""
 RENAMED = {
     "dim": "axis", "keepdim": "keepdims", "correction": "ddof", "min": "low", "max": "high", "a_min": "low", "a_max": "high",
     "dims": "axis", "shifts": "shift", "axis1": "a", "axis2": "b", "indices_or_sections": "sections", "start_dim": "start",
     "end_dim": "end", "pad_width": "widths", "repeats": "count", "p": "ord", "min_val": "low",
-    "max_val": "high", "fill_value": "value", "k": "offset",
+    "max_val": "high", "fill_value": "value", "k": "offset", "reps": "counts", "newshape": "shape", "size": "shape",
 }  # fmt: skip
 """What options are called in other libraries, where a function has them by the name behind."""
 OF_TILES = (
@@ -218,6 +221,8 @@ def call(name: str, args: Sequence[Any], options: dict[str, Any], span: Span | N
         raise TileError(f"unknown function `{name}`", span, help=help)
     known = inspect.signature(function).parameters
     options = {k if k in known else RENAMED.get(k, k): o for k, o in options.items()}
+    if len(args) == 1 and (several := [k for k in options if k in known and known[k].kind is known[k].VAR_POSITIONAL]):
+        args = [*args, options.pop(several[0])]
     try:
         bound = inspect.signature(function).bind(*args, **options, span=span)
     except TypeError:
@@ -226,7 +231,7 @@ def call(name: str, args: Sequence[Any], options: dict[str, Any], span: Span | N
         help = "cast what it gives, or what it takes" if unknown == "dtype" else _usage(name)
         raise TileError(what, span, help=help) from None
     for parameter, x in bound.arguments.items():
-        if known[parameter].annotation == "int" and not isinstance(x, int):
+        if known[parameter].annotation in ("int", "bool") and not isinstance(x, int):
             raise TileError(f"`{parameter}` of `{name}` is a whole number, not {x}", span, help=_usage(name))
     return function(*args, **options, span=span)
 

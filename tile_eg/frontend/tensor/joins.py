@@ -14,7 +14,8 @@ from math import prod
 
 from tile_eg.errors import Span, TileError
 from tile_eg.frontend.tensor import values as v
-from tile_eg.frontend.tensor.values import Shape, Value
+from tile_eg.frontend.tensor.shapes import Shape
+from tile_eg.frontend.tensor.values import Value
 from tile_eg.ops.elementwise import REDUCE
 
 MOST_PARTS = 64
@@ -42,17 +43,24 @@ def join(parts: Sequence[Value], axis: int, span: Span | None = None) -> Value:
         if len(p.shape) != len(first.shape) or p.shape[:at] + p.shape[at + 1 :] != first.shape[:at] + first.shape[at + 1 :]:
             help = "all sizes but that of the axis along which they lie are the same"
             raise TileError(f"{first} and {p} do not lie one behind the other along axis {axis}", span, help=help)
-    if not all(p.truth for p in parts):
-        parts = [v.ones(p, None, p.span) if p.truth else p for p in parts]
+    parts = _of_one_type(parts, span)
     parts = [p for p in parts if p.shape[at]] or list(parts[:1])
     if len(parts) == 1:
         return parts[0]
     dtype = parts[0].dtype
-    for p in parts[1:]:
-        dtype = v.common(replace(first, dtype=dtype, truth=False), p, span)
-    parts = [v.cast(dtype, p, span) if dtype is not None and p.dtype != dtype else p for p in parts]
     shape = (*first.shape[:at], sum(p.shape[at] for p in parts), *first.shape[at + 1 :])
     return Value("join", tuple(parts), (at,), shape, dtype, span, truth=parts[0].truth)
+
+
+def _of_one_type(parts: Sequence[Value], span: Span | None) -> Sequence[Value]:
+    """Values as the type of all of them; conditions beside numbers are 1 and 0."""
+    first, *others = [p for p in parts if not p.truth] or parts
+    dtype = first.dtype
+    for p in others:
+        dtype = v.common(replace(first, dtype=dtype), p, span)
+    if dtype is None:
+        return parts
+    return [v.ones(p, dtype, p.span) if p.truth else v.cast(dtype, p, span) if p.dtype != dtype else p for p in parts]
 
 
 def parts_of(value: Value, known: Joins) -> list[Part]:

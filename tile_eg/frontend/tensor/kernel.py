@@ -17,7 +17,8 @@ from tile_eg.frontend.tensor.joins import Joins, Part, parts_of
 from tile_eg.frontend.tensor.neighbours import Joined
 from tile_eg.frontend.tensor.points import Point, Points, Puller
 from tile_eg.frontend.tensor.roles import Output, Roles
-from tile_eg.frontend.tensor.values import Value, compare, joined_shape, number, ones, reshape, stored
+from tile_eg.frontend.tensor.shapes import joined_shape
+from tile_eg.frontend.tensor.values import Value, ones, reshape, stored, truth
 from tile_eg.ir.kernel import Kernel, Tensor
 from tile_eg.ir.open_kernel import FIRST, NoBlocks, OpenKernel
 from tile_eg.ir.seen import indexed
@@ -88,8 +89,7 @@ def _whole(t: Tensor, x: Value) -> Value:
 
 def _held(t: Tensor, x: Value) -> Value:
     """The numbers that an output has of a value: of a condition, or where it holds bools, 1 for what is true, else 0."""
-    if t.truth and not x.truth:
-        x = compare("ne", x, number(0.0, x.span), x.span)
+    x = truth(x, x.span) if t.truth else x
     return ones(x, None, x.span) if x.truth else x
 
 

@@ -80,7 +80,7 @@ class Neighbours:
         for d in (d for n, _, d in self.accesses if n == name):
             for a, run in self.runs().items():
                 if a in d.strides:
-                    yield d.strides[a], d.strides[a] * prod(x.extent for x in run)
+                    yield abs(d.strides[a]), abs(d.strides[a]) * prod(x.extent for x in run)
 
     def _inside(self, name: str) -> set[int]:
         """The marks of a tensor's dimensions that lie inside of axes that are several."""
@@ -90,9 +90,9 @@ class Neighbours:
         """The pairs without whose mark a dimension of others is none."""
         for m in self._inside(name):
             rows = [d for n, _, d in self.accesses if n == name]
-            outside = [a for d in rows for a, s in d.terms if s == m and a not in self.inner]
+            outside = [a for d in rows for a, s in d.terms if abs(s) == m and a not in self.inner]
             if any(a not in self.inner.values() for a in outside):
-                yield from ((a, b) for a, b in self.inner.items() for d in rows if d.strides.get(a) == m)
+                yield from ((a, b) for a, b in self.inner.items() for d in rows if abs(d.strides.get(a, 0)) == m)
 
 
 def in_a_row(at: Indices, shape: tuple[int, ...]) -> Affine:
@@ -122,8 +122,9 @@ def _both_or_none(d: Affine, pair: Pair) -> bool:
 def _parts(d: Affine, mark: int) -> bool:
     """Whether an index has a part below a mark, and another one of multiples of it."""
     below = [(a, s) for a, s in d.terms if s % mark]
-    axes = sum((a.extent - 1) * s for a, s in below if isinstance(a, Axis))
-    return all(isinstance(a, Axis) and s > 0 for a, s in below) and d.offset % mark + axes < mark
+    ends = [(a.extent - 1) * s for a, s in below if isinstance(a, Axis)]
+    least, most = (d.offset % mark + sum(pick(e, 0) for e in ends) for pick in (min, max))
+    return len(ends) == len(below) and 0 <= least <= most < mark
 
 
 class Joined:
@@ -191,8 +192,8 @@ def parted(row: Affine, shape: tuple[int, ...]) -> Indices:
     out, offset = [], row.offset
     for n, size in enumerate(shape):
         mark = prod(shape[n + 1 :])
-        terms = tuple((a, s // mark) for a, s in row.terms if s % mark == 0 and s < mark * size)
-        out.append(Affine(terms, offset // mark))
+        own = [(a, s) for a, s in row.terms if s % mark == 0 and abs(s) < mark * size]
+        out.append(Affine(tuple((a, s // mark) for a, s in own), offset // mark))
         offset %= mark
-        row = Affine(tuple((a, s) for a, s in row.terms if not (s % mark == 0 and s < mark * size)))
+        row = Affine(tuple(t for t in row.terms if t not in own))
     return tuple(out)

@@ -14,7 +14,8 @@ from typing import Any
 from tile_eg.errors import Span, TileError
 from tile_eg.frontend.tensor.axes import Atom, Axes
 from tile_eg.frontend.tensor.indices import Affine, Axis, Element, Indices, axes_in, extent_of, reads, unflattened
-from tile_eg.frontend.tensor.values import Shape, Value
+from tile_eg.frontend.tensor.shapes import Shape
+from tile_eg.frontend.tensor.values import Value
 from tile_eg.ops.types import F32, I32, DType
 
 LINEAR = ("add", "sub", "mul")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tile_eg.errors import Span, TileError
-from tile_eg.ops.types import F32, I16, I32, WHOLE, DType, holds_all
+from tile_eg.ops.types import BF16, F16, F32, I8, I16, I32, U8, WHOLE, DType, holds_all
 
 
 def wider(a: DType, b: DType, span: Span | None) -> DType:
@@ -12,6 +12,12 @@ def wider(a: DType, b: DType, span: Span | None) -> DType:
     if found is None:
         raise TileError(f"{a} and {b} do not mix: no type of 32 bits has the numbers of both", span, help="cast one of them")
     return found
+
+
+def beside_bytes(a: DType, b: DType) -> DType | None:
+    """Floats of 16 bits beside bytes, whose numbers they have."""
+    of, other = (b, a) if a.whole else (a, b)
+    return of if of in (F16, BF16) and other in (I8, U8) else None
 
 
 def reduced_as(op: str, dtype: DType) -> DType:

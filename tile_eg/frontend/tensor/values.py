@@ -15,17 +15,19 @@ from typing import Any
 from tile_eg.errors import Span, TileError
 from tile_eg.frontend.hints import hint
 from tile_eg.frontend.nibbles import TENSORS, whole_bytes
-from tile_eg.frontend.tensor.types import reduced_as, wider
+from tile_eg.frontend.tensor.shapes import Shape, joined_shape, whole_sizes
+from tile_eg.frontend.tensor.types import beside_bytes, reduced_as, wider
 from tile_eg.ir.kernel import Tensor
 from tile_eg.ir.passed import Passed
 from tile_eg.ir.seen import indexed
 from tile_eg.ops.elementwise import BINARY, UNARY
 from tile_eg.ops.types import BF16, F16, F32, FLOATS, I8, I32, WHOLE, DType
 
-Shape = tuple[int, ...]
 LOGICAL = ("and", "or")
 OF_CONDITIONS = {"mul": "and", "min": "and", "max": "or"}
 """What operations on numbers are on two conditions."""
+EXACT = 1 << 24
+"""Up to here f32 has all whole numbers."""
 MOST_POWER = 31
 """The largest exponent of whole numbers: of more, no number but 0, 1 and -1 has a power in 32 bits."""
 
@@ -65,7 +67,7 @@ def tensor(name: str, shape: Shape, dtype: DType, span: Span | None = None) -> V
 def argument(t: Tensor) -> Value:
     """A tensor that a kernel takes, in the shape that statements index; of bools, whether each is true."""
     x = reshape(tensor(t.name, t.shape, t.dtype, t.span), indexed(t).shape, t.span)
-    return compare("ne", x, number(0.0, t.span), t.span) if t.truth else x
+    return truth(x, t.span) if t.truth else x
 
 
 def number(value: float | Passed, span: Span | None = None) -> Value:
@@ -152,6 +154,11 @@ def ones(condition: Value, dtype: DType | None, span: Span | None = None) -> Val
     return Value("where", (condition, number(1.0), number(0.0)), (), condition.shape, dtype or F32, span)
 
 
+def truth(x: Value, span: Span | None = None) -> Value:
+    """Whether elements are not 0."""
+    return x if x.truth else compare("ne", repeated(x, x.shape, span) if x.op == "number" else x, number(0, span), span)
+
+
 def compare(op: str, x: Value, y: Value, span: Span | None = None) -> Value:
     if x.truth and y.truth:
         return _compared_conditions(op, x, y, span)
@@ -173,7 +180,7 @@ def _compared_conditions(op: str, x: Value, y: Value, span: Span | None) -> Valu
 
 def where(condition: Value, x: Value, y: Value, span: Span | None = None) -> Value:
     if condition.op == "number" and isinstance(condition.args[0], int | float):
-        condition = compare("ne", repeated(condition, (), span), number(0, span), span)
+        condition = truth(condition, span)
     if not condition.truth:
         help = "compare: where(x > 0, x, y)"
         raise TileError(f"`where` chooses by a condition, not by {condition}", span, help=help)
@@ -193,7 +200,10 @@ def cast(dtype: DType, x: Value, span: Span | None = None) -> Value:
 
 def reduce(op: str, x: Value, axes: Any, keepdims: bool = False, span: Span | None = None) -> Value:
     """op: max, min, sum, mean, over the axes (None: all)."""
-    x = ones(x, None, span) if x.truth else x
+    if x.truth:
+        return _of_condition(op, x, axes, keepdims, span)
+    if not x.shape and (axes is None or (op != "mean" and axes in (0, -1))):
+        return reduce(op, reshape(x, (1,), span), 0, False, span)
     given = range(len(x.shape)) if axes is None else axes if isinstance(axes, list | tuple) else (axes,)
     along = tuple(sorted(axis_of(a, x, span) for a in given))
     if len(set(along)) < len(along):
@@ -211,6 +221,13 @@ def reduce(op: str, x: Value, axes: Any, keepdims: bool = False, span: Span | No
         return binary("mul", reduce("sum", x, along, keepdims, span), number(1 / n, span), span)
     found = Value("reduce", (x,), (op, along), tuple(d for a, d in enumerate(x.shape) if a not in along), x.dtype, span)
     return reshape(found, shape, span) if keepdims else found
+
+
+def _of_condition(op: str, x: Value, axes: Any, keepdims: bool, span: Span | None) -> Value:
+    """How many elements are true, whether one is, and whether all are, by 1 and 0."""
+    few = prod(x.shape) < EXACT
+    found = reduce(op, ones(x, F32 if few or op != "sum" else I32, span), axes, keepdims, span)
+    return truth(found, span) if op in ("max", "min") else cast(I32, found, span) if op == "sum" else found
 
 
 def _of_nothing(op: str, shape: Shape, dtype: DType, span: Span | None) -> Value:
@@ -259,7 +276,7 @@ def permute(x: Value, axes: Sequence[int] | None, span: Span | None = None) -> V
 
 def reshape(x: Value, shape: Sequence[int], span: Span | None = None) -> Value:
     """The same elements in another shape; one size may be -1."""
-    sizes, count = _sizes(shape, span), prod(x.shape)
+    sizes, count = whole_sizes(shape, span), prod(x.shape)
     if sizes.count(-1) == 1 and (rest := prod(n for n in sizes if n != -1)) > 0 and count % rest == 0:
         sizes[sizes.index(-1)] = count // rest
     if any(n < 0 for n in sizes) or prod(sizes) != count:
@@ -267,13 +284,6 @@ def reshape(x: Value, shape: Sequence[int], span: Span | None = None) -> Value:
     if tuple(sizes) == x.shape:
         return x
     return Value("reshape", (x,), (), tuple(sizes), x.dtype, span, truth=x.truth)
-
-
-def _sizes(shape: Sequence[int], span: Span | None) -> list[int]:
-    for n in shape:
-        if not isinstance(n, int):
-            raise TileError(f"the sizes of a shape are whole numbers, not {n}", span)
-    return list(shape)
 
 
 @dataclass(frozen=True)
@@ -336,14 +346,6 @@ def axis_of(axis: int, x: Value, span: Span | None) -> int:
     return axis % len(x.shape)
 
 
-def joined_shape(a: Shape, b: Shape) -> Shape | None:
-    """The shape to which two broadcast; None where they do not."""
-    n = max(len(a), len(b))
-    pairs = zip((1,) * (n - len(a)) + a, (1,) * (n - len(b)) + b, strict=True)
-    out = tuple(p if q == 1 else q if p in (1, q) else -1 for p, q in pairs)
-    return None if -1 in out else out
-
-
 def broadcast(op: str, *values: Value, span: Span | None) -> Shape:
     out: Shape = ()
     for v in values:
@@ -368,7 +370,7 @@ def common(x: Value, y: Value, span: Span | None) -> DType | None:
         raise TileError("f16 and bf16 do not mix", span, help="cast one of them, or both to f32")
     if a == b:
         return a
-    return wider(a, b, span) if a.whole and b.whole else F32
+    return wider(a, b, span) if a.whole and b.whole else beside_bytes(a, b) or F32
 
 
 def _is_float(x: Value) -> bool:
@@ -382,7 +384,7 @@ def stored(x: Value, shape: Shape, dtype: DType) -> Value:
 
 def repeated(x: Value, shape: Sequence[int], span: Span | None = None) -> Value:
     """x in a shape to which its own broadcasts."""
-    shape = _sizes(shape, span)
+    shape = whole_sizes(shape, span)
     if joined_shape(x.shape, tuple(shape)) != tuple(shape):
         help = "sizes agree from the right, or are 1: a vector of rows is v[:, None]"
         raise TileError(f"{x} does not broadcast to {list(shape)}", span, help=help)

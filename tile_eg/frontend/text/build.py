@@ -300,6 +300,8 @@ class Builder:
         name, value = node.children
         if name != "stages" or kind != "pipelined":
             raise TileError(f"`{kind}` has no argument called `{name}`", self.span(node), help="pipelined(n, stages=2)")
+        if value.data == "several":
+            raise TileError("`stages` is one number", self.span(value), help="pipelined(n, stages=2)")
         return depth(self.expressions.size(value, "stages"), self.span(value))
 
     def _parallel(self, node: Node) -> Iterator[kn.Stmt]:

@@ -226,8 +226,13 @@ class Reader:
             raise TileError(f"`{name}` takes whole numbers behind its first argument, not {x}", span)
         return x
 
-    def option(self, node: Node) -> int:
-        return self.integer(node.children[1], f"`{node.children[0]}`")
+    def option(self, node: Node) -> int | tuple[int, ...] | Value:
+        name, given = node.children
+        if str(name) in fn.VALUES:
+            return self.value(given)
+        if given.data == "several":
+            return tuple(self.integer(n, f"`{name}`") for n in given.children if n is not None)
+        return self.integer(given, f"`{name}`")
 
     def _index(self, node: Node) -> Any:
         base, items = node.children[0], [i for i in node.children[1].children if i is not None]
@@ -241,6 +246,9 @@ class Reader:
             found = self.read(node)
             return found if isinstance(found, int | Value) else sc.as_size(found, "an index of a tensor", self.span(node))
         return v.Slice(*(None if n is None else self.integer(n, "an end or a step of a slice") for n in node.children))
+
+    def _several(self, node: Node) -> Any:
+        raise TileError("several numbers are axes, and here one value is taken", self.span(node))
 
     def _new_axis(self, node: Node) -> Any:
         raise TileError("None stands for a new axis, v[:, None], and nowhere else", self.span(node))
