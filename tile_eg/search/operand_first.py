@@ -9,14 +9,15 @@ from tile_eg.search.form import Form
 from tile_eg.search.moves import MOVES
 from tile_eg.search.queue import Offer
 from tile_eg.search.rows_behind import SURE, Phases, Search, made_in_phases, of_phases
-from tile_eg.sizing.phases import operand_first
+from tile_eg.sizing.phases import first_operand, operand_first
 
 NAME = "operand-first"
 
 
 def offers(form: Form, search: Search) -> Iterator[Offer]:
     """The kernel in two phases, where several of its blocks make the same operand. `search` gives the candidates of a phase."""
-    chip, found = form.setting.chip, operand_first(form.values, form.setting.chip) if not form.moves else None
+    chip, operand = form.setting.chip, first_operand(form.values) if not form.moves else None
+    found = operand_first(operand, chip) if operand else None
     if found is None:
         return
     first, second, cycles = found

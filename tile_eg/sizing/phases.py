@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from dataclasses import replace
+from itertools import takewhile
 
 from tile_eg.chips import Chip
 from tile_eg.ir.values import Values, reachable
@@ -11,7 +12,7 @@ from tile_eg.sizing.estimate import Estimate, estimate
 from tile_eg.timeline.meetings import meeting
 from tile_eg.transforms.deeper_trips import in_deeper_trips
 from tile_eg.transforms.k_tiling import FACTORS
-from tile_eg.transforms.operand_first import behind, made, operand_of
+from tile_eg.transforms.operand_first import Operand, behind, made, operand_of
 from tile_eg.transforms.operand_rows import computed_operand, rows_made
 from tile_eg.transforms.split_k import (
     COUNTS,
@@ -31,17 +32,19 @@ TRIED = 2
 
 def with_moves(values: Values, chip: Chip, moves: Collection[str]) -> Estimate:
     """The estimate of a kernel; of a launch of two phases where that is better and these moves make them."""
-    found = operand_first(values, chip) if "operand-first" in moves else None
-    if found:
-        return _with_operand(estimate(values, chip), found, chip)
+    operand = first_operand(values) if "operand-first" in moves else None
+    if operand:
+        return _with_operand(estimate(values, chip), operand, chip)
     return with_parts(values, chip) if "split-k" in moves else estimate(values, chip)
 
 
-def _with_operand(whole: Estimate, found: tuple[Values, Values, float], chip: Chip) -> Estimate:
+def _with_operand(whole: Estimate, operand: Operand, chip: Chip) -> Estimate:
     """The estimate of a kernel, or of its two phases where it takes longer than these, or does not fit."""
-    *phases, cycles = found
-    if cycles >= whole.cycles and whole.excess(chip) <= 1:
+    below = whole.cycles if whole.excess(chip) <= 1 else float("inf")
+    found = operand_first(operand, chip, below)
+    if found is None:
         return whole
+    *phases, cycles = found
     each = [estimate(v, chip) for v in phases]
     levels = {level for e in each for level in e.bytes}
     return replace(each[1], cycles=cycles, bytes={level: max(e.bytes.get(level, 0) for e in each) for level in sorted(levels)})
@@ -64,20 +67,30 @@ def with_parts(values: Values, chip: Chip) -> Estimate:
     return replace(whole, cycles=times[best], parts=best) if best > 1 and times[best] < whole.cycles else whole
 
 
-def operand_first(values: Values, chip: Chip) -> tuple[Values, Values, float] | None:
-    """A kernel as two phases, the first of which makes an operand that several blocks would, and the cycles of a launch of
-    both by the quick estimate; None where there is no such operand, or a phase does not fit."""
-    operand, rows = operand_of(values), computed_operand(values)
-    if operand is None and rows is None:
-        return None
-    firsts = [made(operand)] if operand else list(rows_made(rows, PANELS)) if rows else []
-    second = behind(operand or rows)  # type: ignore[arg-type]
-    able = [(v, e) for v in firsts if (e := estimate(v, chip)).excess(chip) <= 1]
+def first_operand(values: Values) -> Operand | None:
+    """The operand of a kernel that a phase of its own may make, where several blocks would."""
+    return operand_of(values) or computed_operand(values)
+
+
+def operand_first(operand: Operand, chip: Chip, below: float = float("inf")) -> tuple[Values, Values, float] | None:
+    """A kernel as two phases, the first of which makes an operand, and the cycles of a launch of both by the quick estimate; None
+    where a phase does not fit, or both take no fewer cycles than `below`."""
+    second = behind(operand)
     after = estimate(second, chip)
-    if not able or after.excess(chip) > 1:
+    found = _phase_of(operand, chip) if after.excess(chip) <= 1 and after.cycles < below else None
+    if found is None:
         return None
-    first, before = min(able, key=lambda found: found[1].cycles)
-    return first, second, before.cycles + after.cycles - min(before.launch, after.launch) + meeting(chip)
+    first, before = found
+    cycles = before.cycles + after.cycles - min(before.launch, after.launch) + meeting(chip)
+    return (first, second, cycles) if cycles < below else None
+
+
+def _phase_of(operand: Operand, chip: Chip) -> tuple[Values, Estimate] | None:
+    """The phase that makes an operand with its quick estimate; of whole rows the best number of them, from the fewest on to those
+    that do not fit."""
+    ways = iter([made(operand)]) if operand.of_products else rows_made(operand, reversed(PANELS))
+    fitting = takewhile(lambda found: found[1].excess(chip) <= 1, ((v, estimate(v, chip)) for v in ways))
+    return min(fitting, key=lambda found: found[1].cycles, default=None)
 
 
 def best_parts(values: Values, count: int, chip: Chip) -> tuple[Parts, float]:

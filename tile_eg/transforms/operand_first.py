@@ -33,6 +33,10 @@ class Operand:
     turned: bool
 
     @property
+    def of_products(self) -> bool:
+        return _of_products(self.tile)
+
+    @property
     def trips(self) -> int:
         return self.loop.args[1] if self.loop else 1
 
