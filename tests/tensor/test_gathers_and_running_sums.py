@@ -202,6 +202,14 @@ def no_slower(name: str, sizes: dict[str, int]) -> None:
     assert whole <= 1.1 * min(lower(source.instantiate({**sizes, **t})).cost.microseconds for t in ({}, tiles))
 
 
+@pytest.mark.parametrize("rows, reduced", [(2048, False), (2040, True)])
+def test_the_sum_of_whole_tiles_so_far_is_their_last_row(rows: int, reduced: bool) -> None:
+    kernel = load_text(f"kernel k(X: f32[{rows}, 64]) -> Y: f32[{rows}, 64] {{ Y = cumsum(X, axis=0) }}").instantiate()
+    assert isinstance(kernel, OpenKernel)
+    body = str(kernel.build(dict.fromkeys(kernel.open, 32)).body)
+    assert ("Reduce(" in body) is reduced
+
+
 @pytest.mark.few(1)
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["scans/cumsum_columns", "moe/embedding"])
