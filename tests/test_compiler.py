@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from tile_eg.emit import ascend_c, sync
-from tile_eg.errors import PlanError, Span, TileError
+from tile_eg.errors import InternalError, PlanError, Span, TileError
 from tile_eg.extract import flags
 from tile_eg.frontend.text import load_text
 from tile_eg.ir.kernel import Kernel
 from tile_eg.ir.program import Program
 from tile_eg.search.collector import rare_collections
-from tile_eg.search.compiler import InternalError, Lowered, lower, stage
+from tile_eg.search.compiler import Lowered, lower, stage
 
 
 def test_a_users_error_learns_the_source_that_it_points_into() -> None:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import tile_eg
 from tile_eg.cli.app import run
 from tile_eg.emit.any_size_host import Picked, exactly, multiples_of
-from tile_eg.errors import TileWarning
+from tile_eg.errors import InternalError, TileWarning
 from tile_eg.frontend.text import load_text
 from tile_eg.inputs import draw
 from tile_eg.ir.kernel import Kernel
@@ -26,7 +26,6 @@ from tile_eg.search.alike import FIRST_PRIMES, values_of_any_size, which_are_ope
 from tile_eg.search.any_size import AnySize
 from tile_eg.search.compiler import expected
 from tile_eg.search.one_text import OneText
-from tile_eg.search.planned import InternalError
 from tile_eg.search.whole_tiles import whole_sizes
 from tile_eg.transforms.any_size import NotAlike, at
 from tile_eg.transforms.deeper_trips import in_deeper_trips

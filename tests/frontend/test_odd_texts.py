@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from tile_eg.errors import TileError
+from tile_eg.errors import InternalError, TileError
 from tile_eg.frontend.text import load_text
 from tile_eg.ir.program.parser import parse_program
 from tile_eg.jit import load
 from tile_eg.search import search_options
-from tile_eg.search.compiler import InternalError, check_kernel, lower, meaning, plan
+from tile_eg.search.compiler import check_kernel, lower, meaning, plan
 
 ROWS = """
 kernel rows[C=16](X: f32[C, 16], V: f32[C]) -> (Y: f32[C, 16], W: f32[C]) {

@@ -9,12 +9,12 @@ from time import perf_counter
 
 import numpy as np
 
-from tile_eg.errors import TileError
+from tile_eg.errors import InternalError, TileError
 from tile_eg.frontend.text import load_text
 from tile_eg.inputs import USUAL, drawn_sets
 from tile_eg.ir.reference_bounds import Expected
 from tile_eg.report.compare import Comparison, compare
-from tile_eg.search.compiler import InternalError, Lowered, expected, lower
+from tile_eg.search.compiler import Lowered, expected, lower
 
 LIMITS = (
     r"the first trip of this loop does something else to `\w+` than the later trips",

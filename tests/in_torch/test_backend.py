@@ -16,7 +16,7 @@ torch = pytest.importorskip("torch")
 
 from torch import nn  # noqa: E402
 
-from tile_eg.search.planned import InternalError  # noqa: E402
+from tile_eg.errors import InternalError  # noqa: E402
 from tile_eg.torch.backend import backend  # noqa: E402
 
 WIDTH = 32

@@ -37,13 +37,13 @@ from tile_eg.cli.search import searching
 from tile_eg.cli.simulate import simulate_file
 from tile_eg.cli.tune import tune
 from tile_eg.cli.waiting import lost, shown_progress
-from tile_eg.errors import TileError, in_source, rendered
+from tile_eg.errors import InternalError, TileError, in_source, rendered
 from tile_eg.ir.arrays import signature
 from tile_eg.ir.kept import KeptKernel
 from tile_eg.ir.kernel import Kernel
 from tile_eg.ir.program import Program
 from tile_eg.search import SearchOptions
-from tile_eg.search.compiler import InternalError, Lowered, check_kernel, lower, stage
+from tile_eg.search.compiler import Lowered, check_kernel, lower, stage
 from tile_eg.search.kept import PlannedKept
 from tile_eg.simulator.sample import check_sample
 

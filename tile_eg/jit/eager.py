@@ -93,8 +93,8 @@ class EagerKernel(Factory):
     def _opened(self, numbers: Values, floats: Mapping[str, float], sizes: Values, arrays: Sequence[Any]) -> Any:
         """The kernel, if it needs to know none of these floats. What the function's own Python cannot do without them is told by
         the call at their values."""
+        from tile_eg.errors import InternalError
         from tile_eg.jit.any_size import AnySizeKernel
-        from tile_eg.search.planned import InternalError
 
         try:
             kernel = self._made(numbers | {n: OfCall(passed(n)) for n in floats}, sizes)

@@ -18,13 +18,12 @@ from typing import TYPE_CHECKING
 from tile_eg import kept_texts
 from tile_eg.chips import OWN, load_chip
 from tile_eg.disk_cache import on, remember, user_cache
-from tile_eg.errors import TileError
+from tile_eg.errors import InternalError, TileError
 from tile_eg.ir.exact import exact_text
 from tile_eg.ir.kernel import Kernel
 from tile_eg.ir.program.parser import parse_program
 from tile_eg.kept_texts import Texts, find
 from tile_eg.search import SearchOptions
-from tile_eg.search.planned import InternalError
 from tile_eg.search.restored import Restored
 
 if TYPE_CHECKING:

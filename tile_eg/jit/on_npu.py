@@ -129,8 +129,8 @@ class NpuCalls:
 
     def _made(self, layouts: Layouts) -> Any:
         """The same, compiled now. A fault of tile_eg is told."""
+        from tile_eg.errors import InternalError
         from tile_eg.search.one_text import FAULTS_VARIABLE
-        from tile_eg.search.planned import InternalError
 
         try:
             found = attempted(lambda: self._compiled(layouts))

@@ -17,7 +17,7 @@ from pathlib import Path
 from random import Random
 
 from tile_eg.chips import load_chip
-from tile_eg.errors import PlanError, TileError
+from tile_eg.errors import InternalError, PlanError, TileError
 from tile_eg.extract import Schedule
 from tile_eg.ir.kernel import Kernel
 from tile_eg.ir.sharing import sharing
@@ -27,7 +27,7 @@ from tile_eg.laboratory.rows import Row, row_of
 from tile_eg.laboratory.stored import FORMATS, check_format, read_rows, write_rows
 from tile_eg.search import SearchOptions
 from tile_eg.search.collector import rare_collections
-from tile_eg.search.compiler import InternalError, Lowered, Planned, lower, plan_schedule
+from tile_eg.search.compiler import Lowered, Planned, lower, plan_schedule
 from tile_eg.spread import Crew, crew
 
 DRAWS = 24

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 
 from tile_eg.chips import Chip
 from tile_eg.emit.sync.trace import FlagsRunOut
-from tile_eg.errors import LimitError, PlanError, TileError
+from tile_eg.errors import InternalError, LimitError, PlanError, TileError
 from tile_eg.ir.machine import MAX_BLOCKS
 from tile_eg.report.decisions import summary
 from tile_eg.report.text import duration
-from tile_eg.search.planned import InternalError, Planned
+from tile_eg.search.planned import Planned
 from tile_eg.search.planning import synchronised
 
 if TYPE_CHECKING:

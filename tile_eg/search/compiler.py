@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from tile_eg.chips import DEFAULT_CHIP
-from tile_eg.errors import TileError
+from tile_eg.errors import InternalError, TileError
 from tile_eg.ir.arrays import check_arguments
 from tile_eg.ir.kernel import Kernel, Note, added_to
 from tile_eg.ir.sharing import sharing
@@ -15,7 +15,7 @@ from tile_eg.search import SearchOptions, search_options
 from tile_eg.search.candidates import Candidate
 from tile_eg.search.chip_types import check_chip_types
 from tile_eg.search.collector import rare_collections
-from tile_eg.search.planned import InternalError, Planned, Run, compiled_for, plan, stage
+from tile_eg.search.planned import Planned, Run, compiled_for, plan, stage
 from tile_eg.search.planning import plan_schedule
 from tile_eg.search.result import Lowered
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from time import perf_counter
 
 from tile_eg.chips import Chip
-from tile_eg.errors import TileError
+from tile_eg.errors import InternalError, TileError
 from tile_eg.ir.kernel import Kernel
 from tile_eg.ir.machine import MAX_BLOCKS
 from tile_eg.ir.open_kernel import OpenKernel
@@ -46,7 +46,7 @@ from tile_eg.search.form import Form, Setting, search_again, searched, values_of
 from tile_eg.search.guided import Guide
 from tile_eg.search.open_sizes import OpenSizes
 from tile_eg.search.options import SearchOptions
-from tile_eg.search.planned import InternalError, stage
+from tile_eg.search.planned import stage
 from tile_eg.search.queue import Offer, Queue
 from tile_eg.search.result import Lowered
 

@@ -10,13 +10,12 @@ from time import perf_counter
 
 from tile_eg.chips import Chip
 from tile_eg.cost_models import rank_model, roles
-from tile_eg.errors import TileError
+from tile_eg.errors import InternalError, TileError
 from tile_eg.ir.kernel import Kernel
 from tile_eg.search.candidates import Candidate
 from tile_eg.search.driver import as_written, lowered_of, moves_from
 from tile_eg.search.form import Form, Setting
 from tile_eg.search.options import SearchOptions
-from tile_eg.search.planned import InternalError
 from tile_eg.search.queue import Queue
 from tile_eg.search.result import Lowered
 

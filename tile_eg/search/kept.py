@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from tile_eg.chips import Chip
-from tile_eg.errors import PlanError, Span, TileError, rendered
+from tile_eg.errors import InternalError, PlanError, Span, TileError, rendered
 from tile_eg.ir.arrays import ending_at
 from tile_eg.ir.kept import KeptKernel
 from tile_eg.ir.kernel import Note, Tensor
@@ -20,7 +20,7 @@ from tile_eg.search.chip_types import check_chip_types
 from tile_eg.search.kept_direct import with_direct_paths
 from tile_eg.search.kept_indices import out_of_tensor
 from tile_eg.search.kept_places import Places
-from tile_eg.search.planned import InternalError, Planned, Run, compiled_for, stage
+from tile_eg.search.planned import Planned, Run, compiled_for, stage
 
 if TYPE_CHECKING:
     import numpy as np

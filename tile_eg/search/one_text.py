@@ -23,7 +23,7 @@ from typing import Any
 
 from tile_eg.chips import Chip
 from tile_eg.emit.any_size_host import Picked
-from tile_eg.errors import PlanError, TileError, TileWarning, attempted, plannable
+from tile_eg.errors import InternalError, PlanError, TileError, TileWarning, attempted, plannable
 from tile_eg.ir.kernel import Kernel
 from tile_eg.ir.open_kernel import OpenKernel
 from tile_eg.ir.sharing import once, sharing
@@ -40,7 +40,7 @@ from tile_eg.search.form import Form, Setting, check_room, searched
 from tile_eg.search.moves import AT_GIVEN_SIZES
 from tile_eg.search.off_bursts import all_copied, on_bursts
 from tile_eg.search.options import SearchOptions
-from tile_eg.search.planned import InternalError, compiled_for, stage
+from tile_eg.search.planned import compiled_for, stage
 from tile_eg.search.queue import Offer, Queue
 from tile_eg.search.result import Lowered
 from tile_eg.search.text_kernels import Found, TextKernels, family, most_sizes

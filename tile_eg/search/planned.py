@@ -10,8 +10,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from tile_eg.chips import Chip, known_chips, load_chip
-from tile_eg.errors import InternalError as InternalError
-from tile_eg.errors import PlanError, TileError, chain_too_long
+from tile_eg.errors import InternalError, PlanError, TileError, chain_too_long
 from tile_eg.ir.arrays import begun, check_arguments
 from tile_eg.ir.kernel import Kernel, Tensor
 from tile_eg.ir.program import Program
