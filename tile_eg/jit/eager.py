@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from tile_eg.errors import TileError, did_you_mean
+from tile_eg.errors import InternalError, TileError, did_you_mean
 from tile_eg.frontend.of_calls import OfCall
 from tile_eg.frontend.python import Eager, read
 from tile_eg.ir.passed import passed
@@ -93,7 +93,6 @@ class EagerKernel(Factory):
     def _opened(self, numbers: Values, floats: Mapping[str, float], sizes: Values, arrays: Sequence[Any]) -> Any:
         """The kernel, if it needs to know none of these floats. What the function's own Python cannot do without them is told by
         the call at their values."""
-        from tile_eg.errors import InternalError
         from tile_eg.jit.any_size import AnySizeKernel
 
         try:

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from tile_eg.errors import TileError, TileWarning, attempted
+from tile_eg.errors import InternalError, TileError, TileWarning, attempted
 from tile_eg.ir.arrays import numpy_dtype
 from tile_eg.ir.kept import KeptKernel
 from tile_eg.ir.kernel import Kernel, Tensor, added_to
@@ -129,7 +129,6 @@ class NpuCalls:
 
     def _made(self, layouts: Layouts) -> Any:
         """The same, compiled now. A fault of tile_eg is told."""
-        from tile_eg.errors import InternalError
         from tile_eg.search.one_text import FAULTS_VARIABLE
 
         try:

@@ -111,7 +111,7 @@ def diff(x: Any, n: int = 1, axis: int = -1) -> Any:
 
 
 def diagonal(x: Any, offset: int = 0) -> Any:
-    """The diagonal of a matrix, or the one `offset` to the right."""
+    """The diagonal of a matrix, or the one that lies `offset` columns to the right."""
 
 
 def diag(x: Any, k: int = 0) -> Any:
@@ -163,11 +163,11 @@ def square(x: Any) -> Any:
 
 
 def log1p(x: Any) -> Any:
-    """The logarithm of 1 + x, exact for a small x."""
+    """The logarithm of 1 + x, as precise for an x near 0."""
 
 
 def expm1(x: Any) -> Any:
-    """exp(x) - 1, exact for a small x."""
+    """exp(x) - 1, as precise for an x near 0."""
 
 
 def logaddexp(x: Any, y: Any) -> Any:
@@ -175,7 +175,7 @@ def logaddexp(x: Any, y: Any) -> Any:
 
 
 def isfinite(x: Any) -> Any:
-    """Whether x is a number."""
+    """Whether x is neither infinite nor NaN."""
 
 
 def isinf(x: Any) -> Any:
@@ -203,7 +203,7 @@ def take(x: Any, indices: Any, axis: int | None = None) -> Any:
 
 
 def take_along_axis(x: Any, indices: Any, axis: int) -> Any:
-    """The elements at indices of an axis that differ along the others."""
+    """The elements at the indices of one axis, which may be others at each place of the other axes."""
 
 
 def zeros_like(x: Any) -> Any:

@@ -95,7 +95,7 @@ MOVES = {
         Move("rows-behind", "equal", SEARCHING, (0, 2, 16),
              "what needs whole rows of a product = the same behind a meeting of all cores, which make it in other tiles"),
         Move("operand-first", "equal", SEARCHING, (0, 1, 4),
-             "an operand that is computed, and by several blocks = the same, made once before all cores meet"),
+             "an operand that several blocks compute = the same, computed once before all cores meet"),
         Move("packed-operand", "equal", SEARCHING, (0, 1, 1),
              "tiles of an operand = those of its copy in strips of 32 bytes, which is made first", ("operand-in-strips",),
              any_size=True),

@@ -1,4 +1,4 @@
-"""An operand that vector cores compute: whole rows of it first, and read by the blocks of a second phase.
+"""An operand that vector cores compute: whole rows of it first, which the blocks of a second phase load.
 
 An equality of values, as that of an operand which is a product. Here a block has some rows of the operand, with the columns of
 all trips: what they need of the whole row, as a norm does, is there once.

@@ -326,7 +326,7 @@ def diff(x: Value, n: int = 1, axis: int = -1, span: Span | None = None) -> Valu
 
 
 def diagonal(x: Value, offset: int = 0, span: Span | None = None) -> Value:
-    """The diagonal of the first two axes, or the one `offset` to the right, behind the others."""
+    """The diagonal of the first two axes, or the one that lies `offset` columns to the right, as the last axis."""
     if len(x.shape) < 2:
         raise TileError(f"a diagonal is of a matrix, not of {x}", span)
     rows, columns = max(-offset, 0), max(offset, 0)

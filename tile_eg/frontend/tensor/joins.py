@@ -19,7 +19,7 @@ from tile_eg.frontend.tensor.values import Value
 from tile_eg.ops.elementwise import REDUCE
 
 MOST_PARTS = 64
-"""The most parts of one output: each is stored by statements of its own."""
+"""The most parts of one output, each of which is stored by statements of its own: assumed."""
 ELEMENTWISE = ("unary", "binary", "compare", "logic", "where", "cast", "stored")
 
 
