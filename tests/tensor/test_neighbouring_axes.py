@@ -45,6 +45,7 @@ SEEN: dict[str, tuple[Callable[..., Any], list[tuple[int, ...]]]] = {
     "batches": (lambda x: normalised(x, (0, 2, 3)), [(2, 3, 20), (2, 3, 20)]),
     "groups": (in_groups, [(6, 20), (6, 20)]),
     "a channel left out": (lambda x: x[:, 1:] * 2, [(2, 60), (2, 40)]),
+    "a batch and a channel left out": (lambda x: x[1:, 1:] * 2, [(2, 60), (40,)]),
     "a row left out": (lambda x: x[:, :, 1:] * 2, [(6, 20), (6, 15)]),
     "a column left out": (lambda x: x[..., 1:] * 2, [(24, 5), (24, 4)]),
     "in another order": (lambda x: np.transpose(x, (2, 3, 0, 1)) * 2, [(6, 20), (20, 6)]),

@@ -70,10 +70,15 @@ class Neighbours:
     # ---- dimensions ----
 
     def marks(self, name: str) -> list[int]:
-        """Where the dimensions of a tensor begin, the innermost first: where a joined axis ends, and not inside of it."""
-        ends = {end for _, end in self._runs_of(name) if end < prod(self.shapes[name])}
-        left = {m for m in marks_of(self.shapes[name]) if m not in self._inside(name)}
-        return sorted(left | {m for m in ends if all(_parts(d, m) for n, _, d in self.accesses if n == name)})
+        """Where the dimensions of a tensor begin, the innermost first: where a joined axis ends, and not inside of it. Each is a
+        multiple of the one before, so that dimensions have whole numbers of elements."""
+        every = prod(self.shapes[name])
+        found = [m for m in marks_of(self.shapes[name]) if m not in self._inside(name)]
+        for m in sorted({end for _, end in self._runs_of(name)} - {every, *found}):
+            whole = all(max(m, other) % min(m, other) == 0 for other in (*found, every))
+            if whole and all(_parts(d, m) for n, _, d in self.accesses if n == name):
+                found.append(m)
+        return sorted(found)
 
     def _runs_of(self, name: str) -> Iterator[tuple[int, int]]:
         """Where axes that are several begin and end in a tensor."""
