@@ -127,6 +127,17 @@ def test_heads_that_share_keys_are_one_kernel_with_their_mask_at_all_sizes(told:
     assert [k for k in told() if "bmm" in k] == [["bmm", "div", "where", "_softmax", "bmm"]] * 2
 
 
+def test_a_norm_behind_a_sum_squares_it_itself_as_that_moves_less(told: Any) -> None:
+    norm, linear = nn.RMSNorm(32), nn.Linear(32, 32)
+
+    def residual(x: Any) -> Any:
+        y = x + linear(x)
+        return y + norm(y)
+
+    close(compiled(residual), [drawn(20, 32)])
+    assert told() == [["addmm", "add"], ["pow", "mean", "add", "rsqrt", "mul", "mul", "add"]]
+
+
 def test_backward_operators_are_kernels_in_torch_s_own_words(told: Any, caplog: pytest.LogCaptureFixture) -> None:
     function = compiled(lambda x: nn.functional.gelu(nn.functional.layer_norm(x, (24,))).sum(-1))
     x, y = (drawn(8, 24).requires_grad_() for _ in range(2))

@@ -38,6 +38,11 @@ def shape_of(node: Any) -> Sequence[Any]:
     return tuple(getattr(value, "shape", ()))
 
 
+def _item_bytes(node: Any) -> int:
+    """The bytes of an element of a node's value."""
+    return int(node.meta["val"].element_size())
+
+
 def space_of(node: Any) -> Space:
     shape, count = shape_of(node), 1
     for n in shape:
@@ -69,6 +74,8 @@ def regions_of(graph: Any) -> list[Region]:
     for node in graph.nodes:
         found.take(node)
     for node in reversed(list(graph.nodes)):
+        found.leave_to_users(node)
+    for node in reversed(list(graph.nodes)):
         found.take_free(node)
     return found.all()
 
@@ -95,6 +102,22 @@ class _Regions:
         users = list(node.users)
         if is_free(node) and name_of(node) != "getitem" and node not in self.of and len(users) == 1 and users[0] in self.of:
             self._add(node, self.of[users[0]])
+
+    def leave_to_users(self, node: Any) -> None:
+        """Lets the region that uses a value compute it, where fewer bytes go from region to region then: casts, and squares for a
+        norm, of a value that is handed over anyway."""
+        regions = {self.of.get(u) for u in _users(node)}
+        ours, theirs = self.of.get(node), regions.pop() if len(regions) == 1 else None
+        if name_of(node) not in POINTS or ours is None or theirs is None or ours is theirs:
+            return
+        if theirs.kind in (MAP, ROWS) and theirs.space == ours.space and self._bytes_behind(node, ours) < _item_bytes(node):
+            ours.nodes.remove(node)
+            self._add(node, theirs)
+
+    def _bytes_behind(self, node: Any, region: Region) -> int:
+        """What leaves the region for an element of a node's value, once another one computes it, that does not leave it now."""
+        inside = {b for a in node.all_input_nodes if self.of.get(b := base(a)) is region}
+        return sum(_item_bytes(b) for b in inside if all(self.of.get(u) is region for u in _users(b)))
 
     def _add(self, node: Any, region: Region) -> None:
         region.nodes.append(node)
