@@ -170,11 +170,60 @@ def test_a_gradient_goes_through_kernels() -> None:
     torch.testing.assert_close(got, want, rtol=1e-5, atol=1e-6)
 
 
+def turned_halves(x: Any, cos: Any, sin: Any) -> Any:
+    half = x.shape[-1] // 2
+    return x * cos + torch.cat((-x[..., half:], x[..., :half]), -1) * sin
+
+
+def turned_pairs(x: Any, cos: Any, sin: Any) -> Any:
+    a, b = x[..., ::2], x[..., 1::2]
+    return torch.stack((a * cos - b * sin, a * sin + b * cos), -1).flatten(-2)
+
+
+@pytest.mark.parametrize(
+    ("function", "shapes", "kernel"),
+    [
+        (turned_halves, [(2, 3, 8, 32), (8, 32), (8, 32)], ["mul", "neg", "cat", "mul", "add"]),
+        (turned_pairs, [(3, 8, 16), (8, 8), (8, 8)], ["mul", "mul", "sub", "mul", "mul", "add", "stack"]),
+        (lambda x, y: torch.relu(torch.cat([x, y * 2, x + 1], 0)), [(5, 16), (7, 16)], ["mul", "add", "cat", "relu"]),
+        (lambda x: torch.roll(x, 1, 0) - x, [(8, 16)], ["roll", "sub"]),
+        (lambda x: x.flip(-1) * 2, [(8, 16)], ["flip", "mul"]),
+        (lambda x: x[:, -3:] * x[-1, :3], [(8, 16)], ["mul"]),
+        (lambda x: torch.cumsum(x.exp(), -1) * 2, [(8, 16)], ["exp", "cumsum", "mul"]),
+    ],
+)
+def test_parts_and_joins_are_in_one_kernel(function: Any, shapes: Any, kernel: list[str], told: Any) -> None:
+    close(compiled(function), [drawn(*s) for s in shapes])
+    assert told() == [kernel]
+
+
+def test_what_is_joined_and_used_elsewhere_too_is_right() -> None:
+    close(compiled(lambda x: torch.cat((y := -x, x), -1) * y.sum()), [drawn(8, 16)])
+
+
+def test_rows_of_a_table_are_taken_in_the_kernel_that_uses_them(told: Any) -> None:
+    table, norm = nn.Embedding(50, 32), nn.LayerNorm(32)
+    close(compiled(lambda i: norm(table(i))), [torch.tensor([[3, 49, 0], [7, 7, 1]])])
+    assert told() == [["embedding", "native_layer_norm"]]
+
+
+def test_columns_at_indices_are_taken_in_the_kernel_that_uses_them(told: Any) -> None:
+    close(compiled(lambda x, i: x.index_select(1, i) * 2), [drawn(8, 16), torch.tensor([15, 0, 3])])
+    assert told() == [["index_select", "mul"]]
+
+
+@pytest.mark.parametrize("index", [50, 2**32, -1])
+def test_a_row_that_a_table_lacks_is_an_error_of_torch_s(index: int) -> None:
+    function = compiled(nn.Embedding(50, 32))
+    with torch.no_grad(), pytest.raises(IndexError):
+        function(torch.tensor([0, index]))
+
+
 def test_what_no_kernel_says_is_left_to_torch(told: Any, caplog: pytest.LogCaptureFixture) -> None:
-    function = compiled(lambda x, i: torch.cumsum(x[i], 0).exp() + 1)
+    function = compiled(lambda x, i: torch.sort(x[i], 0)[0].exp() + 1)
     close(function, [drawn(8, 16), torch.arange(8).flip(0)])
     assert told() == [["exp", "add"]]
-    assert "left to torch: index, cumsum" in caplog.text
+    assert "left to torch: index, sort" in caplog.text
 
 
 def test_a_value_that_a_kernel_cannot_hold_stays_where_it_is_used(told: Any) -> None:
@@ -187,7 +236,7 @@ def test_a_condition_that_is_given_back_is_left_to_torch() -> None:
 
 
 def test_no_value_leaves_a_kernel_and_comes_back_to_it() -> None:
-    close(compiled(lambda x: (y := x.exp()) + torch.cumsum(y, 0) * y), [drawn(8, 16)])
+    close(compiled(lambda x: (y := x.exp()) + torch.sort(y, 0)[0] * y), [drawn(8, 16)])
 
 
 def test_fewer_kernels_take_less_time_than_one_for_each_operator(caplog: pytest.LogCaptureFixture) -> None:

@@ -16,10 +16,12 @@ from tile_eg.frontend.text import load_text
 from tile_eg.jit import TileKernel
 from tile_eg.torch.regions import Region, copied_for_each_user, regions_of
 from tile_eg.torch.text import Text, UnknownSize, text_of
-from tile_eg.torch.words import VIEWS, decompositions, is_free, is_size, name_of
+from tile_eg.torch.word import name_of
+from tile_eg.torch.words import VIEWS, decompositions, is_free, is_size
 
 log = logging.getLogger("tile_eg.torch")
 OPTIONS = ("chip", "compare")
+MOST_INDEX = 2**31 - 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +40,7 @@ class Fused:
     def __call__(self, *values: Any) -> tuple[Any, ...]:
         of = dict(zip(self.region.inputs, values, strict=True))
         try:
-            given = self.kernel(*(of[n].detach() for n in self.text.inputs))
+            given = self.kernel(*(_passed(of[n]) for n in self.text.inputs))
         except Exception as error:
             log.warning("%s is done by torch at these sizes: %s", self.text.name, _reason(error))
             return self.in_torch(*values)
@@ -162,6 +164,13 @@ def _in_torch(region: Region, outputs: Sequence[Any]) -> Any:
         values[node] = graph.node_copy(node, lambda n: values[n])
     graph.output(tuple(values[n] for n in outputs))
     return torch.fx.GraphModule({}, graph)
+
+
+def _passed(value: Any) -> Any:
+    """A tensor as a kernel takes it: indices have 32 bits, and one that needs more stays outside of any tensor."""
+    if str(value.dtype) == "torch.int64":
+        return value.detach().clamp(-1, MOST_INDEX).int()
+    return value.detach()
 
 
 def laid_out(value: Any, node: Any) -> Any:

@@ -1,8 +1,8 @@
 """Which operators of a graph become one kernel.
 
 A region is a product with what is done element by element to its result, two products of one operand that meet (a gated layer),
-the two products of attention, or rows with what is reduced over them. Views, conditions and constants are free: each of their
-users has its own copy. No value leaves a region and comes back to it.
+the two products of attention, or rows with what is reduced over them. Parts that are joined are computed where they are joined.
+Views, conditions and constants are free: each of their users has its own copy. No value leaves a region and comes back to it.
 """
 
 from __future__ import annotations
@@ -11,7 +11,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from tile_eg.torch.words import AXES, OVER_AXES, POINTS, PRODUCTS, is_free, name_of
+from tile_eg.torch.parts import JOINS
+from tile_eg.torch.word import name_of
+from tile_eg.torch.words import AXES, OVER_AXES, POINTS, PRODUCTS, is_free
 
 MAP, ROWS, PRODUCT, SCORES, ATTENTION = "elements", "rows", "product", "scores", "attention"
 Space = tuple[str, str]
@@ -134,7 +136,8 @@ class _Regions:
         ours, theirs = self.of[node], self.of[operand]
         if ours is theirs or (kind := self._joint(node, ours, theirs)) is None or self._cyclic(ours, theirs):
             return
-        space = space_of(node) if kind == ATTENTION else theirs.space if ours.kind == MAP else ours.space
+        other = kind == ATTENTION or name_of(node) in JOINS
+        space = space_of(node) if other else theirs.space if ours.kind == MAP else ours.space
         one = Region(kind, space, [*theirs.nodes, *ours.nodes])
         self.of.update(dict.fromkeys(one.nodes, one))
 
@@ -144,6 +147,8 @@ class _Regions:
         if name in PRODUCTS:
             alone = theirs.kind == SCORES and base(node.args[0]) in theirs.nodes and _used_by(theirs.nodes, node)
             return ATTENTION if alone and len(ours.nodes) == 1 else None
+        if name in JOINS:
+            return MAP if theirs.kind == MAP and _used_by(theirs.nodes, node) else None
         if name in OVER_AXES:
             if theirs.kind in (MAP, ROWS):
                 return ROWS if same else None

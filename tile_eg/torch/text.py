@@ -10,8 +10,10 @@ from typing import Any
 
 from tile_eg.errors import TileError
 from tile_eg.ops.types import DTYPES
+from tile_eg.torch.parts import INDEX_ARGUMENT
 from tile_eg.torch.regions import Region
-from tile_eg.torch.words import CONDITIONS, CONSTANTS, WORDS, is_size, name_of, number, refuse
+from tile_eg.torch.word import name_of, number, refuse
+from tile_eg.torch.words import AXES, CONDITIONS, CONSTANTS, WORDS, is_size
 
 OURS = {d.numpy: name for name, d in DTYPES.items()}
 FLOATS = ("float16", "bfloat16", "float32")
@@ -37,6 +39,12 @@ def text_of(region: Region, name: str) -> Text:
     inputs = tuple(a for a in region.inputs if not is_size(a))  # sizes of views are those of their results
     outputs = tuple(n for n in nodes if any(u not in inside for u in n.users) and not _several(n))
     return _Writer(name, inputs, outputs, nodes).written()
+
+
+def _index_of(node: Any) -> Any:
+    """What says which rows an operator takes; None where it takes none so."""
+    place = INDEX_ARGUMENT.get(name_of(node))
+    return None if place is None else node.args[place]
 
 
 def _several(node: Any) -> bool:
@@ -101,7 +109,15 @@ class _Writer:
             for d in value.shape:
                 if not isinstance(d, int) and self._known(d) is None:
                     self._take(d)
-        return f"{self.dtype(node)}[{', '.join(self.shape(node))}]"
+        of = "i32" if new and self._only_an_index(node) else self.dtype(node)
+        return f"{of}[{', '.join(self.shape(node))}]"
+
+    def _only_an_index(self, node: Any) -> bool:
+        """Whether a value says which rows are taken, and nothing else."""
+        users = [u for u in node.users if u in self.nodes]
+        if not str(node.meta["val"].dtype).startswith("torch.int"):
+            return False
+        return all(self._only_an_index(u) if name_of(u) in AXES else _index_of(u) is node for u in users)
 
     def _take_symbols(self, node: Any) -> None:
         """Makes sizes of an input's dimensions that are sizes of torch's, and not products of them."""

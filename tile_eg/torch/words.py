@@ -6,60 +6,12 @@ left to torch.
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Callable
-from math import inf, isnan, sqrt
-from typing import Any, Protocol
+from math import sqrt
+from typing import Any
 
-from tile_eg.errors import TileError
 from tile_eg.ops.elementwise import COMPARE, UNARY
-
-ATEN = "aten"
-
-
-class Writer(Protocol):
-    """What the operators of a kernel are written with: the text of an argument, the sizes of a value, a name for a text."""
-
-    def text(self, value: Any) -> str: ...
-
-    def shape(self, node: Any) -> list[str]: ...
-
-    def dtype(self, node: Any) -> str: ...
-
-    def named(self, text: str) -> str: ...
-
-
-Word = Callable[[Writer, Any], "str | tuple[str, ...]"]
-
-
-def refuse(reason: str) -> TileError:
-    return TileError(reason)
-
-
-def name_of(node: Any) -> str:
-    """ "add" of aten.add.Tensor; "getitem" where one of several values is taken; empty for what is no operator of torch's."""
-    if node.op != "call_function":
-        return ""
-    if node.target is operator.getitem:
-        return "getitem"
-    return node.target._opname if getattr(node.target, "namespace", "") == ATEN else ""
-
-
-def arguments(node: Any) -> dict[str, Any]:
-    """An operator's arguments by name, defaults among them."""
-    found = {a.name: a.default_value for a in node.target._schema.arguments if a.has_default_value()}
-    return found | dict(zip((a.name for a in node.target._schema.arguments), node.args, strict=False)) | dict(node.kwargs)
-
-
-def number(value: Any) -> str:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise refuse(f"{value!r} is no number that a kernel is written with")
-    if isnan(value):
-        raise refuse("it is computed with NaN")
-    if value in (inf, -inf):
-        return "inf" if value > 0 else "(-inf)"
-    return f"({value!r})" if value < 0 else repr(value)
-
+from tile_eg.torch.parts import GATHERS, JOINS, MOVED, PARTS
+from tile_eg.torch.word import Word, Writer, arguments, name_of, number, refuse
 
 # ---- element by element ------------------------------------------------------------------------------------------------------
 
@@ -124,6 +76,13 @@ def _reduced(w: Writer, function: str, text: str, of: Any, dims: Any, keep: bool
     for axis in sorted((a % rank for a in axes), reverse=True):
         text = f"{function}({text}, axis={axis}, keepdims={int(keep)})"
     return text
+
+
+def _along(function: str) -> Word:
+    def word(w: Writer, n: Any) -> str:
+        return f"{function}({w.text(n.args[0])}, axis={n.args[1] % len(w.shape(n))})"
+
+    return word
 
 
 def _softmax(function: str) -> Word:
@@ -228,24 +187,6 @@ def _expanded(w: Writer, n: Any) -> str:
     return w.text(n.args[0]) if before == after else f"broadcast_to({w.text(n.args[0])}, {', '.join(after)})"
 
 
-def _sliced(w: Writer, n: Any) -> str:
-    given = arguments(n)
-    low, high, step = given.get("start") or 0, given.get("end"), given.get("step", 1)
-    rank, extent = len(w.shape(n)), w.shape(n.args[0])[given["dim"]]
-    if step != 1 or not isinstance(low, int) or low < 0 or (high is not None and (not isinstance(high, int) or high < 0)):
-        raise refuse("a slice with a step, or from the end")
-    end = "" if high is None or (extent.isdigit() and high >= int(extent)) else str(high)
-    return f"{w.text(n.args[0])}[{', '.join(f'{low}:{end}' if a == given['dim'] % rank else ':' for a in range(rank))}]"
-
-
-def _selected(w: Writer, n: Any) -> str:
-    x, dim, index = n.args
-    rank = len(w.shape(x))
-    if not isinstance(index, int) or index < 0:
-        raise refuse("an index from the end, or one that is read")
-    return f"{w.text(x)}[{', '.join(str(index) if a == dim % rank else ':' for a in range(rank))}]"
-
-
 def _with_axis(w: Writer, n: Any) -> str:
     rank = len(w.shape(n))
     return f"{w.text(n.args[0])}[{', '.join('None' if a == n.args[1] % rank else ':' for a in range(rank))}]"
@@ -285,12 +226,12 @@ POINTS: dict[str, Word] = {
     "clamp_max": _of_two("minimum({x}, {y})"), "where": _where,
     **{name: _of_two(f"({{x}} {sign} {{y}})") for name, sign in (COMPARED | JOINED).items()}, "logical_not": _of_one("(~{x})"),
     "bitwise_not": _of_one("(~{x})"), "_to_copy": _cast, "convert_element_type": _cast,
-    "_native_batch_norm_legit_no_training": _batch_norm,
+    "_native_batch_norm_legit_no_training": _batch_norm, **JOINS, **MOVED, **GATHERS,
 }  # fmt: skip
 OVER_AXES: dict[str, Word] = {
     "sum": _over("sum"), "mean": _over("mean"), "amax": _over("amax"), "amin": _over("amin"), "logsumexp": _over("logsumexp"),
     "_softmax": _softmax("softmax"), "_log_softmax": _softmax("log_softmax"), "native_layer_norm": _layer_norm,
-    "native_group_norm": _group_norm,
+    "native_group_norm": _group_norm, "cumsum": _along("cumsum"), "cumprod": _along("cumprod"),
 }  # fmt: skip
 PRODUCTS: dict[str, Word] = {
     "mm": _product, "bmm": _product, "addmm": _product_and, "baddbmm": _product_and,
@@ -298,7 +239,7 @@ PRODUCTS: dict[str, Word] = {
 }  # fmt: skip
 AXES: dict[str, Word] = {
     "view": _reshaped, "_unsafe_view": _reshaped, "reshape": _reshaped, "permute": _permuted, "transpose": _exchanged,
-    "t": _turned, "expand": _expanded, "slice": _sliced, "select": _selected, "unsqueeze": _with_axis, "squeeze": _reshaped,
+    "t": _turned, "expand": _expanded, **PARTS, "unsqueeze": _with_axis, "squeeze": _reshaped,
     "clone": _same, "alias": _same, "detach": _same, "contiguous": _same,
 }  # fmt: skip
 VIEWS = frozenset(AXES) - {"clone", "contiguous"}
