@@ -83,8 +83,9 @@ def as_bytes(tensor: Tensor, array: np.ndarray) -> np.ndarray:
 
 
 def as_given(tensor: Tensor, array: np.ndarray) -> np.ndarray:
-    """What a kernel left in a tensor as its caller has it: bools where these are declared."""
-    return array.view("bool") if tensor.truth else array
+    """What a kernel left in a tensor as its caller has it: bools, and no dimensions, where these are declared."""
+    held = array.view("bool") if tensor.truth else array
+    return held.reshape(()) if tensor.alone else held
 
 
 def check_argument(tensor: Tensor, array: np.ndarray) -> None:

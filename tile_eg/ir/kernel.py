@@ -27,7 +27,8 @@ class Tensor:
 
     Copies of one that is `past_l2` leave L2 out (SetL2CacheHint with CACHE_MODE_DISABLE). `strides` are elements from one to the
     next of each dimension; without them its elements lie one behind the other. Of `truth` the caller has bools: bytes of 0 and 1.
-    Statements index its elements in the shape `seen`, where that is given.
+    Statements index its elements in the shape `seen`, where that is given. One that is `alone` is a single element, of which the
+    caller has an array without dimensions.
     """
 
     name: str
@@ -40,6 +41,7 @@ class Tensor:
     strides: tuple[int, ...] = ()
     truth: bool = False
     seen: tuple[int, ...] = ()
+    alone: bool = False
 
 
 @dataclass(frozen=True)

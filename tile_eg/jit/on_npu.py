@@ -52,7 +52,7 @@ def new_empty(like: Any, shape: Sequence[int], t: Tensor) -> Any:
     own = getattr(sys.modules["torch"], dtype.name, None) if is_torch(like) else dtype
     if own is None:
         raise TileError(f"torch has no dtype for {t.dtype}, of which {t.name} is", t.span)
-    return like.new_empty(tuple(shape), dtype=own)
+    return like.new_empty(() if t.alone else tuple(shape), dtype=own)
 
 
 @dataclass(frozen=True)

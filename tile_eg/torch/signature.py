@@ -72,7 +72,7 @@ class Signature:
         if symbols and (found := self._as_products(sizes, symbols)):
             return found
         tensors = self._by_name({n: v if isinstance(v, float) else int(v) for n, v in sizes.items()})
-        return [(tensors[n].shape, tensors[n].dtype.numpy) for n in self.outputs]
+        return [(_returned(tensors[n]), tensors[n].dtype.numpy) for n in self.outputs]
 
     def _as_products(self, sizes: Mapping[str, Any], symbols: Sequence[str]) -> list[tuple[Dims, str]]:
         """The outputs, whose dimensions are products of symbols and a number; none where one is something else."""
@@ -84,8 +84,8 @@ class Signature:
             first, second = self._by_name(here), self._by_name(there)
         except TileError:
             return []
-        shapes = [[_factors(d, here, symbols) for d in first[n].shape] for n in self.outputs]
-        if any(tuple(_product(d, there) for d in s) != second[n].shape for s, n in zip(shapes, self.outputs, strict=True)):
+        shapes = [[_factors(d, here, symbols) for d in _returned(first[n])] for n in self.outputs]
+        if any(tuple(_product(d, there) for d in s) != _returned(second[n]) for s, n in zip(shapes, self.outputs, strict=True)):
             return []
         return [([_product(d, sizes) for d in s], first[n].dtype.numpy) for s, n in zip(shapes, self.outputs, strict=True)]
 
@@ -94,6 +94,11 @@ class Signature:
             return {t.name: t for t in self.tensors_at(sizes)}
         except NoBlocks as empty_grid:
             return {t.name: t for t in empty_grid.tensors}
+
+
+def _returned(t: Tensor) -> tuple[int, ...]:
+    """The shape in which a call gives a tensor."""
+    return () if t.alone else t.shape
 
 
 def _factors(dim: int, probe: Mapping[str, int], symbols: Sequence[str]) -> list[Any]:

@@ -275,10 +275,10 @@ def _shape(r: Reader, arg: ast.arg, shape: Any) -> tuple[int | Size, ...]:
 
 
 def _tensor(r: Reader, argument: Argument) -> Tensor:
-    shape = tuple(known(n, f"the shape of {argument.name}", argument.span) for n in argument.shape or ())
+    shape = tuple(known(n, f"the shape of {argument.name}", argument.span) for n in argument.shape or (1,))
     r.bools |= {argument.name} if argument.truth else set()
     r.local[argument.name] = Buffer(argument.name, argument.dtype, shape, "tensor", truth=argument.truth)
-    return Tensor(argument.name, argument.dtype, shape, False, argument.span, truth=argument.truth)
+    return Tensor(argument.name, argument.dtype, shape, False, argument.span, truth=argument.truth, alone=not argument.shape)
 
 
 def _number(r: Reader, argument: Argument) -> Any:

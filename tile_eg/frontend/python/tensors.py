@@ -342,11 +342,11 @@ def _frames(fault: Exception) -> list[FrameType]:
 def _output(name: str, x: Value, declared: TensorType | None, span: Span) -> Tensor:
     dtype: DType = U8 if x.truth else x.dtype or F32
     if declared is None:
-        return Tensor(name, dtype, x.shape or (1,), True, x.span or span, truth=x.truth)
+        return Tensor(name, dtype, x.shape or (1,), True, x.span or span, truth=x.truth, alone=not x.shape)
     shape = declared.shape if isinstance(declared.shape, list | tuple) else (declared.shape,)
     truth = is_bool(declared.dtype)
     to = U8 if truth else as_dtype(declared.dtype, span)
-    return Tensor(name, to, tuple(map(index, shape)), True, x.span or span, truth=truth)
+    return Tensor(name, to, tuple(map(index, shape)) or (1,), True, x.span or span, truth=truth, alone=not shape)
 
 
 def _declared(function: PrimFunc, found: FunctionSource, count: int, sizes: Mapping[str, Any]) -> list[TensorType | None]:

@@ -66,7 +66,7 @@ def tensor(name: str, shape: Shape, dtype: DType, span: Span | None = None) -> V
 
 def argument(t: Tensor) -> Value:
     """A tensor that a kernel takes, in the shape that statements index; of bools, whether each is true."""
-    x = reshape(tensor(t.name, t.shape, t.dtype, t.span), indexed(t).shape, t.span)
+    x = reshape(tensor(t.name, t.shape, t.dtype, t.span), () if t.alone else indexed(t).shape, t.span)
     return truth(x, t.span) if t.truth else x
 
 
