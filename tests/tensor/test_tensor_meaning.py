@@ -79,6 +79,12 @@ FORMS: dict[str, tuple[Callable[..., Any], list[tuple[int, ...]]]] = {
     "a vector of rows": (lambda x, v: x + v, [S, L]),
     "a vector of columns": (lambda x, v: x * v[:, None], [S, (40,)]),
     "an outer product": (lambda u, v: u[:, None] * v, [(40,), L]),
+    "a mean of planes before a product": (lambda x, w: np.max(x, axis=1) @ w + np.mean(x, axis=(1, 2))[:, None], [(3, 6, 16), (16, 9)]),
+    "the mean of an image before a product": (lambda x, w: np.mean(x, axis=(2, 3)) @ w, [(3, 16, 5, 7), (16, 9)]),
+    "channels that products of means weigh": (
+        lambda x, a, b: x * (np.maximum(np.mean(x, axis=(2, 3)) @ a, 0) @ b)[:, :, None, None],
+        [(3, 16, 4, 4), (16, 5), (5, 16)],
+    ),
     "one number of a tensor": (lambda x, v: x * v[:, None, None], [(3, *S), (3,)]),
     "a transpose": (lambda x, y: x.T + y, [(48, 40), S]),
     "a transposed result": (lambda x: softmax(x).T, [S]),
@@ -160,8 +166,8 @@ def drawn(shapes: list[tuple[int, ...]], dtype: str) -> list[Array]:
 
 
 def in_numpy(form: Callable[..., Any], arrays: list[Array]) -> Array:
-    """What the form gives in double precision; one number as a vector of one."""
-    return np.atleast_1d(np.asarray(form(*(a.astype(np.float64).view(WithTransposes) for a in arrays))))
+    """What the form gives in double precision."""
+    return np.asarray(form(*(a.astype(np.float64).view(WithTransposes) for a in arrays)))
 
 
 def assert_near(got: Array, want: Array, tolerance: float) -> None:

@@ -206,6 +206,18 @@ def take_along_axis(x: Any, indices: Any, axis: int) -> Any:
     """The elements at the indices of one axis, which may be others at each place of the other axes."""
 
 
+def zeros(shape: Any, dtype: Any = "float32") -> Any:
+    """A tensor of zeros."""
+
+
+def ones(shape: Any, dtype: Any = "float32") -> Any:
+    """A tensor of ones."""
+
+
+def full(shape: Any, fill_value: Any, dtype: Any = "float32") -> Any:
+    """A tensor of one number."""
+
+
 def zeros_like(x: Any) -> Any:
     """Zeros in the shape and type of x."""
 
@@ -226,6 +238,6 @@ FUNCTIONS: tuple[Callable[..., Any], ...] = (
     softmax, log_softmax, logsumexp, sum, mean, var, amax, amin, maximum, minimum, matmul, arange, tril, triu, transpose,
     swapaxes, broadcast_to, concatenate, stack, split, repeat, roll, diff, diagonal, diag, trace, einsum, outer, dot, norm, std,
     ptp, all, any, clip, square, log1p, expm1, logaddexp, isfinite, isinf, expand_dims, squeeze, flatten, moveaxis, take,
-    take_along_axis, zeros_like, ones_like, full_like,
+    take_along_axis, zeros, ones, full, zeros_like, ones_like, full_like,
 )  # fmt: skip
 WORDS: dict[str, Word] = {f.__name__: _word(f) for f in FUNCTIONS}

@@ -112,7 +112,7 @@ def read(
 
 def _of_tensors(r: Reader, function: PrimFunc, found: FunctionSource) -> Kernel:
     """The kernel of a function that returns expressions of its tensors."""
-    from tile_eg.frontend.python.tensors import kernel_of_tensors
+    from tile_eg.frontend.python.tensor_functions import kernel_of_tensors
 
     arguments = [_argument(r, a, a in _with_defaults(found.node)) for a in found.node.args.args]
     tensors = [_tensor(r, a) for a in arguments if a.shape is not None]

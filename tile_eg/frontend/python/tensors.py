@@ -7,42 +7,32 @@ Such a function is run, at the sizes of one kernel, on values that note what is 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from functools import partial
-from math import prod
 from operator import index
-from traceback import walk_tb
-from types import CellType, FrameType, FunctionType
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 
-from tile_eg import language
-from tile_eg.errors import InternalError, Span, TileError, did_you_mean
-from tile_eg.frontend.of_calls import OfCall, of_calls, refuse_wholes
+from tile_eg.errors import Span, TileError
+from tile_eg.frontend.of_calls import OfCall
 from tile_eg.frontend.python.bools import is_bool
+from tile_eg.frontend.python.known_arrays import FILLED, filled, value_of
 from tile_eg.frontend.python.other_names import SAME, of_numpy
-from tile_eg.frontend.python.returned import evaluated, output_names
-from tile_eg.frontend.python.source import FunctionSource, read_function
+from tile_eg.frontend.python.torch_words import METHODS, NO_METHODS, SIGNS, Count, count, of_torch
 from tile_eg.frontend.python.values import as_dtype
-from tile_eg.frontend.tensor import TensorKernel
 from tile_eg.frontend.tensor import functions as fn
 from tile_eg.frontend.tensor import values as v
 from tile_eg.frontend.tensor.composed import converted
 from tile_eg.frontend.tensor.gathers import part
 from tile_eg.frontend.tensor.values import Value
-from tile_eg.ir.kernel import Kernel, Tensor
-from tile_eg.language.kernels import PrimFunc, TensorType
-from tile_eg.language.symbols import at_sizes
-from tile_eg.language.words import PACKAGE, place_of, tensors_read, user_place
+from tile_eg.language.words import user_place
 from tile_eg.ops.elementwise import BINARY, COMPARE
-from tile_eg.ops.types import F32, U8, DType
 
 QUOTIENTS = {"floordiv": "//", "mod": "%"}
 OPERATORS = tuple(b.name for b in BINARY.values() if b.sign)
 
 
-_PLAIN = "tensors are computed with operators and the words of T, or NumPy's of the same names: T.exp(x)"
+PLAIN = "tensors are computed with operators and the words of T, or NumPy's of the same names: T.exp(x)"
 
 
 class NoAttribute(TileError, AttributeError):
@@ -50,10 +40,9 @@ class NoAttribute(TileError, AttributeError):
 
 
 _IN_PLACE = {
-    "view": "write x.reshape(4, -1)", "repeat": "write T.repeat(x, n, axis=0), each element n times, or np.tile(x, (n, 1))",
-    "expand": "write T.broadcast_to(x, 4, S, D)",
-    **dict.fromkeys(("to", "type", "half", "float", "bfloat16"), 'write x.astype("float16")'),
-    **dict.fromkeys(("copy", "clone", "contiguous"), "take it as it is: no value is changed"),
+    "repeat": "write T.repeat(x, n, axis=0), each element n times, or np.tile(x, (n, 1))",
+    "where": "write T.where(condition, x, y)", "long": 'whole numbers have 32 bits: x.astype("int32")',
+    "double": 'floats have 32 bits: x.astype("float32")',
 }  # fmt: skip
 """What to write for methods of arrays in other libraries."""
 
@@ -86,8 +75,8 @@ class TensorValue:
         return len(self.value.shape)
 
     @property
-    def size(self) -> int:
-        return prod(self.value.shape)
+    def size(self) -> Count:
+        return count(self.value.shape)
 
     @property
     def dtype(self) -> str:
@@ -131,10 +120,14 @@ class TensorValue:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
+        if name in METHODS:
+            return lambda *args, **options: _torchs(name, (self, *args), options)
+        if name in (*fn.FUNCTIONS, *SIGNS) and name not in NO_METHODS:
+            return partial(_method(name), self)
         raise told(NoAttribute(f"a tensor has no attribute {name}", help=_of_attribute(name)))
 
     def __float__(self) -> float:
-        raise told(TileError("the elements of a tensor are not known when the kernel is read", help=_PLAIN))
+        raise told(TileError("the elements of a tensor are not known when the kernel is read", help=PLAIN))
 
     def __int__(self) -> int:
         return int(float(self))
@@ -153,6 +146,10 @@ class TensorValue:
             raise told(TileError(f"np.{ufunc.__name__}.{method} has no meaning here"))
         return word(ufunc.__name__, args, options)
 
+    @classmethod
+    def __torch_function__(cls, function: Any, types: Any, args: Sequence[Any] = (), options: Any = None) -> Any:
+        return _torchs(function.__name__, args, options or {})
+
     def __array_function__(self, function: Any, types: Any, args: Sequence[Any], options: Mapping[str, Any]) -> Any:
         return word(of_numpy(function), args, options)
 
@@ -165,6 +162,22 @@ def _swapped(name: str) -> Any:
     return lambda x, y: word(name, (y, x), {})
 
 
+def _extremes(name: str) -> Any:
+    """Over an axis; over what torch calls `dim`, with their places."""
+    return lambda x, *args, **o: _torchs(name, (x,), o) if "dim" in o else word(f"a{name}", (x, *args), o)
+
+
+def _torchs(name: str, args: Sequence[Any], options: Mapping[str, Any]) -> Any:
+    """What a function or a method of torch's gives, of which a tensor is an argument; arrays that are there may be others."""
+    span = user_place()
+    taken = [a if isinstance(a, TensorValue) or (x := value_of(a, span)) is None else TensorValue(x) for a in args]
+    try:
+        return of_torch(name, taken, options, word)
+    except TileError as e:
+        e.span = e.span or span
+        raise
+
+
 for _op in (*OPERATORS, *QUOTIENTS, "matmul"):
     _name = {"div": "truediv", "shl": "lshift", "shr": "rshift"}.get(_op, _op)
     setattr(TensorValue, f"__{_name}__", _method(_op))
@@ -174,12 +187,12 @@ for _name in COMPARE:
 for _name, _op in (("neg", "neg"), ("abs", "abs"), ("invert", "not")):
     setattr(TensorValue, f"__{_name}__", _method(_op))
 for _name in (
-    "sum", "mean", "var", "std", "amax", "amin", "all", "any", "cumsum", "cumprod", "reshape", "transpose", "swapaxes", "squeeze",
+    "sum", "mean", "var", "std", "amax", "amin", "all", "any", "cumsum", "cumprod", "reshape", "swapaxes", "squeeze",
     "ravel", "flatten", "clip", "dot", "diagonal", "trace", "take", "ptp", "unsqueeze", "permute",
 ):  # fmt: skip
     setattr(TensorValue, _name, _method(_name))
 for _name in ("max", "min"):
-    setattr(TensorValue, _name, _method(f"a{_name}"))
+    setattr(TensorValue, _name, _extremes(_name))
     setattr(TensorValue, f"arg{_name}", _method(f"arg{_name}"))
 
 
@@ -189,9 +202,11 @@ def word(name: str, args: Sequence[Any], options: Mapping[str, Any]) -> Any:
     kept = {k: o for k, o in options.items() if not (o is None and k in ("out", "dtype", "where"))}
     if called == "arange":
         return TensorValue(v.arange(_whole(args[0] if len(args) == 1 else None, "arange counts from 0: arange(S)", span), span))
+    if called in FILLED:
+        return TensorValue(filled(called, args, kept, span))
     if called in ("cast", "Cast") and len(args) == 2:
         x, dtype = args if isinstance(args[0], TensorValue) else reversed(args)
-        return TensorValue(v.cast(as_dtype(dtype, span), _value(x, span), span))
+        return TensorValue(v.cast(as_dtype(dtype, span), value_at(x, span), span))
     if called in fn.INSTEAD:
         raise TileError(f"`{name}` is not there", span, help=fn.INSTEAD[called])
     if called in fn.OF_LISTS and args and isinstance(args[0], list | tuple):
@@ -200,6 +215,8 @@ def word(name: str, args: Sequence[Any], options: Mapping[str, Any]) -> Any:
     whole = 1 if called in fn.OF_AXES else 2 if called in fn.OF_INDICES else len(args)
     given = [_operand(called, n, a, n < whole, span) for n, a in enumerate(args)]
     kept = {k: _option(called, k, o, span) for k, o in kept.items()}
+    if kept and called in (*QUOTIENTS, *OPERATORS, *COMPARE, "neg", "not"):
+        raise TileError(f"`{name}` takes two values, and no `{next(iter(kept))}`", span, help="choose elements: T.where(c, x, y)")
     if called in QUOTIENTS and len(given) == 2:
         return TensorValue(v.quotient(QUOTIENTS[called], given[0], given[1], span))
     if called in OPERATORS and len(given) == 2:
@@ -217,14 +234,14 @@ def _operand(name: str, place: int, x: Any, is_value: bool, span: Span | None) -
     if is_value:
         letters = name == "einsum" and place == 0 and isinstance(x, str)
         none = x is None and place > 0 and name in ("clip", "clamp", "max", "min")
-        return x if letters or none else _value(x, span)
+        return x if letters or none else value_at(x, span)
     return x if name in ("pad", "norm") and isinstance(x, str | float) else _axes(name, x, span)
 
 
 def _option(name: str, option: str, x: Any, span: Span | None) -> Any:
     """An argument by its name; what no function takes is left for the one that is called to refuse."""
     if option in fn.VALUES:
-        return x if x is None else _value(x, span)
+        return x if x is None else value_at(x, span)
     try:
         return _axes(name, x, span)
     except TileError:
@@ -240,14 +257,16 @@ def _axes(name: str, x: Any, span: Span | None) -> Any:
     return x if x is None or isinstance(x, bool) else _whole(x, f"`{name}` takes whole numbers behind its first argument", span)
 
 
-def _value(x: Any, span: Span | None) -> Value:
+def value_at(x: Any, span: Span | None) -> Value:
     if isinstance(x, TensorValue):
         return x.value
     if isinstance(x, OfCall):
         return v.number(x.written, span)
+    if (known := value_of(x, span)) is not None:
+        return known
     try:
         return v.number(int(x) if isinstance(x, int | np.integer) else float(x), span)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, RuntimeError):
         kind = type(x).__name__
         help = "pass arrays as arguments: X: T.Tensor(...); the positions 0 .. n - 1 are T.arange(n)"
         raise TileError(f"a tensor is not computed with {kind}", span, help=help) from None
@@ -280,107 +299,3 @@ def told(error: TileError) -> TileError:
     """An error with the user's line."""
     error.span = user_place()
     return error
-
-
-# ---- functions ----
-
-
-def kernel_of_tensors(
-    function: PrimFunc, tensors: Sequence[Tensor], numbers: Mapping[str, Any], sizes: Mapping[str, Any]
-) -> Kernel:
-    """The kernel of a function at the shapes of its tensors. TileError at the user's line."""
-    refuse_wholes(sizes)
-    found = read_function(function.function, function.names)
-    values = {t.name: TensorValue(v.argument(t)) for t in tensors}
-    run = _at_sizes(function.function, sizes)
-    with tensors_read(word), _at_their_line():
-        result = run(**values, **numbers)
-    results = tuple(result) if isinstance(result, tuple | list) else (result,)
-    names = output_names(function)
-    if len(results) != len(names):
-        message = f"{found.node.name} returns {len(results)} values where its last line has {len(names)}"
-        raise TileError(message, found.source.span(found.node.body[-1]), help="return x, y")
-    last = found.source.span(found.node.body[-1])
-    declared = _declared(function, found, len(names), sizes)
-    outputs = {n: _value(r, last) for n, r in zip(names, results, strict=True)}
-    returned = [_output(n, x, d, last) for (n, x), d in zip(outputs.items(), declared, strict=True)]
-    made = TensorKernel(found.node.name, (*tensors, *returned), outputs, found.source.text, found.source.file, of_calls(sizes))
-    return made.kernel({})
-
-
-@contextmanager
-def _at_their_line() -> Iterator[None]:
-    """What Python says of an expression that it cannot compute, as a TileError at the author's line; of what went wrong in
-    tile_eg itself, as a fault of it."""
-    try:
-        yield
-    except (TileError, InternalError):
-        raise
-    except Exception as e:
-        frames = _frames(e)
-        place = next((place_of(f) for f in frames if not f.f_code.co_filename.startswith(PACKAGE)), None)
-        if frames[0].f_code.co_filename.startswith(PACKAGE) and getattr(e, "obj", None) is not language:
-            at = f", at {place.file}:{place.line}" if place else ""
-            raise InternalError("expression", f"{type(e).__name__}: {e}{at}") from e
-        if not isinstance(e, TypeError | AttributeError | NameError):
-            raise
-        if isinstance(e, NameError):
-            help = "a name is bound above its first use: in the function, or in the file around it"
-            raise TileError(f"unknown name `{e.name}`", place, help=help) from e
-        if isinstance(e, AttributeError) and e.obj is language:
-            words = [w for w in fn.FUNCTIONS if hasattr(language, w)]
-            raise TileError(f"T has no word {e.name}", place, help=did_you_mean(str(e.name), words)) from e
-        said = str(e).replace("'TensorValue' object", "a tensor").replace("TensorValue", "a tensor")
-        raise TileError(f"this cannot be computed: {said}", place, help=_PLAIN) from e
-
-
-def _frames(fault: Exception) -> list[FrameType]:
-    """Where a fault arose, innermost first."""
-    return [frame for frame, _ in walk_tb(fault.__traceback__)][::-1]
-
-
-def _output(name: str, x: Value, declared: TensorType | None, span: Span) -> Tensor:
-    dtype: DType = U8 if x.truth else x.dtype or F32
-    if declared is None:
-        return Tensor(name, dtype, x.shape or (1,), True, x.span or span, truth=x.truth, alone=not x.shape)
-    shape = declared.shape if isinstance(declared.shape, list | tuple) else (declared.shape,)
-    truth = is_bool(declared.dtype)
-    to = U8 if truth else as_dtype(declared.dtype, span)
-    return Tensor(name, to, tuple(map(index, shape)) or (1,), True, x.span or span, truth=truth, alone=not shape)
-
-
-def _declared(function: PrimFunc, found: FunctionSource, count: int, sizes: Mapping[str, Any]) -> list[TensorType | None]:
-    """What the function says that it returns."""
-    given = evaluated(function.function.__annotations__.get("return"), found.names)
-    given = get_args(given) or given  # of tuple[A, B]
-    each = list(given) if isinstance(given, list | tuple) else [given]
-    if not any(isinstance(t, TensorType) for t in each):
-        return [None] * count
-    if len(each) != count or not all(isinstance(t, TensorType) for t in each):
-        span = found.source.span(found.node.returns or found.node)
-        message = f"{found.node.name} returns {count} values; its annotation says otherwise"
-        raise TileError(message, span, help='-> T.Tensor((M, N), "float16")')
-    return [TensorType(at_sizes(t.shape, sizes), t.dtype) for t in each]
-
-
-def _at_sizes(function: FunctionType, sizes: Mapping[str, Any]) -> FunctionType:
-    """The function with the sizes of a call for the symbols that it sees."""
-    if not sizes:
-        return function
-    swapped = {n: _swapped_in(x, sizes) for n, x in function.__globals__.items()}
-    cells = tuple(map(partial(_cell, sizes=sizes), function.__closure__ or ()))
-    return FunctionType(function.__code__, swapped, function.__name__, function.__defaults__, cells)
-
-
-def _cell(cell: CellType, sizes: Mapping[str, Any]) -> CellType:
-    try:
-        return CellType(_swapped_in(cell.cell_contents, sizes))
-    except ValueError:  # not bound yet
-        return cell
-
-
-def _swapped_in(x: Any, sizes: Mapping[str, Any]) -> Any:
-    try:
-        return at_sizes(x, sizes)
-    except KeyError:
-        return x

@@ -188,7 +188,8 @@ RENAMED = {
     "dim": "axis", "keepdim": "keepdims", "correction": "ddof", "min": "low", "max": "high", "a_min": "low", "a_max": "high",
     "dims": "axis", "shifts": "shift", "axis1": "a", "axis2": "b", "indices_or_sections": "sections", "start_dim": "start",
     "end_dim": "end", "pad_width": "widths", "repeats": "count", "p": "ord", "min_val": "low",
-    "max_val": "high", "fill_value": "value", "k": "offset", "reps": "counts", "newshape": "shape", "size": "shape",
+    "max_val": "high", "fill_value": "value", "k": "offset", "reps": "counts", "diagonal": "k", "newshape": "shape",
+    "size": "shape",
 }  # fmt: skip
 """What options are called in other libraries, where a function has them by the name behind."""
 OF_TILES = (

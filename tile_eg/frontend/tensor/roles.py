@@ -95,11 +95,19 @@ class Roles:
             self.tiled.append(axis)
 
     def _of_products(self) -> None:
+        apart = {a for p in self.dots for x in p.of for a in self._rows_apart(x, p.args[-1])}
         for p in self.dots:
             a, b = p.of
-            self._tile(self._largest(a.axes - b.axes - set(p.args)))
-            self._tile(self._largest(b.axes - a.axes - set(p.args)))
+            self._tile(self._largest(a.axes - b.axes - apart - {*p.args}))
+            self._tile(self._largest(b.axes - a.axes - apart - {*p.args}))
             self._tile(p.args[-1])
+
+    def _rows_apart(self, x: Point, depth: Axis) -> Iterator[Axis]:
+        """The rows of an operand that is folded along what lies innermost in a tensor that has its rows and its depth as well: its
+        tiles would have three dimensions, so that rows are taken one by one."""
+        for p in (f for f in _folds_of(x) if f.op == "fold"):
+            for i in (y.args[1] for y in below(p) if y.op == "load" and depth in y.axes):
+                yield from (x.axes & p.axes) - {depth} if {*i[-1].axes} & {*axes_of(p)} else ()
 
     def _largest(self, axes: Iterable[Axis]) -> Axis | None:
         """The axis to tile: one that is tiled already, else the longest, the innermost of those."""
@@ -255,14 +263,18 @@ def _stored(o: Output) -> frozenset[Axis]:
 
 
 def _folds_of(p: Point) -> Iterator[Point]:
+    return (x for x in below(p) if x.op in ("fold", "dot"))
+
+
+def below(p: Point) -> Iterator[Point]:
+    """A point and all that it is made of."""
     stack, seen = [p], set()
     while stack:
         x = stack.pop()
         if x not in seen:
             seen.add(x)
             stack += x.of
-            if x.op in ("fold", "dot"):
-                yield x
+            yield x
 
 
 def three_dimensions(p: Point) -> TileError:

@@ -1,0 +1,78 @@
+"""Functions of torch and of torch.nn.functional in functions of whole tensors compute what torch does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.tensor.test_tensor_meaning import kernel_of
+from tile_eg.errors import TileError
+
+torch = pytest.importorskip("torch")
+F = torch.nn.functional
+SHAPE = (12, 16)
+
+
+def attention(x: Any) -> Any:
+    q = x.view(12, 2, 8).transpose(0, 1)
+    return F.scaled_dot_product_attention(q, q, q, is_causal=True)
+
+
+def masked(x: Any) -> Any:
+    s = (x @ x.t()).masked_fill(torch.tril(torch.ones(12, 12)) == 0, float("-inf"))
+    return torch.einsum("ij,jk->ik", torch.softmax(s, dim=-1), x)
+
+
+def activations(x: Any) -> Any:
+    a, b = x.chunk(2, dim=-1)
+    smooth = F.elu(a) + F.mish(b) - F.hardswish(a) + F.logsigmoid(b) + F.softplus(a) + F.gelu(a, approximate="tanh")
+    return smooth + F.leaky_relu(a, 0.1) + F.relu6(b * 9) + F.silu(a) * b
+
+
+def joined(x: Any) -> Any:
+    a, b = torch.split(x, [4, 12], dim=1)
+    return torch.cat((torch.add(a, a, alpha=2), torch.where(b > 0, b, 0.5)), dim=1)
+
+
+def norms(x: Any) -> Any:
+    return F.layer_norm(x, (16,), x[0], x[1], 1e-5) + F.rms_norm(x, (16,), None, 1e-6) + F.normalize(x, dim=-1)
+
+
+def losses(x: Any) -> Any:
+    y = torch.roll(x, 1, 0)
+    found = F.mse_loss(x, y) + F.smooth_l1_loss(x, y, beta=0.5) + F.huber_loss(x, y, delta=0.5) + F.l1_loss(x, y)
+    return found + F.binary_cross_entropy_with_logits(x, torch.sigmoid(y)) + F.cosine_similarity(x, y, dim=1).sum()
+
+
+def extremes(x: Any) -> Any:
+    values, places = torch.max(x, dim=1)
+    return values + places + torch.var(x, 1) + torch.std(x, dim=1, correction=0)
+
+
+FORMS: list[Callable[[Any], Any]] = [attention, masked, activations, joined, norms, losses, extremes]
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_what_they_compute(form: Callable[[Any], Any]) -> None:
+    x = torch.rand(SHAPE, generator=torch.Generator().manual_seed(5)) * 2 - 1
+    got, want = kernel_of(form, [SHAPE], "float32")(x), form(x)
+    torch.testing.assert_close(got, want.float(), rtol=1e-4, atol=1e-4)
+
+
+def test_classes_in_a_tensor_of_whole_numbers() -> None:
+    def loss(x: Any, y: Any) -> Any:
+        return F.cross_entropy(x, y) + F.nll_loss(F.log_softmax(x, dim=1), y, reduction="sum")
+
+    x, y = torch.rand(SHAPE), torch.arange(12, dtype=torch.int32)
+    got = kernel_of(loss, [SHAPE, (12,)], ["float32", "int32"])(x, y)
+    torch.testing.assert_close(got, loss(x, y.long()), rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("form", [lambda x: F.dropout(x, 0.5), lambda x: torch.add(x, x, out=x), lambda x: x @ torch.rand(16, 3)])
+def test_the_error_is_at_the_line_of_the_author(form: Callable[[Any], Any]) -> None:
+    with pytest.raises(TileError) as raised:
+        kernel_of(form, [SHAPE], "float32")(np.zeros(SHAPE, np.float32))
+    assert raised.value.span is not None and raised.value.span.file == __file__
