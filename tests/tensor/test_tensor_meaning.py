@@ -79,7 +79,6 @@ FORMS: dict[str, tuple[Callable[..., Any], list[tuple[int, ...]]]] = {
     "a vector of rows": (lambda x, v: x + v, [S, L]),
     "a vector of columns": (lambda x, v: x * v[:, None], [S, (40,)]),
     "an outer product": (lambda u, v: u[:, None] * v, [(40,), L]),
-    "a mean of planes before a product": (lambda x, w: np.max(x, axis=1) @ w + np.mean(x, axis=(1, 2))[:, None], [(3, 6, 16), (16, 9)]),
     "the mean of an image before a product": (lambda x, w: np.mean(x, axis=(2, 3)) @ w, [(3, 16, 5, 7), (16, 9)]),
     "channels that products of means weigh": (
         lambda x, a, b: x * (np.maximum(np.mean(x, axis=(2, 3)) @ a, 0) @ b)[:, :, None, None],

@@ -103,7 +103,7 @@ class Roles:
             self._tile(p.args[-1])
 
     def _rows_apart(self, x: Point, depth: Axis) -> Iterator[Axis]:
-        """The rows of an operand that is folded along what lies innermost in a tensor that has its rows and its depth as well: its
+        """The rows of an operand that is folded along what lies innermost in a tensor which has its rows and its depth as well:
         tiles would have three dimensions, so that rows are taken one by one."""
         for p in (f for f in _folds_of(x) if f.op == "fold"):
             for i in (y.args[1] for y in below(p) if y.op == "load" and depth in y.axes):
