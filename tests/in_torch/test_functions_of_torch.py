@@ -23,7 +23,7 @@ def attention(x: Any) -> Any:
 
 def masked(x: Any) -> Any:
     s = (x @ x.t()).masked_fill(torch.tril(torch.ones(12, 12)) == 0, float("-inf"))
-    return torch.einsum("ij,jk->ik", torch.softmax(s, dim=-1), x)
+    return torch.einsum("ij,jk->ik", F.softmax(s, dim=-1, dtype=torch.float32), x)
 
 
 def activations(x: Any) -> Any:

@@ -98,10 +98,13 @@ def test_the_emitted_kernel_computes_it_too(name: str) -> None:
     np.testing.assert_allclose(got.astype(np.float64), want.astype(np.float64), rtol=2e-3, atol=1e-4)
 
 
-def test_what_a_kernel_cannot_be_built_for_is_told_with_its_reason() -> None:
-    kernel = kernel_of(lambda x, i: x[:, i] * 2, [(3, 4), (5,)], ["int32", "int32"])
-    with pytest.raises(Exception, match="single elements of `x0`, which holds i32, are gathered"):
-        kernel(np.zeros((3, 4), np.int32), np.zeros(5, np.int32))
+@pytest.mark.parametrize("dtype", ["int32", "int16", "uint8"])
+def test_single_whole_numbers_are_gathered(dtype: str) -> None:
+    rng = np.random.default_rng(2)
+    x = rng.integers(-(2**31), 2**31, (3, 40)).astype(dtype)
+    at, row = rng.integers(0, 40, 7).astype(np.int32), rng.integers(0, 3, 7).astype(np.int32)
+    kernel = kernel_of(lambda x, i, j: x[j, i], [x.shape, (7,), (7,)], [dtype, "int32", "int32"])
+    np.testing.assert_array_equal(kernel(x, at, row), x[row, at])
 
 
 SEVERAL = [

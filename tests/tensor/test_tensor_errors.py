@@ -114,7 +114,7 @@ def changes(x: X) -> Any:
 
 
 def mixes(x: X) -> Any:
-    return x + np.ones(3)
+    return x + np.array([1, 5, 2])
 
 
 def adds(x: X) -> Any:
@@ -134,8 +134,8 @@ def unbound(x: X) -> Any:
     return torch.relu(x)  # noqa: F821  # type: ignore[name-defined]
 
 
-def flat(x: X) -> Any:
-    return x.view(-1)
+def doubled(x: X) -> Any:
+    return x.double()
 
 
 def of_letters(x: X) -> Any:
@@ -176,7 +176,7 @@ def wide(x: X) -> Any:
 
 PYTHON = {
     unbound: ("unknown name `torch`", "bound above"),
-    flat: ("a tensor has no attribute view", "x.reshape(4, -1)"),
+    doubled: ("a tensor has no attribute double", 'x.astype("float32")'),
     of_letters: ("`einsum` 'ij,jk->ik': `j` is 16 and 8", ""),
     of_missing_letters: ("`einsum` 'ij,jk->il' names each axis of the result once, and one that an operand has", "bij,bjk->bik"),
     rolled: ("`shift` of `roll` is a whole number, not (1, 2)", "roll(x, 1, axis=0)"),

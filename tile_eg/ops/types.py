@@ -106,8 +106,9 @@ def dtype_of(name: str) -> DType | None:
 
 
 def spelled(dtype: Any) -> str:
-    """How an author's dtype is written: a name, or what a class of NumPy's (`np.float16`) is called."""
-    return dtype.__name__ if isinstance(dtype, type) and dtype.__module__ != "builtins" else str(dtype)
+    """How an author's dtype is written: a name, what a class of NumPy's (`np.float16`) is called, or one of torch's."""
+    own = isinstance(dtype, type) and dtype.__module__ != "builtins"
+    return dtype.__name__ if own else str(dtype).removeprefix("torch.")
 
 
 def holds_all(wide: DType, of: DType | None) -> bool:

@@ -341,6 +341,8 @@ NO_MATTER = ("inplace", "training", "sparse", "memory_format", "non_blocking", "
 """Arguments that say nothing of the result where they are None or False."""
 NOTHING = {"ignore_index": -100, "reduction": "mean"}
 """What torch passes for arguments that nobody gave, beside None."""
+WIDENED = ("softmax", "log_softmax", "sum", "mean", "cumsum")
+"""Functions that cast their operand first where they are given a dtype."""
 FIRST = ("input", "other")
 """The names of torch's first two operands."""
 
@@ -353,6 +355,8 @@ def of_torch(name: str, args: Sequence[Any], options: Mapping[str, Any], word: C
     """What a function of torch's gives; `word` computes one that NumPy has alike."""
     args = [*args, *(options[n] for n in FIRST if n in options)]
     options = {k: o for k, o in options.items() if k not in FIRST and k != "_stacklevel" and not (k in NO_MATTER and not o)}
+    if options.get("dtype") is not None and name in WIDENED:
+        args[0] = args[0].astype(options.pop("dtype"))
     function = FUNCTIONS.get(name)
     if function is None:
         return word(name, args, options)

@@ -10,7 +10,7 @@ from tile_eg.errors import NotSearched, TileError, attempted
 from tile_eg.frontend.hints import hint
 from tile_eg.frontend.index_text import index_text
 from tile_eg.frontend.liveness import Names
-from tile_eg.frontend.ssa import outside
+from tile_eg.frontend.ssa import columns, outside
 from tile_eg.frontend.ssa.by_position import chosen_by
 from tile_eg.frontend.ssa.dependence import Step, multiple, steps, temporaries
 from tile_eg.frontend.ssa.extents import meet
@@ -27,7 +27,7 @@ from tile_eg.ir.operands import regions
 from tile_eg.ir.passed import as_number
 from tile_eg.ir.values import Term
 from tile_eg.ops.elementwise import REDUCE
-from tile_eg.ops.types import F16, F32, I32, U32, WHOLE, DType
+from tile_eg.ops.types import F16, F32, I32, U32, DType
 
 ROW = ":"
 """The column coordinate of a statement over a whole row, `s[i, :]`."""
@@ -298,7 +298,7 @@ class Statement:
         """The element of the tile `v` that a region takes its elements from."""
         found = tuple(name for name, _ in self.coordinates(r))
         if v.op == "load" and ix.EACH in ix.variables(v.args[1]) and len(found) == 1:
-            v = self.gathered_elements(r, v)
+            v = columns.taken(self.tiles, v, r.span)
         if found == () or (found == (axes.col,) and axes.row is None):
             if found == () and (v.rows, v.cols) == (1, 1) and axes.rows == 1:
                 return self.repeated(r, "elem_row", v)
@@ -314,13 +314,6 @@ class Statement:
         if found == (axes.col,) and v.cols == axes.cols:
             return replace(self.repeated(r, "elem_col", v), vcols=valid_cols(v))
         raise self.unsupported(r, f"the access [{', '.join(found)}] beside [{', '.join(filter(None, (axes.row, axes.col)))}]")
-
-    def gathered_elements(self, r: kn.Region, v: Term) -> Term:
-        """Elements that each are a row of a tile, as a vector. TileError where they are whole numbers."""
-        if v.dtype in WHOLE:
-            message = f"single elements of `{r.name}`, which holds {v.dtype}, are gathered: not supported yet"
-            raise TileError(message, r.span, help="single elements of f16, bf16 and f32 are; rows of whole numbers, too")
-        return self.tiles.reduce("sum", v, 1, r.span)
 
     def repeated(self, r: kn.Region, op: str, v: Term) -> Scalar:
         """An element that several of the loop share; a byte as the number of f16 that it is, as bytes are not repeated."""
