@@ -55,6 +55,7 @@ FORMS: dict[str, tuple[Callable[..., Any], Shapes]] = {
     "diff": (lambda x: np.diff(x, 2) + np.diff(x, axis=1)[:, 1:], [X]),
     "diagonal": (lambda x: np.diagonal(x, 2) * np.trace(x), [S]),
     "diag": (lambda v: np.diag(v) + np.diag(v[1:], 1) + np.diag(v[1:], -1), [(9,)]),
+    "prod": (lambda x: np.prod(x[:, :7] + 1, axis=1) + np.prod(x[:, 8]), [X]),
     "split": (lambda x: np.multiply(*np.split(x[:, :32], 2, axis=1)), [X]),
     "axes": (lambda x: np.moveaxis(np.squeeze(np.expand_dims(x, 1)), 0, -1).reshape(-1), [X]),
     "mean of 3 x 3": (
@@ -96,6 +97,21 @@ def test_the_emitted_kernel_computes_it_too(name: str) -> None:
         want = np.atleast_1d(form(*(a.astype(np.float64) for a in arrays)))
     got = kernel_of(form, shapes, "float32")(*arrays)
     np.testing.assert_allclose(got.astype(np.float64), want.astype(np.float64), rtol=2e-3, atol=1e-4)
+
+
+@pytest.mark.slow
+def test_the_largest_elements_and_their_places() -> None:
+    (x,) = drawn([(9, 33)], "float32")
+    x[2, 5] = x[2, 20] = 2
+    values, places = kernel_of(lambda x: T.topk(x, 3), [x.shape], "float32")(x)
+    at = np.argsort(-x, axis=1, kind="stable")[:, :3]
+    np.testing.assert_array_equal(values, np.take_along_axis(x, at, 1))
+    np.testing.assert_array_equal(places, at)
+
+
+def test_more_of_the_largest_elements_are_taken_by_a_kernel_of_tiles() -> None:
+    with pytest.raises(Exception, match="the 40 largest of 64 elements are not taken one by one"):
+        kernel_of(lambda x: T.topk(x, 40)[0], [(9, 64)], "float32")
 
 
 @pytest.mark.parametrize("dtype", ["int32", "int16", "uint8"])

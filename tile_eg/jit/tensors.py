@@ -29,7 +29,8 @@ def tensor_kernel(
         message = f"{name} returns its outputs: out_idx and workspace_idx say nothing about it"
         raise TileError(message, help="leave them away")
     arguments = arguments_of(function)
-    outputs = tuple(range(len(arguments) - len(output_names(function)), len(arguments)))
     if open_names(arguments):
+        outputs = tuple(range(len(arguments) - len(output_names(function)), len(arguments)))
         return AnySizeKernel(name, arguments, build, (outputs, ()), placed)
-    return placed(build({}), outputs, ())
+    kernel = build({})
+    return placed(kernel, [i for i, t in enumerate(kernel.tensors) if t.output], ())

@@ -230,6 +230,14 @@ def full_like(x: Any, value: Any) -> Any:
     """A number in the shape and type of x."""
 
 
+def topk(x: Any, k: int, axis: int = -1, largest: bool = True) -> Any:
+    """The k largest elements of an axis, the largest first, and their places."""
+
+
+def prod(x: Any, axis: int | None = None, keepdims: bool = False) -> Any:
+    """The product of the elements of an axis."""
+
+
 def _word(function: Callable[..., Any]) -> Word:
     return Word(function.__name__, inspect.signature(function), "beginner", __doc__=function.__doc__)
 
@@ -238,6 +246,6 @@ FUNCTIONS: tuple[Callable[..., Any], ...] = (
     softmax, log_softmax, logsumexp, sum, mean, var, amax, amin, maximum, minimum, matmul, arange, tril, triu, transpose,
     swapaxes, broadcast_to, concatenate, stack, split, repeat, roll, diff, diagonal, diag, trace, einsum, outer, dot, norm, std,
     ptp, all, any, clip, square, log1p, expm1, logaddexp, isfinite, isinf, expand_dims, squeeze, flatten, moveaxis, take,
-    take_along_axis, zeros, ones, full, zeros_like, ones_like, full_like,
+    take_along_axis, topk, prod, zeros, ones, full, zeros_like, ones_like, full_like,
 )  # fmt: skip
 WORDS: dict[str, Word] = {f.__name__: _word(f) for f in FUNCTIONS}

@@ -41,9 +41,11 @@ def kernel_of_tensors(
         result = run(**values, **numbers)
     results = tuple(result) if isinstance(result, tuple | list) else (result,)
     names = output_names(function)
+    if len(results) > len(names) == 1 and not sizes:  # of a call that gives several
+        names = [f"{names[0]}_{n}" for n in range(len(results))]
     if len(results) != len(names):
         message = f"{found.node.name} returns {len(results)} values where its last line has {len(names)}"
-        raise TileError(message, found.source.span(found.node.body[-1]), help="return x, y")
+        raise TileError(message, found.source.span(found.node.body[-1]), help="x, y = f(X) before it, and return x, y")
     last = found.source.span(found.node.body[-1])
     declared = _declared(function, found, len(names), sizes)
     outputs = {n: value_at(r, last) for n, r in zip(names, results, strict=True)}

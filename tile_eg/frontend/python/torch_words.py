@@ -17,7 +17,7 @@ from tile_eg.errors import TileError
 
 Axes = int | Sequence[int]
 Extremes = namedtuple("Extremes", ("values", "indices"))
-"""What torch gives of the largest or smallest elements along an axis."""
+"""What torch gives of elements that are chosen along an axis."""
 
 
 class Count(int):
@@ -120,6 +120,10 @@ def _extreme(name: str) -> Callable[..., Any]:
         return Extremes(values, getattr(x, f"arg{name}")(axis=along, keepdims=keepdim))
 
     return extreme
+
+
+def _topk(x: Any, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> Any:
+    return Extremes(*T.topk(x, k, axis=dim, largest=largest))
 
 
 def _spread(name: str) -> Callable[..., Any]:
@@ -317,7 +321,7 @@ METHODS: dict[str, Callable[..., Any]] = {
     "numel": lambda x: x.size, "dim": lambda x: x.ndim,
     "float": lambda x: x.astype("float32"), "half": lambda x: x.astype("float16"), "bfloat16": lambda x: x.astype("bfloat16"),
     "int": lambda x: x.astype("int32"), "bool": lambda x: x.astype(bool), "type_as": lambda x, y: x.astype(y.dtype),
-    "addcmul": _addcmul, "addcdiv": _addcdiv, "lerp": _lerp,
+    "topk": _topk, "addcmul": _addcmul, "addcdiv": _addcdiv, "lerp": _lerp,
     **dict.fromkeys(("contiguous", "clone", "copy"), _same),
 }  # fmt: skip
 """Methods of torch's tensors that NumPy's arrays do not have, or have otherwise without a doubt which one is meant."""

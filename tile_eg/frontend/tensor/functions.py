@@ -11,6 +11,7 @@ from typing import Any
 from tile_eg.errors import Span, TileError, did_you_mean
 from tile_eg.frontend.hints import hint
 from tile_eg.frontend.tensor import composed as co
+from tile_eg.frontend.tensor import orders
 from tile_eg.frontend.tensor import values as v
 from tile_eg.frontend.tensor.einsum import einsum
 from tile_eg.frontend.tensor.joins import join
@@ -169,6 +170,7 @@ FUNCTIONS: dict[str, Function] = {
     "stack": co.stack, "hstack": co.beside, "vstack": co.below, "flip": co.flip, "fliplr": partial(co.flip, axis=1),
     "flipud": partial(co.flip, axis=0), "roll": co.roll, "repeat": co.repeat,
     "tile": co.tiled, "pad": co.pad, "diff": co.diff, "diagonal": co.diagonal, "diag": co.diag, "trace": co.trace,
+    "topk": orders.topk, "prod": orders.product,
     "take": co.take, "take_along_axis": co.take_along_axis, "split": co.split,
 }  # fmt: skip
 
@@ -176,6 +178,7 @@ OF_AXES = (
     "softmax", "log_softmax", "logsumexp", "var", "sum", "mean", "amax", "amin", "argmax", "argmin", "cumsum", "cumprod",
     "transpose", "swapaxes", "reshape", "broadcast_to", "tril", "triu", "std", "all", "any", "norm", "ptp", "expand_dims",
     "squeeze", "flatten", "moveaxis", "flip", "roll", "repeat", "tile", "pad", "diff", "diagonal", "diag", "trace", "split",
+    "topk", "prod",
 )  # fmt: skip
 """The functions whose arguments behind the first one are axes or sizes."""
 OF_LISTS = ("concatenate", "stack", "hstack", "vstack")
@@ -193,11 +196,10 @@ RENAMED = {
 }  # fmt: skip
 """What options are called in other libraries, where a function has them by the name behind."""
 OF_TILES = (
-    "sort", "topk", "merge", "gather", "every", "swap_pairs", "nibbles", "pack", "bits",
+    "sort", "merge", "gather", "every", "swap_pairs", "nibbles", "pack", "bits",
 )  # fmt: skip
 """What .tile has for tiles alone."""
 INSTEAD = {
-    "prod": "along an axis, cumprod(x, axis=-1)[..., -1] has the product of all in its last element, as an output of its own",
     **dict.fromkeys(("argsort", "median", "unique", "nonzero"), "sort in a kernel of tiles: sort(x), T.tile.sort in Python"),
     "convolve": "write the sum over slices: x[:, :-2] * w[0] + x[:, 1:-1] * w[1] + x[:, 2:] * w[2]",
 }  # fmt: skip
