@@ -58,6 +58,37 @@ def test_an_assertion_says_its_values_of_run_time() -> None:
 
 
 @tile_eg.jit(out_idx=[-1])
+def of_elements(kept: bool) -> Any:
+    @T.prim_func
+    def kernel(X: T.Tensor((100,), "float32"), n: T.Tensor((1,), "int32"), Y: T.Tensor((100,), "float32")):
+        with T.Kernel(2) as b:
+            x = T.alloc_ub((64,), "float32")
+            T.copy(X[b * 64], x)
+            T.device_assert(x[40] < 5, "too large")  # x[40] of the second block does not exist
+            for i in range(2):
+                assert x[i] > -5 and n[0] < 9, "too small"
+            if kept:
+                T.barrier_all()
+            T.copy(x, Y[b * 64])
+
+    return kernel
+
+
+@pytest.mark.parametrize("kept", [False, True])
+def test_an_assertion_may_be_about_elements(kept: bool) -> None:
+    x, n = np.linspace(-1, 1, 100, dtype=np.float32), np.array([3], np.int32)
+    kernel = of_elements(kept)
+    np.testing.assert_array_equal(kernel(x, n), x)
+    for at, value, message in ((40, 9, "too large"), (65, -6, "too small")):
+        wrong = x.copy()
+        wrong[at] = value
+        with pytest.raises(TileError, match=message):
+            kernel(wrong, n)
+    with pytest.raises(TileError, match="too small"):
+        kernel(x, n + 9)
+
+
+@tile_eg.jit(out_idx=[-1])
 def shown() -> Any:
     @T.prim_func
     def kernel(X: T.Tensor((4, 16), "float32"), Y: T.Tensor((4, 16), "float32")):

@@ -251,12 +251,21 @@ def test_a_list_of_results_is_returned_like_a_tuple_of_them() -> None:
     def right(x: X) -> Any:
         return [x * 2, x + 1]
 
-    def wrong(x: X) -> Any:
+    def of_a_loop(x: X) -> Any:
         return [x * n for n in (1, 2)]
 
     assert [t.name for t in tile_eg.jit(right).kernel.tensors if t.output] == ["out", "out_1"]
+    assert [t.name for t in tile_eg.jit(of_a_loop).kernel.tensors if t.output] == ["out_0", "out_1"]
+
+
+def test_several_results_of_any_size_stand_in_the_last_line() -> None:
+    M = T.symbolic("M")
+
+    def wrong(x: T.Tensor((M, 16), "float16")) -> Any:
+        return [x * n for n in (1, 2)]
+
     with pytest.raises(TileError, match="wrong returns 2 values where its last line has 1"):
-        tile_eg.jit(wrong)
+        tile_eg.jit(wrong)(np.zeros((3, 16), np.float16))
 
 
 def test_types_may_be_given_behind_the_definition() -> None:

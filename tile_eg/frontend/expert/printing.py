@@ -9,15 +9,17 @@ from dataclasses import replace
 from typing import Any
 
 from tile_eg.errors import Span, TileError
-from tile_eg.frontend.conditions import is_condition
+from tile_eg.frontend.conditions import is_condition, opposite
+from tile_eg.frontend.expert import variables
 from tile_eg.frontend.expert.reader import ExpertReader, On
 from tile_eg.frontend.expert.scalars import formula, is_scalar
+from tile_eg.frontend.python.bools import as_condition
 from tile_eg.frontend.python.defined import RunTimeText
 from tile_eg.frontend.python.source import one_by_one
-from tile_eg.frontend.python.values import Buffer, Window, as_region, describe
+from tile_eg.frontend.python.values import Buffer, Window, as_region, describe, is_tile
 from tile_eg.frontend.python.words import known
+from tile_eg.ir import index as ix
 from tile_eg.ir import program as pr
-from tile_eg.ir.index import Expr
 from tile_eg.ops.types import Level
 
 CONVERSION = re.compile(r"%[-+ #0]*\d*(?:\.\d+)?(?:hh|h|ll|l)?(.)", re.S)
@@ -102,17 +104,19 @@ def _row(operand: pr.Gm | pr.Tile, i: int) -> pr.Gm | pr.Tile:
 
 
 def _check(r: ExpertReader, span: Span, condition: Any, msg: Any = "") -> None:
-    if not is_condition(condition):
-        if not isinstance(condition, bool):
-            raise TileError(f"an assertion is a condition on indices, not {describe(condition)}", span)
+    """A fault with a message where a condition on indices, or on elements that are there, does not hold."""
+    condition = as_condition(condition, span)
+    if is_tile(condition) or not (is_condition(condition) or isinstance(condition, bool)):
+        raise TileError(f"an assertion is a condition, not {describe(condition)}", span, help="it compares: x[i] > 0, i < n")
+    if isinstance(condition, bool):
         if not condition:
             raise TileError(f"the assertion does not hold{f': {msg}' if msg else ''}", span)
         return
-    if not isinstance(condition, Expr):
-        help = 'print what it is: T.printf("%f\\n", x[i, j]); whole numbers that are read may be compared as indices'
-        raise TileError("an assertion is a condition on indices, not on elements of floats or tiles", span, help=help)
+    test = variables.condition(r, condition, span)
+    there = ix.ONE if r.ends is None else r.ends.meant(test)
+    holds = test if there.value == 1 else opposite(ix.both(there, opposite(test, None)), None)
     told = _formatted(r, span, msg, ()) if isinstance(msg, RunTimeText) else (str(msg).replace("%", "%%"), ())
-    r.emit(pr.Print(*told, holds=condition, span=span))
+    r.emit(pr.Print(*told, holds=holds, span=span))  # type: ignore[arg-type]
 
 
 def launched(r: ExpertReader, node: ast.FunctionDef) -> tuple[ast.With, list[ast.stmt]]:

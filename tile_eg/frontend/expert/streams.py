@@ -82,7 +82,7 @@ def numbers(n: Node) -> set[str]:
         with_indices(n, seen)
     if isinstance(n, Instr | Scalar) and n.value:
         found.update(n.value.scalars())
-    return found
+    return found | _asked(n) if isinstance(n, Print) else found
 
 
 def _dropped(nodes: Sequence[Node], unused: set[str]) -> Iterator[Node]:

@@ -50,7 +50,8 @@ def product(x: Value, axis: int | None = None, keepdims: bool = False, span: Spa
     left: list[Value] = []
     while (n := x.shape[at]) > 1:
         left += [v.window(x, [*before, Slice(n - 1)], span)] if n % 2 else []
-        x = v.binary("mul", *(v.window(x, [*before, Slice(first, first + n // 2)], span) for first in (0, n // 2)), span)
+        a, b = (v.window(x, [*before, Slice(first, first + n // 2)], span) for first in (0, n // 2))
+        x = v.binary("mul", a, b, span)
     for y in left:
         x = v.binary("mul", x, y, span)
     return x if keepdims else v.window(x, [*before, 0], span)
