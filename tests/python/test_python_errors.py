@@ -188,7 +188,6 @@ def test_columns_count_characters_and_not_bytes(module_of, pointed_at) -> None:
 
 SIGNATURES = {
     "no type": ("A", "A needs a type"),
-    "a number without its type": ("n=3", "n needs a type"),
     "a type that is none": ("A: 3", "a kernel takes T.Tensor arguments"),
     "an unknown dtype": ("A: T.Tensor((4, 4), 'float13')", "unknown dtype"),
     "an unknown size": ("A: 'T.Tensor((n, 4))'", "unknown name `n`"),

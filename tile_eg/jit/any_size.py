@@ -93,6 +93,7 @@ class AnySizeKernel(LocatingAtSizes):
         self.places = [tensors.index(i) for i in self.outputs], [tensors.index(i) for i in self.workspaces]
         self.compiled = compiled
         self.open = open_names(arguments)
+        self.defaults = {a.name: a.default for a in arguments if a.default is not None}
         self.made: dict[tuple[Any, ...], Any] = {}
         self.by_shapes: dict[tuple[Any, ...], Any] = {}
         self.all_tensors = len(tensors) == len(arguments)
@@ -195,9 +196,7 @@ class AnySizeKernel(LocatingAtSizes):
     def _planned(self, sizes: Mapping[str, Any]) -> Any:
         """What serves these sizes; the others are open."""
         given = self.of_any.left_open(sizes, self.sizes)
-        if set(self.open) <= given.keys():
-            return self.with_sizes(**given).planned()
-        return self.for_all_sizes(**sizes)
+        return self.with_sizes(**given).planned() if set(self.open) <= given.keys() else self.for_all_sizes(**sizes)
 
     def for_all_sizes(self, **given: Any) -> AnySize:
         """The kernel compiled once for all sizes, but those that are given. TileError where it has to know others, with why."""
@@ -211,13 +210,13 @@ class AnySizeKernel(LocatingAtSizes):
     def arrays_and_sizes(self, args: Any, kwargs: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
         """The arrays of a call by name, and the sizes and numbers that they, or the call, tell."""
         numbers = {a.name for a in self.arguments if a.shape is None}
-        made = {*self.outputs, *self.workspaces}
-        names = [a.name for i, a in enumerate(self.arguments) if i not in made]
+        names = [a.name for i, a in enumerate(self.arguments) if i not in (*self.outputs, *self.workspaces)]
+        kwargs = {n: v for n, v in self.defaults.items() if n in names[len(args) :]} | {**kwargs}
         given = {n: v for n, v in kwargs.items() if n in self.open and n not in numbers}
         values = by_name(names, args, {n: v for n, v in kwargs.items() if n not in given})
         arrays = {n: v for n, v in values.items() if n not in numbers}
-        there = {n: v for n, v in arrays.items() if v is not None}
-        told = {**self._sizes_of(there), **{n: values[n] for n in values if n in numbers}, **given}
+        told = self._sizes_of({n: v for n, v in arrays.items() if v is not None})
+        told |= {**{n: values[n] for n in values if n in numbers}, **given}
         return arrays, told if set(self.open) <= told.keys() else {**self._sizes_of(arrays), **told}
 
     @told
@@ -245,6 +244,7 @@ class AnySizeKernel(LocatingAtSizes):
     def checked(self, sizes: Mapping[str, Any]) -> dict[str, Any]:
         """The sizes in their order, as Python's numbers."""
         self._check_names(sizes)
+        sizes = {**self.defaults, **sizes}
         if missing := [n for n in self.open if n not in sizes]:
             raise missing_sizes(self.name, missing)
         numbers = {a.name: a for a in self.arguments if a.shape is None}

@@ -114,7 +114,7 @@ def _check(r: ExpertReader, span: Span, condition: Any, msg: Any = "") -> None:
         return
     test = variables.condition(r, condition, span)
     there = ix.ONE if r.ends is None else r.ends.meant(test)
-    holds = test if there.value == 1 else opposite(ix.both(there, opposite(test, None)), None)
+    holds = test if there.value == 1 else opposite(ix.both(there, opposite(test, None)), None)  # type: ignore[arg-type]
     told = _formatted(r, span, msg, ()) if isinstance(msg, RunTimeText) else (str(msg).replace("%", "%%"), ())
     r.emit(pr.Print(*told, holds=holds, span=span))  # type: ignore[arg-type]
 

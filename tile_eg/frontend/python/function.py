@@ -42,23 +42,28 @@ from tile_eg.ir.kernel import Alloc, Assign, Kernel, Stmt, Tensor, exchanged
 from tile_eg.ir.open_kernel import NoBlocks
 from tile_eg.language.kernels import ElementType, PrimFunc, TensorType
 from tile_eg.language.symbols import Dyn, Size, Symbol
-from tile_eg.ops.types import F32, U8, DType, dtype_of
+from tile_eg.ops.types import F32, I32, U8, DType, dtype_of
 
 Mistake = TypeVar("Mistake", bound=TileError)
 NOTHING: Mapping[str, Any] = MappingProxyType({})
 AS_STREAMS = "cube core and vector cores are two streams here: their statements are put in an order in which all is there"
 
 
+NUMBERS = {int: I32, float: F32}
+"""What Python's numbers are in a kernel."""
+
+
 @dataclass(frozen=True)
 class Argument:
     """A parameter of a kernel: a tensor of a shape, whose dimensions may be sizes of a call, or a number (no shape). `truth`: it
-    is a tensor of bools."""
+    is a tensor of bools. A call that does not give a number passes its `default`, where there is one."""
 
     name: str
     shape: tuple[int | Size, ...] | None
     dtype: DType
     span: Span
     truth: bool = False
+    default: int | float | None = None
 
 
 def arguments_of(function: PrimFunc) -> list[Argument]:
@@ -114,7 +119,7 @@ def _of_tensors(r: Reader, function: PrimFunc, found: FunctionSource) -> Kernel:
     """The kernel of a function that returns expressions of its tensors."""
     from tile_eg.frontend.python.tensor_functions import kernel_of_tensors
 
-    arguments = [_argument(r, a, a in _with_defaults(found.node)) for a in found.node.args.args]
+    arguments = checked_arguments(r, found.node)
     tensors = [_tensor(r, a) for a in arguments if a.shape is not None]
     numbers = {a.name: _number(r, a) for a in arguments if a.shape is None}
     return kernel_of_tensors(function, tensors, numbers, r.sizes or {})
@@ -233,34 +238,39 @@ def checked_arguments(r: Reader, node: ast.FunctionDef) -> list[Argument]:
         help = f'write each by its name: {several.arg}_0: T.Tensor((M, N), "float16")'
         message = f"`{several.arg}` stands for any number of arguments: a kernel has those that it names"
         r.tell(r.error(message, several, help), several)
-    for arg in node.args.args:
+    defaults = [None] * (len(node.args.args) - len(node.args.defaults)) + node.args.defaults
+    for arg, default in zip(node.args.args, defaults, strict=True):
         try:
-            found.append(_argument(r, arg, arg in _with_defaults(node)))
+            value = None if default is None else evaluate(r, default)
+            if default is not None and arg.annotation is None and not _is_number(value):
+                r.local[arg.arg] = value  # the same in each call
+                continue
+            found.append(_argument(r, arg, value if _is_number(value) else None))
         except TileError as e:
             r.tell(e, arg)
     return found
 
 
-def _with_defaults(node: ast.FunctionDef) -> list[ast.arg]:
-    return node.args.args[len(node.args.args) - len(node.args.defaults) :]
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _argument(r: Reader, arg: ast.arg, default: bool = False) -> Argument:
+def _argument(r: Reader, arg: ast.arg, default: int | float | None = None) -> Argument:
     if arg.annotation is None:
-        number = f"write {arg.arg}: T.int32 or T.float32 for a number of each call; one that is always the same is a name outside"
-        tensor = f'write {arg.arg}: T.Tensor((M, N), "float16")'
-        raise r.error(f"{arg.arg} needs a type", arg, number if default else tensor)
+        if default is not None:
+            return Argument(arg.arg, None, NUMBERS[type(default)], r.span(arg), default=default)
+        raise r.error(f"{arg.arg} needs a type", arg, f'write {arg.arg}: T.Tensor((M, N), "float16")')
     node = arg.annotation
     if isinstance(node, ast.Constant) and isinstance(node.value, str) and dtype_of(node.value) is None:
         node = ast.copy_location(ast.parse(node.value, mode="eval").body, arg.annotation)
         for n in ast.walk(node):
             ast.copy_location(n, arg.annotation)
     type_ = evaluate(r, node)
-    if isinstance(type_, ElementType | str):
-        return Argument(arg.arg, None, as_dtype(type_, r.span(arg.annotation)), r.span(arg))
+    if isinstance(type_, ElementType | str) or type_ in (int, float):
+        dtype = NUMBERS.get(type_) or as_dtype(type_, r.span(arg.annotation))
+        return Argument(arg.arg, None, dtype, r.span(arg), default=default)
     if not isinstance(type_, TensorType):
-        help = {float: f"write {arg.arg}: T.float32", int: f"write {arg.arg}: T.int32"}.get(type_, "")
-        raise r.error(f"{arg.arg} is {describe(type_)}; a kernel takes T.Tensor arguments, and numbers", arg, help)
+        raise r.error(f"{arg.arg} is {describe(type_)}; a kernel takes T.Tensor arguments, and numbers", arg)
     truth = is_bool(type_.dtype)
     dtype = U8 if truth else as_dtype(type_.dtype, r.span(arg.annotation))
     return Argument(arg.arg, _shape(r, arg, type_.shape), dtype, r.span(arg), truth)
