@@ -41,7 +41,9 @@ def drawn(
     from tile_eg.inputs import USUAL, Drawn, draw, drawn_sets, set_names
 
     passed = {n: np.asarray(numbers.get(n, x), np.float32) for n, x in examples(held).items()}
-    arrays = options.given_arrays(held.tensors, in_a_row.of_this_launch(given, held.tensors))
+    updated = held.updated() if isinstance(held, KeptKernel) else ()
+    tensors = [replace(t, output=t.output and t.name not in updated) for t in held.tensors]
+    arrays = options.given_arrays(tensors, in_a_row.of_this_launch(given, tensors))
     wanted = set_names(names) if names is not None else USUAL
     before = {name: _begun(held, arrays, name) for name in wanted if in_a_row.left_before(name)}
     if isinstance(held, Kernel):
@@ -51,7 +53,7 @@ def drawn(
             if before:
                 return [replace(drawn_sets(held, [n], seed, before[n] | passed, tiles)[0], name=n) for n in wanted]
             return drawn_sets(held, wanted, seed, arrays, tiles)
-    inputs = [t for t in held.tensors if not t.output]
+    inputs = [t for t in tensors if not t.output]
     named = wanted if names is not None or before else wanted[:1]
     return [Drawn(name, draw(inputs, name, seed) | before.get(name, arrays) | passed, None) for name in named]
 

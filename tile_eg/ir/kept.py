@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from tile_eg.errors import Note, Span
@@ -54,12 +55,27 @@ class KeptKernel:
         written = [_tensors(nodes, written=True) for nodes in (self.cube, self.vector)]
         return (written[0] & used[1]) | (written[1] & used[0])
 
+    def updated(self) -> set[str]:
+        """The tensors that one kind of core reads before it writes them, and the other does not touch: the caller's arrays are
+        changed in their place."""
+        found = (t for nodes in (self.cube, self.vector) for t in _read_first(nodes))
+        return set(found) & {t.name for t in self.tensors if t.output} - self.handed_over()
+
     @property
     def kernel_type(self) -> str:
         """The cores of a launched block; a mixed kernel has both vector cores where its halves differ."""
         if (self.cube and self.vector) or self._flagged():
             return "MIX_AIC_1_2" if self.halves else "MIX_AIC_1_1"
         return "AIC_ONLY" if self.cube else "AIV_ONLY"
+
+
+def _read_first(nodes: tuple[Node, ...]) -> Iterator[str]:
+    """The tensors whose first instruction reads them."""
+    seen: set[str] = set()
+    for n in (n for n in walk(nodes) if isinstance(n, Instr)):
+        reads, writes = ({o.tensor for o in operands if isinstance(o, Gm)} for operands in (n.reads(), n.writes()))
+        yield from sorted(reads - writes - seen)
+        seen |= reads | writes
 
 
 def _tensors(nodes: tuple[Node, ...], written: bool = False) -> set[str]:
