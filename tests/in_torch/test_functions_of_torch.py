@@ -52,7 +52,12 @@ def extremes(x: Any) -> Any:
     return values + places + torch.var(x, 1) + torch.std(x, dim=1, correction=0)
 
 
-FORMS: list[Callable[[Any], Any]] = [attention, masked, activations, joined, norms, losses, extremes]
+def moved(x: Any) -> Any:
+    wide = x.repeat_interleave(2, dim=0).unflatten(1, (4, 4)).flatten(1)
+    return wide + torch.repeat_interleave(x, 2, dim=0).view_as(wide) + x[:1].expand_as(wide)
+
+
+FORMS: list[Callable[[Any], Any]] = [attention, masked, activations, joined, norms, losses, extremes, moved]
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -69,6 +74,15 @@ def test_classes_in_a_tensor_of_whole_numbers() -> None:
     x, y = torch.rand(SHAPE), torch.arange(12, dtype=torch.int32)
     got = kernel_of(loss, [SHAPE, (12,)], ["float32", "int32"])(x, y)
     torch.testing.assert_close(got, loss(x, y.long()), rtol=1e-4, atol=1e-4)
+
+
+def test_elements_at_places() -> None:
+    def picked(x: Any, i: Any) -> Any:
+        return torch.gather(x, 1, i) + x.index_select(1, i[0])
+
+    x, i = torch.rand(SHAPE), torch.randint(0, 16, (12, 5))
+    got = kernel_of(picked, [SHAPE, (12, 5)], ["float32", "int32"])(x, i.int())
+    torch.testing.assert_close(got, picked(x, i))
 
 
 @pytest.mark.parametrize("form", [lambda x: F.dropout(x, 0.5), lambda x: torch.add(x, x, out=x), lambda x: x @ torch.rand(16, 3)])

@@ -109,6 +109,23 @@ def _narrow(x: Any, dim: int, start: int, length: int) -> Any:
     return T.split(x, [start, start + length], axis=dim)[1]
 
 
+def _repeat_interleave(x: Any, repeats: int, dim: int | None = None) -> Any:
+    return T.repeat(x, repeats, axis=dim)
+
+
+def _gather(x: Any, dim: int, index: Any) -> Any:
+    return T.take_along_axis(x, index, dim)
+
+
+def _index_select(x: Any, dim: int, index: Any) -> Any:
+    return T.take(x, index, axis=dim)
+
+
+def _unflatten(x: Any, dim: int, sizes: Sequence[int]) -> Any:
+    at = dim % len(x.shape)
+    return x.reshape(*x.shape[:at], *sizes, *x.shape[at + 1 :])
+
+
 def _extreme(name: str) -> Callable[..., Any]:
     """Of two values the larger; of one over all its elements; along an axis both the elements and their places."""
 
@@ -321,7 +338,9 @@ METHODS: dict[str, Callable[..., Any]] = {
     "numel": lambda x: x.size, "dim": lambda x: x.ndim,
     "float": lambda x: x.astype("float32"), "half": lambda x: x.astype("float16"), "bfloat16": lambda x: x.astype("bfloat16"),
     "int": lambda x: x.astype("int32"), "bool": lambda x: x.astype(bool), "type_as": lambda x, y: x.astype(y.dtype),
-    "topk": _topk, "addcmul": _addcmul, "addcdiv": _addcdiv, "lerp": _lerp,
+    "repeat_interleave": _repeat_interleave, "gather": _gather, "index_select": _index_select, "unflatten": _unflatten,
+    "view_as": lambda x, y: x.reshape(*y.shape), "reshape_as": lambda x, y: x.reshape(*y.shape),
+    "expand_as": lambda x, y: _expand(x, *y.shape), "topk": _topk, "addcmul": _addcmul, "addcdiv": _addcdiv, "lerp": _lerp,
     **dict.fromkeys(("contiguous", "clone", "copy"), _same),
 }  # fmt: skip
 """Methods of torch's tensors that NumPy's arrays do not have, or have otherwise without a doubt which one is meant."""
