@@ -197,6 +197,38 @@ def test_parts_and_joins_are_in_one_kernel(function: Any, shapes: Any, kernel: l
     assert told() == [kernel]
 
 
+@pytest.mark.parametrize(
+    ("function", "kernel"),
+    [
+        (nn.functional.mse_loss, ["sub", "pow", "mean"]),
+        (nn.functional.binary_cross_entropy_with_logits, None),
+        (lambda x, y: (x - x.max()).exp() * y, ["max", "sub", "exp", "mul"]),
+        (lambda x, y: x / x.norm() + y, ["pow", "sum", "pow", "div", "add"]),
+        (lambda x, y: (x - x.mean(0)) / x.std(0) + y.var(), None),
+        (lambda x, y: (x.sum() * y)[None].squeeze(0).mean((0, 1)), None),
+    ],
+)  # fmt: skip
+def test_a_number_of_everything_is_part_of_a_kernel(function: Any, kernel: list[str] | None, told: Any, caplog: Any) -> None:
+    close(compiled(function), [drawn(12, 24), drawn(12, 24).flip(0)])
+    assert "left to torch: nothing" in caplog.text
+    assert kernel is None or told() == [kernel]
+
+
+def test_a_number_of_torch_s_is_passed_to_a_kernel(told: Any) -> None:
+    close(compiled(lambda x, s: torch.relu(x * s)), [drawn(12, 24), torch.tensor(-2.0)])
+    assert told() == [["mul", "relu"]]
+
+
+def test_a_step_of_training_is_kernels(caplog: Any, told: Any) -> None:
+    model = nn.Sequential(nn.Linear(16, 32), nn.GELU(), nn.Linear(32, 4))
+    x, y = drawn(8, 16), drawn(8, 4)
+    want = torch.autograd.grad(nn.functional.mse_loss(model(x), y), list(model.parameters()))
+    got = torch.autograd.grad(compiled(lambda: nn.functional.mse_loss(model(x), y))(), list(model.parameters()))
+    torch.testing.assert_close(got, want, rtol=1e-5, atol=1e-6)
+    assert caplog.text.count("left to torch: nothing") == 2
+    assert told()[:3] == [["addmm", "gelu"], ["addmm"], ["sub", "pow", "mean"]]
+
+
 def test_what_is_joined_and_used_elsewhere_too_is_right() -> None:
     close(compiled(lambda x: torch.cat((y := -x, x), -1) * y.sum()), [drawn(8, 16)])
 

@@ -167,15 +167,16 @@ def _in_torch(region: Region, outputs: Sequence[Any]) -> Any:
 
 
 def _passed(value: Any) -> Any:
-    """A tensor as a kernel takes it: indices have 32 bits, and one that needs more stays outside of any tensor."""
-    if str(value.dtype) == "torch.int64":
-        return value.detach().clamp(-1, MOST_INDEX).int()
-    return value.detach()
+    """A tensor as a kernel takes it: of a dimension at least, indices of 32 bits; those beyond stay outside of any tensor."""
+    held = value.detach() if value.dim() else value.detach().reshape(1)
+    return held.clamp(-1, MOST_INDEX).int() if str(value.dtype) == "torch.int64" else held
 
 
 def laid_out(value: Any, node: Any) -> Any:
     """A contiguous tensor with its axes in memory in the order that a node's value has: views of it rely on that."""
     strides = [s if isinstance(s, int) else int(s.node.hint) for s in node.meta["val"].stride()]
+    if not strides:
+        return value.reshape(())
     order = sorted(range(len(strides)), key=lambda a: -strides[a])
     if order == list(range(len(order))) or 0 in strides:
         return value

@@ -94,7 +94,7 @@ class _Regions:
         if name == "getitem":
             if (region := self.of.get(node.args[0])) is not None:
                 self._add(node, region)
-        elif not is_free(node) and (name in POINTS or name in OVER_AXES or name in PRODUCTS) and shape_of(node):
+        elif not is_free(node) and (name in POINTS or name in OVER_AXES or name in PRODUCTS):
             kind = MAP if name in POINTS else ROWS if name in OVER_AXES else PRODUCT
             self._add(node, Region(kind, space_of(node.args[0] if kind == ROWS else node)))
             for operand in self._operands(node):
@@ -112,14 +112,23 @@ class _Regions:
         ours, theirs = self.of.get(node), regions.pop() if len(regions) == 1 else None
         if name_of(node) not in POINTS or ours is None or theirs is None or ours is theirs:
             return
-        if theirs.kind in (MAP, ROWS) and theirs.space == ours.space and self._bytes_behind(node, ours) < _item_bytes(node):
-            ours.nodes.remove(node)
-            self._add(node, theirs)
+        if theirs.kind in (MAP, ROWS) and theirs.space == ours.space:
+            for moved in self._left_with(node, ours):
+                ours.nodes.remove(moved)
+                self._add(moved, theirs)
 
-    def _bytes_behind(self, node: Any, region: Region) -> int:
-        """What leaves the region for an element of a node's value, once another one computes it, that does not leave it now."""
-        inside = {b for a in node.all_input_nodes if self.of.get(b := base(a)) is region}
-        return sum(_item_bytes(b) for b in inside if all(self.of.get(u) is region for u in _users(b)))
+    def _left_with(self, node: Any, region: Region) -> list[Any]:
+        """A node and those before it that leave its region together, so that what the region hands over instead has fewer bytes;
+        none where there are no such."""
+        found = [node]
+        while True:
+            inside = {b for a in found[-1].all_input_nodes if self.of.get(b := base(a)) is region}
+            behind = [b for b in inside if all(self.of.get(u) is region for u in _users(b))]
+            if sum(map(_item_bytes, behind)) < _item_bytes(node):
+                return found
+            if len(behind) != 1 or name_of(behind[0]) not in POINTS or any(u not in found for u in _users(behind[0])):
+                return []
+            found.append(behind[0])
 
     def _add(self, node: Any, region: Region) -> None:
         region.nodes.append(node)

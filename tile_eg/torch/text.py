@@ -17,6 +17,8 @@ from tile_eg.torch.words import AXES, CONDITIONS, CONSTANTS, WORDS, is_size
 
 OURS = {d.numpy: name for name, d in DTYPES.items()}
 FLOATS = ("float16", "bfloat16", "float32")
+ALONE = ("1",)
+"""The shape of a tensor without dimensions in a kernel."""
 MOST_FACTORS = 3
 """Sizes whose product a dimension is known as."""
 
@@ -103,14 +105,14 @@ class _Writer:
     def _declared(self, node: Any, new: bool = False) -> str:
         """Element type and shape: f16[n0, 64]."""
         value = node.meta.get("val")
-        if not hasattr(value, "shape") or not value.shape:
-            raise refuse("it takes or gives a number")
+        if not hasattr(value, "shape"):
+            raise refuse("it takes or gives a number of torch's own")
         if new:
             for d in value.shape:
                 if not isinstance(d, int) and self._known(d) is None:
                     self._take(d)
         of = "i32" if new and self._only_an_index(node) else self.dtype(node)
-        return f"{of}[{', '.join(self.shape(node))}]"
+        return f"{of}[{', '.join(self.shape(node) or ALONE)}]"
 
     def _only_an_index(self, node: Any) -> bool:
         """Whether a value says which rows are taken, and nothing else."""

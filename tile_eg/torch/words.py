@@ -6,7 +6,7 @@ left to torch.
 
 from __future__ import annotations
 
-from math import sqrt
+from math import prod, sqrt
 from typing import Any
 
 from tile_eg.ops.elementwise import COMPARE, UNARY
@@ -70,12 +70,42 @@ def _over(function: str) -> Word:
 
 
 def _reduced(w: Writer, function: str, text: str, of: Any, dims: Any, keep: bool) -> str:
-    """One axis behind the other, the last one first, so that the axes before it stay where they are."""
     rank = len(w.shape(of))
+    if not rank:
+        return text
     axes = range(rank) if dims is None or dims == [] else [dims] if isinstance(dims, int) else dims
-    for axis in sorted((a % rank for a in axes), reverse=True):
-        text = f"{function}({text}, axis={axis}, keepdims={int(keep)})"
-    return text
+    over = sorted(a % rank for a in axes)
+    if len(over) == rank and not keep:
+        return f"{function}({text})"
+    return f"{function}({text}, axis={over[0] if len(over) == 1 else tuple(over)}, keepdims={int(keep)})"
+
+
+def _variance(form: str) -> Word:
+    def word(w: Writer, n: Any) -> str:
+        given, x = arguments(n), n.args[0]
+        centred = w.named(f"{w.text(x)} - {_reduced(w, 'mean', w.text(x), x, given['dim'], True)}")
+        squares = _reduced(w, "sum", f"{centred} * {centred}", x, given["dim"], given["keepdim"])
+        less = 1 if given["correction"] is None else given["correction"]
+        return form.format(f"{squares} / ({_count(w, x, given['dim'])} - {number(less)})")
+
+    return word
+
+
+def _count(w: Writer, x: Any, dims: Any) -> str:
+    """How many elements are reduced to one."""
+    sizes = w.shape(x)
+    if not all(s.isdigit() for s in sizes):
+        raise refuse("the variance along an axis whose size is open")
+    return str(prod(int(s) for a, s in enumerate(sizes) if not dims or a in {d % len(sizes) for d in dims}))
+
+
+def _extreme(function: str) -> Word:
+    def word(w: Writer, n: Any) -> str:
+        if len(n.args) != 1:
+            raise refuse("the places of extremes")
+        return _reduced(w, function, w.text(n.args[0]), n.args[0], None, False)
+
+    return word
 
 
 def _along(function: str) -> Word:
@@ -179,7 +209,7 @@ def _turned(w: Writer, n: Any) -> str:
 
 
 def _reshaped(w: Writer, n: Any) -> str:
-    return f"reshape({w.text(n.args[0])}, {', '.join(w.shape(n))})"
+    return f"reshape({w.text(n.args[0])}, {', '.join(w.shape(n)) or '1'})"
 
 
 def _expanded(w: Writer, n: Any) -> str:
@@ -219,6 +249,7 @@ COMPARED = {op.name: op.sign for op in COMPARE.values()}
 JOINED = {"logical_and": "&", "bitwise_and": "&", "logical_or": "|", "bitwise_or": "|"}
 POINTS: dict[str, Word] = {
     **{name: _of_one(f"{name}({{x}})") for op in UNARY.values() for name in op.tile}, "silu": _of_one("silu({x})"),
+    **{name: _of_one(f"{name}({{x}})") for name in ("log1p", "expm1", "log2", "log10", "exp2", "tan", "square")},
     "neg": _of_one("(-{x})"),
     "add": _of_two("({x} + {y})"), "sub": _of_two("({x} - {y})"), "mul": _of_two("({x} * {y})"), "div": _of_two("({x} / {y})"),
     "maximum": _of_two("maximum({x}, {y})"), "minimum": _of_two("minimum({x}, {y})"), "pow": _of_two("({x} ** {y})"),
@@ -232,6 +263,7 @@ OVER_AXES: dict[str, Word] = {
     "sum": _over("sum"), "mean": _over("mean"), "amax": _over("amax"), "amin": _over("amin"), "logsumexp": _over("logsumexp"),
     "_softmax": _softmax("softmax"), "_log_softmax": _softmax("log_softmax"), "native_layer_norm": _layer_norm,
     "native_group_norm": _group_norm, "cumsum": _along("cumsum"), "cumprod": _along("cumprod"),
+    "max": _extreme("amax"), "min": _extreme("amin"), "var": _variance("{}"), "std": _variance("sqrt({})"),
 }  # fmt: skip
 PRODUCTS: dict[str, Word] = {
     "mm": _product, "bmm": _product, "addmm": _product_and, "baddbmm": _product_and,
@@ -253,7 +285,8 @@ DECOMPOSED = (
     "triu", "tril", "leaky_relu", "leaky_relu_backward", "hardtanh", "hardtanh_backward", "hardswish", "hardswish_backward",
     "hardsigmoid", "hardsigmoid_backward", "elu", "elu_backward", "mish", "softplus", "softplus_backward", "glu", "glu_backward",
     "addcmul", "addcdiv", "lerp", "mse_loss", "mse_loss_backward", "ones", "zeros", "ones_like", "zeros_like", "new_ones",
-    "new_zeros", "new_full",
+    "new_zeros", "new_full", "smooth_l1_loss", "huber_loss", "binary_cross_entropy", "binary_cross_entropy_with_logits",
+    "linalg_vector_norm", "norm", "log_sigmoid_forward", "log_sigmoid_backward",
 )  # fmt: skip
 """Operators that torch itself says in others, which have words."""
 CONDITIONS = {*COMPARED, *JOINED, "logical_not", "bitwise_not"}
