@@ -214,6 +214,14 @@ def test_a_number_of_everything_is_part_of_a_kernel(function: Any, kernel: list[
     assert kernel is None or told() == [kernel]
 
 
+def test_layers_that_say_the_same_are_compiled_once(caplog: Any, told: Any) -> None:
+    model = nn.Sequential(*(nn.Sequential(nn.Linear(16, 16), nn.ReLU()) for _ in range(3)))
+    close(compiled(model), [drawn(8, 16)])
+    assert told() == [["addmm", "relu"]]
+    assert ", 3 times" in caplog.text
+    assert "3 kernels; left to torch: nothing" in caplog.text
+
+
 def test_a_number_of_torch_s_is_passed_to_a_kernel(told: Any) -> None:
     close(compiled(lambda x, s: torch.relu(x * s)), [drawn(12, 24), torch.tensor(-2.0)])
     assert told() == [["mul", "relu"]]

@@ -6,8 +6,9 @@ What is taken, and why the rest is not, is said by the logger `tile_eg.torch` (T
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from tile_eg.chips import DEFAULT_CHIP, load_chip
@@ -82,32 +83,44 @@ def _boxed(module: Any) -> Any:
 def compiled_graph(module: Any, chip: str = DEFAULT_CHIP, compare: bool = False) -> Any:
     """The same graph of aten operators, with kernels for what has them."""
     copied_for_each_user(module.graph)
-    found: list[Fused] = []
-    for region in regions_of(module.graph):
-        found += kernels_of(region, chip, len(found))
+    kernels = _Kernels(chip)
+    found = [k for region in regions_of(module.graph) for k in kernels.of(region)]
     result = _replaced(module, found)
     _tell(module, found, chip, compare)
     return result
 
 
-def kernels_of(region: Region, chip: str, number: int) -> list[Fused]:
-    """The region as one kernel; where that is refused its operators one by one, as far as they are kernels."""
-    if whole := _tried(region, chip, number, "not taken"):
-        return [whole]
-    found: list[Fused] = []
-    for single in (r for r in regions_alone(region) if len(r.nodes) < len(region.nodes)):
-        if kernel := _tried(single, chip, number + len(found), "left to torch"):
-            found.append(kernel)
-    return found
+class _Kernels:
+    """The kernels of a graph. Regions that say the same, as those of a model's layers do, have one, which is compiled once."""
 
+    def __init__(self, chip: str) -> None:
+        self.chip = chip
+        self.by_text: dict[str, Fused] = {}
 
-def _tried(region: Region, chip: str, number: int, otherwise: str) -> Fused | None:
-    """The kernel of a region; None where there is none for any reason: torch can do it, and the program goes on."""
-    try:
-        return _kernel(region, chip, number)
-    except Exception as error:
-        log.info("%s: %s: %s", otherwise, _listed(region), _reason(error))
-        return None
+    def of(self, region: Region) -> list[Fused]:
+        """The region as one kernel; where that is refused its operators one by one, as far as they are kernels."""
+        if whole := self.tried(region, "not taken"):
+            return [whole]
+        alone = [r for r in regions_alone(region) if len(r.nodes) < len(region.nodes)]
+        return [kernel for r in alone if (kernel := self.tried(r, "left to torch"))]
+
+    def tried(self, region: Region, otherwise: str) -> Fused | None:
+        """The kernel of a region; None where there is none for any reason: torch can do it, and the program goes on."""
+        try:
+            return self._made(*_said(region, f"kernel{len(self.by_text)}"))
+        except Exception as error:
+            log.info("%s: %s: %s", otherwise, _listed(region), _reason(error))
+            return None
+
+    def _made(self, region: Region, text: Text) -> Fused:
+        """TileError where there is none."""
+        own, key = _in_torch(region, text.outputs), f"{text.text.partition(text.name)[2]} at {text.sizes}"
+        if (same := self.by_text.get(key)) is not None:
+            text = replace(text, name=same.text.name, text=same.text.text)
+            return replace(same, region=region, text=text, in_torch=own)
+        kernel = TileKernel(load_text(text.text, f"<{text.name} of torch.compile>"), self.chip)
+        microseconds = kernel.with_sizes(**text.sizes).compile().timeline.microseconds
+        return self.by_text.setdefault(key, Fused(region, text, kernel, microseconds, own))
 
 
 def _reason(error: Exception) -> str:
@@ -131,14 +144,6 @@ def regions_alone(region: Region) -> list[Region]:
 
 def _listed(region: Region) -> str:
     return ", ".join(name_of(n) for n in sorted(region.nodes) if not is_free(n))
-
-
-def _kernel(region: Region, chip: str, number: int) -> Fused:
-    """TileError where there is none."""
-    region, text = _said(region, f"kernel{number}")
-    kernel = TileKernel(load_text(text.text, f"<{text.name} of torch.compile>"), chip)
-    planned = kernel.with_sizes(**text.sizes).compile()
-    return Fused(region, text, kernel, planned.timeline.microseconds, _in_torch(region, text.outputs))
 
 
 def _said(region: Region, name: str) -> tuple[Region, Text]:
@@ -235,8 +240,11 @@ def _ordered(graph: Any, of: Mapping[Any, Fused]) -> list[Any]:
 
 def _tell(module: Any, kernels: Sequence[Fused], chip: str, compare: bool) -> None:
     taken = {n for k in kernels for n in k.region.nodes}
-    for k in kernels:
-        log.info("%s: %s, predicted %.2f us on %s\n%s", k.text.name, ", ".join(k.operators), k.microseconds, chip, k.text.text)
+    times = Counter(k.text.name for k in kernels)
+    for k in {k.text.name: k for k in kernels}.values():
+        often = f", {count} times" if (count := times[k.text.name]) > 1 else ""
+        told = ", ".join(k.operators), k.microseconds, chip, often, k.text.text
+        log.info("%s: %s, predicted %.2f us on %s%s\n%s", k.text.name, *told)
     rest = [n for n in module.graph.nodes if n.op == "call_function" and n not in taken and not is_free(n)]
     left = [name_of(n) or str(n.target) for n in rest if not is_size(n)]
     log.info("%d kernels; left to torch: %s", len(kernels), ", ".join(left) or "nothing")
@@ -251,8 +259,8 @@ def compared(kernels: Sequence[Fused], chip: str) -> str:
     """
     alone: list[Fused] = []
     for k in kernels:
-        parts = regions_alone(k.region)
-        made = [_tried(r, chip, i, "not priced alone") for i, r in enumerate(parts)] if len(parts) > 1 else [k]
+        parts, kernels_alone = regions_alone(k.region), _Kernels(chip)
+        made = [kernels_alone.tried(r, "not priced alone") for r in parts] if len(parts) > 1 else [k]
         alone += [m for m in made if m] if all(made) else [k]
     ours, theirs = (sum(k.microseconds for k in some) for some in (kernels, alone))
     return f"{len(kernels)} kernels take {ours:.2f} us; operator by operator {len(alone)} kernels take {theirs:.2f} us"
