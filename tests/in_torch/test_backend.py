@@ -86,7 +86,7 @@ def close(function: Any, given: Sequence[Any]) -> None:
             [(2, 20, WIDTH)],
             [
                 ["native_layer_norm"], ["addmm"], ["_scaled_dot_product_flash_attention_for_cpu"], ["addmm", "add"],
-                ["native_layer_norm"], ["addmm", "gelu"], ["addmm", "add"],
+                ["addmm", "gelu"], ["addmm", "add"],
             ],
         ),
     ],
