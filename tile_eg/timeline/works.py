@@ -11,6 +11,7 @@ from tile_eg.chips import Chip
 from tile_eg.ir.index import EACH, ZERO, Expr, variables
 from tile_eg.ir.machine import cores
 from tile_eg.ir.program import AIC, AIV, BY_BLOCKS, BY_ROWS, OVERWRITES, Buffer, Gm, Instr, Operand, Program, Tile
+from tile_eg.ir.quick import quickly_made
 from tile_eg.ir.sharing import Itself, once
 from tile_eg.ir.sizes import usual
 from tile_eg.ops.types import DType, Level
@@ -28,6 +29,7 @@ _RAMPS = {0: "fill", 1: "index"}  # what makes the first row of a ramp, by its s
 _STORES = ("ub_to_gm", "ub_to_l1", "fixpipe")
 
 
+@quickly_made
 @dataclass(frozen=True)
 class Price:
     """One instruction with its sizes known: cycles on its pipe, cycles until its result is there, and what it moves.
