@@ -17,7 +17,7 @@ def quickly_made(cls: type[Made]) -> type[Made]:
     exec(f"def __init__(self, {taken}):\n {kept}", known)
     made = known["__init__"]
     made.__qualname__, made.__annotations__ = f"{cls.__qualname__}.__init__", cls.__init__.__annotations__
-    cls.__init__ = made  # type: ignore[misc]
+    cls.__init__ = made  # type: ignore[method-assign]
     del cls.__setattr__, cls.__delattr__
     return cls
 
