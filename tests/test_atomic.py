@@ -61,6 +61,7 @@ def test_sums_are_those_of_the_source(text, order):
     assert np.allclose(low.run(given, order=order)[name], meaning(k, given)[name], rtol=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("text", "op"), [(SPLIT_K, "fixpipe"), (RELU, "fixpipe"), (EXP, "ub_to_gm"), (SUMS, "ub_to_gm")])
 def test_the_instruction_that_stores_adds(text, op):
     assert added(compiled(text)[1]) == {op}

@@ -422,6 +422,7 @@ def test_any_of_the_sizes_may_be_open(names: tuple[str, ...]) -> None:
     assert evaluate(values.sizes.blocks, small) == prod(e for _, e in built("gemm", {**fixed, **small}).grid)
 
 
+@pytest.mark.slow
 def test_a_quotient_that_is_rounded_down_is_told_from_one_that_is_rounded_up() -> None:
     text = """kernel k[M: dyn](A: f32[M]) -> C: f32[M] {
       grid b = M // 16

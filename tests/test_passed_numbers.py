@@ -91,6 +91,7 @@ def compiled(call: Callable[[], Any]) -> int:
     return len(cache.entries) + len(cache.restored) - before
 
 
+@pytest.mark.slow
 def test_one_compiled_kernel_serves_all_rates() -> None:
     found = []
     for lr, decay in ((0.5, 0.25), (-3.0, 0.0), (1e-3, 0.1)):
@@ -107,6 +108,7 @@ def test_the_text_takes_them_behind_the_tensors() -> None:
     assert "void* workspace, float lr, float decay)" in sgd.get_host_source()
 
 
+@pytest.mark.slow
 def test_a_number_that_decides_a_branch_is_compiled_in_and_others_are_not() -> None:
     x, y = W[:16].copy(), np.zeros((16, 64), np.float32)
     for a, b, count in ((0.5, 2.0, None), (0.5, 3.0, 0), (-1.0, 3.0, None)):
@@ -115,6 +117,7 @@ def test_a_number_that_decides_a_branch_is_compiled_in_and_others_are_not() -> N
         assert count is None or found == count
 
 
+@pytest.mark.slow
 def test_plain_floats_of_a_function_that_launches_blocks_are_arguments_too() -> None:
     for lr, scale, count in ((0.5, 1.0, None), (0.25, 3.0, 0), (-1.0, 0.5, 0)):
         found = []
@@ -123,11 +126,13 @@ def test_plain_floats_of_a_function_that_launches_blocks_are_arguments_too() -> 
         assert count is None or made == count
 
 
+@pytest.mark.slow
 def test_a_float_that_is_another_one_at_the_launch_is_compiled_in() -> None:
     for lr in (0.5, 0.25):
         np.testing.assert_allclose(launched(W, G, lr, 1.0, True), W - np.float32(2 * lr) * (G - 1), rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_functions_of_whole_tensors_have_them_too() -> None:
     softened(W[:16].copy(), 0.5)
     assert compiled(lambda: softened(W[:16].copy(), 2.0)) == 0
@@ -172,6 +177,7 @@ def test_one_text_serves_all_sizes_and_all_numbers(tmp_path: Path) -> None:
     assert len(texts) == 1 and "int32_t M, float lr)" in texts.pop()
 
 
+@pytest.mark.slow
 def test_the_command_line_emits_one_text_and_passes_a_number_to_a_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = str(step_file(tmp_path, "w - lr*g"))
     assert run(["emit", file]) == 0
@@ -215,6 +221,7 @@ def test_what_is_computed_of_numbers_is_rounded_as_floats_are() -> None:
     assert less.at({"lr": 0.9999}) == float(np.float32(1) - np.float32(0.9999)) and less.__neg__().__neg__() is less
 
 
+@pytest.mark.slow
 def test_rows_of_a_bench_and_of_a_dataset_are_told_the_numbers(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = str(step_file(tmp_path, "w - lr*g"))
     assert run(["bench", file, "--device", "simulator", "--set", "lr=0.5", "--effort", "none"]) == 0

@@ -156,6 +156,7 @@ def dividing(value: str) -> Any:
     return names["step"]
 
 
+@pytest.mark.slow
 def test_loops_may_have_the_names_of_numbers() -> None:
     y = np.zeros((16, 64), np.float32)
     for k, r in ((3, 0.5), (5, 0.25)):
@@ -164,6 +165,7 @@ def test_loops_may_have_the_names_of_numbers() -> None:
     assert {*shadowed.of_any.known.values()} == {("k", "r")}
 
 
+@pytest.mark.slow
 def test_a_place_in_loads_and_stores() -> None:
     for source, target, count in ((0, 5, None), (7, 0, 0), (48, 33, 0)):
         y = np.zeros_like(X)
@@ -206,6 +208,7 @@ def test_what_is_done_with_them(tmp_path: Path, value: str, wanted: Callable[...
     assert {*kernel.of_any.known.values()} == {("n",), ()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("of", ["i32", "u8"])
 def test_whole_elements_are_compared_with_them(tmp_path: Path, of: str) -> None:
     kernel = tile_eg.load(step_file(tmp_path, "select(x[i, j] < n and j > n, x[i, j], 1)", of), effort="none")
@@ -214,6 +217,7 @@ def test_whole_elements_are_compared_with_them(tmp_path: Path, of: str) -> None:
         np.testing.assert_array_equal(kernel(x, n), np.where((x < n) & (n < COLS), x, x.dtype.type(1)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", ["=40", ": dyn"])
 @pytest.mark.parametrize("place", ["n", "n + m"])
 def test_a_padded_window_may_begin_beyond_the_end(tmp_path: Path, size: str, place: str) -> None:
@@ -227,6 +231,7 @@ def test_a_padded_window_may_begin_beyond_the_end(tmp_path: Path, size: str, pla
         np.testing.assert_array_equal(kernel(X[:40], n, m), X[:40] + np.tile(beside, (3, 1))[:40])
 
 
+@pytest.mark.slow
 def test_a_row_at_a_number_is_read_at_all_sizes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "beside.tile"
     path.write_text(BESIDE.format(size=": dyn", loaded="parallel (i, j) in (16, 64) { w[i, j] = X[n, j] * m }"))
@@ -234,6 +239,7 @@ def test_a_row_at_a_number_is_read_at_all_sizes(tmp_path: Path, capsys: pytest.C
     assert "int32_t M, int32_t n, int32_t m)" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_an_index_that_is_read_outside_is_told(tmp_path: Path) -> None:
     path = tmp_path / "picked.tile"
     path.write_text(PICKED)
@@ -245,6 +251,7 @@ def test_an_index_that_is_read_outside_is_told(tmp_path: Path) -> None:
             kernel(X, places, n)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("value", ["7 // (n - 1)", "i % (n - 1)", "T.floordiv(i, n - 1)"])
 def test_what_they_divide_is_never_divided_by_zero(value: str) -> None:
     kernel = dividing(value)
@@ -263,6 +270,7 @@ def test_an_index_is_divided_by_numbers_above_zero(value: str) -> None:
         dividing(value)(X, np.zeros((16, 64), np.float32), 1)
 
 
+@pytest.mark.slow
 def test_one_may_be_compiled_in_where_another_is_passed() -> None:
     for n, m in ((9, 2), (8, 1)):
         y = np.zeros((16, 64), np.float32)
@@ -270,6 +278,7 @@ def test_one_may_be_compiled_in_where_another_is_passed() -> None:
         np.testing.assert_array_equal(y, X[n // m : n // m + 16])
 
 
+@pytest.mark.slow
 def test_beside_a_float_they_are_floats(tmp_path: Path) -> None:
     kernel = tile_eg.load(step_file(tmp_path, "x[i, j] + n * 0.5 - 1 / (n + 1)"), effort="none")
     for n in (5, 0):
@@ -277,12 +286,14 @@ def test_beside_a_float_they_are_floats(tmp_path: Path) -> None:
     assert {*kernel.of_any.known.values()} == {("n",)}
 
 
+@pytest.mark.slow
 def test_a_position_that_begins_at_one(tmp_path: Path) -> None:
     kernel = tile_eg.load(step_file(tmp_path, "x[i, j] * f32(n + j)"), effort="none")
     for n in (3, MOST_WHOLE):
         np.testing.assert_array_equal(kernel(X[:32], n), X[:32] * (n + COLS).astype(np.float32))
 
 
+@pytest.mark.slow
 def test_numbers_that_are_negative_or_large_are_compiled_in(tmp_path: Path) -> None:
     kernel = tile_eg.load(step_file(tmp_path, "x[i, j] + n"), effort="none")
     for n in (MOST_WHOLE, MOST_WHOLE + 1, -1):
@@ -290,6 +301,7 @@ def test_numbers_that_are_negative_or_large_are_compiled_in(tmp_path: Path) -> N
     assert [*kernel.of_any.known.values()] == [("n",), (), ()]
 
 
+@pytest.mark.slow
 def test_one_text_serves_all_sizes_and_all_numbers(tmp_path: Path) -> None:
     kernel = tile_eg.load(step_file(tmp_path, "select(b*16 + i < n, x[i, j], x[i, j] + n)", size=": dyn"), effort="none")
     for rows, n in ((32, 5), (7, 0), (1, 100)):
@@ -299,6 +311,7 @@ def test_one_text_serves_all_sizes_and_all_numbers(tmp_path: Path) -> None:
     assert len(texts) == 1 and "int32_t M, int32_t n)" in texts.pop()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kernel", "wanted", "numbers"),
     [
@@ -315,6 +328,7 @@ def test_what_decides_the_kernel_is_compiled_in(kernel: Any, wanted: Callable[..
     assert {*kernel.of_any.known.values()} == {()}
 
 
+@pytest.mark.slow
 def test_the_command_line_emits_one_text_and_passes_a_number_to_a_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = str(step_file(tmp_path, "x[i, j] + n"))
     assert run(["emit", file]) == 0
@@ -337,6 +351,7 @@ def test_a_program_with_numbers_is_read_back() -> None:
     assert program.numbers == ("n",) and program.wholes == ("n",) and parse_program(str(program)) == program
 
 
+@pytest.mark.slow
 def test_a_python_file_too_and_what_is_explained_is_what_is_emitted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "k.py"
     file.write_text(MODULE)
@@ -348,6 +363,7 @@ def test_a_python_file_too_and_what_is_explained_is_what_is_emitted(tmp_path: Pa
     assert "GM_ADDR workspace, float s)" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [40000, 70001])
 def test_a_number_beside_half_is_one_whether_passed_or_compiled_in(n: int, tmp_path: Path) -> None:
     kernel = tile_eg.load(step_file(tmp_path, "x[i, j] / n", of="f16"), effort="none")
@@ -363,6 +379,7 @@ def test_run_draws_inputs_for_a_kernel_with_a_place_of_each_call(tmp_path: Path)
     assert run(["run", str(tmp_path / "w.tile"), "--set", "n=3"]) == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("n", "told"),
     [
@@ -380,6 +397,7 @@ def test_a_run_at_a_number_tells_what_it_cuts_off(tmp_path: Path, capsys: pytest
     assert told in said.out + said.err
 
 
+@pytest.mark.slow
 def test_a_run_of_a_kernel_in_python_passes_them(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "step.py"
     path.write_text(MODULE)

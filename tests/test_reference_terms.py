@@ -19,6 +19,7 @@ def kernel(name, **sizes):
     return load_text((EXAMPLES / f"{name}.tile").read_text()).instantiate(sizes)
 
 
+@pytest.mark.slow(but=1)
 @pytest.mark.parametrize(
     ("name", "sizes"),
     [

@@ -52,6 +52,7 @@ def rewritten(values: Values, change: Mapping[str, object]) -> Values:
     return replace(values, outputs=(Term("store", (version, offset, stride, replace(tile, **change))),))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sizes", [SIZES, {"M": 90, "K": 75}], ids=["whole tiles", "short tiles"])
 def test_values_at_sizes_are_those_of_the_kernel_there(sizes: dict[str, int]) -> None:
     assert same_values(own(sizes), at(of_any_size(), sizes))

@@ -68,6 +68,7 @@ def test_a_product_with_scales_computes_what_it_means(source: str) -> None:
         assert all(c.good for c in compare(run.outputs, expected(low.kernel, drawn.arrays)))
 
 
+@pytest.mark.slow
 def test_the_emitted_text_names_the_operands_types_and_moves_scales_by_pairs() -> None:
     text = str(compiled(OF_4_BITS).source)
     assert "MmadMx" in text and "LocalTensor<fp4x2_e2m1_t> c_l0a" in text and "LocalTensor<fp4x2_e1m2_t> c_l0b" in text

@@ -105,6 +105,7 @@ def test_kernels_with_floats_of_8_bits_compute_what_they_mean(source: str) -> No
     assert all(c.good for c in compare(run.outputs, expected(low.kernel, arrays)))
 
 
+@pytest.mark.slow
 def test_a_product_adds_up_in_f32_and_its_operands_may_differ() -> None:
     low = compiled(GEMM.replace("B: f8e4m3", "B: f8e5m2").replace("b: f8e4m3", "b: f8e5m2"))
     arrays = drawn(low)

@@ -146,6 +146,7 @@ def goes_on(handler: ast.ExceptHandler) -> bool:
     return not any(isinstance(n, ast.Raise) for n in inside) and not called & {"tell", "append"}
 
 
+@pytest.mark.slow
 def test_a_frontend_that_catches_a_mistake_tells_it() -> None:
     """What else may be done where one way is none is decided between results: `errors.attempted`."""
     found = ((m, h) for m in sorted((HOUSE / "frontend").rglob("*.py")) for h in handlers(m))
@@ -153,6 +154,7 @@ def test_a_frontend_that_catches_a_mistake_tells_it() -> None:
     assert caught and [f"{m.relative_to(HOUSE)}:{h.lineno}" for m, h in caught if goes_on(h)] == []
 
 
+@pytest.mark.slow
 def test_the_search_decides_between_results_and_goes_on_from_no_exception() -> None:
     """`errors.attempted` and `errors.plannable` give what went wrong as one of two results."""
     found = ((m, h) for part in ("search", "emit") for m in sorted((HOUSE / part).rglob("*.py")) for h in handlers(m))

@@ -57,3 +57,29 @@ def test_a_base_that_has_a_kernels_rules_serves_it(monkeypatch) -> None:
     saturate(to_values(kernel(GATED)), CHIP)
     monkeypatch.setattr(bases, "_loaded", None)
     assert saturate(to_values(kernel(GATED.replace("K=128", "K=256"))), CHIP).classes
+
+
+@pytest.fixture
+def asked(monkeypatch):
+    """What asks for an e-graph with some rules of all, and says which ones it has; no rule is read."""
+    monkeypatch.setattr(bases, "_bases", {})
+    monkeypatch.setattr(bases, "_loaded", lambda held, left_out: object())
+    return lambda names: bases._base(theories(), frozenset(names)).names
+
+
+def test_few_rules_that_are_often_needed_are_read_by_themselves(asked) -> None:
+    names = sorted(registry(theories()))
+    few, others = frozenset(names[:50]), frozenset(names[60:120])
+    assert asked(few) == few
+    assert [asked(others) for _ in range(bases.OFTEN + 1)] == [frozenset(names)] * (bases.OFTEN + 1)
+    assert asked(others) == others and asked(few) == few
+    assert asked(names) == frozenset(names)
+
+
+def test_no_more_than_a_few_are_kept(asked) -> None:
+    names = sorted(registry(theories()))
+    asked(names[:1])
+    for n in range(1, 12):
+        for _ in range(bases.OFTEN + 2):
+            asked(names[n : n + 1])
+    assert sum(map(len, bases._bases.values())) == bases.KEPT

@@ -118,6 +118,7 @@ def test_both_cores_count_by_one_name():
     assert until.startswith("(trips + ")
 
 
+@pytest.mark.slow
 def test_the_name_is_a_local_of_the_text():
     assert "const int32_t trips = block % 6 + 1;" in kernel_text(program(CAUSAL))
 

@@ -128,6 +128,7 @@ def test_an_accumulator_is_overwritten_by_its_first_product_and_added_to_after()
         begun[place] = 1
 
 
+@pytest.mark.slow
 def test_steps_of_a_product_take_turns_in_l0():
     p = program(GEMM)
     (mmad,) = products(p)
@@ -154,6 +155,7 @@ def test_instructions_know_the_rules_that_made_them():
     assert instrs and all(i.rules for i in instrs)
 
 
+@pytest.mark.slow
 def test_buffers_have_names_of_their_own():
     names = [b.name for b in program(FLASH).buffers]
     assert len(names) == len(set(names))

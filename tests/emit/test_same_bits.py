@@ -108,6 +108,7 @@ def test_both_names_of_a_buffer_are_declared_at_one_place() -> None:
     assert {"i32", "u32"} in places.values()
 
 
+@pytest.mark.slow(but=1)
 @pytest.mark.parametrize("name", TEXTS)
 @pytest.mark.parametrize("how", [{}, {"order": 1}])
 def test_the_numbers_are_those_that_are_meant(name: str, how: dict[str, int]) -> None:

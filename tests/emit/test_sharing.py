@@ -12,10 +12,11 @@ from tests.emit.test_tasks import KERNELS, best, grid
 from tests.extract.kernels import CHIP
 from tile_eg.emit import lower as lowering
 from tile_eg.emit.sync import planning, walk
+from tile_eg.emit.sync.edges import along
 from tile_eg.emit.sync.placed import decided_by, outlined
 from tile_eg.emit.sync.planning import synchronise
 from tile_eg.emit.sync.tasks import with_tiles
-from tile_eg.emit.sync.trace import SyncError, Trace
+from tile_eg.emit.sync.trace import FlagsRunOut, SyncError, Trace
 from tile_eg.emit.sync.walk import Walks
 from tile_eg.extract.grid import with_grid, with_grids
 from tile_eg.frontend.text import load_text
@@ -115,6 +116,27 @@ def test_an_inner_compilation_shares_with_the_outer_one():
         with sharing():
             once("a", 1, lambda: "inner")
         assert once("a", 1, lambda: "again") == "inner"
+
+
+def test_where_ids_run_out_that_is_kept_and_told_with_the_line_of_each_program(monkeypatch):
+    forget()
+    program, asked, path = plain("gemm", 24), [], [0]
+    while not isinstance(at := along(program.cube, tuple(path))[-1], Instr):
+        path.append(0)
+
+    def found(*_):
+        asked.append(1)
+        error = FlagsRunOut("too few ids")
+        error.at, error.place = (AIC, "MTE2", "MTE1"), (AIC, tuple(path))
+        raise error
+
+    monkeypatch.setattr(planning, "_found", found)
+    for _ in range(2):
+        with sharing(), pytest.raises(FlagsRunOut, match=rf"too few ids \(.*:{at.span.line}\)") as raised:
+            synchronise(program)
+        assert raised.value.at == (AIC, "MTE2", "MTE1")
+    forget()
+    assert len(asked) == 1
 
 
 def test_an_error_is_not_kept():

@@ -124,6 +124,7 @@ def test_the_schedule_that_was_found_is_left_in_the_exported_graph(name: str) ->
     assert ids >= {node_id(n) for n in lowered(name).extraction.best.nodes}
 
 
+@pytest.mark.slow
 def test_the_whole_graph_is_exported_on_request() -> None:
     made = lowered("gemm")
     assert len(json.loads(exported(made, whole=True))["nodes"]) == len(made.extraction.best.graph.nodes)

@@ -54,6 +54,7 @@ def test_alternatives_that_differ_alike_from_the_first_say_how_they_differ_from_
     assert "unlike 2" in third and "unlike 3" not in third and "unlike 2" in fourth and "unlike 3" in fourth
 
 
+@pytest.mark.slow
 def test_the_table_has_the_time_the_bound_and_the_bytes_of_each() -> None:
     shown = str(found("gemm"))
     for word in ("predicted", "bound by", *map(str, LEVELS), "workspace", "100 %"):

@@ -45,10 +45,12 @@ def test_a_move_of_what_was_chosen_is_told_to_be_in_it() -> None:
     assert "made in the search: " in answer("gemm", "shuffle-k") and "which is what was chosen" in answer("gemm", "shuffle-k")
 
 
+@pytest.mark.slow
 def test_an_offer_of_a_move_is_asked_for_by_its_number() -> None:
     assert answer("gemm", "split-k=2") == answer("gemm", "split-k=2 parts")
 
 
+@pytest.mark.slow
 def test_an_unknown_loop_is_refused_with_those_there_are() -> None:
     with pytest.raises(TileError, match="known here: .*j"):
         answer("flash_attention", "x.buffers=2")

@@ -48,6 +48,7 @@ def adding_up(graph: Graph) -> list[Node]:
     return Exact()._solve(model, Exact().extract(graph, CHIP, pricer(graph), 1))  # type: ignore[return-value]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", [TWO_PRODUCTS, IN_A_LOOP], ids=["one block", "behind a loop"])
 def test_products_that_lie_differently_in_one_accumulator_are_refused(text):
     graph = graph_of(text)

@@ -6,6 +6,7 @@ from functools import lru_cache
 from itertools import combinations, product
 from pathlib import Path
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -53,6 +54,7 @@ def groups(schedule: Schedule, op: str) -> list[set[int]]:
     return [{schedule.addresses[s][0] // size % 2 for s in step.srcs} for step, _ in schedule.walk() if step.node.op == op]
 
 
+@pytest.mark.slow
 @given(st.integers(0, 1), st.integers(0, 4096))
 def test_an_address_moves_to_the_next_place_in_its_group(group, address):
     found = Banks({0: group}, 256).at(0, address)
@@ -95,6 +97,7 @@ def test_what_is_read_together_lies_apart_though_results_could_have_the_place_of
     assert set(map(frozenset, groups(best(TURNED), "VBin"))) == {frozenset({0, 1})}
 
 
+@pytest.mark.slow
 @given(st.sets(st.tuples(st.integers(0, 5), st.integers(0, 5)).filter(lambda p: p[0] < p[1]), max_size=8))
 def test_groups_are_found_where_there_are_any(apart):
     groups, at_odds = _grouped([], sorted(apart), roomy=True)

@@ -73,6 +73,7 @@ def test_any_choice_that_is_accepted_computes_what_the_kernel_means(name):
             np.testing.assert_allclose(run[tensor].astype(np.float32), values.astype(np.float32), rtol=4e-3, atol=4e-3)
 
 
+@pytest.mark.slow
 def test_a_state_that_is_read_where_it_does_not_lie_is_refused():
     text, sizes = SOURCES["online_softmax"]
     graph = graph_of(text, **sizes)

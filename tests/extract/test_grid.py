@@ -113,6 +113,7 @@ def test_the_grids_own_order_is_always_tried():
     assert (24, 0, 0) in [g.payload for g in orders(best(TALL), CHIP, 24)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("most", [0, 1, 3])
 def test_no_more_orders_are_tried_than_asked_for(most):
     assert len(orders(best(TALL), CHIP, 24, most)) == most
@@ -244,6 +245,7 @@ def test_a_kernel_of_many_tiles_launches_a_block_a_core():
     assert lowered(ROWS).program.blocks == 48
 
 
+@pytest.mark.slow
 def test_one_block_a_tile_is_kept_as_the_runner_up():
     others = [c.microseconds for c in lowered(ROWS).candidates if c.schedule.grid is None]
     assert others and min(others) > lowered(ROWS).candidates[0].microseconds

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from tests.extract.kernels import CHIP, TRICKY, graph_of, kernel
 from tile_eg.extract import extract
-from tile_eg.extract.memory import ON_CHIP, _closer, lifetimes
-from tile_eg.extract.packing import Life, packed
+from tile_eg.extract.memory import ON_CHIP, _closer, _Line, lifetimes
+from tile_eg.extract.packing import APART, Life, _free, least_bytes, packed
 from tile_eg.extract.placing import kept_for_tiles
 from tile_eg.extract.schedule import Storage
 from tile_eg.ops.types import F32, Level
@@ -56,6 +56,27 @@ def test_no_packing_is_smaller_than_what_is_live_at_once(given_lives):
     group = [(i, Life(a, b), storage(i, n)) for i, (a, b, n) in enumerate(given_lives)]
     _, used = packed(group, 32)
     assert used >= max(sum(n for a, b, n in given_lives if a <= t <= b) for t in range(60))
+
+
+@pytest.mark.slow
+@given(st.lists(st.tuples(lives, st.integers(0, 12), st.integers(0, 12)), max_size=12))
+def test_the_least_bytes_are_those_of_the_fullest_moment(some):
+    """A storage needs none in its gap."""
+    found = [(Life(a, b, gap=(a + x, min(b, a + x + y)) if y and a + x < b else None), n) for (a, b, n), x, y in some]
+    needed = lambda life, m: life.first <= m <= life.last and not (life.gap and life.gap[0] < m < life.gap[1])  # noqa: E731
+    moments = (sum(n for life, n in found if needed(life, m)) for m in {life.first for life, _ in found})
+    assert least_bytes(found) == max(moments, default=0)
+
+
+@pytest.mark.slow
+@given(
+    st.sets(st.integers(0, 20), min_size=1), st.integers(1, 6),
+    st.lists(st.tuples(st.integers(0, 20), st.integers(1, 6), st.sampled_from((APART, "same")))),
+)  # fmt: skip
+def test_free_addresses_are_all_that_meet_no_rival(starts, size, some):
+    rivals = [(at, at + n, how) for at, n, how in some]
+    free = [a for a in sorted(starts) if not any(a < e and b < a + size and (how == APART or a != b) for b, e, how in rivals)]
+    assert list(_free(sorted(starts), size, rivals)) == free
 
 
 def test_an_elementwise_result_takes_the_place_of_an_operand_that_dies():
@@ -159,7 +180,7 @@ def test_a_reductions_scratch_lives_for_its_step_alone():
 @pytest.mark.slow
 def test_what_a_trip_stores_shares_its_place_before_anything_that_it_loads():
     best = extract(graph_of((SOFTMAX.parent / "flash_attention.tile").read_text()), CHIP).best
-    nothing, first, *_ = _closer(best, Level.UB, set())
+    nothing, first, *_ = _closer(best, Level.UB, set(), _Line(best))
     pipes = {step.pipe for step, _ in best.walk() if first.close & {step.dst, *step.srcs}}
     assert not nothing.close and first.close and pipes == {"AIV.V", "AIV.MTE3"}
 
@@ -167,7 +188,7 @@ def test_what_a_trip_stores_shares_its_place_before_anything_that_it_loads():
 @pytest.mark.slow
 def test_what_leaves_keeps_its_place_until_it_has_left_while_there_is_room():
     best = extract(graph_of((SOFTMAX.parent / "flash_attention.tile").read_text()), CHIP).best
-    first = _closer(best, Level.UB, set())[1]
+    first = _closer(best, Level.UB, set(), _Line(best))[1]
     (leaving,) = first.close
     best.storages[leaving].slots = 1
     soon, later = (lifetimes(best, True, False, *first._replace(waiting=waiting))[leaving].last for waiting in (True, False))

@@ -86,6 +86,7 @@ def test_all_that_reads_rows_reads_them_where_they_lie() -> None:
     check_numbers(kernel(READERS), Using("ub-part"))
 
 
+@pytest.mark.slow
 def test_parts_of_a_vector_begin_at_blocks() -> None:
     assert {n.payload[1] for n in graph_of(OF_A_VECTOR).nodes if n.op == "Part"} >= {8, 16, 72}
 
@@ -117,6 +118,7 @@ def test_no_result_takes_the_place_of_a_tile_of_which_a_row_is_read_beside_it() 
 IN_WINDOWS = ("v-binary-in-place", "v-binary-below-rows", "v-binary-above-rows")
 
 
+@pytest.mark.slow
 def test_tiles_that_would_fit_but_for_their_places_are_told_so() -> None:
     text = """kernel k[M=5, N=4096](X: bf16[M, N]) -> Y: bf16[M, N] {
   grid b = 1

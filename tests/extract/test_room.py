@@ -62,6 +62,7 @@ def _counted(graph: Graph, chosen: set[Node]) -> list[int]:
     return [f.own + sum(v.bytes for v in f.live if live(v)) for f in full]
 
 
+@pytest.mark.slow(but=1)
 @pytest.mark.parametrize("text", [ROWS, TWICE, THRICE, READ_TWICE], ids=["rows", "twice", "thrice", "read twice"])
 @pytest.mark.parametrize("seed", range(2))
 def test_no_schedule_takes_less_than_what_is_counted(text: str, seed: int) -> None:
@@ -78,6 +79,7 @@ def test_what_a_loop_holds_counts_beside_what_runs_in_it(op: str) -> None:
     assert all(f.node.region for f in held)
 
 
+@pytest.mark.slow
 def test_a_state_is_not_read_behind_what_takes_its_place() -> None:
     graph = graph_of(FLASH)
     assert any(nodes[0].op == "NextIn" for nodes in read_too_late(graph))

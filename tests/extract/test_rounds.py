@@ -46,6 +46,7 @@ def test_a_kernel_with_products_has_one_form_of_blocks() -> None:
     assert not may_share(graph) and [(r.most, r.differing) for r in asked] == [(3, by_forms)]
 
 
+@pytest.mark.slow
 def test_behind_one_schedule_of_each_form_any_decision_may_differ() -> None:
     *_, last = rounds(graph_of(NORM), found(NORM, 2), 9)
     assert (last.most, last.differing) == (9, by_decisions)

@@ -90,6 +90,7 @@ def test_a_later_loop_finds_what_an_earlier_one_loaded(name: str) -> None:
     check_numbers(kernel(TEXTS[name]), Using("row-stays"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("columns", [256, 230])
 def test_a_skewed_loop_finds_the_tiles_of_all_its_trips(columns: int) -> None:
     check_numbers(kernel(NORM, K=columns), Using("row-stays"))

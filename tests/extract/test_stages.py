@@ -147,6 +147,7 @@ def test_a_part_of_a_long_sum_has_trips_for_all_its_stages() -> None:
     assert {g.payload[0] for g in graph.grids if g.op in ("Parts", "Added")} == {2}
 
 
+@pytest.mark.slow
 def test_explain_says_whose_depth_it_is() -> None:
     shown = str(made(GEMM, 4).explanation)
     assert "for k in 8, stages=4 as written" in shown

@@ -47,6 +47,7 @@ def test_they_choose_and_are_stored(tmp_path: Path, case: str) -> None:
     assert n.dtype == bool and np.array_equal(n, wanted > 0 if kept is None else kept)
 
 
+@pytest.mark.slow
 def test_they_choose_between_whole_tensors(tmp_path: Path) -> None:
     text = "kernel whole(X: f32[16, 64], M: bool[16, 64]) -> (Y: f32[16, 64], N: bool[16, 64])"
     text += " { Y = where(M, X, -1)\n N = X > 0.5 }"

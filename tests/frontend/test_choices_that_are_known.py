@@ -34,5 +34,6 @@ def test_it_ends_where_both_of_its_values_do(choice: str) -> None:
     assert np.array_equal(run_values(to_values(k), {"X": X})["Y"], meaning(k, {"X": X})["Y"])
 
 
+@pytest.mark.slow
 def test_the_emitted_kernel_leaves_out_what_lies_behind_the_end() -> None:
     assert np.array_equal(lower(kernel(SUM % CHOICES[0])).run({"X": X})["Y"], np.full(34, sum(range(25)), np.float32))

@@ -27,6 +27,7 @@ POWERS = [f"x ** {n}" for n in (2, 3, 5, 8, 0.5, "(-1)", "(-2)", 1.5)]
 SPECIAL = [0.0, 1.0, -1.0, 2.0, -2.0, 0.5, -0.5, 1e-6, -1e-6, 30.0, -30.0, 88.0, -88.0, np.inf, -np.inf, np.nan]
 
 
+@pytest.mark.slow(but=1)
 @pytest.mark.parametrize("dtype", ["f32", "f16", "bf16"])
 @pytest.mark.parametrize("value", [*MADE, *PAIRS, *POWERS, "floor(x)", "round_away(x)"])
 def test_it_is_within_its_bound(value: str, dtype: str) -> None:

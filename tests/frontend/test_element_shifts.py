@@ -41,6 +41,7 @@ def test_each_element_is_shifted_by_its_own(x, s, value):
     np.testing.assert_array_equal(meaning(kernel, given)["Y"], want)
 
 
+@pytest.mark.slow
 def test_it_runs():
     kernel = load_text(TEXT.format("i32", "i32", "(1 << s[i]) + (x[i] >> s[i])")).instantiate()
     given = numbers("int32", "int32")

@@ -101,6 +101,7 @@ CASES = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow(but=1)
 @pytest.mark.parametrize(("body", "expected"), CASES, ids=[c[0] for c in CASES])
 def test_a_loop_over_a_tile_is_a_nest(body, expected):
     assert shown(y_of(body)) == expected

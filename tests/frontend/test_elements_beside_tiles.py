@@ -28,6 +28,7 @@ def test_an_element_of_a_vector_is_a_number_beside_a_tile(body: str, wanted: np.
     np.testing.assert_allclose(run_kernel(kernel, {"X": X, "G": G})["Y"], wanted, rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_it_is_emitted_as_such() -> None:
     kernel = load_text(TEXT.format(body="x = x * G[b + 1]")).instantiate()
     wanted = X * np.where(np.arange(20) < 16, 2, 3)[:, None]

@@ -86,6 +86,7 @@ STATES = [
 ]
 
 
+@pytest.mark.slow(but=1)
 @pytest.mark.parametrize(("body", "found"), STATES)
 def test_a_row_that_trips_fill_keeps_its_value_where_a_tensor_ends(body: str, found: float | None) -> None:
     kernel = load_text(FILLED.replace("BODY", f"{FILL}\n {body}")).instantiate()
@@ -162,6 +163,7 @@ RUNNING = """kernel running[T=20, D=8](X: f32[T, D]) -> Y: f32[T, D] {
 """
 
 
+@pytest.mark.slow(but=1)
 @pytest.mark.parametrize("rows", [20, 33, 1])
 @pytest.mark.parametrize(("start", "step"), [("-inf", "max(m[j], x[i, j])"), ("0", "0.5*m[j] + x[i, j]")])
 def test_a_state_goes_on_over_rows_to_the_end(start: str, step: str, rows: int) -> None:

@@ -57,6 +57,7 @@ def drawn(*shape: int) -> np.ndarray:
     return np.random.default_rng(0).uniform(-1, 1, shape).astype(np.float32)
 
 
+@pytest.mark.slow(but=1)
 @pytest.mark.parametrize("body", BODIES)
 @pytest.mark.parametrize("size", SIZES, ids=str)
 def test_what_a_condition_leaves_out_is_not_read(body: str, size: tuple[int, int]) -> None:

@@ -68,6 +68,7 @@ def test_what_is_drawn_lies_inside() -> None:
     assert most_of_indices(kernel("x = X[I[b, J[b]], 0]")) == {"I": 63, "J": 15}
 
 
+@pytest.mark.slow
 def test_rows_behind_the_end_of_a_row_of_a_table_are_not_there() -> None:
     text = "kernel f(I: i32[4, 16], X: f32[64, 32]) -> C: f32[4, 20, 32] { grid (b, h) = (4, 3) shared x: f32[8, 32] "
     found = load_text(text + "parallel (r, j) in (8, 32) { x[r, j] = X[I[b, h*8 + r], j] } C[b, h*8, 0] = x }").instantiate()
@@ -111,6 +112,7 @@ def test_a_kept_kernel_does_not_begin_outside(at, told: str) -> None:  # noqa: A
     assert told in str(error.value)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rows", [5, 50])
 def test_one_index_may_go_with_the_rows_and_another_be_read_at_them(rows: int) -> None:
     def picked(n: T.Tensor((rows, 7), "int32"), m: T.Tensor((rows,), "int32"), W: T.Tensor((9, 45), "float32")):  # noqa: ANN202

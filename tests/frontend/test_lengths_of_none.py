@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from tests.extract.kernels import kernel
 from tile_eg.search.compiler import meaning
@@ -20,6 +21,7 @@ kernel scaled(X: f32[16, 8], n: i32[1]) -> S: f32[1, 8] {
 """
 
 
+@pytest.mark.slow
 def test_no_rows_beside_a_vector_sum_to_zero() -> None:
     x = np.random.default_rng(0).uniform(-1, 1, (16, 8)).astype(np.float32)
     for n in (0, 3):

@@ -40,11 +40,13 @@ def test_each_call_passes_its_numbers_in_their_order(file: str, lr: float, n: in
         np.testing.assert_allclose(found, X - np.float32(lr) * G + n, rtol=1e-6, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_calls_with_the_same_arrays_and_other_numbers_differ(file: str) -> None:
     kernel = tile_eg.load(file)
     assert not np.array_equal(kernel(X, 0.5, 0, G), kernel(X, 0.25, 0, G))
 
 
+@pytest.mark.slow
 def test_a_number_of_numpys_is_told_from_another_one(file: str) -> None:
     kernel = tile_eg.load(file)
     for lr in (0.5, 0.5, np.float32(0.25), np.float32(0.5), np.float64(0.25), np.array(0.5)):
@@ -75,6 +77,7 @@ def test_a_mistake_with_a_number_is_told(text: str, sizes: dict[str, Any] | None
         load_text(text).instantiate(sizes)
 
 
+@pytest.mark.slow
 def test_the_command_line_sets_numbers(file: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["run", file, "--set", "lr=0.5", "--set", "n=-2", "--set", "M=8"]) == 0
     assert run(["run", file, "--set", "n=1", "--set", "M=8"]) == 1
@@ -88,6 +91,7 @@ def test_a_size_of_each_call_may_be_0_on_the_command_line(file: str, capsys: pyt
     assert "--set N=0: a size is at least 1" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_a_sum_of_nothing_runs_from_the_command_line(tmp_path: Any) -> None:
     text = "kernel none[K: dyn](X: f32[8, K]) -> Y: f32[8] {\n grid b = 1\n fragment s: f32[8]\n s = 0\n"
     text += " for k in serial(ceildiv(K, 64)) { s = s + rowsum(X[0:8, k*64:k*64 + 64]) }\n Y[0] = s\n}\n"

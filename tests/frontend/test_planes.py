@@ -55,6 +55,7 @@ def inputs_of(kernel: kn.Kernel) -> dict[str, np.ndarray]:
     return {t.name: rng.uniform(-1, 1, t.shape).astype(np.float32) for t in kernel.tensors if not t.output}
 
 
+@pytest.mark.slow(but=1)
 @pytest.mark.parametrize("body", BODIES)
 def test_planes_compute_what_the_kernel_says(body: str) -> None:
     kernel = kernel_of(body)

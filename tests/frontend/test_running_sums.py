@@ -36,6 +36,7 @@ def test_each_element_has_what_is_before_it(dtype: str, rows: int, cols: int, wo
     np.testing.assert_allclose(got, want[:, ::-1] if more else want, rtol=1e-5)
 
 
+@pytest.mark.slow
 def test_long_rows_are_gathered_by_their_totals_alone() -> None:
     text = TEXT.format(dtype="f32", M=4, N=1024, m=4, word="cumsum", more="", pad=0.0)
     source = lower(load_text(text).instantiate()).source

@@ -85,6 +85,7 @@ LONG = """kernel k[M=64, N=32](A: f16[M, N], B: f32[N]) -> C: f16[M, N] {  # a k
 }"""
 
 
+@pytest.mark.slow
 def test_a_text_that_ends_anywhere_is_told_to_be_unfinished() -> None:
     """No prefix is blamed on a token that is not there."""
     ends = [n for n in range(1, len(LONG)) if not LONG[n].isalnum()]

@@ -26,6 +26,7 @@ rng = np.random.default_rng(0)
 POWERS = "for i in T.Parallel(64): y[i] = x[i] ** n[i]"
 
 
+@pytest.mark.slow(but=1)
 @pytest.mark.parametrize(("line", "want"), [
     (POWERS, lambda x, n: x**n),
     ("T.vpow(x, n, y)", lambda x, n: x**n),
@@ -39,6 +40,7 @@ def test_it_keeps_the_bits_that_fit(line, want, dtype):
     np.testing.assert_array_equal(meaning(kernel, {"X": x, "N": n})["Y"], want(x, n))
 
 
+@pytest.mark.slow
 def test_it_runs():
     x, n = rng.integers(-6, 7, 64).astype(np.int32), rng.integers(0, 32, 64).astype(np.int32)
     y = tile_eg.compile(prim_func(TEXT.format("int32", POWERS)), out_idx=[-1])(x, n)

@@ -294,6 +294,7 @@ def test_the_set_of_the_cube_core_releases_both_vector_cores() -> None:
     assert np.array_equal(done.outputs[0][:512].reshape(2, 16, 16), [np.eye(16)] * 2)
 
 
+@pytest.mark.slow
 def test_both_vector_cores_must_set_to_release_the_cube_core() -> None:
     assert "deadlock" in MIXED.kinds("one vector core sets")
     check(MIXED, "both vector cores set")

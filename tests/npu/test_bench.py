@@ -125,6 +125,7 @@ def test_do_bench_measures_what_runs_on_the_device(npu: StandIn) -> None:
     assert isinstance(found, float) and found != doubled().predicted_ms
 
 
+@pytest.mark.slow
 def test_do_bench_calls_as_often_as_fills_the_time(npu: StandIn, monkeypatch: pytest.MonkeyPatch) -> None:
     x, before = array(matrix(64, 96)), npu.calls("aclrtLaunchKernelWithHostArgs")
     monkeypatch.setattr(Launcher, "elapsed", lambda *_: 2000.0)

@@ -82,6 +82,7 @@ def test_a_compiler_that_hangs_is_ended(objects: Path, source: Callable[[], Path
     assert "--cce-aicore-arch=dav-c220-vec" in caught.value.help
 
 
+@pytest.mark.slow
 def test_a_truncated_entry_of_the_cache_is_made_again(objects: Path, source: Callable[[], Path]) -> None:
     made = source()
     whole = made.read_bytes()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from tests.npu.cann import StandIn
 from tests.test_passed_numbers import G, W, sgd
@@ -10,6 +11,7 @@ from tests.test_passed_whole_numbers import X, moved
 from tile_eg.npu.arrays import array
 
 
+@pytest.mark.slow
 def test_a_launch_on_an_npu_passes_them(npu: StandIn) -> None:
     w, g = array(W.copy()), array(G)
     loads = npu.calls("aclrtBinaryLoadFromData")
@@ -20,6 +22,7 @@ def test_a_launch_on_an_npu_passes_them(npu: StandIn) -> None:
     assert npu.calls("aclrtBinaryLoadFromData") - loads == 1
 
 
+@pytest.mark.slow
 def test_whole_ones_too(npu: StandIn) -> None:
     x, y = array(X), array(np.zeros_like(X))
     loads = npu.calls("aclrtBinaryLoadFromData")

@@ -31,6 +31,7 @@ def column_limits(M, N, rows, dtype):
     return limits
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("M", "dtype"), [(50, "float32"), (50, "float16"), (48, "int32")])
 def test_limits_of_all_blocks_and_of_what_was_there(M, dtype):
     x = (rng.uniform(-2, 2, (M, 37)) * 10).astype(dtype)

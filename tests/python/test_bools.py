@@ -46,6 +46,7 @@ def masked() -> Any:
     return masked
 
 
+@pytest.mark.slow
 def test_bools_are_conditions_where_they_are_looked_at() -> None:
     y, p = masked()(X, K, J)
     chosen = np.where(K & J, X, np.float32(-1))
@@ -150,6 +151,7 @@ def in_order(body: str, y: str, tmp_path: Any) -> str:
     return str(tmp_path / "k.py")
 
 
+@pytest.mark.slow
 def test_a_kernel_branches_by_bools_that_it_reads(tmp_path: Any) -> None:
     body = "for r, c in T.Parallel(16, 64): y[r, c] = T.if_then_else(k[r, c], y[r, c] + x[r, c], y[r, c] - 1)"
     names = runpy.run_path(in_order(body, "float32", tmp_path))

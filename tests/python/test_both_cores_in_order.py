@@ -48,6 +48,7 @@ def largest_scores(workspace: bool) -> Any:
     return main
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workspace", [False, True])
 def test_keys_that_are_not_there_take_no_part_in_the_largest_score(workspace: bool) -> None:
     q, k = drawn(16, 32, low=0.1), -drawn(40, 32, low=0.1)

@@ -33,6 +33,7 @@ def f(A: T.Tensor((32, 40), "float32"), V: T.Tensor((32,), "float32")):
 IN_ORDER = pytest.mark.filterwarnings("ignore:(?s).*is done in the order of its statements:tile_eg.errors.TileWarning")
 
 
+@pytest.mark.slow
 @IN_ORDER
 @pytest.mark.parametrize("branch", ["T.fill(z, 1.0)", "for i, k in T.Parallel(16, 32): z[i, k] = 1.0"])
 def test_a_branch_that_makes_all_of_a_tile_that_ends(branch: str) -> None:

@@ -49,6 +49,7 @@ def test_a_narrow_tensor_rounds_what_it_hands_on() -> None:
     assert (got == (X * 2).astype(np.float16).astype(np.float32) + 1).all()
 
 
+@pytest.mark.slow
 def test_parts_side_by_side_are_read_as_one() -> None:
     assert (tile_eg.compile(handed_on(parts=4), out_idx=[-1], workspace_idx=[1])(X) == X * 2 + 1).all()
 

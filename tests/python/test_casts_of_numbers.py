@@ -37,11 +37,13 @@ def scaled(dtype: str, out: str, chosen: bool = False):
     return made()
 
 
+@pytest.mark.slow
 def test_f16_within_an_expression_is_rounded_there():
     np.testing.assert_array_equal(scaled("float16", "float16")(A), H * np.float16(3))
     np.testing.assert_array_equal(scaled("float16", "float32")(A), H.astype(np.float32) * 3)
 
 
+@pytest.mark.slow
 def test_f16_in_an_arm_of_a_choice():
     np.testing.assert_array_equal(scaled("float16", "float32", chosen=True)(A), np.where(A > 0, H.astype(np.float32) * 3, 0.5))
 

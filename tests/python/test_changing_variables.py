@@ -167,6 +167,7 @@ def with_macros(variable: bool):
     return made
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::tile_eg.errors.TileWarning")
 @pytest.mark.parametrize("variable", [False, True])
 def test_a_macro_has_numbers_of_its_own_but_for_variables_that_it_is_given(variable: bool) -> None:

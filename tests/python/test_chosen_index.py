@@ -35,6 +35,7 @@ def read_or_first(F: T.Tensor((6,), "int32"), X: T.Tensor((16, 64), "float32"), 
         T.copy(row, Y[b, 0])
 
 
+@pytest.mark.slow
 def test_it_may_be_what_an_earlier_trip_chose() -> None:
     rows = np.maximum.accumulate(np.where(FLAGS > 3, np.arange(6), 0))
     np.testing.assert_array_equal(last_flagged(FLAGS, X), X[rows])
@@ -44,6 +45,7 @@ def test_it_may_be_read_or_a_number() -> None:
     np.testing.assert_array_equal(read_or_first(FLAGS, X), X[np.where(FLAGS != 7, FLAGS, 0)])
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::tile_eg.errors.TileWarning")
 def test_of_many_trips_it_is_a_variable_of_a_kernel_in_order() -> None:
     flags = np.random.default_rng(1).integers(0, 9, 40).astype(np.int32)

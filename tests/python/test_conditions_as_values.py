@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pytest
 
 import tile_eg
 import tile_eg.language as T
@@ -53,6 +54,7 @@ def make() -> Any:
     return kernel
 
 
+@pytest.mark.slow
 def test_conditions_are_counted_stored_and_multiplied() -> None:
     v = np.arange(M, dtype=np.int32) % 3 - 1
     count, larger, z = make()(X, Y, v)

@@ -30,6 +30,7 @@ def histogram() -> Any:
     return kernel
 
 
+@pytest.mark.slow
 def test_elements_are_added_one_by_one_and_an_f_string_shows_values_of_run_time(capfd: pytest.CaptureFixture[str]) -> None:
     at, weights = np.arange(N, dtype=np.int32) % 6 - 1, np.arange(N, dtype=np.float32)
     wanted = np.zeros(5, np.float32)

@@ -49,6 +49,7 @@ def added(A, B, rows: int = 2):
         T.copy(a, B[b * rows, 0])
 
 
+@pytest.mark.slow
 def test_a_call_compiles_for_the_shapes_of_its_arrays_and_gives_what_is_returned() -> None:
     np.testing.assert_array_equal(scaled(X, 2), X * 2)
 
@@ -58,10 +59,12 @@ def test_arrays_that_tell_a_size_in_two_ways_are_refused() -> None:
         added(X, X[:, :15].copy())
 
 
+@pytest.mark.slow
 def test_a_branch_by_a_number_decides_which_launch_is_the_kernel() -> None:
     np.testing.assert_array_equal(scaled(X, 2, factor=3.0, twice=True), X * 9)
 
 
+@pytest.mark.slow
 def test_compile_takes_sizes_by_name() -> None:
     kernel = scaled.compile(M=4, N=16, rows=2)
     assert isinstance(kernel, CompiledKernel)
@@ -72,6 +75,7 @@ def test_compile_takes_the_arrays_that_tell_the_sizes() -> None:
     assert scaled.compile(X, rows=2) is scaled.compile(X, rows=2)
 
 
+@pytest.mark.slow
 def test_dynamic_sizes_are_those_of_each_call_and_what_is_passed_in_is_filled() -> None:
     kernel, found = added.compile(N=16), np.zeros_like(X[:3])
     assert isinstance(kernel, AnySizeKernel)
@@ -154,6 +158,7 @@ def all_tiles(A, at_once):
     return B
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("at_once", [True, False])
 def test_a_loop_over_all_tiles_may_end_a_branch(at_once: bool) -> None:
     np.testing.assert_array_equal(all_tiles(X, at_once), X)

@@ -118,6 +118,7 @@ def test_single_elements_are_added_one_by_one():
     np.testing.assert_allclose(got, summed(VALUES, at), rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_an_index_outside_of_the_tensor_is_told():
     with pytest.raises(TileError, match="an index of `W` that is read is -1"):
         given(tile_eg.compile(histogram), VALUES, PICKED, shape=(V,))
@@ -137,6 +138,7 @@ def kept(X: T.Tensor((N, D), "float32"), At: T.Tensor((N,), "int32"), W: T.Tenso
                     T.atomic_add(W[at[i], j], x[i, j] * 2.0)
 
 
+@pytest.mark.slow
 def test_a_kernel_that_is_kept_adds_so_too_with_flags_of_its_own():
     np.testing.assert_allclose(given(tile_eg.compile(kept), ROWS, PICKED), 2 * summed(ROWS), rtol=1e-5, atol=1e-5)
 

@@ -26,6 +26,7 @@ BODIES = {
 AUTO = {tile_eg.PassConfigKey.TL_ASCEND_AUTO_SYNC: True}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", BODIES)
 def test_an_element_beyond_the_end_is_not_read(how: str) -> None:
     f = np.random.default_rng(0).uniform(1, 2, 5).astype(np.float32)

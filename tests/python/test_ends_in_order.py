@@ -21,6 +21,7 @@ def negative(shape: tuple[int, int]) -> np.ndarray:
     return np.random.default_rng(0).uniform(-3, -1, shape).astype(np.float32)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", SIZES)
 def test_a_softmax_that_prints(size: tuple[int, int]) -> None:
     M, N = size

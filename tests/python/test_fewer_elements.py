@@ -89,6 +89,7 @@ def test_a_table_that_a_branch_may_leave_out_says_nothing_of_the_loop() -> None:
     assert np.allclose(tile_eg.compile(main, out_idx=[3])(x, pages, count), want, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_a_branch_a_bound_and_a_store_that_go_by_what_is_read() -> None:
     """Pages that are there: elements behind a length are -1, the first rows are stored; a number is cleared by its word."""
 
@@ -146,6 +147,7 @@ def guarded(twice: bool):
     return made
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("twice", [False, True])
 def test_a_store_to_elements_from_a_number_on_and_below_one_that_is_read(twice: bool) -> None:
     x, i, j = RNG.normal(size=(32, 64)).astype(np.float32), np.arange(32)[:, None] % 16, np.arange(64)

@@ -44,6 +44,7 @@ def tails(cleared: bool):
     return main
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cleared", [False, True])
 def test_words_on_the_first_elements_of_buffers(cleared) -> None:
     c, s = tile_eg.compile(tails(cleared), out_idx=[2, 3], target="npuir")(X, Y)
@@ -52,6 +53,7 @@ def test_words_on_the_first_elements_of_buffers(cleared) -> None:
     np.testing.assert_allclose(s[:, 0], want.sum(1), rtol=1e-5)
 
 
+@pytest.mark.slow
 def test_an_element_loop_as_long_as_the_kernel_finds_out() -> None:
     """The index is in a buffer that is written there first, so it is done in order."""
 
@@ -70,6 +72,7 @@ def test_an_element_loop_as_long_as_the_kernel_finds_out() -> None:
     np.testing.assert_array_equal(tile_eg.compile(main, out_idx=[2])(rows, X), X[rows])
 
 
+@pytest.mark.slow
 def test_an_element_loop_as_long_as_an_element_says() -> None:
     @T.prim_func
     def main(L: T.Tensor((3,), "int32"), A: T.Tensor((3, 16, N), "float32"), C: T.Tensor((3, N), "float32")):
@@ -87,6 +90,7 @@ def test_an_element_loop_as_long_as_an_element_says() -> None:
     np.testing.assert_allclose(tile_eg.compile(main, out_idx=[2])(lengths, a), want, rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_results_of_three_dimensions_may_keep_the_one_that_is_reduced() -> None:
     @T.prim_func
     def main(A: T.Tensor((4, 8, N), "float32"), C: T.Tensor((4, 8, N), "float32")):
@@ -107,6 +111,7 @@ def test_results_of_three_dimensions_may_keep_the_one_that_is_reduced() -> None:
     np.testing.assert_allclose(tile_eg.compile(main, out_idx=[1])(a), e / e.sum(1, keepdims=True), rtol=1e-4)
 
 
+@pytest.mark.slow
 def test_bools_that_a_comparison_writes_are_conditions() -> None:
     @T.prim_func
     def main(A: T.Tensor((16, 64), "float32"), V: T.Tensor((64,), "int32"), C: T.Tensor((16, 64), "float32")):
@@ -159,6 +164,7 @@ def _blocks(first: str):
     return main
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("first", "last"), [("part", 0), ("all", 3)])
 def test_what_a_copy_leaves_of_a_buffer_is_zero_or_its_padding(first, last) -> None:
     """Element loops compute all rows, also those that no copy has written, and choose."""

@@ -46,6 +46,7 @@ def combined(chip: str):
     return made()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("chip", ["910B2", "950"])
 def test_a_combine_step_with_numbers(chip):
     parts = np.random.default_rng(1).normal(size=(5, 64)).astype(np.float32)
@@ -86,6 +87,7 @@ def test_an_operand_that_a_choice_leaves_out_is_not_read():
     np.testing.assert_allclose(of_each("chosen")(X, B), expected, rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_a_function_of_two_numbers():
     np.testing.assert_allclose(of_each("two")(X, B), np.abs(X[:8]) ** 1.5, rtol=1e-5)
 
@@ -100,6 +102,7 @@ def test_a_function_of_a_whole_number_asks_for_a_cast():
     assert told.value.help == 'cast it first: T.cast(x, "float32")'
 
 
+@pytest.mark.slow
 def test_what_a_tensors_end_cuts_off_has_no_function():
     @tile_eg.jit(out_idx=[-1])
     def made():

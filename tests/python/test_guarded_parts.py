@@ -82,6 +82,7 @@ def test_text_says_the_same() -> None:
     np.testing.assert_array_equal(lower(load_text(text).instantiate()).run({"X": X})["Y"], shifted(1, 0))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("body", ["Y[r, j] = x[i, j]", "Y[r, j] = x[0, j]"])
 def test_a_variable_of_one_iteration_need_not_say_what_is_written(body: str) -> None:
     kernel = prim_func(f"""@T.prim_func
@@ -138,6 +139,7 @@ def f(X: T.Tensor((16, 64), "float32"), K: T.Tensor((3, 3), "float32"), Y: T.Ten
     np.testing.assert_allclose(tile_eg.jit(out_idx=[-1], effort="none")(kernel)(X, k), wanted, rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::tile_eg.errors.TileWarning")
 def test_they_are_so_in_order_too() -> None:
     kernel = prim_func("""@T.prim_func

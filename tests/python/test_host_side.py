@@ -325,6 +325,7 @@ def made_by_rows():
     return lambda rows: rows_by.function(8, 8, rows)
 
 
+@pytest.mark.slow
 def test_a_tuner_without_decorators_finds_the_fastest_configuration() -> None:
     from tile_eg.autotuner import AutoTuner
 
@@ -410,6 +411,7 @@ def test_names_of_tilelangs_insides_that_kernels_of_others_use() -> None:
         Profiler(rows_by(8, 8, 8))._get_inputs(with_output=True)
 
 
+@pytest.mark.slow
 def test_hints_of_elements_are_blocks_of_their_shape() -> None:
     blocks = [h.block for h in tile_eg.carver.ElementwiseTemplate([3, 100, 255]).recommend_hints(5)]
     assert blocks and all(b[0] == 1 and b[1] <= 100 and b[2] <= 255 for b in blocks)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 import tile_eg
 import tile_eg.language as T
@@ -25,6 +26,7 @@ def biased(M, N, BM=32, BN=64):
     return biased
 
 
+@pytest.mark.slow
 def test_a_bias_goes_with_the_distance_of_two_positions() -> None:
     rng = np.random.default_rng(0)
     s, slope = rng.uniform(-1, 1, (50, 100)).astype(np.float16), rng.uniform(-1, 1, 50).astype(np.float32)

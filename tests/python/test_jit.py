@@ -59,6 +59,7 @@ def test_outputs_come_back_in_the_order_of_out_idx(x: np.ndarray) -> None:
     np.testing.assert_array_equal(z, x * 2)
 
 
+@pytest.mark.slow
 def test_each_call_of_a_kernel_is_one_run_of_it(x: np.ndarray, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever counts or watches runs does it at one place."""
     jit = sys.modules["tile_eg.jit"]

@@ -86,6 +86,7 @@ def of_any_size() -> Any:
     return more
 
 
+@pytest.mark.slow
 def test_a_later_launch_reads_what_an_earlier_one_stored() -> None:
     np.testing.assert_allclose(summed()(X), X.sum(1), rtol=1e-5, atol=1e-5)
 
@@ -94,6 +95,7 @@ def test_each_launch_has_the_tensors_that_it_uses() -> None:
     assert [[t.name for t in k.kernel.tensors] for k in summed().launches] == [["X", "part"], ["part", "Y"]]
 
 
+@pytest.mark.slow
 def test_launches_that_a_function_comes_to_are_taken_in_their_order() -> None:
     b, c = twice_and_more(X, 2)
     np.testing.assert_array_equal(b, X * 2)
@@ -121,6 +123,7 @@ def test_the_time_is_that_of_all_launches() -> None:
     assert kernel.predicted_ms == sum(k.predicted_ms for k in kernel.launches) > 0
 
 
+@pytest.mark.slow
 def test_what_no_launch_wrote_is_told_where_a_later_one_reads_it() -> None:
     with pytest.warns(TileWarning, match="launch 2 reads part, but 16 of 64 elements"):
         found = sums(4, rows=12)(X)
@@ -209,6 +212,7 @@ def file(tmp_path: Any) -> str:
     return str(tmp_path / "both.py")
 
 
+@pytest.mark.slow
 def test_run_hands_on_what_a_launch_stored(file: str, tmp_path: Any, capsys: Any) -> None:
     assert run(["run", file, "--inputs", "uniform", "--save", str(tmp_path / "saved")]) == 0
     x, y = (np.load(tmp_path / "saved" / f"{n}.npy") for n in "XY")
@@ -260,6 +264,7 @@ def steps(X: T.Tensor((T.dynamic("M"), 64), "float32"), s: T.float32, Y: T.Tenso
 """
 
 
+@pytest.mark.slow
 def test_each_launch_of_a_command_takes_the_numbers_that_it_has(tmp_path: Any, capsys: Any) -> None:
     (tmp_path / "steps.py").write_text(OWN)
     assert run(["run", str(tmp_path / "steps.py"), "--set", "M=2", "--set", "s=0.5", "--inputs", "uniform"]) == 0
@@ -286,6 +291,7 @@ def shared_between():
     return doubled_twice
 
 
+@pytest.mark.slow
 def test_a_tensor_that_is_allocated_before_the_launches_is_made_by_the_call() -> None:
     np.testing.assert_array_equal(shared_between()(X), X * 4)
 
@@ -322,6 +328,7 @@ def by_macros(several: bool) -> Any:
     return two if several else one
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("several", "factor"), [(False, 1), (True, 2)])
 def test_a_launch_may_stand_in_a_macro(several: bool, factor: int) -> None:
     kernel = tile_eg.compile(by_macros(several), out_idx=[-1], workspace_idx=[1] if several else None)
@@ -370,5 +377,6 @@ def totals() -> Any:
     return total_of
 
 
+@pytest.mark.slow
 def test_what_a_launch_without_blocks_would_add_to_is_0() -> None:
     np.testing.assert_array_equal(totals()(X[:0]), np.zeros(64, np.float32))

@@ -54,6 +54,7 @@ def test_a_branch_stands_in_it() -> None:
     np.testing.assert_array_equal(meaning(made.kernel, {"X": X})["Z"], want / 4)
 
 
+@pytest.mark.slow
 def test_a_loop_that_differs_from_iteration_to_iteration_is_done_in_each() -> None:
     made = compiled("k in T.serial(i + 1)", "z[i, j] = z[i, j] + x[k, j]")
     np.testing.assert_array_equal(meaning(made.kernel, {"X": X})["Z"], (X + X.cumsum(0))[:, :32] / 4)

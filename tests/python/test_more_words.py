@@ -139,12 +139,14 @@ def test_a_kernel_that_prints_is_done_in_order(capfd: pytest.CaptureFixture[str]
     assert (found == x + 1).all() and "done 7" in capfd.readouterr().out
 
 
+@pytest.mark.slow
 def test_an_element_is_printed_once_it_is_loaded(capfd: pytest.CaptureFixture[str]) -> None:
     with pytest.warns(match="the search has no form for T.printf"):
         run('T.printf("first %f\\n", a[0, 0])\nT.copy(a, y)', np.full((8, 64), 2.5, np.float32), out=(8, 64))
     assert "first 2.5" in capfd.readouterr().out
 
 
+@pytest.mark.slow(but=1)
 @KINDS
 @pytest.mark.parametrize("mode", ["FLOOR", "CEIL", "TRUNC", "ROUND", "ODD"])
 def test_a_cast_to_short_floats_rounds_as_it_says(mode: str, scope: bool) -> None:

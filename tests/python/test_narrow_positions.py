@@ -104,6 +104,7 @@ FAR = """kernel far[N: dyn](X: DTYPE[N]) -> Y: DTYPE[N] {
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["u16", pytest.param("i16", marks=pytest.mark.long)])
 def test_positions_of_run_time_sizes_wrap_beyond_the_type(dtype: str, tmp_path: Path) -> None:
     (tmp_path / "far.tile").write_text(FAR.replace("DTYPE", dtype))

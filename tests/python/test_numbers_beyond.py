@@ -83,6 +83,7 @@ def test_a_histogram_counts_what_there_is(how):
     np.testing.assert_array_equal(counts(how)(B), np.bincount(B + 1, minlength=8))
 
 
+@pytest.mark.slow(but=1)
 @pytest.mark.parametrize("of", ["a row", "an element", "a word's row"])
 def test_a_loop_over_columns_leaves_out_what_lies_beyond(of):
     @tile_eg.jit(out_idx=[-1])
@@ -148,6 +149,7 @@ def test_a_variable_is_known_once_it_was_given_what_there_is(how):
     np.testing.assert_array_equal(shown(how)(X), wanted)
 
 
+@pytest.mark.slow
 def test_a_row_filled_with_a_number_that_a_tensor_does_not_have_is_not_there() -> None:
     @tile_eg.jit
     @T.prim_func

@@ -30,6 +30,7 @@ def histogram(N, BINS, block, dtype):
     return main
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["int32", "float32"])
 def test_what_a_branch_leaves_out_is_no_index(dtype: str) -> None:
     """The last tile has less than a block of elements; behind them the tensor has ended."""
@@ -37,6 +38,7 @@ def test_what_a_branch_leaves_out_is_no_index(dtype: str) -> None:
     assert np.array_equal(histogram(150, 32, 64, dtype)(x), np.bincount(x, minlength=32).astype(dtype))
 
 
+@pytest.mark.slow
 def test_elements_are_put_where_an_index_says() -> None:
     @T.prim_func
     def main(X: T.Tensor((64,), "float32"), P: T.Tensor((64,), "int32"), Y: T.Tensor((64,), "float32")):

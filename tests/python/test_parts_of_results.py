@@ -79,6 +79,7 @@ def from_any_column(c, Z):
         T.copy(c[:, i * 8 : i * 8 + 8], Z[0, i * 8])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("chip", ["910B2", "950"])
 @pytest.mark.parametrize(("multiply", "store"), [(whole, rows), (whole, squares), (two, all_at_once)])
 def test_a_part_of_a_result_is_found_where_its_product_put_it(chip, multiply, store) -> None:
@@ -91,6 +92,7 @@ def test_columns_of_a_result_are_stored_from_whole_fractals_on(store, column) ->
         stored("910B2", whole, store)(A, B)
 
 
+@pytest.mark.slow
 def test_a_result_that_is_cut_is_read_in_the_rows_of_its_product() -> None:
     """On a 950 in order, 36 of 64 rows."""
 
@@ -124,6 +126,7 @@ def test_a_product_of_a_size_takes_as_much_of_its_depth(chip) -> None:
     np.testing.assert_allclose(stored(chip, of_depth_17, all_at_once)(A, B), expected, atol=1e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("transposed", [False, True])
 def test_a_product_goes_as_deep_as_only_the_kernel_knows(transposed) -> None:
     """In no step, in some of the four, and within a fractal."""

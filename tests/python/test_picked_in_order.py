@@ -45,6 +45,7 @@ def picking(from_tensor: bool) -> Any:
     return main
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("from_tensor", [False, True])
 def test_elements_at_computed_places_are_picked_and_those_at_none_take_no_part(from_tensor: bool) -> None:
     w, at = below_zero(104), np.random.default_rng(1).integers(1, 100, 71).astype(np.int32)

@@ -91,6 +91,7 @@ FAULTS = {
 }  # fmt: skip
 
 
+@pytest.mark.slow(but=1)
 @pytest.mark.parametrize("case", FAULTS)
 def test_a_fault_is_named_at_its_place(case: str, python_error, pointed_at) -> None:
     lines, place, message = FAULTS[case]

@@ -75,10 +75,12 @@ def of_whole_tensors(X: T.Tensor((16, 64), "float32"), W: T.Tensor((16, 64), "fl
     return T.log_softmax(c, axis=-1), T.var(X, axis=-1), T.erf(X) - T.softplus(X) + T.leaky_relu(X, 0.1) * T.trunc(X * 5)
 
 
+@pytest.mark.slow
 def test_if_and_then_are_an_if() -> None:
     np.testing.assert_array_equal(in_turns(X), (X + 1) * 2 + 1)
 
 
+@pytest.mark.slow
 def test_a_tile_of_every_second_element_has_as_many_rows() -> None:
     np.testing.assert_allclose(even_and_odd(X), X[:, ::2] + X[:, 1::2] ** 2, rtol=1e-6)
 

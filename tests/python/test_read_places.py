@@ -112,6 +112,7 @@ def f(X: T.Tensor((2, 8, 16), "float16"), Q: T.Tensor((16,), "int32"), S: T.Tens
         jitted(x, np.full(16, 8, np.int32), np.zeros((16, 16), np.float16))
 
 
+@pytest.mark.slow
 def test_in_order_a_mask_and_the_end_of_the_indices_leave_rows_out() -> None:
     @tile_eg.jit(out_idx=[-1])
     def make(rows: int = 13, width: int = 24) -> Any:

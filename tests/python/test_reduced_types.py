@@ -70,6 +70,7 @@ def test_a_sum_of_short_floats_is_not_rounded_on_its_way_to_a_wider_result() -> 
     assert np.array_equal(down, x.astype(np.float32).sum(0))
 
 
+@pytest.mark.slow
 def test_a_sum_of_short_whole_numbers_keeps_what_a_wider_result_holds() -> None:
     rng = np.random.default_rng(0)
     x = rng.integers(20000, 30000, (M, N)).astype(np.int16)
@@ -84,6 +85,7 @@ def test_a_result_that_cannot_hold_it_is_refused_in_order_too() -> None:
     assert any("i32 is not reduced into i16" in text for text, _ in told.value.notes)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("in_order", [False, True])
 def test_words_of_whole_tiles_cast_what_they_give(in_order: bool) -> None:
     @tile_eg.jit(out_idx=[-5, -4, -3, -2, -1])
@@ -129,6 +131,7 @@ def test_words_of_whole_tiles_cast_what_they_give(in_order: bool) -> None:
     assert np.array_equal(sizes, np.abs(f).sum(1))
 
 
+@pytest.mark.slow
 def test_running_sums_of_large_whole_numbers_are_exact() -> None:
     @tile_eg.jit(out_idx=[-2, -1])
     def make() -> Any:

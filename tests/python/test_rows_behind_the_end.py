@@ -45,6 +45,7 @@ def rows_in_a_loop() -> Any:
     return main
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kernel", [rows_by_vector_core, rows_in_a_loop])
 def test_rows_behind_the_last_one_are_neither_read_nor_written(kernel: Any) -> None:
     x = np.random.default_rng(0).uniform(1, 2, (M, N)).astype(np.float32)

@@ -99,11 +99,13 @@ def rows_of(M: int, n: int, rows: int = 32):
     return tile_eg.compile(main, out_idx=[-1], effort="none")
 
 
+@pytest.mark.slow
 def test_a_length_that_is_a_number_beside_one_that_is_known_at_run_time() -> None:
     x = np.random.default_rng(0).integers(-8, 8, (17, 70)).astype(np.float32)
     np.testing.assert_array_equal(rows_of(17, 70)(x), x.sum(0, keepdims=True))
 
 
+@pytest.mark.slow
 def test_statements_that_make_too_long_a_chain_are_done_in_order() -> None:
     x = np.random.default_rng(0).integers(-8, 8, (2048, 16)).astype(np.float32)
     with pytest.warns(tile_eg.errors.TileWarning, match="longer chain of operations"):

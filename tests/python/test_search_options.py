@@ -56,6 +56,7 @@ def test_what_is_wrong_with_an_option_is_told_where_jit_stands() -> None:
         exponential(effort="ful")
 
 
+@pytest.mark.slow
 def test_a_kernel_with_other_options_is_another_lowered_kernel() -> None:
     assert exponential(effort="none").compile() is not exponential().compile()
     assert exponential(effort="none").compile() is exponential(effort="none").compile()

@@ -226,6 +226,7 @@ def test_several_sizes_of_a_call_are_named_at_once(word: Any) -> None:
         word("M, 2")
 
 
+@pytest.mark.slow
 def test_an_array_may_part_the_dimension_that_counts_rows() -> None:
     @tile_eg.jit
     def doubled():

@@ -18,6 +18,7 @@ X = np.random.default_rng(0).uniform(-2, 2, (13, 33)).astype(np.float32)
 LEAKY = np.where(X > 0, X, X * np.float32(0.5))
 
 
+@pytest.mark.slow
 def test_both_arms_of_a_branch_write_an_element() -> None:
     @tile_eg.jit(out_idx=[-1])
     @T.prim_func

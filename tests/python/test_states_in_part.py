@@ -39,6 +39,7 @@ def powers(store: bool) -> Any:
     return main
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("store", [True, False])
 def test_rows_that_have_no_place_are_not_stored(store: bool) -> None:
     a = drawn(21, 40)

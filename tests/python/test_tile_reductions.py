@@ -41,6 +41,7 @@ def kept(X: T.Tensor((16, 64), "float32"), M: T.Tensor((16,), "float32"), S: T.T
         T.copy(s, S[0])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kernel", [searched, kept], ids=["searched", "kept"])
 def test_rows_are_reduced_as_a_whole_or_in_part(kernel: Any) -> None:
     most, sums = kernel(X)

@@ -35,6 +35,7 @@ def doubled(saves: bool, n=64, in_order: bool = False, chip: str = "910B2"):
     return made()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", [{}, {"chip": "950"}, {"n": None}, {"in_order": True}], ids=str)
 def test_a_tensor_that_is_not_touched_may_be_none(form):
     y = np.zeros(64, np.float32)
@@ -48,6 +49,7 @@ def test_a_tensor_that_is_written_may_not(form):
         doubled(True, **form)(X, np.zeros(64, np.float32), None)
 
 
+@pytest.mark.slow
 def test_a_size_that_only_the_missing_tensor_has_is_asked_for():
     @tile_eg.jit
     @T.prim_func
@@ -77,6 +79,7 @@ def test_a_tensor_of_indices_is_one_that_is_read():
         main(np.zeros((8, 64), np.float32), None, np.zeros(64, np.float32))
 
 
+@pytest.mark.slow
 def test_several_launches_of_which_none_touches_a_tensor():
     @tile_eg.jit
     @T.prim_func

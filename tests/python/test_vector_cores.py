@@ -101,6 +101,7 @@ def test_both_cores_add_where_the_number_of_the_core_is_not_used() -> None:
     assert np.array_equal(added(tile_eg.jit(ones), (32,)), np.full(32, 8.0))
 
 
+@pytest.mark.slow
 def test_a_note_says_that_it_is_added_twice() -> None:
     (note,) = check_kernel(tile_eg.jit(ones).kernel)
     assert note.text == "both vector cores of a block do this, so that `C` gets it twice"

@@ -90,6 +90,7 @@ kernel norm[M=64, N=64](X: f16[M, N], W: f16[N], B: f16[N]) -> Y: f16[M, N] {
     return lower(load_text(text).instantiate({})).candidates[0].schedule
 
 
+@pytest.mark.slow
 def test_a_value_is_not_named_after_another_one_of_its_line() -> None:
     """The loads of a kernel of whole tensors all stand on its first line."""
     schedule = norm()
@@ -110,6 +111,7 @@ def test_a_number_behind_a_number_stands_apart() -> None:
     assert Schedule.labels.func(held) == {0: "t_7", 1: "t_7_2"}  # type: ignore[attr-defined]
 
 
+@pytest.mark.slow
 def test_parts_of_names_that_only_the_table_of_decisions_has_are_explained_below_it() -> None:
     gemm = schedule("gemm")
     table = decisions_text(gemm)

@@ -69,6 +69,7 @@ def test_a_loop_says_how_often_it_runs_and_a_tile_how_many_buffers_it_has(gemm: 
     assert all(re.search(r" x [23] ", line) for line in lines(str(gemm.schedule), "GmToL1"))
 
 
+@pytest.mark.slow
 def test_shares_of_the_vector_cores_are_explained_where_there_are_some(gemm: Lowered, attention: Lowered) -> None:
     assert "half of the rows" not in str(gemm.schedule)
     assert "half of the rows" in str(attention.schedule)

@@ -36,6 +36,7 @@ def test_all_terms_agree(name: str) -> None:
     assert audit_kernel(kernel(SUMS[name])).found == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SUMS)
 def test_the_numbers_are_the_same(name: str) -> None:
     low, k = found(name), kernel(SUMS[name])
@@ -47,6 +48,7 @@ def test_the_numbers_are_the_same(name: str) -> None:
         assert all(c.good for c in compare(run.outputs, expected(k, arrays)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", RULES)
 def test_without_a_rule_it_takes_longer(rule: str) -> None:
     name = "rows that exist" if rule == "whole-rows" else "rows that end"

@@ -60,6 +60,7 @@ LARGE = {"M": 4096, "N": 4096, "K": 1024, "BM": 128, "BN": 256, "BK": 64}
 EXTRACTORS: list[Extractor] = [Exact(), Worst(), Random(0), Random(1)]
 
 
+@pytest.mark.slow(but=1)
 @pytest.mark.parametrize("panels", [2, 4])
 @pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
 def test_panels_have_the_meaning_of_the_whole(text: str, panels: int) -> None:

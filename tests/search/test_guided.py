@@ -97,6 +97,7 @@ def test_schedules_are_tried_at_the_margin_of_the_best() -> None:
     assert not any(t.offer.move.name == "at-the-margin" for t in compiled(None).tried)
 
 
+@pytest.mark.slow
 def test_a_cycle_costs_what_it_adds_to_the_candidate() -> None:
     best = compiled(None).candidates[0]
     rates = Guide(OnlyLoads(load_chip()), load_chip()).rates(best)

@@ -63,6 +63,7 @@ def test_attention_of_several_tiles_a_core_is_faster_with_its_tiles_as_one() -> 
     assert compiled().cost.microseconds < 0.95 * compiled(ATTENTION, "tiles-as-one").cost.microseconds
 
 
+@pytest.mark.slow
 def test_the_schedule_says_so_and_in_which_trips_what_is_not_done_in_all() -> None:
     text = str(compiled().schedule)
     assert "its loop goes on from tile to tile" in text

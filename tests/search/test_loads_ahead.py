@@ -83,6 +83,7 @@ def test_a_trip_that_the_queue_holds_has_nothing_to_gain() -> None:
     assert [t.why for t in low.tried if t.offer.move.name == "loads-ahead"] == ["there is nothing for it to do"]
 
 
+@pytest.mark.slow
 def test_the_loads_of_a_trip_stand_before_the_work_of_the_one_before_it() -> None:
     program = compiled(SUMS).program
     loop = next(n for n in walk(program.vector) if isinstance(n, Loop) and n.var == "k")

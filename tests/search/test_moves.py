@@ -69,10 +69,12 @@ def test_why_not_makes_what_a_bound_had_dropped() -> None:
     assert "bound is no better" in str(why_not(low, "split-k=2 parts")) and "us (+" in str(why_not(low, "split-k=2 parts"))
 
 
+@pytest.mark.slow
 def test_why_not_tells_that_a_move_has_nothing_to_do() -> None:
     assert "not offered" in str(why_not(lowered("gemm"), "column-tiles"))
 
 
+@pytest.mark.slow
 def test_why_not_tells_that_a_move_was_left_out() -> None:
     assert "left out" in str(why_not(lowered("gemm", without=("split-result",)), "split-result"))
 

@@ -54,6 +54,7 @@ def test_that_is_faster_where_hbm_would_have_to_take_what_is_written() -> None:
     assert compiled(SCALED, **LARGE).cost.microseconds < 0.9 * compiled(SCALED, "past-l2", **LARGE).cost.microseconds
 
 
+@pytest.mark.slow
 def test_the_text_and_the_schedule_say_so() -> None:
     low = compiled(SCALED, **LARGE)
     assert low.source.count("X_gm.SetL2CacheHint(AscendC::CacheMode::CACHE_MODE_DISABLE);") == 1

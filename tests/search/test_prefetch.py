@@ -111,6 +111,7 @@ def test_a_tile_of_many_vector_instructions_is_faster_with_the_next_ones_loads_a
     assert compiled(NORM).cost.microseconds < 0.95 * compiled(NORM, "prefetch-tile").cost.microseconds
 
 
+@pytest.mark.slow
 def test_the_schedule_says_so() -> None:
     assert "what the next tile loads is issued during the work on this one" in str(compiled(NORM).schedule)
 

@@ -42,6 +42,7 @@ def stored(name: str, count: int) -> Simulation:
     return simulate(source(), "k", arrays, kernel_type="AIV_ONLY", launch=1, workspace=256, outputs=[0], inout=[0])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", BODIES)
 def test_a_tail_that_is_thrown_away_is_no_fault(name: str) -> None:
     done = stored(name, 10)

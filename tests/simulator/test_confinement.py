@@ -123,18 +123,21 @@ def test_hostile_code_is_refused_and_named(
     assert not out.exists() and there.read_text() == "a secret" and there.stat().st_mode & 0o777 == 0o600
 
 
+@pytest.mark.slow
 def test_a_constructor_runs_confined_where_a_spec_launches_the_kernel(here: Path) -> None:
     with pytest.raises(Refused, match=PROGRAM):
         launched(here, f'{HEADERS}__attribute__((constructor)) static void before() {{ system("echo > ../out"); }}\n{QUEUES}')
     assert not (here.parent / "out").exists()
 
 
+@pytest.mark.slow
 def test_a_kernel_writes_no_file_at_all(here: Path) -> None:
     (here / "output").mkdir()
     with pytest.raises(Refused, match=r"write './output/x'"):
         launched(here, HEADERS + QUEUES.replace("AscendC::TPipe pipe;", 'fopen("./output/x", "w"); AscendC::TPipe pipe;'), SPEC)
 
 
+@pytest.mark.slow
 def test_what_a_worker_tries_ends_the_run(here: Path) -> None:
     body = """
 static volatile float sink;

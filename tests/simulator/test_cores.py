@@ -83,10 +83,12 @@ def test_a_product_reaches_both_vector_cores_through_the_workspace() -> None:
     np.testing.assert_allclose(done.outputs[0], np.exp(a.astype(np.float32) @ b.astype(np.float32)), rtol=1e-5)
 
 
+@pytest.mark.slow
 def test_a_flag_back_lets_the_workspace_be_used_again() -> None:
     assert run(fused(rounds=3, **GOOD)).ok
 
 
+@pytest.mark.slow
 def test_a_load_without_a_wait_races_with_the_fixpipe_of_the_other_core() -> None:
     source = fused(cube=BACK)
     found = run(source).findings[0]

@@ -119,6 +119,7 @@ def test_a_result_goes_whole_to_one_vector_core(tmp_path: Path, second: int) -> 
     assert right(tmp_path, run(tmp_path, program(cube, vector)))
 
 
+@pytest.mark.slow
 def test_a_vector_core_that_does_not_wait_races_with_the_fixpipe(tmp_path: Path) -> None:
     done = run(tmp_path, without(program(fixpipe(1), HALF_ROWS), WAIT))
     assert {f.kind for f in done.findings} >= {"race", "leftover_flag"}, done
@@ -126,12 +127,14 @@ def test_a_vector_core_that_does_not_wait_races_with_the_fixpipe(tmp_path: Path)
     assert "Fixpipe" in race.message and "CrossCoreSetFlag" in race.message
 
 
+@pytest.mark.slow
 def test_a_second_result_must_wait_until_the_first_has_left_ub(tmp_path: Path) -> None:
     cube = f"{fixpipe(1)}\n{{ {fixpipe(1)} }}"
     done = run(tmp_path, program(cube, f"{HALF_ROWS} {HALF_ROWS}"))
     assert "race" in {f.kind for f in done.findings}, done
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("dual", "rows", "columns"), [(1, 31, 64), (2, 32, 48)])
 def test_a_split_wants_even_rows_and_columns_in_32s(tmp_path: Path, dual: int, rows: int, columns: int) -> None:
     cube = fixpipe(dual).replace(f"way({N}, {M},", f"way({columns}, {rows},")

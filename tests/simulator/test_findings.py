@@ -363,6 +363,7 @@ def test_a_race_on_one_pipe_names_the_barrier() -> None:
     assert "PipeBarrier<PIPE_V>" in race("a dependent vector instruction has no barrier before it").message
 
 
+@pytest.mark.slow
 def test_a_unit_flag_that_is_waited_for_for_ever_says_what_to_change() -> None:
     last = run("AIC_ONLY", "the last product keeps its result", repaired=False).findings[0]
     assert f"Mmad at line {last.other_line} (unitFlag = 2), the last to write it, keeps it" in last.message

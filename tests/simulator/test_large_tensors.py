@@ -79,6 +79,7 @@ def test_chosen_blocks_run_alone() -> None:
     assert found[TILES[15]].max() == 18 and found[TILES[14]].max() == 1
 
 
+@pytest.mark.slow
 def test_a_block_that_the_launch_has_not_is_refused() -> None:
     with pytest.raises(TileError, match="blocks 0 to 15"):
         run(corners().source, blocks=[16])

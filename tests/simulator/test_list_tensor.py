@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from tests.simulator.kernels import kernel, run_vector
 
@@ -20,12 +21,14 @@ def source(body: str) -> str:
     return '#include "kernel_operator_list_tensor_intf.h"\n' + kernel("A B", "AIV_ONLY", body)
 
 
+@pytest.mark.slow
 def test_a_list_tells_the_shapes_and_the_pointers_of_its_tensors() -> None:
     done = run_vector(source(BODY), np.array([*WORDS, 0], np.uint64).view(np.int32), np.zeros(5, np.int32))
     assert done.ok, done
     assert done.outputs[0].tolist() == [1, 4, 5, 6, 1]
 
 
+@pytest.mark.slow
 def test_an_index_that_the_list_does_not_describe_is_refused() -> None:
     body = "ListTensorDesc desc((__gm__ void*)A); TensorDesc<int32_t> one; desc.GetDesc(one, 3);"
     done = run_vector(source(body), np.array([*WORDS, 0], np.uint64).view(np.int32), np.zeros(5, np.int32))

@@ -69,6 +69,7 @@ def test_gather_takes_byte_offsets() -> None:
     np.testing.assert_array_equal(run("gather", picked * 4), A[picked])
 
 
+@pytest.mark.slow
 def test_gather_in_rounds_takes_offsets_one_round_after_the_other() -> None:
     picked = RNG.integers(0, N - 16, N)
     result = run("gather rounds", picked * 4)

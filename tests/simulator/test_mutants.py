@@ -89,6 +89,7 @@ def test_every_flag_of_an_example_at_its_own_size_is_needed(name: str) -> None:
     assert [m.where for m in without_one_flag(kernel) if not found_at_once(kernel, m)] == []
 
 
+@pytest.mark.slow
 def test_a_change_that_applies_to_nothing_is_no_mutant() -> None:
     assert fate(subject("vector_add"), Mutant("", "", ("drop:1",))) == NONE
 

@@ -48,6 +48,7 @@ def test_an_example_computes_the_same_in_a_hundred_orders(name: str) -> None:
     assert not wrong, f"these orders give other numbers: {wrong}"
 
 
+@pytest.mark.slow(but=1)
 @pytest.mark.parametrize("name", ["vector_add", "softmax", "gemm"])
 def test_holding_back_any_one_instruction_changes_nothing(name: str) -> None:
     kernel = subject(name)
@@ -82,6 +83,7 @@ def run_vector_add(source: str, order: int) -> Simulation:
     return simulate(source, "k", [a, b, a], kernel_type="AIV_ONLY", launch=1, outputs=[2], order=order)
 
 
+@pytest.mark.slow
 def test_a_ring_without_its_flag_back_computes_something_else_in_some_order() -> None:
     broken = "\n".join(line for line in VECTOR_ADD.splitlines() if "MTE3_MTE2" not in line)
     assert len(orders(lambda order: run_vector_add(VECTOR_ADD, order))) == 1

@@ -36,12 +36,14 @@ def test_what_main_returns_is_returned(tmp_path: Path) -> None:
     assert ran(tmp_path, MAIN.replace("host[1] == 2", "host[1] == 7")).returned == 3
 
 
+@pytest.mark.slow
 def test_a_failed_assert_is_a_finding(tmp_path: Path) -> None:
     source = MAIN.replace("    aclInit(nullptr);", "    assert(argc == 7);")
     finding = ran(tmp_path, "#include <cassert>\n" + source).findings[0]
     assert finding.kind == "assert" and "argc == 7" in finding.message
 
 
+@pytest.mark.slow
 def test_macros_reach_the_file(tmp_path: Path) -> None:
     assert ran(tmp_path, MAIN.replace("last %g", "last of " "SCENARIO %g").replace('"last of SCENARIO %g', 'NAME " %g'),
                defines={"NAME": '"m"'}).printed == "m 254\n"  # fmt: skip
@@ -53,6 +55,7 @@ def test_a_file_that_loops_for_ever_is_stopped(tmp_path: Path) -> None:
         ran(tmp_path, MAIN.replace("    aclInit(nullptr);", "    for (volatile int i = 0;; ++i) {}"), limits=Limits(seconds=1))
 
 
+@pytest.mark.slow
 def test_a_function_that_no_text_defines_is_named(tmp_path: Path) -> None:
     source = "void elsewhere(int);\n" + MAIN.replace("    aclInit(nullptr);", "    elsewhere(argc);")
     with pytest.raises(SimulatorError, match=r"^'elsewhere\(int\)' is used and not defined"):

@@ -78,6 +78,7 @@ def exact() -> np.ndarray:
     return a.astype(np.int64) @ b.astype(np.int64)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("turned", [False, True], ids=["B", "Bt"])
 def test_bytes_are_multiplied_exactly_from_either_layout(turned: bool) -> None:
     done = run(product("int32_t", way("NoQuant"), turned=turned), "int32_t", turned=turned)
@@ -85,6 +86,7 @@ def test_bytes_are_multiplied_exactly_from_either_layout(turned: bool) -> None:
     np.testing.assert_array_equal(done.outputs[0], exact())
 
 
+@pytest.mark.slow
 def test_sums_start_at_the_bias_of_their_column() -> None:
     done = run(product("int32_t", way("NoQuant", relu=True), bias=True), "int32_t")
     assert done.ok, done
@@ -96,6 +98,7 @@ def cut(value: float) -> np.float32:
     return (np.float32(value).view(np.uint32) & np.uint32(0xFFFFE000)).view(np.float32)
 
 
+@pytest.mark.slow
 def test_scales_that_were_set_before_are_those_of_the_next_fixpipe() -> None:
     given = f"LocalTensor<uint64_t> fb(TPosition::C2PIPE2GM, 0, {N}); DataCopy(fb, p1, {N}); SetFixPipeConfig(fb);"
     values = np.linspace(1e-4, 3e-3, N)

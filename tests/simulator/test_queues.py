@@ -46,6 +46,7 @@ def test_a_missing_call_is_named(part: str, message: str, tmp_path: Path) -> Non
     assert any(f.kind == "queue" and message in f.message for f in findings)
 
 
+@pytest.mark.slow
 def test_a_second_enque_overflows_a_queue_of_depth_one(tmp_path: Path) -> None:
     twice = "in.EnQue(a); auto b = in.AllocTensor<float>(); in.EnQue(b);"
     finding = launched(tmp_path, QUEUES.replace("in.EnQue(a);", twice)).findings[0]

@@ -57,6 +57,7 @@ def test_a_slot_of_a_ring_is_filled_while_an_earlier_pass_still_uses_it() -> Non
     assert "SetFlag<HardEvent::MTE3_MTE2>" in store.message
 
 
+@pytest.mark.slow
 def test_a_scalar_write_is_ordered_with_the_vector_pipe_by_flags_only() -> None:
     flag = "SetFlag<HardEvent::S_V>(0); WaitFlag<HardEvent::S_V>(0);\n"
     fill = "Duplicate(x, 1.0f, 64); SetFlag<HardEvent::V_S>(0); WaitFlag<HardEvent::V_S>(0);\nx.SetValue(0, 2.0f); /*2*/\n"

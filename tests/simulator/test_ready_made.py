@@ -80,6 +80,7 @@ WITHOUT: dict[str, Callable[[np.ndarray], np.ndarray]] = {
 }
 
 
+@pytest.mark.slow(but=1)
 @pytest.mark.parametrize("dtype", ["float", "half"])
 @pytest.mark.parametrize("call", WITHOUT)
 def test_a_function_of_each_element_computes_what_it_means(call: str, dtype: str) -> None:

@@ -117,6 +117,7 @@ def in_order(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return total
 
 
+@pytest.mark.slow(but=1)
 @pytest.mark.parametrize("dtype", ["half", "bfloat16_t", "float"])
 def test_sums_of_products_go_in_the_order_of_k(dtype: str) -> None:
     kind = {"half": np.float16, "bfloat16_t": ml_dtypes.bfloat16, "float": np.float32}[dtype]

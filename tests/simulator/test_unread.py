@@ -57,6 +57,7 @@ def test_one_handover_for_several_values_between_cores_is_found() -> None:
     assert "Fixpipe (AIC, FIX) in an earlier pass has written to GM, and nothing has read that" in run.findings[0].message
 
 
+@pytest.mark.slow
 def test_kernels_of_others_may_write_what_nobody_reads() -> None:
     assert between_cores(*ONCE, lenient=True).ok
 

@@ -46,6 +46,7 @@ def test_an_output_that_starts_written_is_not_blamed(start: str, tmp_path: Path)
     assert launched(tmp_path, EVERY_SECOND, SPEC.replace("output = true", f"output = true\n{start}")).ok
 
 
+@pytest.mark.slow
 def test_a_run_that_another_error_ended_is_not_blamed_for_the_rest(tmp_path: Path) -> None:
     done = launched(tmp_path, QUEUES.replace("out.FreeTensor(c);", "out.FreeTensor(c), out.FreeTensor(c);"))
     assert done.findings and not unwritten(done)

@@ -100,6 +100,7 @@ def test_binary_instructions_in_all_forms(dtype: str, data: st.DataObject, seed:
 SCALARS = {"Adds": exact(np.add), "Muls": exact(np.multiply), "Maxs": np.maximum, "Mins": np.minimum}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", TYPES)
 @many
 @given(data=st.data(), seed=st.integers(0, 99))

@@ -129,6 +129,7 @@ SEVERAL = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("of", SEVERAL)
 def test_text_names_several_axes_and_values(of: str) -> None:
     (x,) = (a.astype(np.float32) for a in drawn([(3, 7, 16)], "float32"))
@@ -139,6 +140,7 @@ def test_text_names_several_axes_and_values(of: str) -> None:
     np.testing.assert_allclose(TileKernel(kernel)(x), want, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_a_softmax_goes_along_several_axes() -> None:
     (x,) = drawn([(3, 7, 16)], "float32")
     kernel = kernel_of(lambda x: T.softmax(x, axis=(1, 2)), [x.shape], "float32")

@@ -95,6 +95,7 @@ def chosen(
     return ~B & (X > 0), T.where(B, X, B + 0.5).amax(-1)
 
 
+@pytest.mark.slow
 def test_whole_tensors_of_bools() -> None:
     x, b = uniform(20, 24), uniform(24) > 0
     at, most = chosen(x, b)
@@ -103,6 +104,7 @@ def test_whole_tensors_of_bools() -> None:
     np.testing.assert_array_equal(most, np.where(b, x, np.float32(0.5)).max(-1))
 
 
+@pytest.mark.slow
 def test_what_a_whole_tensor_of_bools_is_given_is_whether_it_is_not_0() -> None:
     """A cast of 0.25 would be 0."""
     x = np.array([0, 0.25, -3, 300] * 4, np.float32)

@@ -309,6 +309,7 @@ def test_what_the_authors_own_python_raises_is_left_as_it_is() -> None:
 ODD = (None, 2, -1, 1.5, "a", (0, 1), [2, 3], float("nan"), True, {"a": 1}, int)
 
 
+@pytest.mark.slow(but=1)
 @pytest.mark.parametrize("name", sorted(FUNCTIONS))
 def test_odd_arguments_of_a_function_are_mistakes_and_no_faults(name: str) -> None:
     x = TensorValue(values.tensor("x", (4, 6), F32))

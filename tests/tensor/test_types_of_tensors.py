@@ -71,6 +71,7 @@ FORMS: dict[str, tuple[Callable[..., Any], list[Array]]] = {
 }
 
 
+@pytest.mark.slow(but=1)
 @pytest.mark.parametrize("name", FORMS)
 def test_an_expression_has_the_numbers_and_the_kind_of_numpys(name: str) -> None:
     form, arrays = FORMS[name]

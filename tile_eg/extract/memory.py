@@ -16,7 +16,7 @@ from tile_eg.extract.base import Overflow, Refused
 from tile_eg.extract.flags import fit_ids, missing, shrink
 from tile_eg.extract.next_tile import known_loads
 from tile_eg.extract.packing import Life, least_bytes
-from tile_eg.extract.placing import kept_for_tiles, pack_apart
+from tile_eg.extract.placing import kept_for_tiles, may_fit, pack_apart
 from tile_eg.extract.schedule import Item, LoopStep, Schedule, Step, Storage, StorageId, overwritten
 from tile_eg.extract.turns import take_turns
 from tile_eg.ir.machine import LINE_BYTES
@@ -37,6 +37,7 @@ class _Line:
         self.span: dict[int, tuple[int, int]] = {}
         self.events: dict[int, list[tuple[int, bool, Step, tuple[int, ...]]]] = defaultdict(list)
         self.reuse: dict[int, set[int]] = defaultdict(set)
+        self.known: dict[tuple, Life] = {}
         self._visit(schedule.top, ())
 
     def _visit(self, items: list[Item], path: tuple[int, ...]) -> None:
@@ -76,6 +77,14 @@ class _Line:
         return pipes == {"AIV.V", "AIV.MTE3"} and all(path for *_, path in self.events[sid])
 
     def life(self, sid: int, roomy: bool, apart: bool) -> Life:
+        """As `lifetimes` has it; found once for as many slots."""
+        s = self.storages[sid]
+        key = sid, roomy, apart, s.slots, s.ring, s.ahead
+        if key not in self.known:
+            self.known[key] = self._life(sid, roomy, apart)
+        return self.known[key]
+
+    def _life(self, sid: int, roomy: bool, apart: bool) -> Life:
         events, pipes = self.events[sid], self.crosses(sid)
         if self._from_trip_to_trip(events):
             inside = [e for e in events if not e[2].at]
@@ -165,7 +174,7 @@ class _Line:
 
 def lifetimes(
     schedule: Schedule, roomy: bool = False, apart: bool = False, close: frozenset[int] = frozenset(), inherited: bool = False,
-    tight: bool = False, waiting: bool = True,
+    tight: bool = False, waiting: bool = True, *, line: _Line | None = None,
 ) -> dict[int, Life]:  # fmt: skip
     """The life of every storage that is used.
 
@@ -174,7 +183,7 @@ def lifetimes(
     loop of a persistent kernel over its tiles. `tight`: what an instruction takes for itself may lie where the one before it has
     the same, for which it waits then. Without `waiting` nothing has the place of what is in `close` before that has left.
     """
-    line = _Line(schedule)
+    line = line or _Line(schedule)
     lives = {sid: line.life(sid, roomy and sid not in close, apart) for sid in schedule.storages if line.events[sid]}
     if inherited:
         kept = [sid for sid in lives if sid not in close and line.crosses(sid) and schedule.storages[sid].level is Level.UB]
@@ -190,21 +199,20 @@ class _Lives:
     """Roomy lives of a schedule's storages, found once for all levels while no buffer gives up a slot."""
 
     def __init__(self, schedule: Schedule) -> None:
-        self.schedule = schedule
+        self.schedule, self.line = schedule, _Line(schedule)
         self.known: dict[tuple, dict[int, Life]] = {}
 
     def __call__(self, apart: bool = False, closer: _Closer | None = None) -> dict[int, Life]:
         """As `lifetimes`."""
         key = tuple((s.slots, s.ring) for s in self.schedule.storages.values()), apart, closer
         if key not in self.known:
-            self.known[key] = lifetimes(self.schedule, True, apart, *(closer or _Closer()))
+            self.known[key] = lifetimes(self.schedule, True, apart, *(closer or _Closer()), line=self.line)
         return self.known[key]
 
 
-def _drained(schedule: Schedule) -> dict[int, Life]:
+def _drained(lives_of: _Lives) -> dict[int, Life]:
     """Lives in the loop of a persistent kernel over its tiles: what a tile stores last lives on until it has left."""
-    line = _Line(schedule)
-    return {sid: replace(life, drained=line.drain(sid)) for sid, life in lifetimes(schedule, roomy=True).items()}
+    return {sid: replace(life, drained=lives_of.line.drain(sid)) for sid, life in lives_of().items()}
 
 
 def _ways(schedule: Schedule, level: Level, lives_of: _Lives) -> Iterator[dict[int, Life]]:
@@ -214,7 +222,7 @@ def _ways(schedule: Schedule, level: Level, lives_of: _Lives) -> Iterator[dict[i
     """
     while True:
         ways = [lives_of(apart=True)]
-        ways += [_drained(schedule)] if all(s.core == AIV for s, _ in schedule.walk()) else []
+        ways += [_drained(lives_of)] if all(s.core == AIV for s, _ in schedule.walk()) else []
         if not schedule.own_places:
             yield from ways
             return
@@ -240,7 +248,7 @@ class _Closer(NamedTuple):
     waiting: bool = True
 
 
-def _closer(schedule: Schedule, level: Level, late: set[StorageId]) -> list[_Closer]:
+def _closer(schedule: Schedule, level: Level, late: set[StorageId], line: _Line) -> list[_Closer]:
     """What might share a place although it meets another pipe than V: nothing, one of what leaves, all of that, then one storage
     more and more.
 
@@ -248,7 +256,6 @@ def _closer(schedule: Schedule, level: Level, late: set[StorageId]) -> list[_Clo
     what is made before other work of V. Of the others the first is what stands behind a cross-core wait, and the last of it that
     a trip waits for.
     """
-    line = _Line(schedule)
     able = [s for sid, s in schedule.storages.items() if s.level is level and line.events[sid] and line.crosses(sid)]
     able.sort(key=lambda s: (s.id not in late, -max(step.lag for _, _, step, _ in line.events[s.id]), -s.slot_bytes, s.id))
     leaving = sorted((s.id for s in able if line.leaves(s.id)), key=lambda sid: -line.events[sid][-1][0])
@@ -317,22 +324,22 @@ def _place(
     """A place of its own for whatever crosses pipes where there is room, else as tight as lifetimes allow."""
     limit = chip.level_bytes(level)
     for lives in _ways(schedule, level, lives_of) if schedule.persistent else ():
-        places, used, _ = pack_apart(schedule, lives, level, chip, limit)
-        if used <= limit:
-            return places, used
-    if enforce and _least_used(schedule, level) > limit:
+        if may_fit(schedule, lives, level, limit) and (found := pack_apart(schedule, lives, level, chip, limit)).used <= limit:
+            return found.places, found.used
+    if enforce and _least_used(schedule, level, lives_of.line) > limit:
         while ring := _spare(schedule, level, set()):
             shrink(schedule, ring)
         raise _overflow(schedule, lifetimes(schedule), level, limit)
-    steps = _closer(schedule, level, late)
+    steps = _closer(schedule, level, late, lives_of.line)
     for able in (ahead, set[StorageId]()):  # loads that run ahead lose their second buffer last
         for step in steps:
             schedule.crowded += 1
             while True:
                 lives = lives_of(closer=step)
-                places, used, _ = pack_apart(schedule, lives, level, chip, limit)
-                if used <= limit or not enforce:
-                    return places, used
+                if not enforce or may_fit(schedule, lives, level, limit):
+                    places, used, _ = pack_apart(schedule, lives, level, chip, limit)
+                    if used <= limit or not enforce:
+                        return places, used
                 ring = _spare(schedule, level, able)
                 if ring is None:
                     break
@@ -340,13 +347,13 @@ def _place(
     raise _overflow(schedule, lifetimes(schedule), level, limit)
 
 
-def _least_used(schedule: Schedule, level: Level) -> int:
+def _least_used(schedule: Schedule, level: Level, line: _Line) -> int:
     """Bytes of a level that are needed at one time when no buffer has a slot that it can miss."""
     held = [(s, s.slots, s.ring) for s in schedule.storages.values() if s.spare > 0]
     for s, slots, _ in held:
         s.slots = slots - s.spare
         s.ring = s.ring if s.slots > 1 else None
-    lives = lifetimes(schedule)
+    lives = lifetimes(schedule, line=line)
     used = least_bytes([(a, schedule.storages[i].bytes) for i, a in lives.items() if schedule.storages[i].level is level])
     for s, slots, ring in held:
         s.slots, s.ring = slots, ring

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 
 from tile_eg.extract.banks import Banks
 from tile_eg.extract.schedule import Storage
@@ -33,27 +35,52 @@ class Life:
 Placed = tuple[int, Life, Storage]
 APART, SAME = "apart", "same"
 """How two storages lie that cannot lie anywhere: apart, or else at the very same place."""
+Known = dict[tuple[int, int], "str | None"]
+"""By two storages, the one with the smaller number first, how they have to lie (None: anyhow)."""
 
 
 def packed(
-    group: Sequence[Placed], align: int, banks: Banks = ANY_BANK, base: int = 0, aside: bool = False
+    group: Sequence[Placed], align: int, banks: Banks = ANY_BANK, base: int = 0, aside: bool = False, known: Known | None = None
 ) -> tuple[dict[int, int], int]:
     """First fit in the given order, from address `base` on: addresses, and where they end.
 
-    `aside`: of the places that take no room more, blocks for rows have that with the fewest results in its banks.
+    `aside`: of the places that take no room more, blocks for rows have that with the fewest results in its banks. Packings of
+    the same lives share what is `known`.
     """
     addresses: dict[int, int] = {}
-    starts, taken = {base}, list[tuple[Placed, int, int]]()
+    starts, taken, known = {base}, list[tuple[Placed, int, int]](), {} if known is None else known
     for item in group:
         sid, size = item[0], item[2].bytes
-        ends = sorted({banks.at(sid, a) for a in starts})
-        rivals = [(at, end, how) for other, at, end in taken if (how := _together(item, other))]
-        free = (a for a in ends if not any(a < end and b < a + size and (how is APART or a != b) for b, end, how in rivals))
+        rivals = [(at, end, how) for other, at, end in taken if (how := _how(item, other, known))]
+        free = _free(sorted({banks.at(sid, a) for a in starts}), size, rivals)
         at = _aside(free, sid, size, taken, banks) if aside and sid in banks.results else next(free)
         addresses[sid] = at
         taken.append((item, at, at + size))
         starts |= {at, -(-(at + size) // align) * align}
     return addresses, max((end for _, _, end in taken), default=base)
+
+
+def _free(ends: Sequence[int], size: int, rivals: Sequence[tuple[int, int, str]]) -> Iterator[int]:
+    """The addresses, of some in order, at which so many bytes are in no rival's way."""
+    k = 0
+    while k < len(ends):
+        a, behind = ends[k], ends[k] + size
+        for at, end, how in rivals:
+            if a < end and at < behind and (how is APART or a != at):
+                k = bisect_left(ends, end, k + 1) if how is APART else k + 1
+                break
+        else:
+            yield a
+            k += 1
+
+
+def _how(x: Placed, y: Placed, known: Known) -> str | None:
+    """As `_together`, asked once of each two storages."""
+    first, second = (x, y) if x[0] < y[0] else (y, x)
+    both = first[0], second[0]
+    if both not in known:
+        known[both] = _together(first, second)
+    return known[both]
 
 
 def _aside(free: Iterator[int], sid: int, size: int, taken: Sequence[tuple[Placed, int, int]], banks: Banks) -> int:
@@ -109,9 +136,15 @@ def _gap_edges(tenant: Placed, owner: Placed) -> list[bool]:
 
 def least_bytes(lives: Sequence[tuple[Life, int]]) -> int:
     """The most bytes that are needed at one time, wherever they lie; in its gap a storage needs none."""
-    moments = sorted({life.first for life, _ in lives})
-    return max((sum(size for life, size in lives if _needed(life, m)) for m in moments), default=0)
+    needed = [(*part, size) for life, size in lives for part in _needed(life)]
+    begun, over = sorted((first, size) for first, _, size in needed), sorted((last, size) for _, last, size in needed)
+    more, less = ([0, *accumulate(size for _, size in part)] for part in (begun, over))
+    starts, ends = ([at for at, _ in part] for part in (begun, over))
+    return max((more[bisect_right(starts, m)] - less[bisect_left(ends, m)] for m in {life.first for life, _ in lives}), default=0)
 
 
-def _needed(life: Life, moment: int) -> bool:
-    return life.first <= moment <= life.last and not (life.gap and life.gap[0] < moment < life.gap[1])
+def _needed(life: Life) -> list[tuple[int, int]]:
+    """The times, from the first to the last one, at which a storage needs its bytes."""
+    if life.gap and life.gap[0] < life.gap[1]:
+        return [(life.first, life.gap[0]), (life.gap[1], life.last)]
+    return [(life.first, life.last)]

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from tile_eg.chips import Chip
 from tile_eg.extract.banks import Banks, banks_of
-from tile_eg.extract.packing import ANY_BANK, Life, Placed, packed, touch
+from tile_eg.extract.packing import ANY_BANK, Known, Life, Placed, least_bytes, packed, touch
 from tile_eg.extract.schedule import Schedule, StorageId
 from tile_eg.ops.types import Level
 
@@ -28,16 +28,18 @@ class Packing(NamedTuple):
 
 
 def pack_level(
-    schedule: Schedule, lives: dict[int, Life], level: Level, align: int, banks: Banks = ANY_BANK, limit: float = inf
-) -> Packing:
+    schedule: Schedule, lives: dict[int, Life], level: Level, align: int, banks: Banks = ANY_BANK, limit: float = inf,
+    known: Known | None = None,
+) -> Packing:  # fmt: skip
     """The packing of a level in the better order, above what is made once a block; what of that no tile reads takes turns where
-    it does not fit the limit side by side."""
-    ways = (_packing(schedule, lives, level, align, banks, limit, order) for order in range(len(ORDERS)))
+    it does not fit the limit side by side. `known` as in `packed`."""
+    known = {} if known is None else known
+    ways = (_packing(schedule, lives, level, align, banks, limit, order, known) for order in range(len(ORDERS)))
     return min(ways, key=lambda p: p.used)
 
 
 def _packing(
-    schedule: Schedule, lives: dict[int, Life], level: Level, align: int, banks: Banks, limit: float, order: int,
+    schedule: Schedule, lives: dict[int, Life], level: Level, align: int, banks: Banks, limit: float, order: int, known: Known,
     aside: bool = False, blocks_first: bool = False,
 ) -> Packing:  # fmt: skip
     kept = kept_for_tiles(schedule)
@@ -51,12 +53,12 @@ def _packing(
     group.sort(key=ORDERS[order])
     if blocks_first:
         group.sort(key=lambda x: x[0] not in banks.results)
-    places, used = packed(group, align, banks, base, aside)
+    places, used = packed(group, align, banks, base, aside, known)
     once = schedule.once - kept
     before = _beside(schedule, places, base, align, lambda start: _behind(schedule, once, start, level, align, banks))
     if _end(schedule, before) > limit:
         made = sorted(((i, lives[i], schedule.storages[i]) for i in before), key=ORDERS[order])
-        before = _beside(schedule, places, base, align, lambda start: packed(made, align, banks, start)[0])
+        before = _beside(schedule, places, base, align, lambda start: packed(made, align, banks, start, known=known)[0])
     return Packing(own | before | places, max(used, _end(schedule, before)), order)
 
 
@@ -92,15 +94,22 @@ def kept_for_tiles(schedule: Schedule) -> frozenset[int]:
 
 def pack_apart(schedule: Schedule, lives: dict[int, Life], level: Level, chip: Chip, limit: int) -> Packing:
     """A packing in which operands lie in different bank groups, where that costs neither the room nor a copy of UB."""
-    align = max(32, chip.align(level))
-    close = pack_level(schedule, lives, level, align, limit=limit)
+    align, known = max(32, chip.align(level)), Known()
+    close = pack_level(schedule, lives, level, align, limit=limit, known=known)
     if level is not Level.UB or close.used > limit:
         return close
     for banks in banks_of(schedule, chip, _of_one_place(lives, close.places)):
-        apart = pack_level(schedule, lives, level, align, banks, limit)
+        apart = pack_level(schedule, lives, level, align, banks, limit, known)
         if _as_roomy(schedule, apart.used, close.used, limit):
-            return _aside(schedule, lives, level, align, banks, apart, limit)
+            return _aside(schedule, lives, level, align, banks, apart, limit, known)
     return close
+
+
+def may_fit(schedule: Schedule, lives: dict[int, Life], level: Level, limit: int) -> bool:
+    """False where a packing of a level surely ends beyond the limit: tiles need more bytes at one time."""
+    group = [(life, schedule.storages[i]) for i, life in lives.items() if i not in schedule.once]
+    group = [(life, s) for life, s in group if s.level is level]
+    return any(life.heirs for life, _ in group) or least_bytes([(life, s.bytes) for life, s in group]) <= limit
 
 
 def _as_roomy(schedule: Schedule, used: int, least: int, limit: int) -> bool:
@@ -109,12 +118,12 @@ def _as_roomy(schedule: Schedule, used: int, least: int, limit: int) -> bool:
 
 
 def _aside(
-    schedule: Schedule, lives: dict[int, Life], level: Level, align: int, banks: Banks, apart: Packing, limit: int
+    schedule: Schedule, lives: dict[int, Life], level: Level, align: int, banks: Banks, apart: Packing, limit: int, known: Known
 ) -> Packing:
     """A packing in the same order, with less written to the banks that instructions read from, where that has as much room."""
     waits = banks.waits(apart.places, schedule.storages)
     for blocks_first in (False, True) if waits else ():
-        other = _packing(schedule, lives, level, align, banks, limit, apart.order, True, blocks_first)
+        other = _packing(schedule, lives, level, align, banks, limit, apart.order, known, True, blocks_first)
         less = banks.waits(other.places, schedule.storages)
         if _as_roomy(schedule, other.used, apart.used, limit) and less < waits:
             apart, waits = other, less

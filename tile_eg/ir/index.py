@@ -12,18 +12,19 @@ from dataclasses import dataclass
 from functools import lru_cache
 from math import gcd
 
-BLOCK = "block"
-SUB = "sub"
+from tile_eg.ir.quick import quickly_made
+
+BLOCK, SUB = "block", "sub"
 EACH = "each"
 """The row of a window whose rows lie anywhere: its offset is that of row `each`."""
 READ = "[]"
 """In what variables stand for, the function that gives the elements of tensors: (name, place) -> value."""
-ANY = (1 << 31) - 1
-MOST_SIZE = (1 << 31) - (1 << 16)  # of a call: with what rounds it up to whole tiles it is an int32_t
+ANY, MOST_SIZE = (1 << 31) - 1, (1 << 31) - (1 << 16)  # a size of a call is an int32_t when it is rounded up to whole tiles, too
 Interval = tuple[int, int]
 Indices = tuple[tuple["Expr", int], ...]
 
 
+@quickly_made
 @dataclass(frozen=True)
 class Expr:
     """`op` is const, var, add, mul, div, mod, min, max, lt or and; `args` are Exprs, or one int (const) or str (var).
@@ -39,10 +40,10 @@ class Expr:
 
     def __hash__(self) -> int:
         try:
-            return self.__dict__["hash"]
-        except KeyError:
-            self.__dict__["hash"] = found = hash((self.op, self.args))
-            return found
+            return self._hash  # type: ignore[attr-defined,no-any-return]
+        except AttributeError:
+            object.__setattr__(self, "_hash", hash((self.op, self.args)))
+        return self._hash  # type: ignore[attr-defined,no-any-return]
 
     def __reduce__(self) -> tuple:
         return Expr, (self.op, self.args)  # the hash is another one in another process
@@ -355,8 +356,7 @@ def bounds(e: Expr, ranges: Mapping[str, Interval], known: Mapping[Expr, Interva
         corners = [_BINARY[e.op](x, y) for x in (a, b) for y in (c, d)]
         return min(corners), max(corners)
     if e.op in ("min", "max"):
-        f = _BINARY[e.op]
-        return f(a, c), f(b, d)
+        return _BINARY[e.op](a, c), _BINARY[e.op](b, d)
     return 0, 1
 
 

@@ -31,7 +31,7 @@ from tile_eg.timeline.result import Timeline
 from tile_eg.timeline.reuse import crossing, handed_over, hbm_seconds, traffic, with_reads
 from tile_eg.timeline.turns import turns
 from tile_eg.timeline.waves import in_waves
-from tile_eg.timeline.works import Pricer, blocks_at_once, started
+from tile_eg.timeline.works import OwnPrices, Pricer, blocks_at_once, own_prices, started
 
 __all__ = ["Block", "Span", "StreamError", "Timeline", "run"]
 
@@ -105,7 +105,8 @@ def _run(program: Program, chip: Chip, exact: bool, record: bool) -> Timeline:
 @dataclass(frozen=True)
 class _Met:
     """The chip as a program meets it: by `id` of a load which share of it comes from HBM and how many cores read it in step,
-    the bytes that HBM reads and writes (`crossing`), and how many results each block stores one after the other."""
+    the bytes that HBM reads and writes (`crossing`), how many results each block stores one after the other, and prices that
+    have nothing to do with all that (`own`)."""
 
     program: Program
     chip: Chip
@@ -114,6 +115,7 @@ class _Met:
     crossing: tuple[float, float]
     in_step: Mapping[int, float]
     results: float
+    own: OwnPrices
 
     @property
     def shared(self) -> bool:
@@ -123,7 +125,7 @@ class _Met:
     def pricer(self, blocks: float, *, in_step: bool = False) -> Pricer:
         """What instructions cost where so many blocks share the memories."""
         alike = self.program, self.chip, blocks, self.missed, self.in_step if in_step else {}
-        return Pricer(*alike, turns(self.chip, Pricer(*alike), self.found))
+        return Pricer(*alike, turns(self.chip, Pricer(*alike), self.found), own=self.own)
 
     def prices(self, work: Loads, *, in_step: bool = False) -> Pricer | InTurn:
         """The same where the launch's blocks have this work."""
@@ -144,7 +146,7 @@ def _new_met(program: Program, chip: Chip, at_once: int) -> _Met:
     results = max((_stored(a) for a in found if _is_result(a, handed)), default=1.0)
     in_step = sharing(found, min(program.blocks, at_once))
     crossed = crossing(program, found, seen, handed)
-    return _Met(program, with_reads(chip, *crossed), found, seen.missed, crossed, in_step, results)
+    return _Met(program, with_reads(chip, *crossed), found, seen.missed, crossed, in_step, results, own_prices(program, chip))
 
 
 def _is_result(a: Access, handed: Collection[str]) -> bool:

@@ -95,8 +95,9 @@ def _set(core: Core, node: SetFlag) -> Any:
     pipe, cost, waiter = core.pipe(node.src, node), core.chip.sync.flag, core.pipes.get(node.dst)
 
     def run(times: Times, issued: float) -> bool:
-        times.append(max(pipe.done, pipe.ready, issued) + cost)
-        if waiter and waiter.waiting:
+        there = pipe.done if pipe.done > pipe.ready else pipe.ready
+        times.append((there if there > issued else issued) + cost)
+        if waiter is not None and waiter.waiting:
             waiter.wake()
         return True
 
@@ -110,7 +111,8 @@ def _wait(core: Core, node: WaitFlag) -> Any:
         if not times:
             return False
         there = times.popleft()
-        pipe.ready = max(pipe.ready, issued, there) + cost
+        ready = pipe.ready if pipe.ready > issued else issued
+        pipe.ready = (there if there > ready else ready) + cost
         if record:
             _taken(core, node, there, pipe.ready)
         return True

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tile_eg.ir.program import AIV, PIPES
+from tile_eg.ir.quick import quickly_made
 from tile_eg.ops.types import F32, DType
 
 ANYWHERE = "anywhere"
@@ -14,6 +15,7 @@ HALVES = ("halves", "folded")
 """The forms of a reduction over rows by halves: whole rows, or each row under a mask of its columns."""
 
 
+@quickly_made
 @dataclass(frozen=True)
 class Work:
     """One instruction by its sizes. `op` is a name of `ir.program.Instr`.

@@ -11,6 +11,8 @@ from tile_eg.chips import Chip
 from tile_eg.ir.index import EACH, ZERO, Expr, variables
 from tile_eg.ir.machine import cores
 from tile_eg.ir.program import AIC, AIV, BY_BLOCKS, BY_ROWS, OVERWRITES, Buffer, Gm, Instr, Operand, Program, Tile
+from tile_eg.ir.quick import quickly_made
+from tile_eg.ir.sharing import Itself, once
 from tile_eg.ir.sizes import usual
 from tile_eg.ops.types import DType, Level
 from tile_eg.timeline.banks import meetings
@@ -27,6 +29,7 @@ _RAMPS = {0: "fill", 1: "index"}  # what makes the first row of a ramp, by its s
 _STORES = ("ub_to_gm", "ub_to_l1", "fixpipe")
 
 
+@quickly_made
 @dataclass(frozen=True)
 class Price:
     """One instruction with its sizes known: cycles on its pipe, cycles until its result is there, and what it moves.
@@ -71,6 +74,20 @@ def started(program: Program, at_once: int) -> int:
     return min(at_once, program.blocks) * (2 if alone else 1)
 
 
+OwnPrices = dict[tuple[int, int, int, int], tuple[Price, Instr]]
+"""By `id` of an instruction and its sizes: its price, and the instruction, which keeps the `id` its own."""
+
+
+def own_prices(program: Program, chip: Chip) -> OwnPrices:
+    """Prices that hold for all programs of these buffers, however many blocks they have and whatever L2 holds."""
+    return once("own prices", (Itself(program.buffers), Itself(chip)), dict)
+
+
+def _is_alone(instr: Instr) -> bool:
+    """Whether an instruction works within one core: what others do does not delay it."""
+    return instr.pipe in ("M", "V") or instr.op.startswith("l1_to_l0")
+
+
 class Pricer:
     """Prices the instructions of one program on one chip; equal sizes of one instruction are priced once."""
 
@@ -82,11 +99,14 @@ class Pricer:
         missed: Mapping[int, float],
         sharing: Mapping[int, float] = MappingProxyType({}),
         drawing: Mapping[int, float] = MappingProxyType({}),
+        *,
+        own: OwnPrices | None = None,
     ) -> None:
         """`blocks` of them share the memory system; `missed` are the shares of loads that come from HBM, by id of the Instr.
 
         `sharing` says how many cores read the same bytes at the same time: one where it is silent; `drawing` how many read from
-        HBM at the time of a load: all where it is silent.
+        HBM at the time of a load: all where it is silent. `own` are prices that depend on none of these, of programs with the
+        same buffers.
         """
         self.chip = chip
         self.buffers = {b.name: b for b in program.buffers}
@@ -95,6 +115,7 @@ class Pricer:
         aic, aiv = (n // program.blocks for n in launched(program))
         self.cores = {AIC: max(1.0, aic * blocks), AIV: max(1.0, aiv * blocks)}
         self.known: dict[tuple[int, int, int, int], Price] = {}
+        self.own: OwnPrices = {} if own is None else own
 
     def turn(self, instr: Instr) -> Expr:
         """All turns cost the same."""
@@ -104,8 +125,13 @@ class Pricer:
         """Of an instruction with these valid sizes."""
         key = (id(instr), rows, cols, depth)
         if key not in self.known:
-            self.known[key] = self._price(instr, rows, cols, depth)
+            self.known[key] = self._own(key, instr) if _is_alone(instr) else self._price(instr, rows, cols, depth)
         return self.known[key]
+
+    def _own(self, key: tuple[int, int, int, int], instr: Instr) -> Price:
+        if key not in self.own:
+            self.own[key] = self._price(instr, *key[1:]), instr
+        return self.own[key][0]
 
     def _price(self, instr: Instr, rows: int, cols: int, depth: int) -> Price:
         work = self.work(instr, rows, cols, depth)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 import tile_eg
 import tile_eg.language as T
@@ -26,6 +27,7 @@ def two_reductions(A: T.Tensor((64, 256), "float32"), C: T.Tensor((96,), "float3
             T.copy(n, C[64:96])
 
 
+@pytest.mark.slow
 def test_reductions_share_their_room_where_ub_is_full() -> None:
     """168 KiB are the author's; 16 KiB and 8 KiB do not both fit beside them."""
     x = np.random.default_rng(0).standard_normal((64, 256)).astype(np.float32)

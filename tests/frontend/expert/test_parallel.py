@@ -174,6 +174,7 @@ def test_parts_slots_branches_and_tensors() -> None:
     np.testing.assert_allclose(z, np.concatenate((left, x[:, C // 2 :]), axis=1) + x, rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_what_lies_beyond_a_tensor_is_not_stored() -> None:
     x = RNG.uniform(-1, 1, (40, C)).astype(np.float32)
     assert parts()(x)[0].shape == (40, C)

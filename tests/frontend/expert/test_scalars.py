@@ -109,6 +109,7 @@ def gathered_in_place(
                 T.barrier_all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bounds", [(0, 5, 5, 37), (0, 16, 40), (0, 1)])
 def test_sizes_of_a_call_and_slices_that_are_read(bounds: tuple[int, ...]) -> None:
     found = kernels.summed()(X, np.array(bounds, np.int32))

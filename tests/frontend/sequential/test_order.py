@@ -59,6 +59,7 @@ def test_a_place_that_is_written_again_too_early_is_told() -> None:
     assert "the cube core writes `workspace` here, and no flag says that the vector cores have read it" in error.message
 
 
+@pytest.mark.slow
 def test_cores_that_wait_in_a_circle_have_no_order() -> None:
     error = refused(kernels.attention(crossed=True))
     assert "the cube core waits here for flag 1, which is not set by then" in error.message
@@ -78,6 +79,7 @@ def test_what_is_loaded_a_trip_ahead_is_loaded_in_its_own() -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_tiles_in_turn_are_the_blocks_of_a_grid() -> None:
     assert kernel_of(kernels.product(blocks=3)).grid[0][1] == 4
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
@@ -65,6 +65,15 @@ class Edge:
         return self.set_at == self.wait_at
 
 
+def along(nodes: Sequence[Node], path: Path) -> list[Node]:
+    """The nodes of a stream on the way down to `path`, itself last."""
+    out: list[Node] = []
+    for at in path:
+        out.append(nodes[at])
+        nodes = out[-1].body if isinstance(out[-1], Loop | When) else ()
+    return out
+
+
 class Stream:
     """One core's nodes with its trace: finds places in it. `visits` are the steps at which each place comes, `runs` those of the
     instances."""
@@ -83,12 +92,7 @@ class Stream:
 
     def along(self, path: Path) -> list[Node]:
         """The nodes on the way down to `path`, itself last."""
-        out: list[Node] = []
-        nodes = self.nodes
-        for at in path:
-            out.append(nodes[at])
-            nodes = out[-1].body if isinstance(out[-1], Loop | When) else ()
-        return out
+        return along(self.nodes, path)
 
     def hidden(self, path: Path) -> list[bool]:
         """For each node on the way: whether only run time decides if it runs."""

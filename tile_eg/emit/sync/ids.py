@@ -16,7 +16,7 @@ from tile_eg.emit.sync.edges import Edge, Stream, reverse
 from tile_eg.emit.sync.fewer import with_fewer
 from tile_eg.emit.sync.order import Order, Verdict
 from tile_eg.emit.sync.trace import FlagsRunOut, Site
-from tile_eg.errors import PlanError, Span, plannable
+from tile_eg.errors import PlanError, plannable
 from tile_eg.ir import machine
 
 EVENT_IDS = len(machine.USABLE_EVENT_IDS)
@@ -110,13 +110,19 @@ class _Crowd:
     """More edges of one event than there are ids hold one at a time."""
 
     at: Event
-    span: Span | None
+    edge: Edge
 
     def error(self) -> FlagsRunOut:
         core, source, waiting = self.at
-        found = FlagsRunOut(f"{core} needs more than {EVENT_IDS} flag ids for {source}_{waiting} at a time", self.span)
+        found = _run_out(f"{core} needs more than {EVENT_IDS} flag ids for {source}_{waiting} at a time", self.edge)
         found.at = self.at
         return found
+
+
+def _run_out(what: str, e: Edge) -> FlagsRunOut:
+    found = FlagsRunOut(what)
+    found.place = e.core, e.wait_at[1]
+    return found
 
 
 def _merge(s: Stream, edges: list[Edge], crowded: Event) -> bool:
@@ -219,7 +225,7 @@ def _share(
             e = edges[life.number]
             free = [base for base in range(EVENT_IDS - e.ids + 1) if _over(holders[base : base + e.ids], life)]
             if not free:
-                return _Crowd(at, _span(streams, e))
+                return _Crowd(at, e)
             safe = [base for base in free if _known(holders[base : base + e.ids], life)]
             base = min(safe or free, key=lambda b: max((h[-1].last for h in holders[b : b + e.ids] if h), default=-1))
             if not safe:
@@ -247,9 +253,5 @@ def _back(s: Stream, earlier: Edge, later: Edge) -> Edge:
     wait_at: Site = later.set_at if target == later.set_at[1] and not later.before else ("pre", target)
     made = s.completed(Edge(s.core, later.dst, later.src, set_at, wait_at, outer=True))
     if made is None:
-        raise FlagsRunOut(f"flag ids run out for {later.src}_{later.dst}", _span({s.core: s}, later))
+        raise _run_out(f"flag ids run out for {later.src}_{later.dst}", later)
     return made
-
-
-def _span(streams: Mapping[str, Stream], e: Edge) -> Span | None:
-    return getattr(streams[e.core].along(e.wait_at[1])[-1], "span", None)

@@ -13,14 +13,14 @@ from functools import partial
 from tile_eg.emit.sync.counters import share_counters
 from tile_eg.emit.sync.counts import checked, usual
 from tile_eg.emit.sync.cross import CrossEdge
-from tile_eg.emit.sync.edges import Edge, Flag, Stream, join, join_outside, reverse
+from tile_eg.emit.sync.edges import Edge, Flag, Stream, along, join, join_outside, reverse
 from tile_eg.emit.sync.ids import allocate
 from tile_eg.emit.sync.needed import Pair, Pairs
 from tile_eg.emit.sync.order import Op, Order, Spared, Verdict, spared_of
 from tile_eg.emit.sync.placed import Placed, decided_by, outlined, with_flags
 from tile_eg.emit.sync.plan import Case, Key, Owner, Plan, order_of, ordered_by_hardware, plan_of, same_order, share, site_ops
 from tile_eg.emit.sync.tasks import lengths
-from tile_eg.emit.sync.trace import Instance, Site, SyncError
+from tile_eg.emit.sync.trace import FlagsRunOut, Instance, Site, SyncError
 from tile_eg.emit.sync.walk import Walks
 from tile_eg.errors import PlanError, plannable
 from tile_eg.ir.program import CrossSet, CrossWait, Node, PipeBarrier, Program, SetFlag, WaitFlag
@@ -39,11 +39,27 @@ def synchronise(program: Program, fewer: bool = False) -> Program:
     outline = outlined(program)
     decided, walks, wrong = decided_by(outline), Walks(outline), ""
     for tiles, others in lengths(outline):
-        found = kept("flags", (decided, tiles, others, fewer), partial(_found, walks, tiles, others, fewer))
+        found = kept("flags", (decided, tiles, others, fewer), partial(_found_or_why, walks, tiles, others, fewer))
+        if isinstance(found, PlanError):
+            raise _in_its_line(found, program)
         if not isinstance(found, str):
             return with_flags(program, found)
         wrong = found
     raise SyncError(wrong)
+
+
+def _in_its_line(why: PlanError, program: Program) -> PlanError:
+    """The same error, of this program's source: programs of several sources may need the same flags."""
+    place = why.place if isinstance(why, FlagsRunOut) else None
+    told = type(why)(why.message, getattr(along(program.core(place[0]), place[1])[-1], "span", None) if place else why.span)
+    if isinstance(why, FlagsRunOut) and isinstance(told, FlagsRunOut):
+        told.at, told.place = why.at, why.place
+    return told
+
+
+def _found_or_why(walks: Walks, tiles: int, others: Sequence[int], fewer: bool) -> Placed | str | PlanError:
+    """As `_found`; where there is no synchronisation, the error, which takes as long to find."""
+    return plannable(partial(_found, walks, tiles, others, fewer))
 
 
 def _found(walks: Walks, tiles: int, others: Sequence[int], fewer: bool) -> Placed | str:

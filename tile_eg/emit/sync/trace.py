@@ -29,9 +29,13 @@ class SyncError(PlanError):
 
 
 class FlagsRunOut(SyncError, LimitError):
-    """More pairs of instructions wait for each other at a time than there are flags: `at` a core, from one pipe to another."""
+    """More pairs of instructions wait for each other at a time than there are flags: `at` a core, from one pipe to another.
+
+    `place` is the core and the path of an instruction that waits, whose line is told.
+    """
 
     at: tuple[str, str, str] | None = None
+    place: tuple[str, Path] | None = None
     help = "part the kernel into two launches: what passes between the units of a core, or between cores, needs a flag of its own"
 
 

@@ -9,6 +9,7 @@ from typing import Union
 from tile_eg.errors import Span
 from tile_eg.ir.index import ONE, ZERO, Expr
 from tile_eg.ir.program.held import Held
+from tile_eg.ir.quick import quickly_made
 from tile_eg.ops import elementwise
 from tile_eg.ops.physical import AIV, PIPES
 from tile_eg.ops.repeats import REPEATED
@@ -18,6 +19,7 @@ NOT_KEPT = {"kept": False}
 """Of a field that has no plain form (`ir/plain.py`): a program that comes from a cache has its default there."""
 
 
+@quickly_made
 @dataclass(frozen=True)
 class Tile:
     """A window of a buffer's slot that starts at (row, col), in elements."""
@@ -28,6 +30,7 @@ class Tile:
     col: Expr = ZERO
 
 
+@quickly_made
 @dataclass(frozen=True)
 class Gm:
     """A window of a GM tensor: its first element, and the elements between two rows, which sizes known at run time may decide."""
@@ -124,6 +127,7 @@ class Formula:
         return tuple(e for part in found for e in part)
 
 
+@quickly_made
 @dataclass(frozen=True)
 class Instr:
     """One instruction on one pipe; its operands are windows, `rows` x `cols` (x `depth`) is what is valid and processed.

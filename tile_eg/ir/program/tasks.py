@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, count
 from math import prod
@@ -119,11 +119,47 @@ def tile_of(tasks: Tasks, program: Program) -> Let:
 
 
 def inlined(program: Program) -> Program:
-    """The program with its names, and those of its task loops, replaced by what they stand for; the loops stay."""
+    """The program with its names, and those of its task loops, replaced by what they stand for; the loops stay. An instruction in
+    which no name stands is itself, `held` apart."""
     if not program.lets and not any(isinstance(n, Tasks) and n.lets for nodes in (program.cube, program.vector) for n in nodes):
         return program
     meaning = _meaning(program.lets, {})
-    return replace(program, cube=_nodes(program.cube, meaning), vector=_nodes(program.vector, meaning), lets=())
+    return replace(program, cube=_inlined(program.cube, meaning), vector=_inlined(program.vector, meaning), lets=())
+
+
+def _inlined(nodes: tuple[Node, ...], meaning: Mapping[str, Expr]) -> tuple[Node, ...]:
+    known: dict[Expr, Expr] = {}
+
+    def change(e: Expr) -> Expr:
+        if e not in known:
+            known[e] = e if variables(e).isdisjoint(meaning) else substitute(e, meaning)
+        return known[e]
+
+    return tuple(_in_full(n, meaning, change) for n in nodes)
+
+
+def _in_full(n: Node, meaning: Mapping[str, Expr], change: Callable[[Expr], Expr]) -> Node:
+    match n:
+        case Tasks():
+            return replace(n, body=_inlined(n.body, _meaning(n.lets, meaning)), until=change(n.until), lets=())
+        case Loop():
+            until = None if n.until is None else change(n.until)
+            return replace(n, body=tuple(_in_full(m, meaning, change) for m in n.body), until=until)
+        case When():
+            return replace(n, condition=change(n.condition), body=tuple(_in_full(m, meaning, change) for m in n.body))
+        case Instr() if n.value is None and all(variables(e).isdisjoint(meaning) for e in _indices(n)):
+            return n
+    return with_indices(n, change)
+
+
+def _indices(i: Instr) -> Iterator[Expr]:
+    """The index expressions of an instruction that computes nothing on the scalar unit."""
+    yield from (i.rows, i.cols, i.depth, i.init, i.bound, i.when, i.unit)
+    for o in (i.dst, *i.srcs, i.scratch):
+        if isinstance(o, Gm):
+            yield from (o.offset, o.stride) if isinstance(o.stride, Expr) else (o.offset,)
+        elif o is not None:
+            yield from (o.slot, o.row, o.col)
 
 
 def renamed(nodes: tuple[Node, ...], meaning: Mapping[str, Expr]) -> tuple[Node, ...]:
@@ -135,7 +171,7 @@ def with_indices(n: Node, change: Callable[[Expr], Expr]) -> Node:
     """A node that is no loop and no guard with its index expressions changed."""
     match n:
         case SetFlag() | WaitFlag():
-            return replace(n, id=change(n.id))
+            return n if (number := change(n.id)) is n.id else replace(n, id=number)
         case CrossSet() | CrossWait() if isinstance(n.id, Expr):
             return replace(n, id=change(n.id))
         case Scalar():
