@@ -10,25 +10,24 @@ from math import prod
 from benchmarks.experts.parts import both_ways, buffer, expr, matrix, program, put, take
 from tile_eg.ir.index import BLOCK, Expr, both, div, less, minimum, mod, mul, var
 from tile_eg.ir.program import Buffer, Gm, Instr, Loop, Node, Program, Tasks, Tile, When
-from tile_eg.ops.types import F16, F32, Level
+from tile_eg.ops.types import F32, VALUE_TYPES, Level
 
 Body = Callable[..., tuple[Node, ...]]
 Out = Callable[[Expr, Expr, Expr, Expr], tuple[Node, ...]]
-DTYPES = {"f16": F16, "f32": F32}
 
 
 @dataclass(frozen=True)
 class Gemm:
-    """`m` x `n` x `k`; a product of `tile` (m, n) in steps of `l0_k`. L1 holds `l1_slots` panels of `k_a` and of `k_b` in depth,
-    L0 `l0_slots` steps.
+    """`m` x `n` x `k`; a product of `tile` (m, n) in steps of `l0_k`. L1 holds `l1_slots` panels of `k_a` and of `k_b` in
+    depth, L0 `l0_slots` steps.
 
     Each core computes `core` (m, n) of C, tile by tile; by default one tile. It goes along the rows of its part of C, or with
-    `rows_first` down the columns. `rounds` splits the rows of C: all cores work on one part at a time. With `persistent` cores
-    these take the tiles of C in turn instead, in windows of `swizzle` rows of tiles that are walked column by column, there and
-    back, or (`by_columns`) in windows of columns that are walked row by row. With `split_last` the tiles that are left for the
-    last turn are cut into parts, so that as many cores as possible have one. `b` is how B lies in GM: "kn", "nk" (transposed) or
-    "zN" (panels that are one run of bytes). Cores that `shuffle` begin at different places of the depth, so that they do not
-    read the same bytes at the same time.
+    `rows_first` down the columns. `rounds` splits the rows of C: all cores work on one part at a time. With `persistent`
+    cores these take the tiles of C in turn instead, in windows of `swizzle` rows of tiles that are walked column by column,
+    there and back, or (`by_columns`) in windows of columns that are walked row by row. With `split_last` the tiles that are
+    left for the last turn are cut into parts, so that as many cores as possible have one. `b` is how B lies in GM: "kn", "nk"
+    (transposed) or "zN" (panels that are one run of bytes). The loads of an operand's scales are left out. Cores that
+    `shuffle` begin at different places of the depth, so that they do not read the same bytes at the same time.
     """
 
     m: int
@@ -104,7 +103,7 @@ def expert(m: int, n: int, k: int, cores: int = 24) -> Gemm:
 
 def gemm(g: Gemm) -> Program:
     """The kernel for all cores; guards leave out tiles beyond the edge of C."""
-    dtype, out = DTYPES[g.dtype], DTYPES[g.out]
+    dtype, out = VALUE_TYPES[g.dtype], VALUE_TYPES[g.out]
     shape_b = (g.n, g.k) if g.b == "nk" else (g.k, g.n)
     tensors = matrix("A", dtype, g.m, g.k), matrix("B", dtype, *shape_b), matrix("C", out, g.m, g.n, True)
     cube, blocks = products(g, lambda row, col, tm, tn: (to_gm(g, "C", row, col, tm, tn),))
@@ -126,7 +125,7 @@ def to_gm(g: Gemm, tensor: str, row: Expr, col: Expr, tm: Expr, tn: Expr) -> Ins
 
 
 def buffers(g: Gemm) -> tuple[Buffer, ...]:
-    dtype, (tm, tn), slots = DTYPES[g.dtype], g.tile, g.l1_slots
+    dtype, (tm, tn), slots = VALUE_TYPES[g.dtype], g.tile, g.l1_slots
     b = (tn, g.k_b) if g.b == "nk" else (g.k_b, tn)
     return (
         buffer("a", Level.L1, dtype, tm, g.k_a, slots), buffer("b", Level.L1, dtype, *b, slots),
