@@ -6,11 +6,12 @@ The tiles of C are those of `gemm.Gemm`, taken in turn. Each vector core of a bl
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 
 from benchmarks.experts.gemm import Gemm, buffers, products, tiles_in_turn, to_gm
 from benchmarks.experts.parts import both_ways, buffer, expr, matrix, program, put, take, v_ops
-from tile_eg.ir.index import SUB, Expr, maximum, minimum, var
+from tile_eg.ir.index import SUB, Expr, maximum, minimum, var, variables
 from tile_eg.ir.kernel import Tensor
 from tile_eg.ir.program import Buffer, CrossSet, CrossWait, Gm, Instr, Node, Program, Tile
 from tile_eg.ops.types import F16, F32, DType, Level
@@ -38,6 +39,35 @@ def gemm_exp(g: Gemm) -> Program:
     return _kernel(
         "gemm_exp", g, tensors, (_tile(g, "c"), _tile(g, "e")), partial(to_gm, g, "C"), partial(_exponential, g), AHEAD
     )
+
+
+def by_ub(g: Gemm) -> Program:
+    """C = A @ B, floats: each tile goes to UB, half of its rows to each vector core, which stores them (950).
+
+    Parts of the last turn are halved as parts.
+    """
+    (down, across), (tall, wide) = g.parts, g.tile
+    sizes = {"c": (tall // 2, wide)} | ({"p": (-(-tall // (2 * down)), -(-wide // across))} if down * across > 1 else {})
+    held = lambda row: "c" if "task" in variables(row) else "p"  # noqa: E731
+
+    def handed_over(row: Expr, col: Expr, tm: Expr, tn: Expr) -> tuple[Node, ...]:
+        return CrossWait(FREE), Instr("fixpipe", Tile(held(row)), (Tile("c0"),), tm, tn, form="dual"), CrossSet("FIX", READY)
+
+    def taken(row: Expr, col: Expr, tm: Expr | None = None, tn: Expr | None = None) -> tuple[Node, ...]:
+        half = sizes[held(row)][0]
+        tm, tn = tm or minimum(tall, g.m - row), tn or minimum(wide, g.n - col)
+        first = var(SUB) * half
+        rows = maximum(0, minimum(half, tm - first))
+        store = Instr("ub_to_gm", Gm("C", (row + first) * g.n + col, g.n), (Tile(held(row)),), rows, tn)
+        return CrossWait(READY), store, CrossSet("MTE3", FREE)
+
+    cube, blocks = products(g, handed_over)
+    b = matrix("B", F16, *((g.n, g.k) if g.b == "nk" else (g.k, g.n)))
+    tensors = matrix("A", F16, g.m, g.k), b, matrix("C", F32, g.m, g.n, True)
+    halves = tuple(replace(buffer(name, Level.UB, F32, *size), halved=True) for name, size in sizes.items())
+    vector = (CrossSet("MTE3", FREE), tiles_in_turn(g, taken)[0])
+    made = program("by_ub", "MIX_AIC_1_2", tensors, blocks, (*buffers(g), *halves), cube=(*cube, CrossWait(FREE)), vector=vector)
+    return replace(made, chip="950")
 
 
 def _kernel(

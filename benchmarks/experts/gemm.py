@@ -5,27 +5,29 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from math import prod
 
 from benchmarks.experts.parts import both_ways, buffer, expr, matrix, program, put, take
-from tile_eg.ir.index import BLOCK, Expr, div, less, minimum, mod, var
+from tile_eg.ir.index import BLOCK, Expr, both, div, less, minimum, mod, mul, var
 from tile_eg.ir.program import Buffer, Gm, Instr, Loop, Node, Program, Tasks, Tile, When
-from tile_eg.ops.types import F16, F32, Level
+from tile_eg.ops.types import F32, VALUE_TYPES, Level
 
-Body = Callable[[Expr, Expr], tuple[Node, ...]]
+Body = Callable[..., tuple[Node, ...]]
 Out = Callable[[Expr, Expr, Expr, Expr], tuple[Node, ...]]
-DTYPES = {"f16": F16, "f32": F32}
 
 
 @dataclass(frozen=True)
 class Gemm:
-    """`m` x `n` x `k`; a product of `tile` (m, n) in steps of `l0_k`. L1 holds `l1_slots` panels of `k_a` and of `k_b` in depth.
+    """`m` x `n` x `k`; a product of `tile` (m, n) in steps of `l0_k`. L1 holds `l1_slots` panels of `k_a` and of `k_b` in
+    depth, L0 `l0_slots` steps.
 
     Each core computes `core` (m, n) of C, tile by tile; by default one tile. It goes along the rows of its part of C, or with
-    `rows_first` down the columns. `rounds` splits the rows of C: all cores work on one part at a time. With `persistent` cores
-    these take the tiles of C in turn instead, in windows of `swizzle` rows of tiles that are walked column by column, there and
-    back, or (`by_columns`) in windows of columns that are walked row by row. `b` is how B lies in GM: "kn", "nk" (transposed) or
-    "zN" (panels that are one run of bytes). Cores that `shuffle` begin at different places of the depth, so that they do not
-    read the same bytes at the same time.
+    `rows_first` down the columns. `rounds` splits the rows of C: all cores work on one part at a time. With `persistent`
+    cores these take the tiles of C in turn instead, in windows of `swizzle` rows of tiles that are walked column by column,
+    there and back, or (`by_columns`) in windows of columns that are walked row by row. With `split_last` the tiles that are
+    left for the last turn are cut into parts, so that as many cores as possible have one. `b` is how B lies in GM: "kn", "nk"
+    (transposed) or "zN" (panels that are one run of bytes). The loads of an operand's scales are left out. Cores that
+    `shuffle` begin at different places of the depth, so that they do not read the same bytes at the same time.
     """
 
     m: int
@@ -36,6 +38,7 @@ class Gemm:
     k_b: int
     l0_k: int = 64
     l1_slots: int = 2
+    l0_slots: int = 2
     core: tuple[int, int] = (0, 0)
     b: str = "kn"
     dtype: str = "f16"
@@ -45,6 +48,7 @@ class Gemm:
     persistent: int = 0
     swizzle: int = 1
     by_columns: bool = False
+    split_last: bool = False
     shuffle: bool = False
 
     @property
@@ -71,6 +75,18 @@ class Gemm:
         return -(-self.m // self.tile[0]), -(-self.n // self.tile[1])
 
     @property
+    def parts(self) -> tuple[int, int]:
+        """Parts of each tile of the last turn, down and across: no more than there are cores for, and none without a row."""
+        left = prod(self.tiles) % self.persistent
+        edge = [size % t or t for size, t in zip((self.m, self.n), self.tile, strict=True)]
+        if not self.split_last or not left:
+            return 1, 1
+        down, across = (min(e, self.persistent // left) for e in edge)
+        while down * across > self.persistent // left:
+            down, across = (down - 1, across) if down >= across else (down, across - 1)
+        return -(-edge[0] // -(-edge[0] // down)), -(-edge[1] // -(-edge[1] // across))
+
+    @property
     def panels(self) -> tuple[tuple[int, int], tuple[int, int]]:
         """(depth, first flag id) of the panels of A and of B."""
         return (self.k_a, 0), (self.k_b, self.l1_slots)
@@ -87,7 +103,7 @@ def expert(m: int, n: int, k: int, cores: int = 24) -> Gemm:
 
 def gemm(g: Gemm) -> Program:
     """The kernel for all cores; guards leave out tiles beyond the edge of C."""
-    dtype, out = DTYPES[g.dtype], DTYPES[g.out]
+    dtype, out = VALUE_TYPES[g.dtype], VALUE_TYPES[g.out]
     shape_b = (g.n, g.k) if g.b == "nk" else (g.k, g.n)
     tensors = matrix("A", dtype, g.m, g.k), matrix("B", dtype, *shape_b), matrix("C", out, g.m, g.n, True)
     cube, blocks = products(g, lambda row, col, tm, tn: (to_gm(g, "C", row, col, tm, tn),))
@@ -96,7 +112,7 @@ def gemm(g: Gemm) -> Program:
 
 def products(g: Gemm, out: Out) -> tuple[tuple[Node, ...], int]:
     """What the cube cores do, and how many blocks there are; `out` is what is done with a tile in L0C on its way out."""
-    rings = [("MTE1", "MTE2", range(2 * g.l1_slots)), ("M", "MTE1", range(2)), ("FIX", "M", range(1))]
+    rings = [("MTE1", "MTE2", range(2 * g.l1_slots)), ("M", "MTE1", range(g.l0_slots)), ("FIX", "M", range(1))]
     free, left = zip(*(both_ways(*ring) for ring in rings), strict=True)
     tile = partial(_tile, g, out)
     body, blocks = tiles_in_turn(g, tile) if g.persistent else _partition(g, tile)
@@ -109,11 +125,11 @@ def to_gm(g: Gemm, tensor: str, row: Expr, col: Expr, tm: Expr, tn: Expr) -> Ins
 
 
 def buffers(g: Gemm) -> tuple[Buffer, ...]:
-    dtype, (tm, tn), slots = DTYPES[g.dtype], g.tile, g.l1_slots
+    dtype, (tm, tn), slots = VALUE_TYPES[g.dtype], g.tile, g.l1_slots
     b = (tn, g.k_b) if g.b == "nk" else (g.k_b, tn)
     return (
         buffer("a", Level.L1, dtype, tm, g.k_a, slots), buffer("b", Level.L1, dtype, *b, slots),
-        buffer("a0", Level.L0A, dtype, tm, g.l0_k, 2), buffer("b0", Level.L0B, dtype, g.l0_k, tn, 2),
+        buffer("a0", Level.L0A, dtype, tm, g.l0_k, g.l0_slots), buffer("b0", Level.L0B, dtype, g.l0_k, tn, g.l0_slots),
         buffer("c0", Level.L0C, F32, tm, tn),
     )  # fmt: skip
 
@@ -136,13 +152,35 @@ def _partition(g: Gemm, tile: Body) -> tuple[Node, int]:
 
 def tiles_in_turn(g: Gemm, tile: Body) -> tuple[Node, int]:
     """Tile after tile for each core, as far apart as there are cores."""
-    down, across = g.tiles
-    total = down * across
+    total = prod(g.tiles)
+    if prod(g.parts) > 1:
+        return _last_in_parts(g, tile)
     blocks = min(g.persistent, total)
-    at = var("task") * blocks + var(BLOCK)
-    row, col = swizzled(at, across, down, g.swizzle)[::-1] if g.by_columns else swizzled(at, down, across, g.swizzle)
-    nodes = tile(row * g.tile[0], col * g.tile[1])
+    nodes = tile(*_corner(g, var("task") * blocks + var(BLOCK)))
     return Tasks("task", -(-total // blocks), nodes, until=(total + blocks - 1 - var(BLOCK)) // blocks), blocks
+
+
+def _corner(g: Gemm, at: Expr) -> tuple[Expr, Expr]:
+    """Row and column of C at which the tile that is `at` in the order of tiles begins."""
+    down, across = g.tiles
+    row, col = swizzled(at, across, down, g.swizzle)[::-1] if g.by_columns else swizzled(at, down, across, g.swizzle)
+    return row * g.tile[0], col * g.tile[1]
+
+
+def _last_in_parts(g: Gemm, tile: Body) -> tuple[Node, int]:
+    """Whole turns of tiles, and one of parts of those that are left."""
+    turns, left = divmod(prod(g.tiles), g.persistent)
+    down, across = g.parts
+    blocks = min(g.persistent, left * down * across) if not turns else g.persistent
+    part = var(BLOCK) % (down * across)
+    row, col = _corner(g, var(BLOCK) // (down * across) + turns * g.persistent)
+    tall, wide = (minimum(t, size - e) for t, size, e in zip(g.tile, (g.m, g.n), (row, col), strict=True))
+    high, long = (_part(t, size - e, n) for t, size, e, n in zip(g.tile, (g.m, g.n), (row, col), (down, across), strict=True))
+    top, left_of = mul(part % down, high), mul(part // down, long)
+    inside = both(both(less(top, tall), less(left_of, wide)), less(var(BLOCK), left * down * across))
+    last = When(inside, tile(row + top, col + left_of, minimum(high, tall - top), minimum(long, wide - left_of)))
+    whole = tile(*_corner(g, var("task") * blocks + var(BLOCK)))
+    return Loop("all", 1, (Loop("task", turns, whole), last)), blocks
 
 
 def swizzled(at: Expr, down: int, across: int, window: int) -> tuple[Expr, Expr]:
@@ -157,8 +195,13 @@ def swizzled(at: Expr, down: int, across: int, window: int) -> tuple[Expr, Expr]
 # ---- one tile ---------------------------------------------------------------------------------------------------------------
 
 
-def _tile(g: Gemm, out: Out, row: Expr, col: Expr) -> tuple[Node, ...]:
-    tm, tn = minimum(g.tile[0], g.m - row), minimum(g.tile[1], g.n - col)
+def _part(tile: int, left: Expr, parts: int) -> Expr:
+    """The size of each part but the last one of a tile, of which C has so many rows or columns left."""
+    return minimum(-(-tile // parts), (left + parts - 1) // parts)
+
+
+def _tile(g: Gemm, out: Out, row: Expr, col: Expr, tm: Expr | None = None, tn: Expr | None = None) -> tuple[Node, ...]:
+    tm, tn = tm or minimum(g.tile[0], g.m - row), tn or minimum(g.tile[1], g.n - col)
     if not g.persistent and g.part[1] % g.tile[1]:
         tn = minimum(tn, g.part[1] - var("j") * g.tile[1])
     steps = Loop("k", -(-g.k // g.chunk), _chunk(g, row, col, tm, tn))
@@ -206,7 +249,7 @@ def _step(g: Gemm, tm: Expr, tn: Expr, at: int) -> list[Node]:
 
 def _moves(g: Gemm, tm: Expr, tn: Expr, at: int) -> tuple[list[Node], list[Node]]:
     """L1 to L0, and the product."""
-    half = (var("k") * (g.chunk // g.l0_k) + at // g.l0_k) % 2
+    half = (var("k") * (g.chunk // g.l0_k) + at // g.l0_k) % g.l0_slots
     depth = minimum(g.l0_k, g.k - var("k") * g.chunk - at)
     left = Tile("a", g.slot(g.k_a, at), col=expr(at % g.k_a))
     flip, inner, slot = g.b == "nk", expr(at % g.k_b), g.slot(g.k_b, at)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.experts.attention import Attention, attention
+from benchmarks.experts.epilogue import by_ub
 from benchmarks.experts.gemm import Gemm, gemm
 from benchmarks.validate.vector import add, copy, through
 from tile_eg.chips import Chip, load_chip
@@ -21,6 +22,7 @@ from tile_eg.timeline.summary import handover_range
 DATA = Path(__file__).with_name("measured.toml")
 BUILD: dict[str, Callable[..., Program]] = {
     "gemm": lambda **a: gemm(Gemm(**a)),
+    "by_ub": lambda **a: by_ub(Gemm(**a)),
     "attention": lambda **a: attention(Attention(**a)),
     "copy": copy,
     "add": add,

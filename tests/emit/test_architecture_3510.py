@@ -20,6 +20,7 @@ from tile_eg.emit.sync.check import races
 from tile_eg.extract.chaos import Random
 from tile_eg.extract.pricing import Pricer
 from tile_eg.frontend.ssa import to_values
+from tile_eg.frontend.text import load_text
 from tile_eg.ir.kernel import Kernel
 from tile_eg.ir.program import Instr, walk
 from tile_eg.search import search_options
@@ -178,3 +179,25 @@ def test_an_operand_goes_on_from_l1_to_the_vector_cores(rows: int, order: int | 
     run = planned.run(arrays, order=order)
     for name, want in meaning(k, arrays).items():
         np.testing.assert_allclose(run[name].astype(np.float32), want.astype(np.float32), rtol=4e-3, atol=4e-3)
+
+
+STORED = """kernel stored[M=512, N=510, K=64](A: f16[M, K], B: f16[K, N]) -> C: f32[M, N] {
+  grid (bx, by) = (ceildiv(M, 128), ceildiv(N, 128))
+  shared a: f16[128, K], b: f16[K, 128]
+  fragment c: f32[128, 128] = 0
+  a = A[bx*128, 0]
+  b = B[0, by*128]
+  c += a @ b
+  C[bx*128, by*128] = c
+}"""
+
+
+@pytest.mark.parametrize(("cols", "ways"), [(510, ["fixpipe", "ub_to_gm"]), (512, ["fixpipe"])])
+def test_rows_off_a_block_are_stored_by_the_vector_cores(cols: int, ways: list[str]) -> None:
+    found = lower(load_text(STORED).instantiate({"N": cols}), "950")
+    nodes = walk((*found.program.cube, *found.program.vector))
+    assert [i.op for i in nodes if isinstance(i, Instr) and i.op in ("fixpipe", "ub_to_gm")] == ways
+    a, b = (np.random.default_rng(n).uniform(-1, 1, shape).astype(np.float16) for n, shape in enumerate([(512, 64), (64, cols)]))
+    run = found.run({"A": a, "B": b})
+    assert not run.findings
+    assert np.allclose(run["C"], a.astype(np.float32) @ b.astype(np.float32), rtol=1e-3, atol=1e-3)

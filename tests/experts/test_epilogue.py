@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from benchmarks.experts.epilogue import gemm_exp, matmul_add
+from benchmarks.experts.epilogue import by_ub, gemm_exp, matmul_add
 from benchmarks.experts.gemm import Gemm, expert
 from tile_eg.ir.program import Program
 from tile_eg.search.compiler import plan
@@ -46,3 +46,13 @@ def test_the_product_and_its_exponential_are_right(size: tuple[int, int, int]) -
     expected = a.astype(np.float32) @ b.astype(np.float32)
     assert np.allclose(run["C"], expected, atol=1e-4)
     assert np.allclose(run["D"], np.exp(expected), rtol=1e-4)
+
+
+@pytest.mark.parametrize("size", [(200, 300, 64), (300, 300, 64)], ids=str)
+def test_a_product_through_the_ub_of_both_vector_cores_is_right(size: tuple[int, int, int]) -> None:
+    m, n, k = size
+    a, b = halves(m, k), halves(k, n, seed=1)
+    g = Gemm(m, n, k, (128, 128), 64, 64, out="f32", persistent=4, split_last=True)
+    run = plan(by_ub(g)).run({"A": a, "B": b}, strict=False)
+    assert not run.findings
+    assert np.allclose(run["C"], a.astype(np.float32) @ b.astype(np.float32), rtol=1e-3, atol=1e-3)

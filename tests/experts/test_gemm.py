@@ -43,6 +43,18 @@ def test_a_transposed_right_operand_is_right() -> None:
     assert close(replace(PARTED, b="nk"))
 
 
+@pytest.mark.parametrize("size", [(200, 300, 64), (300, 260, 32)], ids=str)
+def test_tiles_of_the_last_turn_in_parts_are_right(size: tuple[int, int, int]) -> None:
+    g = Gemm(*size, (128, 128), 32, 32, l0_k=32, l0_slots=1, persistent=4, swizzle=2, split_last=True)
+    assert g.parts != (1, 1)
+    assert close(g)
+
+
+@pytest.mark.parametrize(("cores", "parts"), [(32, (2, 2)), (16, (1, 2)), (12, (1, 1)), (8, (1, 1))])
+def test_a_tile_is_cut_into_no_more_parts_than_there_are_cores_for(cores: int, parts: tuple[int, int]) -> None:
+    assert Gemm(512, 1024, 64, (256, 256), 64, 64, persistent=cores, split_last=True).parts == parts
+
+
 def test_an_unfavourable_order_gives_the_same_product() -> None:
     assert close(expert(300, 500, 576, cores=2), order=1)
 

@@ -61,6 +61,16 @@ def test_the_table_has_the_time_the_bound_and_the_bytes_of_each() -> None:
         assert word in shown
 
 
+def test_a_time_that_what_is_assumed_may_put_before_the_first_is_open() -> None:
+    of = found("gemm")
+    first, last = of.shown[0], of.shown[-1]
+    twin = Numbered(2, first.candidate)
+    assert twin.is_open(first) and not first.is_open(first)
+    assert first.time in str(of) and " to " in first.time
+    assert "100 %, open" in str(Alternatives(of.lowered, [first, twin], 2))
+    assert last.is_open(first) == (last.microseconds <= first.candidate.planned.cost.on_cores[1])
+
+
 @pytest.mark.slow
 def test_behind_the_schedules_of_the_search_stand_runners_up_of_decisions() -> None:
     assert len(found("softmax").shown) > len(lowered("softmax").candidates)

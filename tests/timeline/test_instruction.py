@@ -335,3 +335,11 @@ def test_between_ub_and_l1_a_cycle_moves_128_bytes_by_a_copy_for_each_column_of_
 def test_a_chip_without_the_path_says_so(work: Work) -> None:
     with pytest.raises(TileError, match="910B2 has no path from "):
         cycles(CHIP, work)
+
+
+@pytest.mark.parametrize("chip", ["910B2", "950"])
+def test_rows_that_the_fixpipe_stores_off_a_block_take_more_for_each_block(chip: str) -> None:
+    c = load_chip(chip)
+    off, on = (Work("fixpipe", 64, 256, stride_bytes=n, cores=1) for n in (8152, 8160))
+    assert cycles(c, off) - cycles(c, on) == pytest.approx(64 * 33 * c.paths["l0c_to_gm"].off_block)
+    assert cycles(c, replace(off, rows=1)) == cycles(c, replace(on, rows=1))

@@ -36,8 +36,8 @@ class Path:
     Where `overlaps`, an isolated copy takes max(startup, its time back to back). The bytes take what the core itself needs:
     `copy`, and `row` for each request and its bytes / `peak`, at least `row_least` for each row; or what the memories behind it
     need if that is more: all cores together draw `shared` bytes per cycle (infinite where the path is a core's own), and no more
-    than `hbm` of them from HBM. A row is cut
-    into requests of at most `request` bytes (0: it is one). `miss_peak` is what a core gets of what is not in L2, `miss_startup`
+    than `hbm` of them from HBM. A row is cut into requests of at most `request` bytes (0: it is one), and one that starts off a
+    block of 32 bytes takes `off_block` more for each block. `miss_peak` is what a core gets of what is not in L2, `miss_startup`
     by how much later a copy of it begins when it is alone. A line that several cores read at the same time is given to one after
     the other: `same_line` cycles each, and what they want of it at `same_rate` bytes a cycle. `curve` holds measured (bytes of a
     transfer, bytes per cycle) pairs of isolated transfers.
@@ -54,6 +54,7 @@ class Path:
     copy: float = 0.0
     row: float = 0.0
     row_least: float = 0.0
+    off_block: float = 0.0
     miss_peak: float = inf
     hbm: float = inf
     miss_startup: float = 0.0

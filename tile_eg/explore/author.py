@@ -14,6 +14,7 @@ from tile_eg.ir.printed import Printed
 from tile_eg.ir.program import AIC, AIV, Buffer, Gm, Instr, Loop, Node, Operand, PipeBarrier, Tile, When, walk
 from tile_eg.ir.program.instructions import CrossSet, CrossWait, SetFlag, SyncAll, Tasks
 from tile_eg.ops.types import Level
+from tile_eg.report.cost import between
 from tile_eg.report.executed import executed
 from tile_eg.report.text import duration, indent, share, size, table
 from tile_eg.search.kept import PlannedKept
@@ -78,7 +79,7 @@ class AuthorAndSearch(Printed):
         """Predicted time, what bounds it, how busy each pipe of a block is."""
         a, b = (p.timeline for p in self.both)
         rows = [
-            ("predicted", *(duration(t.microseconds * 1e-6) for t in (a, b))),
+            ("predicted", *(between(p.timeline.microseconds, p.cost.interval) for p in self.both)),
             ("of it launch", *(duration(t.launch_us * 1e-6) for t in (a, b))),
             ("bound by", a.bound, b.bound),
             ("blocks", *(f"{t.blocks} in {t.waves} wave{'s' * (t.waves > 1)}" for t in (a, b))),

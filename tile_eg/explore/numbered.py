@@ -17,8 +17,10 @@ from tile_eg.explore.runners import flips
 from tile_eg.ir.kernel import Kernel
 from tile_eg.ir.printed import Printed
 from tile_eg.ops.types import Level
+from tile_eg.report.cost import between
+from tile_eg.report.decisions import OPEN, UNDECIDED
 from tile_eg.report.differences import differences
-from tile_eg.report.text import duration, indent, share, size, table
+from tile_eg.report.text import indent, share, size, table
 from tile_eg.search import SearchOptions, search_options
 from tile_eg.search.candidates import distinct
 from tile_eg.search.compiler import Candidate, Lowered, lower
@@ -47,6 +49,17 @@ class Numbered:
     @property
     def microseconds(self) -> float:
         return self.candidate.microseconds
+
+    @property
+    def time(self) -> str:
+        """The predicted time, and between what times it lies where it is the timeline's."""
+        planned = self.candidate.planned
+        return between(self.microseconds, planned.cost.interval if planned.timeline.microseconds == self.microseconds else None)
+
+    def is_open(self, best: Numbered) -> bool:
+        """Whether what is assumed of the chip leaves open which of the two is quicker; both have the same launch."""
+        cores = best.candidate.planned.cost.on_cores
+        return self.number != best.number and cores is not None and self.microseconds <= cores[1]
 
     @property
     def workspace(self) -> int:
@@ -78,19 +91,20 @@ class Alternatives(Printed):
         best = self.shown[0]
         rows = [_row(n, best) for n in self.shown]
         header = ("", "predicted", "of best", "bound by", *map(str, LEVELS), "workspace", "blocks")
-        numbers = table(rows, header, right=(0, 1, 2, *range(4, 9)))
+        numbers = table(rows, header, right=(0, 1, *range(4, 9)))
+        marked = [numbers, *([f"  {UNDECIDED}"] if any(n.is_open(best) for n in self.shown) else [])]
         others = [n for n in self.shown if n.number > 1]
         texts = differences(((str(n.number), n.candidate.schedule) for n in others), self.lowered.candidates[0].schedule)
         told = [f"{n.number}:\n{indent(text)}" for n, text in zip(others, texts, strict=True)]
-        return "\n\n".join([numbers, *(["what differs from 1", *told] if told else [])])
+        return "\n\n".join(["\n".join(marked), *(["what differs from 1", *told] if told else [])])
 
 
 def _row(n: Numbered, best: Numbered) -> tuple[str, ...]:
     timeline = n.candidate.planned.timeline
     blocks = str(timeline.blocks)
     memories = (size(n.bytes(level)) for level in LEVELS)
-    time = duration(n.microseconds * 1e-6), share(n.microseconds, best.microseconds)
-    return (str(n.number), *time, timeline.bound, *memories, size(n.workspace), blocks)
+    of_best = share(n.microseconds, best.microseconds) + OPEN * n.is_open(best)
+    return (str(n.number), n.time, of_best, timeline.bound, *memories, size(n.workspace), blocks)
 
 
 def alternatives(

@@ -12,7 +12,7 @@ from tile_eg.explore.numbered import LEVELS, Numbered
 from tile_eg.ir.printed import Printed
 from tile_eg.report.differences import difference
 from tile_eg.report.schedule_tree import instruction
-from tile_eg.report.text import duration, indent, size, table
+from tile_eg.report.text import indent, size, table
 
 WIDTH = 78
 
@@ -43,7 +43,7 @@ class SideBySide(Printed):
         a, b = (n.candidate.planned.timeline for n in (self.left, self.right))
         pipes = list(dict.fromkeys([*a.busy, *b.busy]))
         rows = [
-            ("predicted", *(duration(n.microseconds * 1e-6) for n in (self.left, self.right))),
+            ("predicted", self.left.time, self.right.time),
             ("bound by", a.bound, b.bound),
         ]
         rows += [("cycles of a block", f"{a.block_cycles:.0f}", f"{b.block_cycles:.0f}")]

@@ -125,6 +125,8 @@ def _own(path: Path, work: Work, rows: int, align: int) -> float:
     """Cycles that the core itself needs for the rows of a copy."""
     row = work.cols * work.dtype.bytes
     each = max(path.row_least, requests(path, row, align) * path.row + row / path.peak)
+    if align % BLOCK_BYTES:
+        each += path.off_block * (row // BLOCK_BYTES + 1)
     return path.copy + rows * each if rows else 0.0
 
 

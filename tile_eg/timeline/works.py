@@ -51,7 +51,7 @@ def align_of(e: Expr) -> int:
         return abs(e.args[0])
     if e.op == "size":
         return usual(e)
-    if e.op == "add":
+    if e.op in ("add", "min", "max"):
         return gcd(*map(align_of, e.args))
     return prod(map(align_of, e.args)) if e.op == "mul" else 1
 
