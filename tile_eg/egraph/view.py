@@ -141,7 +141,8 @@ class _Reader:
                     level, share = self.memory[r.inputs[memory]]
                     whole = self.tile[r.inputs[value]]
                     tile = replace(whole, term=None) if name in IN_PART else whole
-                    out[r.output] = Demand(tile, level, share, i64(r.inputs[region]))
+                    tiles = 1 if level is Level.UB or not self.values.tile_each else 2
+                    out[r.output] = Demand(tile, level, share, i64(r.inputs[region]), tiles)
         return out
 
     def region_of_versions(self) -> dict[Any, int]:
