@@ -27,7 +27,7 @@ def offers(form: Form) -> Iterator[Offer]:
     if any(move != solved_by_columns.NAME for move in form.moves) or not form.candidates:
         return
     values = tile_each(form.values)
-    if values is not None and values.blocks >= form.setting.chip.cube_cores:
+    if values is not None and form.values.blocks > form.setting.chip.cube_cores:
         yield Offer(MOVES[NAME], "the kernel", 0.0, partial(_made, form, values), form, closer=partial(_bound, form))
 
 

@@ -167,8 +167,9 @@ class Lowering:
         return self._of_both(made) if self.values.tile_each and step.core == AIC else made
 
     def _of_both(self, nodes: list[Node]) -> list[Node]:
-        """What the cube core does for the tiles of both vector cores."""
-        return [n for sub in range(2) for n in renamed(tuple(nodes), {SUB: const(sub)})]
+        """What the cube core does for the tiles of both vector cores; once where that is the same."""
+        first, second = (renamed(tuple(nodes), {SUB: const(sub)}) for sub in range(2))
+        return [*first] if first == second else [*first, *second]
 
     def _finish(self, node: Node, step: Step, trip: dict[str, Expr], held: Held | None, joined: bool) -> Node:
         if isinstance(node, Loop):

@@ -39,7 +39,7 @@ class Storages:
         self.parts, self.stays = self._parts(), self._stays()
         self.dtypes = {t.name: t.dtype for t in self.values.in_gm}
         self.buffers = {
-            sid: buffer_of(s, schedule.addresses[sid], self.names[sid], self.values.tile_each)
+            sid: buffer_of(s, schedule.addresses[sid], self.names[sid])
             for sid, s in schedule.storages.items()
             if sid in schedule.addresses
         }
@@ -68,7 +68,7 @@ class Storages:
 
     def _of_core(self, s: Storage, tile: Tile) -> Tile:
         """Of two tiles beside each other that of this vector core: in the workspace the second one has the rows behind the first."""
-        if not self.values.tile_each or s.level is Level.UB:
+        if s.tiles == 1:
             return tile
         if s.level is Level.WS:
             return replace(tile, row=tile.row + var(SUB) * s.rows)
@@ -196,12 +196,12 @@ class Storages:
         return less(var(SUB), 1) if self.halves and share is None and not self.values.tile_each else ONE
 
 
-def buffer_of(s: Storage, addresses: tuple[int, ...], name: str, tile_each: bool) -> Buffer:
+def buffer_of(s: Storage, addresses: tuple[int, ...], name: str) -> Buffer:
     rows, halved = s.rows, s.share is not None
-    if tile_each and s.level is Level.WS:
-        rows, halved = 2 * rows, True
-    elif tile_each and s.level is not Level.UB:
-        addresses = tuple(a + n * s.slot_bytes // 2 for a in addresses for n in range(2))
+    if s.level is Level.WS:
+        rows, halved = s.tiles * rows, halved or s.tiles > 1
+    else:
+        addresses = tuple(a + n * s.slot_bytes // s.tiles for a in addresses for n in range(s.tiles))
     layout = "pairs" if s.dtype.scale else "nz" if s.level in (Level.L1, Level.L0C) else "nd"
     block = 32 // s.dtype.bytes
     pitch = -(-s.cols // block) * block + s.gap if layout == "nd" else s.cols
