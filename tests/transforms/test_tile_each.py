@@ -10,6 +10,7 @@ from tile_eg.chips import load_chip
 from tile_eg.extract.chaos import Random, Worst
 from tile_eg.extract.exact import Exact
 from tile_eg.frontend.ssa import to_values
+from tile_eg.ops.types import Level
 from tile_eg.search.compiler import lower
 from tile_eg.transforms.tile_each import tile_each
 
@@ -29,15 +30,17 @@ kernel scores[H=1, L=64, D=32, C=32](K: f16[H, L, D], V: f16[H, L, D], G: f32[H,
   Y[h, c*C, 0] = p @ v
 }
 """
-SORTED = """
-kernel sorted[M=52, N=512, D=64](Q: f16[M, 16, D], K: f16[N, D]) -> Y: f32[M, N] {
+BEST = """
+kernel best[M=96, N=512, D=64, T=64](Q: f16[M, 16, D], K: f16[N, D]) -> I: f32[M, 2 * T] {
   grid m = M
   shared   q: f16[16, D], k: f16[N, D]
-  fragment a: f32[16, N]
+  fragment a: f32[16, N], s: f32[N], p: f32[2 * T]
   q = Q[m, 0, 0]
   k = K[0, 0]
   a = q @ k.T
-  Y[m, 0] = descending(sort(colsum(relu(a))))
+  s = colsum(a)
+  p = topk(s, T)
+  I[m, 0] = p
 }
 """
 
@@ -68,3 +71,11 @@ def test_so_they_are_in_every_choice(extractor) -> None:
 @pytest.mark.slow
 def test_persistent_cores_take_two_tiles_after_the_other() -> None:
     check_numbers(kernel(SCORES, H=3, L=64), Exact(), order=(2, 0, 0), each=True)
+
+
+@pytest.mark.slow
+def test_the_search_gives_each_vector_core_a_tile_where_both_would_sort_the_same() -> None:
+    found = lower(kernel(BEST), "910B2")
+    assert found.form.moves == ("tile-a-vector-core",)
+    assert {s.name: s.tiles for s in found.ranked[0].schedule.storages.values() if s.level is Level.L1} == {"q": 2, "k": 1}
+    assert lower(kernel(BEST, M=24), "910B2").form.moves == ()

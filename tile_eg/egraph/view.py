@@ -148,7 +148,8 @@ class _Reader:
 
     def _of_each(self) -> Callable[[Any, Level], bool]:
         """Whether each vector core has a tile of its own of a value in a level: not of what is loaded to L1 for both."""
-        both = {r.output for r in self.of("Load") if not any(SUB in variables(self.index[x]) for x in (r.inputs[1], *r.inputs[5:7]))}
+        where = {r.output: (r.inputs[1], *r.inputs[5:7]) for r in self.of("Load")}  # its offset, and how much of it is valid
+        both = {v for v, of in where.items() if not any(SUB in variables(self.index[x]) for x in of)}
         return lambda value, level: level is not Level.L1 or value not in both
 
     def region_of_versions(self) -> dict[Any, int]:

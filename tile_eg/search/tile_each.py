@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
-
 from math import prod
 
 from tile_eg.ir.program import AIV
@@ -36,8 +35,8 @@ def _made(form: Form, values: Values) -> Made:
 
 
 def _bound(form: Form) -> float:
-    """What the best schedule would take if work that both vector cores do took half of its time, and nothing waited for it; without
-    end where there is little of that."""
+    """What the best schedule would take if work that both vector cores do took half of its time, and nothing waited for it;
+    without end where there is little of that."""
     best = form.best
     return best.microseconds * (1 - twice(best) / 2) if best and twice(best) > LEAST else float("inf")
 

@@ -1,7 +1,7 @@
 """A tile for each vector core: blocks of two neighbouring tiles, of which each vector core works on its own.
 
-An equality of values: a block's first tile is that of its first vector core, the second one that of the second. The cube core does
-what both ask of it. So work that cannot be halved by rows, as a running sum or a sort, is not done by both cores.
+An equality of values: a block's first tile is that of its first vector core, the second one that of the second. The cube core
+does what both ask of it. So work that cannot be halved by rows, as a running sum or a sort, is not done by both cores.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from tile_eg.transforms.rewriter import Rewriter
 
 
 def tile_each(values: Values) -> Values | None:
-    """The kernel with half as many blocks; None where their number is odd or not known, or one launch phase shares its tensors."""
+    """The kernel with half as many blocks; None where their number is odd or not known, or phases of a launch share tensors."""
     known = not (values.sizes or values.counts or values.shared or values.strips or values.deeper or values.tile_each)
     meets = any(t.op == "matmul" for t in reachable(values))
     if not known or not meets or values.blocks % 2 or values.stages or any(p.slots for p in values.places.values()):

@@ -67,7 +67,7 @@ class Storages:
         return self._of_core(s, Tile(self.names[sid], self._turn(s, loop or s.ring), col=at))  # type: ignore[index]
 
     def _of_core(self, s: Storage, tile: Tile) -> Tile:
-        """Of two tiles beside each other that of this vector core: in the workspace the second one has the rows behind the first."""
+        """Of two tiles beside each other this vector core's: in the workspace the second one has the rows behind the first."""
         if s.tiles == 1:
             return tile
         if s.level is Level.WS:
