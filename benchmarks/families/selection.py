@@ -104,7 +104,7 @@ EXAMPLES: list[Example] = [
         "selection/lightning_indexer", lambda a: _indexer(a, 64),
         [{"M": 3, "N": 512, "H": 16, "D": 64, "TOPK": 64}, {"M": 1, "N": 1000, "H": 64, "D": 128, "TOPK": 64, "BN": 200}],
         {"DeepSeek V3.2, 4096 keys, 128 queries": {"M": 128, "N": 4096, "H": 64, "D": 128, "TOPK": 2048}}, _scored,
-        "the heads of a query are the rows of a product; its scores stay in UB until they are sorted", 1.75, _whole,
-        held="the vector cores of a block share one query, and each does all of its sort; two queries a block would share it",
+        "the heads of a query are the rows of a product, and each vector core has a query; its scores stay in UB until they are "
+        "sorted", 1.75, _whole,
     ),
 ]  # fmt: skip

@@ -42,7 +42,7 @@ SHOWN_BY = {
     "v-binary-in-place": "sums of some rows", "v-binary-behind": "sums above differences",
     "v-binary-begins": "sums above differences", "v-put-begins": "sums below rows",
     "v-binary-below-rows": "running sums of columns", "v-binary-above-rows": "running sums upwards",
-    "v-keep-rows": "running sums upwards",
+    "v-keep-rows": "running sums upwards", "ub-rows-of-trip": "rows taken one by one",
     "const-sub": "UB full: 1 - x * x", "const-add": "twelve times c + x", "sub-const": "twelve times x - c",
     "const-mul": "twelve times c * x", "max-const": "twelve times max(x, c)", "const-max": "twelve times max(c, x)",
     "min-const": "twelve times min(x, c)", "const-min": "twelve times min(c, x)", "v-choose-const": "twelve times x > c",

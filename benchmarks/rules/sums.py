@@ -57,6 +57,19 @@ kernel downwards[M=32, N=64](X: f32[M, N]) -> Y: f32[M, N] {
   Y[0, 0] = y
 }
 """,
+    "rows taken one by one": """
+kernel taken[M=40, N=64](X: f32[M, N]) -> Y: f32[M, N] {
+  grid bx = 1
+  shared x: f32[M, N], y: f32[M, N], r: f32[N]
+  x = X[0, 0] * 2
+  y = 0
+  for i in serial(M - 1) {
+    r = x[i + 1, :]
+    y = y + r[None, :]
+  }
+  Y[0, 0] = y
+}
+""",
     "running sums of a vector": """
 kernel along[N=64](X: f32[N]) -> Y: f32[N] {
   grid bx = 1

@@ -20,6 +20,7 @@ from tile_eg.ir.kernel import Kernel, Tensor
 from tile_eg.ops.types import E8M0, I8
 from tile_eg.search.compiler import Run, meaning, plan_schedule
 from tile_eg.transforms.epilogue_panels import epilogue_in_panels
+from tile_eg.transforms.tile_each import tile_each
 
 
 def arrays_for(k: Kernel) -> dict[str, np.ndarray]:
@@ -37,9 +38,10 @@ def _drawn(random: np.random.Generator, t: Tensor) -> np.ndarray:
 
 
 @lru_cache(maxsize=2)
-def _graph(k: Kernel, chip: Chip, panels: int) -> Graph:
+def _graph(k: Kernel, chip: Chip, panels: int, each: bool) -> Graph:
     """Of a kernel that many extractors are tried on, one behind the other; all of them only read it."""
     values = to_values(k) if panels == 1 else epilogue_in_panels(to_values(k), panels)
+    values = tile_each(values) if each and values else values
     assert values is not None
     return saturate(values, chip)
 
@@ -51,15 +53,15 @@ def _wanted(k: Kernel) -> dict[str, np.ndarray]:
 
 def check_numbers(
     k: Kernel, extractor: Extractor, order: tuple[int, int, int] | None = None, chip: Chip = CHIP, panels: int = 1,
-    steady: bool = False, grouped: bool = False,
+    steady: bool = False, grouped: bool = False, each: bool = False,
 ) -> None:  # fmt: skip
     """Fails where the extractor finds nothing, the simulator minds something, or a number is off by more than 0.4 %.
 
     `order` is that of a persistent kernel: its blocks, the width of its bands and the dimension that they cut. What follows
     its products is done in so many `panels`. `steady`: skewed loops are ordered for trips that run while they are full.
-    `grouped`: what V does is ordered in groups that do not need each other.
+    `grouped`: what V does is ordered in groups that do not need each other. `each`: each vector core has a tile of its own.
     """
-    graph = _graph(k, chip, panels)
+    graph = _graph(k, chip, panels, each)
     pricer = Pricer(graph, chip, search_model("analytic", chip))
     found = extractor.extract(graph, chip, pricer, 1)
     assert found.schedules, [str(r) for _, r in found.refused]

@@ -54,6 +54,7 @@ KERNELS = {
     "a product times running sums": ["v-half"],
     "running sums of columns": ["ub-part", "v-binary-below-rows", "v-keep-rows"],
     "running sums upwards": ["v-binary-above-rows"],
+    "rows taken one by one": ["ub-rows-of-trip"],
     "columns less a tile": ["v-binary-of-columns", "ub-columns", "ub-lies"],
     "a tile less columns": ["v-binary-with-columns"],
     "rows of another length": ["ub-reshaped"],

@@ -91,7 +91,7 @@ class Encoder:
 
     def _sharing(self) -> None:
         """Whether both vector cores may work, and which tensors are stored to and loaded from."""
-        if all(self.met.values()):
+        if all(self.met.values()) and not self.values.tile_each:
             self.lines.append("(Halves)")
         for tensor, found in accesses(self.values).items():
             if {a.store for a in found} == {True, False}:
@@ -301,7 +301,12 @@ class Encoder:
         return f"(Nibbles {self.expr(t.vcols)} {self.term(t.args[0])})"
 
     def _piece(self, t: Term) -> str:
-        return f"(Piece {self.expr(t.args[0])} {t.rows} {t.cols} {self._valid(t)} {self.term(t.args[1])})"
+        at, whole = t.args
+        made = f"(Piece {self.expr(at)} {t.rows} {t.cols} {self._valid(t)} {self.term(whole)})"
+        row = at // t.cols
+        if row.value is None and t.cols == whole.cols and row * t.cols == at:
+            self.lines.append(f"(FromRow {made} {self.expr(row)})")
+        return made
 
     def _valid(self, t: Term) -> str:
         assert t.vrows is not None and t.vcols is not None

@@ -43,13 +43,15 @@ class Tile:
 class Demand:
     """What a class of P is a demand for: a value, its level, the region, and the share of one vector core.
 
-    A share of None is the whole, 0 or 1 a half along that axis.
+    A share of None is the whole, 0 or 1 a half along that axis. So many `tiles` lie there beside each other, one for each vector
+    core.
     """
 
     tile: Tile
     level: Level
     share: int | None
     region: int
+    tiles: int = 1
 
     @property
     def shape(self) -> tuple[int, int]:

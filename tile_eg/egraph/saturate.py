@@ -198,7 +198,8 @@ def commands_of(values: Values, chip: Chip) -> tuple[Encoder, list[str]]:
         commands += [f"({relation} {trips} {least_trips(values)})", f"(MostParts {cores[0]})"]
         commands += ["(Addable)"] if addable(values) else []
     commands += [f'(Copyable "{tensors}")' for tensors in together(packable)]
-    commands += [f'(Way "{way}")' for way in ("l0c_to_ub", "ub_to_l1", "l1_to_ub") if way in chip.paths]
+    direct = () if values.tile_each else ("l0c_to_ub", "ub_to_l1", "l1_to_ub")
+    commands += [f'(Way "{way}")' for way in direct if way in chip.paths]
     return encoder, commands
 
 

@@ -11,7 +11,7 @@ from tile_eg.egraph.encode import Encoder
 from tile_eg.egraph.graph import Demand, Graph, Node, Tile, Unpacked
 from tile_eg.egraph.not_implementable import not_implementable
 from tile_eg.egraph.placed import as_placed, misplaced
-from tile_eg.ir.index import EACH, const, variables
+from tile_eg.ir.index import EACH, SUB, const, variables
 from tile_eg.ir.values import Place, Term, Values
 from tile_eg.ops.physical import LOADS, MOVES, TERMS
 from tile_eg.ops.types import VALUE_TYPES, Level
@@ -135,14 +135,22 @@ class _Reader:
 
     def demands(self) -> dict[Any, Demand]:
         i64, out = self.egraph.value_to_i64, {}
+        apart = self.values.tile_each and self._of_each()
         for name, (value, memory, region) in DEMANDS.items():
             for r in self.of(name):
                 if r.inputs[value] in self.tile:
                     level, share = self.memory[r.inputs[memory]]
                     whole = self.tile[r.inputs[value]]
                     tile = replace(whole, term=None) if name in IN_PART else whole
-                    out[r.output] = Demand(tile, level, share, i64(r.inputs[region]))
+                    tiles = 2 if apart and level is not Level.UB and apart(r.inputs[value], level) else 1
+                    out[r.output] = Demand(tile, level, share, i64(r.inputs[region]), tiles)
         return out
+
+    def _of_each(self) -> Callable[[Any, Level], bool]:
+        """Whether each vector core has a tile of its own of a value in a level: not of what is loaded to L1 for both."""
+        where = {r.output: (r.inputs[1], *r.inputs[5:7]) for r in self.of("Load")}  # its offset, and how much of it is valid
+        both = {v for v, of in where.items() if not any(SUB in variables(self.index[x]) for x in of)}
+        return lambda value, level: level is not Level.L1 or value not in both
 
     def region_of_versions(self) -> dict[Any, int]:
         region = self.table("treg", self.egraph.value_to_i64)

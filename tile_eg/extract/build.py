@@ -140,7 +140,7 @@ class Builder:
         if node.op in SPREAD:  # one repeat writes eight rows
             r, size = -(-r // 8) * 8, -(-r // 8) * 8 * SPREAD[node.op]
         new = Storage(sid, self._name(node), place.level, r, c, place.tile.dtype, place.share, slot_bytes=size)
-        new.ahead, new.region, new.gap = ahead, node.region, place.gap
+        new.ahead, new.region, new.gap, new.tiles = ahead, node.region, place.gap, place.tiles
         new.span = self.graph.values.spans.get(place.tile.term) if place.tile.term else None
         old = self.storages.setdefault(sid, new)
         if is_fill(node):

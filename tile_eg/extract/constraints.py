@@ -13,7 +13,7 @@ from typing import NamedTuple
 from tile_eg.egraph import Graph, Node
 from tile_eg.extract.base import Refused
 from tile_eg.extract.selection import gone_before, trips_ahead
-from tile_eg.ops.physical import ALIASES, OVERWRITES, WINDOWS
+from tile_eg.ops.physical import ALIASES, IN_PARTS, OVERWRITES
 
 
 class Constraint(NamedTuple):
@@ -41,7 +41,7 @@ def constraints(graph: Graph) -> Iterator[Constraint]:
     yield from (Constraint(group, 1, "a buffer is handed over twice") for group in taken.values() if len(group) > 1)
     for group in coarsened.values():
         yield from _coarsened(graph, group)
-    for n in (n for n in graph.nodes if n.op in WINDOWS and n.op in OVERWRITES):
+    for n in (n for n in graph.nodes if n.op in IN_PARTS and n.op in OVERWRITES):
         yield from _read_beside(graph, n)
     yield from _copied_late(graph, copied, taken)
 

@@ -14,7 +14,7 @@ from tile_eg.extract.accumulators import check_accumulators
 from tile_eg.extract.base import Refused
 from tile_eg.extract.schedule import Item, LoopStep, Schedule, Step, StorageId
 from tile_eg.extract.selection import Selection, gone_before, is_half, tensor_of, touches_whole
-from tile_eg.ops.physical import OVERWRITES, STORES, TOUCHES, WINDOWS
+from tile_eg.ops.physical import IN_PARTS, OVERWRITES, STORES, TOUCHES
 
 TRIPS = 3  # enough for a first, a middle and a last trip
 Tag = Union[tuple[int, tuple[tuple[int, int], ...]], tuple[str, str], None]
@@ -98,7 +98,7 @@ class _Run:
         for step, trip in self.steps(self.schedule.top, {}):
             sources = zip(step.srcs, step.versions, self._sources(step), strict=True)
             tags = [self._read(step, s, c, self._loaded_in(of, trip)) for s, c, of in sources]
-            if step.node.op in WINDOWS:
+            if step.node.op in IN_PARTS:
                 self._check_window(step)
             made: Tag = step.node.cls, tuple(sorted(self._visible(step.region, trip).items()))
             copies = step.back_edge or step.node.op == "VCopy"

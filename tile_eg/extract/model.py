@@ -38,11 +38,11 @@ def slot_bytes(place: Demand, ahead: int = 1) -> int:
     r, c = place.shape[0], place.shape[1] * ahead
     size = place.tile.dtype.bytes
     if place.tile.dtype.scale:
-        return scale_bytes(r, c)
+        return place.tiles * scale_bytes(r, c)
     if place.level in (Level.L1, Level.L0C):
         unit = max(16, 16 if place.level is Level.L0C else 32 // size)
-        return -(-r // unit) * unit * (-(-c // unit) * unit) * size
-    return r * (-(-c * size // 32) * 32 + place.gap * size)
+        return place.tiles * -(-r // unit) * unit * (-(-c // unit) * unit) * size
+    return place.tiles * r * (-(-c * size // 32) * 32 + place.gap * size)
 
 
 class Model:

@@ -26,7 +26,7 @@ class Storage:
     `region`, side by side. The author asked for `given` slots (0: for none). `decisions` are the nodes that say how many it has;
     `held`: so it is asked for, and none can be missed. `stays`: it holds the tiles of so many trips for a later loop. `later`: so
     many of its slots hold tiles for readers in later trips, beyond its buffers. Between two of its rows there is a `gap` of so
-    many elements.
+    many elements. A slot holds so many `tiles`, of which each vector core has one.
     """
 
     id: int
@@ -49,6 +49,7 @@ class Storage:
     stays: int = 0
     later: int = 0
     gap: int = 0
+    tiles: int = 1
 
     @property
     def depth(self) -> int:

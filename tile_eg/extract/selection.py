@@ -31,8 +31,10 @@ def touches_whole(graph: Graph, node: Node) -> bool:
 
 
 def gone_before(graph: Graph, writer: Node, aliases: Sequence[Node]) -> bool:
-    """Whether an instruction that writes a window of a tile would write over what it reads of that tile by these `aliases`, and
-    reads later: a part that overlaps with the window, and is not just it."""
+    """Whether an instruction that writes a window of a tile, or reads a row again for each that it writes, would write over what
+    it reads of that tile by these `aliases`, and reads later: a part that overlaps with the window, and is not just it."""
+    if VECTOR[writer.op].rereads:
+        return bool(aliases)
     parts = [n for n in aliases if n.op == "Part"]
     if len(parts) > 1 or any(n.op not in ("Part", "Lies") for n in aliases):
         return True

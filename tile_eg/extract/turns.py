@@ -20,7 +20,7 @@ def take_turns(schedule: Schedule, chip: Chip) -> None:
     schedule.turns = frozenset()
     held = {s.id for s in schedule.storages.values() if s.level is Level.L0C and s.id in schedule.addresses}
     loops = [x for x in schedule.top if isinstance(x, LoopStep) and _results(x)]
-    if len(loops) != 1 or {r for r, _ in _results(loops[0])} != held:
+    if len(loops) != 1 or {r for r, _ in _results(loops[0])} != held or schedule.graph.values.tile_each:
         return
     results, loop = _results(loops[0]), loops[0]
     size = max(schedule.storages[r].slot_bytes for r, _ in results)

@@ -110,7 +110,8 @@ class Values:
     where a term comes from; `places` are what the author says of his buffers, by name; of a tensor: where from it is stored. Of a
     kernel of any size `sizes` says what follows from sizes known at run time; numbers are then those at its usual sizes.
     `deeper` are loops that are another form of one: that one's id, and how many of its trips are one. `numbers` are the floats
-    that each call passes.
+    that each call passes. Of a kernel with a tile for each vector core (`tile_each`) a block has two tiles: index expressions are
+    of `ir.index.SUB` too, and the cube core does what each says of either.
     """
 
     name: str
@@ -132,6 +133,7 @@ class Values:
     deeper: dict[int, tuple[int, int]] = field(default_factory=dict)
     numbers: tuple[str, ...] = ()
     wholes: tuple[str, ...] = ()
+    tile_each: bool = False
 
     @property
     def in_gm(self) -> tuple[Tensor, ...]:

@@ -107,7 +107,8 @@ class Vector(Term):
     reads its operands at the same time, so they are put into different bank groups of UB (None: one after the other). `in_place`
     counts the leading operands whose buffer the result may take (-1: any of them). `row_bytes` is a row of a spread vector.
     `saves_room`: it needs less of UB than another way that takes the same time. `same_window`: of its operand it reads the window
-    that it writes of its result. `says` is what operation its constructor names, and at which argument.
+    that it writes of its result. `rereads`: it reads its first operand, a row, again for each row that it writes.
+    `says` is what operation its constructor names, and at which argument.
     """
 
     kind: str = "elementwise"
@@ -119,6 +120,7 @@ class Vector(Term):
     row_bytes: int = 0
     saves_room: bool = False
     same_window: bool = False
+    rereads: bool = False
     says: tuple[str, int] | None = None
 
     def window(self, payload: Payload) -> tuple[int, int, int]:
@@ -238,7 +240,7 @@ TERMS: dict[str, Term] = {
             "VAxpyN", always("vaxpy"), 0, decision=True, overwrites=1, fields={"value": argument(1)}, banks=True
         ),
         _elementwise("VMulAdd", always("vmuladd"), 0, decision=True, overwrites=2),
-        _elementwise("VMulAddOuter", always("vmuladd_outer"), 0, form=always("rows"), decision=True, overwrites=2),
+        _elementwise("VMulAddOuter", always("vmuladd_outer"), 0, form=always("rows"), decision=True, overwrites=2, rereads=True),
         _choice("VCho", "choose"),
         _choice("VChoS", "chooses", "scalar"),
         _choice("VChoI", "chooses", "bound"),
@@ -306,6 +308,8 @@ CROSSING = {core: frozenset(n for n, m in MOVES.items() if m.crosses and m.core 
 OVERWRITES = {n: t.overwrites for n, t in TERMS.items() if t.overwrites is not None}
 WINDOWS = frozenset(n for n, v in VECTOR.items() if v.kind == "in_window")
 """What writes a window of its result."""
+IN_PARTS = WINDOWS | {n for n, v in VECTOR.items() if v.rereads}
+"""What may write over a part of a tile before it has read that."""
 DECISIONS = frozenset(n for n, t in TERMS.items() if t.decision)
 BEGINS = frozenset(t.name for t in TERMS.values() if t.begins)
 HELD = frozenset(t.name for t in TERMS.values() if t.held)

@@ -38,6 +38,7 @@ from tile_eg.search import (
     split_k,
     steady,
     sums_from_zero,
+    tile_each,
     trips_in_blocks,
     turned_loops,
 )
@@ -126,6 +127,7 @@ def _all_moves(form: Form, candidate: Candidate | None) -> Iterator[Offer]:
         yield from turned_loops.offers(form)
         yield from short_loops.offers(form)
         yield from trips_in_blocks.offers(form)
+        yield from tile_each.offers(form)
         yield from rows_behind.offers(form, phase_of)
         yield from operand_first.offers(form, phase_of)
         yield from blocks_together.offers(form)

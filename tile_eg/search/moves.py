@@ -92,6 +92,8 @@ MOVES = {
              any_size=True),
         Move("trips-in-blocks", "equal", SEARCHING, (0, 1, 1),
              "a loop whose trips store at places of their own = blocks that each do some of its trips"),
+        Move("tile-a-vector-core", "equal", SEARCHING, (0, 1, 1),
+             "a tile on which both vector cores do the same work = two tiles, of which each has one"),
         Move("rows-behind", "equal", SEARCHING, (0, 2, 16),
              "what needs whole rows of a product = the same behind a meeting of all cores, which make it in other tiles"),
         Move("operand-first", "equal", SEARCHING, (0, 1, 4),

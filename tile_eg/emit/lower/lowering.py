@@ -17,7 +17,7 @@ from tile_eg.extract import LoopStep, Schedule, Step
 from tile_eg.extract.next_tile import next_loads
 from tile_eg.extract.schedule import Item
 from tile_eg.extract.statements import statement
-from tile_eg.ir.index import ONE, Expr, both, less, substitute, var, wrap
+from tile_eg.ir.index import ONE, SUB, Expr, both, const, less, substitute, var, wrap
 from tile_eg.ir.program import AIC, AIV, Gm, Instr, Loop, Node, Operand, Program, Tile, When
 from tile_eg.ir.program.held import Held
 from tile_eg.ir.program.tasks import renamed
@@ -163,7 +163,13 @@ class Lowering:
             else {}
         )
         held = held_by(self.storages, step, around)
-        return [self._finish(n, step, trip, held, bool(self.joined and around)) for n in nodes]
+        made = [self._finish(n, step, trip, held, bool(self.joined and around)) for n in nodes]
+        return self._of_both(made) if self.values.tile_each and step.core == AIC else made
+
+    def _of_both(self, nodes: list[Node]) -> list[Node]:
+        """What the cube core does for the tiles of both vector cores; once where that is the same."""
+        first, second = (renamed(tuple(nodes), {SUB: const(sub)}) for sub in range(2))
+        return [*first] if first == second else [*first, *second]
 
     def _finish(self, node: Node, step: Step, trip: dict[str, Expr], held: Held | None, joined: bool) -> Node:
         if isinstance(node, Loop):

@@ -9,7 +9,7 @@ from tile_eg.emit.lower.cuts import Cut, part
 from tile_eg.emit.lower.storages import Storages
 from tile_eg.emit.lower.units import flag_of, handovers, windows
 from tile_eg.extract import LoopStep, Step
-from tile_eg.ir.index import ONE, ZERO, Expr, both, less, minimum, var
+from tile_eg.ir.index import ONE, SUB, ZERO, Expr, both, less, minimum, var
 from tile_eg.ir.program import Buffer, Instr, Loop, Node, Tile
 from tile_eg.ops.physical import ADDING, ALIASES, PRODUCTS, WITH_SCALES
 from tile_eg.ops.types import SCALE_BLOCK, DType, Level
@@ -70,7 +70,8 @@ class Products:
         halves = {level: self.storages.chip.level_bytes(level) // 2 for level in (Level.L0A, Level.L0B)}
 
         def buffer(level: Level, dtype: DType, rows: int, cols: int, layout: str) -> Buffer:
-            slots = (before % 2 * halves[level],) if cut.steps == 1 and not total % 2 else (0, halves[level])
+            one = cut.steps == 1 and not total % 2 and not self.storages.values.tile_each
+            slots = (before % 2 * halves[level],) if one else (0, halves[level])
             return Buffer(f"{name}_{level.lower()}", level, dtype, rows, cols, cols, layout, len(slots), slots)
 
         a, b = cut.k // left.together, cut.k // right.together
@@ -158,6 +159,8 @@ class Products:
         cut, slots = self.cuts[step.node.cls], len(self.l0[step.node.cls][0].addresses)
         if slots == 1:
             return ZERO
+        if self.storages.values.tile_each:  # each trip has the steps of two tiles
+            return (var(SUB) * cut.steps + (m * cut.steps_n + n) * cut.steps_k + k) % slots
         before, total = self.turns[step.node.cls]
         trip, count = ZERO, 0 if any(loop.loop in self.storages.values.counts for loop in around) else total
         for loop in around:

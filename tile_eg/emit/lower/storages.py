@@ -32,7 +32,7 @@ class Storages:
 
     def __init__(self, schedule: Schedule, chip: Chip) -> None:
         self.schedule, self.chip, self.values = schedule, chip, schedule.graph.values
-        self.halves = any(s.share is not None for s in schedule.storages.values())
+        self.halves = self.values.tile_each or any(s.share is not None for s in schedule.storages.values())
         self.tasks = TaskLoop.of(schedule)
         self.counts = counts(schedule)
         self.names = self._names()
@@ -64,7 +64,15 @@ class Storages:
         trip's begins."""
         s = self.schedule.storages[sid]  # type: ignore[index]
         at = self.panels(s.region)[1] * (s.cols // s.ahead) if s.ahead > 1 else ZERO
-        return Tile(self.names[sid], self._turn(s, loop or s.ring), col=at)  # type: ignore[index]
+        return self._of_core(s, Tile(self.names[sid], self._turn(s, loop or s.ring), col=at))  # type: ignore[index]
+
+    def _of_core(self, s: Storage, tile: Tile) -> Tile:
+        """Of two tiles beside each other this vector core's: in the workspace the second one has the rows behind the first."""
+        if s.tiles == 1:
+            return tile
+        if s.level is Level.WS:
+            return replace(tile, row=tile.row + var(SUB) * s.rows)
+        return replace(tile, slot=tile.slot * 2 + var(SUB))
 
     def source(self, step: Step, i: int) -> Tile:
         """What a step reads as its i-th source: the whole current slot of a storage, or from where a part of that begins; as the
@@ -185,14 +193,19 @@ class Storages:
 
     def only_once(self, share: int | None) -> Expr:
         """A whole value is held by both vector cores: one of them stores it."""
-        return less(var(SUB), 1) if self.halves and share is None else ONE
+        return less(var(SUB), 1) if self.halves and share is None and not self.values.tile_each else ONE
 
 
 def buffer_of(s: Storage, addresses: tuple[int, ...], name: str) -> Buffer:
+    rows, halved = s.rows, s.share is not None
+    if s.level is Level.WS:
+        rows, halved = s.tiles * rows, halved or s.tiles > 1
+    else:
+        addresses = tuple(a + n * s.slot_bytes // s.tiles for a in addresses for n in range(s.tiles))
     layout = "pairs" if s.dtype.scale else "nz" if s.level in (Level.L1, Level.L0C) else "nd"
     block = 32 // s.dtype.bytes
     pitch = -(-s.cols // block) * block + s.gap if layout == "nd" else s.cols
-    return Buffer(name, s.level, s.dtype, s.rows, s.cols, pitch, layout, len(addresses), addresses, s.share is not None)
+    return Buffer(name, s.level, s.dtype, rows, s.cols, pitch, layout, len(addresses), addresses, halved)
 
 
 def shared(where: Demand, rows: Expr, cols: Expr) -> tuple[Expr, Expr]:

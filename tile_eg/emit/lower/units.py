@@ -33,7 +33,7 @@ class Handover:
 
 def handovers(schedule: Schedule, architecture: str) -> dict[int, Handover]:
     """The places in L0C that unit flags guard: a persistent kernel's, written by one product and emptied once a tile."""
-    if not schedule.persistent or architecture != ARCHITECTURE:
+    if not schedule.persistent or architecture != ARCHITECTURE or schedule.graph.values.tile_each:
         return {}
     writers: dict[object, list[Handover]] = defaultdict(list)
     readers: dict[object, list[tuple[Step, bool]]] = defaultdict(list)
