@@ -57,7 +57,20 @@ def moved(x: Any) -> Any:
     return wide + torch.repeat_interleave(x, 2, dim=0).view_as(wide) + x[:1].expand_as(wide)
 
 
-FORMS: list[Callable[[Any], Any]] = [attention, masked, activations, joined, norms, losses, extremes, moved]
+def pooled(x: Any) -> Any:
+    planes = x.view(2, 3, 4, 8)
+    least = F.avg_pool2d(planes, 2) + F.adaptive_avg_pool2d(planes, 1)
+    return F.max_pool2d(planes, 2) + least + F.avg_pool2d(planes[..., :5], 2, stride=(2, 1))
+
+
+def normed(x: Any) -> Any:
+    planes = x.view(2, 6, 2, 8)
+    given = F.batch_norm(planes, x[0, :6], torch.abs(x[1, :6]), x[2, :6], x[3, :6])
+    kept = F.dropout(x, training=False).view_as(planes)
+    return given + F.group_norm(planes, 2, x[2, :6]) + F.batch_norm(planes, None, None, training=True) + kept
+
+
+FORMS: list[Callable[[Any], Any]] = [attention, masked, activations, joined, norms, losses, extremes, moved, pooled, normed]
 
 
 @pytest.mark.parametrize("form", FORMS)

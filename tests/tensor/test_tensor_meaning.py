@@ -170,6 +170,8 @@ def in_numpy(form: Callable[..., Any], arrays: list[Array]) -> Array:
 
 
 def assert_near(got: Array, want: Array, tolerance: float) -> None:
+    """A number is an array without dimensions, and in a kernel's tensor one of a single element."""
+    got, want = np.atleast_1d(got), np.atleast_1d(want)
     assert got.shape == want.shape
     assert np.abs(got.astype(np.float64) - want).max() <= tolerance * max(1, np.abs(want).max())
 

@@ -14,6 +14,7 @@ from typing import Any
 
 from tile_eg import language as T
 from tile_eg.errors import TileError
+from tile_eg.frontend.python.torch_layers import LAYERS
 
 Axes = int | Sequence[int]
 Extremes = namedtuple("Extremes", ("values", "indices"))
@@ -345,7 +346,7 @@ METHODS: dict[str, Callable[..., Any]] = {
 }  # fmt: skip
 """Methods of torch's tensors that NumPy's arrays do not have, or have otherwise without a doubt which one is meant."""
 FUNCTIONS: dict[str, Callable[..., Any]] = {
-    **METHODS, "max": _extreme("max"), "min": _extreme("min"), "var": _spread("var"), "std": _spread("std"),
+    **METHODS, **LAYERS, "max": _extreme("max"), "min": _extreme("min"), "var": _spread("var"), "std": _spread("std"),
     "gelu": _gelu, "leaky_relu": _leaky_relu, "softplus": _softplus, "elu": _elu, "hardtanh": _hardtanh,
     "relu6": lambda x: T.clip(x, 0, 6), "mish": _mish, "hardswish": _hardswish, "hardsigmoid": _hardsigmoid,
     "logsigmoid": _logsigmoid, "log_sigmoid": _logsigmoid, "glu": _glu, "linear": _linear, "addmm": _addmm, "baddbmm": _addmm,
@@ -360,9 +361,12 @@ SIGNS = ("mul", "div", "eq", "ne", "lt", "le", "gt", "ge", "neg", "logical_not",
 """Operators that are methods, too."""
 NO_METHODS = ("where", "select", "repeat", "pad", "einsum", "concatenate", "stack", "hstack", "vstack", "max", "min")
 """Functions of which a method of that name is another thing, or none."""
-NO_MATTER = ("inplace", "training", "sparse", "memory_format", "non_blocking", "size_average", "reduce")
+NO_MATTER = ("inplace", "sparse", "memory_format", "non_blocking", "size_average", "reduce")
 """Arguments that say nothing of the result where they are None or False."""
-NOTHING = {"ignore_index": -100, "reduction": "mean"}
+NOTHING = {
+    "ignore_index": -100, "reduction": "mean", "dilation": 1, "ceil_mode": False, "count_include_pad": True,
+    "return_indices": False,
+}  # fmt: skip
 """What torch passes for arguments that nobody gave, beside None."""
 WIDENED = ("softmax", "log_softmax", "sum", "mean", "cumsum")
 """Functions that cast their operand first where they are given a dtype."""

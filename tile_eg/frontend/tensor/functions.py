@@ -201,6 +201,9 @@ OF_TILES = (
 """What .tile has for tiles alone."""
 INSTEAD = {
     **dict.fromkeys(("argsort", "median", "unique", "nonzero"), "sort in a kernel of tiles: sort(x), T.tile.sort in Python"),
+    **dict.fromkeys(
+        ("conv1d", "conv2d"), "add up products of slices: einsum('nchw,oc->nohw', x[:, :, i:i+h, j:j+w], k[i, j]) for each i, j"
+    ),
     "convolve": "write the sum over slices: x[:, :-2] * w[0] + x[:, 1:-1] * w[1] + x[:, 2:] * w[2]",
 }  # fmt: skip
 """What to do in place of functions of other libraries."""
