@@ -297,7 +297,8 @@ EXAMPLES: list[Example] = [
         real={"Llama 8B, 32 sequences in 4 parts": {"B": 32, "P": 4, "H": 32, "D": 128}},
         bound=combine_bound, slack=DECODE,
         schedule="one pass over the parts with a running maximum and sum",
-        held="the launch is 7 of 9 us",
+        held="the launch is 7 of 9 us; in the rest each of 32 blocks waits for its first loads, and for a dozen short "
+        "instructions on them",
     ),
     Example(
         "attention/row_products", row_products,

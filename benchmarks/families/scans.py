@@ -217,7 +217,8 @@ EXAMPLES: list[Example] = [
         "scans/gated_delta_states", _between_chunks, DELTA, QWEN, _handed_on,
         "two halves of a head's columns side by side in a block, their states in UB; new values go to L1 for the second product "
         "through the workspace", 1.5, _small,
-        held=TURNS,
+        held="each chunk waits for the one before, and crosses from core to core four times: it takes 6,000 cycles on "
+        "the 910B2, in which no pipe is busy for half of the time, and 32 heads are two waves of 24 cores",
     ),
     Example(
         "scans/gated_delta_output", _outputs, DELTA, QWEN, _joined,
