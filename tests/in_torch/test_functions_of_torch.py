@@ -10,6 +10,8 @@ import pytest
 
 from tests.tensor.test_tensor_meaning import kernel_of
 from tile_eg.errors import TileError
+from tile_eg.ir.open_kernel import OpenKernel
+from tile_eg.ir.reference import run_kernel
 
 torch = pytest.importorskip("torch")
 F = torch.nn.functional
@@ -96,6 +98,91 @@ def test_elements_at_places() -> None:
     x, i = torch.rand(SHAPE), torch.randint(0, 16, (12, 5))
     got = kernel_of(picked, [SHAPE, (12, 5)], ["float32", "int32"])(x, i.int())
     torch.testing.assert_close(got, picked(x, i))
+
+
+def meant(form: Callable[..., Any], *given: Any) -> Any:
+    """What the tree of a kernel computes."""
+    dtypes = [str(x.dtype).removeprefix("torch.") for x in given]
+    kernel = kernel_of(form, [tuple(x.shape) for x in given], dtypes).kernel
+    built = kernel.build(dict.fromkeys(kernel.open, 16)) if isinstance(kernel, OpenKernel) else kernel
+    out = run_kernel(built, {t.name: x.numpy().reshape(t.shape) for t, x in zip(kernel.tensors, given, strict=False)})
+    result = kernel.tensors[-1]
+    return torch.from_numpy(out[result.name].reshape(() if result.alone else result.shape))
+
+
+X = torch.rand(SHAPE, generator=torch.Generator().manual_seed(5)) * 8 - 4
+TARGETS = torch.tensor([3, -100, 0, 15, 1, -100, 5, 6, 7, 3, 9, 10], dtype=torch.int32)
+OF_CLASSES: list[Callable[..., Any]] = [
+    F.cross_entropy, F.nll_loss, lambda x, y: F.cross_entropy(x, y, reduction="sum", label_smoothing=0.3),
+    lambda x, y: F.cross_entropy(x, y, label_smoothing=0.3), lambda x, y: F.cross_entropy(x, y, ignore_index=3),
+    lambda x, y: F.nll_loss(x, y, ignore_index=3, reduction="none"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("loss", OF_CLASSES)
+def test_targets_that_are_ignored_are_left_out_of_the_mean(loss: Callable[..., Any]) -> None:
+    targets = TARGETS if loss in OF_CLASSES[:4] else TARGETS.clamp(min=0)
+    torch.testing.assert_close(meant(loss, X, targets), loss(X, targets.long()), rtol=1e-4, atol=1e-4)
+
+
+def test_a_mean_over_no_targets_is_nan() -> None:
+    assert meant(F.cross_entropy, X, TARGETS * 0 - 100).isnan()
+
+
+@pytest.mark.parametrize("shape", [(4, 4, 4), (2, 5, 3), (9,)])
+def test_classes_lie_behind_the_batch(shape: tuple[int, ...]) -> None:
+    x = torch.rand(shape, generator=torch.Generator().manual_seed(5)) * 8
+    without = [n for a, n in enumerate(shape) if a != min(1, len(shape) - 1)]
+    y = torch.arange(4 * 4).reshape(4, 4)[: without[0], : without[-1]] % 4 if without else torch.tensor(3)
+    torch.testing.assert_close(meant(F.cross_entropy, x, y.int()), F.cross_entropy(x, y), rtol=1e-4, atol=1e-4)
+
+
+def test_probabilities_of_classes_are_smoothed() -> None:
+    def loss(x: Any, y: Any) -> Any:
+        return F.cross_entropy(x, y, label_smoothing=0.5)
+
+    y = torch.softmax(X.flip(0), 1)
+    torch.testing.assert_close(meant(loss, X, y), loss(X, y), rtol=1e-4, atol=1e-4)
+
+
+MASK = torch.ones(12, 12).tril().bool()
+OTHERS: list[Callable[[Any], Any]] = [
+    lambda x: F.scaled_dot_product_attention(x, x, x, attn_mask=MASK), lambda x: F.smooth_l1_loss(x, x * x, beta=0.0),
+    lambda x: torch.transpose(x, 0, 1) + torch.transpose(x, dim0=1, dim1=0), lambda x: F.rms_norm(x * 1e-3, (16,)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("form", OTHERS)
+def test_what_their_options_mean(form: Callable[[Any], Any]) -> None:
+    torch.testing.assert_close(meant(form, X), form(X), rtol=1e-4, atol=1e-4)
+
+
+def test_a_norm_of_halves_adds_the_step_of_floats() -> None:
+    x = (X * 1e-3).half()
+    torch.testing.assert_close(meant(lambda x: F.rms_norm(x, (16,)), x), F.rms_norm(x, (16,)), rtol=1e-2, atol=1e-2)
+
+
+def test_rows_of_a_table() -> None:
+    at = TARGETS.clamp(min=0) % 12
+    torch.testing.assert_close(meant(F.embedding, at, X), F.embedding(at.long(), X))
+
+
+def test_a_number_of_torch_leaves_the_type_as_it_is() -> None:
+    assert kernel_of(lambda x: x * torch.tensor(2.0), [SHAPE], "float16").kernel.tensors[-1].dtype.numpy == "float16"
+
+
+@pytest.mark.parametrize(
+    ("form", "message"),
+    [
+        (lambda x: F.softmax(x), "`softmax` is not told along which axis it goes"),
+        (lambda x: F.glu(x[:, :3]), "`glu` halves an axis, which 3 elements are not"),
+        (lambda x: F.cross_entropy(x, x[:5, 0].int()), "the shape (12,), not (5,)"),
+    ],
+)
+def test_what_is_refused(form: Callable[[Any], Any], message: str) -> None:
+    with pytest.raises(TileError) as raised:
+        kernel_of(form, [SHAPE], "float32")
+    assert message in str(raised.value)
 
 
 @pytest.mark.parametrize("form", [lambda x: F.dropout(x, 0.5), lambda x: torch.add(x, x, out=x), lambda x: x @ torch.rand(16, 3)])

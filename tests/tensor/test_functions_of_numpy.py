@@ -109,6 +109,30 @@ def test_the_largest_elements_and_their_places() -> None:
     np.testing.assert_array_equal(places, at)
 
 
+def meant(form: Callable[..., Any], x: Any) -> Any:
+    """What the tree of a kernel computes."""
+    kernel = kernel_of(form, [x.shape], str(x.dtype)).kernel
+    built = kernel.build(dict.fromkeys(kernel.open, 16)) if isinstance(kernel, OpenKernel) else kernel
+    return run_kernel(built, {kernel.tensors[0].name: x})[kernel.tensors[-1].name]
+
+
+@pytest.mark.parametrize(("dtype", "least"), [("float32", -np.inf), ("int32", -(2**31)), ("uint8", 0)])
+def test_the_places_of_the_largest_elements_are_different_ones(dtype: str, least: float) -> None:
+    x = np.full((2, 9), least).astype(dtype)
+    x[0, 4] = 7
+    np.testing.assert_array_equal(meant(lambda x: T.topk(x, 3)[1], x), [[4, 0, 1], [0, 1, 2]])
+
+
+def test_the_largest_whole_numbers_are_exact() -> None:
+    x = np.array([[2**31 - 2, 2**31 - 1, -(2**31) + 1]], np.int32)
+    np.testing.assert_array_equal(meant(lambda x: T.topk(x, 2)[0], x), [[2**31 - 1, 2**31 - 2]])
+    np.testing.assert_array_equal(meant(lambda x: T.topk(x, 2, largest=False)[0], x), [[-(2**31) + 1, 2**31 - 2]])
+
+
+def test_products_of_bytes_have_32_bits() -> None:
+    np.testing.assert_array_equal(meant(lambda x: T.prod(x, axis=1), np.full((2, 3), 99, np.uint8)), [99**3] * 2)
+
+
 def test_more_of_the_largest_elements_are_taken_by_a_kernel_of_tiles() -> None:
     with pytest.raises(Exception, match="the 40 largest of 64 elements are not taken one by one"):
         kernel_of(lambda x: T.topk(x, 40)[0], [(9, 64)], "float32")

@@ -12,8 +12,9 @@ from tile_eg.errors import Span, TileError
 from tile_eg.frontend.python.values import as_dtype
 from tile_eg.frontend.tensor import values as v
 from tile_eg.frontend.tensor.values import NEW_AXIS, Slice, Value
-from tile_eg.ops.types import F32, I32
+from tile_eg.ops.types import F32, FLOATS, I32, WHOLE
 
+FLOATS_BY_NAME = {d.numpy: d for d in FLOATS}
 FILLED = {"zeros": 0.0, "ones": 1.0, "full": None}
 """The words that make a tensor of one number, and which one."""
 
@@ -22,10 +23,10 @@ def filled(name: str, args: Sequence[Any], options: Mapping[str, Any], span: Spa
     """`T.zeros((8, 8), "float16")`, `T.full((8, 8), 3.0)`. TileError where there is no shape, or no number."""
     given, number = dict(options), FILLED[name]
     names = ("shape", "fill_value", "dtype") if number is None else ("shape", "dtype")
-    given |= dict(zip(names, args, strict=False))
+    given |= dict(zip((*names, "more"), args, strict=False))
     shape, number = given.pop("shape", None), given.pop("fill_value", number)
     dtype = as_dtype(given.pop("dtype", "float32"), span)
-    if shape is None or number is None or given:
+    if shape is None or not isinstance(number, int | float) or given:
         help = f"T.{name}{_LIKE[name]}"
         raise TileError(f"`{name}` takes a shape{', a number' * (name == 'full')} and a type", span, help=help)
     sizes = tuple(shape) if isinstance(shape, list | tuple) else (shape,)
@@ -41,21 +42,31 @@ def value_of(x: Any, span: Span | None) -> Value | None:
     array = _as_numpy(x)
     if array is None or array.dtype.kind not in "biuf" or not array.size:
         return None
+    if not array.ndim and array.dtype.kind != "b":
+        return _number(array[()], span)
     found = _uniform(array, span) or _steps(array, span) or _triangles(array, span)
-    return found and _typed(array, found, span)
+    return found and _typed(x, array, found, span)
 
 
 def _as_numpy(x: Any) -> np.ndarray | None:
     torch = sys.modules.get("torch")
     if torch is not None and isinstance(x, torch.Tensor):
-        return x.detach().float().numpy() if x.dtype is torch.bfloat16 else x.detach().numpy()
+        held = x.detach().cpu()
+        return held.float().numpy() if held.dtype is torch.bfloat16 else held.numpy()
     return x if isinstance(x, np.ndarray) else None
 
 
-def _typed(array: np.ndarray, x: Value, span: Span | None) -> Value:
+def _typed(given: Any, array: np.ndarray, x: Value, span: Span | None) -> Value:
+    """The values in the element type of what was given, of 64 bits in that of 32. TileError where these do not hold them."""
     if array.dtype.kind == "b":
         return v.truth(x, span)
-    return v.cast(F32 if array.dtype.kind == "f" else I32, x, span)
+    if array.dtype.kind == "f":
+        return v.cast(FLOATS_BY_NAME.get(str(given.dtype).removeprefix("torch."), F32), x, span)
+    least, most = int(array.min()), int(array.max())
+    dtype = next((d for d in WHOLE if d.numpy == array.dtype.name), I32)
+    if not np.iinfo(dtype.numpy).min <= least <= most <= np.iinfo(dtype.numpy).max:
+        raise TileError(f"an array holds {most if most > -least else least}: whole numbers have 32 bits", span)
+    return v.cast(dtype, x, span)
 
 
 def _number(n: Any, span: Span | None) -> Value:
@@ -69,7 +80,7 @@ def _uniform(array: np.ndarray, span: Span | None) -> Value | None:
 
 def _steps(array: np.ndarray, span: Span | None) -> Value | None:
     """Numbers in a row that are all as far apart."""
-    if array.ndim != 1 or array.dtype.kind == "b":
+    if array.ndim != 1 or array.size < 2 or array.dtype.kind == "b":
         return None
     step = array[1] - array[0]
     if (array != array[0] + step * np.arange(array.size)).any():

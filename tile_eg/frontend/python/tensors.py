@@ -18,7 +18,7 @@ from tile_eg.frontend.of_calls import OfCall
 from tile_eg.frontend.python.bools import is_bool
 from tile_eg.frontend.python.known_arrays import FILLED, filled, value_of
 from tile_eg.frontend.python.other_names import SAME, of_numpy
-from tile_eg.frontend.python.torch_words import METHODS, NO_METHODS, SIGNS, Count, count, of_torch
+from tile_eg.frontend.python.torch_words import METHODS, NO_METHODS, OTHERWISE, OWN_WORDS, SIGNS, Count, count, of_torch
 from tile_eg.frontend.python.values import as_dtype
 from tile_eg.frontend.tensor import functions as fn
 from tile_eg.frontend.tensor import values as v
@@ -148,7 +148,8 @@ class TensorValue:
 
     @classmethod
     def __torch_function__(cls, function: Any, types: Any, args: Sequence[Any] = (), options: Any = None) -> Any:
-        return _torchs(function.__name__, args, options or {})
+        name = function.__name__
+        return _torchs(OTHERWISE.get(name, name), args, options or {})
 
     def __array_function__(self, function: Any, types: Any, args: Sequence[Any], options: Mapping[str, Any]) -> Any:
         return word(of_numpy(function), args, options)
@@ -162,17 +163,25 @@ def _swapped(name: str) -> Any:
     return lambda x, y: word(name, (y, x), {})
 
 
-def _extremes(name: str) -> Any:
-    """Over an axis; over what torch calls `dim`, with their places."""
-    return lambda x, *args, **o: _torchs(name, (x,), o) if "dim" in o else word(f"a{name}", (x, *args), o)
+def _either(name: str, numpys: str) -> Any:
+    """A method that both libraries have: torch's where an option is torch's alone, else NumPy's."""
+
+    def called(x: Any, *args: Any, **options: Any) -> Any:
+        torchs = any(o in options for o in OWN_WORDS)
+        return _torchs(name, (x, *args), options) if torchs else word(numpys, (x, *args), options)
+
+    return called
 
 
 def _torchs(name: str, args: Sequence[Any], options: Mapping[str, Any]) -> Any:
     """What a function or a method of torch's gives, of which a tensor is an argument; arrays that are there may be others."""
     span = user_place()
-    taken = [a if isinstance(a, TensorValue) or (x := value_of(a, span)) is None else TensorValue(x) for a in args]
+
+    def taken(a: Any) -> Any:
+        return a if isinstance(a, TensorValue) or (x := value_of(a, span)) is None else TensorValue(x)
+
     try:
-        return of_torch(name, taken, options, word)
+        return of_torch(name, [*map(taken, args)], {k: taken(o) for k, o in options.items()}, word)
     except TileError as e:
         e.span = e.span or span
         raise
@@ -187,12 +196,14 @@ for _name in COMPARE:
 for _name, _op in (("neg", "neg"), ("abs", "abs"), ("invert", "not")):
     setattr(TensorValue, f"__{_name}__", _method(_op))
 for _name in (
-    "sum", "mean", "var", "std", "amax", "amin", "all", "any", "cumsum", "cumprod", "reshape", "swapaxes", "squeeze",
+    "sum", "mean", "amax", "amin", "all", "any", "cumsum", "cumprod", "reshape", "swapaxes", "squeeze",
     "ravel", "flatten", "clip", "dot", "diagonal", "trace", "take", "ptp", "unsqueeze", "permute",
 ):  # fmt: skip
     setattr(TensorValue, _name, _method(_name))
+for _name in ("var", "std"):
+    setattr(TensorValue, _name, _either(_name, _name))
 for _name in ("max", "min"):
-    setattr(TensorValue, _name, _extremes(_name))
+    setattr(TensorValue, _name, _either(_name, f"a{_name}"))
     setattr(TensorValue, f"arg{_name}", _method(f"arg{_name}"))
 
 

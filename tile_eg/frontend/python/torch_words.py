@@ -9,12 +9,14 @@ import math
 from collections import namedtuple
 from collections.abc import Callable, Mapping, Sequence
 from inspect import signature
+from itertools import accumulate
 from operator import index
 from typing import Any
 
 from tile_eg import language as T
 from tile_eg.errors import TileError
 from tile_eg.frontend.python.torch_layers import LAYERS
+from tile_eg.frontend.python.torch_losses import LOSSES
 
 Axes = int | Sequence[int]
 Extremes = namedtuple("Extremes", ("values", "indices"))
@@ -41,7 +43,11 @@ def _given(sizes: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def _view(x: Any, *sizes: Any) -> Any:
-    return _to(x, sizes[0]) if len(sizes) == 1 and not _counts(sizes[0]) else x.reshape(*_given(sizes))
+    if len(sizes) != 1 or _counts(sizes[0]):
+        return x.reshape(*_given(sizes))
+    if (y := _to(x, sizes[0])).dtype != x.dtype:
+        raise TileError("`view` as another type would take the bits of the elements", help=f"x.astype({y.dtype!r}) converts them")
+    return x
 
 
 def _counts(size: Any) -> bool:
@@ -51,6 +57,8 @@ def _counts(size: Any) -> bool:
 def _expand(x: Any, *sizes: Any) -> Any:
     """The sizes that are -1 stay as they are."""
     wanted = _given(sizes)
+    if len(wanted) < len(x.shape):
+        raise TileError(f"a tensor of {len(x.shape)} axes is not expanded to {len(wanted)}")
     own = (1,) * (len(wanted) - len(x.shape)) + tuple(x.shape)
     return T.broadcast_to(x, [n if w == -1 else w for w, n in zip(wanted, own, strict=True)])
 
@@ -92,13 +100,18 @@ def _masked_fill(x: Any, mask: Any, value: Any) -> Any:
 def _split(x: Any, sizes: Any, dim: int = 0) -> Any:
     """Parts of a size, of which the last may be shorter, or of the sizes of a list."""
     length = x.shape[dim]
-    ends: list[int] = []
-    for n in sizes if isinstance(sizes, list | tuple) else [sizes] * -(-length // sizes):
-        ends.append((ends[-1] if ends else 0) + n)
-    return T.split(x, ends[:-1], axis=dim)
+    if isinstance(sizes, list | tuple):
+        if sum(sizes) != length or min(sizes) < 0:
+            raise TileError(f"the sizes {tuple(sizes)} do not add up to the axis of {length} that is split")
+        return T.split(x, list(accumulate(sizes))[:-1], axis=dim)
+    if sizes < 1:
+        raise TileError(f"an axis of {length} is not split in parts of {sizes}")
+    return T.split(x, list(range(sizes, length, sizes)), axis=dim)
 
 
 def _chunk(x: Any, chunks: int, dim: int = 0) -> Any:
+    if chunks < 1:
+        raise TileError(f"a tensor is not split in {chunks} parts")
     return _split(x, -(-x.shape[dim] // chunks), dim)
 
 
@@ -107,7 +120,11 @@ def _unbind(x: Any, dim: int = 0) -> Any:
 
 
 def _narrow(x: Any, dim: int, start: int, length: int) -> Any:
-    return T.split(x, [start, start + length], axis=dim)[1]
+    size = x.shape[dim]
+    first = start + size if start < 0 else start
+    if length < 0 or not 0 <= first <= size - length:
+        raise TileError(f"an axis of {size} has no {length} elements from {start} on")
+    return x[(*[slice(None)] * (dim % len(x.shape)), slice(first, first + length))]
 
 
 def _repeat_interleave(x: Any, repeats: int, dim: int | None = None) -> Any:
@@ -212,6 +229,8 @@ def _logsigmoid(x: Any) -> Any:
 
 
 def _glu(x: Any, dim: int = -1) -> Any:
+    if x.shape[dim] % 2:
+        raise TileError(f"`glu` halves an axis, which {x.shape[dim]} elements are not")
     a, b = _chunk(x, 2, dim)
     return a * T.sigmoid(b)
 
@@ -239,7 +258,7 @@ def _layer_norm(x: Any, normalized_shape: Any, weight: Any = None, bias: Any = N
 
 def _rms_norm(x: Any, normalized_shape: Any, weight: Any = None, eps: float | None = None) -> Any:
     squares = T.mean(x * x, axis=_norm_axes(normalized_shape), keepdims=True)
-    y = x * T.rsqrt(squares + (eps if eps is not None else 2.0**-10 if x.dtype == "float16" else 2.0**-23))
+    y = x * T.rsqrt(squares + (2.0**-23 if eps is None else eps))
     return y if weight is None else y * weight
 
 
@@ -266,51 +285,14 @@ def _attention(
     return T.softmax(s) @ v
 
 
-def _reduced(loss: Any, reduction: str) -> Any:
-    if reduction not in ("mean", "sum", "none"):
-        raise TileError(f"a loss is reduced by mean, sum or none, not by {reduction!r}")
-    return loss if reduction == "none" else getattr(T, reduction)(loss)
-
-
-def _loss(of: Callable[[Any, Any], Any]) -> Callable[..., Any]:
-    def loss(x: Any, target: Any, *, reduction: str = "mean") -> Any:
-        return _reduced(of(x, target), reduction)
-
-    return loss
-
-
-def _smooth(x: Any, y: Any, *, beta: float = 1.0, delta: float = 1.0, reduction: str = "mean") -> Any:
-    """Huber's loss, of `beta` over it."""
-    edge = beta * delta
-    d = T.abs(x - y)
-    return _reduced(T.where(d < edge, 0.5 * d * d / beta, (d - 0.5 * edge) * (edge / beta)), reduction)
-
-
-def _with_logits(x: Any, y: Any) -> Any:
-    return T.maximum(x, 0) - x * y + T.log1p(T.exp(-T.abs(x)))
-
-
-def _nll(x: Any, target: Any, *, reduction: str = "mean") -> Any:
-    """Less the logarithm of what each row has at its target."""
-    return _reduced(-T.sum(T.where(target[:, None] == T.arange(x.shape[1]), x, 0), axis=1), reduction)
-
-
-def _cross_entropy(x: Any, target: Any, *, reduction: str = "mean", label_smoothing: float = 0.0) -> Any:
-    logs = T.log_softmax(x, axis=1)
-    if len(target.shape) > 1:
-        return _reduced(-T.sum(logs * target, axis=1), reduction)
-    hard = _nll(logs, target, reduction="none")
-    smooth = hard if not label_smoothing else (1 - label_smoothing) * hard - label_smoothing * T.mean(logs, axis=1)
-    return _reduced(smooth, reduction)
-
-
 def _one_hot(x: Any, num_classes: int = -1) -> Any:
     if num_classes < 1:
         raise TileError("one_hot needs the number of classes: elements are not known when the kernel is read")
     return (x[..., None] == T.arange(num_classes)).astype("int32")
 
 
-def _embedding(x: Any, weight: Any) -> Any:
+def _embedding(x: Any, weight: Any, padding_idx: int | None = None) -> Any:
+    """The row `padding_idx` has no gradient, of which there is none here."""
     return weight[x]
 
 
@@ -351,31 +333,35 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "relu6": lambda x: T.clip(x, 0, 6), "mish": _mish, "hardswish": _hardswish, "hardsigmoid": _hardsigmoid,
     "logsigmoid": _logsigmoid, "log_sigmoid": _logsigmoid, "glu": _glu, "linear": _linear, "addmm": _addmm, "baddbmm": _addmm,
     "layer_norm": _layer_norm, "rms_norm": _rms_norm, "normalize": _normalize, "cosine_similarity": _cosine_similarity,
-    "scaled_dot_product_attention": _attention, "mse_loss": _loss(lambda x, y: (x - y) * (x - y)),
-    "l1_loss": _loss(lambda x, y: T.abs(x - y)), "smooth_l1_loss": _smooth, "huber_loss": _smooth,
-    "binary_cross_entropy_with_logits": _loss(_with_logits), "nll_loss": _nll, "cross_entropy": _cross_entropy,
-    "one_hot": _one_hot, "embedding": _embedding,
+    "scaled_dot_product_attention": _attention, "one_hot": _one_hot,
+    "embedding": _embedding, **LOSSES,
 }  # fmt: skip
 """Functions of torch, and of torch.nn.functional."""
 SIGNS = ("mul", "div", "eq", "ne", "lt", "le", "gt", "ge", "neg", "logical_not", "matmul", "pow")
 """Operators that are methods, too."""
 NO_METHODS = ("where", "select", "repeat", "pad", "einsum", "concatenate", "stack", "hstack", "vstack", "max", "min")
 """Functions of which a method of that name is another thing, or none."""
-NO_MATTER = ("inplace", "sparse", "memory_format", "non_blocking", "size_average", "reduce")
+NO_MATTER = ("inplace", "sparse", "scale_grad_by_freq", "memory_format", "non_blocking", "size_average", "reduce")
 """Arguments that say nothing of the result where they are None or False."""
 NOTHING = {
-    "ignore_index": -100, "reduction": "mean", "dilation": 1, "ceil_mode": False, "count_include_pad": True,
+    "ignore_index": -100, "reduction": "mean", "norm_type": 2.0, "dilation": 1, "ceil_mode": False, "count_include_pad": True,
     "return_indices": False,
 }  # fmt: skip
 """What torch passes for arguments that nobody gave, beside None."""
 WIDENED = ("softmax", "log_softmax", "sum", "mean", "cumsum")
 """Functions that cast their operand first where they are given a dtype."""
+ALONG = ("softmax", "log_softmax")
+"""Functions for which torch guesses an axis where it is not told."""
+OTHERWISE = {"transpose": "swapaxes"}
+"""Functions of torch's whose method NumPy has otherwise, by another name."""
+OWN_WORDS = ("dim", "keepdim", "unbiased")
+"""Options that are torch's alone: a method with one of these means what torch's does."""
 FIRST = ("input", "other")
 """The names of torch's first two operands."""
 
 
 def _nothing(option: str, given: Any) -> bool:
-    return given is None or (isinstance(given, int | str) and NOTHING.get(option) == given)
+    return given is None or (isinstance(given, int | float | str) and NOTHING.get(option) == given)
 
 
 def of_torch(name: str, args: Sequence[Any], options: Mapping[str, Any], word: Callable[..., Any]) -> Any:
@@ -384,6 +370,8 @@ def of_torch(name: str, args: Sequence[Any], options: Mapping[str, Any], word: C
     options = {k: o for k, o in options.items() if k not in FIRST and k != "_stacklevel" and not (k in NO_MATTER and not o)}
     if options.get("dtype") is not None and name in WIDENED:
         args[0] = args[0].astype(options.pop("dtype"))
+    if name in ALONG and len(args) < 2 and options.get("dim") is None:
+        raise TileError(f"`{name}` is not told along which axis it goes", help=f"{name}(x, dim=-1)")
     function = FUNCTIONS.get(name)
     if function is None:
         return word(name, args, options)

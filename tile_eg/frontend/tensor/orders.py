@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from math import inf
 
+import numpy as np
+
 from tile_eg.errors import Span, TileError
 from tile_eg.frontend.tensor import values as v
 from tile_eg.frontend.tensor.joins import join
+from tile_eg.frontend.tensor.types import reduced_as
 from tile_eg.frontend.tensor.values import NEW_AXIS, REST, Slice, Value
+from tile_eg.ops.types import I32
 
 LONGEST, STEPS = 1024, 16
 """The longest axis of which the largest elements are taken, and how many: each is a pass over what is left. Assumed."""
@@ -18,7 +22,7 @@ FEW = 64
 def topk(x: Value, k: int, axis: int = -1, largest: bool = True, span: Span | None = None) -> tuple[Value, Value]:
     """The k largest (smallest) elements of an axis in their order, and their places; of equal ones the first comes first.
 
-    Each is the largest of what is left, which is made infinite then.
+    Each is the largest of what is left, and is made one that none comes behind then.
     """
     at = v.axis_of(axis, x, span)
     size = x.shape[at]
@@ -26,16 +30,25 @@ def topk(x: Value, k: int, axis: int = -1, largest: bool = True, span: Span | No
         help = f"of more than {LONGEST} elements, or {STEPS} of them: T.tile.topk in a kernel of tiles"
         raise TileError(f"the {k} largest of {size} elements are not taken one by one", span, help=help)
     places = v.window(v.arange(size, span), [REST, *[NEW_AXIS] * (len(x.shape) - 1 - at)], span)
-    op, last = ("max", -inf) if largest else ("min", inf)
+    op, last, left = "max" if largest else "min", v.number(_last(x, largest), span), places
     found: tuple[list[Value], list[Value]] = [], []
     for _ in range(k):
         best = v.reduce(op, x, at, True, span)
-        place = v.reduce("min", v.where(v.compare("eq", x, best, span), places, v.number(size), span), at, True, span)
+        place = v.reduce("min", v.where(v.compare("eq", x, best, span), left, v.number(size), span), at, True, span)
         found[0].append(best)
         found[1].append(place)
-        x = v.where(v.compare("eq", places, place, span), v.number(last), x, span)
+        taken = v.compare("eq", places, place, span)
+        x, left = v.where(taken, last, x, span), v.where(taken, v.number(size), left, span)
     values, chosen = (join(parts, at, span) for parts in found)
     return values, chosen
+
+
+def _last(x: Value, largest: bool) -> float:
+    """What comes behind all elements that x may have."""
+    if x.dtype is None or not x.dtype.whole:
+        return -inf if largest else inf
+    ends = np.iinfo(x.dtype.numpy)
+    return int(ends.min if largest else ends.max)
 
 
 def product(x: Value, axis: int | None = None, keepdims: bool = False, span: Span | None = None) -> Value:
@@ -46,6 +59,7 @@ def product(x: Value, axis: int | None = None, keepdims: bool = False, span: Spa
     if not 0 < x.shape[at] <= FEW:
         help = "cumprod(x, axis=-1), as an output of its own, has the product in its last element"
         raise TileError(f"a product of {x.shape[at]} elements is not written out", span, help=help)
+    x = v.cast(reduced_as("sum", x.dtype or I32), x, span) if x.truth or (x.dtype and x.dtype.whole) else x
     before = [Slice()] * at
     left: list[Value] = []
     while (n := x.shape[at]) > 1:
