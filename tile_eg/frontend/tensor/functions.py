@@ -189,7 +189,8 @@ VALUES = ("min", "max", "a_min", "a_max", "min_val", "max_val", "low", "high", "
 """The options that are values."""
 RENAMED = {
     "dim": "axis", "keepdim": "keepdims", "correction": "ddof", "min": "low", "max": "high", "a_min": "low", "a_max": "high",
-    "dims": "axis", "shifts": "shift", "axis1": "a", "axis2": "b", "dim0": "a", "dim1": "b", "indices_or_sections": "sections", "start_dim": "start",
+    "dims": "axis", "shifts": "shift", "axis1": "a", "axis2": "b", "dim0": "a", "dim1": "b",
+    "indices_or_sections": "sections", "start_dim": "start",
     "end_dim": "end", "pad_width": "widths", "repeats": "count", "p": "ord", "min_val": "low",
     "max_val": "high", "fill_value": "value", "k": "offset", "reps": "counts", "diagonal": "k", "newshape": "shape",
     "size": "shape",
