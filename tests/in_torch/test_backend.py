@@ -214,12 +214,26 @@ def test_a_number_of_everything_is_part_of_a_kernel(function: Any, kernel: list[
     assert kernel is None or told() == [kernel]
 
 
+@pytest.mark.filterwarnings("ignore:var")
+def test_a_variance_over_fewer_than_no_elements_is_infinite() -> None:
+    close(compiled(lambda x: torch.var(x, 1, correction=20) + x[:, 0]), [drawn(8, 16)])
+
+
 def test_layers_that_say_the_same_are_compiled_once(caplog: Any, told: Any) -> None:
     model = nn.Sequential(*(nn.Sequential(nn.Linear(16, 16), nn.ReLU()) for _ in range(3)))
     close(compiled(model), [drawn(8, 16)])
     assert told() == [["addmm", "relu"]]
     assert ", 3 times" in caplog.text
     assert "3 kernels; left to torch: nothing" in caplog.text
+
+
+def test_a_text_that_two_regions_share_takes_each_one_s_own_inputs(caplog: Any, told: Any) -> None:
+    def both(x: Any, y: Any) -> Any:
+        return (x - y.sum(1, keepdim=True)) * 2, (y - x.sum(1, keepdim=True)) * 2
+
+    close(compiled(both), [drawn(8, 16), drawn(8, 16).flip(0)])
+    assert told() == [["sum", "sub", "mul"]]
+    assert ", 2 times" in caplog.text
 
 
 def test_a_number_of_torch_s_is_passed_to_a_kernel(told: Any) -> None:

@@ -85,18 +85,18 @@ def _variance(form: str) -> Word:
         given, x = arguments(n), n.args[0]
         centred = w.named(f"{w.text(x)} - {_reduced(w, 'mean', w.text(x), x, given['dim'], True)}")
         squares = _reduced(w, "sum", f"{centred} * {centred}", x, given["dim"], given["keepdim"])
-        less = 1 if given["correction"] is None else given["correction"]
-        return form.format(f"{squares} / ({_count(w, x, given['dim'])} - {number(less)})")
+        left = _count(w, x, given["dim"]) - (1 if given["correction"] is None else given["correction"])
+        return form.format(f"{squares} / {number(max(left, 0))}")
 
     return word
 
 
-def _count(w: Writer, x: Any, dims: Any) -> str:
+def _count(w: Writer, x: Any, dims: Any) -> int:
     """How many elements are reduced to one."""
     sizes = w.shape(x)
     if not all(s.isdigit() for s in sizes):
         raise refuse("the variance along an axis whose size is open")
-    return str(prod(int(s) for a, s in enumerate(sizes) if not dims or a in {d % len(sizes) for d in dims}))
+    return prod(int(s) for a, s in enumerate(sizes) if not dims or a in {d % len(sizes) for d in dims})
 
 
 def _extreme(function: str) -> Word:
