@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from tile_eg.errors import Span, TileError
-from tile_eg.frontend.conditions import is_condition, opposite
+from tile_eg.frontend.conditions import either, is_condition, opposite
 from tile_eg.frontend.expert import variables
 from tile_eg.frontend.expert.reader import ExpertReader, On
 from tile_eg.frontend.expert.scalars import formula, is_scalar
@@ -114,7 +114,7 @@ def _check(r: ExpertReader, span: Span, condition: Any, msg: Any = "") -> None:
         return
     test = variables.condition(r, condition, span)
     there = ix.ONE if r.ends is None else r.ends.meant(test)
-    holds = test if there.value == 1 else opposite(ix.both(there, opposite(test, None)), None)  # type: ignore[arg-type]
+    holds = test if there.value == 1 else either(opposite(there, None), test, span)
     told = _formatted(r, span, msg, ()) if isinstance(msg, RunTimeText) else (str(msg).replace("%", "%%"), ())
     r.emit(pr.Print(*told, holds=holds, span=span))  # type: ignore[arg-type]
 
