@@ -12,9 +12,9 @@ from typing import Union
 from tile_eg.egraph import Node
 from tile_eg.extract.accumulators import check_accumulators
 from tile_eg.extract.base import Refused
-from tile_eg.extract.schedule import Item, LoopStep, Schedule, Step, StorageId
+from tile_eg.extract.schedule import Item, LoopStep, Schedule, Step, StorageId, overwritten
 from tile_eg.extract.selection import Selection, gone_before, is_half, tensor_of, touches_whole
-from tile_eg.ops.physical import IN_PARTS, OVERWRITES, STORES, TOUCHES
+from tile_eg.ops.physical import IN_PARTS, OVERWRITES, STORES, TOUCHES, VECTOR
 
 TRIPS = 3  # enough for a first, a middle and a last trip
 Tag = Union[tuple[int, tuple[tuple[int, int], ...]], tuple[str, str], None]
@@ -100,6 +100,8 @@ class _Run:
             tags = [self._read(step, s, c, self._loaded_in(of, trip)) for s, c, of in sources]
             if step.node.op in IN_PARTS:
                 self._check_window(step)
+            elif step.node.op in VECTOR and not step.back_edge:
+                self._check_in_place(step)
             made: Tag = step.node.cls, tuple(sorted(self._visible(step.region, trip).items()))
             copies = step.back_edge or step.node.op == "VCopy"
             self.memory[self.slot(step.dst, trip)] = tags[0] if step.back_edge and copies else made
@@ -110,6 +112,12 @@ class _Run:
         for sid, cls in zip(step.srcs[: OVERWRITES.get(step.node.op)], step.node.children, strict=False):
             if sid == step.dst and gone_before(self.graph, step.node, self.chosen.chain(cls)[:-1]):
                 raise Refused("clobber", f"{step.node.op} reads beside the window that it writes", self._sharing(sid, step))
+
+    def _check_in_place(self, step: Step) -> None:
+        """A result does not lie where the instruction still reads: a state of a loop is made in its own place, too."""
+        if step.node.op not in OVERWRITES and step.dst in step.srcs and step.dst not in overwritten(step.node, step.srcs):
+            what = f"{step.node.op} writes over what it reads"
+            raise Refused("clobber", what, self._sharing(step.dst, step))  # type: ignore[arg-type]
 
     def _sources(self, step: Step) -> list[int]:
         return [step.node.children[0]] if step.back_edge else self.chosen.sources(step.node)
