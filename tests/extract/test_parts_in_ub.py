@@ -10,6 +10,8 @@ from tests.rules.test_implements import Using
 from tile_eg.egraph import Node
 from tile_eg.errors import TileError
 from tile_eg.extract.chaos import Random, Worst
+from tile_eg.extract.exact import Exact
+from tile_eg.extract.model import Model
 from tile_eg.extract.schedule import overwritten
 from tile_eg.frontend.text import load_text
 from tile_eg.search import search_options
@@ -113,6 +115,64 @@ def test_no_result_takes_the_place_of_a_tile_of_which_a_row_is_read_beside_it() 
     less_a_row, put = (Node(0, op, 0, (), (), 0, ()) for op in ("VBinC", "VPut"))
     assert overwritten(less_a_row, (1, 1)) == overwritten(put, (1, 1)) == ()
     assert overwritten(less_a_row, (1, 2)) == overwritten(put, (1, 2)) == (1,)
+
+
+LESS_A_ROW = """
+kernel less[M=16, N=64](X: f32[M, N]) -> Y: f32[M, N] {
+  grid bx = 1
+  shared x: f32[M, N], r: f32[N]
+  x = X[0, 0] * 2
+  for i in serial(M - 1) {
+    r = x[i + 1, :]
+    x = x - r[None, :]
+  }
+  Y[0, 0] = x
+}
+"""
+TURNED = """
+kernel turned[M=32](X: f32[M, M]) -> Y: f32[M, M] {
+  grid bx = 1
+  shared x: f32[M, M]
+  x = X[0, 0] * 2
+  for i in serial(5) {
+    x = x.T
+  }
+  Y[0, 0] = x
+}
+"""
+RESHAPED = """
+kernel reshaped[M=16, N=64](X: f32[M, N]) -> (Y: f32[4, 32], Z: f32[M, N]) {
+  grid bx = 1
+  shared x: f32[M, N], y: f32[4, 32], r: f32[2, N]
+  x = X[0, 0] * 2
+  y = 0
+  for i in serial(7) {
+    r = x[i*2 + 1 : i*2 + 3, :]
+    y = y + reshape(r, 4, 32)
+  }
+  Y[0, 0] = y
+  Z[0, 0] = x
+}
+"""
+
+
+@pytest.mark.parametrize("text", [LESS_A_ROW, TURNED], ids=["less a row", "turned"])
+def test_no_state_is_made_where_its_instruction_still_reads(text: str) -> None:
+    check_numbers(kernel(text), Exact())
+
+
+def test_rows_of_trips_are_not_read_in_rows_of_another_length_where_they_lie() -> None:
+    check_numbers(kernel(RESHAPED), UsingBoth())
+
+
+class UsingBoth(Exact):
+    """As many tiles as can be are read where others lie."""
+
+    as_found = True
+
+    def aim(self, model: Model) -> None:
+        chosen = zip(model.graph.nodes, model.chosen, strict=True)
+        model.cp.maximize(sum(x * (99 if n.op in ("PanelOf", "Reshaped") else -1) for n, x in chosen))
 
 
 IN_WINDOWS = ("v-binary-in-place", "v-binary-below-rows", "v-binary-above-rows")

@@ -302,11 +302,10 @@ class Encoder:
 
     def _piece(self, t: Term) -> str:
         at, whole = t.args
-        made = f"(Piece {self.expr(at)} {t.rows} {t.cols} {self._valid(t)} {self.term(whole)})"
         row = at // t.cols
         if row.value is None and t.cols == whole.cols and row * t.cols == at:
-            self.lines.append(f"(FromRow {made} {self.expr(row)})")
-        return made
+            self.lines.append(f"(FromRow {self.expr(at)} {t.cols} {self.expr(row)})")
+        return f"(Piece {self.expr(at)} {t.rows} {t.cols} {self._valid(t)} {self.term(whole)})"
 
     def _valid(self, t: Term) -> str:
         assert t.vrows is not None and t.vcols is not None

@@ -25,8 +25,8 @@ class Constraint(NamedTuple):
 
 
 def constraints(graph: Graph) -> Iterator[Constraint]:
-    """Those of storage cells: a buffer is handed over once, a kept one never, a state only to itself; and of loads for several
-    trips: one of them for a loop, since all would go by as many trips, or those of scales together."""
+    """Those of storage cells: a buffer is handed over once, a kept one never, a state only to itself; of loads for several
+    trips: one of them for a loop, since all would go by as many trips, or those of scales together; and of what lies in others."""
     taken: dict[int, list[Node]] = defaultdict(list)
     copied: dict[int, list[Node]] = defaultdict(list)
     coarsened: dict[int, list[Node]] = defaultdict(list)
@@ -36,6 +36,8 @@ def constraints(graph: Graph) -> Iterator[Constraint]:
             yield from _handed_over(graph, n)
         elif n.op == "NextCp":
             copied[n.children[0]].append(n)
+        elif n.op == "Reshaped":
+            yield from _from_a_trips_row(graph, n)
         elif trips_ahead(n) > 1:
             coarsened[n.region].append(n)
     yield from (Constraint(group, 1, "a buffer is handed over twice") for group in taken.values() if len(group) > 1)
@@ -66,10 +68,22 @@ def _read_beside(graph: Graph, writer: Node) -> Iterator[Constraint]:
     for source in dict.fromkeys(writer.children[: OVERWRITES[writer.op]]):
         for path in _lies_in(graph, (source,)):
             for q in (q for q in gives if q.children[0] == path[-1]):
-                ways = [[m for m in graph.classes[c] if m.op in ALIASES and m.children[0] == d] for c, d in pairwise(path)]
-                for through in product(*ways):
+                for through in _ways_along(graph, path):
                     if gone_before(graph, writer, through):
                         yield Constraint((writer, q, *through), len(through) + 1, "what is written in part is read beside it")
+
+
+def _from_a_trips_row(graph: Graph, reshaped: Node) -> Iterator[Constraint]:
+    """Rows of another length begin at an address, which a row that goes along with the trips is not."""
+    for path in _lies_in(graph, (reshaped.children[0],)):
+        for through in _ways_along(graph, path):
+            if through and through[-1].op == "PanelOf":
+                yield Constraint((reshaped, *through), len(through), "rows of trips are read in rows of another length")
+
+
+def _ways_along(graph: Graph, path: tuple[int, ...]) -> Iterator[tuple[Node, ...]]:
+    """The nodes that say of each class on a path that it lies in the next one."""
+    return product(*([m for m in graph.classes[c] if m.op in ALIASES and m.children[0] == d] for c, d in pairwise(path)))
 
 
 def _lies_in(graph: Graph, path: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
