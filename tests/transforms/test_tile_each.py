@@ -43,6 +43,19 @@ kernel best[M=96, N=512, D=64, T=64](Q: f16[M, 16, D], K: f16[N, D]) -> I: f32[M
   I[m, 0] = p
 }
 """
+BY_POSITION = """
+kernel position[M=64, D=32](A: f16[M, D], B: f16[D, D]) -> (Y: f32[M, D], S: f32[D]) {
+  grid m = 4
+  shared a: f16[16, D], b: f16[D, D]
+  fragment c: f32[16, D]
+  a = A[m*16, 0]
+  b = B[0, 0]
+  c = cumsum(a @ b, 1)
+  parallel (i, j) in (16, D) { c[i, j] = select(m*16 + i >= j, c[i, j], 0) }
+  Y[m*16, 0] = c
+  atomic S[0] += colsum(c)
+}
+"""
 
 
 @pytest.mark.parametrize(("sizes", "grid"), [({}, (1, 1)), ({"H": 2, "L": 40}, (1, 2)), ({"H": 2, "L": 90}, (3,))])
@@ -79,3 +92,7 @@ def test_the_search_gives_each_vector_core_a_tile_where_both_would_sort_the_same
     assert found.form.moves == ("tile-a-vector-core",)
     assert {s.name: s.tiles for s in found.ranked[0].schedule.storages.values() if s.level is Level.L1} == {"q": 2, "k": 1}
     assert lower(kernel(BEST, M=24), "910B2").form.moves == ()
+
+
+def test_what_goes_by_the_position_of_a_tile_is_that_of_each() -> None:
+    check_numbers(kernel(BY_POSITION), Exact(), each=True)

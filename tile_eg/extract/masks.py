@@ -9,8 +9,9 @@ from typing import Any
 
 from tile_eg.egraph import Graph, Node
 from tile_eg.egraph.graph import Tile
-from tile_eg.ir.index import BLOCK, ONE, Expr, const, less, minimum, variables
+from tile_eg.ir.index import BLOCK, ONE, SUB, Expr, const, less, minimum, variables
 from tile_eg.ir.sampling import spread
+from tile_eg.ir.values import Values
 
 SAMPLE = 256  # blocks
 
@@ -42,14 +43,22 @@ def share(graph: Graph, node: Node) -> float:
 
     condition, v = needed(graph, node), graph.values
     loops = [loop for loop in v.trips if v.variables[loop] in variables(condition)]
-    axes: dict[str, Any] = {BLOCK: np.array(spread(v.blocks, SAMPLE))}
+    axes = _tiles(v)
     stand_for: Any = 1
     for n, loop in enumerate(loops):
-        points = prod(axis.size for axis in axes.values())
+        points = prod(axis.size for name, axis in axes.items() if name != SUB)
         axes[v.variables[loop]], each = (a.reshape(-1, *[1] * (n + 1)) for a in sample(v.trips[loop], points))
         stand_for = stand_for * each
     runs = _runs(graph, loops, axes) * stand_for
     return float((values(condition, axes) * runs).sum() / max(1, runs.sum()))
+
+
+def _tiles(v: Values) -> dict[str, Any]:
+    """Some of a kernel's blocks, each with both of its vector cores where these have tiles of their own."""
+    import numpy as np
+
+    blocks = np.array(spread(v.blocks, SAMPLE))
+    return {BLOCK: np.repeat(blocks, 2), SUB: np.tile((0, 1), len(blocks))} if v.tile_each else {BLOCK: blocks}
 
 
 def _runs(graph: Graph, loops: list[int], axes: Mapping[str, Any]) -> Any:
