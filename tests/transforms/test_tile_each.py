@@ -7,11 +7,16 @@ import pytest
 from tests.extract.checked import check_numbers
 from tests.extract.kernels import kernel
 from tile_eg.chips import load_chip
+from tile_eg.cost_models import rank_model
 from tile_eg.extract.chaos import Random, Worst
 from tile_eg.extract.exact import Exact
 from tile_eg.frontend.ssa import to_values
 from tile_eg.ops.types import Level
+from tile_eg.search import search_options
 from tile_eg.search.compiler import lower
+from tile_eg.search.driver import moves_from
+from tile_eg.search.form import Setting, searched
+from tile_eg.search.tile_each import NAME
 from tile_eg.transforms.tile_each import tile_each
 
 SCORES = """
@@ -57,6 +62,21 @@ kernel position[M=64, D=32](A: f16[M, D], B: f16[D, D]) -> (Y: f32[M, D], S: f32
 }
 """
 
+SUMS = """
+kernel sums[M=832, N=64, D=64](A: f16[M, D], B: f16[D, N]) -> Y: f32[M, N] {
+  grid m = 52
+  shared a: f16[16, 16], b: f16[16, N]
+  fragment c: f32[16, N]
+  c = 0
+  for k in pipelined(4) {
+    a = A[m*16, k*16]
+    b = B[k*16, 0]
+    c += a @ b
+  }
+  Y[m*16, 0] = cumsum(c, 1)
+}
+"""
+
 
 @pytest.mark.parametrize(("sizes", "grid"), [({}, (1, 1)), ({"H": 2, "L": 40}, (1, 2)), ({"H": 2, "L": 90}, (3,))])
 def test_blocks_have_two_tiles_that_follow_each_other(sizes: dict[str, int], grid: tuple[int, ...]) -> None:
@@ -96,3 +116,11 @@ def test_the_search_gives_each_vector_core_a_tile_where_both_would_sort_the_same
 
 def test_what_goes_by_the_position_of_a_tile_is_that_of_each() -> None:
     check_numbers(kernel(BY_POSITION), Exact(), each=True)
+
+
+def test_no_move_that_goes_by_blocks_is_made_behind_it() -> None:
+    chip, k = load_chip("910B2"), kernel(SUMS)
+    source, setting = to_values(k), Setting(chip, search_options(effort="full"), rank_model("timeline", chip))
+    form = searched(k, source, setting, tile_each(source), (NAME,))
+    assert form.best is not None and not {"split-k", "rest-in-parts"} & {o.move.name for o in moves_from(form, None)}
+    assert "rest-in-parts" in {o.move.name for o in moves_from(searched(k, source, setting), None)}

@@ -185,7 +185,8 @@ def commands_of(values: Values, chip: Chip) -> tuple[Encoder, list[str]]:
     """The values as egglog commands, with what the rules must know of the chip."""
     values, tilings = with_k_tilings(values)
     cuts = RowCuts(chip.rows.long, chip.paths["gm_to_l1_nd2nz"].request)
-    packable = [] if _of_a_first_phase(values) else copyable(values, cuts, few=values.blocks <= chip.cube_cores)
+    packs = not (values.tile_each or _of_a_first_phase(values))
+    packable = copyable(values, cuts, few=values.blocks <= chip.cube_cores) if packs else []
     encoder = Encoder(with_all_strips(values, packable), tilings)
     commands = encoder.encode()
     commands.append(f"(set (l0a) {8 * chip.level_bytes(Level.L0A)})")

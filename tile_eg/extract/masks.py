@@ -37,8 +37,6 @@ def _ends(positions: Tile) -> tuple[Expr, Expr]:
 
 def share(graph: Graph, node: Node) -> float:
     """In which part of all trips in all blocks a mask has to be made; of many blocks a sample is looked at."""
-    import numpy as np
-
     from tile_eg.timeline.arrays import sample, values
 
     condition, v = needed(graph, node), graph.values

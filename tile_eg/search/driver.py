@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from time import perf_counter
 
@@ -119,35 +119,21 @@ def moves_from(form: Form, candidate: Candidate | None) -> Iterator[Offer]:
 def _all_moves(form: Form, candidate: Candidate | None) -> Iterator[Offer]:
     yield from fewer_ids.offers(form, candidate)
     if candidate is None:
-        yield from smaller_tiles.offers(form)
-        yield from last_trip.offers(form)
-        yield from split_k.offers(form)
-        yield from sums_from_zero.offers(form)
-        yield from solved_by_columns.offers(form)
-        yield from turned_loops.offers(form)
-        yield from short_loops.offers(form)
-        yield from trips_in_blocks.offers(form)
-        yield from tile_each.offers(form)
-        yield from rows_behind.offers(form, phase_of)
-        yield from operand_first.offers(form, phase_of)
-        yield from blocks_together.offers(form)
-        yield from further.offers(form)
-        yield from rest.offers(form)
-        yield from shuffle_k.offers(form)
-        yield from steady.offers(form)
-        yield from slots_ahead.offers(form)
-        yield from grouped.offers(form)
-        yield from loads_ahead.offers(form)
-        yield from prefetch.offers(form)
-        yield from joined.offers(form)
-        yield from apart.offers(form)
-        yield from past_l2.offers(form)
-        yield from panels_in_turns.offers(form)
-        yield from side_by_side.offers(form)
+        for offers in OF_FORMS:
+            if not form.values.tile_each or offers not in BY_BLOCK:
+                yield from offers(form)
     else:
         yield from persistent.offers(form, candidate)
         yield from steady.offers_of(form, candidate)
         yield from packed_operand.offers(form, candidate)
+
+
+def _rows_behind(form: Form) -> Iterator[Offer]:
+    return rows_behind.offers(form, phase_of)
+
+
+def _operand_first(form: Form) -> Iterator[Offer]:
+    return operand_first.offers(form, phase_of)
 
 
 def phase_of(values: Values, form: Form, setting: Setting) -> tuple[Candidate, ...]:
@@ -206,3 +192,16 @@ def _none_launchable(queue: Queue, form: Form) -> Exception:
         f"a launch has at most {MAX_BLOCKS} blocks, and this kernel would have {blocks}",
         help="larger tiles, or a search that tries blocks which go through several tiles (--effort quick)",
     )
+
+
+OF_FORMS: tuple[Callable[[Form], Iterator[Offer]], ...] = (
+    smaller_tiles.offers, last_trip.offers, split_k.offers, sums_from_zero.offers, solved_by_columns.offers, turned_loops.offers,
+    short_loops.offers, trips_in_blocks.offers, tile_each.offers, _rows_behind, _operand_first, blocks_together.offers,
+    further.offers, rest.offers, shuffle_k.offers, steady.offers, slots_ahead.offers, grouped.offers, loads_ahead.offers,
+    prefetch.offers, joined.offers, apart.offers, past_l2.offers, panels_in_turns.offers, side_by_side.offers,
+)  # fmt: skip
+BY_BLOCK = (
+    smaller_tiles.offers, split_k.offers, trips_in_blocks.offers, _rows_behind, _operand_first, blocks_together.offers,
+    rest.offers,
+)  # fmt: skip
+"""Those that take a block's number for its tile's: not of a kernel whose blocks have a tile for each vector core."""

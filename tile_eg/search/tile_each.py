@@ -22,7 +22,7 @@ LEAST = 0.3
 
 
 def offers(form: Form) -> Iterator[Offer]:
-    """Of a kernel as it is written, or whose systems are solved by columns, with so many tiles that all vector cores have one."""
+    """Of a kernel as it is written, or whose systems are solved by columns, with more tiles than there are cube cores."""
     if any(move != solved_by_columns.NAME for move in form.moves) or not form.candidates:
         return
     values = tile_each(form.values)
