@@ -25,8 +25,8 @@ class Constraint(NamedTuple):
 
 
 def constraints(graph: Graph) -> Iterator[Constraint]:
-    """Those of storage cells: a buffer is handed over once, a kept one never, a state only to itself; of loads for several trips: one
-    of them for a loop, since all would go by as many trips, or those of scales together; and of what lies in others."""
+    """Those of storage cells: a buffer is handed over once, a kept one never, a state only to itself; of loads for several trips:
+    one of them for a loop, since all would go by as many trips, or those of scales together; and of what lies in others."""
     taken: dict[int, list[Node]] = defaultdict(list)
     copied: dict[int, list[Node]] = defaultdict(list)
     coarsened: dict[int, list[Node]] = defaultdict(list)
