@@ -64,7 +64,7 @@ kernel names[M=635, N=633, K=120, BM=64, BN=64, BK=32](tile: f16[M, K], band: f1
 }
 """
 KERNELS = {
-    "gemm": GEMM.replace("M=100, N=300", "M=260, N=500").replace("BM=128, BN=256", "BM=64, BN=128"), "flash": FLASH,
+    "gemm": GEMM.replace("M=100, N=300", "M=260, N=496").replace("BM=128, BN=256", "BM=64, BN=128"), "flash": FLASH,
     "gemm_exp": GEMM_EXP, "softmax": SOFTMAX,
 }  # fmt: skip
 

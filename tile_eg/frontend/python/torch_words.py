@@ -17,6 +17,7 @@ from tile_eg import language as T
 from tile_eg.errors import TileError
 from tile_eg.frontend.python.torch_layers import LAYERS
 from tile_eg.frontend.python.torch_losses import LOSSES
+from tile_eg.ops.elementwise import COMPARE
 
 Axes = int | Sequence[int]
 Extremes = namedtuple("Extremes", ("values", "indices"))
@@ -337,7 +338,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "embedding": _embedding, **LOSSES,
 }  # fmt: skip
 """Functions of torch, and of torch.nn.functional."""
-SIGNS = ("mul", "div", "eq", "ne", "lt", "le", "gt", "ge", "neg", "logical_not", "matmul", "pow")
+SIGNS = ("mul", "div", *COMPARE, "neg", "logical_not", "matmul", "pow")
 """Operators that are methods, too."""
 NO_METHODS = ("where", "select", "repeat", "pad", "einsum", "concatenate", "stack", "hstack", "vstack", "max", "min")
 """Functions of which a method of that name is another thing, or none."""

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from math import inf
 
-import numpy as np
-
 from tile_eg.errors import Span, TileError
 from tile_eg.frontend.tensor import values as v
 from tile_eg.frontend.tensor.joins import join
@@ -47,7 +45,9 @@ def _last(x: Value, largest: bool) -> float:
     """What comes behind all elements that x may have."""
     if x.dtype is None or not x.dtype.whole:
         return -inf if largest else inf
-    ends = np.iinfo(x.dtype.numpy)
+    from numpy import iinfo
+
+    ends = iinfo(x.dtype.numpy)
     return int(ends.min if largest else ends.max)
 
 
