@@ -140,6 +140,16 @@ kernel turned[M=32](X: f32[M, M]) -> Y: f32[M, M] {
   Y[0, 0] = x
 }
 """
+ITSELF = """
+kernel itself[M=8, N=64](X: f32[M, N]) -> Y: f32[M, N] {
+  grid bx = 1
+  fragment x: f32[M, N] = 0
+  for i in pipelined(4) {
+    x = reshape(reshape(x, 4, 128), M, N)
+  }
+  Y[0, 0] = x
+}
+"""
 RESHAPED = """
 kernel reshaped[M=16, N=64](X: f32[M, N]) -> (Y: f32[4, 32], Z: f32[M, N]) {
   grid bx = 1
@@ -159,6 +169,10 @@ kernel reshaped[M=16, N=64](X: f32[M, N]) -> (Y: f32[4, 32], Z: f32[M, N]) {
 @pytest.mark.parametrize("text", [LESS_A_ROW, TURNED], ids=["less a row", "turned"])
 def test_no_state_is_made_where_its_instruction_still_reads(text: str) -> None:
     check_numbers(kernel(text), Exact())
+
+
+def test_a_state_that_each_trip_leaves_as_it_is_needs_no_loop() -> None:
+    check_numbers(kernel(ITSELF), Exact())
 
 
 def test_rows_of_trips_are_not_read_in_rows_of_another_length_where_they_lie() -> None:

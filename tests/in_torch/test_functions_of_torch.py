@@ -129,6 +129,11 @@ def test_a_mean_over_no_targets_is_nan() -> None:
     assert meant(F.cross_entropy, X, TARGETS * 0 - 100).isnan()
 
 
+@pytest.mark.parametrize("target", [16, -1])
+def test_a_target_that_is_no_class_is_not_overlooked(target: int) -> None:
+    assert meant(F.cross_entropy, X, TARGETS.clamp(min=0) * 0 + target).isposinf()
+
+
 @pytest.mark.parametrize("shape", [(4, 4, 4), (2, 5, 3), (9,)])
 def test_classes_lie_behind_the_batch(shape: tuple[int, ...]) -> None:
     x = torch.rand(shape, generator=torch.Generator().manual_seed(5)) * 8

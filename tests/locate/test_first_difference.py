@@ -36,6 +36,16 @@ SUMS = """kernel sums[M=64, N=256, BM=16, BN=64](X: f32[M, N]) -> Y: f32[M, N] {
   }
 }
 """
+SUMS_OF_ROWS = """kernel sums_of_rows[M=832, N=32](A: f16[M, 16], B: f16[16, N]) -> Y: f32[M, N] {
+  grid m = 52
+  shared a: f16[16, 16], b: f16[16, N]
+  fragment c: f32[16, N]
+  a = A[m*16, 0]
+  b = B[0, 0]
+  c = a @ b
+  Y[m*16, 0] = cumsum(c, 1)
+}
+"""
 LONG_SUM = """kernel long_sum[M=64, N=64, K=2048, BM=64, BN=64, BK=64](A: f16[M, K], B: f16[K, N]) -> C: f32[M, N] {
   grid (bx, by) = (ceildiv(M, BM), ceildiv(N, BN))
   shared a: f16[BM, BK], b: f16[BK, BN]
@@ -164,6 +174,14 @@ def test_a_fault_in_the_first_phase_of_a_long_sum_is_found_there():
     assert made[0].schedule.second is not None
     first = first_wrong(made, "mmad", lambda n: replace(n, depth=n.depth - 16)).first
     assert first.instruction == "mmad" and first.name == "c"
+
+
+@pytest.mark.slow
+def test_where_each_vector_core_has_a_tile_of_its_own_the_store_is_named():
+    made = subject(SUMS_OF_ROWS)
+    assert made[0].schedule.graph.values.tile_each
+    found = first_wrong(made, "mmad", lambda n: replace(n, depth=n.depth - 8))
+    assert found.first.stored and found.first.name == "Y" and "each vector core has a tile of its own" in str(found)
 
 
 @pytest.mark.slow

@@ -15,9 +15,9 @@ from tile_eg.rules.theory import without_rules
 
 KEPT = 6
 MANY = 1.2
-"""Times the rules that a kernel needs: e-graphs with more of them are slower by something that counts."""
+"""Times the rules that a kernel needs: e-graphs with more of them are slower by something that counts (assumed)."""
 OFTEN = 5
-"""So often such an e-graph serves kernels that need the same rules: to read these by themselves takes what that loses."""
+"""So often one serves kernels that need the same rules (assumed): to read these by themselves takes what that loses."""
 
 
 @dataclass(eq=False)

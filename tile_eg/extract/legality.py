@@ -77,7 +77,7 @@ class _Run:
         if node.op in ("PProj", "PTProj"):
             loop, k = node.payload[:2]
             trip = self._visible(self.graph.parents[loop], trip)
-            if self.last[loop] < 0:
+            if self.last.get(loop, -1) < 0:
                 return self.tag(self._first(node.op, loop, k), trip)
             return self.tag(self._next(node.op, loop, k), {**trip, loop: self.last[loop]})
         return node.cls, tuple(sorted(self._visible(node.region, trip).items()))

@@ -34,6 +34,7 @@ NOWHERE = -1, -1
 MOST_TILES = 8
 """Tiles of the grid with wrong outputs that are looked into."""
 TOO_MUCH = "what is computed in this tile is too much to be kept: values behind the first 1000 MiB are not compared"
+OF_EACH = "each vector core has a tile of its own here: what is stored is compared, and not what is computed for it"
 
 
 class Run(Protocol):
@@ -88,9 +89,9 @@ def located(
     if not wrong:
         return Located(None, among, source=source)
     stores = stores_in(subject.planned, arrays, how)
-    tiles = stores.tiles_with(wrong)
-    remarks: list[str] = []
-    for tile in tiles[:MOST_TILES]:
+    each = any(v.tile_each for v in subject.phases)
+    remarks = [OF_EACH] * each
+    for tile in () if each else stores.tiles_with(wrong)[:MOST_TILES]:
         comparers, stopped = compared(subject, arrays, tile, stores, how)
         remarks = [TOO_MUCH] * stopped
         for values, comparer in comparers:

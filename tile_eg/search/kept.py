@@ -107,6 +107,7 @@ class PlannedKept(Planned):
 
     def in_source_words(self, message: str) -> str:
         """What is said of the emitted text, said of the kernel: its lines, and the words for flags."""
+        message = ASSERTED.sub("the assertion does not hold", message)
         message = FLAG.sub(lambda m: f'T.{m[1].lower()}_flag("{m[2].lower()}", "{m[3].lower()}", n)', message)
         return re.sub(r"\bline (\d+)", lambda m: f"line {p.line}" if (p := self.place(int(m[1]))) else "another line", message)
 
@@ -123,6 +124,7 @@ class PlannedKept(Planned):
 
 
 SHOWN = 4
+ASSERTED = re.compile(r"the assertion .* does not hold")  # the condition stands at the caret, in the words of the source
 FLAG = re.compile(r"\b(Set|Wait)Flag<(?:HardEvent::)?([A-Z0-9]+)_([A-Z0-9]+)>(?:\(\))?")
 HELP = {
     "race": "a flag orders two pipes: T.set_flag(src, dst, n) behind the first, T.wait_flag(src, dst, n) before the second",

@@ -40,13 +40,14 @@ def _of_classes(x: Any) -> int:
 
 
 def _at_targets(x: Any, target: Any) -> Any:
-    """What x has at each target, 0 at one that is no class. x: [N, C, ...] or [C]; target: as x without the axis of classes."""
+    """What x has at each target, -inf at one that is no class. x: [N, C, ...] or [C]; target: x less the axis of classes."""
     axis = _of_classes(x)
     without = (*x.shape[:axis], *x.shape[axis + 1 :])
     if tuple(target.shape) != without:
         raise TileError(f"targets of classes of {tuple(x.shape)} have the shape {without}, not {tuple(target.shape)}")
     classes = T.reshape(T.arange(x.shape[axis]), [-1, *[1] * (len(x.shape) - 1 - axis)])
-    return T.sum(T.where(T.expand_dims(target, axis) == classes, x, 0), axis=axis)
+    found = T.sum(T.where(T.expand_dims(target, axis) == classes, x, 0), axis=axis)
+    return T.where((target >= 0) & (target < x.shape[axis]), found, float("-inf"))
 
 
 def _of_kept(loss: Any, kept: Any, reduction: str) -> Any:
