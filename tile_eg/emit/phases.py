@@ -30,6 +30,7 @@ from tile_eg.ir.program.tasks import free_names, renamed, with_indices
 from tile_eg.ops.types import Level
 
 MIXED = "MIX_AIC_1_2"
+OWN = var(BLOCK)
 
 
 class CannotMeet(PlanError):
@@ -82,19 +83,37 @@ def beside(cube: Program, vector: Program, chip: Chip) -> Program:
     return replace(made, numbers=numbers, wholes=_all_wholes(cube, vector))
 
 
-def behind(first: Program, cube: Program) -> Program:
-    """One launch whose cube cores do what the second program says when they are done with the first one.
+def in_turn(first: Program, second: Program, start: int, chip: Chip) -> Program:
+    """One launch of two programs that have only inputs in common. Cube cores that are done with the first one go on with the
+    second, whose first block is the one of number `start`; all cores meet between them where the second one needs vector cores.
+
+    CannotMeet as in `one_launch`, and where both make a tensor of one name for their own blocks.
+    """
+    if {t.name for t in first.shared} & {t.name for t in second.shared}:
+        raise CannotMeet("both phases make a tensor of one name for all blocks")
+    written = {t.name for t in second.tensors if t.output}
+    tensors = tuple(t if t.name in written else own for own, t in zip(first.tensors, second.tensors, strict=True))
+    first = replace(first, tensors=tensors)
+    if second.kernel_type == "AIC_ONLY" and second.blocks <= first.blocks and not _alone(first):
+        return behind(first, second, start)
+    return one_launch(without_names(first), second, chip)
+
+
+def behind(first: Program, cube: Program, start: int = 0) -> Program:
+    """One launch whose cube cores do what the second program says when they are done with the first one, from the block of number
+    `start` on.
 
     CannotMeet where the second one has work for vector cores, or more blocks than the first.
     """
     if cube.kernel_type != "AIC_ONLY" or cube.blocks > first.blocks:
         raise CannotMeet("it is not work for the cube cores of the same blocks")
     cube = _with_other_names(_with_other_loops(without_names(cube), first), _names(first))
+    index = (var(BLOCK) + (first.blocks - start)) % first.blocks if start else OWN
     return replace(
         first,
         workspace=max(first.workspace, cube.workspace),
         buffers=(*first.buffers, *cube.buffers),
-        cube=(*first.cube, PipeBarrier("ALL"), *_of_blocks(cube, AIC, first.blocks)),
+        cube=(*first.cube, PipeBarrier("ALL"), *_of_blocks(cube, AIC, first.blocks, index)),
         shared=_all_shared(first, cube),
         numbers=_all_numbers(first, cube),
         wholes=_all_wholes(first, cube),
@@ -170,11 +189,13 @@ def _groups(p: Program, chip: Chip) -> int:
     return groups
 
 
-def _of_blocks(p: Program, core: str, blocks: int) -> tuple[Node, ...]:
-    """A stream of a program, in a launch of so many blocks of a cube core with two vector cores each."""
-    nodes, index, there = p.core(core), var(BLOCK), blocks
+def _of_blocks(p: Program, core: str, blocks: int, index: Expr = OWN) -> tuple[Node, ...]:
+    """A stream of a program, in a launch of so many blocks of a cube core with two vector cores each, of which the block of an
+    index has this number in the program."""
+    nodes, there = p.core(core), blocks
     if _alone(p):
-        index, there = var(BLOCK) * 2 + var(SUB), 2 * blocks
+        index, there = index * 2 + var(SUB), 2 * blocks
+    if index != OWN:
         nodes = renamed(nodes, {BLOCK: index})
     if not nodes or p.blocks == there:
         return nodes

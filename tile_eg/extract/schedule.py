@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Union
 
@@ -15,6 +15,8 @@ from tile_eg.ops.types import DType, Level
 
 FIRST, LAST = "first", "last"
 """What a step of a joined schedule is for: a tile's first trip, or its last one."""
+IN_TURN = "results-apart"
+"""The move that makes outputs one behind the other which have only inputs in common."""
 StorageId = Union[int, str]  # a number on chip or in the workspace, a tensor's name in GM
 
 
@@ -140,7 +142,8 @@ class Schedule:
     A product in `parts` has a `second` phase, which begins when all cores have met; `grid` is then that of its parts. Of `tiles`
     (the first in their order, and how many) alone is done what a phase of a launch does that shares the tiles with another one.
     What is done `behind` it, once all cores have met, needs more of the product that it makes in tiles than a block has of it:
-    `parted` is the move that made it so.
+    `parted` is the move that made it so; where that is `IN_TURN`, it needs nothing of what comes before, and waits for all cores
+    only if it has work for vector cores.
     The `rest` are tiles that would not fill a turn of all cores.
     Where no schedule has flags enough, one that is `yielding` gives up slots that its author asked for. Where it is `shuffled`,
     each core begins its sums over depth at another trip; loads of the tensors `past_l2` leave L2 out. A `steady` one has the
@@ -215,7 +218,13 @@ class Schedule:
     def phases(self) -> list[Schedule]:
         """The schedules of a launch, in the order in which cores come to them."""
         rest = [self.rest.sums, self.rest.added] if self.rest else []
-        return [self, *rest, *(s for s in (self.second, self.behind) if s)]
+        return [self, *rest, *([self.second] if self.second else []), *(self.behind.phases if self.behind else [])]
+
+    @property
+    def in_turn(self) -> list[Schedule]:
+        """The schedules of outputs that are made one behind the other, each without those behind it; itself if there is one."""
+        first = replace(self, behind=None)
+        return [first, *(self.behind.in_turn if self.behind else [])] if self.parted == IN_TURN else [self]
 
     @property
     def finished(self) -> bool:

@@ -26,10 +26,14 @@ class NoBlocks(Exception):
 
 @dataclass(frozen=True)
 class OpenKernel(Kernel):
-    """The kernel at some sizes for those in `open`; `build` gives it at any others. Its tensors are the same for all of them."""
+    """The kernel at some sizes for those in `open`; `build` gives it at any others. Its tensors are the same for all of them.
+
+    `parts` gives kernels of some of its outputs each, which have nothing but inputs in common; none where there are no such ones.
+    """
 
     open: tuple[str, ...] = ()
     build: Callable[[Mapping[str, int]], Kernel] = field(default=lambda _: None, compare=False, repr=False)  # type: ignore[assignment,return-value]
+    parts: Callable[[], Sequence[Kernel]] = field(default=lambda: (), compare=False, repr=False)
 
 
 def open_kernel(names: Sequence[str], build: Build) -> OpenKernel | InOrder:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 
-from tile_eg.extract.schedule import Schedule
+from tile_eg.extract.schedule import IN_TURN, Schedule
 from tile_eg.report.decisions import RESULTS, distinct_subject, grid_option, open_choices, option, state_name, subject
 from tile_eg.report.schedule_tree import past_l2
 from tile_eg.report.text import indent
@@ -26,7 +26,8 @@ def rest_option(schedule: Schedule) -> str:
 
 def rows_option(schedule: Schedule) -> str:
     """When what needs whole rows of a product is done, in few words."""
-    return "once all cores have made its tiles" if schedule.behind else "by the block that makes them"
+    behind = schedule.behind and schedule.parted != IN_TURN
+    return "once all cores have made its tiles" if behind else "by the block that makes them"
 
 
 def loads_option(schedule: Schedule) -> str:
@@ -66,12 +67,19 @@ def copied_option(schedule: Schedule) -> str:
     return f"the last {second.tiles[1]}" if second and second.tiles else ""
 
 
+def results_option(schedule: Schedule) -> str:
+    """How outputs follow each other that have only inputs in common, in few words; nothing where a block makes all of them."""
+    each = schedule.in_turn if schedule.parted == IN_TURN else []
+    return ", then ".join(f"{s.graph.values.blocks} tiles" for s in each)
+
+
 WHOLE: dict[str, Callable[[Schedule], str]] = {
     "grid": lambda s: grid_option(s.on_cores),
     "tiles that load the copy": copied_option,
     "tiles that fill no turn": rest_option,
     "sums over depth": sums_option,
     "whole rows of a product": rows_option,
+    "results": results_option,
     "loads in loops": early_option,
     "trips of skewed loops": trips_option,
     "work of vector cores": groups_option,

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from html import escape
 
 from tile_eg.egraph import Graph, Node
-from tile_eg.extract.schedule import Item, LoopStep, Rest, Schedule, Step, Storage, StorageId
+from tile_eg.extract.schedule import IN_TURN, Item, LoopStep, Rest, Schedule, Step, Storage, StorageId
 from tile_eg.extract.statements import statement
 from tile_eg.ir.printed import Printed
 from tile_eg.ops.types import Level
@@ -31,8 +31,9 @@ def _legend(schedule: Schedule) -> list[str]:
 
 def _phases(schedule: Schedule) -> list[Branch]:
     if schedule.behind is not None:
-        meeting = Branch("all cores meet", ("", "", "", "", schedule.parted))
-        return [*_phases(replace(schedule, behind=None)), meeting, *_roots(schedule.behind)]
+        between = "behind it, on the cores that are done" if _goes_on(schedule) else "all cores meet"
+        meeting = Branch(between, ("", "", "", "", schedule.parted))
+        return [*_phases(replace(schedule, behind=None)), meeting, *_phases(schedule.behind)]
     if schedule.one_phase:
         return _roots(schedule)
     rules = ("", "", "", "", ", ".join(schedule.parts.rules)) if schedule.parts else ()
@@ -45,6 +46,12 @@ def _phases(schedule: Schedule) -> list[Branch]:
     copied = [(tensor, name) for tensor, name, _ in strides(last.graph.values)]
     copies = [Branch(f"{beside}{name} = {tensor}, in strips of 32 bytes") for tensor, name in copied]
     return [*before, *copies, meeting, *added, *_roots(last)]
+
+
+def _goes_on(schedule: Schedule) -> bool:
+    """Whether cube cores go on with what stands behind it as soon as each of them is done."""
+    next_one = replace(schedule.behind, behind=None) if schedule.parted == IN_TURN and schedule.behind else None
+    return next_one is not None and next_one.one_phase and all(s.level is not Level.UB for s in next_one.storages.values())
 
 
 def _of_rest(rest: Rest) -> tuple[list[Branch], list[Branch]]:

@@ -28,6 +28,7 @@ from tile_eg.search import (
     persistent,
     prefetch,
     rest,
+    results_apart,
     rows_behind,
     short_loops,
     shuffle_k,
@@ -92,22 +93,40 @@ def run_queue(queue: Queue) -> None:
 
 def _at_open_sizes(kernel: OpenKernel, setting: Setting, start: float) -> Lowered:
     """The kernel at the best of the block sizes that were tried; each is a form whose moves are in the one queue."""
-    queue = Queue(setting, moves_from, (TileError, InternalError))
     if "open-sizes" not in setting.options.moves:
         names = ", ".join(f"{name}=..." for name in kernel.open)
         raise TileError("sizes are left open, and 'open-sizes' is left out of the search", help=f"give numbers: {names}")
-    sizes = OpenSizes(kernel, setting, lambda k, at: as_written(k, replace(setting, at=at)))
-    with stage("open-sizes", kernel.source, setting.timings):
-        queue.put(sizes.offers())
-    run_queue(queue)
-    if queue.best == float("inf"):
-        queue.put(sizes.resorts())
-        run_queue(queue)
+    sizes = _sizes(kernel, setting)
+    queue = _tried(sizes)
     tried = queue.close()
     if queue.best == float("inf"):
         with stage("open-sizes", kernel.source):
             raise sizes.problem(tried, queue.forms)
     return result_of(queue, start, sizes)
+
+
+def _sizes(kernel: OpenKernel, setting: Setting) -> OpenSizes:
+    return OpenSizes(kernel, setting, lambda k, at: as_written(k, replace(setting, at=at)))
+
+
+def _tried(sizes: OpenSizes) -> Queue:
+    """The queue that has tried the sizes of a kernel that look best, and its outputs apart."""
+    queue = Queue(sizes.setting, moves_from, (TileError, InternalError))
+    with stage("open-sizes", sizes.kernel.source, sizes.setting.timings):
+        queue.put(sizes.offers())
+        queue.put(results_apart.offers(sizes.kernel, sizes.setting, _sizes, _result))
+    run_queue(queue)
+    if queue.best == float("inf"):
+        queue.put(sizes.resorts())
+        run_queue(queue)
+    return queue
+
+
+def _result(sizes: OpenSizes) -> tuple[Form | None, tuple[Candidate, ...]]:
+    """The best form of a kernel that is one of several in a launch, and all candidates, the fastest first."""
+    forms = _tried(sizes).forms
+    found = fastest_first([c for f in forms for c in f.launchable])
+    return min(forms, key=lambda f: f.microseconds, default=None), found
 
 
 def moves_from(form: Form, candidate: Candidate | None) -> Iterator[Offer]:

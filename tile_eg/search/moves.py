@@ -98,6 +98,8 @@ MOVES = {
              "what needs whole rows of a product = the same behind a meeting of all cores, which make it in other tiles"),
         Move("operand-first", "equal", SEARCHING, (0, 1, 4),
              "an operand that several blocks compute = the same, computed once before all cores meet"),
+        Move("results-apart", "equal", SEARCHING, (0, 1, 1),
+             "outputs that have only inputs in common = each in tiles of its own, one behind the other in one launch"),
         Move("packed-operand", "equal", SEARCHING, (0, 1, 1),
              "tiles of an operand = those of its copy in strips of 32 bytes, which is made first", ("operand-in-strips",),
              any_size=True),

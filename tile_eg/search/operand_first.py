@@ -24,6 +24,6 @@ def offers(form: Form, search: Search) -> Iterator[Offer]:
     bound = chip.launch_us(0, mixed=True) + SURE * chip.microseconds(cycles)
     stored = next(iter(first.outputs)).args[3]
     phases = Phases(NAME, (stored.rows, stored.cols), first, second, cycles)
-    rows = cache(lambda: search(second, form, of_phases(form)))
+    rows = cache(lambda: search(second, form, of_phases(form.setting)))
     make = partial(made_in_phases, form, phases, search, rows)
     yield Offer(MOVES[NAME], "tiles of {} x {}".format(*phases.size), bound, make, form, least=0 if form.candidates else 1)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from math import prod
 
 from tile_eg.chips import Chip
 from tile_eg.errors import PlanError, plannable
-from tile_eg.extract.schedule import Rest, Schedule
+from tile_eg.extract.schedule import IN_TURN, Rest, Schedule
 from tile_eg.ir.program import AIC, AIV, Instr, Loop, Program, walk
 from tile_eg.ir.sharing import once
 from tile_eg.search.planned import Planned
@@ -29,6 +30,8 @@ def synchronised(schedule: Schedule, chip: Chip) -> Planned:
     """As `plan_schedule`, without its text: that may turn out to be `unwritable`."""
     from tile_eg.emit.phases import added_up, one_launch
 
+    if schedule.parted == IN_TURN and schedule.behind is not None:
+        return in_turn([synchronised(s, chip).program for s in schedule.in_turn], schedule.in_turn, chip)
     if schedule.behind is not None:
         sums, rows = (synchronised(s, chip).program for s in (replace(schedule, behind=None), schedule.behind))
         return with_rows_behind(sums, rows, chip)
@@ -43,6 +46,18 @@ def synchronised(schedule: Schedule, chip: Chip) -> Planned:
         return _roomy(_with_rest(first.program, second, rest, chip), chip)
     assert second is not None
     return _roomy(one_launch(_beside_copies(first.program, second, chip), _plan_phase(second, chip).program, chip), chip)
+
+
+def in_turn(programs: Sequence[Program], schedules: Sequence[Schedule], chip: Chip) -> Planned:
+    """One launch of programs for outputs that have only inputs in common, with these schedules, one behind the other. The cores
+    that have fewer tiles of one begin with the next."""
+    from tile_eg.emit.phases import in_turn
+
+    made, start = programs[0], 0
+    for before, program in zip(schedules, programs[1:], strict=False):
+        start = (start + before.graph.values.blocks) % made.blocks if before.one_phase and before.persistent else 0
+        made = in_turn(made, program, start, chip)
+    return _roomy(made, chip)
 
 
 def with_rows_behind(sums: Program, rows: Program, chip: Chip) -> Planned:

@@ -62,17 +62,17 @@ def offers(form: Form, search: Search) -> Iterator[Offer]:
     product = product_of(form.values) if form.moves in ((), (FROM_ZERO,)) else None
     chip = form.setting.chip
     found = ways(product, chip)[:OFFERED] if product else []
-    rows = cache(lambda: search(found[0].second, form, of_phases(form)))
+    rows = cache(lambda: search(found[0].second, form, of_phases(form.setting)))
     for phases in found:
         bound = chip.launch_us(0, mixed=True) + SURE * chip.microseconds(phases.cycles)
         what, make = "tiles of {} x {}".format(*phases.size), partial(made_in_phases, form, phases, search, rows)
         yield Offer(MOVES[NAME], what, bound, make, form, least=0 if form.candidates else 1)
 
 
-def of_phases(form: Form) -> Setting:
-    """How the phases of a form's kernel are searched."""
-    options = form.setting.options
-    return replace(form.setting, options=replace(options, without=options.without | ALONE), meets=True)
+def of_phases(setting: Setting) -> Setting:
+    """How the phases of a launch are searched."""
+    options = setting.options
+    return replace(setting, options=replace(options, without=options.without | ALONE), meets=True)
 
 
 def ways(product: Product, chip: Chip) -> list[Phases]:
@@ -111,7 +111,7 @@ def _best_of(forms: dict[int, Values], chip: Chip) -> tuple[tuple[int, Values], 
 
 def made_in_phases(form: Form, phases: Phases, search: Search, rows: Callable[[], tuple[Candidate, ...]]) -> Made:
     """The best schedules of the product, each as one launch with the best one of the `rows` behind it; and what failed."""
-    found, after = search(phases.first, form, of_phases(form)), rows()
+    found, after = search(phases.first, form, of_phases(form.setting)), rows()
     if not found or not after:
         return Made(why="no schedule makes the product in these tiles, or does what follows it")
     joined: list[tuple[Schedule, Planned]] = []

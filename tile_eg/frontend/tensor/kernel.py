@@ -33,6 +33,7 @@ class TensorKernel:
     ) -> None:  # fmt: skip
         """`numbers` are those of each call."""
         self.name, self.tensors, self.source, self.file, self.numbers = name, tuple(tensors), source, file, numbers
+        self.given, self.outputs = self.tensors, outputs
         if any(prod(t.shape) == 0 for t in tensors if t.output):
             raise NoBlocks(self.tensors)
         for v in in_order(outputs.values()):
@@ -75,7 +76,34 @@ class TensorKernel:
             return self.at(given)
         first = self.at({**dict.fromkeys(left, FIRST[0]), **given})
         same = {f.name: getattr(first, f.name) for f in fields(Kernel)}
-        return OpenKernel(**same, open=left, build=lambda found: self.at({**given, **found}))
+        return OpenKernel(**same, open=left, build=lambda found: self.at({**given, **found}), parts=lambda: self._parts(given))
+
+    def _parts(self, given: Mapping[str, int]) -> list[Kernel]:
+        """Kernels of outputs that no sum, product or scan makes together, where tiles of products may differ for them."""
+        groups = apart(self.outputs) if not given else []
+        made = (TensorKernel(self.name, self._with(g), g, self.source, self.file, self.numbers) for g in groups)
+        return [m.kernel({}) for m in made] if len(groups) > 1 else []
+
+    def _with(self, outputs: Mapping[str, Value]) -> list[Tensor]:
+        return [replace(t, output=t.output and t.name in outputs) for t in self.given]
+
+
+
+def apart(outputs: Mapping[str, Value]) -> list[dict[str, Value]]:
+    """Outputs by what makes them: no two groups have a sum, product or scan in common. None where there are no products."""
+    made = {name: {v for v in in_order([x]) if v.op in TOGETHER} for name, x in outputs.items()}
+    if not any(v.op == "matmul" for of in made.values() for v in of):
+        return []
+    groups: list[tuple[list[str], set[Value]]] = []
+    for name, of in made.items():
+        shared = [g for g in groups if g[1] & of]
+        names, values = [n for g in shared for n in g[0]], set[Value]().union(*(g[1] for g in shared))
+        groups = [*(g for g in groups if g not in shared), ([*names, name], values | of)]
+    return [{name: outputs[name] for name in names} for names, _ in groups]
+
+
+TOGETHER = ("reduce", "matmul", "scan")
+"""What takes a loop, or meets all elements of an axis."""
 
 
 def _seen(t: Tensor, shape: tuple[int, ...]) -> Tensor:

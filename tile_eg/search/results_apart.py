@@ -1,0 +1,81 @@
+"""Results apart: outputs that have nothing but inputs in common, each in tiles of its own, one behind the other in one launch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import fields, replace
+from functools import partial, reduce
+from itertools import product
+
+from tile_eg.chips import Chip
+from tile_eg.errors import PlanError, plannable
+from tile_eg.extract.schedule import IN_TURN, Schedule
+from tile_eg.ir.kernel import Kernel
+from tile_eg.ir.open_kernel import OpenKernel
+from tile_eg.search.candidates import Candidate, Dropped, ranked, written
+from tile_eg.search.form import Form, Setting
+from tile_eg.search.moves import MOVES
+from tile_eg.search.open_sizes import SURE, OpenSizes
+from tile_eg.search.planned import Planned
+from tile_eg.search.planning import in_turn
+from tile_eg.search.queue import Made, Offer
+from tile_eg.search.rows_behind import of_phases
+from tile_eg.sizing.candidates import Candidate as Sized
+
+Search = Callable[[OpenSizes], tuple[Form | None, tuple[Candidate, ...]]]
+"""Gives the best form of a kernel at some sizes, and its candidates, fastest first."""
+
+
+def offers(
+    kernel: OpenKernel, setting: Setting, sizes: Callable[[OpenKernel, Setting], OpenSizes], search: Search
+) -> Iterator[Offer]:
+    """One for a kernel whose outputs do not need each other. `sizes` are those at which a part may be compiled."""
+    parts = kernel.parts() if IN_TURN in setting.options.moves else ()
+    able = [sizes(p, of_phases(setting)) for p in parts if isinstance(p, OpenKernel)]
+    if parts and len(able) == len(parts):
+        bound = _bound([each.found for each in able], setting.chip)
+        yield Offer(MOVES[IN_TURN], f"{len(parts)} results", bound, partial(_made, kernel, able, setting, search))
+
+
+def _bound(found: Sequence[Sequence[Sized]], chip: Chip) -> float:
+    """Microseconds that a launch takes at the least by the quick estimates of its parts."""
+    if not all(found):
+        return float("inf")
+    least = [min(c.estimate.cycles - c.estimate.launch for c in sizes) for sizes in found]
+    return chip.launch_us(0, mixed=False) + SURE * chip.microseconds(sum(least))
+
+
+def _made(kernel: OpenKernel, parts: Sequence[OpenSizes], setting: Setting, search: Search) -> Made:
+    found = [search(p) for p in parts]
+    first = found[0][0]
+    if first is None or not all(candidates for _, candidates in found):
+        return Made(why="an output has no schedule by itself")
+    joined, dropped = _joined([_few(candidates) for _, candidates in found], setting)
+    if not joined:
+        return Made(dropped=dropped, why="no schedules of the outputs can be one launch")
+    whole = Kernel(**{f.name: getattr(kernel, f.name) for f in fields(Kernel)})
+    form = replace(first, setting=replace(setting, at=""), kernel=whole, moves=(IN_TURN,), candidates=(), dropped=())
+    form.add(ranked(joined, setting.model), dropped)
+    return Made(form=form)
+
+
+def _few(candidates: tuple[Candidate, ...]) -> list[Candidate]:
+    """The fastest schedule, and the fastest of those that one kind of core carries out without a meeting."""
+    able = written(candidates)
+    alone = next((c for c in able if c.schedule.one_phase and not c.planned.program.vector), None)
+    return list(dict.fromkeys(c for c in (*able[:1], alone) if c))
+
+
+def _joined(choices: Sequence[Sequence[Candidate]], setting: Setting) -> tuple[list[tuple[Schedule, Planned]], Dropped]:
+    """One launch of one schedule for each output, those that need no meeting behind the others."""
+    joined: list[tuple[Schedule, Planned]] = []
+    dropped: list[tuple[Schedule, Exception]] = []
+    for chosen in product(*choices):
+        order = sorted(chosen, key=lambda c: c.schedule.one_phase and not c.planned.program.vector)
+        schedule = reduce(lambda behind, s: replace(s, behind=behind, parted=IN_TURN), [c.schedule for c in reversed(order)])
+        planned = plannable(partial(in_turn, [c.planned.program for c in order], [c.schedule for c in order], setting.chip))
+        if isinstance(planned, PlanError):
+            dropped.append((schedule, planned))
+        else:
+            joined.append((schedule, planned))
+    return joined, tuple(dropped)
