@@ -48,6 +48,17 @@ class Gated(nn.Module):
         return self.down(nn.functional.silu(self.gate(x)) * self.up(x))
 
 
+class Heads(nn.Module):
+    """Queries, keys and values of one value, each by a product of its own."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.q, self.k, self.v = nn.Linear(WIDTH, 64), nn.Linear(WIDTH, 16, False), nn.Linear(WIDTH, 16, False)
+
+    def forward(self, x: Any) -> Any:
+        return self.q(x), self.k(x), torch.relu(self.v(x))
+
+
 def attention(q: Any, k: Any, v: Any) -> Any:
     return torch.softmax(q @ k.transpose(-1, -2) * 0.125, -1) @ v
 
@@ -80,6 +91,7 @@ def close(function: Any, given: Sequence[Any]) -> None:
     ("function", "shapes", "kernels"),
     [
         (Gated, [(20, WIDTH)], [["mm", "silu", "mm", "mul"], ["mm"]]),
+        (Heads, [(20, WIDTH)], [["addmm", "mm", "mm", "relu"]]),
         (attention, [(2, 20, 32)] * 3, [["bmm", "mul", "_softmax", "bmm"]]),
         (
             Block,

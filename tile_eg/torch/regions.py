@@ -52,6 +52,11 @@ def space_of(node: Any) -> Space:
     return str(count), str(shape[-1]) if shape else "1"
 
 
+def _is_sized(node: Any) -> bool:
+    """Whether all dimensions of a node's value are known."""
+    return all(isinstance(n, int) for n in shape_of(node))
+
+
 def copied_for_each_user(graph: Any) -> None:
     """Gives every user of a free value a copy of its own."""
     for node in reversed(list(graph.nodes)):
@@ -77,6 +82,7 @@ def regions_of(graph: Any) -> list[Region]:
         found.take(node)
     for node in reversed(list(graph.nodes)):
         found.leave_to_users(node)
+    found.join_products()
     for node in reversed(list(graph.nodes)):
         found.take_free(node)
     return found.all()
@@ -117,6 +123,26 @@ class _Regions:
                 ours.nodes.remove(moved)
                 self._add(moved, theirs)
 
+    def join_products(self) -> None:
+        """Makes one region of those whose products multiply the same value from the left, as queries, keys and values do: each
+        has tiles of its own in one launch. Of sizes that are known alone."""
+        last: dict[Any, Region] = {}
+        for region in self.all():
+            firsts = _first_operands(region) if region.kind == PRODUCT and all(map(_is_sized, region.nodes)) else set()
+            before = last.get(first) if len(firsts) == 1 and (first := next(iter(firsts))) is not None else None
+            if before is not None and not self._cyclic(before, region) and not self._directly(before, region):
+                region = self._joined(PRODUCT, before.space, before, region)
+            last.update(dict.fromkeys(firsts, region) if len(firsts) == 1 else {})
+
+    def _directly(self, a: Region, b: Region) -> bool:
+        """Whether a value goes from one region to the other."""
+        return any(self.of.get(u) in (a, b) and self.of.get(u) is not self.of[n] for n in (*a.nodes, *b.nodes) for u in _users(n))
+
+    def _joined(self, kind: str, space: Space, first: Region, second: Region) -> Region:
+        one = Region(kind, space, [*first.nodes, *second.nodes])
+        self.of.update(dict.fromkeys(one.nodes, one))
+        return one
+
     def _left_with(self, node: Any, region: Region) -> list[Any]:
         """A node and those before it that leave its region together, so that what the region hands over instead has fewer bytes;
         none where there are no such."""
@@ -147,8 +173,7 @@ class _Regions:
             return
         other = kind == ATTENTION or name_of(node) in JOINS
         space = space_of(node) if other else theirs.space if ours.kind == MAP else ours.space
-        one = Region(kind, space, [*theirs.nodes, *ours.nodes])
-        self.of.update(dict.fromkeys(one.nodes, one))
+        self._joined(kind, space, theirs, ours)
 
     def _joint(self, node: Any, ours: Region, theirs: Region) -> str | None:
         """What the two regions would be together; None where they stay apart."""
