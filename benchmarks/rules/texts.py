@@ -238,6 +238,7 @@ MOVES = {
     "long to unsigned bytes": ("f32", "u8", "u8(x)"), "x << 3": ("i32", "i32", "x << 3"), "x >> 3": ("i32", "i32", "x >> 3"),
     "with another sign": ("i32", "u32", "u32(x)"),
     "copy": ("f32", "f32", "x"), "short to other short": ("f16", "bf16", "x"), "short to long": ("f16", "f32", "x"),
+    "short, and short again": ("f32", "f16", "f32(f16(x * 3))"),
     "tanh in f16": ("f16", "f16", "tanh(x)"), "short sum": ("f16", "f16", "x + x * x"),
     "long to short": ("f32", "f16", "x"),
     "relu to short": ("f32", "f16", "relu(x)"), "relu to long": ("f16", "f32", "relu(f32(x))"),

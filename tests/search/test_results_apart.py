@@ -7,7 +7,7 @@ from functools import lru_cache
 import numpy as np
 import pytest
 
-from tile_eg.frontend.tensor.kernel import apart
+from tile_eg.frontend.tensor.kernel import apart, parted_by_operand
 from tile_eg.frontend.tensor.values import binary, matmul, reduce, tensor
 from tile_eg.frontend.text import load_text
 from tile_eg.ir.index import BLOCK, evaluate
@@ -21,6 +21,13 @@ PRODUCTS = """
 kernel products[M=1600, K=256](X: f16[M, K], A: f16[K, 512], B: f16[K, 128]) -> (P: f32[M, 512], Q: f32[M, 128]) {
   P = X @ A
   Q = X @ B
+}
+"""
+OF_ROWS = """
+kernel of_rows[M=800, K=256](X: f16[M, K], A: f16[K, 512], B: f16[K, 128]) -> (P: f32[M, 512], Q: f32[M, 128]) {
+  R = f16(f32(X) - max(f32(X), axis=1)[:, None])
+  P = R @ A
+  Q = R @ B
 }
 """
 X, A, B = tensor("X", (32, 16), F16), tensor("A", (16, 8), F16), tensor("B", (16, 4), F16)
@@ -77,6 +84,17 @@ def test_what_needs_vector_cores_comes_before_what_does_not() -> None:
     check(low, same, lambda x: np.maximum(x, 3) + 1)
 
 
+@pytest.mark.slow
+def test_an_operand_that_all_of_them_need_comes_first() -> None:
+    low = products(OF_ROWS)
+    assert low.form.moves == ("results-apart",) and [t.name for t in low.program.shared] == ["operand"]
+    rng = np.random.default_rng(5)
+    given = {t.name: rng.integers(-3, 4, t.shape).astype(np.float16) for t in low.kernel.tensors if not t.output}
+    rows = given["X"].astype(np.float32) - given["X"].astype(np.float32).max(axis=1, keepdims=True)
+    results = low.run(given)
+    assert all(np.array_equal(results[out], rows @ given[by].astype(np.float32)) for out, by in (("P", "A"), ("Q", "B")))
+
+
 def test_the_cores_that_had_fewer_tiles_begin_with_the_next() -> None:
     low = products()
     start = low.candidates[0].schedule.graph.values.blocks % low.program.blocks
@@ -88,6 +106,12 @@ def test_outputs_that_share_a_sum_stay_together() -> None:
     total = reduce("max", X, -1, keepdims=True)
     one, two, other = matmul(X, A), total, binary("add", X, total)
     assert [list(g) for g in apart({"P": one, "Q": two, "R": other})] == [["P"], ["Q", "R"]]
+
+
+def test_an_operand_without_which_outputs_are_apart_is_found() -> None:
+    rows = binary("sub", X, reduce("max", X, -1, keepdims=True))
+    operand, groups = parted_by_operand({"P": matmul(rows, A), "Q": matmul(rows, B)})
+    assert operand is rows and [list(g) for g in groups] == [["P"], ["Q"]]
 
 
 def test_outputs_without_a_product_stay_in_one_grid() -> None:

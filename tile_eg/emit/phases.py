@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 
 from tile_eg.chips import Chip
@@ -14,6 +14,7 @@ from tile_eg.ir.program import (
     AIC,
     AIV,
     CrossSet,
+    Gm,
     Instr,
     Loop,
     Node,
@@ -84,19 +85,35 @@ def beside(cube: Program, vector: Program, chip: Chip) -> Program:
 
 
 def in_turn(first: Program, second: Program, start: int, chip: Chip) -> Program:
-    """One launch of two programs that have only inputs in common. Cube cores that are done with the first one go on with the
-    second, whose first block is the one of number `start`; all cores meet between them where the second one needs vector cores.
+    """One launch of two programs for other outputs. Cube cores that are done with the first go on with the second, from its first
+    block at number `start` on. All cores meet between them where the second needs vector cores, or reads what the first one
+    stores, which no one else sees.
 
     CannotMeet as in `one_launch`, and where both make a tensor of one name for their own blocks.
     """
     if {t.name for t in first.shared} & {t.name for t in second.shared}:
         raise CannotMeet("both phases make a tensor of one name for all blocks")
+    handed = {t.name for t in first.tensors if t.output} & _read_by(second)
+    first = _shared_among(first, handed)
+    second = _shared_among(second, {t.name for t in first.shared})
     written = {t.name for t in second.tensors if t.output}
     tensors = tuple(t if t.name in written else own for own, t in zip(first.tensors, second.tensors, strict=True))
     first = replace(first, tensors=tensors)
-    if second.kernel_type == "AIC_ONLY" and second.blocks <= first.blocks and not _alone(first):
+    if not handed and second.kernel_type == "AIC_ONLY" and second.blocks <= first.blocks and not _alone(first):
         return behind(first, second, start)
     return one_launch(without_names(first), second, chip)
+
+
+def _read_by(p: Program) -> set[str]:
+    """The tensors that a program loads from."""
+    instrs = (n for core in (AIC, AIV) for n in walk(p.core(core)) if isinstance(n, Instr))
+    return {source.tensor for n in instrs for source in n.srcs if isinstance(source, Gm)}
+
+
+def _shared_among(p: Program, names: Collection[str]) -> Program:
+    """The program with tensors of these names as what blocks share, and not as arguments."""
+    found = tuple(replace(t, output=True) for t in p.tensors if t.name in names)
+    return replace(p, tensors=tuple(t for t in p.tensors if t.name not in names), shared=(*p.shared, *found))
 
 
 def behind(first: Program, cube: Program, start: int = 0) -> Program:

@@ -18,7 +18,7 @@ from tile_eg.ir.index_elements import elements_in
 from tile_eg.ir.kernel import Kernel, assigns
 from tile_eg.ir.program import AIV, Program
 from tile_eg.ir.reference_bounds import Expected
-from tile_eg.ir.reference_terms import Meaning
+from tile_eg.ir.reference_terms import Meaning, Version
 from tile_eg.ir.values import Term, Values, first_version
 from tile_eg.locate.difference import Difference, Located
 from tile_eg.locate.inside import Comparer, Wrong
@@ -156,7 +156,8 @@ def compared(
     out: list[tuple[Values, Comparer]] = []
     with Watch(tile if len(phases) == 1 else ALL) as watch:
         blocks = _alone(subject.planned, tile, stores) if len(phases) == 1 else ()
-        records, shared = _run(text, arrays, how, watch, blocks), None
+        records = _run(text, arrays, how, watch, blocks)
+        shared: dict[str, Version] = {}
         for n, values in enumerate(phases):
             meaning = Meaning(values, subject.kernel, arrays, shared)
             last = n == len(phases) - 1
@@ -167,7 +168,7 @@ def compared(
                 out.append((values, comparer))
                 if comparer.first is not None:
                     return out, watch.stopped
-            shared = meaning.stored
+            shared |= meaning.stored
         return out, watch.stopped
 
 

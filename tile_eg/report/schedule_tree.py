@@ -10,6 +10,7 @@ from tile_eg.egraph import Graph, Node
 from tile_eg.extract.schedule import IN_TURN, Item, LoopStep, Rest, Schedule, Step, Storage, StorageId
 from tile_eg.extract.statements import statement
 from tile_eg.ir.printed import Printed
+from tile_eg.ir.values import first_version, reachable
 from tile_eg.ops.types import Level
 from tile_eg.report.html import html_tree, paragraphs
 from tile_eg.report.text import Branch, tree
@@ -50,8 +51,13 @@ def _phases(schedule: Schedule) -> list[Branch]:
 
 def _goes_on(schedule: Schedule) -> bool:
     """Whether cube cores go on with what stands behind it as soon as each of them is done."""
-    next_one = replace(schedule.behind, behind=None) if schedule.parted == IN_TURN and schedule.behind else None
-    return next_one is not None and next_one.one_phase and all(s.level is not Level.UB for s in next_one.storages.values())
+    if schedule.parted != IN_TURN or schedule.behind is None:
+        return False
+    stored = {t.name for t in schedule.graph.values.tensors if t.output}
+    loads = (t for t in reachable(schedule.behind.graph.values) if t.op == "load")
+    waits = any(first_version(t.args[0]).args[0].name in stored for t in loads)
+    on_cubes = all(s.level is not Level.UB for s in schedule.behind.storages.values())
+    return on_cubes and not waits and replace(schedule.behind, behind=None).one_phase
 
 
 def _of_rest(rest: Rest) -> tuple[list[Branch], list[Branch]]:

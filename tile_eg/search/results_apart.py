@@ -1,4 +1,7 @@
-"""Results apart: outputs that have nothing but inputs in common, each in tiles of its own, one behind the other in one launch."""
+"""Results apart: outputs that have nothing but inputs in common, each in tiles of its own, one behind the other in one launch.
+
+An operand of their products that all of them need, as a normalised row is, may come before them: all cores meet behind it.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +53,8 @@ def _made(kernel: OpenKernel, parts: Sequence[OpenSizes], setting: Setting, sear
     first = found[0][0]
     if first is None or not all(candidates for _, candidates in found):
         return Made(why="an output has no schedule by itself")
-    joined, dropped = _joined([_few(candidates) for _, candidates in found], setting)
+    ahead = not {t.name for t in parts[0].kernel.tensors if t.output} & {t.name for t in kernel.tensors}
+    joined, dropped = _joined([_few(candidates) for _, candidates in found], ahead, setting)
     if not joined:
         return Made(dropped=dropped, why="no schedules of the outputs can be one launch")
     whole = Kernel(**{f.name: getattr(kernel, f.name) for f in fields(Kernel)})
@@ -62,16 +66,23 @@ def _made(kernel: OpenKernel, parts: Sequence[OpenSizes], setting: Setting, sear
 def _few(candidates: tuple[Candidate, ...]) -> list[Candidate]:
     """The fastest schedule, and the fastest of those that one kind of core carries out without a meeting."""
     able = written(candidates)
-    alone = next((c for c in able if c.schedule.one_phase and not c.planned.program.vector), None)
+    alone = next((c for c in able if _goes_on(c)), None)
     return list(dict.fromkeys(c for c in (*able[:1], alone) if c))
 
 
-def _joined(choices: Sequence[Sequence[Candidate]], setting: Setting) -> tuple[list[tuple[Schedule, Planned]], Dropped]:
-    """One launch of one schedule for each output, those that need no meeting behind the others."""
+def _goes_on(c: Candidate) -> bool:
+    return c.schedule.one_phase and not c.planned.program.vector
+
+
+def _joined(
+    choices: Sequence[Sequence[Candidate]], ahead: int, setting: Setting
+) -> tuple[list[tuple[Schedule, Planned]], Dropped]:
+    """One launch of one schedule for each output, those that need no meeting behind the others; the first so many are `ahead` of
+    all."""
     joined: list[tuple[Schedule, Planned]] = []
     dropped: list[tuple[Schedule, Exception]] = []
     for chosen in product(*choices):
-        order = sorted(chosen, key=lambda c: c.schedule.one_phase and not c.planned.program.vector)
+        order = [*chosen[:ahead], *sorted(chosen[ahead:], key=_goes_on)]
         schedule = reduce(lambda behind, s: replace(s, behind=behind, parted=IN_TURN), [c.schedule for c in reversed(order)])
         planned = plannable(partial(in_turn, [c.planned.program for c in order], [c.schedule for c in order], setting.chip))
         if isinstance(planned, PlanError):

@@ -18,10 +18,11 @@ from tile_eg.frontend.tensor.neighbours import Joined
 from tile_eg.frontend.tensor.points import Point, Points, Puller
 from tile_eg.frontend.tensor.roles import Output, Roles
 from tile_eg.frontend.tensor.shapes import joined_shape
-from tile_eg.frontend.tensor.values import Value, ones, reshape, stored, truth
+from tile_eg.frontend.tensor.values import Value, ones, reshape, stored, tensor, truth
 from tile_eg.ir.kernel import Kernel, Tensor
 from tile_eg.ir.open_kernel import FIRST, NoBlocks, OpenKernel
 from tile_eg.ir.seen import indexed
+from tile_eg.ops.types import F32
 
 
 class TensorKernel:
@@ -79,14 +80,23 @@ class TensorKernel:
         return OpenKernel(**same, open=left, build=lambda found: self.at({**given, **found}), parts=lambda: self._parts(given))
 
     def _parts(self, given: Mapping[str, int]) -> list[Kernel]:
-        """Kernels of outputs that no sum, product or scan makes together, where tiles of products may differ for them."""
-        groups = apart(self.outputs) if not given else []
-        made = (TensorKernel(self.name, self._with(g), g, self.source, self.file, self.numbers) for g in groups)
-        return [m.kernel({}) for m in made] if len(groups) > 1 else []
+        """Kernels of outputs that no sum, product or scan makes together. Behind one of an operand of their products that all of
+        them need, if there is such a one: it lies in a tensor of its own."""
+        if given:
+            return []
+        if len(groups := apart(self.outputs)) > 1:
+            return [self._part(g, ()) for g in groups]
+        name, (operand, groups) = fresh("operand", set(self.taken)), parted_by_operand(self.outputs)
+        if operand is None or operand.dtype is None:
+            return []
+        held = Tensor(name, operand.dtype, operand.shape, False)
+        instead = tensor(name, operand.shape, operand.dtype, operand.span)
+        first = self._part({name: operand}, (replace(held, output=True),))
+        return [first, *(self._part(with_value(g, operand, instead), (held,)) for g in groups)]
 
-    def _with(self, outputs: Mapping[str, Value]) -> list[Tensor]:
-        return [replace(t, output=t.output and t.name in outputs) for t in self.given]
-
+    def _part(self, outputs: Mapping[str, Value], more: tuple[Tensor, ...]) -> Kernel:
+        tensors = (*(replace(t, output=t.output and t.name in outputs) for t in self.given), *more)
+        return TensorKernel(self.name, tensors, outputs, self.source, self.file, self.numbers).kernel({})
 
 
 def apart(outputs: Mapping[str, Value]) -> list[dict[str, Value]]:
@@ -100,6 +110,28 @@ def apart(outputs: Mapping[str, Value]) -> list[dict[str, Value]]:
         names, values = [n for g in shared for n in g[0]], set[Value]().union(*(g[1] for g in shared))
         groups = [*(g for g in groups if g not in shared), ([*names, name], values | of)]
     return [{name: outputs[name] for name in names} for names, _ in groups]
+
+
+def parted_by_operand(outputs: Mapping[str, Value]) -> tuple[Value | None, list[dict[str, Value]]]:
+    """An operand of products without which the outputs have only inputs in common, and the groups that they are then; None if
+    there is no such one. It is computed by a sum, product or scan of its own."""
+    values = list(in_order(outputs.values()))
+    for v in dict.fromkeys(x for m in values if m.op == "matmul" for x in m.of):
+        if any(x.op in TOGETHER for x in in_order([v])):
+            groups = apart(with_value(outputs, v, tensor("", v.shape, v.dtype or F32)))
+            if len(groups) > 1:
+                return v, [{name: outputs[name] for name in g} for g in groups]
+    return None, []
+
+
+def with_value(outputs: Mapping[str, Value], old: Value, new: Value) -> dict[str, Value]:
+    """The outputs with another value in the place of one."""
+    made = {old: new}
+    for v in in_order(outputs.values()):
+        if v not in made:
+            of = tuple(made[x] for x in v.of)
+            made[v] = v if of == v.of else replace(v, of=of)
+    return {name: made[v] for name, v in outputs.items()}
 
 
 TOGETHER = ("reduce", "matmul", "scan")
