@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import sys
 from functools import cache
 from pathlib import Path
@@ -15,6 +16,7 @@ from tile_eg.cli import app
 from tile_eg.cost_models import rank_model
 from tile_eg.cost_models.context import FEATURES, context
 from tile_eg.errors import TileError
+from tile_eg.frontend.text import load_text
 from tile_eg.laboratory import Case, Dataset, Wanted, load_dataset, make_dataset
 from tile_eg.laboratory import dataset as module
 from tile_eg.laboratory.dataset import Piece, rows_of_piece
@@ -206,6 +208,12 @@ def test_a_file_that_holds_no_rows_is_refused(tmp_path: Path, text: str) -> None
     (tmp_path / "rows.jsonl").write_text(text)
     with pytest.raises(TileError, match="holds no rows of a dataset"):
         load_dataset(tmp_path)
+
+
+def test_sizes_that_are_left_open_are_found_before_workers_are_sent_the_kernel() -> None:
+    text = "kernel doubled(X: f32[64, 128]) -> Y: f32[64, 128] {\n  Y = X * 2\n}\n"
+    doubled = module.at_its_sizes(Case("doubled", load_text(text).instantiate(), "910B2", search_options()))
+    assert pickle.loads(pickle.dumps(doubled)) == doubled
 
 
 @pytest.mark.long

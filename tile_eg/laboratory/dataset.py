@@ -19,7 +19,9 @@ from random import Random
 from tile_eg.chips import load_chip
 from tile_eg.errors import InternalError, PlanError, TileError
 from tile_eg.extract import Schedule
+from tile_eg.extract.schedule import IN_TURN
 from tile_eg.ir.kernel import Kernel
+from tile_eg.ir.open_kernel import OpenKernel
 from tile_eg.ir.sharing import sharing
 from tile_eg.laboratory.card import card
 from tile_eg.laboratory.drawing import WAYS, Draws
@@ -133,6 +135,7 @@ def make_dataset(
     """
     check_format(wanted.format)
     _check_names(wanted.cases)
+    wanted = replace(wanted, cases=tuple(map(at_its_sizes, wanted.cases)))
     _begin(wanted, folder)
     share = -(-wanted.schedules // len(wanted.cases))
     growing = [_Growing(c, min(share, wanted.schedules - i * share)) for i, c in enumerate(wanted.cases)]
@@ -152,6 +155,14 @@ def make_dataset(
     except OSError as error:
         raise TileError(f"cannot write to '{folder}': {error.strerror or error}") from None
     return rows
+
+
+def at_its_sizes(case: Case) -> Case:
+    """The case at the sizes of tiles that the search finds, where they are left open."""
+    if not isinstance(case.kernel, OpenKernel):
+        return case
+    options = replace(case.options, without=case.options.without | {IN_TURN})
+    return replace(case, kernel=lower(case.kernel, case.chip, search=options).kernel)
 
 
 def _told_more(told: Told, have: int, most: int, more: int) -> None:
