@@ -199,7 +199,8 @@ class Instance:
 
     def _declare_piece(self, form: Form, shape: Size, dtype: str) -> None:
         _, offset, *sizes, x = form
-        before, after = (tuple(self.data.draw(st.integers(0, 2), n) for _ in shape) for n in ("before", "after"))
+        most = 0 if self.data.draw(st.booleans(), "whole") else 2
+        before, after = (tuple(self.data.draw(st.integers(0, most), n) for _ in shape) for n in ("before", "after"))
         rows, cols = (sum(n) for n in zip(before, shape, after, strict=True))
         for n in {rows, cols} - self.extents.keys():
             self.extents[n] = self.data.draw(st.integers(1, n))
