@@ -124,8 +124,8 @@ class Lowered(Planned):
         notes = sums_in_any_order(self.program, self.kernel)
         search = self.extraction, self.phases, self.timings, self.seconds
         told = {"models": self._models, "moves": rows(self.tried, self.search.effort), "notes": notes}
-        told["intervals"] = [c.interval for c in ranked]
-        return Explanation(title, self.cost, scores, self.dropped, *search, self.trials, **told)  # type: ignore[arg-type]
+        lie = [c.interval for c in ranked]
+        return Explanation(title, self.cost, scores, self.dropped, *search, self.trials, intervals=lie, **told)  # type: ignore[arg-type]
 
     @property
     def _models(self) -> str:
