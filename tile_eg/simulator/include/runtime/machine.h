@@ -185,6 +185,7 @@ struct TraceRow {
     std::array<int64_t, 4> sizes{};     // findings.py, TraceRow
     std::vector<Touched> touched{};
     bool past_l2 = false;
+    int unit_flag = 0;
 };
 
 struct Settings {
