@@ -34,6 +34,7 @@ MODELS = {
 }
 GROUP = "tile_eg.cost_models"
 MADE = "a model is a class that is made with a chip: def __init__(self, chip)"
+SOUGHT = "a module is looked for in the current folder, in those of PYTHONPATH, and among what is installed"
 SAVED = "load(path) reads what save(path) wrote: `tile-eg teach` makes such a file"
 
 
@@ -116,7 +117,8 @@ def _tried(failed: str, module: str, making: Callable[[], Any], help: str) -> An
     try:
         return made(failed, module.startswith("tile_eg."), making, help)
     except (ImportError, AttributeError) as error:
-        raise TileError(f"{failed}: {error}", help=help) from error
+        missing = isinstance(error, ModuleNotFoundError) and error.name == module.partition(".")[0]
+        raise TileError(f"{failed}: {error}", help=SOUGHT if missing else help) from error
 
 
 def _imported(module: str) -> ModuleType:
