@@ -63,6 +63,7 @@ class TraceRow:
     16), 1 if it goes by a count; of a launch (path "launch"): kernel type, blocks; of a flag between cores: its mode.
     `touched` are the on-chip bytes that it reads and writes: level, first byte, end, 1 if written. A copy that is `past_l2`
     leaves L2 out (SetL2CacheHint). `unit_flag` is that of a Mmad or a Fixpipe: 0 without, 2 keeps its blocks, 3 hands them over.
+    A copy that `makes_nz` does so of row-major data on its way.
     """
 
     block: int
@@ -78,6 +79,7 @@ class TraceRow:
     touched: Sequence[tuple[str, int, int, int]] = ()
     past_l2: bool = False
     unit_flag: int = 0
+    makes_nz: bool = False
 
 
 @dataclass(frozen=True)

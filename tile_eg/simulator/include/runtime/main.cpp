@@ -89,7 +89,7 @@ std::string row_json(const TraceRow& r)
            text(",%lld,[%lld,%lld,%lld,%lld],[", (long long)r.offset, (long long)r.sizes[0], (long long)r.sizes[1],
                 (long long)r.sizes[2], (long long)r.sizes[3]) +
            joined(r.touched, touched_json) +
-           (r.unit_flag ? text("],%s,%d]", r.past_l2 ? "true" : "false", r.unit_flag) : r.past_l2 ? "],true]" : "]]");
+           (r.past_l2 || r.unit_flag || r.makes_nz ? text("],%d,%d,%d]", r.past_l2, r.unit_flag, r.makes_nz) : "]]");
 }
 
 int returned = 0;  // by the main of a file
