@@ -107,6 +107,12 @@ def test_a_model_that_cannot_be_loaded_says_so(name: str) -> None:
         search_model(name, CHIP)
 
 
+def test_a_module_that_is_nowhere_says_where_it_was_looked_for() -> None:
+    with pytest.raises(TileError, match="No module named 'no_such_module'") as error:
+        search_model("no_such_module:Model", CHIP)
+    assert "PYTHONPATH" in error.value.help
+
+
 def test_a_rank_model_cannot_guide_the_search() -> None:
     with pytest.raises(TileError, match="cannot guide the search"):
         search_model("timeline", CHIP)

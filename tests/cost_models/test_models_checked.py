@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.cost_models.test_cost_models import CHIP, exps
-from tile_eg.cost_models import named, node_cost, observed, predicted, rank_model, search_model, taught
+from tile_eg.cost_models import ModelFault, named, node_cost, observed, patience, predicted, rank_model, search_model, taught
 from tile_eg.errors import TileError
 from tile_eg.timeline.instruction import cycles
 from tile_eg.timeline.work import Work
@@ -176,3 +176,35 @@ def test_a_module_that_fails_is_told_as_the_models_fault(tmp_path: Path, monkeyp
     monkeypatch.chdir(tmp_path)
     with pytest.raises(TileError, match="ZeroDivisionError"):
         named("my_failing_model:Mine", CHIP)
+
+
+class ReadsNothing(TakesNothing):
+    def __init__(self, chip: object) -> None: ...
+
+    def load(self, path: Path) -> None:
+        raise KeyError("weights")
+
+
+class NeverMade:
+    def __init__(self, chip: object) -> None:
+        while True:
+            pass
+
+
+def test_a_model_that_cannot_read_its_file_is_named_with_the_file() -> None:
+    with pytest.raises(ModelFault, match="'.*:ReadsNothing' cannot read 'mine.json': KeyError: 'weights'"):
+        named(f"{__name__}:ReadsNothing@mine.json", CHIP)
+
+
+def test_a_model_that_reads_no_file_says_so() -> None:
+    with pytest.raises(TileError, match="has no load"):
+        named(f"{__name__}:Unlike@mine.json", CHIP)
+
+
+class Unlike(TakesNothing):
+    def __init__(self, chip: object) -> None: ...
+
+
+def test_making_a_model_ends_when_patience_does() -> None:
+    with patience(0.05), pytest.raises(ModelFault, match="took more than 0.05 seconds"):
+        named(f"{__name__}:NeverMade", CHIP)

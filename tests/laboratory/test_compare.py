@@ -96,6 +96,13 @@ def test_csv_has_a_line_for_each_kernel_and_model() -> None:
     assert text.splitlines()[0].startswith("kernel,model,schedules") and len(text.splitlines()) == 3
 
 
+def test_csv_of_a_dataset_has_the_intervals_of_the_table() -> None:
+    head, line = (text.split(",") for text in as_csv([row((1.0, 3.0, 2.0))], k=2).splitlines())
+    told = dict(zip(head, line, strict=True))
+    assert float(told["regret_low"]) <= float(told["regret"]) <= float(told["regret_high"])
+    assert told["best_of"] == "2" and float(told["regret_of_best"]) >= 0
+
+
 def test_the_table_shows_regret_in_percent() -> None:
     assert "100.0%" in as_table([row((2.0, 1.0, 3.0))])
 

@@ -62,6 +62,11 @@ class Raises(Model):
         raise ZeroDivisionError("no such weight")
 
 
+class NeverMade:
+    def __init__(self, chip) -> None:
+        raise LookupError("no board")
+
+
 class Never(Model):
     def predict(self, programs: Sequence[object]) -> list[float]:
         while True:
@@ -142,7 +147,9 @@ def test_the_schedule_of_a_wrong_answer_is_named() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("model", "told"), [(Raises, "ZeroDivisionError"), (Never, "gave no answer in 0.2 seconds")])
+@pytest.mark.parametrize(
+    ("model", "told"), [(Raises, "ZeroDivisionError"), (Never, "gave no answer in 0.2 seconds"), (NeverMade, "LookupError")]
+)
 def test_the_default_takes_over_where_that_is_asked(model: type, told: str) -> None:
     low = compiled(model, model_faults="default", model_seconds=0.2)
     assert low.source == compiled(None).source

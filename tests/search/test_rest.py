@@ -138,7 +138,7 @@ def test_explain_shows_what_is_done_in_parts_and_why_not_what_it_saves():
     text = str(explained(large()))
     assert "sums of the first 8 tiles, in 3 parts each" in text and "what is made of these sums" in text
     assert "tiles that fill no turn: whole instead of 3 parts of each sum" in text
-    assert "us (" in str(why_not(large(), "rest-in-parts"))
+    assert " (" in str(why_not(large(), "rest-in-parts"))
 
 
 @pytest.mark.slow

@@ -71,10 +71,10 @@ def compare_models(
         given = options.sizes(sizes or [])
         rows = compare([_kernel(f, given) for f in files or ()], models.split(","), chip or DEFAULT_CHIP, k=k, random=random)
         show(as_table(rows))
-    for path, text in ((csv, as_csv), (schedules, schedules_csv)):
+    for path, text in ((csv, lambda: as_csv(rows, best_of if data else 0)), (schedules, lambda: schedules_csv(rows))):
         if path:
             with options.writing(path):
-                path.write_text(text(rows), encoding="utf-8")
+                path.write_text(text(), encoding="utf-8")
     if plot:
         draw(rows, plot)
 

@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from tile_eg.chips import Chip
-from tile_eg.cost_models.answers import FAULTS, ModelFault, node_cost, observed, patience, predicted, scored, taught
+from tile_eg.cost_models.answers import FAULTS, ModelFault, made, node_cost, observed, patience, predicted, scored, taught
 from tile_eg.cost_models.base import ContextModel, RankModel, SearchModel
 from tile_eg.errors import TileError, did_you_mean
 
@@ -32,6 +33,9 @@ MODELS = {
     "table": "tile_eg.cost_models.table:Table",
 }
 GROUP = "tile_eg.cost_models"
+MADE = "a model is a class that is made with a chip: def __init__(self, chip)"
+SOUGHT = "a module is looked for in the current folder, in those of PYTHONPATH, and among what is installed"
+SAVED = "load(path) reads what save(path) wrote: `tile-eg teach` makes such a file"
 
 
 def named(name: str, chip: Chip) -> Any:
@@ -42,7 +46,9 @@ def named(name: str, chip: Chip) -> Any:
     name, at, saved = name.partition("@")
     model = _make(name, chip)
     if at:
-        model.load(Path(saved))
+        if not callable(getattr(model, "load", None)):
+            raise TileError(f"the cost model '{name}' has no load(path): it reads no file", help=f"--cost-model {name}")
+        _tried(f"the cost model '{name}' cannot read '{saved}'", type(model).__module__, lambda: model.load(Path(saved)), SAVED)
     return model
 
 
@@ -102,20 +108,22 @@ def _make(name: str, chip: Chip) -> Any:
     if not colon:
         known = (*MODELS, *_entry_points())
         raise TileError(f"unknown cost model '{name}'", help=f"{did_you_mean(name, known)}; or your own as module:Class")
+    maker = _tried(f"cannot load the cost model '{name}'", module, lambda: getattr(_imported(module), cls), MADE)
+    return _tried(f"making the cost model '{name}' failed", module, lambda: maker(chip), MADE)
+
+
+def _tried(failed: str, module: str, making: Callable[[], Any], help: str) -> Any:
+    """What comes of a step on the way to a model. A module or class that is not there is no fault of the model's: a TileError."""
     try:
-        with _here():
-            maker = getattr(import_module(module), cls)
+        return made(failed, module.startswith("tile_eg."), making, help)
     except (ImportError, AttributeError) as error:
-        raise TileError(f"cannot load the cost model '{name}': {error}") from error
-    except (Exception, SystemExit) as error:
-        raise TileError(f"cannot load the cost model '{name}': {type(error).__name__}: {error}") from error
-    try:
-        return maker(chip)
-    except TileError:
-        raise
-    except (Exception, SystemExit) as error:
-        what = f"making the cost model '{name}' failed: {type(error).__name__}: {error}"
-        raise TileError(what, help="a model is a class that is made with a chip: def __init__(self, chip)") from error
+        missing = isinstance(error, ModuleNotFoundError) and error.name == module.partition(".")[0]
+        raise TileError(f"{failed}: {error}", help=SOUGHT if missing else help) from error
+
+
+def _imported(module: str) -> ModuleType:
+    with _here():
+        return import_module(module)
 
 
 @contextmanager

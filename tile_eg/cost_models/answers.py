@@ -27,6 +27,7 @@ FAULTS = ("stop", "default")
 """What a search may do when its cost model fails: stop with an error, or begin again with the default model and say so."""
 PATIENCE = 60.0
 """Seconds that a model of a user's may take for one answer."""
+STOPPED = "it is stopped, as it may never end"
 MOST_SHOWN = 60
 """Characters of an answer that are shown."""
 _patience: ContextVar[float] = ContextVar("patience", default=PATIENCE)
@@ -94,6 +95,24 @@ def observed(model: Any, contexts: Sequence[Context], microseconds: Sequence[flo
     _asked(model, f"told the times of {len(contexts)} candidates", lambda: model.observe(contexts, microseconds))
 
 
+def made(failed: str, own: bool, making: Callable[[], T], help: str) -> T:
+    """What a model's module or class gives, or what a model makes of its file. One of our `own` is waited for.
+
+    ImportError and AttributeError are the caller's to tell; what else goes wrong is a ModelFault that begins with `failed`.
+    """
+    try:
+        with _limited(own):
+            return making()
+    except _TooLate:
+        fault = ModelFault(f"{failed}: it took more than {_patience.get():g} seconds", help=STOPPED)
+        fault.late = True
+        raise fault from None
+    except (TileError, ImportError, AttributeError):
+        raise
+    except (Exception, SystemExit) as error:
+        raise ModelFault(f"{failed}: {type(error).__name__}: {error}", help=help) from error
+
+
 def _times(
     model: Model, asked: str, of: str, count: int, answer: Callable[[], Sequence[float]], least: float = 0.0
 ) -> list[float]:
@@ -111,10 +130,10 @@ def _times(
 def _asked(model: Model, asked: str, answer: Callable[[], T]) -> T:
     """The answer of a model. What goes wrong in one of our own is told as it is."""
     try:
-        with _limited(model):
+        with _limited(type(model).__module__.startswith("tile_eg.")):
             return answer()
     except _TooLate:
-        fault = _fault(model, asked, f"gave no answer in {_patience.get():g} seconds", "it is stopped, as it may never end")
+        fault = _fault(model, asked, f"gave no answer in {_patience.get():g} seconds", STOPPED)
         fault.late = True
         raise fault from None
     except _NoNumbers as error:
@@ -126,9 +145,8 @@ def _asked(model: Model, asked: str, answer: Callable[[], T]) -> T:
 
 
 @contextmanager
-def _limited(model: Model) -> Iterator[None]:
+def _limited(own: bool) -> Iterator[None]:
     """Ends what a model of a user's computes in Python when it takes too long; on the main thread, where that can be done."""
-    own = type(model).__module__.startswith("tile_eg.")
     if own or threading.current_thread() is not threading.main_thread() or not hasattr(signal, "setitimer"):
         yield
         return

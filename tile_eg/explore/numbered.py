@@ -53,8 +53,7 @@ class Numbered:
     @property
     def time(self) -> str:
         """The predicted time, and between what times it lies where it is the timeline's."""
-        planned = self.candidate.planned
-        return between(self.microseconds, planned.cost.interval if planned.timeline.microseconds == self.microseconds else None)
+        return between(self.microseconds, self.candidate.interval)
 
     def is_open(self, best: Numbered) -> bool:
         """Whether what is assumed of the chip leaves open which of the two is quicker; both have the same launch."""

@@ -15,7 +15,9 @@ from tile_eg.extract.forced import Answer
 from tile_eg.extract.schedule import Storage
 from tile_eg.ir.printed import Printed
 from tile_eg.ops.physical import LOADS
+from tile_eg.report.cost import between
 from tile_eg.report.decisions import (
+    UNDECIDED,
     distinct_subject,
     grid_option,
     more,
@@ -55,15 +57,16 @@ class Verdict:
 
 @dataclass(frozen=True, repr=False)
 class WhyNot(Printed):
-    """The answer to one question, with the chosen schedule's microseconds."""
+    """The answer to one question, with the chosen schedule's microseconds, and between what times they lie."""
 
     question: str
     chosen: float
     verdicts: Sequence[Verdict]
+    interval: tuple[float, float] | None = None
 
     def __str__(self) -> str:
         parts = [f"{v.what}\n{indent(v.said)}" for v in self.verdicts]
-        return "\n".join([f"chosen: {duration(self.chosen * 1e-6)}", *parts])
+        return "\n".join([f"chosen: {between(self.chosen, self.interval)}", *parts])
 
 
 def why_not(lowered: Lowered, question: str) -> WhyNot:
@@ -73,7 +76,7 @@ def why_not(lowered: Lowered, question: str) -> WhyNot:
         match = re.fullmatch(pattern, question.strip())
         if match:
             verdicts = asked(otherwise, *match.groups())
-            return WhyNot(question, otherwise.chosen.microseconds, verdicts)
+            return WhyNot(question, otherwise.chosen.microseconds, verdicts, otherwise.chosen.interval)
     known = "".join(f"\n  {form:<{max(map(len, FORMS))}}  {what}" for form, what in FORMS.items())
     raise TileError(f"--why-not {question}: this names no decision", help=f"ask for one of these:{known}")
 
@@ -274,7 +277,9 @@ def _costs(otherwise: Otherwise, candidate: Candidate) -> str:
     best = otherwise.chosen
     extra = more(candidate.microseconds, best.microseconds)
     bound = candidate.planned.timeline.bound
-    lines = [f"{duration(candidate.microseconds * 1e-6)} ({extra}), bound by {bound}"]
+    cores = best.planned.cost.on_cores
+    undecided = f"; {UNDECIDED}" * (cores is not None and candidate.microseconds <= cores[1])
+    lines = [f"{between(candidate.microseconds, candidate.interval)} ({extra}), bound by {bound}{undecided}"]
     if candidate.schedule.shrunk > best.schedule.shrunk:
         fewer = candidate.schedule.shrunk - best.schedule.shrunk
         lines.append(f"for lack of room or flags, its tiles have {fewer} buffer{'s' * (fewer > 1)} fewer than asked for")

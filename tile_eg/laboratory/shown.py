@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import isnan
 from pathlib import Path
 
@@ -63,14 +63,21 @@ def _correlation(row: Row) -> str:
     return "all equal" if isnan(row.correlation) else f"{row.correlation:.2f}"
 
 
-def as_csv(rows: Sequence[Row]) -> str:
-    """The same numbers, unrounded; `regret` is a ratio, `seconds` are seconds."""
+def as_csv(rows: Sequence[Row], k: int = 0) -> str:
+    """The same numbers, unrounded; `regret` is a ratio, `seconds` are seconds. With `k` also what the best of k is worth, and
+    the ends of all intervals."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(FIELDS)
+    ends = [f"{name}_{end}" for name in ("rank_correlation", "regret", "regret_of_best") for end in ("low", "high")]
+    writer.writerow((*FIELDS, *(("best_of", "regret_of_best", *ends) if k else ())))
     for r in rows:
-        writer.writerow((r.kernel, r.model, len(r.times), r.correlation, r.regret, r.seconds))
+        writer.writerow((r.kernel, r.model, len(r.times), r.correlation, r.regret, r.seconds, *(_between(r, k) if k else ())))
     return out.getvalue()
+
+
+def _between(r: Row, k: int) -> tuple[float, ...]:
+    asked: tuple[Callable[[Row], float], ...] = (lambda s: s.correlation, lambda s: s.regret, lambda s: s.regret_of(k))
+    return k, r.regret_of(k), *(end for each in asked for end in r.interval(each))
 
 
 def check_plot(path: Path) -> None:

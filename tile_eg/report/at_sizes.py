@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from tile_eg.report.text import Text, duration, table
+from tile_eg.report.cost import between
+from tile_eg.report.text import Text, table
 
 if TYPE_CHECKING:
     from tile_eg.report.cost import Cost
@@ -19,7 +20,7 @@ def at_sizes(found: Sequence[At]) -> Text:
     names = list(found[0][0])
     letters = {line: chr(ord("A") + n) for n, line in enumerate(dict.fromkeys(line for _, _, line in found))}
     rows = [
-        (*(sizes[n] for n in names), duration(cost.microseconds * 1e-6), cost.timeline.blocks, cost.timeline.bound, letters[line])
+        (*sizes.values(), between(cost.microseconds, cost.interval), cost.timeline.blocks, cost.timeline.bound, letters[line])
         for sizes, cost, line in found
     ]
     shown = table(rows, (*names, "predicted", "blocks", "bound by", "schedule"), right=range(len(names) + 2))

@@ -11,7 +11,7 @@ from tile_eg.egraph.profile import RuleProfile
 from tile_eg.extract.base import Extraction
 from tile_eg.extract.schedule import Schedule
 from tile_eg.ir.printed import Printed
-from tile_eg.report.cost import Cost
+from tile_eg.report.cost import Cost, within
 from tile_eg.report.decisions import UNDECIDED, Runner, decisions_text
 from tile_eg.report.differences import difference, differences
 from tile_eg.report.effort import nodes_by_rule, phases_text, profile_text, rules_text, seconds_text
@@ -33,7 +33,8 @@ class Explanation(Printed):
     the author left them open. `runners` are the runners-up by the class of the decision (None: they were not looked for), and
     `profile` is what each rule cost, where that was wanted. `models` says who guided the search and who ranked, where
     a user asked for a cost model. `moves` are rows of those that were made, and of those that were not with the reason: move, of
-    what, in which form of the kernel, what it gives. `notes` are told first.
+    what, in which form of the kernel, what it gives. `notes` are told first. `intervals` are between what times
+    each of `ranked` lies.
     """
 
     signature: str
@@ -50,6 +51,7 @@ class Explanation(Printed):
     models: str = ""
     moves: Sequence[tuple[str, str, str, str]] = ()
     notes: Sequence[str] = ()
+    intervals: Sequence[tuple[float, float] | None] = ()
 
     def __str__(self) -> str:
         schedule, best = self.ranked[0]
@@ -91,7 +93,9 @@ class Explanation(Printed):
     def _alternatives(self) -> str:
         best, others = self.ranked[0], self.ranked[1:]
         texts = differences(((f"that of {_cost(s, us)}", s) for s, us in others), best[0])
-        told = [f"{_cost(s, us)}{self._undecided(us)}\n{indent(t)}" for (s, us), t in zip(others, texts, strict=True)]
+        intervals = self.intervals[1:] or [None] * len(others)
+        costs = [f"{_cost(s, us, i)}{self._undecided(us)}" for (s, us), i in zip(others, intervals, strict=True)]
+        told = [f"{cost}\n{indent(text)}" for cost, text in zip(costs, texts, strict=True)]
         return "\n".join([f"{_cost(*best)}: chosen", *told])
 
     def _undecided(self, microseconds: float) -> str:
@@ -125,8 +129,9 @@ def _predicted(trial: Trial) -> str:
     return "-" if trial.predicted is None else duration(trial.predicted * 1e-6)
 
 
-def _cost(schedule: Schedule, microseconds: float) -> str:
-    return f"{duration(microseconds * 1e-6)} predicted, {_cycles(schedule.cost)}"
+def _cost(schedule: Schedule, microseconds: float, interval: tuple[float, float] | None = None) -> str:
+    between = "" if within(interval) == "-" else f" ({within(interval)})"
+    return f"{duration(microseconds * 1e-6)} predicted{between}, {_cycles(schedule.cost)}"
 
 
 def _cycles(cost: float) -> str:

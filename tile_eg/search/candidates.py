@@ -38,6 +38,11 @@ class Candidate:
         return f"<a schedule of {self.planned.program.name}, predicted {duration(self.microseconds * 1e-6)}>"
 
     @property
+    def interval(self) -> tuple[float, float] | None:
+        """Between what times the predicted one lies; None where it is not the timeline's."""
+        return self.planned.cost.interval if self.planned.timeline.microseconds == self.microseconds else None
+
+    @property
     def launchable(self) -> bool:
         """Whether one launch can start it, and a rule says which block takes which tile."""
         from tile_eg.emit.host import launch_blocks

@@ -47,21 +47,21 @@ def lower(kernel: Kernel | Template, chip: str = DEFAULT_CHIP, *, search: Search
     with stage("load", kernel.source):
         target = compiled_for(chip)
         check_chip_types((kernel.tensors, kernel.body), target)
-        rank = roles(options.cost_model, target).rank
     if options.tuned is not None:
         from tile_eg.search.tuned import as_tuned
 
         return as_tuned(kernel, target, options)
     try:
         with patience(options.model_seconds):
+            with stage("load", kernel.source):
+                rank = roles(options.cost_model, target).rank
             return compiled(kernel, target, options, rank)
     except ModelFault as fault:
         if options.model_faults == "stop":
             more = "--model-seconds gives it more time; " if fault.late else ""
             fault.help = f"{fault.help}; {more}--model-faults default goes on without the model"
             raise
-        found = compiled(kernel, target, replace(options, cost_model=None), Roles.rank)
-        return replace(found, search=options, failed=fault.message)
+        return replace(compiled(kernel, target, replace(options, cost_model=None), Roles.rank), failed=fault.message)
 
 
 def _at_its_sizes(kernel: Any) -> Kernel:

@@ -118,12 +118,14 @@ class Lowered(Planned):
     @property
     def explanation(self) -> Explanation:
         """The schedule, the decisions in it, the schedules that lost, what was refused, and how the search went."""
-        scores = [(c.schedule, c.microseconds) for c in distinct(self.candidates)]
+        ranked = distinct(self.candidates)
+        scores = [(c.schedule, c.microseconds) for c in ranked]
         title = f"{self.kernel.name}({signature(self.kernel.tensors)})"
         notes = sums_in_any_order(self.program, self.kernel)
         search = self.extraction, self.phases, self.timings, self.seconds
         told = {"models": self._models, "moves": rows(self.tried, self.search.effort), "notes": notes}
-        return Explanation(title, self.cost, scores, self.dropped, *search, self.trials, **told)  # type: ignore[arg-type]
+        lie = [c.interval for c in ranked]
+        return Explanation(title, self.cost, scores, self.dropped, *search, self.trials, intervals=lie, **told)  # type: ignore[arg-type]
 
     @property
     def _models(self) -> str:

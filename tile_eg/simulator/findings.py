@@ -62,7 +62,8 @@ class TraceRow:
     destination is in the way of a source, and 65536 times the blocks of 32 bytes between those that one round writes (modulo
     16), 1 if it goes by a count; of a launch (path "launch"): kernel type, blocks; of a flag between cores: its mode.
     `touched` are the on-chip bytes that it reads and writes: level, first byte, end, 1 if written. A copy that is `past_l2`
-    leaves L2 out (SetL2CacheHint).
+    leaves L2 out (SetL2CacheHint). `unit_flag` is that of a Mmad or a Fixpipe: 0 without, 2 keeps its blocks, 3 hands them over.
+    A copy that `makes_nz` does so of row-major data on its way.
     """
 
     block: int
@@ -77,6 +78,8 @@ class TraceRow:
     sizes: Sequence[int] = (0, 0, 0, 0)
     touched: Sequence[tuple[str, int, int, int]] = ()
     past_l2: bool = False
+    unit_flag: int = 0
+    makes_nz: bool = False
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from types import MappingProxyType
 from typing import IO, Any
 
@@ -222,6 +223,12 @@ def _failure(code: int, errors: str) -> str:
     return f"the simulator failed (exit code {code}) {errors.strip()}".rstrip()
 
 
+def _row(*fields: Any) -> TraceRow:
+    """A row of the report's trace, in which what is seldom so is a number at the end, or left out."""
+    row, (past_l2, unit_flag, makes_nz) = TraceRow(*fields[:11]), fields[11:] or (0, 0, 0)
+    return replace(row, past_l2=bool(past_l2), unit_flag=unit_flag, makes_nz=bool(makes_nz)) if fields[11:] else row
+
+
 def parse(output: bytes, printed: str, outputs: Mapping[int, np.ndarray] = NO_OUTPUTS) -> Simulation:
     """The results in the report that the executable wrote; `outputs` are those asked for, by their places among the tensors."""
     length = int.from_bytes(output[:8], "little")
@@ -234,7 +241,7 @@ def parse(output: bytes, printed: str, outputs: Mapping[int, np.ndarray] = NO_OU
         outputs=tuple(outputs.values()),
         findings=tuple(_finding(f) for f in report["findings"]),
         counts=Counts(report["instructions"], report["bytes"]),
-        trace=tuple(TraceRow(*row) for row in report["trace"]),
+        trace=tuple(_row(*row) for row in report["trace"]),
         delays=Delays(*report["schedule"]),
         printed=printed,
         returned=report["returned"],

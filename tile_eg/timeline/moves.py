@@ -10,7 +10,7 @@ from tile_eg.chips.model import Chip, Path
 from tile_eg.errors import TileError
 from tile_eg.ir.machine import BLOCK_BYTES, strip
 from tile_eg.ops.types import SCALE_BLOCK, SCALED, DType, fractal_depth
-from tile_eg.timeline.work import Work
+from tile_eg.timeline.work import RUNS, Work
 
 Rule = Callable[[Chip, Work, bool], float]
 
@@ -69,7 +69,7 @@ def gm_bytes(chip: Chip, work: Work, align_bytes: int = 0) -> int:
 def line_rows(work: Work) -> int:
     """Rows that are moved one by one; 0 where all of it is one run of bytes."""
     row = work.cols * work.dtype.bytes
-    run = work.rows == 1 or (work.stride_bytes in (0, row) and work.op != "gm_to_l1")
+    run = work.rows == 1 or (work.stride_bytes in (0, row) and (work.op != "gm_to_l1" or work.form == RUNS))
     return 0 if run else work.rows
 
 
@@ -107,6 +107,8 @@ def _load(work: Work) -> tuple[str, Work]:
         return "gm_to_l1", replace(work, rows=-(-work.cols // wide), cols=work.rows * wide)
     if work.op == "gm_to_ub":
         return "gm_to_ub", work
+    if work.form == RUNS:
+        return "gm_to_l1", work
     return "gm_to_l1" if work.rows == 1 else "gm_to_l1_nd2nz", work
 
 

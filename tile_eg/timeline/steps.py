@@ -164,10 +164,11 @@ def _runners(core: Core, node: Instr, pipe: Pipe) -> Any:
     """What gives, when an instruction is issued, what runs it: under a unit flag that depends on its blocks."""
     if node.unit == ZERO:
         return lambda: _runner(core, node, pipe)
-    tile = node.dst if node.op == "mmad" else node.srcs[0]
+    product = pipe.name == "M"
+    tile = node.dst if product else node.srcs[0]
     assert isinstance(tile, Tile)
     slot, row, col, flag = (compiled(core.settle(e)) for e in (tile.slot, tile.row, tile.col, node.unit))
-    along, env, record = (_fill if node.op == "mmad" else _drain), core.env, core.record
+    along, env, record = (_fill if product else _drain), core.env, core.record
 
     def runner() -> Any:
         unit, hands_over, trips = core.units[tile.buffer, slot(env), row(env), col(env)], flag(env) == 3, dict(env)

@@ -9,6 +9,7 @@ from tile_eg.ir.quick import quickly_made
 from tile_eg.ops.types import F32, DType
 
 ANYWHERE = "anywhere"
+RUNS = "runs"
 HALF_OF_ROUNDS = 0.5
 """In which an operand that is a block a row, or a chunk a row, lies in one group with whole rows, wherever both begin."""
 HALVES = ("halves", "folded")
@@ -21,14 +22,15 @@ class Work:
     """One instruction by its sizes. `op` is a name of `ir.program.Instr`.
 
     `rows` x `cols` (x `depth`) are the elements processed; `dtype` is the destination's and `src_dtype` the main source's.
-    `form` and `pitch` (elements between rows in UB) are those of vector instructions; moves of rows that lie anywhere
-    have the form `ANYWHERE`, an instruction for each row. `stride_bytes` is the row pitch in GM or in
-    the workspace (0: rows follow each other), `align_bytes` what the first row is a multiple of (0: of all), `other` the far end
-    of a move. `cores` share the memory system (a mean where some have less to do); `miss` is the share of a load's bytes that
-    comes from HBM and not from L2, `drawing` how many cores read from HBM at a time (0: all of them); `sharing` of the cores read
-    the same bytes at the same time. `conflict` is the share of a vector instruction's rounds in which its sources lie in one
-    group of UB's banks, or may, `in_the_way` that in which its results lie in banks that a source is read from. `depth` of a tile
-    that is put into another one are the elements of that one, where they are copied.
+    `form` and `pitch` (elements between rows in UB) are those of vector instructions; moves of rows that lie anywhere have the
+    form `ANYWHERE`, an instruction for each row, and those to L1 of what lies there as it does in GM the form `RUNS`.
+    `stride_bytes` is the row pitch in GM or in the workspace (0: rows follow each other), `align_bytes` what the first row is a
+    multiple of (0: of all), `other` the far end of a move. `cores` share the memory system (a mean where some have less to do);
+    `miss` is the share of a load's bytes that comes from HBM and not from L2, `drawing` how many cores read from HBM at a time
+    (0: all of them); `sharing` of the cores read the same bytes at the same time. `conflict` is the share of a vector
+    instruction's rounds in which its sources lie in one group of UB's banks, or may, `in_the_way` that in which its results lie
+    in banks that a source is read from. `depth` of a tile that is put into another one are the elements of that one, where they
+    are copied.
     """
 
     op: str

@@ -12,12 +12,14 @@ from tile_eg.disk_cache import alone
 from tile_eg.errors import TileError
 from tile_eg.search.tuned_file import Pairs, write_whole
 
+Interval = tuple[float, float]
 SUFFIX = ".tuning.jsonl"
 
 
 @dataclass(frozen=True)
 class Record:
-    """A candidate at its sizes: its time in microseconds, predicted and by the clock that was asked (None: what is wrong)."""
+    """A candidate at its sizes: its time in microseconds, predicted and by the clock that was asked (None: what is wrong), and
+    between what times the predicted one lies by what is assumed of the chip: with the launch, and the launch aside."""
 
     program: str
     sizes: Pairs
@@ -25,6 +27,8 @@ class Record:
     predicted: float
     microseconds: float | None
     wrong: str = ""
+    interval: Interval | None = None
+    on_cores: Interval | None = None
 
 
 class Journal:
@@ -88,6 +92,7 @@ def _lines(path: Path) -> list[dict[str, Any]]:
 
 def _record(one: dict[str, Any]) -> Record | None:
     try:
-        return Record(**{f.name: one[f.name] for f in fields(Record)} | {"sizes": tuple(one["sizes"].items())})
-    except (KeyError, TypeError, AttributeError):
+        pairs = {name: one[name] and tuple(map(float, one[name])) for name in ("interval", "on_cores")}
+        return Record(**{f.name: one[f.name] for f in fields(Record)} | pairs | {"sizes": tuple(one["sizes"].items())})
+    except (KeyError, TypeError, ValueError, AttributeError):
         return None

@@ -8,6 +8,8 @@ from pathlib import Path
 from tile_eg.ir.arrays import signature
 from tile_eg.ir.kernel import Kernel
 from tile_eg.ir.printed import Printed
+from tile_eg.report.cost import within
+from tile_eg.report.decisions import OPEN, UNDECIDED
 from tile_eg.report.text import duration, share, table
 from tile_eg.search.tuned_file import TIMELINE
 from tile_eg.tuning.journal import Record
@@ -67,7 +69,7 @@ class Tuning(Printed):
 
     def _table(self) -> str:
         best = self.right[0].microseconds or 0.0
-        header = ("", "time", "", "sizes", "predicted", "")
+        header = ("", "time", "", "sizes", "predicted", "between", "")
         rows = [self._row(n, r, best) for n, r in enumerate(self.right[:SHOWN], 1)]
         if self.best and self.untuned is not None and self.own not in {r.program for r in self.right[:SHOWN]}:
             n, own = next((n, r) for n, r in enumerate(self.right, 1) if r.program == self.own)
@@ -79,9 +81,16 @@ class Tuning(Printed):
     def _row(self, number: int, r: Record, best: float) -> tuple[str, ...]:
         time = r.microseconds or 0.0
         own = "the search's own choice" if r.program == self.own else ""
+        own += OPEN.removeprefix(", " * (not own)) if self._open(r) else ""
         sizes = " ".join(f"{n}={v}" for n, v in r.sizes)
         predicted = duration(r.predicted * 1e-6) if self.by != TIMELINE else ""
-        return str(number), duration(time * 1e-6), share(time, best), sizes, predicted, own
+        return str(number), duration(time * 1e-6), share(time, best), sizes, predicted, within(r.interval), own
+
+    def _open(self, r: Record) -> bool:
+        """Whether what is assumed of the chip leaves open if the best is quicker than another one, by predicted times."""
+        best = self.right[0]
+        within = best.on_cores if self.by == TIMELINE and r is not best else None
+        return within is not None and (r.microseconds or 0.0) <= within[1]
 
     def _said(self) -> list[str]:
         wrong = self.tried - len(self.right)
@@ -89,6 +98,8 @@ class Tuning(Printed):
         lines = [f"{count}, {len(self.right)} right" + (f", {wrong} left out" if wrong else "") + f": {self.by}"]
         if self.by == TIMELINE:
             lines.append("note: the times are predicted, as nothing was measured on an NPU: they say what the cost model prefers")
+        if any(map(self._open, self.right[:SHOWN])):
+            lines.append(f"note: {UNDECIDED}")
         if self.most_left_out:
             lines.append(f"note: {self.blocks} tiles of the grid, its corners among them, were compared (--sample 0: all)")
         if self.exhausted:
@@ -109,6 +120,5 @@ class Tuning(Printed):
         assert best is not None and best.microseconds is not None
         if best.program == self.own:
             return "the search's own choice is the fastest"
-        if own is None:
-            return duration(best.microseconds * 1e-6)
-        return f"{duration(best.microseconds * 1e-6)}, the search's own choice takes {duration(own * 1e-6)}"
+        time = duration(best.microseconds * 1e-6)
+        return time if own is None else f"{time}, the search's own choice takes {duration(own * 1e-6)}"

@@ -260,7 +260,7 @@ class Session:
 
 
 def _record(c: Compiled, microseconds: float | None, wrong: str = "") -> Record:
-    return Record(c.digest, c.sizes, c.what, c.predicted, microseconds, wrong)
+    return Record(c.digest, c.sizes, c.what, c.predicted, microseconds, wrong, c.interval, c.on_cores)
 
 
 def _here(position: int, trial: Trial) -> Outcome:

@@ -12,11 +12,14 @@ from tile_eg.ir.open_kernel import OpenKernel
 from tile_eg.ir.sharing import sharing
 from tile_eg.report.decisions import summary
 from tile_eg.search import SearchOptions
+from tile_eg.search.candidates import Candidate
 from tile_eg.search.collector import rare_collections
 from tile_eg.search.every import Every, digest_of
 from tile_eg.search.result import Lowered
 from tile_eg.search.tuned_file import Pairs
+from tile_eg.timeline.summary import intervals
 
+Interval = tuple[float, float]
 EACH = 8
 """Candidates that are tried at each choice of open sizes, if there are as many."""
 
@@ -35,7 +38,7 @@ class Space:
 @dataclass(frozen=True)
 class Compiled:
     """A candidate as it is sent about: its program and its Ascend C, a digest of the former, what is decided in it, and the
-    microseconds that are predicted."""
+    microseconds that are predicted, with both of its `timeline.summary.intervals`."""
 
     kernel: Kernel
     sizes: Pairs
@@ -44,6 +47,8 @@ class Compiled:
     source: str
     what: str
     predicted: float
+    interval: Interval
+    on_cores: Interval
 
 
 @dataclass(frozen=True)
@@ -62,8 +67,7 @@ def candidates(space: Space) -> Candidates:
     found = []
     for one in islice(every, space.most):
         c = one.candidate
-        texts = str(c.planned.program), str(c.planned.source)
-        found.append(Compiled(space.kernel, space.sizes, one.digest, *texts, summary(c.schedule), c.microseconds))
+        found.append(_compiled(space.kernel, space.sizes, c, one.digest))
     return Candidates(tuple(found), tuple(every.faults))
 
 
@@ -91,5 +95,10 @@ def _sizes(kernel: OpenKernel, own: Lowered) -> list[Pairs]:
 def choice_of(own: Lowered) -> Compiled:
     """What the search chooses by itself, as a candidate."""
     sizes = tuple(own.trials[0].sizes.items()) if own.trials else ()
-    program, best = str(own.program), own.candidates[0]
-    return Compiled(own.kernel, sizes, digest_of(program), program, str(own.source), summary(best.schedule), best.microseconds)
+    return _compiled(own.kernel, sizes, own.candidates[0], digest_of(str(own.program)))
+
+
+def _compiled(kernel: Kernel, sizes: Pairs, c: Candidate, digest: str) -> Compiled:
+    texts = str(c.planned.program), str(c.planned.source)
+    both = intervals(c.planned.program, c.planned.chip)
+    return Compiled(kernel, sizes, digest, *texts, summary(c.schedule), c.microseconds, *both)

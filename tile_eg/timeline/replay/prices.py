@@ -19,7 +19,7 @@ from tile_eg.timeline.replay.row import Row
 from tile_eg.timeline.reuse import with_reads
 from tile_eg.timeline.turns import beside
 from tile_eg.timeline.vector_cycles import repeat_cycles
-from tile_eg.timeline.work import Work
+from tile_eg.timeline.work import RUNS, Work
 from tile_eg.timeline.works import Price
 
 _MOVES = {
@@ -97,7 +97,7 @@ class RanPrices:
         reads = row.path.startswith("GM->")
         return Work(
             _MOVES[row.path], a, max(1, b // dtype.bytes), dtype=dtype, src_dtype=dtype, stride_bytes=c, align_bytes=row.offset,
-            other="GM", cores=max(1.0, self.cores[kind] * self.traffic.at_work(row, at)),
+            form="flat" if row.makes_nz else RUNS, other="GM", cores=max(1.0, self.cores[kind] * self.traffic.at_work(row, at)),
             miss=self.traffic.miss(row, at) if reads else 0.0,
             sharing=self.traffic.readers(row, at) if reads and self.in_step else 1,
         )  # fmt: skip

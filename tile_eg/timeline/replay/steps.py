@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tile_eg.errors import Span as Lines
-from tile_eg.ir.index import ONE, const
+from tile_eg.ir.index import ONE, ZERO, const
 from tile_eg.ir.machine import SCALAR_PIPE, SYNC_ALL_HANDOVERS
 from tile_eg.ir.program import AIC, CrossSet, CrossWait, Instr, Node, PipeBarrier, SetFlag, Tile, WaitFlag
 from tile_eg.timeline.cores import Core, Step
@@ -17,6 +17,7 @@ from tile_eg.timeline.flags import cross_set_step, cross_wait_step, sync_step
 from tile_eg.timeline.replay.l2 import SYNC_ALL, Turns
 from tile_eg.timeline.replay.prices import RanPrices
 from tile_eg.timeline.replay.row import Row
+from tile_eg.timeline.replay.units import units
 from tile_eg.timeline.steps import append, instruction
 
 SCALAR = "scalar"
@@ -31,16 +32,18 @@ def add_rows(core: Core, rows: Sequence[Row], prices: RanPrices, *, auto_sync: b
     V and the scalar unit with V where they meet in UB (`--cce-auto-sync`).
     """
     made: dict[int, Row] = {}
-    guard, turns = _Guard(core, auto_sync), Turns()
+    guard, turns, handed = _Guard(core, auto_sync), Turns(), units(rows)
     at = 0
     while at < len(rows):
         row, count = rows[at], 1
         if row.path in ("L1->L0A", "L1->L0B"):
             while at + count < len(rows) and (rows[at + count].line, rows[at + count].path) == (row.line, row.path):
                 count += 1
-        guard.before(row)
+        if at not in handed:
+            guard.before(row)
         if row.path or row.name == SYNC_ALL:
-            _add_instruction(core, row, sum(r.bytes for r in rows[at : at + count]), prices, made, turns)
+            size = sum(r.bytes for r in rows[at : at + count])
+            _add_instruction(core, row, size, prices, made, turns, handed.get(at, ""))
         elif row.name.startswith("CrossCore"):
             _add_cross(core, row)
         elif row.name.split(" ")[0] in BETWEEN_BLOCKS:
@@ -92,9 +95,10 @@ def _handover(core: Core) -> Step:
     return step
 
 
-def _add_instruction(core: Core, row: Row, size: int, prices: RanPrices, made: dict[int, Row], turns: Turns) -> None:
+def _add_instruction(core: Core, row: Row, size: int, prices: RanPrices, made: dict[int, Row], turns: Turns, blocks: str) -> None:
     a, b, c = (const(max(1, n)) for n in row.sizes[:3]) if row.path == "macs" else (ONE, const(max(1, size)), ONE)
-    node = Instr(row.name, Tile(""), (), a, b, c, span=Lines("", row.line, 1, row.line, 2))
+    unit, tile = const(row.unit_flag) if blocks else ZERO, Tile(blocks)
+    node = Instr(row.name, tile, (tile,), a, b, c, unit=unit, span=Lines("", row.line, 1, row.line, 2))
     made[id(node)] = row
     if row.name == SYNC_ALL:
         alone = bool(row.sizes[0])
@@ -146,7 +150,8 @@ def _meeting(core: Core, handovers: int = 1, *, alone: bool = True) -> Step:
 class _Guard:
     """Orders what no flag of the text orders, as the machine does it.
 
-    Unit flags let a Fixpipe wait for the Mmad that writes its tile, and the next Mmad for that Fixpipe. On a vector core the
+    Unit flags let a Fixpipe wait for the Mmad that writes its tile, and the next Mmad for that Fixpipe, where the blocks do not
+    change hands as a whole (`units`). On a vector core the
     compiler puts barriers between instructions that meet in UB, one of them writing, where it may.
     """
 

@@ -158,6 +158,7 @@ void copy_dn2nz(Operand dst, Operand src, Nd2Nz s, int line)
     }
     copy.check();
     copy.sized(s.matrices * d, n * size, s.src_row_stride * size, size);
+    copy.makes_nz();
     copy.counts("GM->L1", s.matrices * n * d * size);
     for (int64_t m = 0; m < s.matrices; ++m)
         for (int64_t block = 0; block < blocks; ++block)
@@ -195,6 +196,7 @@ void copy_nd2nz(Operand dst, Operand src, Nd2Nz s, int line)
     }
     copy.check();
     copy.sized(s.matrices * s.rows, s.cols * size, s.src_row_stride * size, size);
+    copy.makes_nz();
     copy.counts("GM->L1", s.matrices * s.rows * s.cols * size);
     for (int64_t m = 0; m < s.matrices; ++m)
         for (int64_t r = 0; r < s.rows; ++r) {

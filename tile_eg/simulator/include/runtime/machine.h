@@ -185,6 +185,8 @@ struct TraceRow {
     std::array<int64_t, 4> sizes{};     // findings.py, TraceRow
     std::vector<Touched> touched{};
     bool past_l2 = false;
+    int unit_flag = 0;
+    bool makes_nz = false;
 };
 
 struct Settings {
@@ -316,6 +318,7 @@ public:
     void guarded(bool value) { event_.guarded = value; }
     void atomic(bool value) { event_.atomic = value; }
     void sized(int64_t a, int64_t b, int64_t c, int64_t d) { sizes_ = {a, b, c, d}; }  // for the trace
+    void makes_nz() { makes_nz_ = true; }  // of row-major data, for the trace
     void counts(const char* path, int64_t bytes);
     void rewrites(const Operand& at, int64_t offset, int64_t bytes, uint32_t by);  // as they were, beside what `by` has changed
     void signals() { event_.signal = true; }
@@ -381,7 +384,7 @@ private:
 
     Event event_;
     std::array<int64_t, 4> sizes_{};
-    bool past_l2_ = false;
+    bool past_l2_ = false, makes_nz_ = false;
     std::vector<Meeting> meetings_;
     static std::vector<Span> reads_, writes_, rewrites_;  // one instruction is on its way at a time
     uint32_t rewritten_by_ = 0;

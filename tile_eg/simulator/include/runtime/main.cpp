@@ -88,7 +88,8 @@ std::string row_json(const TraceRow& r)
            text(",%d,%lld,", of_line(r.line).line, (long long)r.bytes) + quoted(r.path) + "," + quoted(r.tensor) +
            text(",%lld,[%lld,%lld,%lld,%lld],[", (long long)r.offset, (long long)r.sizes[0], (long long)r.sizes[1],
                 (long long)r.sizes[2], (long long)r.sizes[3]) +
-           joined(r.touched, touched_json) + (r.past_l2 ? "],true]" : "]]");
+           joined(r.touched, touched_json) +
+           (r.past_l2 || r.unit_flag || r.makes_nz ? text("],%d,%d,%d]", r.past_l2, r.unit_flag, r.makes_nz) : "]]");
 }
 
 int returned = 0;  // by the main of a file

@@ -16,6 +16,8 @@ void Instruction::trace(const char* path, int64_t bytes) const
                     row.tensor = region.name, row.offset = spans->front().begin - region.begin;
     row.touched = touched();
     row.past_l2 = past_l2_;
+    row.unit_flag = event_.unit_flag;
+    row.makes_nz = makes_nz_;
     machine.rows.push_back(std::move(row));
 }
 
@@ -39,7 +41,7 @@ std::vector<Touched> Instruction::touched() const
 void trace_mark(const char* pipe, const std::string& name, int line, const char* path, std::array<int64_t, 4> sizes)
 {
     if (!machine.settings.trace || machine.rows.size() >= most_rows) return;
-    machine.rows.push_back({machine.block, machine.core ? machine.core->index : 0, pipe, name, line, 0, path, "", 0, sizes, {}, false});
+    machine.rows.push_back({machine.block, machine.core ? machine.core->index : 0, pipe, name, line, 0, path, "", 0, sizes});
 }
 
 }  // namespace tile_sim
