@@ -81,7 +81,7 @@ class GmWindow(NamedTuple):
         return self == o and self.base is not None
 
     def in_pairs(self) -> GmWindow:
-        """The same bytes as whole pairs: two stores that write a byte each of one pair have an order, as GM is watched in pairs."""
+        """The same bytes as whole pairs: stores that write a byte each of one pair have an order, as GM is watched in pairs."""
         if self.base is None:
             return self
         if (self.rows > 1 and self.stride % 2) or any(c % 2 for t in self.far for c in ix.terms_of(t).values()):
