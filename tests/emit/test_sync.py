@@ -171,6 +171,26 @@ def test_stores_to_different_rows_need_no_order_and_stores_to_the_same_do() -> N
     assert shown(synchronise(same)) == ["barrier MTE3", "ub_to_gm"]
 
 
+def bytes_of(stores: str) -> list[str]:
+    text = f"""program k on 910B2 as AIV_ONLY, blocks 2, workspace 0
+tensor C: i8[64, 8] output
+buffer a: UB i8 1 x 32 nd, pitch 32, slots 1 at 0
+
+cube {{ }}
+vector {{ {stores} }}"""
+    return shown(synchronise(parse_program(text, "k.program")))
+
+
+def test_stores_of_the_two_bytes_of_a_pair_have_an_order() -> None:
+    store = "ub_to_gm C{block * 8 + %d : 8} <- a : 1 x %d"
+    assert bytes_of(f"{store % (0, 1)} {store % (1, 1)}") == ["ub_to_gm", "barrier MTE3", "ub_to_gm"]
+
+
+def test_stores_of_whole_pairs_of_bytes_need_no_order() -> None:
+    store = "ub_to_gm C{block * 8 + %d : 8} <- a : 1 x %d"
+    assert bytes_of(f"{store % (0, 2)} {store % (2, 3)}") == ["ub_to_gm", "ub_to_gm"]
+
+
 def test_a_load_waits_for_the_store_to_the_same_tensor() -> None:
     p = synchronise(vector("ub_to_gm C{0 : 8} <- a : 8 x 8 gm_to_ub b <- C{0 : 8} : 8 x 8"))
     assert shown(p) == ["ub_to_gm", "set MTE3 -> MTE2 id 0", "wait MTE3 -> MTE2 id 0", "gm_to_ub"]

@@ -82,3 +82,31 @@ def error_of(text: str) -> TileError:
 def test_what_cannot_be_transposed_is_told(body: str, message: str) -> None:
     text = HEAD.format("f32").replace("z: f32[32, 32]", "z: f32[32, 32] = 0, v: f32[32] = 0") + REST.format(body)
     assert error_of(text).message == message
+
+
+def taken(rows: int, cols: int, loaded: int, to: tuple[int, int], element: str) -> tuple[np.ndarray, np.ndarray]:
+    """A tensor, and what a loop takes of its tiles of `loaded` rows into tiles of a size."""
+    m, n = to
+    text = f"""kernel k(X: f32[{rows}, {cols}]) -> Y: f32[{rows * m // loaded}, {n}] {{
+      grid b = {-(-rows // loaded)}
+      shared x: f32[{loaded}, {cols}] fragment y: f32[{m}, {n}]
+      x = X[b*{loaded}, 0]
+      parallel (i, j) in ({m}, {n}) {{ y[i, j] = {element} }}
+      Y[b*{m}, 0] = y }}"""
+    x = np.arange(rows * cols, dtype=np.float32).reshape(rows, cols)
+    return x, lower(load_text(text).instantiate()).run({"X": x})["Y"]
+
+
+def test_elements_two_apart_fill_rows_that_are_no_whole_blocks() -> None:
+    x, y = taken(8, 56, 8, (4, 28), "x[2*i + 1, 2*j]")
+    np.testing.assert_array_equal(y, x[1::2, ::2])
+
+
+def test_rows_two_apart_end_with_their_tensor() -> None:
+    x, y = taken(10, 32, 8, (4, 16), "x[2*i, 2*j + 1]")
+    np.testing.assert_array_equal(y, x[::2, 1::2])
+
+
+def test_rows_that_are_repeated_end_with_their_tensor() -> None:
+    x, y = taken(5, 16, 4, (8, 32), "x[i // 2, j // 2]")
+    np.testing.assert_array_equal(y, x.repeat(2, 0).repeat(2, 1))

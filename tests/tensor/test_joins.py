@@ -12,6 +12,7 @@ import tile_eg
 import tile_eg.language as T
 from tests.tensor.test_tensor_meaning import assert_near, drawn, in_numpy, kernel_of, softmax
 from tile_eg.errors import TileError
+from tile_eg.ir.kernel import Alloc
 from tile_eg.ir.open_kernel import OpenKernel
 from tile_eg.ir.reference import run_kernel
 
@@ -48,6 +49,23 @@ FORMS: dict[str, tuple[Callable[..., Any], list[tuple[int, ...]]]] = {
     "sums of what is centred along them, twice": (
         lambda x: np.concatenate([np.sum(x - np.mean(x, axis=1, keepdims=True), axis=(0, 2))] * 2), [(5, 17, 7)],
     ),
+    "in steps beside each other": (lambda x: x[:, ::2] - x[:, 1::2], [(17, 64)]),
+    "windows of rows and columns": (lambda x: np.max(np.reshape(x, (3, 6, 2, 8, 2)), axis=(2, 4)), [(3, 12, 16)]),
+    "columns in steps as the depth of a product": (lambda x, w: x[:, ::2] @ w, [(17, 64), (32, 24)]),
+    "columns in steps of a product": (lambda x, w: w @ x[:, ::2], [(17, 64), (5, 17)]),
+    "rows in steps of a product": (lambda x, w: x[::2] @ w, [(18, 32), (32, 24)]),
+    "weights of one place of a convolution": (lambda w, x: w[:, :, 1] @ x, [(9, 17, 3), X]),
+    "patches as rows of a product": (
+        lambda x, w: np.reshape(np.transpose(np.reshape(x, (3, 4, 4, 4, 4)), (1, 3, 0, 2, 4)), (16, 48)) @ w,
+        [(3, 16, 16), (48, 9)],
+    ),
+    "parts in turns, with more beside them": (
+        lambda x, y: np.reshape(np.stack([x, -x], axis=-1), (17, 66)) * y + np.arange(66), [X, (17, 66)],
+    ),
+    "sums of parts in turns": (lambda x: np.sum(np.reshape(np.stack([x, 2 * x], axis=-1), (17, 66)), axis=1), [X]),
+    "one of the parts in turns": (lambda x: np.reshape(np.stack([x, 2 * x], axis=-1), (17, 66))[:, 1::2], [X]),
+    "some of the parts in turns": (lambda x: np.reshape(np.stack([x, 2 * x], axis=-1), (17, 66))[:, 3:15] + 1, [X]),
+    "parts in turns, transposed": (lambda x: np.reshape(np.stack([x, 2 * x], axis=-1), (17, 66)).mT, [X]),
     "backwards in steps": (lambda x: x[1:-1:3, 30:2:-4], [X]),
 }  # fmt: skip
 CASES = [pytest.param(*form, id=name) for name, form in FORMS.items()]
@@ -70,6 +88,29 @@ def test_the_kernel_tree_of_parts_means_what_numpy_computes(form: Callable[..., 
 def test_the_emitted_kernel_of_parts_computes_what_numpy_does(form: Callable[..., Any], shapes: list[tuple[int, ...]]) -> None:
     arrays = drawn(shapes, "float16")
     assert_near(kernel_of(form, shapes, "float16")(*arrays), in_numpy(form, arrays), 5e-3)
+
+
+def tiles_of(form: Callable[..., Any], shape: tuple[int, ...]) -> list[tuple[int, ...]]:
+    """The shapes of the buffers of a kernel."""
+    kernel = kernel_of(form, [shape], "float16").kernel
+    built = kernel.build(dict.fromkeys(kernel.open, 16)) if isinstance(kernel, OpenKernel) else kernel
+    return [a.shape for a in built.body if isinstance(a, Alloc)]
+
+
+def test_what_lies_between_the_elements_of_a_slice_is_loaded_once() -> None:
+    tiles = tiles_of(lambda x: x[:, :32:2] + x[:, 1:32:2], (64, 48))
+    assert tiles.count((16, 32)) == 1
+
+
+def test_parts_in_turns_are_stored_as_one_tile() -> None:
+    tiles = tiles_of(lambda x: np.reshape(np.stack([x, -x], axis=-1), (64, 32)), (64, 16))
+    assert (32,) in tiles
+
+
+def test_conditions_take_turns() -> None:
+    x = drawn([(6, 20)], "float32")[0]
+    kernel = kernel_of(lambda x: np.reshape(np.stack([x > 0, x < 1], axis=-1), (6, 40)), [x.shape], "float32")
+    assert (kernel(x) == np.reshape(np.stack([x > 0, x < 1], axis=-1), (6, 40))).all()
 
 
 A = T.Tensor((8, 16), "float16")

@@ -19,7 +19,7 @@ from tile_eg.ops.types import F32
 
 HEAD = "kernel k[M=64, N=32](A: f16[M, N], B: f16[48, N], v: f16[M], C: i32[M, N], P: f16[2, M, N]) -> O: f16[M, N] "
 TORN = "reshape(A[:, 0:30], 60, 32)"
-STRIDED = "reshape(swapaxes(reshape(A, 64, 2, 16), 1, 2), 64, 32) @ B[0:32].T"
+STRIDED = "P[:, :, 0].T @ P[:, 0, :]"
 MISTAKES = {
     "A + B": ("the shapes of f16[64, 32] and f16[48, 32] do not broadcast", "A + B", "sizes agree from the right"),
     "A @ B": ("the inner sizes of this product differ: f16[64, 32] @ f16[48, 32] has 32 and 48", "A @ B", "a @ b.T"),
@@ -33,7 +33,7 @@ MISTAKES = {
     "A[0, 0, 0]": ("f16[64, 32] has 2 axes, not 3", "A[0, 0, 0]", ""),
     "reshape(A, 100, 2)": ("f16[64, 32] has 2048 elements, a shape of [100, 2] has others", "reshape(A, 100, 2)", ""),
     "sum(reshape(A[:, 0:30], 60, 32))": ("a reshape of 64 x 30 to 60 x 32 tears its rows", TORN, "before the call"),
-    STRIDED: ("whose rows or columns do not lie side by side", "A: f16[M, N]", "before the call"),
+    STRIDED: ("whose rows or columns do not lie side by side", "P: f16[2, M, N]", "before the call"),
     "A.H": ("there is no `.H`", "H", "x.T and x.mT"),
     "P.T": ("`.T` of f16[2, 64, 32] would turn all its 3 axes round", "P.T", ".mT"),
     "C ** C": ("whole numbers have powers of 0 to 31, known ahead, not of i32[64, 32]", "C ** C", "f32(x) ** y"),

@@ -184,12 +184,17 @@ class Pad:
 
 @dataclass(frozen=True)
 class Whole:
-    """An operation on whole tiles (`ops/whole_tiles.py`): op, its operands, and the two numbers that it takes."""
+    """An operation on whole tiles (`ops/whole_tiles.py`): op, its operands, and the two numbers that it takes.
+
+    `along`, of a gather: for each axis three numbers (step, first, per), where element i takes element (i * step + first) // per
+    of the first operand; (0, 0, 0) where it is another one, () where nothing is known.
+    """
 
     op: str
     xs: tuple[TileExpr, ...]
     numbers: tuple[int, int] = (0, 0)
     span: Span | None = _span()
+    along: tuple[tuple[int, int, int], ...] = ()
 
 
 @dataclass(frozen=True)

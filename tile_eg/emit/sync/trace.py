@@ -80,6 +80,15 @@ class GmWindow(NamedTuple):
     def covers(self, o: Any) -> bool:
         return self == o and self.base is not None
 
+    def in_pairs(self) -> GmWindow:
+        """The same bytes as whole pairs: stores that write a byte each of one pair have an order, as GM is watched in pairs."""
+        if self.base is None:
+            return self
+        if (self.rows > 1 and self.stride % 2) or any(c % 2 for t in self.far for c in ix.terms_of(t).values()):
+            return self._replace(cols=self.cols + 1)
+        start = self.base // 2 * 2
+        return self._replace(base=start, cols=-(-(self.base + self.cols - start) // 2) * 2)
+
 
 class Access(NamedTuple):
     """One storage cell that an instruction touches, and in which of its steps (`Steps.of`)."""
@@ -170,6 +179,11 @@ class Layout:
         """The GM tensors that some instruction writes: only these can be in conflict."""
         nodes = (*walk(self.program.cube), *walk(self.program.vector))
         return frozenset(n.dst.tensor for n in nodes if isinstance(n, Instr) and isinstance(n.dst, Gm))
+
+    @cached_property
+    def bytes(self) -> frozenset[str]:
+        """The GM tensors whose elements are single bytes."""
+        return frozenset(t.name for t in self.program.in_gm if t.dtype.bits == 8)
 
     @cached_property
     def windowed(self) -> frozenset[str]:
@@ -273,7 +287,9 @@ class Layout:
         mixed = anywhere or any(ix.variables(t) & env.keys() for t in far) or any(_wraps(t) for t in near)
         rows, cols = self.interval(i.rows, env)[1], self.interval(i.cols, env)[1]
         base = None if mixed else sum(self.at(t, env) for t in near)
-        return GmWindow(far, base, usual(g.stride), rows, cols, next((env[t.var] for t in self.tasks if t.var in env), 0))
+        task = next((env[t.var] for t in self.tasks if t.var in env), 0)
+        window = GmWindow(far, base, usual(g.stride), rows, cols, task)
+        return window.in_pairs() if g.tensor in self.bytes else window
 
     def accesses(self, i: Instr, env: Env) -> Iterator[Access]:
         for write, o, within in self.operands(i):

@@ -104,24 +104,34 @@ def _gathered(r: kn.Region, s: kn.Parallel, buffers: Buffers) -> Iterator[kn.Stm
     found = _new(f"{r.name}_turned", of, s.extents, of.dtype, buffers)
     yield from (offsets, found)
     point = kn.Region(offsets.name, variables, (None,) * len(variables), s.span)
-    gaps = prod(of.shape[:-1]) > 1 and of.shape[-1] * of.dtype.bytes % BLOCK_BYTES != 0
+    gaps = _has_gaps(of.shape, of.dtype)
     shape = (*of.shape[:-1], blocks(of.shape[-1], of.dtype)) if gaps else of.shape
     bytes_of = kn.Index(place_in(shape, r.starts) * of.dtype.bytes, s.span)
     yield with_known_positions(kn.Parallel(s.vars, s.extents, (kn.Assign(point, bytes_of, s.span),), s.span))
     zeros = (ix.ZERO,) * len(s.extents)
     at = kn.Cast(U32, kn.Cast(I32, kn.Region(offsets.name, zeros, s.extents, s.span), s.span), s.span)
-    taken = kn.Whole("gather", (source, at), (IN_BLOCKS if gaps else 0, _ending(r, s, of)), r.span)
+    in_blocks = gaps or _has_gaps(s.extents, U32)
+    taken = kn.Whole("gather", (source, at), (IN_BLOCKS if in_blocks else 0, 0), r.span, _along(r, s))
     yield kn.Assign(kn.Region(found.name, zeros, s.extents, s.span), taken, s.span)
 
 
-def _ending(r: kn.Region, s: kn.Parallel, of: kn.Alloc) -> int:
-    """What of the result ends where the buffer does: 0 nothing known, -1 its rows, n these and n times as many columns."""
-    *rows, col = zip(s.vars, s.extents, strict=True)
-    if [(ix.var(v), n) for v, n in rows] != [*zip(r.starts[:-1], of.shape[:-1], strict=True)]:
-        return 0
-    at = r.starts[-1]
-    n = at.args[1].value if at.op == "div" and at.args[0] == ix.var(col[0]) else None
-    return -1 if n is None else n
+def _has_gaps(shape: tuple[int, ...], dtype: DType) -> bool:
+    """Whether the rows of a tile are no whole blocks."""
+    return prod(shape[:-1]) > 1 and shape[-1] * dtype.bytes % BLOCK_BYTES != 0
+
+
+def _along(r: kn.Region, s: kn.Parallel) -> tuple[tuple[int, int, int], ...]:
+    """Which element of the buffer each one of the loop takes, axis by axis (`kn.Whole.along`)."""
+    if len(r.starts) != len(s.vars):
+        return ()
+    return tuple(_of_axis(e, v) for e, v in zip(r.starts, s.vars, strict=True))
+
+
+def _of_axis(e: Expr, variable: str) -> tuple[int, int, int]:
+    e, per = (e.args[0], e.args[1].value) if e.op == "div" else (e, 1)
+    step = step_of(e, variable)
+    first = None if step is None else (e - ix.var(variable) * step).value
+    return (step, first, per) if step and step > 0 and first is not None and first >= 0 and per else (0, 0, 0)
 
 
 def _every(r: kn.Region, s: kn.Parallel, shape: tuple[int, ...]) -> tuple[int, int] | None:

@@ -55,22 +55,29 @@ def of_two_axes(e: Whole, dimensions: int) -> Whole:
 
 
 def _gather(tiles: Tiles, e: Whole, xs: list[Term], shape: tuple[int, int]) -> Term:
-    """What offsets that exist point at; the others take the first element.
-
-    The second number says what ends with the tile: 0 nothing, -1 its rows, n its rows and n times as many columns.
-    """
-    (x, at), (base, times) = xs, e.numbers
-    e = replace(e, numbers=(max(base, 0), 0))
-    if _ends(x) and (times == 0 or (times < 0 and valid_cols(x).value != x.cols)):
+    """What offsets that exist point at; the others take the first element. Where it is known how elements go along an axis, the
+    result ends with the tile."""
+    (x, at), base = xs, e.numbers[0]
+    along = ((1, 0, 1), *e.along)[-2:] if e.along else ((0, 0, 0),) * 2
+    ends = [valid.value != size for valid, size in ((valid_rows(x), x.rows), (valid_cols(x), x.cols))]
+    if any(end and not step for end, (step, _, _) in zip(ends, along, strict=True)):
         tiles.check_whole(e, xs)
+    e = replace(e, numbers=(max(base, 0), 0))
     run = laid(tiles, x, 0.0, x.rows, e.span) if base == IN_BLOCKS else pieces.padded(tiles, x, 0.0, e.span)
     whole = _gathered(tiles, e, run, at, shape)
-    if not (_ends(at) or _ends(x)):
-        return whole
     if _ends(at):
         return tiles.narrowed(whole, valid_rows(at), valid_cols(at), e.span)
-    cols = ix.const(shape[1]) if times < 0 else ix.minimum(valid_cols(x) * times, shape[1])
-    return tiles.narrowed(whole, valid_rows(x), tiles.extent(cols), e.span)
+    if not any(ends):
+        return whole
+    valid = zip((valid_rows(x), valid_cols(x)), ends, along, shape, strict=True)
+    rows, cols = (_taken(tiles, n, *how, size) if end else ix.const(size) for n, end, how, size in valid)
+    return tiles.narrowed(whole, rows, cols, e.span)
+
+
+def _taken(tiles: Tiles, there: Expr, step: int, first: int, per: int, size: int) -> Expr:
+    """How many elements take one that is there."""
+    count = (there * per + (step - 1 - first)) // step
+    return tiles.extent(ix.minimum(ix.maximum(count, 0), size))
 
 
 def _gathered(tiles: Tiles, e: Whole, run: Term, at: Term, shape: tuple[int, int]) -> Term:

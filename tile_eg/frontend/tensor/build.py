@@ -16,8 +16,10 @@ from tile_eg.frontend.tensor.folds import Folds
 from tile_eg.frontend.tensor.indices import Axis, diagonal, loadable
 from tile_eg.frontend.tensor.layout import Layout
 from tile_eg.frontend.tensor.points import DIVIDES, Point
-from tile_eg.frontend.tensor.roles import Roles
+from tile_eg.frontend.tensor.roles import Output, Roles
 from tile_eg.frontend.tensor.scans import Scans
+from tile_eg.frontend.tensor.stepped_tiles import Stepped
+from tile_eg.frontend.tensor.steps import stepped
 from tile_eg.frontend.tensor.tiles import Tiles, one_column
 from tile_eg.ir import kernel as kn
 from tile_eg.ir.passed import said
@@ -29,7 +31,7 @@ class Build(Tiles):
 
     def __init__(self, roles: Roles, algebra: Algebra, sizes: Mapping[str, int], names: set[str]) -> None:
         super().__init__(roles, algebra, sizes, names)
-        self.folds, self.scans = Folds(self), Scans(self)
+        self.folds, self.scans, self.steps = Folds(self), Scans(self), Stepped(self)
 
     def statements(self) -> list[kn.Stmt]:
         inner: dict[tuple[Axis, ...], list[int]] = {}
@@ -66,14 +68,22 @@ class Build(Tiles):
     def _store(self, n: int) -> None:
         o = self.roles.outputs[n]
         layout = self.layouts.of_indices(o.at)
+        if stepped(o.at, layout):
+            if n in self.roles.turns:
+                self.steps.store(o, self.roles.outputs[self.roles.turns[n]])
+            return
         region = self.window(o.tensor.name, o.at, layout, o.value.span or o.tensor.span)
-        value = self.expression(o.value, layout)
-        if o.tensor.dtype.whole and o.value.dtype not in (None, o.tensor.dtype):
-            value = kn.Cast(o.tensor.dtype, value, o.value.span)
+        value = self.stored(o, layout)
         if len(layout) == 1 and self.roles.apart(o.tensor.name, o.at, layout[0]):
             region = one_column(region)
             value = value if isinstance(value, kn.Number | kn.Index) else kn.Broadcast(value, 1, o.value.span)
         self.emit(kn.Assign(region, value, o.value.span))
+
+    def stored(self, o: Output, layout: Layout) -> kn.TileExpr:
+        value = self.expression(o.value, layout)
+        if o.tensor.dtype.whole and o.value.dtype not in (None, o.tensor.dtype):
+            return kn.Cast(o.tensor.dtype, value, o.value.span)
+        return value
 
     def region(self, p: Point, layout: Layout) -> kn.Region:
         """A buffer that holds a point's tile, filled where that can be done first.
@@ -115,6 +125,8 @@ class Build(Tiles):
     def _loaded(self, p: Point, layout: Layout) -> kn.Region:
         if any(d.inside.intersection(layout) for d in p.args[1]) or diagonal(p.args[1]) & {*layout}:
             return self._gathered(p, layout)
+        if stepped(p.args[1], layout) and any(self.tile[a] > 1 for a in layout):
+            return self.steps.load(p, layout)
         window = self.window(p.args[0], p.args[1], layout, p.span)
         if len(layout) == 1 and self.roles.apart(p.args[0], p.args[1], layout[0]):
             return self._column(p, window, layout)

@@ -13,6 +13,7 @@ from itertools import accumulate
 from math import prod
 
 from tile_eg.errors import Span, TileError
+from tile_eg.frontend.tensor import turns
 from tile_eg.frontend.tensor import values as v
 from tile_eg.frontend.tensor.shapes import Shape
 from tile_eg.frontend.tensor.values import Value
@@ -20,15 +21,15 @@ from tile_eg.ops.elementwise import REDUCE
 
 MOST_PARTS = 64
 """The most parts of one output, each of which is stored by statements of its own: assumed."""
-ELEMENTWISE = ("unary", "binary", "compare", "logic", "where", "cast", "stored")
 
 
 @dataclass(frozen=True)
 class Part:
-    """What an output holds from an index of each axis on."""
+    """What an output holds from an index of each axis on; elements so many `steps` apart."""
 
     at: tuple[int, ...]
     value: Value
+    steps: tuple[int, ...]
 
 
 def join(parts: Sequence[Value], axis: int, span: Span | None = None) -> Value:
@@ -65,7 +66,7 @@ def _of_one_type(parts: Sequence[Value], span: Span | None) -> Sequence[Value]:
 
 def parts_of(value: Value, known: Joins) -> list[Part]:
     """The parts of an output, at their places."""
-    found = [Part(at, x) for at, x in _parts(known.of(value), (0,) * len(value.shape))]
+    found = list(_parts(known.of(value), (0,) * len(value.shape), (1,) * len(value.shape)))
     if value.dtype is not None and value.dtype.bits == 8 and any(_torn(p, value.shape) for p in found):
         help = "give it 16 bits, x.astype('int16') or where(c, 1.0, 0.0), and cast the array behind the call"
         message = "two parts of this output share a pair of bytes, and the stores of both have no order"
@@ -79,6 +80,7 @@ def parts_of(value: Value, known: Joins) -> list[Part]:
 def _torn(p: Part, shape: Shape) -> bool:
     """Whether a part ends within a pair of bytes, with another one behind or before it."""
     for axis, (start, size, whole) in enumerate(zip(p.at, p.value.shape, shape, strict=True)):
+        start, size = start // p.steps[axis] * p.steps[axis], size * p.steps[axis]
         inner, outer = prod(shape[axis + 1 :]), prod(shape[:axis])
         ends = start, start + size if start + size < whole else 0, whole if outer > 1 else 0
         if size != whole and inner % 2 and any(n % 2 for n in ends):
@@ -86,14 +88,16 @@ def _torn(p: Part, shape: Shape) -> bool:
     return False
 
 
-def _parts(x: Value, at: tuple[int, ...]) -> Iterator[tuple[tuple[int, ...], Value]]:
-    if x.op != "join":
-        yield at, x
+def _parts(x: Value, at: tuple[int, ...], steps: tuple[int, ...]) -> Iterator[Part]:
+    if x.op not in ("join", "turns"):
+        yield Part(at, x, steps)
         return
     (axis,), start = x.args, 0
+    every = len(x.of) if x.op == "turns" else 1
     for p in x.of:
-        yield from _parts(p, (*at[:axis], at[axis] + start, *at[axis + 1 :]))
-        start += p.shape[axis]
+        place = at[axis] + start * steps[axis]
+        yield from _parts(p, (*at[:axis], place, *at[axis + 1 :]), (*steps[:axis], steps[axis] * every, *steps[axis + 1 :]))
+        start += 1 if every > 1 else p.shape[axis]
 
 
 class Joins:
@@ -119,9 +123,11 @@ class Joins:
     def _outside(self, x: Value, of: tuple[Value, ...]) -> Value:
         """An operation on operands whose joins stand outside."""
         same = x if of == x.of else replace(x, of=of)
+        if x.op != "join" and any(o.op == "turns" for o in of):
+            return turns.outside(self.of, same)
         if x.op == "join" or not any(o.op == "join" for o in of):
             return same
-        way = self._elementwise if x.op in ELEMENTWISE else getattr(self, f"_{x.op}")
+        way = self._elementwise if x.op in turns.ELEMENTWISE else getattr(self, f"_{x.op}")
         found: Value = way(same)
         return found
 
@@ -226,6 +232,8 @@ class Joins:
             if prod(x.shape[:place]) == prod(o.shape[:axis]) and all(p.shape[axis] * inner % behind == 0 for p in o.of):
                 shapes = [_with(x.shape, place, p.shape[axis] * inner // behind) for p in o.of]
                 return self._of_parts([v.reshape(p, s, x.span) for p, s in zip(o.of, shapes, strict=True)], place, x)
+        if (found := turns.of_reshape(x)) is not None:
+            return replace(found, of=tuple(map(self.of, found.of)))
         if all(p.shape[axis] == 1 for p in o.of):
             return self.of(replace(x, of=(_chosen(o),)))
         help = "reshape each part before they are joined, or store the join and reshape it in a kernel of its own"

@@ -57,7 +57,7 @@ class TensorKernel:
         found = []
         for t, p in parts:
             at = puller.indices(p.value, set())
-            place = tuple(d.plus(Affine(offset=start)) for d, start in zip(at, p.at, strict=True))
+            place = tuple(Affine(offset=start).plus(d, step) for d, start, step in zip(at, p.at, p.steps, strict=True))
             found.append(Output(t, place, algebra.simplified(puller.at(p.value, at))))
         joined = Joined(found, points_of([o.value for o in found]), points, {t.name: t.shape for t in self.tensors})
         self.tensors = tuple(_seen(t, joined.seen[t.name]) for t in self.tensors)

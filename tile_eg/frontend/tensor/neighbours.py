@@ -17,6 +17,7 @@ from tile_eg.frontend.tensor.axes import Atom
 from tile_eg.frontend.tensor.indices import Affine, Axis, Element, Indices, axes_in, diagonal, divided, reads
 from tile_eg.frontend.tensor.points import Point, Points
 from tile_eg.frontend.tensor.roles import Output
+from tile_eg.frontend.tensor.steps import FARTHEST
 
 Shapes = Mapping[str, tuple[int, ...]]
 Pair = tuple[Axis, Axis]
@@ -28,6 +29,7 @@ class Neighbours:
 
     def __init__(self, outputs: Sequence[Output], every: Sequence[Point], shapes: Shapes) -> None:
         self.every, self.shapes, self.banned = every, shapes, set[Pair]()
+        self.stored = {o.tensor.name for o in outputs}
         own = [*((o.tensor.name, o.at) for o in outputs), *(p.args for p in every if p.op == "load")]
         places = [p.args for p in every if p.op == "position"]
         inner = [(str(e.by), e.of) for at in (*(at for _, at in own), *places) for e in reads(at)]
@@ -78,7 +80,21 @@ class Neighbours:
             whole = all(max(m, other) % min(m, other) == 0 for other in (*found, every))
             if whole and all(_parts(d, m) for n, _, d in self.accesses if n == name):
                 found.append(m)
-        return sorted(found)
+        step = self._step(name)
+        return sorted(found) if step not in found else [1, *sorted(m for m in found if m > step)]
+
+    def seen_otherwise(self, name: str) -> bool:
+        """Whether a tensor may have other dimensions than its own."""
+        return bool(self.inner) or self._step(name) > 1
+
+    def _step(self, name: str) -> int:
+        """The elements of a tensor's innermost dimensions, where of these single ones are taken: with the dimension around them
+        they are one, through which an axis goes in steps. 1 where there are none such."""
+        rows = [d for n, _, d in self.accesses if n == name]
+        if name in self.stored or any(d.elements for d in rows):
+            return 1
+        step = min((abs(s) for d in rows for s in d.strides.values()), default=1)
+        return step if step <= FARTHEST else 1
 
     def _runs_of(self, name: str) -> Iterator[tuple[int, int]]:
         """Where axes that are several begin and end in a tensor."""
@@ -139,7 +155,7 @@ class Joined:
         found = Neighbours(outputs, every, shapes)
         runs = found.runs()
         self.points, self.shapes, self.made = points, shapes, dict[Point, Point]()
-        self.seen = {n: _shape(found.marks(n), shape) if found.inner else shape for n, shape in shapes.items()}
+        self.seen = {n: _shape(found.marks(n), shape) if found.seen_otherwise(n) else shape for n, shape in shapes.items()}
         self.one = {a: Axis(Atom(prod(x.extent for x in run)), 0, run[0].serial) for a, run in runs.items()}
         self.gone = {a for run in runs.values() for a in run[:-1]}
         self.outputs = [replace(o, at=self._at(o.tensor.name, o.at), value=self.point(o.value)) for o in outputs]

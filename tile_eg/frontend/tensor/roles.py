@@ -14,6 +14,7 @@ from tile_eg.errors import Span, TileError
 from tile_eg.frontend.tensor.algebra import axes_of
 from tile_eg.frontend.tensor.indices import Axis, Indices, diagonal, divided, loadable, reads
 from tile_eg.frontend.tensor.points import Point
+from tile_eg.frontend.tensor.steps import can_step, in_turns
 from tile_eg.ir.kernel import Tensor
 
 WHOLE = 512
@@ -98,8 +99,8 @@ class Roles:
         apart = {a for p in self.dots for x in p.of for a in self._rows_apart(x, p.args[-1])}
         for p in self.dots:
             a, b = p.of
-            self._tile(self._largest(a.axes - b.axes - apart - {*p.args}))
-            self._tile(self._largest(b.axes - a.axes - apart - {*p.args}))
+            self._tile(self._largest(a.axes - b.axes - apart - {*p.args}, p.args[-1:]))
+            self._tile(self._largest(b.axes - a.axes - apart - {*p.args}, p.args[-1:]))
             self._tile(p.args[-1])
 
     def _rows_apart(self, x: Point, depth: Axis) -> Iterator[Axis]:
@@ -109,10 +110,15 @@ class Roles:
             for i in (y.args[1] for y in below(p) if y.op == "load" and depth in y.axes):
                 yield from (x.axes & p.axes) - {depth} if {*i[-1].axes} & {*axes_of(p)} else ()
 
-    def _largest(self, axes: Iterable[Axis]) -> Axis | None:
-        """The axis to tile: one that is tiled already, else the longest, the innermost of those."""
-        able = [a for a in self.in_order(axes) if a not in self.repeated and self._side_by_side(a)]
+    def _largest(self, axes: Iterable[Axis], beside: Sequence[Axis] = ()) -> Axis | None:
+        """The axis to tile, beside others: one that is tiled already, else the longest, the innermost of those."""
+        able = [a for a in self.in_order(axes) if a not in self.repeated and self._side_by_side(a) and self._alone(a, beside)]
         return max(able, key=lambda a: (a in self.tiled, a.extent), default=None)
+
+    def _alone(self, axis: Axis, beside: Sequence[Axis] = ()) -> bool:
+        """Whether no dimension of a tensor has the axis and another one of tiles."""
+        together = {axis, *self.tiled, *beside}
+        return all(len(together.intersection(d.strides)) < 2 for i in self._indices for d in i if axis in d.strides)
 
     def in_order(self, axes: Iterable[Axis]) -> list[Axis]:
         """The axes as they first come in the indices of tensors, innermost first."""
@@ -124,8 +130,25 @@ class Roles:
         return [*(o.at for o in self.outputs), *(p.args[1] for p in self.points if p.op == "load")]
 
     def _side_by_side(self, axis: Axis) -> bool:
-        """Whether the axis goes from one index of a dimension to the next, in every tensor that has it."""
-        return all(d.strides.get(axis, 1) == 1 for i in self._indices for d in i)
+        """Whether the axis goes from one index of a dimension to the next, in every tensor that has it, or in steps that tiles
+        take where no product has it."""
+        apart = lambda at: any(d.strides.get(axis, 1) != 1 for d in at)  # noqa: E731
+        outputs = [n for n, o in enumerate(self.outputs) if apart(o.at)]
+        loads = [p.args[1] for p in self.points if p.op == "load" and apart(p.args[1])]
+        if outputs and any(axis in p.axes or axis in p.args for p in self.dots):
+            return False
+        return all(self._in_turns(n, axis) for n in outputs) and all(can_step(at, axis) for at in loads)
+
+    def _in_turns(self, output: int, axis: Axis) -> bool:
+        """Whether an output and another one are stored as one, whose elements take turns along the axis."""
+        at = self.outputs[output].at
+        along = at[-1].strides.get(axis) == 2 and not any(axis in d.strides for d in at[:-1])
+        return along and any(output in pair for pair in self.turns.items())
+
+    @cached_property
+    def turns(self) -> dict[int, int]:
+        """Outputs whose elements take turns with those of another one."""
+        return in_turns([(o.tensor, o.at) for o in self.outputs])
 
     def _of_memory(self) -> None:
         """Rows of tensors lie along columns of tiles, where products leave room for that."""
@@ -138,7 +161,8 @@ class Roles:
         having = [p for p in self.points if axis in p.axes and p.op != "compare"]
         able = all(p.op != "load" or loadable(p.args[1], {axis, *self.tiled}) for p in having)
         together = [*(p.axes for p in having), *(at for o in self.outputs if axis in (at := _stored(o)))]
-        return able and axis not in self.repeated and all(len({axis, *axes.intersection(self.tiled)}) <= 2 for axes in together)
+        able = able and self._alone(axis) and axis not in self.repeated
+        return able and all(len({axis, *axes.intersection(self.tiled)}) <= 2 for axes in together)
 
     def _pairs(self, axis: Axis) -> bool:
         """Whether no tensor has the axis and a tiled one with others inside of both: its tiles would have their columns apart."""

@@ -16,7 +16,7 @@ from tile_eg.frontend.tensor.layout import Layout, Layouts
 from tile_eg.frontend.tensor.places import Places
 from tile_eg.frontend.tensor.points import Point
 from tile_eg.frontend.tensor.reach import live_trips
-from tile_eg.frontend.tensor.roles import Roles, strided, three_dimensions
+from tile_eg.frontend.tensor.roles import Output, Roles, strided, three_dimensions
 from tile_eg.frontend.whole_quotients import divided
 from tile_eg.ir import index as ix
 from tile_eg.ir import kernel as kn
@@ -55,6 +55,10 @@ class Tiles(Places, ABC):
     @abstractmethod
     def region(self, p: Point, layout: Layout) -> kn.Region:
         """A buffer that holds a point's tile, filled where that can be done first."""
+
+    @abstractmethod
+    def stored(self, o: Output, layout: Layout) -> kn.TileExpr:
+        """What an output holds on a tile."""
 
     @abstractmethod
     def spread(self, p: Point, layout: Layout) -> kn.Region:
@@ -137,7 +141,10 @@ class Tiles(Places, ABC):
     # ---- buffers ----
 
     def buffer(self, name: str, dtype: DType, layout: Layout, scope: str = "fragment", span: Span | None = None) -> kn.Region:
-        shape = tuple(self.tile[a] for a in layout) or (1,)
+        return self.new(name, scope, dtype, tuple(self.tile[a] for a in layout) or (1,), span)
+
+    def new(self, name: str, scope: str, dtype: DType, shape: tuple[int, ...], span: Span | None) -> kn.Region:
+        """A buffer of any shape."""
         name = self.unique(name)
         self.allocs[name] = kn.Alloc(name, scope, dtype, shape, span)
         return kn.Region(name, (ix.ZERO,) * len(shape), shape, span)
