@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated
@@ -21,6 +21,7 @@ from tile_eg.ir.kernel import Kernel
 from tile_eg.ir.program import Program
 from tile_eg.jit import kernel_cache
 from tile_eg.jit.kernel_cache import Texts
+from tile_eg.records import dataclass
 from tile_eg.report.text import size
 from tile_eg.search import SearchOptions
 from tile_eg.search.compiler import Lowered, Planned

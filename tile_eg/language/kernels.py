@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import FunctionType
 from typing import Any
 
 from tile_eg.errors import TileError
 from tile_eg.language.data_type import DataType
 from tile_eg.language.words import at_frame
+from tile_eg.records import dataclass
 
 
 class _Subscripted(type):

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from tile_eg.ir.printed import Printed
+from tile_eg.records import dataclass
 
 
 class Text(Printed, str):

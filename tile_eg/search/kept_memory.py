@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from tile_eg.ir.index import ONE, ZERO
 from tile_eg.ir.program import Buffer, Instr, Node, Scalar, Tile, When, While
+from tile_eg.records import dataclass
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,10 @@ import struct
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import IO
+
+from tile_eg.records import dataclass
 
 EVERY = 0.5
 """Seconds between two looks."""
