@@ -5,9 +5,8 @@ from __future__ import annotations
 import linecache
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any, TypeVar
-
-from tile_eg.records import dataclass
 
 Read = TypeVar("Read")
 WITH_OR_WITHOUT_MARK = "utf-8-sig"

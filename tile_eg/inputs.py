@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import is_dataclass
+from dataclasses import dataclass, is_dataclass
 from typing import TYPE_CHECKING, Any
 
 from tile_eg.errors import TileError, did_you_mean
@@ -17,7 +17,6 @@ from tile_eg.ir.pieces import pieces_of
 from tile_eg.ir.reference import run_kernel
 from tile_eg.ir.reference_bounds import Expected, run_with_bounds
 from tile_eg.ir.reference_indices import most_of_indices
-from tile_eg.records import dataclass
 
 if TYPE_CHECKING:
     import numpy as np

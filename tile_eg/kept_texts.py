@@ -11,12 +11,12 @@ import os
 import sys
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
 from tile_eg.disk_cache import recall
-from tile_eg.records import dataclass
 
 PACKAGES = ("egglog", "ortools", "numpy", "ml_dtypes", "lark")
 _BEGAN = time.time_ns()

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from tile_eg.records import dataclass
 from tile_eg.version import __version__
 
 PACKAGES = ("egglog", "ortools", "numpy", "ml_dtypes", "lark")

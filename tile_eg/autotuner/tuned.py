@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from tile_eg.errors import TileError, did_you_mean
@@ -19,7 +19,6 @@ from tile_eg.jit.on_npu import NpuCalls
 from tile_eg.jit.process_cache import asked
 from tile_eg.jit.profiling import Profiler, TensorSupplyType, as_array, supplied
 from tile_eg.jit.told import told
-from tile_eg.records import dataclass
 
 if TYPE_CHECKING:
     from tile_eg.ir.kernel import Tensor

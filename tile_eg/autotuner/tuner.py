@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from tile_eg.autotuner.tuned import NO_EFFECT, autotune
 from tile_eg.errors import TileError
 from tile_eg.jit import jit
 from tile_eg.jit.told import told
-from tile_eg.records import dataclass
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from math import prod
 
 from tile_eg.carver.arch.ascend import Ascend
@@ -12,7 +12,6 @@ from tile_eg.frontend.ssa import to_values
 from tile_eg.frontend.text import load_text
 from tile_eg.ir.open_kernel import AUTO, OpenKernel
 from tile_eg.ops.types import dtype_of
-from tile_eg.records import dataclass
 from tile_eg.sizing.candidates import Climb
 from tile_eg.utils.npu_arch import AscendArch
 

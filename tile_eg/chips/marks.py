@@ -7,9 +7,8 @@ numbers are published; its `source` says where.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
-
-from tile_eg.records import dataclass
 
 KEYS = ("fitted", "assumed")
 """Keys of a table that say what its numbers rest on."""

@@ -6,10 +6,10 @@ Bytes, cycles and bytes per cycle of one core, unless a name says otherwise. The
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from math import inf
 
 from tile_eg.ops.types import DType, Level
-from tile_eg.records import dataclass
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from shlex import join
 from typing import Annotated, Any
@@ -16,7 +16,6 @@ from tile_eg.cli.console import complain, show
 from tile_eg.errors import TileError
 from tile_eg.ir.arrays import begun
 from tile_eg.ir.kernel import Kernel, Tensor
-from tile_eg.records import dataclass
 from tile_eg.report.cost import between
 from tile_eg.report.text import duration, table
 from tile_eg.search import SearchOptions

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,6 @@ from tile_eg.cli import options, sources
 from tile_eg.cli.bench import bench
 from tile_eg.cli.search import given_search, searching
 from tile_eg.errors import TileError
-from tile_eg.records import dataclass
 from tile_eg.search import SearchOptions
 from tile_eg.search.compiler import Planned
 

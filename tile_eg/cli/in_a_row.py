@@ -7,13 +7,12 @@ import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tile_eg.cli.codes import GOOD
 from tile_eg.errors import TileError
-from tile_eg.records import dataclass
 
 if TYPE_CHECKING:
     import numpy as np

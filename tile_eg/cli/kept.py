@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated
@@ -19,7 +19,6 @@ from tile_eg.frontend.text.definitions import imported_texts
 from tile_eg.ir.kept import KeptKernel
 from tile_eg.ir.kernel import Kernel
 from tile_eg.ir.program import Program
-from tile_eg.records import dataclass
 from tile_eg.report.text import size
 from tile_eg.search import SearchOptions, kernel_cache
 from tile_eg.search.compiler import Lowered, Planned

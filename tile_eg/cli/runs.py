@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -15,7 +15,6 @@ from tile_eg.ir.kept import KeptKernel
 from tile_eg.ir.kernel import Kernel, Tensor, added_to
 from tile_eg.ir.passed import examples
 from tile_eg.ir.program import Program
-from tile_eg.records import dataclass
 from tile_eg.search.compiler import Planned, Run, stage
 
 if TYPE_CHECKING:

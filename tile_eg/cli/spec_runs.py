@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tile_eg.errors import TileError
 from tile_eg.ir.arrays import numpy_dtype, signature
 from tile_eg.ir.kernel import Kernel, Tensor
-from tile_eg.records import dataclass
 from tile_eg.search.compiler import check_kernel, stage
 
 if TYPE_CHECKING:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tile_eg.ir.kernel import Kernel
-from tile_eg.records import dataclass
 from tile_eg.search.compiler import Lowered, Planned, Run, stage
 
 if TYPE_CHECKING:

@@ -10,6 +10,7 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,6 @@ from tile_eg.chips import Chip
 from tile_eg.cost_models.answers import FAULTS, ModelFault, node_cost, observed, patience, predicted, scored, taught
 from tile_eg.cost_models.base import ContextModel, RankModel, SearchModel
 from tile_eg.errors import TileError, did_you_mean
-from tile_eg.records import dataclass
 
 __all__ = [
     "FAULTS", "MODELS", "ContextModel", "ModelFault", "RankModel", "Roles", "SearchModel", "context_model", "named", "node_cost",

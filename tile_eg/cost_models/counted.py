@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from math import prod
 
 import numpy as np
@@ -12,7 +13,6 @@ from tile_eg.ir.index import BLOCK, SUB, Expr, evaluate, variables
 from tile_eg.ir.program import Instr, Loop, Node, Program, When
 from tile_eg.ir.program.any_size import at_sizes
 from tile_eg.ir.program.tasks import inlined
-from tile_eg.records import dataclass
 from tile_eg.timeline.arrays import values
 from tile_eg.timeline.work import Work
 from tile_eg.timeline.works import Pricer, blocks_at_once

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,6 @@ import numpy as np
 from tile_eg.egraph.members import Class, Member, Members
 from tile_eg.egraph.numbers import Numbers, Unbound
 from tile_eg.ir.index import BLOCK, SUB
-from tile_eg.records import dataclass
 
 ALLOWED = {"float16": 2.0**-7, "bfloat16": 2.0**-4, "float32": 2.0**-11}
 """By how much terms of a class may differ, relative to the largest magnitude beside it: some roundings of a few steps each."""

@@ -6,10 +6,9 @@ import threading
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
 
-from tile_eg.records import dataclass
 from tile_eg.rules import Theory, native
 from tile_eg.rules.reached import reached
 from tile_eg.rules.theory import without_rules

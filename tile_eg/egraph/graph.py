@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
 
 from tile_eg.errors import TileError
@@ -11,7 +11,6 @@ from tile_eg.ir.machine import BLOCK_BYTES
 from tile_eg.ir.passed import Passed
 from tile_eg.ir.values import Place, Term, Values
 from tile_eg.ops.types import DType, Level
-from tile_eg.records import dataclass
 from tile_eg.rules import Theory
 
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
 
 from tile_eg.egraph.encode import Encoder
 from tile_eg.ir.index import Expr, const
 from tile_eg.ir.passed import Passed
 from tile_eg.ops.types import VALUE_TYPES, DType
-from tile_eg.records import dataclass
 from tile_eg.rules import native
 
 VALUES = ("V", "T", "S", "St", "Lp")

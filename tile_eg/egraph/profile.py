@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from tile_eg.chips import Chip
 from tile_eg.egraph.diagnosis import alone, ruleset_of
 from tile_eg.egraph.saturate import ONCE, PHASES, SATURATED, Budget, commands_of, rows_of
 from tile_eg.ir.values import Values
-from tile_eg.records import dataclass
 from tile_eg.rules import Theory, native
 
 NOTHING = "nothing"

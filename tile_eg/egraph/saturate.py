@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from tile_eg.chips import Chip
@@ -18,7 +18,6 @@ from tile_eg.egraph.view import view
 from tile_eg.errors import NotSearched, TileError
 from tile_eg.ir.values import Values, first_version
 from tile_eg.ops.types import Level
-from tile_eg.records import dataclass
 from tile_eg.rules import Theory, native, registry, theories
 from tile_eg.transforms.k_tiling import with_k_tilings
 from tile_eg.transforms.packed_operand import RowCuts, copyable, together, with_all_strips, without_strips

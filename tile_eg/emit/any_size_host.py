@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import pairwise, product
 from math import isqrt, prod
 
@@ -14,7 +15,6 @@ from tile_eg.ir.machine import MAX_BLOCKS
 from tile_eg.ir.program import Program
 from tile_eg.ir.program.tasks import counted_by
 from tile_eg.ir.sizes import MOST_GAP, Sizes
-from tile_eg.records import dataclass
 
 TEXT = """\
 // Host part of kernel {name} for all sizes: launch and workspace. Written by tile_eg.

@@ -7,7 +7,7 @@ does in L1.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import ceil, floor, prod
 
 from tile_eg.chips import Chip
@@ -20,7 +20,6 @@ from tile_eg.ir.program.tasks import tasks
 from tile_eg.ir.sizes import Sizes, sizes_in
 from tile_eg.ir.values import Values
 from tile_eg.ops.types import Level
-from tile_eg.records import dataclass
 from tile_eg.timeline.engine import run
 from tile_eg.transforms.packed_operand import Extent, Matrices, loads_of, matrices_of, strides, times
 

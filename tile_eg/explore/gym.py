@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
 
@@ -16,7 +17,6 @@ from tile_eg.extract.frozen import frozen
 from tile_eg.extract.gym import Foreign, dump, load
 from tile_eg.extract.pricing import Pricer
 from tile_eg.ir.printed import Printed
-from tile_eg.records import dataclass
 from tile_eg.report.text import duration, table
 from tile_eg.search.compiler import Lowered
 

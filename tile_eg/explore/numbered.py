@@ -7,7 +7,7 @@ every decision of the first, in the order of the decisions. A schedule whose pro
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import prod
 
 from tile_eg.chips import DEFAULT_CHIP
@@ -17,7 +17,6 @@ from tile_eg.explore.runners import flips
 from tile_eg.ir.kernel import Kernel
 from tile_eg.ir.printed import Printed
 from tile_eg.ops.types import Level
-from tile_eg.records import dataclass
 from tile_eg.report.cost import between
 from tile_eg.report.decisions import OPEN, UNDECIDED
 from tile_eg.report.differences import differences

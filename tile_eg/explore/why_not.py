@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from tile_eg.egraph import Graph, Node
 from tile_eg.errors import TileError, did_you_mean
@@ -14,7 +15,6 @@ from tile_eg.extract.forced import Answer
 from tile_eg.extract.schedule import Storage
 from tile_eg.ir.printed import Printed
 from tile_eg.ops.physical import LOADS
-from tile_eg.records import dataclass
 from tile_eg.report.decisions import (
     distinct_subject,
     grid_option,

@@ -7,7 +7,7 @@ writes to the banks from which it reads a block for each row waits as well (`rea
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from itertools import combinations
 from math import prod
 
@@ -17,7 +17,6 @@ from tile_eg.ir.machine import BANK_BYTES
 from tile_eg.ir.program import BY_BLOCKS
 from tile_eg.ops.physical import VECTOR
 from tile_eg.ops.types import Level
-from tile_eg.records import dataclass
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from tile_eg.chips import Chip
@@ -13,7 +13,6 @@ from tile_eg.extract.pricing import Pricer
 from tile_eg.extract.schedule import Schedule
 from tile_eg.ops.physical import DECISIONS
 from tile_eg.ops.types import Level
-from tile_eg.records import dataclass
 
 
 class Refused(Exception):

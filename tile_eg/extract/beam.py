@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from tile_eg.chips import Chip
 from tile_eg.egraph import Graph, Node
 from tile_eg.extract.base import Extraction, Refused, decisions
@@ -9,7 +11,6 @@ from tile_eg.extract.build_schedule import build_schedule
 from tile_eg.extract.makespan import makespan
 from tile_eg.extract.needs import read_too_late
 from tile_eg.extract.pricing import Price, Pricer
-from tile_eg.records import dataclass
 
 FAR = 1 << 60
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 from tile_eg.chips import Chip
 from tile_eg.egraph import Graph, Node
@@ -12,7 +13,6 @@ from tile_eg.extract.model import Model
 from tile_eg.extract.pricing import Pricer
 from tile_eg.extract.schedule import Schedule
 from tile_eg.extract.solver import Bounds, least_bounded
-from tile_eg.records import dataclass
 
 TRIES = 8
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, OrderedDict, defaultdict
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import prod
 
 from tile_eg.chips import Chip
@@ -15,7 +15,6 @@ from tile_eg.ir.index import BLOCK, Expr, variables
 from tile_eg.ir.program.tasks import tile_at
 from tile_eg.ops.physical import LOADS, MOVES
 from tile_eg.ops.types import Level
-from tile_eg.records import dataclass
 from tile_eg.timeline.expressions import compiled
 
 COPIES = 3  # of UB: one tile is loaded, one is computed, one is stored

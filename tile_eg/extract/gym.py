@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from tile_eg.egraph import Graph, Node
@@ -18,7 +19,6 @@ from tile_eg.errors import TileError
 from tile_eg.extract.build_schedule import FOREIGN
 from tile_eg.extract.pricing import Price, Pricer
 from tile_eg.ir.values import Values
-from tile_eg.records import dataclass
 
 ROOT = "(all roots)"
 SCALE = 1000

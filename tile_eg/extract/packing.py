@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from itertools import accumulate
 
 from tile_eg.extract.banks import Banks
 from tile_eg.extract.schedule import Storage
-from tile_eg.records import dataclass
 
 ANY_BANK = Banks()
 

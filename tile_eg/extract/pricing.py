@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import product
 
 from tile_eg.chips import Chip
@@ -17,7 +17,6 @@ from tile_eg.ir.program import AIC, AIV, BY_BLOCKS, REDUCE
 from tile_eg.ops.physical import TERMS, Move, Vector
 from tile_eg.ops.types import F32
 from tile_eg.ops.whole_tiles import WHOLE_TILES
-from tile_eg.records import dataclass
 from tile_eg.timeline.work import ANYWHERE, HALF_OF_ROUNDS, Work
 
 

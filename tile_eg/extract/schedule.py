@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Union
 
@@ -12,7 +12,6 @@ from tile_eg.egraph import Graph, Node
 from tile_eg.errors import Span
 from tile_eg.ops.physical import VECTOR
 from tile_eg.ops.types import DType, Level
-from tile_eg.records import dataclass
 
 FIRST, LAST = "first", "last"
 """What a step of a joined schedule is for: a tile's first trip, or its last one."""

@@ -10,14 +10,13 @@ more of UB than there is, an order that needs less comes first: a tile that is m
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from tile_eg.chips import Chip
 from tile_eg.extract.pricing import Price
 from tile_eg.extract.schedule import Item, LoopStep, Schedule, Step, Storage, StorageId, overwritten
 from tile_eg.ir.program import AIV
 from tile_eg.ops.types import Level
-from tile_eg.records import dataclass
 from tile_eg.timeline.instruction import cycles
 
 V, LOAD, STORE = "AIV.V", "AIV.MTE2", "AIV.MTE3"

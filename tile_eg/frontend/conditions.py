@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from tile_eg.errors import Span, TileError
@@ -14,7 +14,6 @@ from tile_eg.ir.index import Expr
 from tile_eg.ir.kernel import Assign, Choose, Number, Select, Stmt, TileExpr
 from tile_eg.ir.operands import regions
 from tile_eg.ops.elementwise import COMPARE
-from tile_eg.records import dataclass
 
 NAMES = {op.sign: op.name for op in COMPARE.values()}
 

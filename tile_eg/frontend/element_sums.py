@@ -7,7 +7,7 @@ Where an index that is read picks the row, `atomic W[idx[i], j] += x[i, j]`, the
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from tile_eg.frontend.scalars import COMPARE
@@ -33,7 +33,6 @@ from tile_eg.ir.kernel import (
 )
 from tile_eg.ops.elementwise import COMPARE as ELEMENTWISE
 from tile_eg.ops.types import I32
-from tile_eg.records import dataclass
 
 BLOCK = 32
 """Bytes of the shortest piece of UB that is moved: a single element has one for itself."""

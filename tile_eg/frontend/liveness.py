@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from tile_eg.errors import Span
 from tile_eg.ir import index as ix
 from tile_eg.ir import kernel as kn
 from tile_eg.ir.index_elements import all_elements_in
 from tile_eg.ir.operands import parts, regions
-from tile_eg.records import dataclass
 
 Names = frozenset[str]
 Kept = tuple[str, Span | None]

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import reduce
 from typing import Any, NoReturn, SupportsFloat, SupportsIndex
 
@@ -14,7 +15,6 @@ from tile_eg.ir import index as ix
 from tile_eg.ir.index import Expr
 from tile_eg.ir.passed import Asked, NeedsNumber, Passed, as_index, computed, of_index, wholes_in
 from tile_eg.ops.types import DType, has_room
-from tile_eg.records import dataclass
 
 
 def number(name: str, dtype: DType, value: Any, span: Span | None = None) -> Any:

@@ -8,11 +8,11 @@ stands outside its quotient.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 from math import gcd
 
 from tile_eg.ir.quick import quickly_made
-from tile_eg.records import dataclass
 
 BLOCK, SUB = "block", "sub"
 EACH = "each"

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from tile_eg.errors import Note, Span
 from tile_eg.ir.kernel import Tensor
 from tile_eg.ir.program import Buffer, CrossSet, CrossWait, Gm, Instr, Node, SyncAll, walk
-from tile_eg.records import dataclass
 
 
 @dataclass(frozen=True)

@@ -7,13 +7,12 @@ Integer expressions are `ir.index.Expr` over grid variables and loop variables (
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import field, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, Union
 
 from tile_eg.errors import Note, Span
 from tile_eg.ir.index import Expr, substitute
 from tile_eg.ops.types import DType
-from tile_eg.records import dataclass
 
 BIT = "bit"
 

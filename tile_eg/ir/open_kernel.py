@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field, fields
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from tile_eg.errors import InOrder, TileError, attempted, searchable
 from tile_eg.ir.kernel import Kernel, Tensor
-from tile_eg.records import dataclass
 
 Build = Callable[[Mapping[str, Any]], Kernel | InOrder]
 """Gives a kernel at some sizes, or that the search has no form for it."""

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from math import prod
 
 from tile_eg.ir.index import Interval, bounds, from_terms, terms_of, variables
 from tile_eg.ir.index_elements import elements_in
 from tile_eg.ir.kernel import Alloc, Assign, For, Kernel, Region, statements
 from tile_eg.ir.seen import indexed
-from tile_eg.records import dataclass
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ roundings that the source asks for: an output in f32 beside a buffer in bf16 tha
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import floor, frexp
 
 import numpy as np
@@ -22,7 +22,6 @@ from tile_eg.ir.reference_places import Array, Env
 from tile_eg.ir.seen import as_indexed
 from tile_eg.ops.types import F32, I8, I32, SCALE_BLOCK, DType
 from tile_eg.ops.whole_tiles import WHOLE_TILES
-from tile_eg.records import dataclass
 
 
 @dataclass(frozen=True)

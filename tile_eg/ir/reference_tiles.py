@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from tile_eg.ir import arithmetic as ar
@@ -9,7 +11,6 @@ from tile_eg.ir import kernel as kn
 from tile_eg.ir.reference_places import Array
 from tile_eg.ops.elementwise import REDUCE
 from tile_eg.ops.whole_tiles import WHOLE_TILES
-from tile_eg.records import dataclass
 
 
 @dataclass

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from tile_eg.ir.index import Expr, evaluate, substitute
-from tile_eg.records import dataclass
 
 MOST_GAP = 2**32 - 1
 """The bytes from a row of a window to the next that an instruction's field holds."""

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import prod
 from typing import TYPE_CHECKING, TypeVar
 
 from tile_eg.errors import TileError
 from tile_eg.ir.kernel import Kernel, Tensor
 from tile_eg.ir.open_kernel import OpenKernel
-from tile_eg.records import dataclass
 
 if TYPE_CHECKING:
     import numpy as np

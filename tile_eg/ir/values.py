@@ -7,7 +7,7 @@ by identity.
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -17,7 +17,6 @@ from tile_eg.ir.kernel import Tensor
 from tile_eg.ir.sampling import spread
 from tile_eg.ir.sizes import Sizes
 from tile_eg.ops.types import DType
-from tile_eg.records import dataclass
 
 WRITES = ("store", "accumulate")
 VERSIONS = ("given", *WRITES, "targ", "tproj")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 from weakref import WeakSet
 
@@ -22,7 +22,6 @@ from tile_eg.jit.switches import check_searched, switched_by, two_streams
 from tile_eg.jit.tensors import tensor_kernel
 from tile_eg.jit.told import told
 from tile_eg.language.kernels import PrimFunc
-from tile_eg.records import dataclass
 from tile_eg.simulator.limits import CALL, Limits
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from tile_eg.errors import TileError, TileWarning, in_source
@@ -21,7 +21,6 @@ from tile_eg.jit.told import levels, told
 from tile_eg.jit.unused import with_unused
 from tile_eg.jit.workspaces import made_by_call
 from tile_eg.language.symbols import at_sizes
-from tile_eg.records import dataclass
 
 if TYPE_CHECKING:
     import numpy as np

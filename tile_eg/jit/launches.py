@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
-
-from tile_eg.records import dataclass
 
 if TYPE_CHECKING:
     from tile_eg.npu.device import Ready

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tile_eg.errors import TileError
-from tile_eg.records import dataclass
 
 if TYPE_CHECKING:
     from tile_eg.jit.launches import Launch

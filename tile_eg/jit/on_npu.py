@@ -10,7 +10,7 @@ import os
 import sys
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from tile_eg.errors import InternalError, TileError, TileWarning, attempted
@@ -21,7 +21,6 @@ from tile_eg.ir.strided import Layout, Layouts, laid_out, layout_of
 from tile_eg.jit.arrays import check_no_gradient, check_plain, fitted, is_torch, to_numpy
 from tile_eg.jit.launches import launched
 from tile_eg.jit.told import levels
-from tile_eg.records import dataclass
 
 if TYPE_CHECKING:
     from tile_eg.ir.values import Values

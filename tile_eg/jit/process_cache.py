@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from tile_eg.errors import TileWarning, rendered
 from tile_eg.ir.kept import KeptKernel
 from tile_eg.ir.kernel import Kernel
-from tile_eg.records import dataclass
 from tile_eg.search import SearchOptions, search_options
 from tile_eg.search.any_order import refuse_any_order_in
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +13,6 @@ from tile_eg.errors import TileError, TileWarning
 from tile_eg.ir.arrays import numpy_dtype
 from tile_eg.jit.arrays import is_torch, to_numpy, to_torch
 from tile_eg.jit.launches import launches
-from tile_eg.records import dataclass
 
 if TYPE_CHECKING:
     import numpy as np

@@ -9,6 +9,7 @@ together. The one of which the rows tell the least is kept at its value, and the
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,6 @@ from tile_eg.chips.loader import chip_marks
 from tile_eg.chips.marks import Mark, open_constants
 from tile_eg.errors import TileError, did_you_mean
 from tile_eg.ir.program import Program
-from tile_eg.records import dataclass
 
 FACTOR = 10.0
 """A constant without a range may become so many times as large, or as small."""

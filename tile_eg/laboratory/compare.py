@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from time import perf_counter
 
 import numpy as np
@@ -17,7 +17,6 @@ from tile_eg.extract.chaos import Random
 from tile_eg.extract.makespan import makespan
 from tile_eg.extract.pricing import Pricer
 from tile_eg.ir.kernel import Kernel
-from tile_eg.records import dataclass
 from tile_eg.search.candidates import naming
 from tile_eg.search.compiler import Planned, lower, plan_schedule
 

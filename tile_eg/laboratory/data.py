@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
@@ -16,7 +17,6 @@ from tile_eg.ir.program.parser import parse_program
 from tile_eg.laboratory.graphs import GraphArrays, graph_of
 from tile_eg.laboratory.rows import Row
 from tile_eg.laboratory.stored import FORMATS, read_rows
-from tile_eg.records import dataclass
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ import json
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from pathlib import Path
 from random import Random
@@ -25,7 +25,6 @@ from tile_eg.laboratory.card import card
 from tile_eg.laboratory.drawing import WAYS, Draws
 from tile_eg.laboratory.rows import Row, row_of
 from tile_eg.laboratory.stored import FORMATS, check_format, read_rows, write_rows
-from tile_eg.records import dataclass
 from tile_eg.search import SearchOptions
 from tile_eg.search.collector import rare_collections
 from tile_eg.search.compiler import Lowered, Planned, lower, plan_schedule

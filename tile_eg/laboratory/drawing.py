@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import field
+from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
@@ -17,7 +17,6 @@ from tile_eg.extract.grid import with_grids
 from tile_eg.extract.model import Model
 from tile_eg.extract.pricing import Pricer
 from tile_eg.extract.solver import load_cp_model, small_solver
-from tile_eg.records import dataclass
 
 WAYS = ("near", "spread", "random")
 """How schedules are drawn: the best with a few decisions taken otherwise; options that were drawn the least so far; by chance."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -11,7 +12,6 @@ from tile_eg.cost_models.context import PIPES
 from tile_eg.cost_models.counted import Issued, issued
 from tile_eg.ir.program import VECTOR, Program, Tile
 from tile_eg.ops.physical import PIPES as MOVES
-from tile_eg.records import dataclass
 from tile_eg.timeline.instruction import cycles, moved_bytes
 
 OPS = tuple(sorted({*MOVES, *VECTOR}))

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from tile_eg.cost_models.context import context
 from tile_eg.cost_models.counted import counted
 from tile_eg.extract import Schedule
-from tile_eg.records import dataclass
 from tile_eg.report.decisions import choices
 from tile_eg.search.compiler import Planned
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass
 from typing import Any
 
 from tile_eg.errors import TileError
 from tile_eg.language.kernels import TensorType
 from tile_eg.language.symbols import names_in, symbol
 from tile_eg.language.words import number_word
-from tile_eg.records import dataclass
 
 _sizes: ContextVar[tuple[Mapping[str, int], set[str]] | None] = ContextVar("sizes", default=None)
 

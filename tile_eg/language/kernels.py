@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import field
+from dataclasses import dataclass, field
 from types import FunctionType
 from typing import Any
 
 from tile_eg.errors import TileError
 from tile_eg.language.data_type import DataType
 from tile_eg.language.words import at_frame
-from tile_eg.records import dataclass
 
 
 class _Subscripted(type):

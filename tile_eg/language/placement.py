@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from tile_eg.language.words import word
-from tile_eg.records import dataclass
 
 
 @word

@@ -5,10 +5,10 @@ from __future__ import annotations
 import operator
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from tile_eg.errors import TileError
-from tile_eg.records import dataclass
 
 
 class Size:

@@ -8,14 +8,13 @@ import linecache
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import field
+from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
 from tile_eg.errors import Span, TileError
-from tile_eg.records import dataclass
 
 
 def _each(args: Iterable[Any]) -> Iterator[Any]:

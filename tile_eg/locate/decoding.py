@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -11,7 +12,6 @@ from tile_eg.ir.index import SUB, evaluate
 from tile_eg.ir.program import Buffer
 from tile_eg.locate.watches import Watched, slot_of
 from tile_eg.ops.types import Level
-from tile_eg.records import dataclass
 
 Array = np.ndarray
 L0C_WIDTH = 16

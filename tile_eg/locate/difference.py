@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, field
+from dataclasses import asdict, dataclass, field
 from math import isfinite
 from typing import Any
 
 from tile_eg.errors import Span, TileError
 from tile_eg.ir.printed import Printed
-from tile_eg.records import dataclass
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,6 @@ from tile_eg.ir.reference_terms import Meaning, Trips
 from tile_eg.ir.values import Term
 from tile_eg.locate.decoding import Window, held_in, window_of
 from tile_eg.locate.watches import Watched
-from tile_eg.records import dataclass
 from tile_eg.report.compare import wrong_elements
 from tile_eg.simulator.watch import Record, Watch
 

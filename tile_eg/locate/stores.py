@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from tile_eg.ir.index import EACH, Expr, evaluate, variables
 from tile_eg.ir.program import Gm, Program
 from tile_eg.locate.watches import Watched
-from tile_eg.records import dataclass
 from tile_eg.simulator.watch import Record
 
 Array = np.ndarray

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING, Any
 
 from tile_eg.ir.strided import dense
-from tile_eg.records import dataclass
 
 if TYPE_CHECKING:
     import numpy as np

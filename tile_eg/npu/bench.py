@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from math import isfinite
 from statistics import median
 from typing import TYPE_CHECKING
@@ -12,7 +13,6 @@ from tile_eg.errors import TileError
 from tile_eg.ir.passed import examples
 from tile_eg.npu.arrays import NpuArray
 from tile_eg.npu.device import Planned, Ready, ready
-from tile_eg.records import dataclass
 
 if TYPE_CHECKING:
     import numpy as np

@@ -6,11 +6,11 @@ import os
 import platform
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
 from tile_eg.errors import TileError
-from tile_eg.records import dataclass
 
 VARIABLES = ("ASCEND_HOME_PATH", "ASCEND_TOOLKIT_HOME")
 """Variables that CANN's own set_env.sh sets; the first one that is set decides, whatever else is installed."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 import sys
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from tile_eg.chips import Chip, known_chips, load_chip
@@ -12,7 +13,6 @@ from tile_eg.errors import TileError
 from tile_eg.npu.build import device_object
 from tile_eg.npu.entry import Kernel, kernels_of, passes_sync
 from tile_eg.npu.launcher import Launcher, the_launcher
-from tile_eg.records import dataclass
 
 if TYPE_CHECKING:
     from tile_eg.ir.program import Program

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from math import prod
 from pathlib import Path
@@ -13,7 +14,6 @@ from tile_eg.emit.any_size_host import text as cpp
 from tile_eg.emit.names import argument_names, kernel_symbol, size_names
 from tile_eg.ir.kernel import Tensor
 from tile_eg.ir.program import Program
-from tile_eg.records import dataclass
 
 if TYPE_CHECKING:
     import numpy as np

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 from collections.abc import Iterator
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,6 @@ from tile_eg.errors import TileError
 from tile_eg.npu.build import ARCHITECTURES
 from tile_eg.npu.cann import GET, OLDEST, Cann, installed
 from tile_eg.npu.device import architecture_of, chip_named
-from tile_eg.records import dataclass
 from tile_eg.simulator.build import find_compiler
 
 DRIVER = "/usr/local/Ascend/driver/version.info"

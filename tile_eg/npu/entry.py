@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from tile_eg.errors import TileError
-from tile_eg.records import dataclass
 from tile_eg.simulator.launches import KernelText, kernels
 
 CUBE, VECTOR = "cube", "vec"

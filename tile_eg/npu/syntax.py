@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -19,7 +20,6 @@ from tile_eg.errors import TileError
 from tile_eg.npu.build import KERNEL, cores_of
 from tile_eg.npu.cann import Cann
 from tile_eg.npu.entry import Kernel, entry_text, kernels_of
-from tile_eg.records import dataclass
 from tile_eg.simulator.build import require_compiler
 
 WORDS = Path(__file__).parent / "templates" / "compiler_words.h"

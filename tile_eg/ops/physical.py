@@ -8,10 +8,8 @@ whether choosing it is a decision. What it costs (`extract/pricing.py`), how it 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
-
-from tile_eg.records import dataclass
 
 AIC, AIV = "AIC", "AIV"
 PIPES = {

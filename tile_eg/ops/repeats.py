@@ -5,8 +5,9 @@ Sources: WholeReduceMax.md, WholeReduceSum.md, BlockReduceMax.md, BlockReduceSum
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from tile_eg.ops.types import F16, F32, I16, I32, U16, U32, DType
-from tile_eg.records import dataclass
 
 FLOATS = (F16, F32)
 WORDS = (F16, F32, I16, U16, I32, U32)

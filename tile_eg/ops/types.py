@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import StrEnum
 from struct import pack
 from typing import Any
-
-from tile_eg.records import dataclass
 
 
 @dataclass(frozen=True)

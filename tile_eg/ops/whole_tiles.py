@@ -7,11 +7,11 @@ meaning, the rules' numbers and the text of the instruction take it from this ta
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from math import inf, prod
 from typing import Any
 
 from tile_eg.ops.types import BF16, F16, F32, FLOATS, I8, I16, I32, U8, U16, U32, DType
-from tile_eg.records import dataclass
 
 Shape = tuple[int, ...]
 Numbers = tuple[int, int]

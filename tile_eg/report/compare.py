@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from math import isfinite
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
-
-from tile_eg.records import dataclass
 
 if TYPE_CHECKING:
     import numpy as np

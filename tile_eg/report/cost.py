@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING, Any
 
 from tile_eg.ir.printed import Printed
-from tile_eg.records import dataclass
 from tile_eg.report.html import Bar, html_table, paragraphs
 from tile_eg.report.text import duration, share, size, table
 

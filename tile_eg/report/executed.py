@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import BLOCK, SUB, Expr
 from tile_eg.ir.program import Loop, Node, Program, When, While, walk
 from tile_eg.ir.program.instructions import Tasks
-from tile_eg.records import dataclass
 
 
 def executed(program: Program, core: str, block: int = 0) -> list[tuple[Node, int]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tile_eg.egraph import Phase
@@ -10,7 +11,6 @@ from tile_eg.egraph.profile import RuleProfile
 from tile_eg.extract.base import Extraction
 from tile_eg.extract.schedule import Schedule
 from tile_eg.ir.printed import Printed
-from tile_eg.records import dataclass
 from tile_eg.report.cost import Cost
 from tile_eg.report.decisions import UNDECIDED, Runner, decisions_text
 from tile_eg.report.differences import difference, differences

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from html import escape
 
-from tile_eg.records import dataclass
 from tile_eg.report.text import Branch
 
 LINE = "rgba(128,128,128,.35)"

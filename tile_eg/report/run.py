@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from math import isfinite
 from typing import Any
 
 from tile_eg.ir.program import Program
-from tile_eg.records import dataclass
 from tile_eg.report.compare import Comparison
 from tile_eg.report.cost import Cost
 from tile_eg.report.findings import finding_text

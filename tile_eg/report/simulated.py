@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 
 from tile_eg.errors import Span, TileError
-from tile_eg.records import dataclass
 from tile_eg.report.cost import Cost
 from tile_eg.report.text import indent
 from tile_eg.simulator.findings import Finding, Simulation

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
 
 from tile_eg.ir.printed import Printed
-from tile_eg.records import dataclass
 
 
 class Text(Printed, str):

@@ -7,9 +7,10 @@ far as sums of the same numbers in different orders are.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from tile_eg.errors import did_you_mean
 from tile_eg.ir.accuracy import HALF_STEPS, HALF_STEPS_OF_ONE, SIDES, sum_half_steps
-from tile_eg.records import dataclass
 from tile_eg.rules.sexpr import Form
 
 SUM = "sum"

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Union
-
-from tile_eg.records import dataclass
 
 Form = Union[str, tuple]
 

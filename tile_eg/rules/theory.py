@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 
 from tile_eg.ops.elementwise import BINARY, UNARY, Binary, Unary
-from tile_eg.records import dataclass
 from tile_eg.rules.bound import Bound, BoundFault, bound_of
 from tile_eg.rules.naming import confusable
 from tile_eg.rules.sexpr import Form, heads, parse, show

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
-from tile_eg.records import dataclass
 from tile_eg.rules import native
 from tile_eg.rules.sexpr import Placed
 from tile_eg.rules.theory import Theory

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import prod
 
@@ -17,7 +17,6 @@ from tile_eg.ir.program.any_size import resized
 from tile_eg.ir.sizes import MOST_GAP
 from tile_eg.ir.strided import in_memory
 from tile_eg.ir.values import Values
-from tile_eg.records import dataclass
 from tile_eg.report.text import Text
 from tile_eg.search.planned import Planned, Run, stage
 from tile_eg.search.result import Lowered

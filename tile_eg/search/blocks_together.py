@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import partial
 from math import prod
 
 from tile_eg.chips import Chip
 from tile_eg.ir.values import Values
 from tile_eg.ops.types import Level
-from tile_eg.records import dataclass
 from tile_eg.search.bounds import LOADS, floor, timing
 from tile_eg.search.form import Form, searched
 from tile_eg.search.moves import MOVES

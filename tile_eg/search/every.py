@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from hashlib import sha256
 from time import perf_counter
 
@@ -11,7 +12,6 @@ from tile_eg.chips import Chip
 from tile_eg.cost_models import rank_model, roles
 from tile_eg.errors import InternalError, TileError
 from tile_eg.ir.kernel import Kernel
-from tile_eg.records import dataclass
 from tile_eg.search.candidates import Candidate
 from tile_eg.search.driver import as_written, lowered_of, moves_from
 from tile_eg.search.form import Form, Setting

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from tile_eg.chips import Chip, known_chips, load_chip
 from tile_eg.errors import TileError
 from tile_eg.ir.kernel import Kernel
-from tile_eg.records import dataclass
 from tile_eg.rules import selected
 from tile_eg.search.any_order import refuse_any_order
 from tile_eg.search.candidates import Candidate, Dropped, fastest_first, plan_all, ranked

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -16,7 +16,6 @@ from tile_eg.ir.kernel import Note, Tensor
 from tile_eg.ir.machine import LINE_BYTES
 from tile_eg.ir.program import AIC, AIV, Buffer, Program
 from tile_eg.ops.types import Level
-from tile_eg.records import dataclass
 from tile_eg.search.chip_types import check_chip_types
 from tile_eg.search.kept_direct import with_direct_paths
 from tile_eg.search.kept_indices import out_of_tensor

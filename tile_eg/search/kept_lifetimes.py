@@ -7,11 +7,10 @@ it, it lives throughout: what a trip leaves there may be read in the next one.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 
 from tile_eg.ir.index import ONE, ZERO, less, var
 from tile_eg.ir.program import Buffer, Instr, Loop, Node, Scalar, Tile, When, While, walk
-from tile_eg.records import dataclass
 
 Written = tuple[str, str]
 """A buffer that is written as a whole (""), or the row of it that a loop's variable says."""

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from tile_eg.ir.index import ONE, ZERO
 from tile_eg.ir.program import Buffer, Instr, Node, Scalar, Tile, When, While
-from tile_eg.records import dataclass
 
 
 @dataclass(frozen=True)

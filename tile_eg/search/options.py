@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterable
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tile_eg.errors import TileError, did_you_mean
-from tile_eg.records import dataclass
 from tile_eg.rules import INEXACT, Theory, registry, selected
 from tile_eg.rules.added import added
 from tile_eg.search.moves import IN_ANY_ORDER, MOVES

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -14,7 +14,6 @@ from tile_eg.errors import InternalError, PlanError, TileError, chain_too_long
 from tile_eg.ir.arrays import begun, check_arguments
 from tile_eg.ir.kernel import Kernel, Tensor
 from tile_eg.ir.program import Program
-from tile_eg.records import dataclass
 from tile_eg.report.text import Text
 from tile_eg.simulator.findings import LimitError
 from tile_eg.simulator.limits import USUAL, Limits

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from heapq import heapify, heappop, heappush
 from time import perf_counter
 
 from tile_eg.cost_models import ModelFault
 from tile_eg.errors import TileError
-from tile_eg.records import dataclass
 from tile_eg.search.candidates import Candidate, Dropped
 from tile_eg.search.form import Form, Setting
 from tile_eg.search.moves import LEFT, Move

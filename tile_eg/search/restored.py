@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from tile_eg.ir.kernel import Kernel
-from tile_eg.records import dataclass
 from tile_eg.report.text import Text
 from tile_eg.search.planned import Planned, Run
 

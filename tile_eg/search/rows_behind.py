@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import TYPE_CHECKING
 
 from tile_eg.chips import Chip
 from tile_eg.errors import PlanError, plannable
 from tile_eg.ops.types import Level
-from tile_eg.records import dataclass
 from tile_eg.search.candidates import Candidate, ranked, written
 from tile_eg.search.form import Form, Setting
 from tile_eg.search.moves import FINISHING, MOVES

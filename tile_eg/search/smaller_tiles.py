@@ -4,11 +4,11 @@ is loaded beside the work."""
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import partial
 
 from tile_eg.ir.values import Values, reachable
 from tile_eg.ops.types import Level
-from tile_eg.records import dataclass
 from tile_eg.search.form import Form, searched
 from tile_eg.search.moves import MOVES, WITHOUT_ROOM
 from tile_eg.search.queue import Made, Offer

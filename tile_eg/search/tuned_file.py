@@ -10,13 +10,12 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import MISSING, fields
+from dataclasses import MISSING, dataclass, fields
 from pathlib import Path
 from typing import Any
 
 from tile_eg.disk_cache import alone
 from tile_eg.errors import TileError
-from tile_eg.records import dataclass
 
 FORMAT, SCHEMA, SUFFIX = "tile_eg tuned kernels", 1, ".tuned.json"
 TIMELINE, NPU = "predicted by the timeline", "measured"

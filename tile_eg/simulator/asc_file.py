@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
 
 from tile_eg.errors import TileError
-from tile_eg.records import dataclass
 from tile_eg.simulator.build import INCLUDE, UNIT, CompileError, compile_library, compile_objects, preprocessed
 from tile_eg.simulator.compile_errors import explained
 from tile_eg.simulator.devkit import ROOTS, Devkit

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import subprocess
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 
-from tile_eg.records import dataclass
 from tile_eg.simulator.findings import SimulatorError
 
 OUTPUT = "output"

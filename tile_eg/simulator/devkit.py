@@ -11,11 +11,11 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
 from tile_eg.errors import TileError
-from tile_eg.records import dataclass
 from tile_eg.simulator.build import INCLUDE
 from tile_eg.simulator.empty_bodies import refusing
 from tile_eg.simulator.launches import blanked

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import field
+from dataclasses import dataclass, field
 
-from tile_eg.records import dataclass
 from tile_eg.simulator.launches import blanked, closing
 
 _BODY = re.compile(r"\)\s*(?:const\s*)?(\{)")

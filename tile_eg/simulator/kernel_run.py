@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from math import isfinite
 from typing import Any
 
 import numpy as np
 
 from tile_eg.errors import Span, TileError, did_you_mean
-from tile_eg.records import dataclass
 from tile_eg.simulator.asc_file import AscFile
 from tile_eg.simulator.findings import Simulation
 from tile_eg.simulator.image import Image

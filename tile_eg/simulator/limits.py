@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from tile_eg.errors import TileError
-from tile_eg.records import dataclass
 
 PATIENCE, LEAST_PATIENCE = 10, 60
 

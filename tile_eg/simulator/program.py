@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 
-from tile_eg.records import dataclass
 from tile_eg.simulator.asc_file import AscFile
 from tile_eg.simulator.confinement import Confinement
 from tile_eg.simulator.findings import Simulation

@@ -7,10 +7,8 @@ import struct
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import IO
-
-from tile_eg.records import dataclass
 
 EVERY = 0.5
 """Seconds between two looks."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import struct
 from collections.abc import Iterator
+from dataclasses import dataclass
 
-from tile_eg.records import dataclass
 from tile_eg.simulator.image import nameless_file
 
 _HEAD = struct.Struct("=5q")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from itertools import permutations, product, zip_longest
 from math import log
@@ -12,7 +13,6 @@ from tile_eg.errors import TileError
 from tile_eg.ir.open_kernel import OpenKernel
 from tile_eg.ir.values import Values
 from tile_eg.ops.types import F32, Level
-from tile_eg.records import dataclass
 from tile_eg.sizing.estimate import Estimate
 from tile_eg.sizing.phases import with_moves
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import gcd
 
@@ -17,7 +17,6 @@ from tile_eg.ir.machine import BLOCK_ELEMENTS, REPEAT_ELEMENTS
 from tile_eg.ir.program import AIC, AIV
 from tile_eg.ir.values import WRITES, Term, Values
 from tile_eg.ops.types import F32, Level
-from tile_eg.records import dataclass
 from tile_eg.sizing.anatomy import COMPUTED, Anatomy, source
 from tile_eg.sizing.room import Room
 from tile_eg.timeline.instruction import cycles

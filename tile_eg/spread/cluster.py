@@ -6,10 +6,10 @@ import logging
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from tile_eg.errors import TileError
-from tile_eg.records import dataclass
 from tile_eg.spread.crew import Crew
 from tile_eg.spread.outcome import TRIES, Outcome, done, given_up
 from tile_eg.state import State, state

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from tile_eg.errors import TileError
-from tile_eg.records import dataclass
 
 TRIES = 3
 """Workers that may die at one item before it is left."""

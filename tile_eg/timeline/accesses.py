@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from math import prod
 
@@ -12,7 +12,6 @@ import numpy as np
 from tile_eg.ir.index import BLOCK, SUB, Expr, less, var, variables
 from tile_eg.ir.program import Gm, Instr, Loop, Node, Program, Tasks, When
 from tile_eg.ir.sharing import once
-from tile_eg.records import dataclass
 from tile_eg.timeline.arrays import sample, values
 from tile_eg.timeline.expressions import compiled, largest
 from tile_eg.timeline.filled import EVEN, filled

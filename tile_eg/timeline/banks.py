@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import combinations, product
 
 from tile_eg.ir.machine import BANK_ROW, BLOCK_BYTES, REPEAT_BYTES, writes_in_the_way
 from tile_eg.ir.program import BINARY, OVERWRITES, REDUCE, SCALAR, SPREAD, UNARY, Buffer, Instr, Tile
-from tile_eg.records import dataclass
 from tile_eg.timeline.work import HALF_OF_ROUNDS, HALVES
 
 ROWS, CHUNKS = 16, 8

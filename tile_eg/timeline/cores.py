@@ -9,14 +9,13 @@ from __future__ import annotations
 
 from collections import defaultdict, deque
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import NamedTuple, TypeVar
 
 from tile_eg.chips import Chip
 from tile_eg.ir.index import Expr, evaluate
 from tile_eg.ir.machine import CORE_PIPES, SCALAR_PIPE
 from tile_eg.ir.program import AIC, AIV, CrossSet, CrossWait, Instr, Node, SetFlag, WaitFlag
-from tile_eg.records import dataclass
 from tile_eg.timeline.expressions import unsettled
 from tile_eg.timeline.rings import Ring
 from tile_eg.timeline.shapes import Shapes

@@ -12,7 +12,7 @@ what a block does behind its last load comes after that.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import prod
 
 from tile_eg.chips import Chip
@@ -20,7 +20,6 @@ from tile_eg.ir.program import AIC, Program, Tasks
 from tile_eg.ir.program.any_size import at_sizes
 from tile_eg.ir.program.tasks import inlined
 from tile_eg.ir.sharing import Itself, once
-from tile_eg.records import dataclass
 from tile_eg.timeline.accesses import Access, accesses, sharing
 from tile_eg.timeline.block import Block, least_busy, run_block, surely_run
 from tile_eg.timeline.cores import Span, StreamError

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from math import prod
 from typing import Any
 
@@ -13,7 +14,6 @@ from tile_eg.ir.machine import REPEAT_BYTES
 from tile_eg.ir.program import Instr, Loop, Node, Program, Tasks, Tile, When, walk
 from tile_eg.ir.sampling import spread
 from tile_eg.ir.sharing import once
-from tile_eg.records import dataclass
 from tile_eg.timeline.arrays import LEAST_SAMPLE, sample, values
 
 SAMPLED_BLOCKS = 256

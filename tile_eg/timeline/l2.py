@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import pairwise
 from math import prod
@@ -24,7 +24,6 @@ from tile_eg.ir.index_elements import all_elements_in, with_elements
 from tile_eg.ir.program import Loop, Program
 from tile_eg.ir.sharing import once
 from tile_eg.ir.sizes import usual
-from tile_eg.records import dataclass
 from tile_eg.timeline.accesses import Access, at_start, sharing
 from tile_eg.timeline.arrays import values
 from tile_eg.timeline.beside import new_shares

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from tile_eg.ir.index import evaluate
 from tile_eg.ir.program import Program, Tile
 from tile_eg.ops.types import Level
-from tile_eg.records import dataclass
 from tile_eg.timeline.cores import Span
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
-from tile_eg.records import dataclass
 from tile_eg.timeline.cores import Handover, Span
 
 

@@ -6,13 +6,12 @@ What fits into L2 as a whole comes from HBM once; otherwise `timeline.l2` follow
 from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import prod
 
 from tile_eg.chips import Chip
 from tile_eg.ir.program import Program
 from tile_eg.ir.sharing import once
-from tile_eg.records import dataclass
 from tile_eg.timeline.accesses import Access, at_start
 from tile_eg.timeline.l2 import L2, Room
 

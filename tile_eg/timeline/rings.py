@@ -8,10 +8,10 @@ come round.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from tile_eg.ir.index import ONE, ZERO, Expr, terms_of, variables
 from tile_eg.ir.program import Instr, Loop, Node, SetFlag, Tile, WaitFlag, walk
-from tile_eg.records import dataclass
 
 Name = tuple[object, ...]
 """Whose ring it is, and a place in it."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import cached_property, partial
 from itertools import product
 from typing import Any
@@ -13,7 +13,6 @@ import numpy as np
 
 from tile_eg.ir.index import Expr, variables
 from tile_eg.ir.program import Instr, Loop, Node, When
-from tile_eg.records import dataclass
 from tile_eg.timeline.arrays import values
 from tile_eg.timeline.expressions import compiled, linear
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import chain
 from typing import Generic, TypeVar
 
-from tile_eg.records import dataclass
 from tile_eg.timeline.cores import Core, Place
 from tile_eg.timeline.rings import Name, renamed
 from tile_eg.timeline.shapes import LONG_PERIODS, WORTH_A_SKIP, long_period, periods_ahead

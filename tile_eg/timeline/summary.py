@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from tile_eg.chips import Chip
 from tile_eg.chips.loader import ends
 from tile_eg.ir.program import CrossWait, Program, SyncAll, walk
-from tile_eg.records import dataclass
 from tile_eg.timeline.engine import run
 from tile_eg.timeline.result import Timeline
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any
 
 from tile_eg.ir.index import evaluate
 from tile_eg.ir.machine import CORE_PIPES
 from tile_eg.ir.program import AIC, AIV, Program
-from tile_eg.records import dataclass
 from tile_eg.timeline.cores import Handover, Span
 from tile_eg.timeline.live import Life, program_lives, touched_lives
 from tile_eg.timeline.replay.launches import RanLaunch

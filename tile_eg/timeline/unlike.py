@@ -8,6 +8,7 @@ function of how many trips it has, which is taken to be linear between the numbe
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from math import lcm
 
 import numpy as np
@@ -15,7 +16,6 @@ import numpy as np
 from tile_eg.ir.index import BLOCK, SUB, Expr, evaluate, variables
 from tile_eg.ir.program import Instr, Loop, Program, SetFlag, Tasks, Tile, WaitFlag, walk
 from tile_eg.ir.sampling import spread
-from tile_eg.records import dataclass
 from tile_eg.timeline.arrays import sample, values
 from tile_eg.timeline.cores import Core
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from tile_eg.ir.program import AIV, PIPES
 from tile_eg.ir.quick import quickly_made
 from tile_eg.ops.types import F32, DType
-from tile_eg.records import dataclass
 
 ANYWHERE = "anywhere"
 HALF_OF_ROUNDS = 0.5

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from math import gcd, prod
 from types import MappingProxyType
 
@@ -14,7 +15,6 @@ from tile_eg.ir.quick import quickly_made
 from tile_eg.ir.sharing import Itself, once
 from tile_eg.ir.sizes import usual
 from tile_eg.ops.types import DType, Level
-from tile_eg.records import dataclass
 from tile_eg.timeline.banks import meetings
 from tile_eg.timeline.instruction import cycles, moved_bytes, places
 from tile_eg.timeline.work import ANYWHERE, HALF_OF_ROUNDS, Work

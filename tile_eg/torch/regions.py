@@ -8,10 +8,9 @@ Views, conditions and constants are free: each of their users has its own copy. 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
 
-from tile_eg.records import dataclass
 from tile_eg.torch.parts import JOINS
 from tile_eg.torch.word import name_of
 from tile_eg.torch.words import AXES, OVER_AXES, POINTS, PRODUCTS, is_free

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from math import prod
 from typing import Any
 
@@ -12,7 +13,6 @@ from tile_eg.ir.open_kernel import NoBlocks
 from tile_eg.jit import CompiledKernel, TileKernel
 from tile_eg.jit.any_size import AnySizeKernel
 from tile_eg.jit.in_a_row import LaunchesInARow
-from tile_eg.records import dataclass
 
 Dims = Sequence[Any]
 PROBES = (1009, 1013, 1019, 1021, 1031, 1033, 1039, 1049, 1051, 1061)

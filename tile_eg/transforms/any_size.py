@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import prod
 from typing import Any
 
@@ -12,7 +12,6 @@ from tile_eg.ir.index import BLOCK, ONE, Expr, const, evaluate
 from tile_eg.ir.kernel import Tensor
 from tile_eg.ir.sizes import Sizes, sizes_in, usual
 from tile_eg.ir.values import Builder, Term, Values, reachable
-from tile_eg.records import dataclass
 from tile_eg.transforms.size_numbers import Numbers
 
 MOST_EDGES = 8  # numbers beside the extents of tiles

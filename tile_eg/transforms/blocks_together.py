@@ -7,13 +7,12 @@ become one whose states stand side by side; loads at the same place are the same
 
 from __future__ import annotations
 
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from math import prod
 from typing import Any
 
 from tile_eg.ir.index import BLOCK, EACH, ZERO, Expr, const, minimum, substitute, var, variables
 from tile_eg.ir.values import WRITES, Term, Values, first_version, reachable
-from tile_eg.records import dataclass
 from tile_eg.transforms.axes import COLS, NONE, ROWS, Axes, CannotSplit
 from tile_eg.transforms.rewriter import Rewriter
 from tile_eg.transforms.row_panels import stores

@@ -9,7 +9,7 @@ which leaves L0C while the next one is computed, and its sums leave once (flash 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import reduce
 from typing import Any
 
@@ -17,7 +17,6 @@ from tile_eg.ir.index import EACH, Expr, const, variables
 from tile_eg.ir.machine import FRACTAL
 from tile_eg.ir.values import Term, Values, made_of, reachable
 from tile_eg.ops.elementwise import REDUCE
-from tile_eg.records import dataclass
 from tile_eg.transforms.any_size import row_stride
 from tile_eg.transforms.rewriter import Rewriter
 

@@ -8,6 +8,7 @@ expression of sizes, and how an index goes on from trip to trip is seen at numbe
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from tile_eg.ir import index as ix
@@ -15,7 +16,6 @@ from tile_eg.ir.index import BLOCK, EACH, Expr, const, evaluate, minimum, substi
 from tile_eg.ir.multiples import times
 from tile_eg.ir.sizes import sizes_in
 from tile_eg.ir.values import Term, Values, reachable
-from tile_eg.records import dataclass
 from tile_eg.transforms.any_size import row_stride
 from tile_eg.transforms.k_tiling import adds_products
 from tile_eg.transforms.rewriter import Rewriter

@@ -6,12 +6,11 @@ The equality is a rule (`rules/21_tiling.egg`); index arithmetic is Python's, an
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from tile_eg.ir.index import EACH, ONE, Expr, const, minimum, terms_of, var, variables
 from tile_eg.ir.machine import FRACTAL_BYTES, STRIP
 from tile_eg.ir.values import VERSIONS, Term, Values, reachable
-from tile_eg.records import dataclass
 
 FACTORS = (2, 4, 8)  # trips that one may be as deep as
 LONGER = (2, 3, 4, 8)  # trips whose tiles one load may bring

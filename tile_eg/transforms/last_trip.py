@@ -7,12 +7,11 @@ instruction goes over all of their rows; where a tile may be short in any trip, 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
 
 from tile_eg.ir.index import Expr, const, evaluate, variables
 from tile_eg.ir.values import VERSIONS, Term, Values, made_of, reachable
-from tile_eg.records import dataclass
 from tile_eg.transforms.rewriter import Rewriter
 
 Extents = Mapping[Expr, Expr]

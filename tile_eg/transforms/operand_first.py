@@ -9,6 +9,7 @@ second phase loads it from there.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from functools import cached_property
 from math import prod
 from typing import Any
@@ -17,7 +18,6 @@ from tile_eg.ir.index import BLOCK, ZERO, Expr, const, simplified, substitute, v
 from tile_eg.ir.kernel import Tensor
 from tile_eg.ir.program.tasks import free_names
 from tile_eg.ir.values import Term, Values, loops_in, made_of, reachable
-from tile_eg.records import dataclass
 from tile_eg.transforms.rewriter import Rewriter
 
 

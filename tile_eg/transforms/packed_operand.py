@@ -7,7 +7,7 @@ Python's.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import gcd, prod
 from typing import Union
 
@@ -20,7 +20,6 @@ from tile_eg.ir.seen import indexed
 from tile_eg.ir.sizes import sizes_in, usual
 from tile_eg.ir.values import Term, Values, reachable
 from tile_eg.ops.types import DType
-from tile_eg.records import dataclass
 from tile_eg.transforms.k_tiling import adds_products
 
 SEPARATOR = " and "

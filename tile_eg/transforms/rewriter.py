@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tile_eg.ir.index import BLOCK, Expr, substitute, var
 from tile_eg.ir.values import Builder, Term, Values
-from tile_eg.records import dataclass
 
 
 @dataclass

@@ -8,7 +8,7 @@ rows from there.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from tile_eg.ir.index import BLOCK, EACH, ONE, ZERO, Expr, const, minimum, terms_of, var, variables
@@ -16,7 +16,6 @@ from tile_eg.ir.kernel import Tensor
 from tile_eg.ir.machine import FRACTAL
 from tile_eg.ir.program.tasks import free_names
 from tile_eg.ir.values import Builder, Term, Values
-from tile_eg.records import dataclass
 from tile_eg.transforms.axes import COLS, NONE, ROWS
 from tile_eg.transforms.rewriter import Rewriter
 from tile_eg.transforms.row_panels import in_blocks

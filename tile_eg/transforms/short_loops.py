@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from tile_eg.ir.index import Expr, const, variables
 from tile_eg.ir.values import Term, Values, made_of, reachable
-from tile_eg.records import dataclass
 from tile_eg.transforms.rewriter import Rewriter
 
 MOST_TERMS = 128

@@ -8,12 +8,11 @@ depend on one another: while an instruction of one is under way, that of another
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from math import prod
 
 from tile_eg.ir.index import Expr, var
 from tile_eg.ir.values import VERSIONS, Term, Values, first_version, reachable
-from tile_eg.records import dataclass
 from tile_eg.transforms.blocks_together import neighbours
 from tile_eg.transforms.rewriter import Rewriter
 

@@ -8,6 +8,7 @@ for a row itself and for those behind it, so that both ways take the same rows a
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,6 @@ from tile_eg.ir import index as ix
 from tile_eg.ir.values import Term, Values, made_of, reachable
 from tile_eg.ops.types import F32
 from tile_eg.ops.whole_tiles import TURNED
-from tile_eg.records import dataclass
 from tile_eg.transforms.rewriter import Rewriter
 
 SIGNS = {"add": 1, "sub": -1}

@@ -9,6 +9,7 @@ same in every run. What the trips of the loop store, the first phase stores; ano
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
+from dataclasses import dataclass
 from math import prod
 from typing import Any
 
@@ -16,7 +17,6 @@ from tile_eg.ir.index import BLOCK, Expr, const, minimum, substitute, var
 from tile_eg.ir.kernel import Tensor
 from tile_eg.ir.program.tasks import free_names
 from tile_eg.ir.values import VERSIONS, Builder, Term, Values, reachable
-from tile_eg.records import dataclass
 from tile_eg.transforms.folds import OF, is_neutral, loops_of_folds
 from tile_eg.transforms.k_tiling import loops_of_products
 from tile_eg.transforms.rewriter import Rewriter

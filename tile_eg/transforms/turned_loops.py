@@ -8,7 +8,7 @@ together in the other direction. So the tiles are turned once before the loop, a
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
 
 from tile_eg.ir import index as ix
@@ -16,7 +16,6 @@ from tile_eg.ir.machine import BLOCK_BYTES
 from tile_eg.ir.values import Term, Values, made_of, reachable
 from tile_eg.ops.types import BF16
 from tile_eg.ops.whole_tiles import TURNED, WORDS
-from tile_eg.records import dataclass
 from tile_eg.transforms.rewriter import Rewriter
 
 

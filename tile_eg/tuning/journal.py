@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, fields
+from dataclasses import asdict, dataclass, fields
 from os import SEEK_END
 from pathlib import Path
 from typing import Any
 
 from tile_eg.disk_cache import alone
 from tile_eg.errors import TileError
-from tile_eg.records import dataclass
 from tile_eg.search.tuned_file import Pairs, write_whole
 
 SUFFIX = ".tuning.jsonl"

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from tile_eg.ir.arrays import signature
 from tile_eg.ir.kernel import Kernel
 from tile_eg.ir.printed import Printed
-from tile_eg.records import dataclass
 from tile_eg.report.text import duration, share, table
 from tile_eg.search.tuned_file import TIMELINE
 from tile_eg.tuning.journal import Record

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from itertools import islice
 
@@ -12,7 +12,6 @@ from tile_eg.ir.arrays import signature
 from tile_eg.ir.exact import exact_text
 from tile_eg.ir.kept import KeptKernel
 from tile_eg.ir.kernel import Kernel
-from tile_eg.records import dataclass
 from tile_eg.search import SearchOptions, tuned
 from tile_eg.search.compiler import lower
 from tile_eg.search.result import Lowered

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from itertools import islice
 
 from tile_eg.chips import load_chip
 from tile_eg.ir.kernel import Kernel
 from tile_eg.ir.open_kernel import OpenKernel
 from tile_eg.ir.sharing import sharing
-from tile_eg.records import dataclass
 from tile_eg.report.decisions import summary
 from tile_eg.search import SearchOptions
 from tile_eg.search.collector import rare_collections

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from math import prod
 from typing import TYPE_CHECKING
@@ -14,7 +15,6 @@ from tile_eg.ir.arrays import begun
 from tile_eg.ir.kernel import Kernel, added_to
 from tile_eg.ir.passed import examples
 from tile_eg.ir.program.parser import parse_program
-from tile_eg.records import dataclass
 from tile_eg.search.planned import Run
 from tile_eg.search.restored import Restored
 from tile_eg.simulator.sample import blocks_with, sampled

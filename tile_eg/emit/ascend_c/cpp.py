@@ -9,11 +9,10 @@ from __future__ import annotations
 from collections import ChainMap
 from collections.abc import Collection, Iterator, MutableMapping, Sequence
 from contextlib import contextmanager
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import Expr, Interval
-from tile_eg.records import dataclass
 
 INT32 = 2**31 - 1
 """The largest int32_t. Its counterpart below zero is taken to be -INT32, as the C++ literal of the smallest one is wider."""

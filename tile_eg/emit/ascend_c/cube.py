@@ -8,7 +8,7 @@ and the pages DataCopy, DataCopyPad, LoadData, Mmad and Fixpipe; the L1 -> L0 re
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from tile_eg.emit.ascend_c import scaled
 from tile_eg.emit.ascend_c.direct import DIRECT, fixpipe_part, packed_rows, scale_bits
@@ -30,7 +30,6 @@ from tile_eg.ir.index import EACH, ONE, ZERO, Expr
 from tile_eg.ir.machine import FIXPIPE_ND_ROWS, most_of
 from tile_eg.ir.program import Gm, Instr, Operand, Tile
 from tile_eg.ops.types import BF16, F16, F32, I8, I32, Level
-from tile_eg.records import dataclass
 
 Writer = Callable[[Scope, Instr, Expr], list[str]]
 FIELD8, FIELD16, FIELD32 = 255, 65535, 2**32 - 1

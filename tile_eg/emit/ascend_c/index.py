@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain, count
 
@@ -23,7 +23,6 @@ from tile_eg.ir.machine import MAX_BLOCKS
 from tile_eg.ir.program import Buffer, Gm, Instr, Let, Loop, Node, Operand, Program, Scalar, Tasks, Tile, When, walk
 from tile_eg.ir.sizes import size, sizes_in
 from tile_eg.ops.types import F32, DType, Level
-from tile_eg.records import dataclass
 
 LINE = 120
 FIELD32 = 2**32 - 1

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from tile_eg.ir.index import ZERO, Expr, const, maximum, minimum
-from tile_eg.records import dataclass
 
 
 @dataclass(frozen=True)

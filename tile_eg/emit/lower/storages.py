@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from tile_eg.chips import Chip
 from tile_eg.egraph import Demand, Node
@@ -14,7 +14,6 @@ from tile_eg.ir.program import Buffer, Tile
 from tile_eg.ir.program.tasks import free_names
 from tile_eg.ops.physical import ALIASES
 from tile_eg.ops.types import Level
-from tile_eg.records import dataclass
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ Where the block decides how often loops run, each such number has a name, in a b
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import prod
 
 from tile_eg.extract import Schedule
@@ -29,7 +29,6 @@ from tile_eg.ir.program import AIC, AIV, Instr, Let, Node, Program, Tasks
 from tile_eg.ir.program.tasks import free_names, in_order, renamed, tasks
 from tile_eg.ir.sizes import sizes_in
 from tile_eg.ir.values import Values
-from tile_eg.records import dataclass
 
 NAMES = ("task", "turn", "band", "width", "step", "tile", "tiles", "rounds")
 

@@ -8,6 +8,7 @@ taken for granted.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from tile_eg.emit.sync.order import Op, Order, Verdict
 from tile_eg.emit.sync.steps import parted, steps
@@ -32,7 +33,6 @@ from tile_eg.ir.program import (
 )
 from tile_eg.ir.program.tasks import counted_by
 from tile_eg.ops.types import Level
-from tile_eg.records import dataclass
 
 EVENT_IDS, CROSS_COUNT = len(USABLE_EVENT_IDS), len(CROSS_IDS)
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from bisect import bisect
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -18,7 +18,6 @@ from tile_eg.emit.sync.trace import Env, Instance, Layout, Path, Site, Trace, op
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import ZERO, Expr
 from tile_eg.ir.program import Instr, Loop, Node, Tasks, Tile, When, walk
-from tile_eg.records import dataclass
 
 
 class Turn(NamedTuple):

@@ -8,7 +8,7 @@ slots, one edge serves for two, or two take turns with the same ids from trip to
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import combinations
 
 from tile_eg.emit.sync.clock import count
@@ -18,7 +18,6 @@ from tile_eg.emit.sync.order import Order, Verdict
 from tile_eg.emit.sync.trace import FlagsRunOut, Site
 from tile_eg.errors import PlanError, plannable
 from tile_eg.ir import machine
-from tile_eg.records import dataclass
 
 EVENT_IDS = len(machine.USABLE_EVENT_IDS)
 Event = tuple[str, str, str]  # core, source pipe, waiting pipe

@@ -8,7 +8,7 @@ without it (`docs/machine.md`, clause 25), so that it is written here. With `eve
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import product
 
 from tile_eg.ir import index as ix
@@ -39,7 +39,6 @@ from tile_eg.ir.program import (
 from tile_eg.ir.sizes import usual
 from tile_eg.ops.repeats import REPEATED
 from tile_eg.ops.whole_tiles import WHOLE_TILES
-from tile_eg.records import dataclass
 
 SCALAR = "S"
 ALL_OF = (

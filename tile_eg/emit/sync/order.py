@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from itertools import dropwhile, islice
 from typing import Any, NamedTuple
 
 from tile_eg.emit.sync.clock import BITS, MOST, Clock, count, guards, merged
-from tile_eg.records import dataclass
 
 CROSS_LIMIT = 15
 Needed = Mapping[int, Clock]

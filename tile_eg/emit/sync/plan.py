@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from tile_eg.emit.sync.cross import CrossEdge, cross_edges
@@ -16,7 +16,6 @@ from tile_eg.emit.sync.walk import Walks
 from tile_eg.errors import PlanError, plannable
 from tile_eg.ir.machine import needs_barrier
 from tile_eg.ir.program import AIC, AIV, Instr
-from tile_eg.records import dataclass
 from tile_eg.timeline.expressions import compiled
 
 Owner = Edge | CrossEdge

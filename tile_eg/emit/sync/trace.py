@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -15,7 +15,6 @@ from tile_eg.ir.index_elements import elements_in
 from tile_eg.ir.program import Buffer, Gm, Instr, Loop, Operand, Program, Tasks, Tile, walk
 from tile_eg.ir.sizes import usual
 from tile_eg.ops.types import Level
-from tile_eg.records import dataclass
 from tile_eg.timeline.expressions import Value, compiled
 
 Path = tuple[int, ...]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from operator import itemgetter
 
@@ -30,7 +31,6 @@ from tile_eg.emit.sync.trace import (
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import Expr
 from tile_eg.ir.program import AIC, AIV, Instr, Loop, Node, Program, Tasks, When, walk
-from tile_eg.records import dataclass
 from tile_eg.timeline.expressions import Value, compiled, linear
 
 EDGE = 16

@@ -6,7 +6,7 @@ Blocks whose windows overlap store equal values then: as where the last block be
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from tile_eg.frontend.checks.alike import in_context, parts_of_block
 from tile_eg.frontend.liveness import Liveness, assigned
@@ -15,7 +15,6 @@ from tile_eg.ir import kernel as kn
 from tile_eg.ir.index import Expr
 from tile_eg.ir.index_elements import all_elements_in, elements_in
 from tile_eg.ir.seen import indexed
-from tile_eg.records import dataclass
 
 MOST_SHIFTS = 4
 """Places at which one buffer is looked at."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from math import prod
 
 from tile_eg.errors import NotSearched, TileError, did_you_mean
@@ -16,7 +17,6 @@ from tile_eg.ir.passed import Passed
 from tile_eg.ops.elementwise import BINARY, REDUCE, UNARY, Binary, Unary
 from tile_eg.ops.types import BF16, F16, F32, I8, I16, I32, NARROW, SIGNED, U8, U32, WHOLE, DType, holds_all
 from tile_eg.ops.whole_tiles import IN_BLOCKS, WHOLE_TILES
-from tile_eg.records import dataclass
 
 Shape = tuple[int, ...]
 ANY = -1

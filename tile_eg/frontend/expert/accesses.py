@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from itertools import product
 from math import gcd, prod
 
@@ -18,7 +19,6 @@ from tile_eg.ir.kernel import Assign, Index, Region, Select, TileExpr
 from tile_eg.ir.machine import BLOCK_BYTES
 from tile_eg.ir.program import Tile
 from tile_eg.ops.types import DType, Level
-from tile_eg.records import dataclass
 
 TRIED = 4096
 """Values of the variables outside of a loop that are looked at to tell two accesses apart."""

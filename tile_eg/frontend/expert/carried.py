@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from tile_eg.errors import Span, TileError
 from tile_eg.frontend.expert.extents import Extents
 from tile_eg.ir import index as ix
 from tile_eg.ir.program import Instr, Tile
-from tile_eg.records import dataclass
 
 KEEP_ZEROS = {"vcopy", "vcast", "vabs", "vrelu", "vmuls", "vneg"}
 """Instructions on one tile that make zeros of zeros."""

@@ -7,7 +7,7 @@ A kernel that its author keeps has zeros there, or his padding, and sees them.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from functools import reduce
 from typing import TypeVar
 
@@ -33,7 +33,6 @@ from tile_eg.ir.index import Expr
 from tile_eg.ir.index_elements import all_elements_in, elements_in
 from tile_eg.ir.program import Formula, Gm, Instr, Tile
 from tile_eg.ops.elementwise import BINARY, UNARY
-from tile_eg.records import dataclass
 
 Arm = TypeVar("Arm")
 ADDED = ("vaxpy", "vmuladd")

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import islice
 from math import prod
 from typing import Any
@@ -20,7 +20,6 @@ from tile_eg.frontend.expert.nodes import On
 from tile_eg.ir import program as pr
 from tile_eg.ir.machine import CROSS_IDS
 from tile_eg.ir.program import AIC, AIV
-from tile_eg.records import dataclass
 
 PIPES = {AIC: "FIX", AIV: "MTE3"}
 """The pipe by which a core stores to GM."""

@@ -9,7 +9,7 @@ from both, and goes to one place, is stored by the first.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from tile_eg.errors import ReadFirst, TileError
@@ -25,7 +25,6 @@ from tile_eg.ir.machine import CROSS_IDS
 from tile_eg.ir.program import AIC, AIV
 from tile_eg.ir.program.tasks import with_indices
 from tile_eg.ir.sizes import usual
-from tile_eg.records import dataclass
 
 FLAGS = {AIC: (CROSS_IDS[0], "FIX"), AIV: (CROSS_IDS[1], "MTE3")}
 """The flag that a core sets where it meets the others, and the pipe that sets it."""

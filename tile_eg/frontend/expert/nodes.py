@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from typing import Any
 
 from tile_eg.errors import Span
@@ -12,7 +13,6 @@ from tile_eg.frontend.python.build import ReadAgain
 from tile_eg.ir.index import Expr
 from tile_eg.ir.program import Formula, Node
 from tile_eg.ops.types import DType, Level
-from tile_eg.records import dataclass
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import reduce
 from math import frexp
 from typing import Any
@@ -15,7 +15,6 @@ from tile_eg.ir.kernel import Region
 from tile_eg.ir.machine import BLOCK_BYTES
 from tile_eg.ir.program import Formula
 from tile_eg.ops.types import F32, DType
-from tile_eg.records import dataclass
 
 FULL, ROW, COL, SPREAD = "full", "row", "col", "spread"
 """A tile of all elements; one value for each column; one for each row; these as blocks of 32 bytes, as instructions take them."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import prod
 
 from tile_eg.errors import Span, TileError
@@ -14,7 +14,6 @@ from tile_eg.ir.index_elements import elements_in
 from tile_eg.ir.kernel import Region, Tensor
 from tile_eg.ir.program import Buffer, Gm, Tile
 from tile_eg.ops.types import DType, Level
-from tile_eg.records import dataclass
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any
 
 from tile_eg.errors import Span
@@ -10,7 +10,6 @@ from tile_eg.frontend.expert.extents import Extents
 from tile_eg.ir.index import Expr
 from tile_eg.ir.index_elements import all_elements_in, with_elements
 from tile_eg.ir.program import Gm, Tile
-from tile_eg.records import dataclass
 
 
 @dataclass(frozen=True)

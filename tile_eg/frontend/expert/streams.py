@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from tile_eg.errors import Note, TileError
@@ -26,7 +26,6 @@ from tile_eg.ir.program import (
     walk,
 )
 from tile_eg.ir.program.tasks import with_indices
-from tile_eg.records import dataclass
 
 FREE = ("free", "free_too")
 """Numbers of flags that stand for one that the author does not use for this pair of pipes."""

@@ -6,7 +6,7 @@ import ast
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from tile_eg.errors import FollowUp, Note, NotSearched, Span, TileError
@@ -26,7 +26,6 @@ from tile_eg.ir.index_elements import element
 from tile_eg.ir.kernel import Alloc, Assign, Cast, Index, MatMul, Number, Pack, Region, Stmt, TileExpr, mapped
 from tile_eg.language.symbols import at_sizes
 from tile_eg.ops.types import I8, INDICES, U32, DType
-from tile_eg.records import dataclass
 
 
 @dataclass(frozen=True)

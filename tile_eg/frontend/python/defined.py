@@ -5,13 +5,13 @@ from __future__ import annotations
 import ast
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from tile_eg.frontend.python.build import Builder
 from tile_eg.frontend.python.source import FunctionSource, Source
 from tile_eg.frontend.python.values import Buffer, Window, is_tile, value_buffer
 from tile_eg.ir.index import Expr
-from tile_eg.records import dataclass
 
 Evaluate = Callable[[Builder, ast.expr], Any]
 _CONVERSIONS: dict[int, Callable[[Any], Any]] = {-1: lambda v: v, 115: str, 114: repr, 97: ascii}

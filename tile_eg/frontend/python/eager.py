@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 import inspect
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from traceback import walk_tb
 from types import FunctionType
 from typing import Any
@@ -24,7 +24,6 @@ from tile_eg.frontend.python.source import FunctionSource, Written, is_launch, r
 from tile_eg.ir.passed import NeedsNumber
 from tile_eg.language.eager import Made, sizes_known
 from tile_eg.language.kernels import ElementType, PrimFunc, TensorType
-from tile_eg.records import dataclass
 
 _ASKED = "<declared>"
 _LAUNCHED = "<launched>"

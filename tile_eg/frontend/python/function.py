@@ -9,7 +9,7 @@ import ast
 import linecache
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any, TypeVar
 
@@ -43,7 +43,6 @@ from tile_eg.ir.open_kernel import NoBlocks
 from tile_eg.language.kernels import ElementType, PrimFunc, TensorType
 from tile_eg.language.symbols import Dyn, Size, Symbol
 from tile_eg.ops.types import F32, I32, U8, DType, dtype_of
-from tile_eg.records import dataclass
 
 Mistake = TypeVar("Mistake", bound=TileError)
 NOTHING: Mapping[str, Any] = MappingProxyType({})

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 
 from tile_eg.errors import Span
 from tile_eg.frontend.python.temporaries import temporaries, uses_of
@@ -43,7 +43,6 @@ from tile_eg.ir.kernel import (
     Unary,
     Whole,
 )
-from tile_eg.records import dataclass
 
 Axis = int | None
 """The axis of a value along which its parts lie side by side; None where all parts are the same."""

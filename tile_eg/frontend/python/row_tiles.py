@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from tile_eg.frontend.python.temporaries import temporaries, uses_of
 from tile_eg.frontend.python.values import nodes
@@ -40,7 +40,6 @@ from tile_eg.ir.kernel import (
     Unary,
     exchanged,
 )
-from tile_eg.records import dataclass
 
 
 class _NoRows(Exception):

@@ -7,6 +7,7 @@ import copy
 import inspect
 import linecache
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from types import FunctionType
 from typing import Any
@@ -15,7 +16,6 @@ from tile_eg import language
 from tile_eg.errors import Span, TileError
 from tile_eg.frontend.python.cleared import with_numbers_assigned
 from tile_eg.language.kernels import Macro
-from tile_eg.records import dataclass
 
 
 @dataclass(frozen=True)

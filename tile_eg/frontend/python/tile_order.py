@@ -7,6 +7,7 @@ nothing else goes by that; else both are what they are.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from tile_eg.errors import Note, Span
@@ -17,7 +18,6 @@ from tile_eg.frontend.ranges import MAX_POINTS
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import Expr, Interval
 from tile_eg.ir.kernel import Alloc, Assign, For, If, Stmt
-from tile_eg.records import dataclass
 
 
 @dataclass(frozen=True)

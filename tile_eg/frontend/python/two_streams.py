@@ -9,7 +9,7 @@ How many tiles a loop loads ahead is then the search's to find: `num_stages` was
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 
 from tile_eg.frontend.checks.definite import Definite
 from tile_eg.frontend.python.temporaries import uses_of
@@ -19,7 +19,6 @@ from tile_eg.ir import index as ix
 from tile_eg.ir.index import Expr
 from tile_eg.ir.index_elements import all_elements_in
 from tile_eg.ir.kernel import Alloc, Assign, Cast, For, If, Kernel, MatMul, Parallel, Region, Stmt
-from tile_eg.records import dataclass
 
 CUBE, VECTOR = "cube", "vector"
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import dataclass, fields, is_dataclass, replace
 from math import prod
 from typing import Any
 
@@ -32,7 +32,6 @@ from tile_eg.ir.kernel import (
     Whole,
 )
 from tile_eg.ops.types import DTYPES, I32, INDICES, DType, dtype_of, spelled
-from tile_eg.records import dataclass
 
 TILE_NODES = (Region, Number, Index, Unary, Binary, Broadcast, MatMul, Scaled, Reduce, Cast, Select, Choose, Whole)
 

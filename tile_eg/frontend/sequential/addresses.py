@@ -6,7 +6,7 @@ The statements are gone through as they stand, trip by trip, for some blocks.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from math import prod
 
 import numpy as np
@@ -21,7 +21,6 @@ from tile_eg.ir import index as ix
 from tile_eg.ir.index import Interval
 from tile_eg.ir.index_elements import elements_in
 from tile_eg.ir.kernel import Alloc, Assign, For, If, Parallel, Region, Stmt
-from tile_eg.records import dataclass
 
 MOST = 200_000
 """Statements that are gone through, at most."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict, deque
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
 
 from tile_eg.errors import Span, TileError
@@ -21,7 +21,6 @@ from tile_eg.ir.index import Interval
 from tile_eg.ir.index_elements import elements_in
 from tile_eg.ir.kernel import Assign, For, If, Parallel, Region
 from tile_eg.ir.program import AIC, AIV
-from tile_eg.records import dataclass
 
 OTHER = {AIC: AIV, AIV: AIC}
 MOST = 200_000

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
 
@@ -22,7 +22,6 @@ from tile_eg.ir import index as ix
 from tile_eg.ir.index import Interval
 from tile_eg.ir.kernel import Alloc, For, If, Stmt
 from tile_eg.ir.program import AIC, AIV
-from tile_eg.records import dataclass
 
 OTHER = {AIC: AIV, AIV: AIC}
 TRIPS = (2, 0)

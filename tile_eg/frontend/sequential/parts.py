@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from tile_eg.errors import Span, TileError
 from tile_eg.ir.index import Expr
 from tile_eg.ir.kernel import Alloc, For, If, Stmt
 from tile_eg.ir.program import AIC
-from tile_eg.records import dataclass
 
 KEPT = "leave `schedule` out: the kernel is then done as it is written"
 """The way out where a kernel has no sequential meaning."""

@@ -9,7 +9,7 @@ is done ahead is then the search's to find.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 
 from tile_eg.frontend.python.slots import as_tile
 from tile_eg.frontend.python.temporaries import uses_of
@@ -19,7 +19,6 @@ from tile_eg.ir import index as ix
 from tile_eg.ir.index import ZERO, Interval
 from tile_eg.ir.index_elements import elements_in
 from tile_eg.ir.kernel import Alloc, Assign, For, If, Parallel, Region, Stmt
-from tile_eg.records import dataclass
 
 Env = Mapping[str, int]
 MOST = 100_000

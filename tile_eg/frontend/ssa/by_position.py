@@ -6,7 +6,7 @@ One that is taken out is the sum of the tile with zeros everywhere else, which i
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Protocol, TypeVar
 
 from tile_eg.errors import NotSearched, Span, TileError
@@ -20,7 +20,6 @@ from tile_eg.ir.index import Expr
 from tile_eg.ir.kernel import Region
 from tile_eg.ir.values import Term
 from tile_eg.ops.types import F32, I32, U16, U32, WHOLE, DType
-from tile_eg.records import dataclass
 
 Made = TypeVar("Made")
 

@@ -6,6 +6,7 @@ That is so where every iteration keeps to its own row (or element) of what the l
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 
 from tile_eg.errors import TileError
 from tile_eg.frontend.hints import hint
@@ -16,7 +17,6 @@ from tile_eg.ir import kernel as kn
 from tile_eg.ir.index import Expr
 from tile_eg.ir.index_elements import elements_in
 from tile_eg.ir.operands import regions
-from tile_eg.records import dataclass
 
 Shapes = Mapping[str, tuple[int, ...]]
 Decide = Callable[[Expr, kn.Span | None, Mapping[str, int]], bool]

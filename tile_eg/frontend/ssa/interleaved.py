@@ -4,7 +4,7 @@ elements are gathered from both halves beside each other."""
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from tile_eg.frontend.ssa.loops import Buffers, Loop, with_loops
 from tile_eg.ir import index as ix
@@ -13,7 +13,6 @@ from tile_eg.ir.machine import BLOCK_BYTES
 from tile_eg.ir.operands import regions
 from tile_eg.ops.types import F32, I16, I32, U32
 from tile_eg.ops.whole_tiles import WORDS
-from tile_eg.records import dataclass
 
 
 def interleaved(kernel: kn.Kernel) -> kn.Kernel:

@@ -6,7 +6,7 @@ shifted windows of a tile with a border are loads, and a tile that only such win
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from tile_eg.errors import Span, TileError
 from tile_eg.frontend.ranges import extremes
@@ -19,7 +19,6 @@ from tile_eg.ir.index import Expr
 from tile_eg.ir.kernel import Region, Tensor
 from tile_eg.ir.left_padding import padded_on_the_left
 from tile_eg.ir.values import Term
-from tile_eg.records import dataclass
 
 MOST_LEFT = 32
 """Bytes that a load puts before each row (`DataCopyPadExtParams.leftPadding`)."""

@@ -6,7 +6,7 @@ Nothing is taken apart, and what is read twice is gathered once where a loop aro
 
 from __future__ import annotations
 
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 
 from tile_eg.frontend.ssa.interleaved import all_of, elements_in_turns, free_name
 from tile_eg.frontend.ssa.loops import Buffers, Loop, with_loops
@@ -14,7 +14,6 @@ from tile_eg.ir import index as ix
 from tile_eg.ir import kernel as kn
 from tile_eg.ops.types import F32, I32, U32, DType
 from tile_eg.ops.whole_tiles import WHOLE_TILES, WORDS
-from tile_eg.records import dataclass
 
 SWAPPED = WHOLE_TILES["swap_pairs"]
 SIGNED = {("sub", "add"): -1, ("add", "sub"): 1}

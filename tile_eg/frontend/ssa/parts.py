@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from tile_eg.errors import NotSearched, Span
@@ -11,7 +12,6 @@ from tile_eg.frontend.ssa.tiles import Tiles, valid_cols, valid_rows
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import Expr
 from tile_eg.ir.values import Term
-from tile_eg.records import dataclass
 
 COMPUTED = ("nest", "unary", "binary", "choose", "choose_at")
 """What is worth keeping: a cast or a copy of a part takes no longer than its copy out of the whole."""

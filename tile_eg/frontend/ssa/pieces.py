@@ -5,6 +5,7 @@ What begins at a multiple of 32 bytes is copied. Any other window is gathered, a
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from math import gcd, prod
 from typing import Any
 
@@ -19,7 +20,6 @@ from tile_eg.ir.machine import BLOCK_BYTES
 from tile_eg.ir.values import Term
 from tile_eg.ops.types import BF16, F32, I32, U32, DType
 from tile_eg.ops.whole_tiles import WORDS
-from tile_eg.records import dataclass
 
 MADE_OF_PARTS = ("put", "piece", "whole")
 """Terms all of whose elements are valid."""

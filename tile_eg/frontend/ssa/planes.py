@@ -8,7 +8,7 @@ independent. A buffer of two dimensions whose rows go with planes (`m[h, i]`) be
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import prod
 
 from tile_eg.errors import NotSearched, TileError, no_form
@@ -19,7 +19,6 @@ from tile_eg.ir import index as ix
 from tile_eg.ir import kernel as kn
 from tile_eg.ir.index import Expr
 from tile_eg.ir.operands import parts, regions
-from tile_eg.records import dataclass
 
 MOST = 16
 """Planes that are written out; each is a load and an instruction of its own."""

@@ -6,7 +6,7 @@ Instructions make positions that are sums of multiples of a row and a column; ev
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from tile_eg.errors import Span
@@ -16,7 +16,6 @@ from tile_eg.ir import index as ix
 from tile_eg.ir.index import Expr, Interval
 from tile_eg.ir.kernel import Binary, Choose, Index, Number, Parallel, Select, TileExpr, Unary, mapped
 from tile_eg.ops.types import EXACT
-from tile_eg.records import dataclass
 
 NEAR = 1 << 20
 """Up to here (x + 1/2) * (1/n), rounded three times, lies on the same side of each whole number as x / n."""

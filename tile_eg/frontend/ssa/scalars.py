@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from tile_eg.ir import index as ix
 from tile_eg.ir.values import Term
-from tile_eg.records import dataclass
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from tile_eg.errors import NotSearched, Span, TileError
@@ -24,7 +24,6 @@ from tile_eg.ir.strided import strides_of
 from tile_eg.ir.values import Builder, Term
 from tile_eg.ops.elementwise import REDUCE
 from tile_eg.ops.types import F16, F32, I8, I32, SCALE_BLOCK, U8, DType
-from tile_eg.records import dataclass
 
 
 def tile_shape(shape: tuple[int, ...]) -> tuple[int, int]:

@@ -7,13 +7,12 @@ common; a reshape regroups atoms, and cuts one in two where a dimension ends ins
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import field
+from dataclasses import dataclass, field
 from math import prod
 
 from tile_eg.errors import TileError
 from tile_eg.frontend.tensor.shapes import Shape
 from tile_eg.frontend.tensor.values import Value
-from tile_eg.records import dataclass
 
 Dims = list[list["Atom"]]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass
 from functools import cached_property
 from math import prod
 
@@ -10,7 +11,6 @@ from tile_eg.frontend.ranges import extremes
 from tile_eg.frontend.tensor.axes import Atom
 from tile_eg.ir import index as ix
 from tile_eg.ir.index_elements import element
-from tile_eg.records import dataclass
 
 
 @dataclass(frozen=True, eq=False)

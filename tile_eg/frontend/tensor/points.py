@@ -7,7 +7,7 @@ reduced several times, or is one of the output's, these are the same axis, so th
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from math import prod
 from typing import Any
 
@@ -17,7 +17,6 @@ from tile_eg.frontend.tensor.indices import Affine, Axis, Element, Indices, axes
 from tile_eg.frontend.tensor.shapes import Shape
 from tile_eg.frontend.tensor.values import Value
 from tile_eg.ops.types import F32, I32, DType
-from tile_eg.records import dataclass
 
 LINEAR = ("add", "sub", "mul")
 DIVIDES = {"//": "div", "%": "mod"}

@@ -7,7 +7,7 @@ So do tensors, whose rows lie side by side in memory. All other axes take one in
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from tile_eg.errors import Span, TileError
@@ -15,7 +15,6 @@ from tile_eg.frontend.tensor.algebra import axes_of
 from tile_eg.frontend.tensor.indices import Axis, Indices, diagonal, divided, loadable, reads
 from tile_eg.frontend.tensor.points import Point
 from tile_eg.ir.kernel import Tensor
-from tile_eg.records import dataclass
 
 WHOLE = 512
 """The longest axis that tiles of a nested product hold whole: that of the largest size of tiles which the search tries."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tile_eg.errors import Span
@@ -21,7 +21,6 @@ from tile_eg.frontend.whole_quotients import divided
 from tile_eg.ir import index as ix
 from tile_eg.ir import kernel as kn
 from tile_eg.ops.types import F32, I32, DType
-from tile_eg.records import dataclass
 
 
 @dataclass(eq=False)

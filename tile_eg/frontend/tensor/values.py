@@ -8,6 +8,7 @@ computed in f32.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from math import prod
 from typing import Any
 
@@ -21,7 +22,6 @@ from tile_eg.ir.passed import Passed
 from tile_eg.ir.seen import indexed
 from tile_eg.ops.elementwise import BINARY, UNARY
 from tile_eg.ops.types import BF16, F16, F32, FLOATS, I8, I32, WHOLE, DType
-from tile_eg.records import dataclass
 
 LOGICAL = ("and", "or")
 OF_CONDITIONS = {"mul": "and", "min": "and", "max": "or"}

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from tile_eg.errors import WITH_OR_WITHOUT_MARK, Span, TileError, did_you_mean, in_source, why_unread
 from tile_eg.frontend.scalars import CONSTANTS
 from tile_eg.frontend.text.expressions import FUNCTIONS as OF_TILES
 from tile_eg.frontend.text.syntax import Node, parse, span_of
-from tile_eg.records import dataclass
 
 BINDS = {"size": 0, "tensor": 0, "buffer": 0, "let": 0, "loop": 0}
 """The nodes that give a name a meaning, and which child it is."""

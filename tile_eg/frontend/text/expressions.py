@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from math import prod
 from typing import Any
 
@@ -23,7 +24,6 @@ from tile_eg.ir.index_elements import all_elements_in, element
 from tile_eg.ops import elementwise
 from tile_eg.ops.types import DTYPES, E8M0, F16, INDICES, dtype_of
 from tile_eg.ops.whole_tiles import WHOLE_TILES
-from tile_eg.records import dataclass
 
 UNARY = {word: op.name for op in elementwise.UNARY.values() for word in op.tile}
 REDUCTIONS = {f"{side}{op}": (op, axis) for side, axis in (("row", 1), ("col", 0)) for op in elementwise.REDUCE}

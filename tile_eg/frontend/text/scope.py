@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from tile_eg.errors import FollowUp, Span, TileError, did_you_mean
 from tile_eg.frontend.scalars import CONSTANTS, Scalar
 from tile_eg.ir import index as ix
 from tile_eg.ir.kernel import Alloc, Tensor
-from tile_eg.records import dataclass
 
 
 def fresh(name: str, taken: set[str]) -> str:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from tile_eg.ir.machine import scale_bytes
 from tile_eg.ops.types import DType, Level
-from tile_eg.records import dataclass
 
 
 @dataclass(frozen=True)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from tile_eg.ir.index import BLOCK, Expr, var
 from tile_eg.ir.values import Term
-from tile_eg.records import dataclass
 
 
 @dataclass(frozen=True)

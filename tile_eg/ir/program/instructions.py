@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Union
 
 from tile_eg.errors import Span
@@ -14,7 +14,6 @@ from tile_eg.ops import elementwise
 from tile_eg.ops.physical import AIV, PIPES
 from tile_eg.ops.repeats import REPEATED
 from tile_eg.ops.whole_tiles import WHOLE_TILES
-from tile_eg.records import dataclass
 
 NOT_KEPT = {"kept": False}
 """Of a field that has no plain form (`ir/plain.py`): a program that comes from a cache has its default there."""

@@ -6,7 +6,7 @@ declared in `instructions`.
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any
 
@@ -17,7 +17,6 @@ from tile_eg.ir.program.instructions import Gm, Instr, Let, Node, walk
 from tile_eg.ir.program.text import buffer_text, let_text, nodes_text, tensor_text
 from tile_eg.ir.sizes import Sizes
 from tile_eg.ops.physical import AIC, AIV
-from tile_eg.records import dataclass
 
 
 @dataclass(frozen=True, repr=False)

@@ -10,13 +10,12 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from math import gcd
 
 import numpy as np
 
 from tile_eg.ir.program import AIC
-from tile_eg.records import dataclass
 from tile_eg.timeline.replay.row import Row
 
 SYNC_ALL = "SyncAll"

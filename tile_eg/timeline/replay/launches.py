@@ -6,12 +6,12 @@ Blocks that ran the same instructions with the same sizes take the same time: ea
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from math import gcd
 
 from tile_eg.chips import Chip
 from tile_eg.chips.loader import ends
 from tile_eg.ir.program import AIC, AIV
-from tile_eg.records import dataclass
 from tile_eg.timeline.block import Block, run_cores, summed
 from tile_eg.timeline.cores import Core, Record
 from tile_eg.timeline.engine import HBM_BOUND, bound_of
