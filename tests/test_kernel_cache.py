@@ -16,8 +16,7 @@ import tile_eg
 from tile_eg import disk_cache, kept_texts
 from tile_eg.cli import sources
 from tile_eg.cli.app import run
-from tile_eg.jit import kernel_cache
-from tile_eg.search import compiler, search_options
+from tile_eg.search import compiler, kernel_cache, search_options
 
 ADD = (Path(__file__).parents[1] / "examples" / "vector_add.tile").read_text(encoding="utf-8")
 SMALL = ("--set", "M=40", "--set", "N=72")

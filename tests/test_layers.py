@@ -42,7 +42,7 @@ ROOMS: dict[str, set[str]] = {
     },
     "search": GROUND | {
         "frontend", "rules", "transforms", "egraph", "timeline", "cost_models", "extract", "emit", "sizing", "report",
-        "simulator", "inputs", "state", "disk_cache",
+        "simulator", "inputs", "state", "disk_cache", "kept_texts",
     },
     "explore": GROUND | {
         "frontend", "rules", "search", "egraph", "timeline", "cost_models", "extract", "report",

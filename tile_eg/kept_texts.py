@@ -1,6 +1,6 @@
 """What a kernel became, as it lies on disk: its texts by the name of their entry, and the version that all entries are of.
 
-A process that asks by name imports nothing but this: `jit/kernel_cache.py` says which name a kernel has.
+A process that asks by name imports nothing but this: `search/kernel_cache.py` says which name a kernel has.
 """
 
 from __future__ import annotations

@@ -15,9 +15,9 @@ from tests.test_atomic import SPLIT_K
 from tile_eg.cli import app
 from tile_eg.errors import TileError
 from tile_eg.frontend.text import load_text
-from tile_eg.jit.kernel_cache import name_of
 from tile_eg.search import search_options
 from tile_eg.search.compiler import lower
+from tile_eg.search.kernel_cache import name_of
 
 STORED = LONG_SUM.replace("= relu(c)", "= c").replace("M=64, N=64, K=2048, BM=64, BN=64", "M=128, N=256, K=8192, BM=128, BN=256")
 WHOLE = SPLIT_K.replace("f16", "i8").replace("f32", "i32")

@@ -10,12 +10,14 @@ from hypothesis import strategies as st
 from timeline_programs import K, fused_program, gemm_program, load, store, stream_loop, vector_program, vexp
 
 from tile_eg.chips import load_chip
-from tile_eg.ir.index import Expr, const, less, minimum, var
-from tile_eg.ir.program import Loop, Node, Program, SetFlag, Tile, WaitFlag, When
+from tile_eg.ir.index import ZERO, Expr, const, less, minimum, var
+from tile_eg.ir.program import AIV, Loop, Node, Program, SetFlag, Tile, WaitFlag, When
 from tile_eg.timeline import steady
+from tile_eg.timeline.cores import Core, Place
 from tile_eg.timeline.engine import run
 from tile_eg.timeline.expressions import unsettled
 from tile_eg.timeline.rings import renamed, rings_of
+from tile_eg.timeline.shapes import shapes_of
 from tile_eg.timeline.steady import KEPT, Together
 
 CHIP = load_chip("910B2")
@@ -201,6 +203,13 @@ def test_thousands_of_tiles_take_no_longer_than_a_hundred(skewed: bool) -> None:
     assert few == many
 
 
+@pytest.mark.parametrize(("nested", "skipped"), [(True, 3), (False, 0)])
+def test_a_few_trips_in_front_of_one_that_differs_are_skipped_where_they_hold_loops(nested: bool, skipped: int) -> None:
+    shapes = shapes_of(Loop("t", 6, (When(less(var("t"), 4), (vexp(),)),)), unsettled, lambda _: ZERO)
+    core, place = Core(AIV, CHIP, {"t": 1}), Place("t", 6, shapes, nested=nested)
+    assert steady._ahead(core, place, 1, begun=False) == skipped
+
+
 def test_the_same_program_gives_the_same_timeline() -> None:
     one, two = (run(gemm_program(77, 3), CHIP) for _ in range(2))
     assert (one.cycles, one.busy, one.bytes) == (two.cycles, two.busy, two.bytes)
@@ -221,5 +230,5 @@ def test_where_no_rhythm_is_found_only_the_last_rounds_are_kept() -> None:
 
 def test_cores_whose_trips_ahead_are_not_alike_are_not_compared_period_by_period(monkeypatch) -> None:
     monkeypatch.setattr(steady, "_ahead", lambda *_, **__: 0)
-    monkeypatch.setattr(steady, "paces_twice", None)
+    monkeypatch.setattr(steady, "pace", None)
     assert not run(fused_program(100, True), CHIP).extrapolated

@@ -44,7 +44,6 @@ from tile_eg.ir.kernel import Kernel
 from tile_eg.ir.program import Program
 from tile_eg.search import SearchOptions
 from tile_eg.search.compiler import Lowered, check_kernel, lower, stage
-from tile_eg.search.kept import PlannedKept
 from tile_eg.simulator.sample import check_sample
 
 if TYPE_CHECKING:
@@ -265,6 +264,8 @@ def run_file(
 
 def _keep(done: runs.Runs, save: Path | None, trace: Path | None) -> None:
     """Writes what is to be kept of the runs. TileError for what a kernel that is done in its order does wrong."""
+    from tile_eg.search.kept import PlannedKept
+
     if save:
         done.save(save)
     if trace:
@@ -357,6 +358,8 @@ def explain(
         if one is not None:
             show(str(one.explanation))
             return
+    from tile_eg.search.kept import PlannedKept
+
     planned = wanted.compiled()
     if isinstance(planned, PlannedKept):
         what = f"'{file}' is kept as it is written: nothing was chosen, so nothing can be explained"

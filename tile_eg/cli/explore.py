@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -18,7 +18,9 @@ from tile_eg.ir.kernel import Kernel
 from tile_eg.ir.program import Program
 from tile_eg.search import SearchOptions
 from tile_eg.search.compiler import Lowered, lower
-from tile_eg.search.kept import PlannedKept, planned_kept
+
+if TYPE_CHECKING:
+    from tile_eg.search.kept import PlannedKept
 
 File = Annotated[Path, typer.Argument(metavar="FILE", help="A kernel: .tile text, or a .py module with one kernel.")]
 
@@ -111,6 +113,8 @@ def _told(found: TwoRuns) -> int:
 
 def both_of(file: Path, sizes: list[str] | None, chip: str, search: SearchOptions) -> tuple[PlannedKept, Lowered]:
     """A kernel as its author wrote it and as the search finds it. TileError for one of which its author decided nothing."""
+    from tile_eg.search.kept import planned_kept
+
     given = options.sizes(sizes or [])
     held = sources.read(file, given)
     if not isinstance(held, KeptKernel):

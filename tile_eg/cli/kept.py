@@ -19,11 +19,10 @@ from tile_eg.frontend.text.definitions import imported_texts
 from tile_eg.ir.kept import KeptKernel
 from tile_eg.ir.kernel import Kernel
 from tile_eg.ir.program import Program
-from tile_eg.jit import kernel_cache
-from tile_eg.jit.kernel_cache import Texts
 from tile_eg.report.text import size
-from tile_eg.search import SearchOptions
+from tile_eg.search import SearchOptions, kernel_cache
 from tile_eg.search.compiler import Lowered, Planned
+from tile_eg.search.kernel_cache import Texts
 from tile_eg.search.tuned_file import path_of
 
 NoCache = Annotated[bool, typer.Option("--no-cache", help="Compile, even if the result is kept on disk.")]

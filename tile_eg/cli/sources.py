@@ -28,7 +28,6 @@ from tile_eg.search import SearchOptions, search_options
 from tile_eg.search.any_order import refuse_any_order_in
 from tile_eg.search.at_example import at_example
 from tile_eg.search.compiler import Planned, lower, plan
-from tile_eg.search.kept import planned_kept
 
 if TYPE_CHECKING:
     from tile_eg.jit import CompiledKernel, Factory
@@ -137,6 +136,8 @@ def compile_held(
     one.
     """
     if not isinstance(held, Kernel):
+        from tile_eg.search.kept import planned_kept
+
         if number is not None:
             what = "a program" if isinstance(held, Program) else "a kernel that is kept as it is written"
             raise TileError(f"--schedule {number}: {what} is one schedule, and has no others")

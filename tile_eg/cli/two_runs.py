@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from tile_eg.ir.kernel import Kernel
 from tile_eg.search.compiler import Lowered, Planned, Run, stage
-from tile_eg.search.kept import PlannedKept
 
 if TYPE_CHECKING:
     from tile_eg.explore.numbered import Numbered
     from tile_eg.inputs import Drawn
     from tile_eg.locate import Located
+    from tile_eg.search.kept import PlannedKept
 
 NOTHING: Mapping[str, Any] = {}
 

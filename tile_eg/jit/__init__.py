@@ -45,9 +45,9 @@ if TYPE_CHECKING:
     import numpy as np
 
     from tile_eg.frontend.text import Template
-    from tile_eg.jit.kernel_cache import Restored
     from tile_eg.search.any_size import AnySize, AtSizes
     from tile_eg.search.compiler import Lowered, Run
+    from tile_eg.search.kernel_cache import Restored
 
 __all__ = ["KNOWN", "CompiledKernel", "Factory", "Options", "TileKernel", "compile", "jit", "load"]
 

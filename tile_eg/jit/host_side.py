@@ -11,8 +11,8 @@ from tile_eg.jit.told import told
 
 if TYPE_CHECKING:
     from tile_eg.ir.kernel import Tensor
-    from tile_eg.jit.kernel_cache import Restored
     from tile_eg.search.any_size import AtSizes
+    from tile_eg.search.kernel_cache import Restored
     from tile_eg.search.result import Lowered
 
 _NO_LIBRARY = "call the kernel: it runs in the simulator; get_kernel_source() and get_host_source() are the texts for CANN"

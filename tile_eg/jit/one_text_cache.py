@@ -18,9 +18,9 @@ from tile_eg.disk_cache import recall, remember
 from tile_eg.errors import TileError
 from tile_eg.ir.open_kernel import NoBlocks
 from tile_eg.ir.plain import from_plain, to_plain
-from tile_eg.jit.kernel_cache import MOST, exact_text, name_of
 from tile_eg.jit.process_cache import cache
 from tile_eg.search.any_size import AnySize, Picked, Variant
+from tile_eg.search.kernel_cache import MOST, exact_text, name_of
 from tile_eg.search.one_text import NOWHERE, NoText, OneText, Points
 from tile_eg.search.options import SearchOptions
 

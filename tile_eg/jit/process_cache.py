@@ -14,8 +14,8 @@ from tile_eg.search import SearchOptions, search_options
 from tile_eg.search.any_order import refuse_any_order_in
 
 if TYPE_CHECKING:
-    from tile_eg.jit.kernel_cache import Restored
     from tile_eg.search.compiler import Lowered
+    from tile_eg.search.kernel_cache import Restored
 
 
 def asked(kernel: Kernel | KeptKernel, chip: str, options: Mapping[str, Any]) -> tuple[Kernel | KeptKernel, str, SearchOptions]:
@@ -46,7 +46,7 @@ class Cache:
 
         A kernel that something is told of is compiled, which tells it.
         """
-        from tile_eg.jit import kernel_cache
+        from tile_eg.search import kernel_cache
 
         if isinstance(kernel, KeptKernel):  # quick to make, and its findings need its source
             return self.lowered(kernel, chip, search)

@@ -14,9 +14,9 @@ from tile_eg.simulator.limits import CALL, Limits
 if TYPE_CHECKING:
     import numpy as np
 
-    from tile_eg.jit.kernel_cache import Restored
     from tile_eg.search.any_size import AtSizes
     from tile_eg.search.compiler import Lowered, Run
+    from tile_eg.search.kernel_cache import Restored
 
 
 def check_writable(kernel: Kernel | KeptKernel, arrays: Mapping[str, np.ndarray]) -> None:

@@ -15,7 +15,7 @@ from collections.abc import Iterable
 
 THEIRS = ("i64", "f64", "to-i64", "to-f64", "not-i64", "log2")
 """What egglog itself calls by a name that ends in a digit."""
-_NAME = re.compile(r'(;[^\n]*|"[^"]*")|([^\s()";]*\d)(_*)(?=[\s()";]|$)')
+_NAME = re.compile(r'(;[^\n]*|"[^"]*")|(?<![^\s()";])([^\s()";]*\d)(_*)(?=[\s()";]|$)')
 _NUMBER = re.compile(r"[-+]?\d+(\.\d*)?([eE][-+]?\d+)?")
 
 
@@ -36,8 +36,10 @@ def unspelled(text: str) -> str:
 
 def confusable(names: Iterable[str]) -> tuple[str, str] | None:
     """Two of these names, as egglog gets them, of which one is the other and a number: egglog may take one for the other."""
-    known = {spelled(name) for name in names}
-    for name in sorted(known):
+    names = [*names]
+    numbered = sorted({name for n in names if n[-1:].isdigit() and (name := spelled(n))[-1:].isdigit()})
+    known = {spelled(name) for name in names} if numbered else ()
+    for name in numbered:
         digits = re.search(r"\d*$", name)
         assert digits
         for at in range(digits.start(), len(name)):

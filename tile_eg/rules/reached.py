@@ -38,7 +38,7 @@ def _closed(needs: Needs, heads: frozenset[str]) -> frozenset[str]:
 def _needs(held: tuple[Theory, ...]) -> tuple[Needs, frozenset[str]]:
     """Of each rule its name, the tables that it asks for, and what it makes; and what the theories' own facts hold."""
     texts = [text for theory in held for text in theory.text]
-    tables = {text.split(None, 2)[1] for text in texts if HEAD.findall(text)[:1] and HEAD.findall(text)[0] in DECLARED}
+    tables = {text.split(None, 2)[1] for text in texts if (first := HEAD.search(text)) and first[1] in DECLARED}
     facts = [text for text in texts if not text.startswith(("(rule ", *(f"({word} " for word in DECLARED)))]
     rules = tuple((r.name, r.needs & tables, r.makes) for theory in held for r in theory.rules)
     return rules, frozenset(head for fact in facts for head in HEAD.findall(fact))

@@ -16,18 +16,20 @@ _INFIX = {"add": "+", "sub": "-", "mul": "*", "div": "/"}
 
 def parse(text: str) -> list[tuple]:
     """The top-level forms of `text`; atoms are strings (string literals keep their quotes), comments are dropped."""
-    stack: list[list] = [[]]
+    around: list[list] = []
+    forms: list = []
+    inner = forms
     for token in _TOKEN.findall(text):
-        if token.startswith(";"):
-            continue
         if token == "(":
-            stack.append([])
+            around.append(inner)
+            inner = []
         elif token == ")":
-            done = tuple(stack.pop())
-            stack[-1].append(done)
-        else:
-            stack[-1].append(token)
-    return stack[0]
+            done = tuple(inner)
+            inner = around.pop()
+            inner.append(done)
+        elif token[0] != ";":
+            inner.append(token)
+    return forms
 
 
 class SyntaxFault(Exception):
@@ -70,13 +72,11 @@ def parse_placed(text: str) -> Iterator[Placed]:
 def heads(form: Form) -> set[str]:
     """The names that stand first in a form and in the forms inside it."""
     found: set[str] = set()
-    left = [form]
-    while left:
-        part = left.pop()
-        if isinstance(part, tuple) and part:
-            if isinstance(part[0], str):
-                found.add(part[0])
-            left += part
+    left = [form] if isinstance(form, tuple) else []
+    for part in left:  # it grows by the forms inside
+        left += [inner for inner in part if isinstance(inner, tuple)]
+        if part and isinstance(part[0], str):
+            found.add(part[0])
     return found
 
 

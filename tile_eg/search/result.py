@@ -12,19 +12,18 @@ from tile_eg.ir.arrays import signature
 from tile_eg.ir.kernel import Kernel, Note
 from tile_eg.report.any_order import sums_in_any_order
 from tile_eg.report.decisions import missing_slots
-from tile_eg.report.explain import Explanation
-from tile_eg.report.schedule_tree import ScheduleView
 from tile_eg.report.text import Text
 from tile_eg.search.candidates import Candidate, Dropped, distinct
 from tile_eg.search.options import SearchOptions
 from tile_eg.search.planned import Planned, Run
-from tile_eg.search.told import rows
 
 if TYPE_CHECKING:
     import numpy as np
 
     from tile_eg.egraph import Phase
     from tile_eg.extract.base import Extraction
+    from tile_eg.report.explain import Explanation
+    from tile_eg.report.schedule_tree import ScheduleView
     from tile_eg.search.form import Form
     from tile_eg.search.queue import Tried
     from tile_eg.sizing.candidates import Trial
@@ -113,11 +112,16 @@ class Lowered(Planned):
     @property
     def schedule(self) -> ScheduleView:
         """The chosen schedule: its instructions in their order, where their results lie, the rules that made them."""
+        from tile_eg.report.schedule_tree import ScheduleView
+
         return ScheduleView(self.chosen.schedule)
 
     @property
     def explanation(self) -> Explanation:
         """The schedule, the decisions in it, the schedules that lost, what was refused, and how the search went."""
+        from tile_eg.report.explain import Explanation
+        from tile_eg.search.told import rows
+
         ranked = distinct(self.candidates)
         scores = [(c.schedule, c.microseconds) for c in ranked]
         title = f"{self.kernel.name}({signature(self.kernel.tensors)})"

@@ -145,7 +145,7 @@ class Unit:
 class Place:
     """A loop of a core: its variable and trips, the expressions on which the work of a trip depends, and the rings that go round.
 
-    `some`: not all of its trips are run, so that none can be skipped.
+    `some`: not all of its trips are run, so that none can be skipped. `nested`: a trip is long, it holds other loops.
     `turn` counts the trips that the core has begun. `turned` keeps what becomes of the core's names, by trips and how many
     names there are.
     """
@@ -155,6 +155,7 @@ class Place:
     shapes: Shapes = field(default_factory=Shapes)
     rings: Sequence[Ring] = ()
     some: bool = False
+    nested: bool = False
     turn: int = 0
     turned: dict[tuple[int, int], Sequence[int] | None] = field(default_factory=dict)
 

@@ -20,7 +20,7 @@ Env = Mapping[str, int]
 Turn = Callable[[Instr], Expr]
 Evaluator = Callable[[Expr], Callable[[Any], Any]]
 """How an expression is evaluated: of numbers, or of arrays of them."""
-WORTH_A_SKIP = 24  # trips
+WORTH_A_SKIP = 24  # trips, of a loop that holds no other
 LONG_PERIODS = 256  # trips: no longer period is looked for (assumed)
 ONE_BY_ONE = 8
 """Trips that are looked at one by one before all that follow are looked at as an array: most differences come soon."""
@@ -220,17 +220,19 @@ def _bends(e: Expr, var: str) -> int:
     return own + sum(_bends(a, var) for a in e.args if isinstance(a, Expr))
 
 
-def periods_ahead(shapes: Shapes, var: str, trips: int, env: Env, period: int, *, begun: bool) -> int:
+def periods_ahead(
+    shapes: Shapes, var: str, trips: int, env: Env, period: int, *, begun: bool, worth: int = WORTH_A_SKIP
+) -> int:  # fmt: skip
     """How many periods of `period` trips may be skipped, so that all of them are like those before; one trip is left at least.
 
-    `begun`: the present trip has begun, and the one in which its rest will run has to be like it, too. A few periods on the way
-    to a trip that differs are not worth a skip: what is known of the rhythm would be lost.
+    `begun`: the present trip has begun, and the one in which its rest will run has to be like it, too. On the way to a trip that
+    differs, fewer trips than are `worth` a skip are run: what is known of the rhythm would be lost.
     """
     now = env[var]
     most = (trips - 1 - now) // period
     end = shapes.alike_until(var, env, range(now, now + most * period + begun), period) if most > 0 else now
     ahead = max(0, min(most, (end - begun - now) // period))
-    return ahead if ahead == most or ahead * period >= WORTH_A_SKIP else 0
+    return ahead if ahead == most or ahead * period >= worth else 0
 
 
 def _alike_until(shape: Shape, var: str, env: Env, trips: range, period: int) -> int:

@@ -15,7 +15,7 @@ from typing import Generic, TypeVar
 
 from tile_eg.timeline.cores import Core, Place
 from tile_eg.timeline.rings import Name, renamed
-from tile_eg.timeline.shapes import LONG_PERIODS, long_period, periods_ahead
+from tile_eg.timeline.shapes import LONG_PERIODS, WORTH_A_SKIP, long_period, periods_ahead
 
 LEAST_TRIPS = 3
 LONGEST_PERIOD = 12
@@ -107,12 +107,6 @@ def _alike(before: Sequence[float], after: Sequence[float], period: float) -> bo
     return True
 
 
-def paces_twice(a: State | None, b: State | None, c: State | None, places: Turned = None) -> float | None:
-    """Cycles of a period, where two periods in a row (a to b, b to c) are alike; else None."""
-    period = pace(b, c, places)
-    return None if period is None or pace(a, b, places, period) is None else period
-
-
 def jump(core: Core, before: State, now: State, place: Place, trips: int, periods: int) -> None:
     """Moves a core `periods` further, each of so many trips and like the one from `before` to `now`, its present state."""
     steps = iter([periods * (z - y) for y, z in zip(before.times, now.times, strict=True)])
@@ -154,7 +148,8 @@ def _rename(core: Core, times: Sequence[list[float]], places: Turned) -> None:
 
 
 def _ahead(core: Core, place: Place, period: int, *, begun: bool) -> int:
-    return periods_ahead(place.shapes, place.var, place.trips, core.env, period, begun=begun)
+    worth = 1 if place.nested else WORTH_A_SKIP
+    return periods_ahead(place.shapes, place.var, place.trips, core.env, period, begun=begun, worth=worth)
 
 
 def _long(core: Core, place: Place) -> int | None:
@@ -196,12 +191,12 @@ class Kept(Generic[Seen]):
 class Watch:
     """Looks at a loop that no other core takes part in, at the start of each of its trips.
 
-    A period that went by at a pace that was met before is enough; else two that are alike are waited for. `nested`: a trip of the
-    loop is long, it holds other loops.
+    A period that went by at a pace that was met before is enough, and any of a nested loop; else two that are alike are waited
+    for.
     """
 
-    def __init__(self, core: Core, place: Place, nested: bool) -> None:
-        self.core, self.place, self.nested = core, place, nested
+    def __init__(self, core: Core, place: Place) -> None:
+        self.core, self.place = core, place
         self.kept: Kept[State | None] = Kept(lambda: _long(core, place))
         self.known: dict[int, float] = {}
 
@@ -224,7 +219,7 @@ class Watch:
         found = pace(states[-1 - period], states[-1], places)
         if found is None:
             return False
-        known = self.nested or abs(self.known.get(period, 0.0) - found) <= TOLERANCE * found
+        known = self.place.nested or abs(self.known.get(period, 0.0) - found) <= TOLERANCE * found
         if not known and len(states) > 2 * period:
             known = pace(states[-1 - 2 * period], states[-1 - period], places, found) is not None
         if known:
@@ -241,6 +236,8 @@ class Watch:
 # ---- cores that wait for each other -----------------------------------------------------------------------------------------
 
 Trips = list[tuple[Place, int]]
+Moves = tuple[tuple[Place, int], ...]
+"""Of each core the loop that goes on in a period, and by how many trips."""
 At = tuple[int, Trips, "State | None"]
 
 
@@ -249,12 +246,14 @@ class Together:
 
     A skip within a loop takes the rounds before it away. So of loops in loops, where each of a thousand tiles of the grid has a
     loop that is skipped, one round of every trip of the outermost loops is kept by itself: those trips are skipped as well.
+    One period is enough where it is enough for `Watch`.
     """
 
     def __init__(self, cores: Sequence[Core]) -> None:
         self.cores = cores
         self.seen: Kept[list[At]] = Kept(self._long, ROUNDS)
         self.outer: Kept[list[At]] = Kept(self._long, ROUNDS)
+        self.known: dict[Moves, float] = {}
 
     def _long(self) -> int | None:
         return max((found for core in self.cores for place in core.loops if (found := _long(core, place))), default=None)
@@ -275,49 +274,57 @@ class Together:
     def _skipped_among(self, kept: Kept[list[At]], now: list[At]) -> bool:
         """Whether the last rounds that were kept, with the present one, show a period by which the cores can be moved on."""
         kept.append(now)
-        if not any(self._skip(kept.seen[-1 - 2 * n], kept.seen[-1 - n], now) for n in kept.periods(2)):
-            return False
-        kept.clear()
-        return True
+        seen = kept.seen
+        for n in kept.periods(1 if self.known else 2):
+            if self._skip(seen[-1 - 2 * n] if len(seen) > 2 * n else None, seen[-1 - n], now):
+                kept.clear()
+                return True
+        return False
 
-    def _skip(self, *ends: list[At]) -> bool:
-        """Skips what can be skipped where two periods, from the first of three rounds to the last, are alike.
+    def _skip(self, first: list[At] | None, before: list[At], now: list[At]) -> bool:
+        """Skips what can be skipped where the period that ended has a known pace, or is like the one in front of it.
 
         Whether the trips ahead are alike is asked first: where each tile has a trip more than the one before, they never are,
         though their pace may be.
         """
-        moves: list[tuple[Place, int]] = []
-        for core, *at in zip(self.cores, *ends, strict=True):
-            move = _move(*at)
+        moves: Moves = ()
+        for core, y, z in zip(self.cores, before, now, strict=True):
+            move = _move(y, z)
             if move is None or not _ahead(core, *move, begun=True):
                 return False
-            moves.append(move)
-        cycles = [_cycles(core, move, *at) for core, move, *at in zip(self.cores, moves, *ends, strict=True)]
-        if None in cycles or len({round(n / TOLERANCE) for n in cycles if n}) != 1:
+            moves = (*moves, move)
+        if (cycles := self._pace(moves, first, before, now)) is None:
             return False
+        self.known[moves] = cycles
         ahead = min(_ahead(core, *move, begun=True) for core, move in zip(self.cores, moves, strict=True))
-        for core, move, before, now in zip(self.cores, moves, ends[1], ends[2], strict=True):
-            assert before[2] and now[2]
-            jump(core, before[2], now[2], *move, ahead)
+        for core, move, y, z in zip(self.cores, moves, before, now, strict=True):
+            assert y[2] and z[2]
+            jump(core, y[2], z[2], *move, ahead)
         return True
+
+    def _pace(self, moves: Moves, first: list[At] | None, before: list[At], now: list[At]) -> float | None:
+        """The cycles of the period that ended, the same for all cores; None where they are neither known nor met twice."""
+        known = self.known.get(moves)
+        last = [pace(y[2], z[2], turned(c, *m), known) for c, m, y, z in zip(self.cores, moves, before, now, strict=True)]
+        if None in last or len({round(n / TOLERANCE) for n in last if n}) != 1:
+            return None
+        if known is not None or all(place.nested for place, _ in moves):
+            return last[0]
+        if first is None or tuple(map(_move, first, before)) != moves:
+            return None
+        there = zip(self.cores, moves, first, before, strict=True)
+        return last[0] if None not in [pace(x[2], y[2], turned(c, *m), last[0]) for c, m, x, y in there] else None
 
 
 def _outermost(at: Sequence[At]) -> list[Trips]:
     return [trips[:1] for _, trips, _ in at]
 
 
-def _move(a: At, b: At, c: At) -> tuple[Place, int] | None:
-    """The one loop that went on in two periods, by how many trips in each, where its core and pipes kept pace in the last; else
-    None."""
-    if not a[0] == b[0] == c[0] or not [p for p, _ in a[1]] == [p for p, _ in b[1]] == [p for p, _ in c[1]]:
+def _move(a: At, b: At) -> tuple[Place, int] | None:
+    """The one loop that went on, by how many trips, where its core and pipes kept pace; else None."""
+    if a[0] != b[0] or [p for p, _ in a[1]] != [p for p, _ in b[1]]:
         return None
-    moved = [(p, z - y) for (p, x), (_, y), (_, z) in zip(a[1], b[1], c[1], strict=True) if not x == y == z]
-    alike = all(z - y == y - x for (_, x), (_, y), (_, z) in zip(a[1], b[1], c[1], strict=True))
-    if len(moved) != 1 or not alike or moved[0][1] <= 0 or moved[0][0].some or in_step(b[2], c[2]) is None:
+    moved = [(p, z - y) for (p, y), (_, z) in zip(a[1], b[1], strict=True) if y != z]
+    if len(moved) != 1 or moved[0][1] <= 0 or moved[0][0].some or in_step(a[2], b[2]) is None:
         return None
     return moved[0]
-
-
-def _cycles(core: Core, move: tuple[Place, int], a: At, b: At, c: At) -> float | None:
-    """The cycles of each of the two periods; None where they are not alike."""
-    return paces_twice(a[2], b[2], c[2], turned(core, *move)) or None

@@ -74,13 +74,14 @@ def _add_loop(core: Core, node: Loop, prices: Prices, exact: bool) -> None:
     if trips <= 0:
         return
     some = core.tiles if isinstance(node, Tasks) else ()
-    place = Place(var, trips, some=bool(some))
+    nested = any(isinstance(n, Loop) for n in walk(node.body))
+    place = Place(var, trips, some=bool(some), nested=nested)
     if not exact and not some:
         looked_at = lambda: (shapes_of(node, core.settle, prices.turn), rings_of(node, core.settle))  # noqa: E731
-        place = Place(var, trips, *once("shapes", (Itself(node), Itself(core.settle), type(prices)), looked_at))
+        seen = once("shapes", (Itself(node), Itself(core.settle), type(prices)), looked_at)
+        place = Place(var, trips, *seen, nested=nested)
     alone = not any(isinstance(n, CrossSet | CrossWait) for n in walk(node.body))
-    nested = any(isinstance(n, Loop) for n in walk(node.body))
-    watch = Watch(core, place, nested) if alone and not exact and not some and trips > LEAST_TRIPS else None
+    watch = Watch(core, place) if alone and not exact and not some and trips > LEAST_TRIPS else None
 
     left = iter(some)
 

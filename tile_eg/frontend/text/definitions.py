@@ -13,14 +13,20 @@ from pathlib import Path
 
 from tile_eg.errors import WITH_OR_WITHOUT_MARK, Span, TileError, did_you_mean, in_source, why_unread
 from tile_eg.frontend.scalars import CONSTANTS
-from tile_eg.frontend.tensor import functions as of_tensors
 from tile_eg.frontend.text.expressions import FUNCTIONS as OF_TILES
 from tile_eg.frontend.text.syntax import Node, parse, span_of
 
 BINDS = {"size": 0, "tensor": 0, "buffer": 0, "let": 0, "loop": 0}
 """The nodes that give a name a meaning, and which child it is."""
-FUNCTIONS = frozenset({*OF_TILES, *of_tensors.FUNCTIONS, "arange"})
-"""What a definition may call: the functions of tiles, and those of whole tensors."""
+
+
+def may_be_called(name: str) -> bool:
+    """Whether a definition may call it: a function of tiles, or of whole tensors."""
+    if name in OF_TILES or name == "arange":
+        return True
+    from tile_eg.frontend.tensor.functions import FUNCTIONS
+
+    return name in FUNCTIONS
 
 
 @dataclass(frozen=True)
@@ -91,7 +97,7 @@ class Definitions:
         name = str(children[0]) if node.data in ("name", "call") else ""
         if node.data == "call" and name in self.known:
             return self._called(node, name, children[1:])
-        if node.data == "call" and parameters is not None and name not in FUNCTIONS:
+        if node.data == "call" and parameters is not None and not may_be_called(name):
             help = "a function uses those that stand above it"
             raise TileError(f"unknown function `{name}`", span_of(node, self.file), help=help)
         if node.data == "name" and name in self.known and name not in (parameters or ()):

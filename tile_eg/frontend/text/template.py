@@ -13,7 +13,6 @@ from tile_eg.frontend.text.build import Builder, build, number_nodes, size_nodes
 from tile_eg.frontend.text.definitions import expanded, imported_texts
 from tile_eg.frontend.text.scope import Scope
 from tile_eg.frontend.text.syntax import Node, parse, span_of
-from tile_eg.frontend.text.tensors import of_tensors, tensor_kernel
 from tile_eg.ir.arrays import of_elements
 from tile_eg.ir.kernel import Kernel
 from tile_eg.ir.open_kernel import AUTO, open_kernel
@@ -61,6 +60,8 @@ class Template:
 
     def _of_tensors(self, fixed: Mapping[str, Any], left: Sequence[str]) -> Kernel:
         """The kernel of a text about whole tensors; beside its own sizes there are those of tiles."""
+        from tile_eg.frontend.text.tensors import tensor_kernel
+
         own = self._complete({n: size for n, size in fixed.items() if n in self.sizes})
         kernel = tensor_kernel(self.tree, own, self.source, self.file)
         tiles = {n: size for n, size in fixed.items() if n not in self.sizes}
@@ -222,3 +223,13 @@ def _is_auto(value: object) -> bool:
 def _size_name(node: Node, sizes: Mapping[str, int | None]) -> str | None:
     name = str(node.children[0]) if node.data == "name" else None
     return name if name in sizes else None
+
+
+def of_tensors(tree: Node) -> bool:
+    """Whether a kernel says what whole tensors are: it has assignments to names alone."""
+    statements = tree.children[0].children[4].children
+    return bool(statements) and all(s.data == "let" or (s.data == "assign" and _plain(s.children[0])) for s in statements)
+
+
+def _plain(target: Node) -> bool:
+    return target.children[1] is None

@@ -28,16 +28,6 @@ SIGNS = {op.sign: op.name for op in COMPARE.values()}
 ROWS = {f"row{op}": (op, -1) for op in ("max", "min", "sum")} | {f"col{op}": (op, -2) for op in ("max", "min", "sum")}
 
 
-def of_tensors(tree: Node) -> bool:
-    """Whether a kernel says what whole tensors are: it has assignments to names alone."""
-    statements = tree.children[0].children[4].children
-    return bool(statements) and all(s.data == "let" or (s.data == "assign" and _plain(s.children[0])) for s in statements)
-
-
-def _plain(target: Node) -> bool:
-    return target.children[1] is None
-
-
 def tensor_kernel(tree: Node, sizes: Mapping[str, int | float], source: str, file: str) -> TensorKernel:
     """The kernel at these sizes, every one of them given."""
     refuse_wholes(sizes)

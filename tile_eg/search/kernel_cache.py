@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from tile_eg import kept_texts
 from tile_eg.chips import OWN, load_chip
 from tile_eg.disk_cache import on, remember, user_cache
-from tile_eg.errors import InternalError, TileError
+from tile_eg.errors import InternalError, TileError, attempted
 from tile_eg.ir.exact import exact_text
 from tile_eg.ir.kernel import Kernel
 from tile_eg.ir.program.parser import parse_program
@@ -37,11 +37,13 @@ KIND, MOST = "compiled", 2000
 
 def restored(texts: Texts, kernel: Kernel) -> Restored | None:
     """The kernel's program as it was kept; None where it cannot be read."""
-    try:
-        program = parse_program(texts.program)
-        return Restored(program, load_chip(program.chip), kernel, texts.source)
-    except TileError:
-        return None
+    found = attempted(lambda: _restored(texts, kernel))
+    return None if isinstance(found, TileError) else found
+
+
+def _restored(texts: Texts, kernel: Kernel) -> Restored:
+    program = parse_program(texts.program)
+    return Restored(program, load_chip(program.chip), kernel, texts.source)
 
 
 def name_of(kernel: object, chip: str, search: SearchOptions) -> str | None:
