@@ -49,7 +49,7 @@ ROOMS: dict[str, set[str]] = {
     },
     "npu": GROUND | {"disk_cache", "simulator", "emit", "timeline", "inputs"},
     "tuning": GROUND | {
-        "search", "sizing", "frontend", "report", "simulator", "npu", "inputs", "spread", "state", "disk_cache",
+        "search", "sizing", "timeline", "frontend", "report", "simulator", "npu", "inputs", "spread", "state", "disk_cache",
     },
     "jit": GROUND | {
         "disk_cache", "language", "frontend", "search", "cost_models", "extract", "report", "simulator", "locate", "npu",
