@@ -202,7 +202,9 @@ EXAMPLES: list[Example] = [
         "scans/ssd", _ssd, [{"L": 128, "H": 2, "P": 64, "N": 64}, {"L": 100, "H": 1, "P": 64, "N": 128}],
         {"Mamba-2, 128 heads of 64, state 128, 4096 tokens": {"L": 4096, "H": 128, "P": 64, "N": 128}}, _states,
         "a head a block; decays are sums of each chunk on the vector cores, which scale what the four products take", 1.5, _steps,
-        held="the vector cores are busy from end to end: running sums are short instructions that wait for one another",
+        held="V, and MTE2 of the cube core, which brings B, C, X and four tiles from the workspace for each chunk; a fourth of "
+        "V's work are running sums, short instructions that wait for one another, of which zeros in front would spare three "
+        "masks, and 128 heads are six turns of 24 cores, where 5.3 would do",
         lengthy=True,
     ),
     Example(

@@ -81,7 +81,9 @@ kernel nest[M=64, N=128](X: f32[M, N], V: f32[M], W: f32[N]) -> C: {dtype}[M, N]
 """
 NESTS = {
     "nest of a load": "x[i, j]", "nest of a row": "x[i, j] * v[i]", "nest of a column": "x[i, j] * w[j]",
-    "nest of a constant": "7",
+    "nest of a constant": "7", "nest of rows and a number": "exp(v[i] + 2)",
+    "nest of a number and rows": "exp(2 - v[i])",
+    "nest of rows by their places": "exp(v[i] * i)", "nest of columns by their places": "exp(w[j] * j)",
     "nest of a function": "exp(x[i, j])", "nest of a choice": "select(x[i, j] > w[j], x[i, j], v[i])",
     "nest of a choice by a constant": "select(x[i, j] > 0.5, x[i, j], v[i])",
     "nest of a choice, constant first": "select(0.5 < x[i, j], x[i, j], v[i])",
@@ -102,6 +104,10 @@ kernel index[M=64, N=128](X: f32[2, M, N]) -> C: f32[2, M, N] {{
   C[bx, 0, 0] = c
 }}
 """
+NESTS_OF_CALL = {
+    "nest of a number of the call": "s", "nest of rows and a number of the call": "exp(v[i] + s)",
+    "nest of a number of the call and rows": "exp(s - v[i])",
+}
 INDICES = {
     "nest of an index": "parallel (i, j) in (M, N) { c[i, j] = x[i, j] * (bx*128 + i) }",
     "x + the block": "c = x * 2 + bx",
@@ -404,7 +410,7 @@ def texts() -> dict[str, str]:
     out["UB full: s - x * x"] = FULL.replace("(X: f32[M, N])", "(X: f32[M, N], s: f32)").replace("1 - x", "s - x")
     out |= {f"twelve times {n}": ELEMENT_OF_CALL.format(chain(e)) for n, e in CHAINS_OF_CALL.items()}
     out |= {n: NEST.format(dtype="f32", value=e) for n, e in NESTS.items()}
-    out["nest of a number of the call"] = NEST.replace("W: f32[N])", "W: f32[N], s: f32)").format(dtype="f32", value="s")
+    out |= {n: NEST.replace("W: f32[N])", "W: f32[N], s: f32)").format(dtype="f32", value=e) for n, e in NESTS_OF_CALL.items()}
     out |= {n: INDEX.format(value=e) for n, e in INDICES.items()}
     out |= {f"twelve times {n}": NEST.format(dtype="f32", value=chain(e, "x[i, j]")) for n, e in NEST_CHAINS.items()}
     out |= {f"twelve times {n}": INDEX.format(value=f"c = {chain(e)}") for n, e in INDEX_CHAINS.items()}

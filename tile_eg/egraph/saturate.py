@@ -27,7 +27,7 @@ Read = TypeVar("Read")
 
 PHASES = {
     "facts": ("facts",),
-    "vectorise nests": ("nest",),
+    "vectorise nests": ("facts", "nest"),
     "algebra": ("facts", "algebra"),
     "tiling": ("facts", "tiling"),
     "facts of new values": ("facts",),
