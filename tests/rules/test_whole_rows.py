@@ -53,3 +53,28 @@ def test_the_numbers_are_the_same(name: str) -> None:
 def test_without_a_rule_it_takes_longer(rule: str) -> None:
     name = "rows that exist" if rule == "whole-rows" else "rows that end"
     assert found(name).ranked[0].microseconds < found(name, rule).ranked[0].microseconds
+
+
+FAR_APART = """
+kernel far_apart[M=6, N=6000, BM=4, BN=4096](X: bf16[M, N]) -> L: f32[M] {
+  grid bx = ceildiv(M, BM)
+  shared   x: bf16[BM, BN]
+  fragment f: f32[BM, BN], m: f32[BM] = -inf, l: f32[BM] = 0
+  for k in pipelined(ceildiv(N, BN)) {
+    x = X[bx*BM, k*BN]
+    f = x
+    m = max(m, rowmax(f))
+    l = l + rowsum(exp(f))
+  }
+  L[bx*BM] = m + log(l)
+}
+"""
+
+
+@pytest.mark.slow
+def test_rows_further_apart_than_a_repeat_reaches_are_done_one_by_one() -> None:
+    low, k = lower(kernel(FAR_APART), "910B2"), kernel(FAR_APART)
+    assert "vbeyond" in ops(low) and max(b.pitch for b in low.program.buffers) > 255 * 8
+    arrays = arrays_for(k)
+    run = low.ranked[0].planned.run(arrays)
+    assert not run.findings and all(c.good for c in compare(run.outputs, expected(k, arrays)))
