@@ -137,7 +137,7 @@ def test_the_result_is_right_at_tails(text, sizes, tile, chip):
     k = kernel(text, **sizes)
     form = lower(k, chip, search=search_options(effort="none")).form
     found = next(p for p in ways(product_of(form.values), form.setting.chip) if p.size == tile)
-    rows = partial(phase_of, found.second, form, of_phases(form))
+    rows = partial(phase_of, found.second, form, of_phases(form.setting))
     made = made_in_phases(form, found, phase_of, rows).candidates[0]
     arrays = arrays_for(k)
     got, want = plan_schedule(made.schedule, form.setting.chip).run(arrays), meaning(k, arrays)
