@@ -53,6 +53,12 @@ def test_every_core_comes_to_the_meeting(core):
     assert sum(isinstance(n, SyncAll) for n in launch().core(core)) == 1
 
 
+@pytest.mark.parametrize("core", [AIC, AIV])
+def test_blocks_that_a_launch_has_not_come_to_its_meeting(core):
+    p = one_launch(launch(), replace(phases(4)[0], blocks=8), CHIP)
+    assert sum(isinstance(n, SyncAll) for n in p.core(core)) == 2
+
+
 @pytest.mark.slow
 def test_blocks_that_a_phase_has_not_are_left_out_of_it():
     p = one_launch(*phases(8), CHIP)

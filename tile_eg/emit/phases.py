@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
+from itertools import groupby
 
 from tile_eg.chips import Chip
 from tile_eg.errors import PlanError
@@ -208,7 +209,7 @@ def _groups(p: Program, chip: Chip) -> int:
 
 def _of_blocks(p: Program, core: str, blocks: int, index: Expr = OWN) -> tuple[Node, ...]:
     """A stream of a program, in a launch of so many blocks of a cube core with two vector cores each, of which the block of an
-    index has this number in the program."""
+    index has this number in the program. Blocks that it does not have meet the others too."""
     nodes, there = p.core(core), blocks
     if _alone(p):
         index, there = index * 2 + var(SUB), 2 * blocks
@@ -216,7 +217,8 @@ def _of_blocks(p: Program, core: str, blocks: int, index: Expr = OWN) -> tuple[N
         nodes = renamed(nodes, {BLOCK: index})
     if not nodes or p.blocks == there:
         return nodes
-    return (When(less(index, p.blocks), nodes),)
+    parts = (tuple(part) for _, part in groupby(nodes, lambda n: isinstance(n, SyncAll)))
+    return tuple(n for part in parts for n in (part if isinstance(part[0], SyncAll) else (When(less(index, p.blocks), part),)))
 
 
 def _names(p: Program) -> set[str]:
