@@ -88,7 +88,7 @@ def beside(cube: Program, vector: Program, chip: Chip) -> Program:
 def in_turn(first: Program, second: Program, start: int, chip: Chip) -> Program:
     """One launch of two programs for other outputs. Cube cores that are done with the first go on with the second, from its first
     block at number `start` on. All cores meet between them where the second needs vector cores, or reads what the first one
-    stores, which no one else sees.
+    stores, which no one else sees; and where both use the workspace, which vector cores of the first may still read.
 
     CannotMeet as in `one_launch`, and where both make a tensor of one name for their own blocks.
     """
@@ -100,7 +100,8 @@ def in_turn(first: Program, second: Program, start: int, chip: Chip) -> Program:
     written = {t.name for t in second.tensors if t.output}
     tensors = tuple(t if t.name in written else own for own, t in zip(first.tensors, second.tensors, strict=True))
     first = replace(first, tensors=tensors)
-    if not handed and second.kernel_type == "AIC_ONLY" and second.blocks <= first.blocks and not _alone(first):
+    apart = not handed and not (first.vector and first.workspace and second.workspace)
+    if apart and second.kernel_type == "AIC_ONLY" and second.blocks <= first.blocks and not _alone(first):
         return behind(first, second, start)
     return one_launch(without_names(first), second, chip)
 
