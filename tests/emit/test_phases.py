@@ -11,7 +11,7 @@ from tests.extract.kernels import CHIP, kernel
 from tile_eg.egraph import saturate
 from tile_eg.emit.ascend_c import kernel_text
 from tile_eg.emit.host import shared_at, workspace_bytes
-from tile_eg.emit.phases import CannotMeet, added_up, behind, beside, one_launch, without_names
+from tile_eg.emit.phases import CannotMeet, added_up, behind, beside, in_turn, one_launch, without_names
 from tile_eg.extract import extract
 from tile_eg.frontend.ssa import to_values
 from tile_eg.ir.index import BLOCK, less, var
@@ -51,6 +51,12 @@ def launch() -> Program:
 @pytest.mark.parametrize("core", [AIC, AIV])
 def test_every_core_comes_to_the_meeting(core):
     assert sum(isinstance(n, SyncAll) for n in launch().core(core)) == 1
+
+
+@pytest.mark.parametrize("core", [AIC, AIV])
+def test_blocks_that_a_launch_has_not_come_to_its_meeting(core):
+    p = one_launch(launch(), replace(phases(4)[0], blocks=8), CHIP)
+    assert sum(isinstance(n, SyncAll) for n in p.core(core)) == 2
 
 
 @pytest.mark.slow
@@ -106,6 +112,13 @@ def test_what_comes_behind_on_the_same_cores_waits_for_all_pipes_and_has_names_o
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("workspace", [0, 512])
+def test_cores_meet_before_what_writes_a_workspace_that_vector_cores_may_still_read(workspace):
+    first = replace(phases(4)[0], kernel_type="MIX_AIC_1_2", halves=True, vector=(PipeBarrier("ALL"),), workspace=512, shared=())
+    second = replace(phases(4)[0], workspace=workspace, shared=())
+    assert any(isinstance(n, SyncAll) for n in in_turn(first, second, 0, CHIP).cube) == bool(workspace)
+
+
 def test_what_needs_vector_cores_cannot_come_behind():
     with pytest.raises(CannotMeet, match="not work for the cube cores"):
         behind(program(PRODUCT), program(PRODUCT.replace("= c\n}", "= exp(c)\n}")))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
+from itertools import groupby
 
 from tile_eg.chips import Chip
 from tile_eg.errors import PlanError
@@ -87,7 +88,7 @@ def beside(cube: Program, vector: Program, chip: Chip) -> Program:
 def in_turn(first: Program, second: Program, start: int, chip: Chip) -> Program:
     """One launch of two programs for other outputs. Cube cores that are done with the first go on with the second, from its first
     block at number `start` on. All cores meet between them where the second needs vector cores, or reads what the first one
-    stores, which no one else sees.
+    stores, which no one else sees; and where both use the workspace, which vector cores of the first may still read.
 
     CannotMeet as in `one_launch`, and where both make a tensor of one name for their own blocks.
     """
@@ -99,7 +100,8 @@ def in_turn(first: Program, second: Program, start: int, chip: Chip) -> Program:
     written = {t.name for t in second.tensors if t.output}
     tensors = tuple(t if t.name in written else own for own, t in zip(first.tensors, second.tensors, strict=True))
     first = replace(first, tensors=tensors)
-    if not handed and second.kernel_type == "AIC_ONLY" and second.blocks <= first.blocks and not _alone(first):
+    apart = not handed and not (first.vector and first.workspace and second.workspace)
+    if apart and second.kernel_type == "AIC_ONLY" and second.blocks <= first.blocks and not _alone(first):
         return behind(first, second, start)
     return one_launch(without_names(first), second, chip)
 
@@ -208,7 +210,7 @@ def _groups(p: Program, chip: Chip) -> int:
 
 def _of_blocks(p: Program, core: str, blocks: int, index: Expr = OWN) -> tuple[Node, ...]:
     """A stream of a program, in a launch of so many blocks of a cube core with two vector cores each, of which the block of an
-    index has this number in the program."""
+    index has this number in the program. Blocks that it does not have meet the others too."""
     nodes, there = p.core(core), blocks
     if _alone(p):
         index, there = index * 2 + var(SUB), 2 * blocks
@@ -216,7 +218,8 @@ def _of_blocks(p: Program, core: str, blocks: int, index: Expr = OWN) -> tuple[N
         nodes = renamed(nodes, {BLOCK: index})
     if not nodes or p.blocks == there:
         return nodes
-    return (When(less(index, p.blocks), nodes),)
+    parts = (tuple(part) for _, part in groupby(nodes, lambda n: isinstance(n, SyncAll)))
+    return tuple(n for part in parts for n in (part if isinstance(part[0], SyncAll) else (When(less(index, p.blocks), part),)))
 
 
 def _names(p: Program) -> set[str]:
