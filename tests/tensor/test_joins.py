@@ -113,6 +113,10 @@ def test_rows_in_steps_have_one_column() -> None:
     means_what_numpy_computes(lambda x: x[:, 3::4, 1:9:4].mT + 1, [(2, 35, 13)])
 
 
+def test_single_elements_of_a_product_lie_far_apart() -> None:
+    means_what_numpy_computes(lambda x, y: (x @ y)[3:4, 2::17], [(7, 20), (20, 40)])
+
+
 def test_parts_in_turns_are_stored_as_one_tile() -> None:
     tiles = tiles_of(lambda x: np.reshape(np.stack([x, -x], axis=-1), (64, 32)), (64, 16))
     assert (32,) in tiles
