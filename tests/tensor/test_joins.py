@@ -117,6 +117,10 @@ def test_single_elements_of_a_product_lie_far_apart() -> None:
     means_what_numpy_computes(lambda x, y: (x @ y)[3:4, 2::17], [(7, 20), (20, 40)])
 
 
+def test_the_depth_of_a_product_goes_backwards_in_steps() -> None:
+    means_what_numpy_computes(lambda x, y: x[:, 40:8:-2] @ y, [(17, 64), (16, 24)])
+
+
 def test_parts_in_turns_are_stored_as_one_tile() -> None:
     tiles = tiles_of(lambda x: np.reshape(np.stack([x, -x], axis=-1), (64, 32)), (64, 16))
     assert (32,) in tiles

@@ -33,7 +33,8 @@ class Stepped:
         if axis is None:
             return self._between(p, layout, col, self.build.tile[layout[-1]])
         count, first = self.build.tile[axis], col.offset % step if step > 0 else 0
-        start = Affine(offset=-first if step > 0 else 1 - count)
+        back = max(-step, 0) * (count - 1)
+        start = Affine(offset=-first - back)
         fits = step > 0 and col.most + step - first <= self.build.roles.shapes[p.args[0]][-1]
         width = count * step if fits else abs(step) * (count - 1) + first + 1
         key = p.args[0], (*p.args[1][:-1], col.plus(start)), width
@@ -45,7 +46,7 @@ class Stepped:
             home.made[wide, layout] = made
         out = self.build.buffer(p.args[0].lower(), p.dtype or F32, layout, "shared", p.span)
         *rows, j = (ix.var(self.build.unique(v)) for v in ("i", "j")[-len(layout) :])
-        place = j * step + (first if step > 0 else count - 1)
+        place = j * step + (first + back)
         self._loop((*rows, j), out, replace(home.made[wide, layout], starts=(*rows, place)), p)
         return out
 
