@@ -110,3 +110,8 @@ def test_rows_two_apart_end_with_their_tensor() -> None:
 def test_rows_that_are_repeated_end_with_their_tensor() -> None:
     x, y = taken(5, 16, 4, (8, 32), "x[i // 2, j // 2]")
     np.testing.assert_array_equal(y, x.repeat(2, 0).repeat(2, 1))
+
+
+def test_every_second_element_is_taken_of_rows_that_are_no_whole_blocks() -> None:
+    x, y = taken(3, 10, 3, (3, 5), "x[i, 2*j]")
+    np.testing.assert_array_equal(y, x[:, ::2])

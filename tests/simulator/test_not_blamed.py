@@ -42,6 +42,20 @@ def test_what_has_been_filled_again_since_may_be_read() -> None:
     assert views(56, "Duplicate(a, 1.0f, 128); PipeBarrier<PIPE_V>(); Exp(a, a, 128);") == []
 
 
+def spread(filled: int) -> list[str]:
+    """Of a view that is overwritten from its 56th element on, some are filled again and 64 are spread over blocks."""
+    fill = f"auto c = ub.GetWithOffset<float>(512, 4096); Duplicate(a, 1.0f, {filled}); PipeBarrier<PIPE_V>();"
+    return views(56, fill + "Brcb(c, a, 8, BrcbRepeatParams(1, 8)); PipeBarrier<PIPE_V>(); Duplicate(a, 1.0f, 128);")
+
+
+def test_what_is_spread_behind_a_views_last_element_may_be_overwritten() -> None:
+    assert spread(57) == []
+
+
+def test_a_whole_repeat_of_what_is_spread_may_not_be_overwritten() -> None:
+    assert "overlap" in spread(56)
+
+
 # ---- memory that is reserved ------------------------------------------------------------------------------------------------
 
 

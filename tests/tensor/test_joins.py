@@ -102,6 +102,25 @@ def test_what_lies_between_the_elements_of_a_slice_is_loaded_once() -> None:
     assert tiles.count((16, 32)) == 1
 
 
+def means_what_numpy_computes(form: Callable[..., Any], shapes: list[tuple[int, ...]]) -> None:
+    kernel, arrays = kernel_of(form, shapes, "float16").kernel, drawn(shapes, "float16")
+    built = kernel.build(dict.fromkeys(kernel.open, 16)) if isinstance(kernel, OpenKernel) else kernel
+    out = run_kernel(built, {t.name: a for t, a in zip(kernel.tensors, arrays, strict=False)})
+    assert_near(out[kernel.tensors[-1].name], in_numpy(form, arrays), 5e-3)
+
+
+def test_rows_in_steps_have_one_column() -> None:
+    means_what_numpy_computes(lambda x: x[:, 3::4, 1:9:4].mT + 1, [(2, 35, 13)])
+
+
+def test_single_elements_of_a_product_lie_far_apart() -> None:
+    means_what_numpy_computes(lambda x, y: (x @ y)[3:4, 2::17], [(7, 20), (20, 40)])
+
+
+def test_the_depth_of_a_product_goes_backwards_in_steps() -> None:
+    means_what_numpy_computes(lambda x, y: x[:, 40:8:-2] @ y, [(17, 64), (16, 24)])
+
+
 def test_parts_in_turns_are_stored_as_one_tile() -> None:
     tiles = tiles_of(lambda x: np.reshape(np.stack([x, -x], axis=-1), (64, 32)), (64, 16))
     assert (32,) in tiles

@@ -88,7 +88,7 @@ def _gathered(r: kn.Region, s: kn.Parallel, buffers: Buffers) -> Iterator[kn.Stm
         yield wide
         of, source = wide, kn.Region(wide.name, source.starts, source.extents, r.span)
         yield kn.Assign(source, kn.Cast(dtype, kn.Region(r.name, source.starts, source.extents, r.span), r.span), s.span)
-    if (step := _every(r, s, of.shape)) is not None:
+    if not _has_gaps(of.shape, of.dtype) and (step := _every(r, s, of.shape)) is not None:
         found = _new(f"{r.name}_turned", of, s.extents, of.dtype, buffers)
         yield found
         whole = kn.Region(found.name, (ix.ZERO,) * len(s.extents), s.extents, s.span)

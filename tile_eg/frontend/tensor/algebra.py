@@ -34,9 +34,7 @@ class Algebra:
 
     def _sum(self, p: Point) -> Point:
         if p.op == "dot" and not self._of_cubes(p):
-            x, y = (self._widened(x, p) for x in p.of)
-            product = self.points.binary("mul", x, y, p)
-            return self._sum(self.points.fold("sum", p.args, product, p.rounds, p.span))
+            return self._sum(self.as_sum(p))
         if p.op == "fold" and self._written_out(p):
             x, y = p.of[0].of
             return self._sum(self.points.dot(p.args[1], x, y, p))
@@ -53,6 +51,11 @@ class Algebra:
         for factor, divides in outside:
             found = self.points.binary("div" if divides else "mul", found, factor, p)
         return found
+
+    def as_sum(self, p: Point) -> Point:
+        """A product of matrices as the sum of the products of its elements."""
+        x, y = (self._widened(x, p) for x in p.of)
+        return self.points.fold("sum", p.args, self.points.binary("mul", x, y, p), p.rounds, p.span)
 
     def _of_cubes(self, p: Point) -> bool:
         """Whether the cube cores do a product: of two matrices, or of a vector and a matrix that are no floats of 32 bits."""

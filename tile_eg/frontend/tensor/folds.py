@@ -78,6 +78,8 @@ class Folds:
     def _product(self, p: Point, layout: Layout) -> kn.TileExpr:
         a, b = p.of
         k = p.args[-1]
+        if not layout:
+            return self.part(self.algebra.as_sum(p), layout)
         if len(layout) == 1:
             return self._of_vector(p, layout)
         if layout[0] not in a.axes:

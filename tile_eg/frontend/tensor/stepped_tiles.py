@@ -28,10 +28,13 @@ class Stepped:
         """A tile of what is loaded in steps."""
         col = p.args[1][-1]
         axis, step = _along_rows(col, layout)
+        if not any(a in layout for a in col.strides):
+            return self._column(p, layout)
         if axis is None:
             return self._between(p, layout, col, self.build.tile[layout[-1]])
         count, first = self.build.tile[axis], col.offset % step if step > 0 else 0
-        start = Affine(offset=-first if step > 0 else 1 - count)
+        back = max(-step, 0) * (count - 1)
+        start = Affine(offset=-first - back)
         fits = step > 0 and col.most + step - first <= self.build.roles.shapes[p.args[0]][-1]
         width = count * step if fits else abs(step) * (count - 1) + first + 1
         key = p.args[0], (*p.args[1][:-1], col.plus(start)), width
@@ -43,8 +46,16 @@ class Stepped:
             home.made[wide, layout] = made
         out = self.build.buffer(p.args[0].lower(), p.dtype or F32, layout, "shared", p.span)
         *rows, j = (ix.var(self.build.unique(v)) for v in ("i", "j")[-len(layout) :])
-        place = j * step + (first if step > 0 else count - 1)
+        place = j * step + (first + back)
         self._loop((*rows, j), out, replace(home.made[wide, layout], starts=(*rows, place)), p)
+        return out
+
+    def _column(self, p: Point, layout: Layout) -> kn.Region:
+        """What lies some rows apart, of one column."""
+        out = self.build.buffer(p.args[0].lower(), p.dtype or F32, layout, "shared", p.span)
+        i = ix.var(self.build.unique("i"))
+        at = tuple(self.build.place(d) + i * d.strides.get(layout[0], 0) for d in p.args[1])
+        self._loop((i,), replace(out, starts=(i,)), kn.Region(p.args[0], at, (), p.span), p)
         return out
 
     def _between(self, p: Point, layout: Layout, col: Affine, width: int) -> kn.Region:

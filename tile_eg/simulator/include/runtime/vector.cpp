@@ -371,7 +371,11 @@ void vector_brcb(Operand dst, Operand src, int64_t repeat, Stride stride, int li
     spread.align(dst, 32, "destination"), spread.align(src, 32, "source");
     if (size != 2 && size != 4) misuse("field", line, "Brcb takes 16-bit and 32-bit elements");
     const auto block = [&](int64_t r, int64_t i) { return (r * stride.repeat + i * stride.block) * 32; };
-    spread.reads(src, 0, repeat * 8 * size, Instruction::Poison::carry);
+    // Behind its first element the last repeat may read what no tensor holds any more.
+    Operand padding = src;
+    padding.begin = -1;
+    spread.reads(src, 0, (repeat * 8 - 7) * size, Instruction::Poison::carry);
+    spread.reads(padding, (repeat * 8 - 7) * size, 7 * size, Instruction::Poison::carry);
     for (int64_t r = 0; r < repeat; ++r)
         for (int64_t i = 0; i < 8; ++i) spread.writes(dst, block(r, i), 32);
     spread.keeps_apart();
