@@ -86,7 +86,7 @@ class TensorKernel:
             return []
         if len(groups := apart(self.outputs)) > 1:
             return [self._part(g, ()) for g in groups]
-        name, (operand, groups) = fresh("operand", set(self.taken)), parted_by_operand(self.outputs)
+        name, (operand, groups) = fresh("operand", {*self.taken, *self.numbers}), parted_by_operand(self.outputs)
         if operand is None or operand.dtype is None:
             return []
         held = Tensor(name, operand.dtype, operand.shape, False)
