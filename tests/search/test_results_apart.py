@@ -24,10 +24,17 @@ kernel products[M=1600, K=256](X: f16[M, K], A: f16[K, 512], B: f16[K, 128]) -> 
 }
 """
 OF_ROWS = """
-kernel of_rows[M=800, K=256](X: f16[M, K], A: f16[K, 512], B: f16[K, 128]) -> (P: f32[M, 512], Q: f32[M, 128]) {
+kernel of_rows[M=400, K=512](X: f16[M, K], A: f16[K, 1024], B: f16[K, 256]) -> (P: f32[M, 1024], Q: f32[M, 256]) {
   R = f16(f32(X) - max(f32(X), axis=1)[:, None])
   P = R @ A
   Q = R @ B
+}
+"""
+BESIDE_A_SUM = """
+kernel beside[M=200, K=256](X: f16[M, K], A: f16[K, 300], B: f16[K, 8]) -> (P: f32[M, 300], Q: f16[M, 8], S: f32[M]) {
+  P = X @ A
+  Q = X @ B
+  S = sum(f32(X), axis=1)
 }
 """
 X, A, B = tensor("X", (32, 16), F16), tensor("A", (16, 8), F16), tensor("B", (16, 4), F16)
@@ -93,6 +100,12 @@ def test_an_operand_that_all_of_them_need_comes_first() -> None:
     rows = given["X"].astype(np.float32) - given["X"].astype(np.float32).max(axis=1, keepdims=True)
     results = low.run(given)
     assert all(np.array_equal(results[out], rows @ given[by].astype(np.float32)) for out, by in (("P", "A"), ("Q", "B")))
+
+
+@pytest.mark.slow
+def test_no_move_makes_a_launch_of_some_of_the_outputs() -> None:
+    low = products(BESIDE_A_SUM)
+    assert all({t.name for t in c.planned.program.tensors if t.output} == {"P", "Q", "S"} for c in low.ranked)
 
 
 def test_the_cores_that_had_fewer_tiles_begin_with_the_next() -> None:

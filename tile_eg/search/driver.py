@@ -8,6 +8,7 @@ from time import perf_counter
 
 from tile_eg.chips import Chip
 from tile_eg.errors import InternalError, TileError
+from tile_eg.extract.schedule import IN_TURN
 from tile_eg.ir.kernel import Kernel
 from tile_eg.ir.machine import MAX_BLOCKS
 from tile_eg.ir.open_kernel import OpenKernel
@@ -130,8 +131,9 @@ def _result(sizes: OpenSizes) -> tuple[Form | None, tuple[Candidate, ...]]:
 
 
 def moves_from(form: Form, candidate: Candidate | None) -> Iterator[Offer]:
-    """The moves from a form, or from one of its candidates, that the options allow."""
-    allowed = form.setting.options.moves
+    """The moves from a form, or from one of its candidates, that the options allow; none where its values are those of some of
+    the outputs."""
+    allowed = form.setting.options.moves if IN_TURN not in form.moves else frozenset[str]()
     return (offer for offer in _all_moves(form, candidate) if offer.move.name in allowed)
 
 
