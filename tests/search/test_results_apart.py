@@ -7,8 +7,8 @@ from functools import lru_cache
 import numpy as np
 import pytest
 
-from tile_eg.frontend.tensor.kernel import apart, parted_by_operand
-from tile_eg.frontend.tensor.values import binary, matmul, reduce, tensor
+from tile_eg.frontend.tensor.kernel import independent, shared_operand
+from tile_eg.frontend.tensor.values import binary, matmul, reduce, tensor, unary
 from tile_eg.frontend.text import load_text
 from tile_eg.ir.index import BLOCK, evaluate
 from tile_eg.ir.program import SyncAll, When, walk
@@ -118,14 +118,18 @@ def test_the_cores_that_had_fewer_tiles_begin_with_the_next() -> None:
 def test_outputs_that_share_a_sum_stay_together() -> None:
     total = reduce("max", X, -1, keepdims=True)
     one, two, other = matmul(X, A), total, binary("add", X, total)
-    assert [list(g) for g in apart({"P": one, "Q": two, "R": other})] == [["P"], ["Q", "R"]]
+    assert [list(g) for g in independent({"P": one, "Q": two, "R": other})] == [["P"], ["Q", "R"]]
 
 
 def test_an_operand_without_which_outputs_are_apart_is_found() -> None:
     rows = binary("sub", X, reduce("max", X, -1, keepdims=True))
-    operand, groups = parted_by_operand({"P": matmul(rows, A), "Q": matmul(rows, B)})
-    assert operand is rows and [list(g) for g in groups] == [["P"], ["Q"]]
+    assert shared_operand({"P": matmul(rows, A), "Q": matmul(rows, B)}) is rows
+
+
+def test_an_operand_that_is_used_otherwise_too_is_not_rounded_for_it() -> None:
+    rows = binary("sub", X, reduce("max", X, -1, keepdims=True))
+    assert shared_operand({"P": matmul(rows, A), "Q": matmul(rows, B), "R": unary("exp", rows)}) is None
 
 
 def test_outputs_without_a_product_stay_in_one_grid() -> None:
-    assert apart({"P": reduce("max", X, -1), "Q": reduce("sum", X, -1)}) == []
+    assert independent({"P": reduce("max", X, -1), "Q": reduce("sum", X, -1)}) == []

@@ -13,7 +13,7 @@ from tile_eg.extract.joined import joined
 from tile_eg.extract.kept import kept
 from tile_eg.extract.makespan import MEETING
 from tile_eg.extract.pricing import Pricer
-from tile_eg.extract.schedule import Schedule
+from tile_eg.extract.schedule import IN_TURN, Schedule
 from tile_eg.search import packed_operand, split_k
 from tile_eg.search.compiler import Candidate, Lowered, plan_schedule
 from tile_eg.search.past_l2 import with_loads_past_l2
@@ -62,7 +62,10 @@ class Otherwise:
         return able[0 if anew else -1] if able else schedule
 
     def on_grid(self, grid: Node) -> tuple[Candidate | None, str]:
-        """The chosen schedule with its tiles given to the cores in another way."""
+        """The chosen schedule with its tiles given to the cores in another way; none where it makes its outputs one behind the
+        other, each with a grid of its own."""
+        if self.chosen.schedule.parted == IN_TURN:
+            return None, f"each output has a grid of its own; --without {IN_TURN} looks at one grid for all of them"
         if grid.op in ("Parts", "Added", "Strips"):
             return self._in_phases(grid)
         plain = _plain(self.lowered, whole=True)

@@ -142,8 +142,8 @@ class Schedule:
     A product in `parts` has a `second` phase, which begins when all cores have met; `grid` is then that of its parts. Of `tiles`
     (the first in their order, and how many) alone is done what a phase of a launch does that shares the tiles with another one.
     What is done `behind` it, once all cores have met, needs more of the product that it makes in tiles than a block has of it:
-    `parted` is the move that made it so; where that is `IN_TURN`, it needs nothing of what comes before, and waits for all cores
-    only if it has work for vector cores.
+    `parted` is the move that made it so. Where that is `IN_TURN`, these are other outputs, which begin when all cores have met if
+    it `meets`, else on each core that is done.
     The `rest` are tiles that would not fill a turn of all cores.
     Where no schedule has flags enough, one that is `yielding` gives up slots that its author asked for. Where it is `shuffled`,
     each core begins its sums over depth at another trip; loads of the tensors `past_l2` leave L2 out. A `steady` one has the
@@ -172,6 +172,7 @@ class Schedule:
     second: Schedule | None = None
     behind: Schedule | None = None
     parted: str = ""
+    meets: bool = True
     tiles: tuple[int, int] | None = None
     rest: Rest | None = None
     yielding: bool = False

@@ -7,10 +7,9 @@ from dataclasses import dataclass, replace
 from html import escape
 
 from tile_eg.egraph import Graph, Node
-from tile_eg.extract.schedule import IN_TURN, Item, LoopStep, Rest, Schedule, Step, Storage, StorageId
+from tile_eg.extract.schedule import Item, LoopStep, Rest, Schedule, Step, Storage, StorageId
 from tile_eg.extract.statements import statement
 from tile_eg.ir.printed import Printed
-from tile_eg.ir.values import first_version, reachable
 from tile_eg.ops.types import Level
 from tile_eg.report.html import html_tree, paragraphs
 from tile_eg.report.text import Branch, tree
@@ -32,7 +31,7 @@ def _legend(schedule: Schedule) -> list[str]:
 
 def _phases(schedule: Schedule) -> list[Branch]:
     if schedule.behind is not None:
-        between = "behind it, on the cores that are done" if _goes_on(schedule) else "all cores meet"
+        between = "all cores meet" if schedule.meets else "behind it, on the cores that are done"
         meeting = Branch(between, ("", "", "", "", schedule.parted))
         return [*_phases(replace(schedule, behind=None)), meeting, *_phases(schedule.behind)]
     if schedule.one_phase:
@@ -47,17 +46,6 @@ def _phases(schedule: Schedule) -> list[Branch]:
     copied = [(tensor, name) for tensor, name, _ in strides(last.graph.values)]
     copies = [Branch(f"{beside}{name} = {tensor}, in strips of 32 bytes") for tensor, name in copied]
     return [*before, *copies, meeting, *added, *_roots(last)]
-
-
-def _goes_on(schedule: Schedule) -> bool:
-    """Whether cube cores go on with what stands behind it as soon as each of them is done."""
-    if schedule.parted != IN_TURN or schedule.behind is None:
-        return False
-    stored = {t.name for t in schedule.graph.values.tensors if t.output}
-    loads = (t for t in reachable(schedule.behind.graph.values) if t.op == "load")
-    waits = any(first_version(t.args[0]).args[0].name in stored for t in loads)
-    on_cubes = all(s.level is not Level.UB for s in schedule.behind.storages.values())
-    return on_cubes and not waits and replace(schedule.behind, behind=None).one_phase
 
 
 def _of_rest(rest: Rest) -> tuple[list[Branch], list[Branch]]:

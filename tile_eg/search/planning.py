@@ -10,7 +10,7 @@ from math import prod
 from tile_eg.chips import Chip
 from tile_eg.errors import PlanError, plannable
 from tile_eg.extract.schedule import IN_TURN, Rest, Schedule
-from tile_eg.ir.program import AIC, AIV, Instr, Loop, Program, walk
+from tile_eg.ir.program import AIC, AIV, Instr, Loop, Program, SyncAll, walk
 from tile_eg.ir.sharing import once
 from tile_eg.search.planned import Planned
 
@@ -31,7 +31,7 @@ def synchronised(schedule: Schedule, chip: Chip) -> Planned:
     from tile_eg.emit.phases import added_up, one_launch
 
     if schedule.parted == IN_TURN and schedule.behind is not None:
-        return in_turn([synchronised(s, chip).program for s in schedule.in_turn], schedule.in_turn, chip)
+        return in_turn([synchronised(s, chip).program for s in schedule.in_turn], schedule, chip)
     if schedule.behind is not None:
         sums, rows = (synchronised(s, chip).program for s in (replace(schedule, behind=None), schedule.behind))
         return with_rows_behind(sums, rows, chip)
@@ -48,16 +48,24 @@ def synchronised(schedule: Schedule, chip: Chip) -> Planned:
     return _roomy(one_launch(_beside_copies(first.program, second, chip), _plan_phase(second, chip).program, chip), chip)
 
 
-def in_turn(programs: Sequence[Program], schedules: Sequence[Schedule], chip: Chip) -> Planned:
-    """One launch of programs for outputs that have only inputs in common, with these schedules, one behind the other. The cores
+def in_turn(programs: Sequence[Program], schedule: Schedule, chip: Chip) -> Planned:
+    """One launch of programs for outputs, one behind the other, of this schedule, which then knows where it `meets`. The cores
     that have fewer tiles of one begin with the next."""
     from tile_eg.emit.phases import in_turn
 
     made, start = programs[0], 0
-    for before, program in zip(schedules, programs[1:], strict=False):
-        start = (start + before.graph.values.blocks) % made.blocks if before.one_phase and before.persistent else 0
+    for program in programs[1:]:
+        assert schedule.behind is not None
+        alike = replace(schedule, behind=None).one_phase and schedule.persistent
+        start = (start + schedule.graph.values.blocks) % made.blocks if alike else 0
+        met = _meetings(made) + _meetings(program)
         made = in_turn(made, program, start, chip)
+        schedule.meets, schedule = _meetings(made) > met, schedule.behind
     return _roomy(made, chip)
+
+
+def _meetings(program: Program) -> int:
+    return sum(isinstance(n, SyncAll) for n in program.cube)
 
 
 def with_rows_behind(sums: Program, rows: Program, chip: Chip) -> Planned:

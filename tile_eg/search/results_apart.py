@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import fields, replace
-from functools import partial, reduce
-from itertools import product
+from functools import partial
 
 from tile_eg.chips import Chip
 from tile_eg.errors import PlanError, plannable
@@ -53,8 +52,9 @@ def _made(kernel: OpenKernel, parts: Sequence[OpenSizes], setting: Setting, sear
     first = found[0][0]
     if first is None or not all(candidates for _, candidates in found):
         return Made(why="an output has no schedule by itself")
-    ahead = not {t.name for t in parts[0].kernel.tensors if t.output} & {t.name for t in kernel.tensors}
-    joined, dropped = _joined([_few(candidates) for _, candidates in found], ahead, setting)
+    outputs = {t.name for t in kernel.tensors if t.output}
+    needed = [] if outputs & {t.name for t in parts[0].kernel.tensors if t.output} else [0]  # it makes an operand of the others
+    joined, dropped = _joined([_few(candidates) for _, candidates in found], needed, setting)
     if not joined:
         return Made(dropped=dropped, why="no schedules of the outputs can be one launch")
     whole = Kernel(**{f.name: getattr(kernel, f.name) for f in fields(Kernel)})
@@ -63,30 +63,42 @@ def _made(kernel: OpenKernel, parts: Sequence[OpenSizes], setting: Setting, sear
     return Made(form=form)
 
 
-def _few(candidates: tuple[Candidate, ...]) -> list[Candidate]:
-    """The fastest schedule, and the fastest of those that one kind of core carries out without a meeting."""
-    able = written(candidates)
-    alone = next((c for c in able if _goes_on(c)), None)
-    return list(dict.fromkeys(c for c in (*able[:1], alone) if c))
+def _few(candidates: tuple[Candidate, ...]) -> tuple[Candidate, Candidate]:
+    """The fastest schedule, and the fastest that cube cores carry out alone; the fastest of all where there is none."""
+    able = written(candidates) or candidates
+    return able[0], next((c for c in able if _on_cubes_alone(c)), able[0])
 
 
-def _goes_on(c: Candidate) -> bool:
+def _on_cubes_alone(c: Candidate) -> bool:
     return c.schedule.one_phase and not c.planned.program.vector
 
 
 def _joined(
-    choices: Sequence[Sequence[Candidate]], ahead: int, setting: Setting
+    choices: Sequence[tuple[Candidate, Candidate]], needed: Sequence[int], setting: Setting
 ) -> tuple[list[tuple[Schedule, Planned]], Dropped]:
-    """One launch of one schedule for each output, those that need no meeting behind the others; the first so many are `ahead` of
-    all."""
+    """One launch of one schedule for each output: the fastest ones, those on cube cores alone, and these with one of the fastest.
+
+    What the others need comes first, and what cube cores do alone at the end, where it needs no meeting.
+    """
+    alone = [c for _, c in choices]
+    tried = [[c for c, _ in choices], alone, *([*alone[:n], c, *alone[n + 1 :]] for n, (c, _) in enumerate(choices))]
     joined: list[tuple[Schedule, Planned]] = []
     dropped: list[tuple[Schedule, Exception]] = []
-    for chosen in product(*choices):
-        order = [*chosen[:ahead], *sorted(chosen[ahead:], key=_goes_on)]
-        schedule = reduce(lambda behind, s: replace(s, behind=behind, parted=IN_TURN), [c.schedule for c in reversed(order)])
-        planned = plannable(partial(in_turn, [c.planned.program for c in order], [c.schedule for c in order], setting.chip))
+    for chosen in dict.fromkeys(map(tuple, tried)):
+        places = sorted(range(len(chosen)), key=lambda n: (n not in needed, _on_cubes_alone(chosen[n])))  # noqa: B023
+        schedule, planned = _one_launch([chosen[n] for n in places], setting)
         if isinstance(planned, PlanError):
             dropped.append((schedule, planned))
         else:
             joined.append((schedule, planned))
     return joined, tuple(dropped)
+
+
+def _one_launch(order: Sequence[Candidate], setting: Setting) -> tuple[Schedule, Planned | PlanError]:
+    """The schedules as one, and its plan, or why there is none."""
+    *others, schedule = (c.schedule for c in order)
+    for before in reversed(others):
+        schedule = replace(before, behind=schedule, parted=IN_TURN)
+    programs = [c.planned.program for c in order]
+    planned = plannable(lambda: in_turn(programs, schedule, setting.chip))
+    return schedule, planned

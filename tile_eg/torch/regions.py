@@ -129,10 +129,13 @@ class _Regions:
         last: dict[Any, Region] = {}
         for region in self.all():
             firsts = _first_operands(region) if region.kind == PRODUCT and all(map(_is_sized, region.nodes)) else set()
-            before = last.get(first) if len(firsts) == 1 and (first := next(iter(firsts))) is not None else None
+            if len(firsts) != 1:
+                continue
+            (first,) = firsts
+            before = last.get(first)
             if before is not None and not self._cyclic(before, region) and not self._directly(before, region):
                 region = self._joined(PRODUCT, before.space, before, region)
-            last.update(dict.fromkeys(firsts, region) if len(firsts) == 1 else {})
+            last[first] = region
 
     def _directly(self, a: Region, b: Region) -> bool:
         """Whether a value goes from one region to the other."""

@@ -80,27 +80,27 @@ class TensorKernel:
         return OpenKernel(**same, open=left, build=lambda found: self.at({**given, **found}), parts=lambda: self._parts(given))
 
     def _parts(self, given: Mapping[str, int]) -> list[Kernel]:
-        """Kernels of outputs that no sum, product or scan makes together. Behind one of an operand of their products that all of
-        them need, if there is such a one: it lies in a tensor of its own."""
+        """Kernels of independent outputs, where no tiles are given; behind one of an operand that all of them need, if there is
+        such a one, which lies in a tensor of its own."""
         if given:
             return []
-        if len(groups := apart(self.outputs)) > 1:
+        if len(groups := independent(self.outputs)) > 1:
             return [self._part(g, ()) for g in groups]
-        name, (operand, groups) = fresh("operand", {*self.taken, *self.numbers}), parted_by_operand(self.outputs)
-        if operand is None or operand.dtype is None:
+        if (operand := shared_operand(self.outputs)) is None or operand.dtype is None:
             return []
+        name = fresh("operand", {*self.taken, *self.numbers})
         held = Tensor(name, operand.dtype, operand.shape, False)
         instead = tensor(name, operand.shape, operand.dtype, operand.span)
         first = self._part({name: operand}, (replace(held, output=True),))
-        return [first, *(self._part(with_value(g, operand, instead), (held,)) for g in groups)]
+        return [first, *(self._part(g, (held,)) for g in independent(with_value(self.outputs, operand, instead)))]
 
     def _part(self, outputs: Mapping[str, Value], more: tuple[Tensor, ...]) -> Kernel:
         tensors = (*(replace(t, output=t.output and t.name in outputs) for t in self.given), *more)
         return TensorKernel(self.name, tensors, outputs, self.source, self.file, self.numbers).kernel({})
 
 
-def apart(outputs: Mapping[str, Value]) -> list[dict[str, Value]]:
-    """Outputs by what makes them: no two groups have a sum, product or scan in common. None where there are no products."""
+def independent(outputs: Mapping[str, Value]) -> list[dict[str, Value]]:
+    """The outputs in groups that have no sum, product or scan in common; no groups where there are no products."""
     made = {name: {v for v in in_order([x]) if v.op in TOGETHER} for name, x in outputs.items()}
     if not any(v.op == "matmul" for of in made.values() for v in of):
         return []
@@ -112,16 +112,16 @@ def apart(outputs: Mapping[str, Value]) -> list[dict[str, Value]]:
     return [{name: outputs[name] for name in names} for names, _ in groups]
 
 
-def parted_by_operand(outputs: Mapping[str, Value]) -> tuple[Value | None, list[dict[str, Value]]]:
-    """An operand of products without which the outputs have only inputs in common, and the groups that they are then; None if
-    there is no such one. It is computed by a sum, product or scan of its own."""
+def shared_operand(outputs: Mapping[str, Value]) -> Value | None:
+    """An operand of products that is computed by a sum, product or scan, and without which the outputs are independent; None if
+    there is no such one. Only products take it: what is done to it otherwise is not rounded first."""
     values = list(in_order(outputs.values()))
     for v in dict.fromkeys(x for m in values if m.op == "matmul" for x in m.of):
-        if any(x.op in TOGETHER for x in in_order([v])):
-            groups = apart(with_value(outputs, v, tensor("", v.shape, v.dtype or F32)))
-            if len(groups) > 1:
-                return v, [{name: outputs[name] for name in g} for g in groups]
-    return None, []
+        taken = all(m.op == "matmul" for m in values if v in m.of) and v not in outputs.values()
+        computed = any(x.op in TOGETHER for x in in_order([v]))
+        if taken and computed and len(independent(with_value(outputs, v, tensor("", v.shape, v.dtype or F32)))) > 1:
+            return v
+    return None
 
 
 def with_value(outputs: Mapping[str, Value], old: Value, new: Value) -> dict[str, Value]:
