@@ -14,7 +14,7 @@ from tile_eg.errors import Span, TileError
 from tile_eg.frontend.tensor.algebra import axes_of
 from tile_eg.frontend.tensor.indices import Axis, Indices, diagonal, divided, loadable, reads
 from tile_eg.frontend.tensor.points import Point
-from tile_eg.frontend.tensor.steps import can_step, in_turns
+from tile_eg.frontend.tensor.steps import can_step, in_turns, stepped
 from tile_eg.ir.kernel import Tensor
 
 WHOLE = 512
@@ -132,9 +132,8 @@ class Roles:
     def _side_by_side(self, axis: Axis) -> bool:
         """Whether the axis goes from one index of a dimension to the next, in every tensor that has it, or in steps that tiles
         take where no product has it."""
-        apart = lambda at: any(d.strides.get(axis, 1) != 1 for d in at)  # noqa: E731
-        outputs = [n for n, o in enumerate(self.outputs) if apart(o.at)]
-        loads = [p.args[1] for p in self.points if p.op == "load" and apart(p.args[1])]
+        outputs = [n for n, o in enumerate(self.outputs) if stepped(o.at, {axis})]
+        loads = [p.args[1] for p in self.points if p.op == "load" and stepped(p.args[1], {axis})]
         if outputs and any(axis in p.axes or axis in p.args for p in self.dots):
             return False
         return all(self._in_turns(n, axis) for n in outputs) and all(can_step(at, axis) for at in loads)

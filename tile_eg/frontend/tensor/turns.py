@@ -100,7 +100,10 @@ def _window(made: Outside, x: Value) -> Value | None:
     at = [n for n, item in enumerate(x.args) if item is not None][axis]
     place = at - sum(x.args[n] is not None and x.args[n][1] is None for n in range(at))
     start, size, step = x.args[at]
-    part = lambda p, item, shape: replace(x, of=(p,), args=(*x.args[:at], item, *x.args[at + 1 :]), shape=shape)  # noqa: E731
+
+    def part(of: Value, item: object, shape: Shape) -> Value:
+        return replace(x, of=(of,), args=(*x.args[:at], item, *x.args[at + 1 :]), shape=shape)
+
     if step == 1 and size is not None and size % 2 == 0:
         halves = [(o.of[n % 2], (n // 2, size // 2, 1)) for n in (start, start + 1)]
         return _turns([part(p, item, _halved(x.shape, place)) for p, item in halves], place, x)
