@@ -8,10 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from tile_eg.chips import load_chip
+from tile_eg.emit.sync.trace import FlagsRunOut
 from tile_eg.extract.flags import shallower
 from tile_eg.extract.schedule import Schedule
 from tile_eg.frontend.text import load_text
 from tile_eg.ops.types import Level
+from tile_eg.search import planning
 from tile_eg.search.compiler import lower
 
 ATTENTION = Path(__file__).parents[2] / "examples" / "flash_attention.tile"
@@ -48,6 +51,22 @@ def test_results_that_take_turns_give_up_no_slot() -> None:
     rings = frozenset(s.id for s in schedule.storages.values() if s.spare > 0)
     assert rings and shallower(replace(copy_of(schedule)))
     assert not shallower(replace(copy_of(schedule), turns=rings))
+
+
+@pytest.mark.slow
+def test_where_no_depth_has_enough_ids_few_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    schedule = copy_of(best(S=256))
+    looked_at: list[int] = []
+
+    def refused(schedule: Schedule, chip: object) -> FlagsRunOut:
+        looked_at.append(sum(slots(schedule, *Level).values()))
+        return FlagsRunOut("too few")
+
+    monkeypatch.setattr(planning, "_planned_or_why", refused)
+    with pytest.raises(FlagsRunOut):
+        planning.plan_schedule(schedule, load_chip("910B2"))
+    depths = slots(schedule, *Level).values()
+    assert len(looked_at) == planning.PATIENCE + 1 < sum(depths) - len(depths) and looked_at[-1] < min(looked_at[:-1])
 
 
 @pytest.mark.long

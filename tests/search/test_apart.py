@@ -10,6 +10,8 @@ import pytest
 from tests.extract.kernels import kernel
 from tile_eg.emit.sync.check import races
 from tile_eg.extract.apart import apart, shares_places
+from tile_eg.extract.memory import ON_CHIP
+from tile_eg.extract.schedule import Schedule
 from tile_eg.search import search_options
 from tile_eg.search.compiler import Lowered, lower
 
@@ -35,6 +37,20 @@ def test_the_schedule_that_it_is_made_of_stays_as_it_is() -> None:
     made = apart(schedule, found().chip)
     assert made is not None and made.shrunk > schedule.shrunk
     assert [s.slots for s in schedule.storages.values()] == slots and apart(made, found().chip) is None
+
+
+def test_where_the_fewest_slots_do_not_help_no_others_are_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    tried: list[int] = []
+    schedule = found("places-apart").ranked[0].schedule
+
+    def assigned(made: Schedule, chip: object) -> None:
+        made.crowded = schedule.crowded
+        tried.append(made.shrunk)
+
+    monkeypatch.setattr("tile_eg.extract.apart.assign", assigned)
+    spare = {level: sum(s.spare for s in schedule.storages.values() if s.level is level) for level in ON_CHIP}
+    assert apart(schedule, found().chip) is None
+    assert tried == [schedule.shrunk + n for n in spare.values() if n]
 
 
 def test_places_that_are_apart_have_their_own_flags() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import count
 from math import prod
 
 from tile_eg.chips import Chip
@@ -13,6 +14,9 @@ from tile_eg.extract.schedule import IN_TURN, Rest, Schedule
 from tile_eg.ir.program import AIC, AIV, Instr, Loop, Program, SyncAll, walk
 from tile_eg.ir.sharing import once
 from tile_eg.search.planned import Planned
+
+PATIENCE = 3
+"""Depths that are looked at before the shallowest."""
 
 
 def plan_schedule(schedule: Schedule, chip: Chip) -> Planned:
@@ -115,26 +119,48 @@ def _beside_copies(program: Program, second: Schedule, chip: Chip) -> Program:
 
 def _plan_phase(schedule: Schedule, chip: Chip) -> Planned:
     """A phase with its flags; its rings are made shallower where flag ids would run out, unless they are to keep their slots."""
-    from tile_eg.emit import lower as lowering
     from tile_eg.emit.sync.trace import FlagsRunOut, SyncError
     from tile_eg.extract.flags import shallower
     from tile_eg.extract.memory import assign
 
     own_storages(schedule)  # schedules made of one choice share them
     schedule.fuller = None
-    while True:
-        program = lowering.plan(schedule, chip)
-        made = partial(_with_flags, program, chip, schedule.few_ids)
-        planned = once("plan", (program, chip, schedule.few_ids, _spans(program)), made)
+    for tried in count(1):
+        planned = _planned_or_why(schedule, chip)
         if isinstance(planned, Planned):
             return planned
         ran_out = planned if isinstance(planned, FlagsRunOut) else None
         keeps, fuller = ran_out and schedule.few_ids and not schedule.ahead, own_storages(replace(schedule))
-        if keeps or not isinstance(planned, SyncError) or not shallower(schedule, ran_out.at if ran_out else None):
+        hopeless = tried == PATIENCE and _refused_where_shallowest(fuller, planned, chip)
+        if keeps or hopeless or not isinstance(planned, SyncError) or not shallower(schedule, ran_out.at if ran_out else None):
             raise planned.with_traceback(None)
         if ran_out and not schedule.few_ids:
             schedule.fuller = schedule.fuller or fuller
         assign(schedule, chip)
+    raise AssertionError("a schedule has so many slots, and no more")
+
+
+def _planned_or_why(schedule: Schedule, chip: Chip) -> Planned | PlanError:
+    from tile_eg.emit import lower as lowering
+
+    program = lowering.plan(schedule, chip)
+    made = partial(_with_flags, program, chip, schedule.few_ids)
+    return once("plan", (program, chip, schedule.few_ids, _spans(program)), made)
+
+
+def _refused_where_shallowest(schedule: Schedule, why: PlanError, chip: Chip) -> bool:
+    """Whether even with the fewest slots there are too few ids: then no depth between is worth a look."""
+    from tile_eg.emit.sync.trace import FlagsRunOut
+    from tile_eg.extract.flags import shallower
+    from tile_eg.extract.memory import assign
+
+    if not isinstance(why, FlagsRunOut):
+        return False
+    shallowest = own_storages(replace(schedule))
+    while shallower(shallowest, why.at):
+        pass
+    assign(shallowest, chip)
+    return isinstance(_planned_or_why(shallowest, chip), FlagsRunOut)
 
 
 def own_storages(schedule: Schedule) -> Schedule:
