@@ -3,7 +3,7 @@ is loaded beside the work."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 
@@ -17,6 +17,7 @@ from tile_eg.transforms.column_parts import in_column_parts
 from tile_eg.transforms.column_tiles import NARROWEST, in_columns, sums_in_columns
 from tile_eg.transforms.epilogue_panels import epilogue_in_panels
 from tile_eg.transforms.row_panels import in_panels
+from tile_eg.transforms.sums_in_columns import with_sums_in_columns
 
 SURE = 0.85
 """The least part of its estimate that a form may take; that was seen to be 0.89 (rms_norm of 256 x 1024 in columns of 512)."""
@@ -26,6 +27,7 @@ PANELS = (2, 4, 8, 16, 32, 64)
 PARTS = (2, 4)
 WIDEST = 16384  # columns beyond which no tile fits
 ROOMY = 2  # times what an epilogue needs of UB: as much again for what is loaded and stored meanwhile
+SUMS = "sums-in-columns"
 FEW = 4  # equal parts below which unequal ones are tried as well
 
 
@@ -44,7 +46,7 @@ def offers(form: Form) -> Iterator[Offer]:
     keeps tiles in slots, which hold what he says."""
     if any(p.slots for p in form.values.places.values()):
         return
-    if form.moves:
+    if form.moves and not (form.candidates and form.moves[-1].startswith(SUMS)):
         return
     if form.candidates and not _crowded(form):
         yield from _beside(form)
@@ -63,7 +65,7 @@ def _bound(form: Form, found: Estimate) -> float:
 
 
 def _made(form: Form, smaller: Smaller) -> Made:
-    moves = (f"{smaller.move} {smaller.size}",)
+    moves = (*form.moves, f"{smaller.move} {smaller.size}")
     return Made(form=searched(form.kernel, form.source, form.setting, smaller.values, moves))
 
 
@@ -103,14 +105,28 @@ def _of_the_epilogue(form: Form) -> list[Smaller]:
 
 
 def _of_products(form: Form) -> list[Smaller]:
-    """Products in loops in the fewest parts: L0C holds those that are under way, which the planner finds; the rest has to fit."""
-    chip = form.setting.chip
-    for n in PARTS if "column-parts" in form.setting.options.moves else ():
-        values = in_column_parts(form.values, n)
-        one = values and estimate(values, chip)
-        if values and one and all(b <= chip.level_bytes(x) for x, b in one.bytes.items() if x is not Level.L0C):
-            return [Smaller("column-parts", n, values, one)]
-    return []
+    """Products in loops, and wide sums of them, in the fewest parts: L0C holds those that are under way, which the planner finds;
+    the rest has to fit."""
+    half = form.setting.chip.level_bytes(Level.L0C) // 2
+    found = [_in_parts(form, "column-parts", in_column_parts)]
+    if not form.moves:
+        found.append(_in_parts(form, SUMS, partial(with_sums_in_columns, beyond=half)))
+    return [one for one in found if one]
+
+
+def _in_parts(form: Form, move: str, made: Callable[[Values, int], Values | None]) -> Smaller | None:
+    for n in PARTS if move in form.setting.options.moves else ():
+        values = made(form.values, n)
+        if values and _fits(form, one := estimate(values, form.setting.chip)):
+            return Smaller(move, n, values, one)
+    return None
+
+
+def _fits(form: Form, parts: Estimate) -> bool:
+    """Whether parts have room, L0C aside: as much as what is known to have found some."""
+    chip, found_room = form.setting.chip, form.estimate.bytes if form.candidates else {}
+    others = ((level, n) for level, n in parts.bytes.items() if level is not Level.L0C)
+    return all(n <= max(chip.level_bytes(level), found_room.get(level, 0)) for level, n in others)
 
 
 def _beside(form: Form) -> Iterator[Offer]:

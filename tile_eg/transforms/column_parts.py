@@ -35,7 +35,7 @@ def in_column_parts(values: Values, parts: int) -> Values | None:
     if parts < 2 or wide % (parts * FRACTAL):
         return None
     cut = frozenset(t for t in products if t.cols == wide and t in _scores(values, wide))
-    made = _Parts({}, whole=values, wide=wide, parts=parts, cut=cut)
+    made = Parts({}, whole=values, wide=wide, parts=parts, cut=cut)
     try:
         return made.values(values, tuple(map(made.term, values.outputs))) if made.cut else None
     except CannotSplit:
@@ -56,7 +56,7 @@ def _along_rows(t: Term) -> list[Term]:
 
 
 @dataclass
-class _Parts(Rewriter):
+class Parts(Rewriter):
     """Rebuilds a kernel's terms; those that are made of the products that are `cut`, element by element, in parts."""
 
     whole: Values = field(kw_only=True)
@@ -73,8 +73,13 @@ class _Parts(Rewriter):
     def in_parts(self, t: Term) -> bool:
         """Whether a term is one of the products that are cut, or is made of one element by element."""
         if t not in self.known:
-            self.known[t] = t in self.cut or (t.op in ELEMENTWISE and t.cols == self.wide and any(map(self.in_parts, _below(t))))
+            made = t.op in ELEMENTWISE and t.cols == self.wide
+            self.known[t] = self.begins(t) or (made and any(map(self.in_parts, below(t))))
         return self.known[t]
+
+    def begins(self, t: Term) -> bool:
+        """Whether a term is in parts whatever it is made of."""
+        return t in self.cut
 
     def term(self, t: Term) -> Term:
         """A term as a whole."""
@@ -82,34 +87,34 @@ class _Parts(Rewriter):
             if self.in_parts(t):
                 raise CannotSplit
             if any(self.in_parts(x) for x in t.args if isinstance(x, Term)):
-                self.terms[t] = self._joined(t)
+                self.terms[t] = self.joined(t)
         return super().term(t)
 
-    def _joined(self, t: Term) -> Term:
+    def joined(self, t: Term) -> Term:
         """What needs all parts: a reduction of rows, or a product."""
         if t.op == "reduce" and t.args[0] == 1:
-            found = [self.builder.make("reduce", 1, t.args[1], x, **_shape(t)) for x in self._all(t.args[2])]
-            return self._folded(REDUCE[t.args[1]].joins, found, t)
+            found = [self.builder.make("reduce", 1, t.args[1], x, **shape_of(t)) for x in self.all_parts(t.args[2])]
+            return self.folded(REDUCE[t.args[1]].joins, found, t)
         if t.op == "matmul" and self.in_parts(t.args[0]) and not self.in_parts(t.args[1]) and not t.args[2]:
             a, b, ta, tb = t.args
             pairs = ((self.part(a, i), self._window(b, i, rows=not tb)) for i in range(self.parts))
-            return self._folded("add", [self.builder.make("matmul", x, y, ta, tb, **_shape(t)) for x, y in pairs], t)
+            return self.folded("add", [self.builder.make("matmul", x, y, ta, tb, **shape_of(t)) for x, y in pairs], t)
         raise CannotSplit
 
-    def _folded(self, name: str, found: Sequence[Term], t: Term) -> Term:
-        return reduce(lambda x, y: self.builder.make("binary", name, x, y, **_shape(t)), found)
+    def folded(self, name: str, found: Sequence[Term], t: Term) -> Term:
+        return reduce(lambda x, y: self.builder.make("binary", name, x, y, **shape_of(t)), found)
 
-    def _all(self, t: Term) -> list[Term]:
+    def all_parts(self, t: Term) -> list[Term]:
         return [self.part(t, i) for i in range(self.parts)]
 
     def part(self, t: Term, i: int) -> Term:
         """Some columns of a term."""
         if (t, i) not in self.done:
-            self.done[t, i] = self._part(t, i)
+            self.done[t, i] = self.made_part(t, i)
         return self.done[t, i]
 
-    def _part(self, t: Term, i: int) -> Term:
-        shape = _shape(t) | {"cols": self.width, "vcols": self._whole(t.vcols)}
+    def made_part(self, t: Term, i: int) -> Term:
+        shape = shape_of(t) | {"cols": self.width, "vcols": self.valid(t.vcols)}
         if t in self.cut:
             a, b, ta, tb = t.args
             return self.builder.make("matmul", self.term(a), self._window(b, i, rows=tb), ta, tb, **shape)
@@ -134,12 +139,13 @@ class _Parts(Rewriter):
         version, offset, stride = t.args
         moved = offset + (row_stride(t, self.whole) if rows else 1) * (i * self.width)
         if rows:
-            shape = _shape(t) | {"rows": self.width, "vrows": self._whole(t.vrows)}
+            shape = shape_of(t) | {"rows": self.width, "vrows": self.valid(t.vrows)}
         else:
-            shape = _shape(t) | {"cols": self.width, "vcols": self._whole(t.vcols)}
+            shape = shape_of(t) | {"cols": self.width, "vcols": self.valid(t.vcols)}
         return self.builder.make("load", self.term(version), moved, stride, **shape)
 
-    def _whole(self, valid: Expr | None) -> Expr:
+    def valid(self, valid: Expr | None) -> Expr:
+        """The valid columns of a part: all, where all of the whole are."""
         if valid is None or valid.value != self.wide:
             raise CannotSplit
         return const(self.width)
@@ -148,7 +154,7 @@ class _Parts(Rewriter):
         """A nest's scalar expression at the elements of a part."""
         if s.op in ("elem", "elem_row", "elem_col"):
             tile = self.term(s.args[0]) if s.op == "elem_row" else self.part(s.args[0], i)
-            return self.builder.make(s.op, tile, **_scalar_shape(s))
+            return self.builder.make(s.op, tile, **bare_shape(s))
         if s.op == "s_reduce":
             raise CannotSplit
         args: list[Any] = [self._scalar(a, i) if isinstance(a, Term) else a for a in s.args]
@@ -156,7 +162,7 @@ class _Parts(Rewriter):
             args[3] = s.args[3] - i * self.width * s.args[2]
         elif s.op == "s_index":
             args[2] = s.args[2] + i * self.width * s.args[1]
-        return self.builder.make(s.op, *args, **_scalar_shape(s))
+        return self.builder.make(s.op, *args, **bare_shape(s))
 
     def values(self, v: Values, outputs: tuple[Term, ...], **changed: Any) -> Values:
         """As any rewriter, with what is known of terms that are in parts."""
@@ -166,16 +172,16 @@ class _Parts(Rewriter):
         return made
 
 
-def _below(t: Term) -> list[Term]:
+def below(t: Term) -> list[Term]:
     """The tiles that an operation on elements reads at its own element."""
     if t.op != "nest":
         return [x for x in t.args if isinstance(x, Term)]
     return [s.args[0] for s in made_of(t.args[0]) if s.op == "elem"]
 
 
-def _shape(t: Term) -> dict[str, Any]:
+def shape_of(t: Term) -> dict[str, Any]:
     return {"rows": t.rows, "cols": t.cols, "dtype": t.dtype, "vrows": t.vrows, "vcols": t.vcols}
 
 
-def _scalar_shape(s: Term) -> dict[str, Any]:
-    return {name: x for name, x in _shape(s).items() if x}
+def bare_shape(s: Term) -> dict[str, Any]:
+    return {name: x for name, x in shape_of(s).items() if x}
