@@ -85,8 +85,8 @@ class Dataset:
 
 
 def load_dataset(path: str | Path) -> Dataset:
-    """What `tile-eg dataset` wrote into a folder (last, where it wrote both formats), or one of its files of rows. TileError where
-    there is none."""
+    """What `tile-eg dataset` wrote into a folder (the last of two formats), or one of its files of rows. TileError where there is
+    none."""
     path = Path(path)
     if path.is_dir():
         found = [path / name for name in FORMATS.values() if (path / name).exists()]
