@@ -11,14 +11,12 @@ import typer
 from tile_eg.chips import DEFAULT_CHIP
 from tile_eg.cli import options, sources
 from tile_eg.cli.console import complain, show
-from tile_eg.cli.search import FLAGS
+from tile_eg.cli.search import MODEL_SECONDS, ModelSeconds
 from tile_eg.errors import TileError
 from tile_eg.ir.kernel import Kernel
 
 if TYPE_CHECKING:
     from tile_eg.cost_models import ModelFault
-
-Seconds, PATIENCE = FLAGS["model_seconds"]
 
 
 def compare_models(
@@ -56,7 +54,7 @@ def compare_models(
     model_faults: Annotated[
         str, typer.Option(metavar="stop|skip", help="If a model fails: stop, or go on with the others.")
     ] = "stop",
-    model_seconds: Seconds = PATIENCE,
+    model_seconds: ModelSeconds = MODEL_SECONDS,
 ) -> None:
     """Compares cost models with the timeline.
 
@@ -121,7 +119,7 @@ def teach(
         Path, typer.Option("-o", "--out", metavar="FILE", callback=options.to_write, help="Where the model saves what it learnt.")
     ],
     without: Annotated[str | None, typer.Option(metavar="KERNELS", help="Leave these out, separated by commas.")] = None,
-    model_seconds: Seconds = PATIENCE,
+    model_seconds: ModelSeconds = MODEL_SECONDS,
 ) -> None:
     """Teaches a cost model the schedules of a dataset.
 

@@ -26,7 +26,8 @@ RESAMPLES = 300
 """How often a sample is drawn anew for an interval."""
 Failed = Callable[[ModelFault], None]
 """Hears of a model that fails. A comparison that is given one goes on without the model; else the fault ends it."""
-C, T = TypeVar("C"), TypeVar("T")
+C = TypeVar("C")
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
