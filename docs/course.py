@@ -60,8 +60,8 @@ class Course:
         return shown(f"tile-eg dataset {files} -o schedules -n {self.count} --format jsonl", "--workers 1" if self.small else "")
 
     def card(self) -> str:
-        text = Path("schedules/README.md").read_text(encoding="utf-8")
-        return "$ head schedules/README.md\n" + text.partition("\n## ")[0].strip()
+        text = Path("schedules/_card.md").read_text(encoding="utf-8")
+        return "$ head schedules/_card.md\n" + text.partition("\n## ")[0].strip()
 
     def arrays(self) -> str:
         lines = [

@@ -39,7 +39,7 @@ SHOWN_BY = {
     "v-binary-of-columns": "columns less a tile", "v-binary-with-columns": "a tile less columns",
     "ub-columns": "columns less a tile", "ub-lies": "columns less a tile", "ub-reshaped": "rows of another length",
     "every-by-turns": "every second number", "v-turned-columns": "every second number",
-    "v-binary-in-place": "sums of some rows", "v-binary-behind": "sums above differences",
+    "v-binary-in-place": "sums of some rows", "v-binary-behind": "sums below rows",
     "v-binary-begins": "sums above differences", "v-put-begins": "sums below rows",
     "v-binary-below-rows": "running sums of columns", "v-binary-above-rows": "running sums upwards",
     "v-keep-rows": "running sums upwards", "ub-rows-of-trip": "rows taken one by one",

@@ -347,7 +347,7 @@ kernel scaled[M=64, N=512](X: f32[M, N], V: f32[M], W: f32[1]) -> C: f32[M, N] {
 }
 """,
     "tiles times what is the same in all trips": """
-kernel factors[H=8, M=64, N=128](X: bf16[H, M, N], Y: f32[M, N], W: f32[N]) -> C: f32[H, M] {
+kernel factors[H=512, M=32, N=64](X: bf16[H, M, N], Y: f32[M, N], W: f32[N]) -> C: f32[H, M] {
   grid bx = 1
   shared x: bf16[M, N], y: f32[M, N], w: f32[N]
   y = Y[0, 0]

@@ -151,6 +151,7 @@ HEAD = "file,shape,chip,value,unit"
     ("line", "told"),
     [
         ("gemm.tile,M=128,910Z,5,us", "unknown chip '910Z'"), ("gemm.tile,M=128,910B2,5,minutes", "is not a unit of time"),
+        ("gemm.tile,M=128,910B2,5,", "its time has no unit"),
         ("gemm.tile,M=many,910B2,5,us", "shape M=many: 'many' is no number"), ("gemm.tile,Q=4,910B2,5,us", "Q"),
         ("gemm.tile,M=128,910B2,fast,us", "'fast' is not a number"), ("gemm.tile,M=128,910B2,-3,us", "above 0"),
         ("gemm.tile,M=128,910B2,5", "fewer values than there are columns"),

@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 
 from tile_eg.cli.app import run
+from tile_eg.cost_models import ModelFault
 from tile_eg.cost_models.context import Context
 from tile_eg.errors import TileError
 from tile_eg.frontend.text import load_text
-from tile_eg.laboratory.compare import Row, compare, ranks
+from tile_eg.laboratory.compare import Row, compare, ranks, rows_of
 from tile_eg.laboratory.shown import as_csv, as_table, plot
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -131,3 +132,47 @@ def test_a_plot_that_cannot_be_written_says_so(tmp_path: Path) -> None:
 def test_an_option_without_an_effect_is_refused(capsys: pytest.CaptureFixture[str], given: list[str], told: str) -> None:
     assert run(["compare-models", *given]) == 1
     assert told in capsys.readouterr().err
+
+
+class Unsure:
+    """Knows no time."""
+
+    name = "unsure"
+
+    def __init__(self, chip: object) -> None:
+        pass
+
+    def predict(self, programs: Sequence[object]) -> list[float]:
+        return [float("nan")] * len(programs)
+
+
+def of_unsure(*more: str) -> list[str]:
+    return ["compare-models", str(EXAMPLES / "softmax.tile"), "-k", "2", "--random", "0", "--models", *more]
+
+
+def test_a_model_that_fails_ends_the_comparison(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(of_unsure(f"timeline,{__name__}:Unsure")) == 1
+    assert "--model-faults skip goes on without the model" in capsys.readouterr().err
+
+
+def test_a_comparison_may_go_on_without_a_model_that_fails(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(of_unsure(f"{__name__}:Unsure,timeline", "--model-faults", "skip")) == 0
+    told = capsys.readouterr()
+    assert "said nan microseconds of program 1; it is left out" in told.err
+    assert "timeline" in told.out and "Unsure" not in told.out
+
+
+def test_a_comparison_of_no_model_is_none(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(of_unsure(f"{__name__}:Unsure", "--model-faults", "skip")) == 1
+    assert "no model is left to compare" in capsys.readouterr().err
+
+
+def test_a_model_that_fails_in_a_later_case_is_left_out_of_all() -> None:
+    def judged(name: str, case: int) -> list[Row]:
+        if (name, case) == ("a", 2):
+            raise ModelFault("broken")
+        return [Row(str(case), name, (1.0,), (1.0,), 0.0)]
+
+    told: list[ModelFault] = []
+    assert [(r.kernel, r.model) for r in rows_of(["a", "b"], [1, 2], judged, told.append)] == [("1", "b"), ("2", "b")]
+    assert len(told) == 1

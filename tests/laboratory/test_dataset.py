@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import pickle
 import sys
 from functools import cache
@@ -137,7 +138,7 @@ def test_what_was_cut_short_goes_on(tmp_path: Path, one_piece: list[int], monkey
 
 def test_a_piece_that_was_half_written_is_made_again(tmp_path: Path, one_piece: list[int]) -> None:
     whole = make_dataset(wanted(12), tmp_path)
-    part = sorted((tmp_path / "parts").iterdir())[0]
+    part = sorted((tmp_path / "_parts").iterdir())[0]
     part.write_bytes(part.read_bytes()[:100])
     assert make_dataset(wanted(12), tmp_path) == whole
 
@@ -164,7 +165,7 @@ def test_a_folder_in_which_nothing_was_made_yet_is_free(tmp_path: Path, monkeypa
 
 def test_a_piece_whose_bytes_are_damaged_is_made_again(tmp_path: Path, one_piece: list[int]) -> None:
     make_dataset(wanted(8), tmp_path)
-    piece = next((tmp_path / "parts").iterdir())
+    piece = next((tmp_path / "_parts").iterdir())
     whole = piece.read_bytes()
     piece.write_bytes(whole[:40] + bytes(40) + whole[80:])
     assert len(make_dataset(wanted(8), tmp_path)) == 8 and one_piece == [0, 0]
@@ -187,13 +188,34 @@ def test_another_process_that_writes_the_same_piece_does_no_harm(tmp_path: Path,
 def test_where_draws_find_no_others_it_ends(tmp_path: Path, one_piece: list[int]) -> None:
     made = make_dataset(wanted(1000), tmp_path)
     assert len(made) == len({r.key for r in rows()})
-    assert "1000 were asked for" in (tmp_path / "README.md").read_text()
+    assert "1000 were asked for" in (tmp_path / "_card.md").read_text()
 
 
 def test_parquet_and_lines_hold_the_same(tmp_path: Path, one_piece: list[int]) -> None:
     pytest.importorskip("pyarrow", reason="Parquet is written by pyarrow (pip install 'tile_eg[data]')")
     made = make_dataset(wanted(6, "parquet"), tmp_path / "p"), make_dataset(wanted(6), tmp_path / "l")
     assert load_dataset(tmp_path / "p").rows == load_dataset(tmp_path / "l").rows == tuple(made[0])
+
+
+def test_a_folder_reads_as_one_parquet_table(tmp_path: Path, one_piece: list[int]) -> None:
+    parquet = pytest.importorskip("pyarrow.parquet", reason="Parquet is written by pyarrow (pip install 'tile_eg[data]')")
+    made = make_dataset(wanted(6, "parquet"), tmp_path)
+    assert parquet.read_table(tmp_path).num_rows == len(made) == 6
+
+
+def test_of_two_formats_the_one_written_last_is_read(tmp_path: Path, one_piece: list[int]) -> None:
+    pytest.importorskip("pyarrow", reason="Parquet is written by pyarrow (pip install 'tile_eg[data]')")
+    write_rows(rows()[:2], tmp_path / "rows.jsonl")
+    write_rows(rows()[:1], tmp_path / "rows.parquet")
+    os.utime(tmp_path / "rows.parquet", (0, 0))
+    assert len(load_dataset(tmp_path)) == 2
+
+
+def test_rows_whose_settings_are_not_there_are_not_written_over(tmp_path: Path, one_piece: list[int]) -> None:
+    (tmp_path / "rows.jsonl").write_text("mine")
+    with pytest.raises(TileError, match="made otherwise"):
+        make_dataset(wanted(4), tmp_path)
+    assert (tmp_path / "rows.jsonl").read_text() == "mine"
 
 
 def test_without_pyarrow_it_says_how(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -274,7 +296,7 @@ def test_a_command_that_was_killed_goes_on_when_it_is_given_again(tmp_path: Path
     import time
 
     begun = subprocess.Popen([sys.executable, "-m", "tile_eg", *COMMAND, "-o", str(tmp_path / "cut"), "--workers", "1"])
-    parts = tmp_path / "cut" / "parts"
+    parts = tmp_path / "cut" / "_parts"
     while begun.poll() is None and not list(parts.glob("*.gz")):
         time.sleep(0.02)
     begun.kill()

@@ -6,7 +6,7 @@ from functools import cache
 
 import pytest
 
-from benchmarks.rules.kernels import kernels
+from benchmarks.rules.kernels import SHOWN_BY, kernels
 from benchmarks.rules.needed import STANDS_IN, Search, choices
 from benchmarks.rules.page import PAGE, rows_of
 
@@ -33,6 +33,11 @@ def test_no_rule_is_without_a_kernel_that_needs_it() -> None:
 
 def test_every_line_is_about_a_rule_that_there_is() -> None:
     assert [r for r in ROWS if r not in choices()] == []
+
+
+def test_the_page_shows_rules_by_the_kernels_that_are_tried_first() -> None:
+    """Where one no longer needs its rule, `make rules` looks through all kernels."""
+    assert {rule: ROWS.get(rule) for rule in SHOWN_BY} == SHOWN_BY
 
 
 def test_rules_that_stand_in_for_another_are_there() -> None:

@@ -107,6 +107,7 @@ def test_a_finding_inside_the_checkout_is_told_at_its_line_there(tmp_path: Path)
     done = launched(tmp_path, GROWN.replace("by, tile)", "by, tile + 8)"))
     finding = next(f for f in done.findings if f.kind == "out_of_bounds")
     assert (finding.file, finding.line) == ("impl/adv_api/detail/math/grow_impl.h", 6) and finding.file in done.files
+    assert Path(done.paths[finding.file]).is_file()
 
 
 @pytest.mark.slow

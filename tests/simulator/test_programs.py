@@ -196,6 +196,15 @@ def test_the_command_shows_the_line_of_an_included_file_and_where_it_is_included
     assert "note: parts/twice.h is included here" in shown and '4 | #include "parts/twice.h"' in shown
 
 
+def test_a_finding_in_a_header_of_another_folder_is_shown_where_it_lies(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = with_header(tmp_path)
+    (tmp_path / "kernels").mkdir()
+    assert run(["simulate", str(file_of(tmp_path / "kernels", text).path), "-I", str(tmp_path)]) == 1
+    assert f"--> {tmp_path / 'parts' / 'twice.h'}:5:5" in capsys.readouterr().out
+
+
 def test_a_mistake_in_an_included_file_is_told_at_its_line(tmp_path: Path) -> None:
     with pytest.raises(TileError) as caught:
         ran(tmp_path, with_header(tmp_path, HEADER.replace("AscendC::Add(", "AscendC::Adt(")))

@@ -100,9 +100,10 @@ def _of_csv(file: Path, chip: str) -> Iterator[tuple[Program, float]]:
 
 
 def _microseconds(row: Mapping[str, str]) -> float:
-    unit = (row.get("unit") or "us").strip()
+    unit = (row.get("unit") or "").strip()
     if unit not in UNITS:
-        raise TileError(f"'{unit}' is not a unit of time", help=f"times are in {', '.join(UNITS)}")
+        told = f"'{unit}' is not a unit of time" if unit else "its time has no unit"
+        raise TileError(told, help=f"times are in {', '.join(UNITS)}")
     if (metric := row.get("metric") or "task_time") != "task_time":
         raise TileError(f"'{metric}' is not measured", help="a measured row has the metric task_time")
     try:

@@ -48,10 +48,10 @@ def dataset(
     """Makes a dataset of schedules.
 
     Distinct legal ones of each kernel: random, spread over decisions, and near the best; each with its decisions, instructions,
-    features, bytes, program and time. A card (README.md) says what is in it.
+    features, bytes, program and time. A card (`_card.md`) says what is in it.
     """
-    from tile_eg.laboratory.dataset import PARTS, Wanted, make_dataset
-    from tile_eg.laboratory.stored import FORMATS
+    from tile_eg.laboratory.dataset import Wanted, make_dataset
+    from tile_eg.laboratory.stored import CARD, FORMATS, PARTS
 
     if device not in ("timeline", "npu"):
         raise TileError(f"--device {device}: it is timeline or npu")
@@ -67,7 +67,7 @@ def dataset(
         raise
     if len(rows) < n:
         complain(f"note: {n} were asked for, and no more were found that differ")
-    show(f"{len(rows)} schedules in {out / FORMATS[format]}; {out / 'README.md'} says what is in it")
+    show(f"{len(rows)} schedules in {out / FORMATS[format]}; {out / CARD} says what is in it")
 
 
 def cases(files: list[Path], sizes: list[str] | None, chip: str, search: SearchOptions) -> Iterator:

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from tile_eg.chips import DEFAULT_CHIP
 from tile_eg.cli import options, sources
-from tile_eg.cli.console import show
+from tile_eg.cli.console import complain, show
+from tile_eg.cli.search import MODEL_SECONDS, ModelSeconds
 from tile_eg.errors import TileError
 from tile_eg.ir.kernel import Kernel
+
+if TYPE_CHECKING:
+    from tile_eg.cost_models import ModelFault
 
 
 def compare_models(
@@ -46,6 +51,10 @@ def compare_models(
     plot: Annotated[
         Path | None, typer.Option(metavar="OUT", callback=options.to_write, help="Draw every schedule there: .png, .svg or .pdf.")
     ] = None,
+    model_faults: Annotated[
+        str, typer.Option(metavar="stop|skip", help="If a model fails: stop, or go on with the others.")
+    ] = "stop",
+    model_seconds: ModelSeconds = MODEL_SECONDS,
 ) -> None:
     """Compares cost models with the timeline.
 
@@ -53,6 +62,7 @@ def compare_models(
     correlation with the truth, the regret of the model's choice (how much slower than the best it runs), and the seconds it took.
     For a dataset there are 95 % intervals, and models that learn are taught on the other kernels first.
     """
+    from tile_eg.cost_models import patience
     from tile_eg.laboratory.compare import compare
     from tile_eg.laboratory.data import load_dataset
     from tile_eg.laboratory.folds import cross_validated
@@ -64,19 +74,28 @@ def compare_models(
     _check_given(context, bool(data))
     if plot:
         check_plot(plot)
-    if data:
-        rows = cross_validated(load_dataset(data), models.split(","), folds, judge.split(",") if judge else ())
-        show(with_intervals(rows, best_of))
-    else:
-        given = options.sizes(sizes or [])
-        rows = compare([_kernel(f, given) for f in files or ()], models.split(","), chip or DEFAULT_CHIP, k=k, random=random)
-        show(as_table(rows))
+    names, failed = models.split(","), _left_out(model_faults)
+    with patience(model_seconds):
+        if data:
+            rows = cross_validated(load_dataset(data), names, folds, judge.split(",") if judge else (), failed)
+        else:
+            given = options.sizes(sizes or [])
+            held = [_kernel(f, given) for f in files or ()]
+            rows = compare(held, names, chip or DEFAULT_CHIP, k=k, random=random, failed=failed)
+    show(with_intervals(rows, best_of) if data else as_table(rows))
     for path, text in ((csv, lambda: as_csv(rows, best_of if data else 0)), (schedules, lambda: schedules_csv(rows))):
         if path:
             with options.writing(path):
                 path.write_text(text(), encoding="utf-8")
     if plot:
         draw(rows, plot)
+
+
+def _left_out(faults: str) -> Callable[[ModelFault], None] | None:
+    """Who hears of a model that fails; None where that ends the comparison."""
+    if faults not in ("stop", "skip"):
+        raise TileError(f"--model-faults {faults}: it is stop or skip")
+    return (lambda fault: complain(f"note: {fault.message}; it is left out")) if faults == "skip" else None
 
 
 OF_DATA = {"folds": "--folds", "judge": "--judge", "best_of": "--best-of"}
@@ -100,12 +119,13 @@ def teach(
         Path, typer.Option("-o", "--out", metavar="FILE", callback=options.to_write, help="Where the model saves what it learnt.")
     ],
     without: Annotated[str | None, typer.Option(metavar="KERNELS", help="Leave these out, separated by commas.")] = None,
+    model_seconds: ModelSeconds = MODEL_SECONDS,
 ) -> None:
     """Teaches a cost model the schedules of a dataset.
 
     `--cost-model MODEL@FILE` then compiles with it.
     """
-    from tile_eg.cost_models import named
+    from tile_eg.cost_models import named, patience
     from tile_eg.laboratory import folds
     from tile_eg.laboratory.data import load_dataset
 
@@ -116,7 +136,8 @@ def teach(
         help = "a model that learns has update(measurements), save(path) and load(path); others are compared as they are"
         raise TileError(f"'{model}' does not learn: it has no update, or no save", help=help)
     rows = found.where(lambda r: r.case not in left_out)
-    folds.teach(own, rows)
+    with patience(model_seconds):
+        folds.teach(own, rows)
     with options.writing(out):
         own.save(out)
     show(f"{model} learnt {len(rows)} schedules: --cost-model {model}@{out}")

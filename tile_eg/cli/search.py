@@ -12,6 +12,10 @@ import typer
 
 from tile_eg.search import EFFORTS, SearchOptions, search_options
 
+ModelSeconds = Annotated[
+    float, typer.Option("--model-seconds", metavar="NUMBER", help="Seconds for one answer of a cost model.")
+]
+MODEL_SECONDS = 60.0
 FLAGS: dict[str, tuple[Any, Any]] = {
     "effort": (
         Annotated[str, typer.Option(metavar="|".join(EFFORTS), help="How much is tried before a schedule is chosen.")],
@@ -55,10 +59,7 @@ FLAGS: dict[str, tuple[Any, Any]] = {
         ],
         "stop",
     ),
-    "model_seconds": (
-        Annotated[float, typer.Option("--model-seconds", metavar="NUMBER", help="Seconds for one answer of a cost model.")],
-        60.0,
-    ),
+    "model_seconds": (ModelSeconds, MODEL_SECONDS),
 }
 SEVERAL = ("rules", "without")
 

@@ -27,7 +27,7 @@ FAULTS = ("stop", "default")
 """What a search may do when its cost model fails: stop with an error, or begin again with the default model and say so."""
 PATIENCE = 60.0
 """Seconds that a model of a user's may take for one answer."""
-STOPPED = "it is stopped, as it may never end"
+STOPPED = "it is stopped, as it may never end; --model-seconds gives it more time"
 MOST_SHOWN = 60
 """Characters of an answer that are shown."""
 _patience: ContextVar[float] = ContextVar("patience", default=PATIENCE)
@@ -36,11 +36,9 @@ T = TypeVar("T")
 
 
 class ModelFault(TileError):
-    """A cost model gave no answer that can be used. `at` is which of the programs or candidates that it was asked for, from 0;
-    `late` says that it gave none in time."""
+    """A cost model gave no answer that can be used. `at` is which of the programs or candidates that it was asked for, from 0."""
 
     at: int | None = None
-    late: bool = False
 
 
 class _NoNumbers(Exception):
@@ -104,9 +102,7 @@ def made(failed: str, own: bool, making: Callable[[], T], help: str) -> T:
         with _limited(own):
             return making()
     except _TooLate:
-        fault = ModelFault(f"{failed}: it took more than {_patience.get():g} seconds", help=STOPPED)
-        fault.late = True
-        raise fault from None
+        raise ModelFault(f"{failed}: it took more than {_patience.get():g} seconds", help=STOPPED) from None
     except (TileError, ImportError, AttributeError):
         raise
     except (Exception, SystemExit) as error:
@@ -133,9 +129,7 @@ def _asked(model: Model, asked: str, answer: Callable[[], T]) -> T:
         with _limited(type(model).__module__.startswith("tile_eg.")):
             return answer()
     except _TooLate:
-        fault = _fault(model, asked, f"gave no answer in {_patience.get():g} seconds", STOPPED)
-        fault.late = True
-        raise fault from None
+        raise _fault(model, asked, f"gave no answer in {_patience.get():g} seconds", STOPPED) from None
     except _NoNumbers as error:
         raise _fault(model, asked, str(error)) from None
     except TileError:

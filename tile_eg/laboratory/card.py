@@ -58,7 +58,7 @@ def _columns() -> list[str]:
 
 def _made(settings: Mapping[str, object]) -> list[str]:
     told = f"Seed {settings['seed']}, tile_eg {settings['tile_eg']}, timed by {settings['timed_by']}."
-    how = "`dataset.json` holds digests of kernels and options. The same seed gives these rows on any number of workers."
+    how = "`_dataset.json` holds digests of kernels and options. The same seed gives these rows on any number of workers."
     return ["## How it was made", "", told, how, "What was drawn twice, or has the program of another one, is there once.", ""]
 
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from time import perf_counter
+from typing import TypeVar
 
 import numpy as np
 
 from tile_eg.chips import DEFAULT_CHIP, Chip, load_chip
-from tile_eg.cost_models import named, predicted, roles, scored, search_model
+from tile_eg.cost_models import ModelFault, named, predicted, roles, scored, search_model
 from tile_eg.cost_models.context import context
 from tile_eg.errors import PlanError, TileError
 from tile_eg.extract import Schedule, extract
@@ -23,6 +24,10 @@ from tile_eg.search.compiler import Planned, lower, plan_schedule
 TRUTH = "timeline"
 RESAMPLES = 300
 """How often a sample is drawn anew for an interval."""
+Failed = Callable[[ModelFault], None]
+"""Hears of a model that fails. A comparison that is given one goes on without the model; else the fault ends it."""
+C = TypeVar("C")
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -125,26 +130,52 @@ def ranks(values: Sequence[float]) -> np.ndarray:
 
 
 def compare(
-    kernels: Iterable[Kernel], models: Sequence[str], chip: str = DEFAULT_CHIP, *, k: int = 6, random: int = 6
-) -> list[Row]:
+    kernels: Iterable[Kernel], models: Sequence[str], chip: str = DEFAULT_CHIP, *, k: int = 6, random: int = 6,
+    failed: Failed | None = None,
+) -> list[Row]:  # fmt: skip
     """Every model on every kernel, over the `k` best schedules of the default search and up to `random` random ones.
 
-    TileError for an unknown model, or a kernel that cannot be compiled.
+    TileError for an unknown model, or a kernel that cannot be compiled; and for a model that fails, unless `failed` hears of it.
     """
     target = load_chip(chip)
-    for name in models:
-        roles(name, target)
-    return [row for kernel in kernels for row in _rows(kernel, models, target, k, random)]
+    known = answers(models, lambda name: roles(name, target), failed)
+    planned = ((kernel.name, schedules(kernel, target, k, random)) for kernel in kernels)
+    cases = ((name, own, _priced(TRUTH, own, target)[0]) for name, own in planned)
+    return rows_of(known, cases, lambda model, case: [_row(model, *case, target)], failed)
 
 
-def _rows(kernel: Kernel, models: Sequence[str], chip: Chip, k: int, random: int) -> list[Row]:
-    planned = schedules(kernel, chip, k, random)
-    truth, _ = _priced(TRUTH, planned, chip)
-    out = []
+def rows_of(
+    models: Iterable[str], cases: Iterable[C], judged: Callable[[str, C], Iterable[Row]], failed: Failed | None
+) -> list[Row]:
+    """What `judged` gives of every model in every case; a model that fails in one is left out of all."""
+    rows: list[Row] = []
+    for case in cases:
+        found = answers(models, lambda name, case=case: list(judged(name, case)), failed)  # type: ignore[misc]
+        models = found.keys()
+        rows = [r for r in rows if r.model in found] + [r for own in found.values() for r in own]
+    return rows
+
+
+def answers(models: Iterable[str], ask: Callable[[str], T], failed: Failed | None) -> dict[str, T]:
+    """What is asked of each model. ModelFault of the first that fails; where `failed` hears of it, the others are asked, and
+    TileError is raised if there is none."""
+    out = {}
     for name in models:
-        times, seconds = _priced(name, planned, chip)
-        out.append(Row(kernel.name, name, times, truth, seconds))
+        try:
+            out[name] = ask(name)
+        except ModelFault as fault:
+            if failed is None:
+                fault.help = f"{fault.help}; --model-faults skip goes on without the model"
+                raise
+            failed(fault)
+    if models and not out:
+        raise TileError("no model is left to compare")
     return out
+
+
+def _row(model: str, kernel: str, planned: Sequence[tuple[Schedule, Planned]], truth: tuple[float, ...], chip: Chip) -> Row:
+    times, seconds = _priced(model, planned, chip)
+    return Row(kernel, model, times, truth, seconds)
 
 
 def schedules(kernel: Kernel, chip: Chip, k: int, random: int) -> list[tuple[Schedule, Planned]]:

@@ -16,7 +16,7 @@ from tile_eg.ir.program import Program
 from tile_eg.ir.program.parser import parse_program
 from tile_eg.laboratory.graphs import GraphArrays, graph_of
 from tile_eg.laboratory.rows import Row
-from tile_eg.laboratory.stored import FORMATS, read_rows
+from tile_eg.laboratory.stored import FORMATS, PARTS, read_rows
 
 
 @dataclass(frozen=True)
@@ -85,12 +85,13 @@ class Dataset:
 
 
 def load_dataset(path: str | Path) -> Dataset:
-    """What `tile-eg dataset` wrote into a folder, or one of its files of rows. TileError where there is none."""
+    """What `tile-eg dataset` wrote into a folder (the last of two formats), or one of its files of rows. TileError where there is
+    none."""
     path = Path(path)
     if path.is_dir():
         found = [path / name for name in FORMATS.values() if (path / name).exists()]
         if not found:
-            help = "it was cut short: the command that began it goes on" if any(path.glob("parts/*")) else ""
+            help = "it was cut short: the command that began it goes on" if any(path.glob(f"{PARTS}/*")) else ""
             raise TileError(f"'{path}' holds no rows of a dataset", help=help or "`tile-eg dataset -o` makes one")
-        path = found[0]
+        path = max(found, key=lambda file: file.stat().st_mtime_ns)
     return Dataset(tuple(read_rows(path)))

@@ -26,7 +26,7 @@ from tile_eg.ir.sharing import sharing
 from tile_eg.laboratory.card import card
 from tile_eg.laboratory.drawing import WAYS, Draws
 from tile_eg.laboratory.rows import Row, row_of
-from tile_eg.laboratory.stored import FORMATS, check_format, read_rows, write_rows
+from tile_eg.laboratory.stored import CARD, FORMATS, PARTS, SETTINGS, check_format, read_rows, write_rows
 from tile_eg.search import SearchOptions
 from tile_eg.search.collector import rare_collections
 from tile_eg.search.compiler import Lowered, Planned, lower, plan_schedule
@@ -38,8 +38,6 @@ LATELY, MORE = 10, 1.1
 """Over how many pieces it is seen how many new schedules one has; how many more are asked for than that says."""
 BARREN = 4
 """Pieces of a kernel, one after the other, without a new schedule: then there are no others that draws find."""
-SETTINGS = "dataset.json"
-PARTS = "parts"
 
 
 @dataclass(frozen=True)
@@ -129,7 +127,7 @@ def make_dataset(
 ) -> list[Row]:  # fmt: skip
     """Makes the dataset in the folder, or goes on with it, and returns its rows.
 
-    Written are the rows, a card (README.md), and the pieces, from which one that was cut short, or is to be larger, goes on.
+    Written are the rows, a card, and the pieces, from which one that was cut short, or is to be larger, goes on.
     `told` hears how many rows there are, about; `tell` gets a line for each worker that is lost.
     TileError where the folder holds another dataset, cannot be written, or a kernel cannot be compiled.
     """
@@ -151,7 +149,7 @@ def make_dataset(
     rows = [replace(row, number=n) for g in growing for n, row in enumerate(g.rows.values(), 1)]
     write_rows(rows, folder / FORMATS[wanted.format])
     try:
-        (folder / "README.md").write_text(card(rows, wanted.settings, wanted.schedules), encoding="utf-8")
+        (folder / CARD).write_text(card(rows, wanted.settings, wanted.schedules), encoding="utf-8")
     except OSError as error:
         raise TileError(f"cannot write to '{folder}': {error.strerror or error}") from None
     return rows
@@ -202,7 +200,7 @@ def _begin(wanted: Wanted, folder: Path) -> None:
     text = json.dumps(wanted.settings, indent=1)
     try:
         (folder / PARTS).mkdir(parents=True, exist_ok=True)
-        if file.exists() and file.read_text("utf-8") != text and _holds_rows(folder):
+        if _holds_rows(folder) and (not file.exists() or file.read_text("utf-8") != text):
             help = "another folder (-o), or the same kernels, sizes, chip, search, seed and release of tile_eg as there"
             raise TileError(f"'{folder}' holds a dataset that was made otherwise", help=help)
         beside = file.with_suffix(f".{os.getpid()}.part")

@@ -12,27 +12,28 @@ from tile_eg.cost_models.context import context
 from tile_eg.cost_models.counted import issued, waves
 from tile_eg.errors import TileError, did_you_mean
 from tile_eg.ir.program import Program
-from tile_eg.laboratory.compare import Row
+from tile_eg.laboratory.compare import Failed, Row, answers, rows_of
 from tile_eg.laboratory.data import Dataset
 
 FOLDS = ("kernel", "case", "none")
 """What is left out of what a model is taught: all sizes of a kernel, one case; "none": nothing is taught."""
 
 
-def cross_validated(data: Dataset, models: Sequence[str], folds: str = "kernel", judged: Sequence[str] = ()) -> list[Row]:
+def cross_validated(
+    data: Dataset, models: Sequence[str], folds: str = "kernel", judged: Sequence[str] = (), failed: Failed | None = None
+) -> list[Row]:
     """Every model on every case, taught on the rows of the other folds by its `update`, where it has one. Where kernels are to be
     `judged`, they are one fold, and no other is.
 
     `seconds` of a row are those of pricing its schedules; teaching is not in them. TileError for an unknown model, rows of
-    several chips, and where one fold alone is there to learn from.
+    several chips, and where one fold alone is there to learn from; and for a model that fails, unless `failed` hears of it.
     """
     if folds not in FOLDS:
         raise TileError(f"--folds {folds}: what is left out is {', '.join(FOLDS)}")
     chip = chip_of(data)
-    for name in models:
-        roles(name, chip)
+    known = answers(models, lambda name: roles(name, chip), failed)
     left_outs = [of_kernels(data, judged)] if judged else _folds(data, folds)
-    rows = [row for left_out in left_outs for name in models for row in _judged(name, data, left_out, chip, folds)]
+    rows = rows_of(known, left_outs, lambda name, left_out: _judged(name, data, left_out, chip, folds), failed)
     places = {case: n for n, case in enumerate(dict.fromkeys(r.case for r in data.rows))}
     return sorted(rows, key=lambda r: places[r.kernel])
 

@@ -16,6 +16,8 @@ from tile_eg.errors import TileError
 from tile_eg.laboratory.rows import Row
 
 FORMATS = {"parquet": "rows.parquet", "jsonl": "rows.jsonl"}
+CARD, SETTINGS, PARTS = "_card.md", "_dataset.json", "_parts"
+"""Beside the rows. What reads a folder of Parquet files as one table leaves out names that begin with `_`."""
 PREFIX = "feature."
 MAPS = ("decisions", "instructions", "bytes")
 

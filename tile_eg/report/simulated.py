@@ -86,7 +86,7 @@ class SimulatedReport:
         return shown.render()
 
     def _path(self, name: str) -> str:
-        return str(Path(self.file).parent / name) if name else self.file
+        return self.done.paths.get(name, str(Path(self.file).parent / name)) if name else self.file
 
     def _span(self, line: int, name: str = "") -> Span | None:
         """The whole line of the file, or of one that it includes."""

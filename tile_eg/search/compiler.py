@@ -58,8 +58,7 @@ def lower(kernel: Kernel | Template, chip: str = DEFAULT_CHIP, *, search: Search
             return compiled(kernel, target, options, rank)
     except ModelFault as fault:
         if options.model_faults == "stop":
-            more = "--model-seconds gives it more time; " if fault.late else ""
-            fault.help = f"{fault.help}; {more}--model-faults default goes on without the model"
+            fault.help = f"{fault.help}; --model-faults default goes on without the model"
             raise
         return replace(compiled(kernel, target, replace(options, cost_model=None), Roles.rank), failed=fault.message)
 

@@ -57,11 +57,13 @@ class AscFile:
 
     def told(self, done: Simulation) -> Simulation:
         """The run, with the texts of the files that its findings may name."""
+        paths = {name: self.place(name) for name in self.included}
         if self.devkit is None:
-            return replace(done, files=self.included)
+            return replace(done, files=self.included, paths=paths)
         findings = [replace(f, file=_plain(f.file), other_file=_plain(f.other_file)) for f in done.findings]
         named = {name: text for f in findings for name in (f.file, f.other_file) if (text := self.devkit.text(name))}
-        return replace(done, findings=findings, files={**self.included, **named})
+        paths |= {name: str(self.devkit.root / name) for name in named}
+        return replace(done, findings=findings, files={**self.included, **named}, paths=paths)
 
     def compile(self, launcher: str) -> tuple[Path, Path]:
         """The simulator's executable and a library of the file; `launcher` is C++ that follows the file's text.

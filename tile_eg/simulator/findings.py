@@ -107,8 +107,9 @@ class Simulation:
     """The outputs in the order in which they were asked for, the findings (at most 20), the counts, and the trace if wanted.
 
     `printed` is what the kernel, or a file with a main, printed; `returned` what that main returned. `files` are the texts that
-    the kernel's file includes: name -> text. `unwritten` has a mask for each output of which elements were still unwritten when
-    all blocks had ended, None for the others. `unconfined` says why its process was not, or not wholly, confined.
+    the kernel's file includes, `paths` where they lie, both by name. `unwritten` has a mask for each output of which elements
+    were still unwritten when all blocks had ended, None for the others. `unconfined` says why its process was not, or not
+    wholly, confined.
     """
 
     outputs: Sequence[np.ndarray]
@@ -119,6 +120,7 @@ class Simulation:
     printed: str = ""
     returned: int = 0
     files: Mapping[str, str] = field(default_factory=dict)
+    paths: Mapping[str, str] = field(default_factory=dict)
     unwritten: Sequence[np.ndarray | None] = ()
     unconfined: str = ""
 
