@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tile_eg.errors import Span, TileError
-from tile_eg.frontend.checks.types import check_number
+from tile_eg.frontend.checks.numbers import check_number
 from tile_eg.ir import kernel as kn
 from tile_eg.ir.kernel import TileExpr
 from tile_eg.ops.types import F32, I32, U32, DType
@@ -25,7 +25,8 @@ def divided(sign: str, x: TileExpr, y: TileExpr, dtype_of: Callable[[str], DType
         return _of_floats(sign, x, y, found.pop() if len(found) == 1 else F32, span)
     dtype = found.pop() if len(found) == 1 else None
     if dtype is None:
-        raise TileError(f"`{sign}` divides whole numbers of one type, or floats", span, help="cast one of them to the other's type")
+        help = "cast one of them to the other's type"
+        raise TileError(f"`{sign}` divides whole numbers of one type, or floats", span, help=help)
     _check_numbers(sign, x, y, dtype, span)
     power = _power_of_two(y)
     if power is not None:

@@ -144,7 +144,8 @@ def quotient(sign: str, x: Value, y: Value, span: Span | None = None) -> Value:
     """x // y and x % y, rounded down as Python's."""
     dtype = common(x, y, span)
     if x.truth or y.truth or dtype is None:
-        raise TileError(f"`{sign}` divides numbers, not {x} by {y}", span, help=f"{hint('select', 'T.where', span)}(x, 1, 0) of a condition")
+        help = f"a condition as a number is {hint('select', 'T.where', span)}(x, 1, 0)"
+        raise TileError(f"`{sign}` divides numbers, not {x} by {y}", span, help=help)
     operands = _of_one_width(dtype, x, y) if dtype.whole else (x, y)
     return Value("binary", operands, (sign,), broadcast(sign, x, y, span=span), dtype, span)
 
