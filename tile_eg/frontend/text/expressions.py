@@ -14,7 +14,7 @@ from tile_eg.frontend.of_calls import OfCall, as_of_call
 from tile_eg.frontend.scalars import Scalar, is_scalar
 from tile_eg.frontend.text.bools import as_condition
 from tile_eg.frontend.text.scope import Scope
-from tile_eg.frontend.text.syntax import Node, span_of
+from tile_eg.frontend.text.syntax import Node, number_of, span_of
 from tile_eg.frontend.whole_quotients import divided
 from tile_eg.frontend.windows import OpenWindow, known_shape, length, may_vary
 from tile_eg.ir import index as ix
@@ -143,8 +143,7 @@ class Expressions:
         return as_condition(value, self.scope.bools)
 
     def _number(self, node: Node) -> Scalar:
-        text = str(node.children[0])
-        return int(text) if text.isdigit() else float(text)
+        return number_of(node)
 
     def _name(self, node: Node) -> Any:
         name, span = str(node.children[0]), self.span(node)
