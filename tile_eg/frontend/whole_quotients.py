@@ -15,6 +15,8 @@ from tile_eg.ops.types import F32, I32, U32, DType
 
 QUOTIENT = ("//", "T.floordiv")
 AS_C = "T.fmod"
+BELOW_ONE = 1 - 2.0**-24
+"""The number of f32 before 1: times another one it is that before that one."""
 
 
 def divided(sign: str, x: TileExpr, y: TileExpr, dtype_of: Callable[[str], DType | None], span: Span) -> TileExpr:
@@ -47,31 +49,26 @@ def _of_floats(sign: str, x: TileExpr, y: TileExpr, dtype: DType, span: Span) ->
 
 
 def _left(x: TileExpr, y: TileExpr, span: Span) -> TileExpr:
-    """What a multiple of y leaves of x; a quotient that was rounded to the next whole number is one off."""
+    """What a multiple of y leaves of x. A quotient that was rounded to the next whole number leaves what is next to 0, or to y."""
     rest = _less(x, _down(x, y, span), y, span)
     if _power_of_two(y) is not None:
         return rest
-    below = kn.Binary("mul", rest, _sign_of(y, span), span)
-    rest = kn.Choose("lt", below, kn.Number(0.0, span), kn.Binary("add", rest, y, span), rest, span)
-    size, most = kn.Unary("abs", rest, span), _size(y, span)
-    return kn.Choose("ge", size, most, kn.Binary("sub", rest, y, span), rest, span)
+    zero = kn.Number(0.0)
+    if isinstance(y, kn.Number):
+        ends = sorted((0.0, y.value * BELOW_ONE))
+        return _within(rest, kn.Number(ends[0]), kn.Number(ends[1]), span)
+    end = kn.Binary("mul", y, kn.Number(BELOW_ONE), span)
+    return _within(rest, kn.Binary("min", end, zero, span), kn.Binary("max", end, zero, span), span)
 
 
 def _left_as_c(x: TileExpr, y: TileExpr, span: Span) -> TileExpr:
     """The remainder with the sign of x."""
-    rest = _left(_size(x, span), _size(y, span), span)
-    return kn.Choose("lt", x, kn.Number(0.0, span), kn.Binary("mul", rest, kn.Number(-1.0), span), rest, span)
+    rest = _less(x, kn.Unary("trunc", kn.Binary("div", x, y, span), span), y, span)
+    return _within(rest, kn.Binary("min", x, kn.Number(0.0), span), kn.Binary("max", x, kn.Number(0.0), span), span)
 
 
-def _size(x: TileExpr, span: Span) -> TileExpr:
-    return kn.Number(abs(x.value)) if isinstance(x, kn.Number) else kn.Unary("abs", x, span)
-
-
-def _sign_of(y: TileExpr, span: Span) -> TileExpr:
-    """A number with the sign of y, which is not 0."""
-    if isinstance(y, kn.Number):
-        return kn.Number(1.0 if y.value > 0 else -1.0)
-    return kn.Choose("lt", y, kn.Number(0.0, span), kn.Number(-1.0), kn.Number(1.0), span)
+def _within(x: TileExpr, low: TileExpr, high: TileExpr, span: Span) -> TileExpr:
+    return kn.Binary("max", kn.Binary("min", x, high, span), low, span)
 
 
 def _check_numbers(sign: str, x: TileExpr, y: TileExpr, dtype: DType, span: Span) -> None:
