@@ -49,7 +49,7 @@ def _of_floats(sign: str, x: TileExpr, y: TileExpr, dtype: DType, span: Span) ->
 
 
 def _left(x: TileExpr, y: TileExpr, span: Span) -> TileExpr:
-    """What a multiple of y leaves of x. A quotient that was rounded to the next whole number leaves what is next to 0, or to y."""
+    """What a multiple of y leaves of x. A quotient that was rounded to the next whole number leaves what is next to 0 or y."""
     rest = _less(x, _down(x, y, span), y, span)
     if _power_of_two(y) is not None:
         return rest
