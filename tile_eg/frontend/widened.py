@@ -24,12 +24,12 @@ from tile_eg.ir.kernel import (
     Whole,
     mapped,
 )
-from tile_eg.ops.elementwise import UNARY
+from tile_eg.ops.elementwise import BINARY, UNARY
 from tile_eg.ops.types import BF16, F16, F32, I32, DType, holds_all
 
 Types = Callable[[str], DType | None]
 WHOLE_RESULTS = (*(f.name for f in UNARY.values() if f.native == "Cast"), "sign")
-OF_WHOLE = ("neg", "abs", "relu", "add", "sub", "mul", "max", "min")
+OF_WHOLE = tuple(f.name for f in (*UNARY.values(), *BINARY.values()) if I32 in f.takes)
 """Operations that give whole numbers, and those that do so of whole numbers."""
 
 

@@ -19,7 +19,7 @@ def read_definition(function: FunctionType, names: Mapping[str, Any] | None = No
     node = found.node
     if not isinstance(node, ast.Lambda):
         return found
-    body = [ast.copy_location(ast.Return(node.body), node.body)]
+    body: list[ast.stmt] = [ast.copy_location(ast.Return(node.body), node.body)]
     return replace(found, node=ast.copy_location(ast.FunctionDef("of_lambda", node.args, body, [], None), node))
 
 
