@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from tile_eg.frontend.element_shifts import with_known_shifts
 from tile_eg.frontend.whole_powers import with_products
+from tile_eg.ir.accuracy import OPERATIONS
 from tile_eg.ir.kernel import (
     BIT,
     Binary,
@@ -24,12 +25,12 @@ from tile_eg.ir.kernel import (
     Whole,
     mapped,
 )
-from tile_eg.ops.elementwise import BINARY, UNARY
+from tile_eg.ops.elementwise import UNARY
 from tile_eg.ops.types import BF16, F16, F32, I32, DType, holds_all
 
 Types = Callable[[str], DType | None]
 WHOLE_RESULTS = (*(f.name for f in UNARY.values() if f.native == "Cast"), "sign")
-OF_WHOLE = tuple(f.name for f in (*UNARY.values(), *BINARY.values()) if I32 in f.takes)
+OF_WHOLE = tuple(f.name for f in OPERATIONS if I32 in f.takes)
 """Operations that give whole numbers, and those that do so of whole numbers."""
 
 
