@@ -286,10 +286,18 @@ def test_a_row_that_a_table_lacks_is_an_error_of_torch_s(index: int) -> None:
 
 
 def test_what_no_kernel_says_is_left_to_torch(told: Any, caplog: pytest.LogCaptureFixture) -> None:
-    function = compiled(lambda x, i: torch.sort(x[i], 0)[0].exp() + 1)
-    close(function, [drawn(8, 16), torch.arange(8).flip(0)])
-    assert told() == [["exp", "add"]]
-    assert "left to torch: index, sort" in caplog.text
+    function = compiled(lambda x, m: torch.sort(x[m], 0)[0].exp() + 1)
+    close(function, [drawn(8, 16), torch.arange(8) > 3])
+    assert "left to torch: sort" in caplog.text
+
+
+def test_elements_at_indices_are_taken_in_the_kernel_that_uses_them(told: Any) -> None:
+    close(compiled(lambda x, i, j: x[i, j] * 2), [drawn(8, 16), torch.tensor([7, 0, 3]), torch.tensor([15, 2, 2])])
+    assert told() == [["index", "mul"]]
+
+
+def test_indices_that_count_from_the_end_are_torch_s() -> None:
+    close(compiled(lambda x, i: x[:, i] * 2), [drawn(8, 16), torch.tensor([-1, 3])])
 
 
 def test_a_value_that_a_kernel_cannot_hold_stays_where_it_is_used(told: Any) -> None:

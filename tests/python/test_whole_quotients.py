@@ -104,7 +104,8 @@ def test_what_is_no_divisor_of_a_type_is_refused(by: str, message: str) -> None:
         load_text(text).instantiate()
 
 
-def test_floats_are_not_divided_so() -> None:
-    text = "kernel k(X: f32[8, 64]) -> Y: f32[8, 64] { shared x: f32[8, 64] x = X[0, 0] x = x // 3 Y[0, 0] = x }"
-    with pytest.raises(TileError, match="`//` divides whole numbers, both of one type"):
-        load_text(text).instantiate()
+def test_bits_of_whole_numbers_have_no_remainder_as_c_has_it() -> None:
+    text = "@T.prim_func\ndef f(X: T.Tensor((64,), 'int32'), Y: T.Tensor((64,), 'int32')):\n  with T.Kernel(1) as c:\n" \
+           "    x = T.alloc_shared((64,), 'int32')\n    T.copy(X, x)\n    x[:] = T.fmod(x, 3)\n    T.copy(x, Y)\n"
+    with pytest.raises(TileError, match="T.fmod is of floats"):
+        tile_eg.compile(prim_func(text)).kernel  # noqa: B018

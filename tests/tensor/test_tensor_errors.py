@@ -37,7 +37,7 @@ MISTAKES = {
     "A.H": ("there is no `.H`", "H", "x.T and x.mT"),
     "P.T": ("`.T` of f16[2, 64, 32] would turn all its 3 axes round", "P.T", ".mT"),
     "C ** C": ("whole numbers have powers of 0 to 31, known ahead, not of i32[64, 32]", "C ** C", "f32(x) ** y"),
-    "A // 2": ("`//` divides whole numbers, not f16[64, 32] by 2", "A // 2", "floor(x / y)"),
+    "(A > 0) // 2": ("`//` divides numbers, not a condition[64, 32] by 2", "(A > 0) // 2", "select(x, 1, 0)"),
     "B": ("`O` is f16[64, 32], the value is f16[48, 32]", "B: f16[48, N]", ""),
     "exp(A > 0)": ("`exp` takes numbers, not a condition", "exp(A > 0)", "where(c, 1, 0)"),
     "A * (2 & 3)": ("`&` is not an operator of numbers", "2 & 3", ""),

@@ -1,37 +1,74 @@
 """Quotients and remainders of whole numbers, element by element, as those of Python: rounded down, the remainder with the sign of
 the divisor. By 0 they are some number. A quotient that the type does not hold, of its least number by -1, is the least one of i32
-and the largest one of shorter types."""
+and the largest one of shorter types. Those of floats are computed in f32: the remainder is x less a whole multiple of y, which
+rounds."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 from tile_eg.errors import Span, TileError
-from tile_eg.frontend.checks.types import check_number
+from tile_eg.frontend.checks.numbers import check_number
 from tile_eg.ir import kernel as kn
 from tile_eg.ir.kernel import TileExpr
 from tile_eg.ops.types import F32, I32, U32, DType
 
 QUOTIENT = ("//", "T.floordiv")
+AS_C = "T.fmod"
+BELOW_ONE = 1 - 2.0**-24
+"""The number of f32 before 1: times another one it is that before that one."""
 
 
 def divided(sign: str, x: TileExpr, y: TileExpr, dtype_of: Callable[[str], DType | None], span: Span) -> TileExpr:
-    """x // y or x % y, as `sign` names it: `%` and T.floormod are the remainder. TileError unless
-    whole numbers are divided."""
+    """x // y or x % y, as `sign` names it: `%` and T.floormod are the remainder, T.fmod that with the sign of x. TileError unless
+    numbers of one kind are divided."""
     found = {d for e in (x, y) if (d := _dtype(e, dtype_of)) is not None}
+    if found and not any(d.whole for d in found):
+        return _of_floats(sign, x, y, found.pop() if len(found) == 1 else F32, span)
     dtype = found.pop() if len(found) == 1 else None
-    if dtype is None or not dtype.whole:
-        help = "of floats T.floor(x / y) is x // y, in .tile floor(x / y); x - T.floor(x / y) * y is x % y"
-        raise TileError(f"`{sign}` divides whole numbers, both of one type", span, help=help)
+    if dtype is None:
+        help = "cast one of them to the other's type"
+        raise TileError(f"`{sign}` divides whole numbers of one type, or floats", span, help=help)
     _check_numbers(sign, x, y, dtype, span)
     power = _power_of_two(y)
     if power is not None:
         left = kn.Binary("shr", x, kn.Number(float(power)), span) if power else x
         return left if sign in QUOTIENT else kn.Binary("and", x, kn.Number(2.0**power - 1), span)
+    if sign == AS_C:
+        raise TileError("T.fmod is of floats", span, help="x % n of whole numbers has the sign of n")
     if dtype == U32:
         raise TileError(f"`{sign}` of u32 is by a power of two", span, help="cast to int32 where the numbers are below 2^31")
     quotient, rest = _long(x, y, span) if dtype == I32 else _short(x, y, dtype, span)
     return quotient if sign in QUOTIENT else rest
+
+
+def _of_floats(sign: str, x: TileExpr, y: TileExpr, dtype: DType, span: Span) -> TileExpr:
+    a, b = _float(x, span), _float(y, span)
+    value = _down(a, b, span) if sign in QUOTIENT else _left_as_c(a, b, span) if sign == AS_C else _left(a, b, span)
+    return value if dtype == F32 else kn.Cast(dtype, value, span)
+
+
+def _left(x: TileExpr, y: TileExpr, span: Span) -> TileExpr:
+    """What a multiple of y leaves of x. A quotient that was rounded to the next whole number leaves what is next to 0 or y."""
+    rest = _less(x, _down(x, y, span), y, span)
+    if _power_of_two(y) is not None:
+        return rest
+    zero = kn.Number(0.0)
+    if isinstance(y, kn.Number):
+        ends = sorted((0.0, y.value * BELOW_ONE))
+        return _within(rest, kn.Number(ends[0]), kn.Number(ends[1]), span)
+    end = kn.Binary("mul", y, kn.Number(BELOW_ONE), span)
+    return _within(rest, kn.Binary("min", end, zero, span), kn.Binary("max", end, zero, span), span)
+
+
+def _left_as_c(x: TileExpr, y: TileExpr, span: Span) -> TileExpr:
+    """The remainder with the sign of x."""
+    rest = _less(x, kn.Unary("trunc", kn.Binary("div", x, y, span), span), y, span)
+    return _within(rest, kn.Binary("min", x, kn.Number(0.0), span), kn.Binary("max", x, kn.Number(0.0), span), span)
+
+
+def _within(x: TileExpr, low: TileExpr, high: TileExpr, span: Span) -> TileExpr:
+    return kn.Binary("max", kn.Binary("min", x, high, span), low, span)
 
 
 def _check_numbers(sign: str, x: TileExpr, y: TileExpr, dtype: DType, span: Span) -> None:

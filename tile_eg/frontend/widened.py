@@ -7,22 +7,65 @@ from dataclasses import replace
 
 from tile_eg.frontend.element_shifts import with_known_shifts
 from tile_eg.frontend.whole_powers import with_products
-from tile_eg.ir.kernel import BIT, Binary, Broadcast, Bytes, Cast, Choose, Reduce, Region, Select, TileExpr, Unary, Whole, mapped
+from tile_eg.ir.accuracy import OPERATIONS
+from tile_eg.ir.kernel import (
+    BIT,
+    Binary,
+    Broadcast,
+    Bytes,
+    Cast,
+    Choose,
+    Index,
+    Number,
+    Reduce,
+    Region,
+    Select,
+    TileExpr,
+    Unary,
+    Whole,
+    mapped,
+)
+from tile_eg.ops.elementwise import UNARY
 from tile_eg.ops.types import BF16, F16, F32, I32, DType, holds_all
 
 Types = Callable[[str], DType | None]
+WHOLE_RESULTS = (*(f.name for f in UNARY.values() if f.native == "Cast"), "sign")
+OF_WHOLE = tuple(f.name for f in OPERATIONS if I32 in f.takes)
+"""Operations that give whole numbers, and those that do so of whole numbers."""
 
 
 def widened(e: TileExpr, to: DType | None, types: Types) -> TileExpr:
     """The value of an assignment to elements of the type `to`: what is reduced is of `to` where that holds more, and of whole
     numbers of two types in one operation the shorter ones are cast to the others, if these hold them.
-    Shifts are by numbers, and powers of whole numbers products."""
+    Shifts are by numbers, and powers of whole numbers products. Floats without a fraction, `round(x)`, become whole numbers."""
 
     def changed(part: TileExpr) -> TileExpr:
         of = lambda x: element_type(x, types)  # noqa: E731
         return with_products(with_known_shifts(_of_one_type(part, types), of), of)
 
-    return mapped(_wide_sums(e, to, types), changed)
+    value = mapped(_wide_sums(e, to, types), changed)
+    of = element_type(value, types)
+    if to is None or not to.whole or of is None or of.whole or not _has_no_fraction(value, types):
+        return value
+    return Cast(to, value, getattr(value, "span", None))
+
+
+def _has_no_fraction(e: TileExpr, types: Types) -> bool:
+    """Whether an expression of floats is made so that all its elements are whole numbers."""
+    match e:
+        case Number():
+            return not isinstance(e.value, float) or e.value.is_integer()
+        case Unary():
+            return e.op in WHOLE_RESULTS or (e.op in OF_WHOLE and _has_no_fraction(e.x, types))
+        case Binary():
+            return e.op in OF_WHOLE and _has_no_fraction(e.x, types) and _has_no_fraction(e.y, types)
+        case Select() | Choose():
+            return _has_no_fraction(e.x, types) and _has_no_fraction(e.y, types)
+        case Cast():
+            return e.dtype.whole or _has_no_fraction(e.x, types)
+        case Region():
+            return (of := types(e.name)) is not None and of.whole
+    return isinstance(e, Index)
 
 
 def _of_one_type(e: TileExpr, types: Types) -> TileExpr:

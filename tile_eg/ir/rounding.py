@@ -82,9 +82,18 @@ def unary(op: str, x: Array, spread: Array, result: Array) -> Array:
         reach = np.maximum(_apart(f(middle + radius), wide), _apart(f(middle - radius), wide))
     if op in ("sin", "cos"):
         reach = np.where(np.abs(middle) + radius > ac.TURNS, np.inf, np.minimum(radius, 2.0))
+    if op == "tan":
+        reach = _tangent(middle, wide, radius)
     if op in ("reciprocal", "rsqrt"):  # of zero: a zero of either sign
         reach = np.where(np.abs(middle) <= radius, np.inf, reach)
     return rounded(op, wide, result, _divided(reach, spread, radius))
+
+
+def _tangent(middle: Array, wide: Array, radius: Array) -> Array:
+    """What is left of a number behind whole turns is off as well, and counts for most where the tangent is steep."""
+    off = radius + ac.HALF_STEPS_OF_ONE["tan"] * ac.HALF_STEP["float32"]
+    near = (np.abs(middle) + radius > ac.TURNS) | (np.abs(np.cos(middle)) <= 2 * off)
+    return np.where(near, np.inf, 2 * off * (1 + wide * wide))
 
 
 def _apart(a: Array, b: Array) -> Array:

@@ -13,7 +13,7 @@ from tile_eg.language.gpu import HINTS, hint
 from tile_eg.language.words import Word, alike, unsupported
 from tile_eg.ops import elementwise
 
-_MADE = ("exp2", "log2", "silu")
+_MADE = ("exp2", "exp10", "log2", "silu")
 """Functions of one value that are made of others."""
 UNARY = {word: op.name for op in elementwise.UNARY.values() for word in op.python} | {n: n for n in _MADE}
 BINARY = {word: op.name for op in elementwise.BINARY.values() for word in (op.python or (op.name,))}
@@ -155,6 +155,7 @@ WORDS: dict[str, Word] = {
     **alike(_vector_select, ["vselect"], "", "{}: dst = a where the mask holds, else b"),
     **alike(_expression, list(EXPRESSIONS), "", "{} of two values"),
     **alike(_transposed, ["transpose"], "", "dst = src, rows and columns exchanged, or the axes as `permutation` says"),
+    **alike(_expression, ["fmod"], "", "the remainder of x / y with the sign of x, of floats"),
     **alike(_expression, ["Min", "Max"], "", "the {} of two values"),
     **alike(_within, ["clamp"], "", "x within min_val .. max_val, as an expression"),
     **alike(_typed, ["Cast"], "", "x in another dtype, as an expression"),

@@ -162,14 +162,6 @@ def square(x: Any) -> Any:
     """x * x."""
 
 
-def log1p(x: Any) -> Any:
-    """The logarithm of 1 + x, as precise for an x near 0."""
-
-
-def expm1(x: Any) -> Any:
-    """exp(x) - 1, as precise for an x near 0."""
-
-
 def logaddexp(x: Any, y: Any) -> Any:
     """The logarithm of exp(x) + exp(y)."""
 
@@ -245,7 +237,7 @@ def _word(function: Callable[..., Any]) -> Word:
 FUNCTIONS: tuple[Callable[..., Any], ...] = (
     softmax, log_softmax, logsumexp, sum, mean, var, amax, amin, maximum, minimum, matmul, arange, tril, triu, transpose,
     swapaxes, broadcast_to, concatenate, stack, split, repeat, roll, diff, diagonal, diag, trace, einsum, outer, dot, norm, std,
-    ptp, all, any, clip, square, log1p, expm1, logaddexp, isfinite, isinf, expand_dims, squeeze, flatten, moveaxis, take,
+    ptp, all, any, clip, square, logaddexp, isfinite, isinf, expand_dims, squeeze, flatten, moveaxis, take,
     take_along_axis, topk, prod, zeros, ones, full, zeros_like, ones_like, full_like,
 )  # fmt: skip
 WORDS: dict[str, Word] = {f.__name__: _word(f) for f in FUNCTIONS}

@@ -123,6 +123,13 @@ def _softplus(m: Any, x: Any) -> Any:
     return m.maximum(x, 0) + m.log1p(m.exp(-abs(x)))
 
 
+def _function(name: str, apart: tuple[int, int], numpy: str = "") -> Unary:
+    """A function that `math` has by this name, and NumPy, with a name of its own or not, which is a spelling as well."""
+    words = (name, numpy) if numpy else (name,)
+    return Unary(name, lambda m, x: getattr(m, name if m is math else words[-1])(x), words, words, made_of_others=True,
+                 of_numbers=True, apart=apart)  # fmt: skip
+
+
 def _shift(left: bool) -> Meaning:
     """Bits that are shifted out are lost; a number with a sign keeps it to the right."""
     return lambda m, x, y: m.left_shift(x, y) if left else m.right_shift(x, y)
@@ -144,8 +151,8 @@ UNARY: dict[str, Unary] = {
         _whole("floor", lambda m, x: m.floor(x), "FLOOR"),
         _whole("ceil", lambda m, x: m.ceil(x), "CEIL"),
         _whole("trunc", lambda m, x: m.trunc(x), "TRUNC"),
-        Unary("round", lambda m, x: round(x) if m is math else m.rint(x), ("round", "rint"), ("round", "rint"), "Cast",
-              f"{_MODE}RINT", (F32,), of_numbers=True),
+        Unary("round", lambda m, x: round(x) if m is math else m.rint(x), ("round", "rint"), ("round", "rint", "nearbyint"),
+              "Cast", f"{_MODE}RINT", (F32,), of_numbers=True),
         Unary("round_away", lambda m, x: m.trunc(x + m.copysign(0.5, x)), ("round_away",), (), "Cast", f"{_MODE}ROUND", (F32,)),
         _made("sign", lambda m, x: (x > 0) * 1.0 - (x < 0) * 1.0),
         _made("sin", lambda m, x: m.sin(x), (4, 4), of_numbers=True),
@@ -153,6 +160,18 @@ UNARY: dict[str, Unary] = {
         _made("erf", _erf, (8, 8), of_numbers=True),
         _made("gelu", lambda m, x: x * 0.5 * (1 + _erf(m, x * math.sqrt(0.5))), (16, 32)),
         _made("softplus", _softplus, (8, 4)),
+        _function("tan", (16, 4)),
+        _function("asin", (8, 0), "arcsin"),
+        _function("acos", (8, 0), "arccos"),
+        _function("atan", (8, 0), "arctan"),
+        _function("sinh", (16, 0)),
+        _function("cosh", (16, 0)),
+        _function("asinh", (24, 0), "arcsinh"),
+        _function("acosh", (24, 0), "arccosh"),
+        _function("atanh", (24, 0), "arctanh"),
+        _function("log10", (16, 0)),
+        _function("log1p", (16, 0)),
+        _function("expm1", (24, 0)),
         Unary("not", lambda m, x: ~x, ("bitwise_not",), ("bitwise_not",), "Not", types=BITS, takes=BYTES_TOO),
     )
 }

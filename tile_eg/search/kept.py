@@ -101,13 +101,14 @@ class PlannedKept(Planned):
         if first.kind == "out_of_bounds" and (told := out_of_tensor(first.message, self.kernel, places[0][0], tensors)):
             notes.append((told, None))
         message = f"{first.kind}: {self.in_source_words(first.message)}"
-        error = TileError(message, places[0][0], notes=tuple(notes), help=HELP.get(first.kind, ""))
+        error = TileError(message, places[0][0], notes=tuple(notes), help=_help(first))
         error.source = self.kernel.source
         return error
 
     def in_source_words(self, message: str) -> str:
         """What is said of the emitted text, said of the kernel: its lines, and the words for flags."""
         message = ASSERTED.sub("the assertion does not hold", message)
+        message = BARRIER.sub(lambda m: f'T.pipe_barrier("{m[1].lower()}")', message)
         message = FLAG.sub(lambda m: f'T.{m[1].lower()}_flag("{m[2].lower()}", "{m[3].lower()}", n)', message)
         return re.sub(r"\bline (\d+)", lambda m: f"line {p.line}" if (p := self.place(int(m[1]))) else "another line", message)
 
@@ -126,6 +127,7 @@ class PlannedKept(Planned):
 SHOWN = 4
 ASSERTED = re.compile(r"the assertion .* does not hold")  # the condition stands at the caret, in the words of the source
 FLAG = re.compile(r"\b(Set|Wait)Flag<(?:HardEvent::)?([A-Z0-9]+)_([A-Z0-9]+)>(?:\(\))?")
+BARRIER = re.compile(r"PipeBarrier<PIPE_([A-Z0-9]+)>(?:\(\))?")
 HELP = {
     "race": "a flag orders two pipes: T.set_flag(src, dst, n) behind the first, T.wait_flag(src, dst, n) before the second",
     "block_race": "two blocks, or both vector cores, must not write the same bytes",
@@ -134,6 +136,14 @@ HELP = {
     "double_set": "a flag holds one bit: a wait has to stand between two sets of it, or the second needs another number",
     "uninitialised": "write it first, and wait for the pipe that does",
 }
+
+
+def _help(f: Finding) -> str:
+    """A way out: two instructions of one pipe are ordered by a barrier, not by a flag."""
+    barrier = BARRIER.search(f.message) if f.kind == "race" else None
+    if barrier is None:
+        return HELP.get(f.kind, "")
+    return f'the pipe begins the second before the first ends: T.pipe_barrier("{barrier[1].lower()}") stands between them'
 
 
 def _line(kernel: KeptKernel, line: int) -> Span | None:

@@ -89,7 +89,10 @@ class OpenSizes:
             return self.climb.refused
         if not trials:
             return TileError(f"no sizes were found for {names}: it can be built at none", help="give numbers")
-        first = next((form.problem for form in forms if isinstance(form.problem, TileError)), None)
+        faults = (*(form.problem for form in forms), *(t.fault for t in tried))
+        first = next((fault for fault in faults if isinstance(fault, TileError)), None)
+        if first is not None and all(t.problem == first.message for t in trials):
+            return first
         told = [f"with {t}: {t.problem}" for t in trials]
         notes = tuple((text, None) for text in told[1:])
         if first is None:

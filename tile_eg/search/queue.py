@@ -64,12 +64,14 @@ class Offer:
 
 @dataclass(frozen=True, eq=False)
 class Tried:
-    """What became of an offer: made, with the predicted microseconds (None: nothing can be planned, `why`); or dropped, `why`."""
+    """What became of an offer: made, with the predicted microseconds (None: nothing can be planned, `why`); or dropped, `why`.
+    `fault` is the mistake in the kernel that making it found."""
 
     offer: Offer
     made: bool
     microseconds: float | None = None
     why: str = ""
+    fault: TileError | None = None
 
 
 Moves = Callable[[Form, Candidate | None], Iterable[Offer]]
@@ -172,7 +174,8 @@ class Queue:
         except ModelFault:
             raise
         except self.faults as error:
-            self.tried.append(Tried(offer, True, why=error.message if isinstance(error, TileError) else str(error)))
+            mistake = error if isinstance(error, TileError) else None
+            self.tried.append(Tried(offer, True, why=mistake.message if mistake else str(error), fault=mistake))
             self.spent[offer.key] += offer.weight
             return
         self._found(offer, made)

@@ -174,8 +174,11 @@ def _worth(c: Candidate) -> tuple[int, tuple[int, Sizes], float]:
 
 
 def _near(a: Candidate, b: Candidate) -> bool:
-    pairs = [p for tiles in zip(a.estimate.stored, b.estimate.stored, strict=True) for p in zip(*tiles, strict=True)]
-    return all(max(p) <= NEAR * min(p) for p in pairs)
+    """Whether two store tiles that are about as large; kernels of other tiles may store in other statements."""
+    stored, other = a.estimate.stored, b.estimate.stored
+    if len(stored) != len(other):
+        return False
+    return all(max(p) <= NEAR * min(p) for tiles in zip(stored, other, strict=True) for p in zip(*tiles, strict=True))
 
 
 def distinct(found: Sequence[Candidate]) -> list[Candidate]:

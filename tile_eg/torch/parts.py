@@ -73,10 +73,18 @@ def _rows_at(w: Writer, n: Any) -> str:
     return f"{w.text(x)}[{', '.join([':'] * (axis % rank) + [w.text(index)])}]"
 
 
+def _elements_at(w: Writer, n: Any) -> str:
+    """x[i], x[:, i, j], as NumPy has it; a place that counts from the end is outside, and the call is torch's."""
+    x, indices = n.args[:2]
+    if any(i is not None and str(i.meta["val"].dtype) in ("torch.bool", "torch.uint8") for i in indices):
+        raise refuse("elements at a condition")
+    return f"{w.text(x)}[{', '.join(':' if i is None else w.text(i) for i in indices)}]"
+
+
 PARTS: dict[str, Word] = {"slice": _sliced, "select": _selected}
 JOINS: dict[str, Word] = {"cat": _joined("concatenate"), "stack": _joined("stack")}
 MOVED: dict[str, Word] = {"flip": _backwards, "roll": _rolled}
-GATHERS: dict[str, Word] = {"embedding": _rows_of_table, "index_select": _rows_at}
+GATHERS: dict[str, Word] = {"embedding": _rows_of_table, "index_select": _rows_at, "index": _elements_at}
 """Rows at indices, which count from the front."""
-INDEX_ARGUMENT = {"embedding": 1, "index_select": 2}
+INDEX_ARGUMENT = {"embedding": 1, "index_select": 2, "index": 1}
 """Which of a gather's arguments is the index."""

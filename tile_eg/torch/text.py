@@ -43,10 +43,11 @@ def text_of(region: Region, name: str) -> Text:
     return _Writer(name, inputs, outputs, nodes).written()
 
 
-def _index_of(node: Any) -> Any:
-    """What says which rows an operator takes; None where it takes none so."""
+def _indices_of(node: Any) -> tuple[Any, ...]:
+    """What says which rows or elements an operator takes."""
     place = INDEX_ARGUMENT.get(name_of(node))
-    return None if place is None else node.args[place]
+    found = () if place is None else node.args[place]
+    return tuple(found) if isinstance(found, list | tuple) else (found,)
 
 
 def _several(node: Any) -> bool:
@@ -119,7 +120,10 @@ class _Writer:
         users = [u for u in node.users if u in self.nodes]
         if not str(node.meta["val"].dtype).startswith("torch.int"):
             return False
-        return all(self._only_an_index(u) if name_of(u) in AXES else _index_of(u) is node for u in users)
+        return all(self._only_an_index(u) if name_of(u) in AXES else self._is_index_alone(u, node) for u in users)
+
+    def _is_index_alone(self, user: Any, node: Any) -> bool:
+        return node in _indices_of(user) and user.args[0] is not node
 
     def _take_symbols(self, node: Any) -> None:
         """Makes sizes of an input's dimensions that are sizes of torch's, and not products of them."""

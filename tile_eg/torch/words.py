@@ -249,7 +249,7 @@ COMPARED = {op.name: op.sign for op in COMPARE.values()}
 JOINED = {"logical_and": "&", "bitwise_and": "&", "logical_or": "|", "bitwise_or": "|"}
 POINTS: dict[str, Word] = {
     **{name: _of_one(f"{name}({{x}})") for op in UNARY.values() for name in op.tile}, "silu": _of_one("silu({x})"),
-    **{name: _of_one(f"{name}({{x}})") for name in ("log1p", "expm1", "log2", "log10", "exp2", "tan", "square")},
+    **{name: _of_one(f"{name}({{x}})") for name in ("log2", "exp2", "square")},
     "neg": _of_one("(-{x})"),
     "add": _of_two("({x} + {y})"), "sub": _of_two("({x} - {y})"), "mul": _of_two("({x} * {y})"), "div": _of_two("({x} / {y})"),
     "maximum": _of_two("maximum({x}, {y})"), "minimum": _of_two("minimum({x}, {y})"), "pow": _of_two("({x} ** {y})"),

@@ -8,12 +8,12 @@ from math import prod
 
 from tile_eg.errors import NotSearched, TileError, did_you_mean
 from tile_eg.frontend.checks import scaled
+from tile_eg.frontend.checks.numbers import check_number
 from tile_eg.frontend.hints import cast, hint
 from tile_eg.frontend.windows import lies_across, shape_text
 from tile_eg.ir import index as ix
 from tile_eg.ir import kernel as kn
 from tile_eg.ir.operands import regions
-from tile_eg.ir.passed import Passed
 from tile_eg.ops.elementwise import BINARY, REDUCE, UNARY, Binary, Unary
 from tile_eg.ops.types import BF16, F16, F32, I8, I16, I32, NARROW, SIGNED, U8, U32, WHOLE, DType, holds_all
 from tile_eg.ops.whole_tiles import IN_BLOCKS, WHOLE_TILES
@@ -280,18 +280,6 @@ def _check_number(t: Type, other: kn.TileExpr, beside: bool = True) -> None:
     """TileError where a number stands beside whole numbers, or fills them, and is none of them."""
     if t.dtype is not None and isinstance(other, kn.Number):
         check_number(t.dtype, other.value, other.span, beside)
-
-
-def check_number(dtype: DType, value: float, span: kn.Span | None, beside: bool = True) -> None:
-    """TileError where an element type of whole numbers does not hold a number."""
-    if dtype not in WHOLE:
-        return
-    low, high = (0, 2**dtype.bits) if dtype in SIGNED else (-(2 ** (dtype.bits - 1)), 2 ** (dtype.bits - 1))
-    if isinstance(value, Passed) and value.is_within(low, high):
-        return
-    if value != value // 1 or not low <= value < high:
-        help = f"cast x first: {cast(F32 if value != value // 1 else I32, 'x', span)}" if beside else ""
-        raise TileError(f"{value:g} is no {dtype}, which holds whole numbers from {low} to {high - 1}", span, help=help)
 
 
 def _check_shift(op: str, by: kn.Number, dtype: DType) -> None:

@@ -393,6 +393,6 @@ def _arm(r: ExpertReader, body: list[ast.stmt]) -> list[Any]:
     return list(found)
 
 
-EXPRESSIONS = (*UNARY, *EXPRESSION_WORDS, "clamp", "isnan", "Max", "Min", "where", "Select", "Cast")
+EXPRESSIONS = (*UNARY, *EXPRESSION_WORDS, "clamp", "isnan", "Max", "Min", "where", "Select", "Cast", "fmod")
 WORDS = {word: HANDLERS[word] for word in EXPRESSIONS}
 """Words that are expressions of elements."""

@@ -36,7 +36,7 @@ SHARED = "any"
 
 class ExpertReader(Reader):
     """`statements` holds program nodes, each with its core; `held` the buffers, `levels` where shared ones lie, `views` the
-    buffer that each view is of. `scalars` are the numbers that the scalar unit keeps (whether they are whole), `variables`
+    buffer that each view is of. Of `scalars`, the numbers that the scalar unit keeps, `variables` are
     those that the author changes, `looked_up` the tensors of which it reads elements, `truths` where bools are stored. `words`
     are what the words mean in a kept kernel, `store` what an assignment to an element, `prefetched` a pipelined loop,
     `elementwise` an element loop, and a branch in one. `own` are buffers that the author did not declare, `shared` where those
@@ -78,7 +78,6 @@ class ExpertReader(Reader):
         self.scale: float | None = None
         self.drains = True
         self.stored: set[str] = set()
-        self.scalars: dict[str, bool] = {}
         self.truths: set[Span | None] = set()
         self.variables: set[str] = set()
         self.looked_up: dict[str, Span | None] = {}

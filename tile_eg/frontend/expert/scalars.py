@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from tile_eg.errors import Span, TileError
-from tile_eg.frontend.checks.types import check_number
+from tile_eg.frontend.checks.numbers import check_number
 from tile_eg.frontend.conditions import Compared, Logic
 from tile_eg.frontend.expert.places import Place
 from tile_eg.frontend.expert.read_places import arm

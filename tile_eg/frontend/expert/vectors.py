@@ -8,7 +8,7 @@ from functools import partial, reduce
 from typing import Any
 
 from tile_eg.errors import Span, TileError
-from tile_eg.frontend.checks.types import check_number
+from tile_eg.frontend.checks.numbers import check_number
 from tile_eg.frontend.expert.extents import NOT_FOLLOWED
 from tile_eg.frontend.expert.places import Place
 from tile_eg.frontend.expert.reader import ExpertReader, on

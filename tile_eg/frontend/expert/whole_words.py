@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from tile_eg.errors import Note, Span, TileError
-from tile_eg.frontend.checks.types import check_number
+from tile_eg.frontend.checks.numbers import check_number
 from tile_eg.frontend.expert.followed import check_sorted
 from tile_eg.frontend.expert.places import Place
 from tile_eg.frontend.expert.reader import ExpertReader, on

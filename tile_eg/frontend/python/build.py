@@ -25,7 +25,7 @@ from tile_eg.ir.index import ZERO, Expr, Interval, text
 from tile_eg.ir.index_elements import element
 from tile_eg.ir.kernel import Alloc, Assign, Cast, Index, MatMul, Number, Pack, Region, Stmt, TileExpr, mapped
 from tile_eg.language.symbols import at_sizes
-from tile_eg.ops.types import I8, INDICES, U32, DType
+from tile_eg.ops.types import F32, I8, INDICES, U32, DType
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class Builder(ABC):
     that would not be the value that the author bound. `masks` are the tiles that stand for buffers of bits, `bits` those
     that hold bits now, `homes` the statements among which each buffer is declared. `sizes` are those of a call, for the symbols
     of a kernel of any size; None leaves symbols as they are. `along` are the variables of the element loop. `may_leave`: a
-    loop that is read trip by trip may end here.
+    loop that is read trip by trip may end here. `scalars` are numbers of a name that no buffer has, and whether they are whole.
     """
 
     handlers: Mapping[str, Callable[..., Any]] | None = None
@@ -97,6 +97,7 @@ class Builder(ABC):
         self.shapes: dict[str, tuple[int, ...]] = {}
         self.too_long: NotSearched | None = None
         self.types: dict[str, DType] = {}
+        self.scalars: dict[str, bool] = {}
         self.homes: dict[str, list[Stmt]] = {}
         self.first_elements = FirstElements()
         self.may_leave = False
@@ -174,6 +175,10 @@ class Builder(ABC):
         """The element type of a buffer or tensor."""
         named = (v for v in self.local.values() if isinstance(v, Buffer))
         return self.types.get(name) or next((v.dtype for v in named if v.name == name), None)
+
+    def divided_type(self, name: str) -> DType | None:
+        """The element type of what a quotient is made of; None of a whole number of the scalar unit's."""
+        return F32 if self.scalars.get(name) is False else self.dtype_of(name)
 
     def shape_named(self, name: str) -> tuple[int, ...] | None:
         """The dimensions of a buffer or tensor."""

@@ -179,7 +179,7 @@ def _tile_arithmetic(b: Builder, op: type[Any], x: Any, y: Any, node: ast.AST) -
     if op is ast.Pow and getattr(y, "value", None) == 2.0:
         return Binary("mul", x, x, b.span(node))
     if sign := QUOTIENTS.get(op):
-        return divided(sign, x, y, b.dtype_of, b.span(node))
+        return divided(sign, x, y, b.divided_type, b.span(node))
     return Binary(ARITHMETIC[op][0], x, y, b.span(node))
 
 

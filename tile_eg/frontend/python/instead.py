@@ -76,7 +76,6 @@ INSTEAD = {
     "shmem_put_nbi": _ONE_CHIP, "shmem_get_nbi": _ONE_CHIP, "shmem_ub_put_nbi": _ONE_CHIP, "shmem_ub_get_nbi": _ONE_CHIP,
     "c2d_im2col": "T.copy of each row of the window into its place",
     "median": "T.tile.sort(pairs, row, n) of each row, and T.tile.gather_mask(v, pairs, \"P0101\")",
-    "fmod": "x - y * T.trunc(x / y)", "log10": "T.log(x) * 0.4342944819032518",
     "zeros": "T.clear(buffer)", "ones": "T.fill(buffer, 1)", "sum": "T.reduce_sum(x, dim=1)", "isinf": "T.abs(x) == T.infinity()",
     "logical_and": "a and b", "logical_or": "a or b", "logical_not": "not a", "xor": "T.bitwise_xor(x, y)",
     "load": _LOAD, "store": _STORE, "program_id": _BLOCK, "block_idx": _BLOCK, "num_programs": _BLOCK,

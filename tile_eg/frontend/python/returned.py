@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping
+from dataclasses import replace
 from types import FunctionType
 from typing import Any
 
@@ -12,9 +13,19 @@ from tile_eg.frontend.python.source import read_function
 from tile_eg.language.kernels import PrimFunc, TensorType
 
 
+def read_definition(function: FunctionType, names: Mapping[str, Any] | None = None) -> Any:
+    """What `read_function` finds; a lambda as the function that returns its value."""
+    found = read_function(function, names)
+    node = found.node
+    if not isinstance(node, ast.Lambda):
+        return found
+    body: list[ast.stmt] = [ast.copy_location(ast.Return(node.body), node.body)]
+    return replace(found, node=ast.copy_location(ast.FunctionDef("of_lambda", node.args, body, [], None), node))
+
+
 def returns_tensors(function: FunctionType, names: Mapping[str, Any] | None = None) -> bool:
     """Whether a function returns values, and launches nothing."""
-    found = attempted(lambda: read_function(function, names))
+    found = attempted(lambda: read_definition(function, names))
     if isinstance(found, TileError):
         return False
     body = found.node.body
@@ -37,7 +48,7 @@ def takes_tensors(function: Any, names: Mapping[str, Any]) -> bool:
 def _check_result(function: FunctionType, names: Mapping[str, Any]) -> None:
     """TileError for a function of tensors that launches blocks, and is no kernel yet; and for one that neither does nor returns
     a value: what it computes is lost."""
-    found = attempted(lambda: read_function(function, names))
+    found = attempted(lambda: read_definition(function, names))
     if isinstance(found, TileError):
         return
     launches = next((s for s in found.node.body if isinstance(s, ast.With)), None)
@@ -64,7 +75,7 @@ def evaluated(annotation: Any, names: Mapping[str, Any]) -> Any:
 
 def output_names(function: PrimFunc) -> list[str]:
     """The names of what a function returns: those of its variables, else `out`."""
-    found = read_function(function.function, function.names)
+    found = read_definition(function.function, function.names)
     value = next(s.value for s in reversed(found.node.body) if isinstance(s, ast.Return) and s.value is not None)
     values = value.elts if isinstance(value, ast.Tuple | ast.List) else [value]
     taken = {a.arg for a in found.node.args.args}

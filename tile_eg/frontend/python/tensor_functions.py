@@ -14,8 +14,8 @@ from tile_eg import language
 from tile_eg.errors import InternalError, Span, TileError, did_you_mean
 from tile_eg.frontend.of_calls import of_calls, refuse_wholes
 from tile_eg.frontend.python.bools import is_bool
-from tile_eg.frontend.python.returned import evaluated, output_names
-from tile_eg.frontend.python.source import FunctionSource, read_function
+from tile_eg.frontend.python.returned import evaluated, output_names, read_definition
+from tile_eg.frontend.python.source import FunctionSource
 from tile_eg.frontend.python.tensors import PLAIN, TensorValue, value_at, word
 from tile_eg.frontend.python.values import as_dtype
 from tile_eg.frontend.tensor import TensorKernel
@@ -34,7 +34,7 @@ def kernel_of_tensors(
 ) -> Kernel:
     """The kernel of a function at the shapes of its tensors. TileError at the user's line."""
     refuse_wholes(sizes)
-    found = read_function(function.function, function.names)
+    found = read_definition(function.function, function.names)
     values = {t.name: TensorValue(v.argument(t)) for t in tensors}
     run = _at_sizes(function.function, sizes)
     with tensors_read(word), _at_their_line():

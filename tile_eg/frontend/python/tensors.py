@@ -294,7 +294,10 @@ def _item(i: Any, span: Span | None) -> v.Item | Value:
         help = f"take each and stack them: T.stack([{', '.join(f'x[{n}]' for n in i[:3])}]), or pass the indices as an array"
         raise TileError("an index of a tensor is a whole number or an array, not a list", span, help=help)
     if not isinstance(i, slice):
-        return _whole(i, "an index of a tensor is a whole number", span)
+        known = value_of(i, span)
+        if known is not None and known.shape:
+            return known
+        return _whole(i, "an index of a tensor is a whole number, or an argument of the kernel", span)
     ends = (i.start, i.stop, i.step)
     return v.Slice(*(None if e is None else _whole(e, "an end or a step of a slice is a whole number", span) for e in ends))
 

@@ -178,9 +178,9 @@ def _vbrc(b: Builder, span: Span, src: Any, dst: Any) -> None:
 
 
 def apply(op: str, x: TileExpr, span: Span) -> TileExpr:
-    """A function of one tile; exp2, log2 and silu are made of those that the tree has."""
-    if op == "exp2":
-        return Unary("exp", Binary("mul", x, Number(math.log(2.0), span), span), span)
+    """A function of one tile; exp2, exp10, log2 and silu are made of those that the tree has."""
+    if op in ("exp2", "exp10"):
+        return Unary("exp", Binary("mul", x, Number(math.log(2.0 if op == "exp2" else 10.0), span), span), span)
     if op == "log2":
         return Binary("mul", Unary("ln", x, span), Number(1 / math.log(2.0), span), span)
     if op == "silu":
@@ -357,7 +357,7 @@ def _rounded_down(word: str, b: Builder, span: Span, x: Any, y: Any) -> Any:
     if not (is_tile(x) or is_tile(y)):
         return _divided(word, b, span, x, y)
     x, y = (v if (found := whole_numbers.as_whole(v)) is None else found for v in (x, y))
-    return divided(f"T.{word}", as_tile(x, span), as_tile(y, span), b.dtype_of, span)
+    return divided(f"T.{word}", as_tile(x, span), as_tile(y, span), b.divided_type, span)
 
 
 HANDLERS["ceildiv"] = partial(_divided, "ceildiv")
@@ -369,6 +369,7 @@ def _align_up(b: Builder, span: Span, x: Any, y: Any) -> Any:
     return Binary("mul", whole, as_tile(y, span), span) if is_tile(whole) else whole * y
 HANDLERS["floordiv"] = partial(_rounded_down, "floordiv")
 HANDLERS["floormod"] = partial(_rounded_down, "floormod")
+HANDLERS["fmod"] = lambda b, span, x, y: divided("T.fmod", as_tile(x, span), as_tile(y, span), b.divided_type, span)
 
 
 MODES = ("sum", "max", "min", "abssum", "absmax")

@@ -11,6 +11,8 @@ from dataclasses import fields, replace
 from typing import Any, get_args
 
 from tile_eg.frontend.checks.types import Typing
+from tile_eg.frontend.ssa.functions import FUNCTIONS
+from tile_eg.frontend.ssa.terms import add, div, mul, number, polynomial, sub, un, where
 from tile_eg.frontend.ssa.whole_numbers import (
     UNSIGNED,
     below,
@@ -131,7 +133,7 @@ class Composer:
                 other = (reduced if isinstance(e, kn.Reduce) else repeated)(e, self.dtype(e.x))  # type: ignore[arg-type]
                 return e if other is e else self.of(other)
             case kn.Unary(op="abs" | "relu") if self.dtype(e.x) in WHOLE:
-                return kn.Binary("max", e.x, _mul(e.x, -1) if e.op == "abs" else _n(0), e.span)
+                return kn.Binary("max", e.x, mul(e.x, -1) if e.op == "abs" else number(0), e.span)
             case kn.Binary(op="xor"):
                 return _xor(e.x, e.y)
             case kn.Binary() if BINARY[e.op].made_of_others:
@@ -187,40 +189,8 @@ def _at(e: kn.Unary | kn.Binary, made: TileExpr) -> TileExpr:
     return replace(made, span=e.span)
 
 
-def _n(x: TileExpr | float) -> TileExpr:
-    return kn.Number(float(x)) if isinstance(x, int | float) else x
-
-
-def _add(x: TileExpr | float, y: TileExpr | float) -> TileExpr:
-    return kn.Binary("add", _n(x), _n(y))
-
-
-def _sub(x: TileExpr | float, y: TileExpr | float) -> TileExpr:
-    return kn.Binary("sub", _n(x), _n(y))
-
-
-def _mul(x: TileExpr | float, y: TileExpr | float) -> TileExpr:
-    return kn.Binary("mul", _n(x), _n(y))
-
-
-def _un(op: str, x: TileExpr) -> TileExpr:
-    return kn.Unary(op, x)
-
-
-def _where(a: TileExpr, op: str, b: TileExpr | float, x: TileExpr | float, y: TileExpr | float) -> TileExpr:
-    return kn.Choose(op, a, _n(b), _n(x), _n(y))
-
-
-def _polynomial(x: TileExpr, *coefficients: float) -> TileExpr:
-    """By Horner's rule, the highest power first."""
-    value: TileExpr | float = coefficients[0]
-    for c in coefficients[1:]:
-        value = _add(_mul(value, x), c)
-    return _n(value)
-
-
 def _sign(x: TileExpr) -> TileExpr:
-    return _where(x, "gt", 0, 1, _where(x, "lt", 0, -1, 0))
+    return where(x, "gt", 0, 1, where(x, "lt", 0, -1, 0))
 
 
 PI_PARTS = (3.140625, 0.000965118408203125, 2.5331974029541016e-06, 1.984187036896401e-09)
@@ -234,22 +204,22 @@ def _sine(x: TileExpr, turns: TileExpr, half: bool) -> TileExpr:
     """The sine of what is left of x after so many half turns, with the sign of their number."""
     rest = x
     for part in PI_PARTS:
-        rest = _sub(rest, _mul(turns, part))
-    whole = _sub(turns, 0.5) if half else turns
-    odd = _sub(whole, _mul(_un("floor", _mul(whole, 0.5)), 2))
-    square = _mul(rest, rest)
-    value = _add(rest, _mul(_mul(rest, square), _polynomial(square, *SINE)))
-    return _mul(value, _sub(1, _mul(odd, 2)))
+        rest = sub(rest, mul(turns, part))
+    whole = sub(turns, 0.5) if half else turns
+    odd = sub(whole, mul(un("floor", mul(whole, 0.5)), 2))
+    square = mul(rest, rest)
+    value = add(rest, mul(mul(rest, square), polynomial(square, *SINE)))
+    return mul(value, sub(1, mul(odd, 2)))
 
 
 def _sin(x: TileExpr) -> TileExpr:
-    return _sine(x, _un("round", _mul(x, 1 / math.pi)), False)
+    return _sine(x, un("round", mul(x, 1 / math.pi)), False)
 
 
 def _cos(x: TileExpr) -> TileExpr:
     """The sine from the nearest odd number of quarter turns on: cos(x) = -sin(x - (n + 1/2) pi) for even n."""
-    turns = _add(_un("round", _sub(_mul(x, 1 / math.pi), 0.5)), 0.5)
-    return _mul(_sine(x, turns, True), -1)
+    turns = add(un("round", sub(mul(x, 1 / math.pi), 0.5)), 0.5)
+    return mul(_sine(x, turns, True), -1)
 
 
 ERF = (1.061405429, -1.453152027, 1.421413741, -0.284496736, 0.254829592, 0.0)
@@ -257,58 +227,58 @@ ERF = (1.061405429, -1.453152027, 1.421413741, -0.284496736, 0.254829592, 0.0)
 
 
 def _erf(x: TileExpr) -> TileExpr:
-    size = _un("abs", x)
-    t = kn.Binary("div", _n(1), _add(_mul(size, 0.3275911), 1))
-    value = _sub(1, _mul(_polynomial(t, *ERF), _un("exp", _mul(_mul(size, size), -1))))
-    return _where(x, "lt", 0, _mul(value, -1), value)
+    size = un("abs", x)
+    t = div(1, add(mul(size, 0.3275911), 1))
+    value = sub(1, mul(polynomial(t, *ERF), un("exp", mul(mul(size, size), -1))))
+    return where(x, "lt", 0, mul(value, -1), value)
 
 
 def _gelu(x: TileExpr) -> TileExpr:
-    return _mul(_mul(x, 0.5), _add(_erf(_mul(x, math.sqrt(0.5))), 1))
+    return mul(mul(x, 0.5), add(_erf(mul(x, math.sqrt(0.5))), 1))
 
 
 def _softplus(x: TileExpr) -> TileExpr:
     """max(x, 0) + ln(1 + exp(-|x|)): nothing overflows."""
-    return _add(kn.Binary("max", x, _n(0)), _un("ln", _add(_un("exp", _mul(_un("abs", x), -1)), 1)))
+    return add(kn.Binary("max", x, number(0)), un("ln", add(un("exp", mul(un("abs", x), -1)), 1)))
 
 
 def _leaky_relu(x: TileExpr, y: TileExpr) -> TileExpr:
-    return _where(x, "ge", 0, x, _mul(x, y))
+    return where(x, "ge", 0, x, mul(x, y))
 
 
 def _power(x: TileExpr, y: TileExpr) -> TileExpr:
     """exp(y ln |x|), with the sign of an odd power; no number for a negative base and a broken exponent."""
     if isinstance(y, kn.Number):
         return _constant_power(x, y.value)
-    size = _un("abs", x)
-    power = _where(size, "eq", 1, 1, _where(y, "eq", 0, 1, _un("exp", _mul(y, _un("ln", size)))))
-    odd = _sub(y, _mul(_un("floor", _mul(y, 0.5)), 2))
-    signed = _where(y, "eq", _un("floor", y), _where(odd, "eq", 1, _mul(power, -1), power), _broken(x, size, power))
-    return _where(x, "lt", 0, signed, power)
+    size = un("abs", x)
+    power = where(size, "eq", 1, 1, where(y, "eq", 0, 1, un("exp", mul(y, un("ln", size)))))
+    odd = sub(y, mul(un("floor", mul(y, 0.5)), 2))
+    signed = where(y, "eq", un("floor", y), where(odd, "eq", 1, mul(power, -1), power), _broken(x, size, power))
+    return where(x, "lt", 0, signed, power)
 
 
 def _broken(x: TileExpr, size: TileExpr, power: TileExpr) -> TileExpr:
     """A broken power of a negative number: none, but of minus infinity."""
-    return _where(size, "eq", math.inf, power, _un("ln", x))
+    return where(size, "eq", math.inf, power, un("ln", x))
 
 
 def _constant_power(x: TileExpr, n: float) -> TileExpr:
     """Products for small whole exponents, roots for halves."""
     if n < 0 and (-n * 2).is_integer() and -n <= 8:
-        return kn.Binary("div", _n(1), _constant_power(x, -n))
+        return div(1, _constant_power(x, -n))
     if n == 0.5:
-        return _un("sqrt", x)
+        return un("sqrt", x)
     if n.is_integer() and 0 <= n <= 8:
-        half = _constant_power(x, n // 2) if n > 1 else _n(1)
-        return _n(1) if n == 0 else x if n == 1 else _mul(half, half) if n % 2 == 0 else _mul(_mul(half, half), x)
-    size = _un("abs", x)
-    power = _un("exp", _mul(_un("ln", size), n))
-    signed = (_mul(power, -1) if n % 2 else power) if n.is_integer() else _broken(x, size, power)
-    return _where(x, "lt", 0, signed, power)
+        half = _constant_power(x, n // 2) if n > 1 else number(1)
+        return number(1) if n == 0 else x if n == 1 else mul(half, half) if n % 2 == 0 else mul(mul(half, half), x)
+    size = un("abs", x)
+    power = un("exp", mul(un("ln", size), n))
+    signed = (mul(power, -1) if n % 2 else power) if n.is_integer() else _broken(x, size, power)
+    return where(x, "lt", 0, signed, power)
 
 
 def _xor(x: TileExpr, y: TileExpr) -> TileExpr:
-    return _sub(kn.Binary("or", x, y), kn.Binary("and", x, y))
+    return sub(kn.Binary("or", x, y), kn.Binary("and", x, y))
 
 
 _FUNCTIONS: dict[str, Callable[[TileExpr], TileExpr]] = {
@@ -318,5 +288,6 @@ _FUNCTIONS: dict[str, Callable[[TileExpr], TileExpr]] = {
     "erf": _erf,
     "gelu": _gelu,
     "softplus": _softplus,
+    **FUNCTIONS,
 }
 _PAIRS: dict[str, Callable[[TileExpr, TileExpr], TileExpr]] = {"pow": _power, "leaky_relu": _leaky_relu}

@@ -13,9 +13,9 @@ from tile_eg.errors import TileError
 from tile_eg.frontend.tensor.algebra import Algebra
 from tile_eg.frontend.tensor.elements import Elements, takes_elements
 from tile_eg.frontend.tensor.folds import Folds
-from tile_eg.frontend.tensor.indices import Axis, diagonal, loadable
+from tile_eg.frontend.tensor.indices import Axis, diagonal, loadable, reads
 from tile_eg.frontend.tensor.layout import Layout
-from tile_eg.frontend.tensor.points import DIVIDES, Point
+from tile_eg.frontend.tensor.points import DIVIDES, Point, goes_across
 from tile_eg.frontend.tensor.roles import Output, Roles
 from tile_eg.frontend.tensor.scans import Scans
 from tile_eg.frontend.tensor.stepped_tiles import Stepped
@@ -143,6 +143,8 @@ class Build(Tiles):
     def _gathered(self, p: Point, layout: Layout) -> kn.Region:
         """A tile whose rows, or a vector whose elements, lie where an input says."""
         if not loadable(p.args[1], layout):
+            if not any(reads(p.args[1])):
+                raise goes_across(p.span)
             help = "transpose the array before the call, and take rows of it"
             message = "columns at indices that are read are taken of one row at a time: this takes tiles of them"
             raise TileError(message, p.span, help=help)

@@ -34,32 +34,6 @@ def log2(x: Value, span: Span | None = None) -> Value:
     return v.binary("mul", v.unary("ln", x, span), number(1 / log(2)), span)
 
 
-def log10(x: Value, span: Span | None = None) -> Value:
-    return v.binary("mul", v.unary("ln", x, span), number(1 / log(10)), span)
-
-
-def log1p(x: Value, span: Span | None = None) -> Value:
-    """ln(1 + x), of a small x by the quotient that its rounding leaves as it is (Goldberg, theorem 4)."""
-    u = v.binary("add", x, number(1.0), span)
-    less = v.binary("sub", u, number(1.0), span)
-    near = v.compare("eq", less, number(0.0), span)
-    of_u = v.binary("mul", v.unary("ln", u, span), v.binary("div", x, v.where(near, number(1.0), less, span), span), span)
-    return v.where(v.compare("eq", u, number(inf), span), u, v.where(near, x, of_u, span), span)
-
-
-def expm1(x: Value, span: Span | None = None) -> Value:
-    """exp(x) - 1, of an x near 0 by its series, whose terms fall below half a step of f32."""
-    out = number(1.0)
-    for n in (6, 5, 4, 3, 2):
-        out = v.binary("add", v.binary("mul", v.binary("mul", out, x, span), number(1 / n), span), number(1.0), span)
-    near = v.compare("lt", v.unary("abs", x, span), number(0.25), span)
-    return v.where(near, v.binary("mul", out, x, span), v.binary("sub", v.unary("exp", x, span), number(1.0), span), span)
-
-
-def tan(x: Value, span: Span | None = None) -> Value:
-    return v.binary("div", v.unary("sin", x, span), v.unary("cos", x, span), span)
-
-
 def square(x: Value, span: Span | None = None) -> Value:
     return v.binary("mul", x, x, span)
 
@@ -82,7 +56,7 @@ def logaddexp(x: Value, y: Value, span: Span | None = None) -> Value:
     """The larger one and what the other adds: of two that are the same, infinities among them, ln 2."""
     most, least = v.binary("max", x, y, span), v.binary("min", x, y, span)
     less = v.where(v.compare("eq", x, y, span), number(0.0), v.binary("sub", least, most, span), span)
-    return v.binary("add", most, log1p(v.unary("exp", less, span), span), span)
+    return v.binary("add", most, v.unary("log1p", v.unary("exp", less, span), span), span)
 
 
 def converted(dtype: DType, x: Value, span: Span | None = None) -> Value:

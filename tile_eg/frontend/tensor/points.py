@@ -313,7 +313,7 @@ def _regrouped(old: Shape, new: Shape, at: Indices, v: Value) -> Indices:
 
 
 def _unflattened(flat: Affine, shape: Shape, span: Span | None) -> Indices:
-    """The indices of the axes of a shape, from that of its elements in a row."""
+    """The indices of the axes of a shape, from that of its elements in a row: sums of axes, or else quotients and rests of it."""
     out, offset = [], flat.offset
     for n, size in enumerate(shape):
         stride = prod(shape[n + 1 :])
@@ -322,9 +322,14 @@ def _unflattened(flat: Affine, shape: Shape, span: Span | None) -> Indices:
         offset %= stride
     back = sum(len(i.terms) for i in out)
     if back < len(flat.terms) or any(i.most >= n for i, n in zip(out, shape, strict=True)):
-        help = "take the window of the tensor before it is reshaped"
-        raise TileError("a window goes across axes that a reshape made one", span, help=help)
+        return unflattened(flat, prod(shape), 1, shape)
     return tuple(out)
+
+
+def goes_across(span: Span | None) -> TileError:
+    """What is said where elements at quotients and rests of positions, as a window across axes has them, are not taken."""
+    help = "take the window of the tensor before it is reshaped"
+    return TileError("a window goes across axes that a reshape made one", span, help=help)
 
 
 def _check_inside(index: Affine, size: int, span: Span | None) -> None:

@@ -13,7 +13,7 @@ from functools import cached_property
 from tile_eg.errors import Span, TileError
 from tile_eg.frontend.tensor.algebra import axes_of
 from tile_eg.frontend.tensor.indices import Axis, Indices, diagonal, divided, loadable, reads
-from tile_eg.frontend.tensor.points import Point
+from tile_eg.frontend.tensor.points import Point, goes_across
 from tile_eg.frontend.tensor.steps import can_step, in_turns, stepped
 from tile_eg.ir.kernel import Tensor
 
@@ -55,6 +55,8 @@ class Roles:
         self._of_folds()
         for p in self.points:
             if p.op == "position" and p.args[0].elements:
+                if not any(reads(p.args)):
+                    raise goes_across(p.span)
                 help = "make what the mask chooses an output of a kernel, and an input of another, or compare the index itself"
                 raise TileError("a position is gathered here: it is the index itself", p.span, help=help)
             if len(p.axes & set(self.tiled)) > 2 and p.op != "compare":

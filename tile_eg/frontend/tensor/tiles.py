@@ -65,8 +65,9 @@ class Tiles(Places, ABC):
         """One number as a vector."""
 
     def quotient(self, p: Point, x: kn.TileExpr, y: kn.TileExpr) -> kn.TileExpr:
-        """x // y or x % y of whole numbers."""
-        x, y = (kn.Cast(I32, e, e.span) if isinstance(e, kn.Index) else e for e in (x, y))
+        """x // y or x % y; a position beside floats is one."""
+        of = F32 if p.dtype is not None and not p.dtype.whole else I32
+        x, y = (kn.Cast(of, e, e.span) if isinstance(e, kn.Index) else e for e in (x, y))
         assert p.span is not None
         return divided(p.args[0], x, y, lambda name: self.allocs[name].dtype, p.span)
 

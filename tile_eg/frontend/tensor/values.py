@@ -141,13 +141,13 @@ def _power(x: Value, y: Value, span: Span | None) -> Value:
 
 
 def quotient(sign: str, x: Value, y: Value, span: Span | None = None) -> Value:
-    """x // y and x % y of whole numbers, rounded down as Python's."""
+    """x // y and x % y, rounded down as Python's."""
     dtype = common(x, y, span)
-    if x.truth or y.truth or dtype is None or not dtype.whole:
-        floor = hint("floor(x / y)", "T.floor(x / y)", span)
-        help = f"of floats {floor} is x // y, and x - {floor} * y is x % y"
-        raise TileError(f"`{sign}` divides whole numbers, not {x} by {y}", span, help=help)
-    return Value("binary", _of_one_width(dtype, x, y), (sign,), broadcast(sign, x, y, span=span), dtype, span)
+    if x.truth or y.truth or dtype is None:
+        help = f"a condition as a number is {hint('select', 'T.where', span)}(x, 1, 0)"
+        raise TileError(f"`{sign}` divides numbers, not {x} by {y}", span, help=help)
+    operands = _of_one_width(dtype, x, y) if dtype.whole else (x, y)
+    return Value("binary", operands, (sign,), broadcast(sign, x, y, span=span), dtype, span)
 
 
 def ones(condition: Value, dtype: DType | None, span: Span | None = None) -> Value:

@@ -14,7 +14,7 @@ from tile_eg.frontend.of_calls import OfCall, as_of_call
 from tile_eg.frontend.scalars import Scalar, is_scalar
 from tile_eg.frontend.text.bools import as_condition
 from tile_eg.frontend.text.scope import Scope
-from tile_eg.frontend.text.syntax import Node, span_of
+from tile_eg.frontend.text.syntax import Node, number_of, span_of
 from tile_eg.frontend.whole_quotients import divided
 from tile_eg.frontend.windows import OpenWindow, known_shape, length, may_vary
 from tile_eg.ir import index as ix
@@ -49,8 +49,7 @@ INSTEAD = {
     "logsumexp": "m + log(rowsum(exp(x - m[:, None]))), where m is rowmax(x)",
     **dict.fromkeys(("rowprod", "prod"), "the last column of cumprod(x): y[i] = c[i, n - 1] in an element loop"),
     "any": "rowmax(select(x > 0, 1, 0))", "all": "rowmin(select(x > 0, 1, 0))", "exp2": "exp(x * 0.6931471805599453)",
-    "log1p": "log(1 + x)", "expm1": "exp(x) - 1", "tan": "sin(x) / cos(x)", "cosh": "(exp(x) + exp(-x)) / 2",
-    "sinh": "(exp(x) - exp(-x)) / 2", "fma": "x * y + z", "neg": "-x", "swish": "x * sigmoid(x)",
+    "exp10": "exp(x * 2.302585092994046)", "fma": "x * y + z", "neg": "-x", "swish": "x * sigmoid(x)",
     "elu": "select(x > 0, x, exp(x) - 1)", "lerp": "x + (y - x) * t",
     "gelu_tanh": "x * sigmoid(1.5957691216057308 * (x + 0.044715 * x * x * x))",
     **dict.fromkeys(("broadcast", "expand", "broadcast_to"), "v[:, None] for one value a row, v[None, :] for one a column"),
@@ -144,8 +143,7 @@ class Expressions:
         return as_condition(value, self.scope.bools)
 
     def _number(self, node: Node) -> Scalar:
-        text = str(node.children[0])
-        return int(text) if text.isdigit() else float(text)
+        return number_of(node)
 
     def _name(self, node: Node) -> Any:
         name, span = str(node.children[0]), self.span(node)

@@ -73,3 +73,11 @@ def parse(text: str, file: str) -> Node:
 def span_of(node: Node, file: str) -> Span:
     place = node.meta if hasattr(node, "meta") else node
     return Span(file, place.line, place.column, place.end_line, place.end_column)
+
+
+def number_of(node: Node) -> int | float:
+    """A number as it is written: 4, 0x1f, 0b101, 1e-5."""
+    text = str(node.children[0])
+    if text[:2].lower() in ("0x", "0b"):
+        return int(text, 0)
+    return int(text) if text.isdigit() else float(text)

@@ -131,6 +131,10 @@ FAULTS = (
         ("@ for k = serial(4)", "@ for k serial(4)", "@ for k in 4", "@ for k in n {", "@ for k in (", "@ for k {",
          "@ for k in {"),
     ),
+    Fault(
+        "a statement assigns to one name", "y = x * 2, and z = x + 1 behind it",
+        ("@ a, b = c", "@ a[0], b = c"),
+    ),
     Fault("this loop has no variable", "for k in serial(n) { ... }", ("@ for in", "@ for 4", "@ for {")),
     Fault(
         "the body of a loop stands in braces", "for k in serial(n) { ... }",
@@ -243,6 +247,17 @@ def _of_other_languages(error: UnexpectedToken, text: str) -> tuple[str, str] | 
     return next((WORDS[w] for w in found if w in known), None)
 
 
+GLUED = re.compile(r"(?<![\w.])(\d+\.?\d*(?:[eE][+-]?\d+)?)([A-Za-z_]\w*)")
+"""A number with letters right behind it, as in C."""
+
+
+def _glued(error: UnexpectedToken, text: str) -> re.Match[str] | None:
+    """The number right before what does not fit, if letters follow it: they are read as the name that begins a statement."""
+    at = error.token.start_pos if error.token.start_pos is not None else len(text)
+    found = [m for m in GLUED.finditer(text[:at]) if not text[m.end() : at].strip()]
+    return found[-1] if found else None
+
+
 LETTERS = "a name is made of the letters a to z and A to Z, digits and `_`"
 
 
@@ -256,6 +271,11 @@ def explain(error: UnexpectedInput, text: str, file: str, parser: Lark) -> TileE
     known, span = known_faults(parser), _place(error, text, file)
     if foreign := _of_other_languages(error, text):
         return TileError(foreign[0], span, help=foreign[1])
+    if glued := _glued(error, text):
+        line = text[: glued.start()].count("\n") + 1
+        column = glued.start() - (text.rfind("\n", 0, glued.start()) + 1) + 1
+        at = Span(file, line, column, line, column + len(glued[0]))
+        return TileError(f"{glued[0]} is no number", at, help=f"{glued[1]}; a type stands before it: f32({glued[1]})")
     fault = next((known[k] for k in _keys(error) if k in known), None)
     if fault is None and error.token.type == "$END":
         left = Counter(COMMENT.sub("", text))

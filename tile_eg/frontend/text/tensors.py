@@ -16,7 +16,7 @@ from tile_eg.frontend.tensor.values import Value
 from tile_eg.frontend.text.build import Builder, number_nodes, size_nodes, tensor_nodes
 from tile_eg.frontend.text.expressions import BINARY
 from tile_eg.frontend.text.scope import Scope
-from tile_eg.frontend.text.syntax import Node
+from tile_eg.frontend.text.syntax import Node, number_of
 from tile_eg.ir.index import Expr
 from tile_eg.ir.kernel import Tensor
 from tile_eg.ir.open_kernel import NoBlocks
@@ -105,8 +105,7 @@ class Reader:
         return found if isinstance(found, int) else sc.as_size(found, what, self.span(node))
 
     def _number(self, node: Node) -> Any:
-        text = str(node.children[0])
-        return int(text) if text.isdigit() else float(text)
+        return number_of(node)
 
     def _name(self, node: Node) -> Any:
         return self.read_name(node.children[0])
