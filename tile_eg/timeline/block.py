@@ -63,6 +63,12 @@ class Streams:
         core.named = len(core.flags)
         return core
 
+    def run(self, prices: Pricer | InTurn, block: int) -> Block:
+        """A block, from its first instruction to its last one."""
+        some = None if self.exact else once("sampled", (Itself(self.program), block), lambda: sampled(self.program, block))
+        done = _run(self, prices, block, some) if some else None
+        return done or _run(self, prices, block, None)  # type: ignore[return-value]
+
     def release(self) -> None:
         """Lets go of all cores."""
         for cores in self.made.values():
@@ -80,14 +86,13 @@ def run_block(
 
     Of many unlike tiles some are run, where they tell enough of the others.
     """
-    some = None if exact else once("sampled", (Itself(program), block), lambda: sampled(program, block))
-    own = Streams(program, exact=exact, record=Record() if record else None) if record or streams is None else None
+    if streams is not None and not record:
+        return streams.run(pricer, block)
+    own = Streams(program, exact=exact, record=Record() if record else None)
     try:
-        done = _run(own or streams, pricer, block, some) if some else None
-        return done or _run(own or streams, pricer, block, None)
+        return own.run(pricer, block)
     finally:
-        if own:
-            own.release()
+        own.release()
 
 
 def _run(streams: Streams, pricer: Pricer | InTurn, block: int, some: Sample | None) -> Block | None:

@@ -1,7 +1,7 @@
 """A core's stream as a list of steps, each a function without arguments: whether it could be issued, and what that did.
 
-All that does not change while the stream runs is looked up here, once: pipes, flags with a constant id, uses of constant sizes. So
-the steps of a stream serve it at other prices, too.
+All that does not change while the stream runs is looked up here, once: pipes, flags with a constant id, uses of constant sizes.
+So the steps of a stream serve it at other prices, too.
 """
 
 from __future__ import annotations
