@@ -23,6 +23,8 @@ from tile_eg.timeline.works import Price
 
 Env = dict[str, int]
 Step = Callable[[], bool]
+Begin = Callable[[], "bool | float"]
+"""What starts something that waits; False where it cannot start yet."""
 Key = TypeVar("Key", bound=Hashable)
 
 
@@ -98,7 +100,7 @@ class Pipe:
     def __init__(self, name: str, depth: int) -> None:
         self.name, self.ready, self.done, self.room = name, 0.0, 0.0, 0.0
         self.starts: deque[float] = deque(maxlen=depth)
-        self.waiting: deque[tuple[Step, Node, Env]] = deque()
+        self.waiting: deque[tuple[Begin, Node, Env]] = deque()
 
     def run(self, price: Price, issued: float) -> float:
         """An instruction that nothing holds; when it started."""
@@ -131,7 +133,7 @@ class Pipe:
 
     def wake(self) -> None:
         """Starts what waited, up to the next wait without a flag."""
-        while self.waiting and self.waiting[0][0]():
+        while self.waiting and self.waiting[0][0]() is not False:
             self.waiting.popleft()
 
 

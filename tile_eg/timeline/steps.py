@@ -6,6 +6,7 @@ So the steps of a stream serve it at other prices, too.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -130,7 +131,8 @@ def instruction(core: Core, node: Instr, on: str = "") -> Step:
     """Issues an instruction to pipe `on`, or to its own: it waits for room in the queue, and runs when the pipe is free."""
     pipe, issue = core.pipe(on or node.pipe, node), core.chip.sync.scalar_issue
     depth, starts, waiting = core.chip.limits.queue_depth, pipe.starts, pipe.waiting
-    use_of, runner_of = _uses(core, node, pipe), _runners(core, node, pipe)
+    use_of, one_use = _uses(core, node, pipe)
+    runner_of = _runners(core, node, pipe)
     fixed = runner_of() if node.unit == ZERO else None
 
     def step() -> bool:
@@ -140,10 +142,10 @@ def instruction(core: Core, node: Instr, on: str = "") -> Step:
         if len(starts) == depth and starts[0] > clock:
             clock = starts[0]
         core.clock = clock = clock + issue
-        use, run = use_of(), fixed or runner_of()
+        use, run = one_use or use_of(), fixed or runner_of()
         use.times += 1
         more = use.price.places - 1
-        if waiting or not run(use.price, clock):
+        if waiting or run(use.price, clock) is False:
             waiting.append((partial(run, use.price, clock), node, dict(core.env)))
             waiting.extend((_taken, node, {}) for _ in range(min(more, depth - len(waiting))))
         elif more:
@@ -208,7 +210,7 @@ def _runner(core: Core, node: Instr, pipe: Pipe) -> Any:
     """What runs an issued instruction; where there is a record, it is written down."""
     record, run = core.record, pipe.run
     if record is None:
-        return lambda price, issued: run(price, issued) >= 0
+        return run
 
     def recorded(price: Price, issued: float) -> bool:
         start = run(price, issued)
@@ -219,8 +221,9 @@ def _runner(core: Core, node: Instr, pipe: Pipe) -> Any:
     return recorded
 
 
-def _uses(core: Core, node: Instr, pipe: Pipe) -> Any:
-    """The use that an instruction is counted under: one for each of the sizes that it comes in, and for each turn."""
+def _uses(core: Core, node: Instr, pipe: Pipe) -> tuple[Callable[[], Use], Use | None]:
+    """The use that an instruction is counted under: one for each of the sizes that it comes in, and for each turn; and the only
+    one that it has."""
     env, sizes = core.env, [core.settle(e) for e in (node.rows, node.cols, node.depth, core.prices.turn(node))]
     rows, cols, depth, turn = (largest(e) for e in sizes)
     known: dict[tuple[int, int, int, int], Use] = {}
@@ -234,9 +237,8 @@ def _uses(core: Core, node: Instr, pipe: Pipe) -> Any:
     names = frozenset[str]().union(*map(variables, sizes))
     changing = [place for place in core.loops if place.var in names]
     if changing:
-        return _kept(priced, changing[-1])
-    use = priced()
-    return lambda: use
+        return _kept(priced, changing[-1]), None
+    return priced, priced()
 
 
 def _kept(priced: Any, place: Place) -> Any:
