@@ -41,7 +41,7 @@ class Block:
 class Streams:
     """The cores of a program's blocks with their steps. They serve all runs at prices of the same turns, one behind the other."""
 
-    def __init__(self, program: Program, *, exact: bool = False, record: Record | None = None) -> None:
+    def __init__(self, program: Program, *, exact: bool = False, record: bool = False) -> None:
         self.program, self.exact, self.record = program, exact, record
         self.made: dict[tuple[int, bool, type], list[Core]] = {}
 
@@ -53,12 +53,13 @@ class Streams:
                 core.begin_again(prices)
         else:
             both = (AIC, self.program.cube), (AIV, self.program.vector)
-            self.made[key] = [self._core(name, nodes, block, prices, some) for name, nodes in both if nodes]
+            record = Record() if self.record else None
+            empty = [(Core(name, prices.chip, {BLOCK: block, SUB: 0}, record), nodes) for name, nodes in both if nodes]
+            self.made[key] = [self._with_steps(core, nodes, prices, some) for core, nodes in empty]
         return self.made[key]
 
-    def _core(self, name: str, nodes: tuple[Node, ...], block: int, prices: Pricer | InTurn, some: Sample | None) -> Core:
-        core = Core(name, prices.chip, {BLOCK: block, SUB: 0}, self.record)
-        core.settle, core.tiles, core.prices = _settler(nodes, block), some.tiles if some else (), prices
+    def _with_steps(self, core: Core, nodes: tuple[Node, ...], prices: Pricer | InTurn, some: Sample | None) -> Core:
+        core.settle, core.tiles, core.prices = _settler(nodes, core.env[BLOCK]), some.tiles if some else (), prices
         add_steps(core, nodes, exact=self.exact)
         core.named = len(core.flags)
         return core
@@ -88,7 +89,7 @@ def run_block(
     """
     if streams is not None and not record:
         return streams.run(pricer, block)
-    own = Streams(program, exact=exact, record=Record() if record else None)
+    own = Streams(program, exact=exact, record=record)
     try:
         return own.run(pricer, block)
     finally:
@@ -101,7 +102,7 @@ def _run(streams: Streams, pricer: Pricer | InTurn, block: int, some: Sample | N
     weight = {AIC: 1, AIV: 2 if program.halves or cores_of(program.kernel_type)[1] == 2 else 1}
     try:
         run_cores(cores, exact=streams.exact)
-        done = summed(cores, weight, streams.record)
+        done = summed(cores, weight, cores[0].record if cores else None)
         return of_all(cores, some, done, weight) if some else done
     except StreamError:
         if some is None:
