@@ -93,8 +93,8 @@ def _run_phase(egraph: Any, name: str, budget: Budget, before: int) -> Phase:
         phase.stopped_by = f"{budget.rows} new rows"
     elif phase.rounds == rounds and run.changed and name not in ONCE:
         phase.stopped_by = f"{rounds} rounds"
-    phase.rows = rows_of(egraph)
-    phase.added = phase.rows - run.before
+    phase.rows = rows_of(egraph) if run.changed or phase.rounds > 1 else before
+    phase.added = phase.rows - before
     phase.seconds = time.perf_counter() - start
     return phase
 

@@ -15,6 +15,7 @@ from tile_eg.chips import Chip
 from tile_eg.extract.schedule import Schedule, Step, Storage
 from tile_eg.ir.machine import BANK_BYTES
 from tile_eg.ir.program import BY_BLOCKS
+from tile_eg.ir.sharing import Itself, once
 from tile_eg.ops.physical import VECTOR
 from tile_eg.ops.types import Level
 
@@ -31,6 +32,10 @@ class Banks:
     size: int = 1
     whole: frozenset[int] = frozenset()
     results: Mapping[int, Mapping[int, int]] = field(default_factory=dict)
+
+    def places(self, storage: int) -> bool:
+        """Whether a storage may not start anywhere."""
+        return storage in self.groups or storage in self.whole
 
     def at(self, storage: int, address: int) -> int:
         """The first address from `address` on that lies in the storage's group."""
@@ -59,13 +64,17 @@ def banks_of(schedule: Schedule, chip: Chip, in_place: Iterable[tuple[int, int]]
     Such a pair shares a group where that lets all others lie apart. Where it does not, what is read together lies apart first,
     which takes more room, and else what may take one place shares a group first.
     """
-    apart, pairs = _read_together(schedule), list(in_place)
+    (apart, pieces, results), pairs = once("banks", Itself(schedule.top), lambda: _asked(schedule)), list(in_place)
     close, at_odds = _grouped(pairs, list(apart), roomy=False)
     ways = [_grouped(pairs, sorted(apart, key=lambda p: -apart[p]), roomy=True)[0], close] if at_odds else [close]
     rounds = (i for i, s in schedule.storages.items() if s.level is Level.UB and s.slot_bytes >= chip.vector.repeat_bytes)
-    whole = frozenset((*_in_pieces(schedule), *rounds))
-    results = _results(schedule) if chip.vector.read_write else {}
-    return [Banks(groups, chip.vector.repeat_bytes, whole, results) for groups in ways]
+    whole, counted = frozenset((*pieces, *rounds)), results if chip.vector.read_write else {}
+    return [Banks(groups, chip.vector.repeat_bytes, whole, counted) for groups in ways]
+
+
+def _asked(schedule: Schedule) -> tuple[dict[tuple[int, int], int], set[int], dict[int, dict[int, int]]]:
+    """What the instructions of a schedule ask of the banks, whatever slots its storages have."""
+    return _read_together(schedule), _in_pieces(schedule), _results(schedule)
 
 
 def _grouped(pairs: list[tuple[int, int]], apart: list[tuple[int, int]], *, roomy: bool) -> tuple[dict[int, int], bool]:

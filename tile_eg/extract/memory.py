@@ -21,6 +21,7 @@ from tile_eg.extract.schedule import Item, LoopStep, Schedule, Step, Storage, St
 from tile_eg.extract.turns import take_turns
 from tile_eg.ir.machine import LINE_BYTES
 from tile_eg.ir.program import AIV
+from tile_eg.ir.sharing import Itself, once
 from tile_eg.ops.physical import STAGED
 from tile_eg.ops.types import Level
 
@@ -32,13 +33,20 @@ class _Line:
     """Positions of every access; a loop is a span, and what is live around its back edge lives through all of it."""
 
     def __init__(self, schedule: Schedule) -> None:
-        self.storages, self.persistent, self.copies = schedule.storages, schedule.persistent, schedule.copies
+        self.storages, self.persistent, self.copied = schedule.storages, schedule.persistent, schedule.copies > 1
         self.time = 0
         self.span: dict[int, tuple[int, int]] = {}
         self.events: dict[int, list[tuple[int, bool, Step, tuple[int, ...]]]] = defaultdict(list)
         self.reuse: dict[int, set[int]] = defaultdict(set)
         self.known: dict[tuple, Life] = {}
         self._visit(schedule.top, ())
+
+    @staticmethod
+    def of(schedule: Schedule) -> _Line:
+        """That of a schedule: copies in one order share what is known of it, as their storages differ in slots alone."""
+        line = once("line", (Itself(schedule.top), schedule.persistent, schedule.copies > 1), lambda: _Line(schedule))
+        line.storages = schedule.storages
+        return line
 
     def _visit(self, items: list[Item], path: tuple[int, ...]) -> None:
         for item in items:
@@ -89,7 +97,7 @@ class _Line:
         if self._from_trip_to_trip(events):
             inside = [e for e in events if not e[2].at]
             return Life(0, 2 * self.time, {s for s in self.reuse[sid] if s != sid}, *self._gap(sid, inside))
-        copied = self.copies > 1 and self.storages[sid].level is Level.UB
+        copied = self.copied and self.storages[sid].level is Level.UB
         if self.persistent and not copied and (self.storages[sid].ring == 0 or (apart and pipes)):
             return Life(0, 2 * self.time, {s for s in self.reuse[sid] if s != sid})
         first, last = min(e[0] for e in events), max(e[0] for e in events)
@@ -183,7 +191,7 @@ def lifetimes(
     loop of a persistent kernel over its tiles. `tight`: what an instruction takes for itself may lie where the one before it has
     the same, for which it waits then. Without `waiting` nothing has the place of what is in `close` before that has left.
     """
-    line = line or _Line(schedule)
+    line = line or _Line.of(schedule)
     lives = {sid: line.life(sid, roomy and sid not in close, apart) for sid in schedule.storages if line.events[sid]}
     if inherited:
         kept = [sid for sid in lives if sid not in close and line.crosses(sid) and schedule.storages[sid].level is Level.UB]
@@ -199,7 +207,7 @@ class _Lives:
     """Roomy lives of a schedule's storages, found once for all levels while no buffer gives up a slot."""
 
     def __init__(self, schedule: Schedule) -> None:
-        self.schedule, self.line = schedule, _Line(schedule)
+        self.schedule, self.line = schedule, _Line.of(schedule)
         self.known: dict[tuple, dict[int, Life]] = {}
 
     def __call__(self, apart: bool = False, closer: _Closer | None = None) -> dict[int, Life]:

@@ -31,12 +31,33 @@ class Life:
     drained: int = -1
     heirs: frozenset[int] = frozenset()
 
+    @property
+    def key(self) -> tuple[object, ...]:
+        """What is equal where lives are."""
+        return self.first, self.last, frozenset(self.in_place_of), self.gap, self.at, self.drained, self.heirs
+
 
 Placed = tuple[int, Life, Storage]
 APART, SAME = "apart", "same"
 """How two storages lie that cannot lie anywhere: apart, or else at the very same place."""
-Known = dict[tuple[int, int], "str | None"]
-"""By two storages, the one with the smaller number first, how they have to lie (None: anyhow)."""
+
+
+class Ways(dict[int, "str | None"]):
+    """How a storage has to lie to each other one that it was asked of (None: anyhow)."""
+
+    def __init__(self, of: Placed, known: Known) -> None:
+        self.of, self.known = of, known
+
+    def __missing__(self, other: int) -> str | None:
+        """Asked once of each two: of the one with the smaller number first."""
+        there = self.known[other]
+        way = _together(*sorted((self.of, there.of), key=lambda x: x[0]))
+        self[other] = there[self.of[0]] = way
+        return way
+
+
+Known = dict[int, Ways]
+"""By storage."""
 
 
 def packed(
@@ -48,14 +69,15 @@ def packed(
     the same lives share what is `known`.
     """
     addresses: dict[int, int] = {}
-    starts, taken, known = {base}, list[tuple[Placed, int, int]](), {} if known is None else known
+    starts, taken, known = {base}, list[tuple[int, int, int]](), {} if known is None else known
     for item in group:
         sid, size = item[0], item[2].bytes
-        rivals = [(at, end, how) for other, at, end in taken if (how := _how(item, other, known))]
-        free = _free(sorted({banks.at(sid, a) for a in starts}), size, rivals)
+        ways = known.setdefault(sid, Ways(item, known))
+        rivals = [(at, end, how) for other, at, end in taken if (how := ways[other])]
+        free = _free(sorted({banks.at(sid, a) for a in starts} if banks.places(sid) else starts), size, rivals)
         at = _aside(free, sid, size, taken, banks) if aside and sid in banks.results else next(free)
         addresses[sid] = at
-        taken.append((item, at, at + size))
+        taken.append((sid, at, at + size))
         starts |= {at, -(-(at + size) // align) * align}
     return addresses, max((end for _, _, end in taken), default=base)
 
@@ -74,20 +96,11 @@ def _free(ends: Sequence[int], size: int, rivals: Sequence[tuple[int, int, str]]
             k += 1
 
 
-def _how(x: Placed, y: Placed, known: Known) -> str | None:
-    """As `_together`, asked once of each two storages."""
-    first, second = (x, y) if x[0] < y[0] else (y, x)
-    both = first[0], second[0]
-    if both not in known:
-        known[both] = _together(first, second)
-    return known[both]
-
-
-def _aside(free: Iterator[int], sid: int, size: int, taken: Sequence[tuple[Placed, int, int]], banks: Banks) -> int:
+def _aside(free: Iterator[int], sid: int, size: int, taken: Sequence[tuple[int, int, int]], banks: Banks) -> int:
     """The address, of those that take no room more than the first one, with the fewest results in its banks."""
     first = next(free)
     limit = max([first + size, *(end for _, _, end in taken)])
-    spans = {other[0]: (at, end) for other, at, end in taken}
+    spans = {other: (at, end) for other, at, end in taken}
     return min((first, *(a for a in free if a + size <= limit)), key=lambda a: (banks.in_the_way(sid, a, spans), a))
 
 

@@ -10,6 +10,7 @@ from tile_eg.chips import Chip
 from tile_eg.extract.banks import Banks, banks_of
 from tile_eg.extract.packing import ANY_BANK, Known, Life, Placed, least_bytes, packed, touch
 from tile_eg.extract.schedule import Schedule, StorageId
+from tile_eg.ir.sharing import Itself, once
 from tile_eg.ops.types import Level
 
 ORDERS: tuple[Callable[[Placed], tuple[int, ...]], ...] = (
@@ -77,6 +78,10 @@ def _beside(
 
 def _met(schedule: Schedule) -> frozenset[int]:
     """The storages that both kinds of core use."""
+    return once("met", Itself(schedule.top), lambda: _new_met(schedule))
+
+
+def _new_met(schedule: Schedule) -> frozenset[int]:
     cores: dict[int, str] = {}
     both: set[int] = set()
     for step, _ in schedule.walk():
@@ -93,7 +98,14 @@ def kept_for_tiles(schedule: Schedule) -> frozenset[int]:
 
 
 def pack_apart(schedule: Schedule, lives: dict[int, Life], level: Level, chip: Chip, limit: int) -> Packing:
-    """A packing in which operands lie in different bank groups, where that costs neither the room nor a copy of UB."""
+    """A packing in which operands lie in different bank groups, where that costs neither the room nor a copy of UB. Copies of a
+    schedule in one order share it where they have as many slots."""
+    of_level = ((i, life.key, s.slots) for i, life in lives.items() if (s := schedule.storages[i]).level is level)
+    key = Itself(schedule.top), level, Itself(chip), limit, schedule.copies, schedule.once, tuple(of_level)
+    return once("packing", key, lambda: _packed_apart(schedule, lives, level, chip, limit))
+
+
+def _packed_apart(schedule: Schedule, lives: dict[int, Life], level: Level, chip: Chip, limit: int) -> Packing:
     align, known = max(32, chip.align(level)), Known()
     close = pack_level(schedule, lives, level, align, limit=limit, known=known)
     if level is not Level.UB or close.used > limit:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import product
 
 from tile_eg.chips import Chip
@@ -14,6 +14,7 @@ from tile_eg.extract.selection import trips_ahead
 from tile_eg.ir.index import EACH, Expr, variables
 from tile_eg.ir.machine import FRACTAL, strip
 from tile_eg.ir.program import AIC, AIV, BY_BLOCKS, REDUCE
+from tile_eg.ir.quick import changed
 from tile_eg.ops.physical import TERMS, Move, Vector
 from tile_eg.ops.types import F32
 from tile_eg.ops.whole_tiles import WHOLE_TILES
@@ -140,9 +141,9 @@ def _in(p: Pricer, n: Node, term: Move) -> Work:
     made = Work(term.instruction, r, cols, dtype=dtype, src_dtype=dtype, cores=p.cores[term.core])
     if term.source == "WS":
         strips = r * strip(dtype) * dtype.bytes if term.strips else 0
-        return replace(made, other="WS", stride_bytes=strips, form="strips" if strips else "flat")
+        return changed(made, other="WS", stride_bytes=strips, form="strips" if strips else "flat")
     form = "strips" if term.strips else _form(n.payload[-4])
-    return replace(made, stride_bytes=n.payload[-3] * dtype.bytes, form=form)
+    return changed(made, stride_bytes=n.payload[-3] * dtype.bytes, form=form)
 
 
 def _known(place: Demand) -> tuple[int, int]:
@@ -224,7 +225,7 @@ def _strips(p: Pricer, n: Node, term: Vector) -> Work:
     """A cast over its operand, to strips."""
     here, src = p.demand(n.cls), p.demand(n.children[0])
     made = Work(term.instruction(n.payload), *src.shape, dtype=here.tile.dtype, src_dtype=src.tile.dtype)
-    return replace(made, form=term.form(n.payload), pitch=p.pitch(here))
+    return changed(made, form=term.form(n.payload), pitch=p.pitch(here))
 
 
 def _all(p: Pricer, n: Node, term: Vector) -> Work:
@@ -245,7 +246,7 @@ def _put(p: Pricer, n: Node, term: Vector) -> Work:
 def _in_window(p: Pricer, n: Node, term: Vector) -> Work:
     """An instruction over the window that it writes."""
     _, rows, cols = term.window(n.payload)
-    return replace(p.vector(term, n, term.form(n.payload)), rows=rows, cols=cols)
+    return changed(p.vector(term, n, term.form(n.payload)), rows=rows, cols=cols)
 
 
 def _choice(p: Pricer, n: Node, term: Vector) -> Work:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import MISSING, Field, fields
+from functools import cache
 from typing import Any, TypeVar
 
 Made = TypeVar("Made")
@@ -30,3 +31,15 @@ def _parameter(f: Field[Any], known: dict[str, Any]) -> str:
         return f.name
     known[f"_{f.name}"] = f.default
     return f"{f.name}=_{f.name}"
+
+
+def changed(made: Made, **values: Any) -> Made:
+    """`dataclasses.replace` of what is quickly made, as quickly; what it has found out of itself is not taken along."""
+    own, other = vars(made), object.__new__(type(made))
+    vars(other).update({name: own[name] for name in _names(type(made))}, **values)  # type: ignore[arg-type]
+    return other
+
+
+@cache
+def _names(cls: type) -> tuple[str, ...]:
+    return tuple(f.name for f in fields(cls))

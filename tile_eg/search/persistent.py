@@ -22,10 +22,6 @@ if TYPE_CHECKING:
 
 ORDERS = 3
 """Orders of tiles that are looked at for one number of cores: what brings the loads in the quickest."""
-ALIKE = 0.9
-"""What a form's later schedules gain as persistent kernels is taken to be at most so much better than what its others did.
-Of the 404 persistent kernels of examples/ at their real sizes, 0.9 drops 30, none of them the best of its form; 0.95 drops 40,
-four of which were better than what is left."""
 
 
 def offers(form: Form, candidate: Candidate) -> Iterator[Offer]:
@@ -102,9 +98,8 @@ def _least(form: Form, candidate: Candidate, made: Callable[[], list[Schedule]])
 
 
 def expected_of(form: Form, candidate: Candidate) -> float:
-    """Microseconds that the candidate's persistent kernels will hardly beat, by what was gained before; 0 where all are tried."""
-    gained = form.gained.get(_like(form, candidate), 0.0) if form.setting.options.effort != "full" else 0.0
-    return candidate.microseconds * gained * ALIKE
+    """As `form.expected` of the candidate's persistent kernels."""
+    return form.expected(_like(form, candidate), candidate)
 
 
 def _like(form: Form, candidate: Candidate) -> tuple[int, bool]:
@@ -114,9 +109,8 @@ def _like(form: Form, candidate: Candidate) -> tuple[int, bool]:
 
 def _first(form: Form, candidate: Candidate, made: Callable[[], list[Schedule]]) -> Made:
     """The candidate's persistent kernels; the form keeps the most that any of them gained."""
-    out, like = _planned(form, made), _like(form, candidate)
-    if out.candidates:
-        form.gained[like] = min(form.gained.get(like, float("inf")), out.candidates[0].microseconds / candidate.microseconds)
+    out = _planned(form, made)
+    form.note_gain(_like(form, candidate), candidate, out.candidates)
     return out
 
 

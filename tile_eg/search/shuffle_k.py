@@ -39,10 +39,29 @@ def _made(form: Form) -> Made:
     """The plans are shared: flags and buffers are those of the trips as they come."""
     best = min(c.microseconds for c in form.launchable)
     near = [c for c in form.launchable if c.microseconds <= NEAR * best]
-    found = [(made, c) for c in near if (made := with_shuffled_sums(c.schedule, c.planned))]
+    found = _near(near, _alike(form))
     if not found:
         return Made(why="no loop of products loads what it adds in whole tiles from trip to trip")
-    return Made(_best_first([(_expected(made[1], c), made, c) for made, c in found], form), why=NO_BETTER)
+    return Made(_best_first(found, form), why=NO_BETTER)
+
+
+Found = tuple[float, tuple["Schedule", Planned], Candidate]
+"""Microseconds that a shuffled kernel is expected to take, the kernel, and what it is made of."""
+
+
+def _near(candidates: list[Candidate], alike: float) -> list[Found]:
+    """What is made of candidates, the fastest first; but of those that would not come near the others if they gained as much."""
+    found: list[Found] = []
+    for c in candidates:
+        gained = min((expected / like.microseconds for expected, _, like in found), default=0.0)
+        least = min((expected for expected, *_ in found), default=float("inf"))
+        if c.microseconds * gained < alike * least and (made := with_shuffled_sums(c.schedule, c.planned)):
+            found.append((_expected(made[1], c), made, c))
+    return found
+
+
+def _alike(form: Form) -> float:
+    return ALIKE if form.setting.options.effort != "full" else float("inf")
 
 
 def _expected(planned: Planned, like: Candidate) -> float:
@@ -51,11 +70,11 @@ def _expected(planned: Planned, like: Candidate) -> float:
     return like.microseconds * least(planned.program, chip) / least(like.planned.program, chip)
 
 
-def _best_first(found: list[tuple[float, tuple[Schedule, Planned], Candidate]], form: Form) -> tuple[Candidate, ...]:
+def _best_first(found: list[Found], form: Form) -> tuple[Candidate, ...]:
     """The candidates, ranked, that may be faster than the form's best and than what was found; unless the effort is full, also
     of those only that are expected to be hardly slower."""
     made: dict[int, Candidate] = {}
-    alike = ALIKE if form.setting.options.effort != "full" else float("inf")
+    alike = _alike(form)
     for n, (expected, one, like) in sorted(enumerate(found), key=lambda item: item[1][0]):
         best = min((c.microseconds for c in made.values()), default=float("inf"))
         if all(hoped < best and form.slower_than(hoped) for hoped in (expected / alike, bound_of(one[1], like))):

@@ -15,6 +15,8 @@ from tile_eg.search.moves import MOVES
 from tile_eg.search.persistent import expected_of, persistent_of
 from tile_eg.search.queue import Made, Offer
 
+NAME = "steady-trips"
+
 
 def offers(form: Form) -> Iterator[Offer]:
     """The steady forms of a form's schedules with skewed loops. All have the bound of the best. Where the trips are ordered for
@@ -32,8 +34,15 @@ def offers_of(form: Form, c: Candidate) -> Iterator[Offer]:
 
 
 def _offer(form: Form, c: Candidate, bound: float, group: str | None = None) -> Offer:
-    make = partial(made_anew, form, partial(rebuilt, form, c.schedule, steady=True))
-    return Offer(MOVES["steady-trips"], f"the schedule of {duration(c.microseconds * 1e-6)}", bound, make, form, group)
+    what, closer = f"the schedule of {duration(c.microseconds * 1e-6)}", partial(form.expected, NAME, c)
+    return Offer(MOVES[NAME], what, bound, partial(_made, form, c), form, group, closer=closer)
+
+
+def _made(form: Form, c: Candidate) -> Made:
+    """The steady form of a schedule; the form keeps the most that any of them gained."""
+    made = made_anew(form, partial(rebuilt, form, c.schedule, steady=True))
+    form.note_gain(NAME, c, made.candidates)
+    return made
 
 
 def _able(s: Schedule) -> bool:

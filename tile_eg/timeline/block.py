@@ -38,39 +38,77 @@ class Block:
     behind_loads: float = 0.0
 
 
-def run_block(program: Program, pricer: Pricer | InTurn, block: int, *, exact: bool = False, record: bool = False) -> Block:
-    """Block number `block`. `exact` runs every trip of every loop, `record` keeps when each instruction ran.
+class Streams:
+    """The cores of a program's blocks with their steps. They serve all runs at prices of the same turns, one behind the other."""
+
+    def __init__(self, program: Program, *, exact: bool = False, record: bool = False) -> None:
+        self.program, self.exact, self.record = program, exact, record
+        self.made: dict[tuple[int, bool, type], list[Core]] = {}
+
+    def cores(self, block: int, prices: Pricer | InTurn, some: Sample | None) -> list[Core]:
+        """Those of a block before they run, with some of its tiles where that is asked for."""
+        key = block, some is None, type(prices)
+        if key in self.made:
+            for core in self.made[key]:
+                core.begin_again(prices)
+        else:
+            both = (AIC, self.program.cube), (AIV, self.program.vector)
+            record = Record() if self.record else None
+            empty = [(Core(name, prices.chip, {BLOCK: block, SUB: 0}, record), nodes) for name, nodes in both if nodes]
+            self.made[key] = [self._with_steps(core, nodes, prices, some) for core, nodes in empty]
+        return self.made[key]
+
+    def _with_steps(self, core: Core, nodes: tuple[Node, ...], prices: Pricer | InTurn, some: Sample | None) -> Core:
+        core.settle, core.tiles, core.prices = _settler(nodes, core.env[BLOCK]), some.tiles if some else (), prices
+        add_steps(core, nodes, exact=self.exact)
+        core.named = len(core.flags)
+        return core
+
+    def run(self, prices: Pricer | InTurn, block: int) -> Block:
+        """A block, from its first instruction to its last one."""
+        some = None if self.exact else once("sampled", (Itself(self.program), block), lambda: sampled(self.program, block))
+        done = _run(self, prices, block, some) if some else None
+        return done or _run(self, prices, block, None)  # type: ignore[return-value]
+
+    def release(self) -> None:
+        """Lets go of all cores."""
+        for cores in self.made.values():
+            for core in cores:
+                core.release()
+        self.made.clear()
+
+
+def run_block(
+    program: Program, pricer: Pricer | InTurn, block: int, *,
+    exact: bool = False, record: bool = False, streams: Streams | None = None,
+) -> Block:  # fmt: skip
+    """Block number `block`. `exact` runs every trip of every loop, `record` keeps when each instruction ran. `streams` are those
+    of other runs of the program that keep no record.
 
     Of many unlike tiles some are run, where they tell enough of the others.
     """
-    some = None if exact else once("sampled", (Itself(program), block), lambda: sampled(program, block))
-    done = _run(program, pricer, block, some, record=record) if some else None
-    return done or _run(program, pricer, block, None, exact=exact, record=record)  # type: ignore[return-value]
+    if streams is not None and not record:
+        return streams.run(pricer, block)
+    own = Streams(program, exact=exact, record=record)
+    try:
+        return own.run(pricer, block)
+    finally:
+        own.release()
 
 
-def _run(
-    program: Program, pricer: Pricer | InTurn, block: int, some: Sample | None, *, exact: bool = False, record: bool = False
-) -> Block | None:
+def _run(streams: Streams, pricer: Pricer | InTurn, block: int, some: Sample | None) -> Block | None:
     """The block, with some of its tiles for all; None where these do not tell enough of the others."""
-    kept = Record() if record else None
-    cores = []
-    for name, nodes in ((AIC, program.cube), (AIV, program.vector)):
-        if nodes:
-            cores.append(Core(name, pricer.chip, {BLOCK: block, SUB: 0}, kept))
-            cores[-1].settle, cores[-1].tiles = _settler(nodes, block), some.tiles if some else ()
-            add_steps(cores[-1], nodes, pricer, exact=exact)
+    program, cores = streams.program, streams.cores(block, pricer, some)
     weight = {AIC: 1, AIV: 2 if program.halves or cores_of(program.kernel_type)[1] == 2 else 1}
     try:
-        run_cores(cores, exact=exact)
-        done = summed(cores, weight, kept)
+        run_cores(cores, exact=streams.exact)
+        done = summed(cores, weight, cores[0].record if cores else None)
         return of_all(cores, some, done, weight) if some else done
     except StreamError:
         if some is None:
             raise
+        streams.release()
         return None  # flags do not let tiles be left out
-    finally:
-        for core in cores:
-            core.release()
 
 
 def of_all(cores: Sequence[Core], some: Sample, done: Block, weight: dict[str, int]) -> Block | None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import defaultdict, deque
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple, Protocol, TypeVar
 
 from tile_eg.chips import Chip
 from tile_eg.ir.index import Expr, evaluate
@@ -23,6 +23,8 @@ from tile_eg.timeline.works import Price
 
 Env = dict[str, int]
 Step = Callable[[], bool]
+Begin = Callable[[], "bool | float"]
+"""What starts something that waits; False where it cannot start yet."""
 Key = TypeVar("Key", bound=Hashable)
 
 
@@ -67,13 +69,24 @@ class Record:
     handovers: list[Handover] = field(default_factory=list)
 
 
+Sized = tuple[Instr, int, int, int, int]
+"""What has one price: an instruction, its rows, columns and depth, and the turn that it is in."""
+
+
+class Prices(Protocol):
+    """Whoever can tell what an instruction costs, with its sizes and in the `turn` that it is in."""
+
+    def turn(self, instr: Instr) -> Expr: ...
+    def price(self, instr: Instr, rows: int, cols: int, depth: int, turn: int = 0) -> Price: ...
+
+
 class Use:
     """How often a core ran an instruction of one price."""
 
-    __slots__ = ("pipe", "price", "times")
+    __slots__ = ("of", "pipe", "price", "times")
 
-    def __init__(self, price: Price, pipe: str) -> None:
-        self.price, self.pipe, self.times = price, pipe, 0
+    def __init__(self, of: Sized, price: Price, pipe: str) -> None:
+        self.of, self.price, self.pipe, self.times = of, price, pipe, 0
 
 
 class Pipe:
@@ -87,7 +100,7 @@ class Pipe:
     def __init__(self, name: str, depth: int) -> None:
         self.name, self.ready, self.done, self.room = name, 0.0, 0.0, 0.0
         self.starts: deque[float] = deque(maxlen=depth)
-        self.waiting: deque[tuple[Step, Node, Env]] = deque()
+        self.waiting: deque[tuple[Begin, Node, Env]] = deque()
 
     def run(self, price: Price, issued: float) -> float:
         """An instruction that nothing holds; when it started."""
@@ -120,7 +133,7 @@ class Pipe:
 
     def wake(self) -> None:
         """Starts what waited, up to the next wait without a flag."""
-        while self.waiting and self.waiting[0][0]():
+        while self.waiting and self.waiting[0][0]() is not False:
             self.waiting.popleft()
 
 
@@ -146,8 +159,8 @@ class Place:
     """A loop of a core: its variable and trips, the expressions on which the work of a trip depends, and the rings that go round.
 
     `some`: not all of its trips are run, so that none can be skipped. `nested`: a trip is long, it holds other loops.
-    `turn` counts the trips that the core has begun. `turned` keeps what becomes of the core's names, by trips and how many
-    names there are.
+    `turn` counts the trips that the core has begun, in all its runs. `turned` keeps what becomes of the core's names, by trips
+    and how many names there are, and `paces` the cycles of each period of trips that was met.
     """
 
     var: str
@@ -158,6 +171,7 @@ class Place:
     nested: bool = False
     turn: int = 0
     turned: dict[tuple[int, int], Sequence[int] | None] = field(default_factory=dict)
+    paces: dict[int, float] = field(default_factory=dict)
 
 
 class Core:
@@ -177,6 +191,7 @@ class Core:
         self.code: list[Step] = []
         self.nodes: list[Node] = []
         self.loops: list[Place] = []
+        self.places: list[Place] = []
         self.flags: defaultdict[tuple[str, str, int], deque[float]] = defaultdict(deque)
         self.arrivals: defaultdict[tuple[str, int], deque[tuple[float, str]]] = defaultdict(deque)
         self.units: defaultdict[tuple[str, int, int, int], Unit] = defaultdict(Unit)
@@ -189,6 +204,8 @@ class Core:
         self.tiles: Sequence[int] = ()
         self.marks: list[Mark] = []
         self.settle: Callable[[Expr], Expr] = unsettled
+        self.prices: Prices
+        self.named = 0
 
     def advance(self) -> bool:
         """Issues until the steps end or something blocks; whether anything was issued."""
@@ -210,9 +227,27 @@ class Core:
             raise StreamError(f"{self.name} has no pipe {name}: {describe(node)}")
         return self.pipes[name]
 
-    def use(self, price: Price, pipe: str) -> Use:
-        self.uses.append(Use(price, pipe))
+    def use(self, of: Sized, pipe: str) -> Use:
+        self.uses.append(Use(of, self.prices.price(*of), pipe))
         return self.uses[-1]
+
+    def begin_again(self, prices: Prices) -> None:
+        """As it was before it ran, with prices of the same turns."""
+        self.prices, self.clock, self.at, self.jumped, self.marks = prices, 0.0, 0, False, []
+        for use in self.uses:
+            use.price, use.times = prices.price(*use.of), 0
+        for pipe in self.pipes.values():
+            pipe.ready = pipe.done = pipe.room = 0.0
+            pipe.starts.clear()
+        for times in self.flags.values():
+            times.clear()
+        for name in [*self.flags][self.named :]:
+            del self.flags[name]
+        for place in self.places:
+            place.turned.clear()
+            place.paces.clear()
+        for seen in (self.arrivals, self.units, self.arrived, self.meetings):
+            seen.clear()
 
     @property
     def end(self) -> float:

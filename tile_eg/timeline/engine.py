@@ -21,7 +21,7 @@ from tile_eg.ir.program.any_size import at_sizes
 from tile_eg.ir.program.tasks import inlined
 from tile_eg.ir.sharing import Itself, once
 from tile_eg.timeline.accesses import Access, accesses, sharing
-from tile_eg.timeline.block import Block, least_busy, run_block, surely_run
+from tile_eg.timeline.block import Block, Streams, least_busy, run_block, surely_run
 from tile_eg.timeline.cores import Span, StreamError
 from tile_eg.timeline.guards import Loads, loads
 from tile_eg.timeline.l2 import Room
@@ -64,10 +64,19 @@ def _parts(program: Program) -> Sequence[Program]:
 
 
 def _run(program: Program, chip: Chip, exact: bool, record: bool) -> Timeline:
+    streams = Streams(program, exact=exact)
+    try:
+        return _timed(streams, chip, record)
+    finally:
+        streams.release()
+
+
+def _timed(streams: Streams, chip: Chip, record: bool) -> Timeline:
+    program = streams.program
     at_once = blocks_at_once(program, chip)
     met, work = _met(program, chip, at_once)
-    block = _slowest_block(program, met.prices(work, in_step=True), work, exact, record)
-    apart = lambda record=False: _slowest_block(program, met.prices(work), work, exact, record)  # noqa: E731
+    block = _slowest_block(streams, met.prices(work, in_step=True), work, record)
+    apart = lambda record=False: _slowest_block(streams, met.prices(work), work, record)  # noqa: E731
     if met.results > 1 and met.shared:
         first, block = block, apart(record)
         block = replace(block, cycles=block.cycles + max(0.0, first.cycles - block.cycles) / met.results)
@@ -75,7 +84,7 @@ def _run(program: Program, chip: Chip, exact: bool, record: bool) -> Timeline:
     total = block.cycles
     if waves > 1:
         later = apart() if met.shared else block
-        last = _slowest_block(program, met.pricer(rest), work, exact) if rest and waves <= FEW_WAVES else later
+        last = _slowest_block(streams, met.pricer(rest), work) if rest and waves <= FEW_WAVES else later
         lengths = block.cycles, later.cycles * work.share, last.cycles * work.share
         total = in_waves(program.blocks, at_once, lengths, chip.shared.first_lost)
     hbm = hbm_seconds(chip, *met.crossing) * chip.clock_mhz * 1e6
@@ -202,8 +211,9 @@ def wave_count(program: Program, chip: Chip) -> int:
     return -(-program.blocks // blocks_at_once(program, chip))
 
 
-def _slowest_block(program: Program, pricer: Pricer | InTurn, work: Loads, exact: bool, record: bool = False) -> Block:
-    blocks = (run_block(program, pricer, number, exact=exact, record=record) for number in work.heavy)
+def _slowest_block(streams: Streams, pricer: Pricer | InTurn, work: Loads, record: bool = False) -> Block:
+    of = streams.program, pricer
+    blocks = (run_block(*of, number, exact=streams.exact, record=record, streams=streams) for number in work.heavy)
     return max(blocks, key=lambda block: block.cycles)
 
 

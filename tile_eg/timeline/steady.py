@@ -198,7 +198,6 @@ class Watch:
     def __init__(self, core: Core, place: Place) -> None:
         self.core, self.place = core, place
         self.kept: Kept[State | None] = Kept(lambda: _long(core, place))
-        self.known: dict[int, float] = {}
 
     def start(self) -> None:
         self.kept.clear()
@@ -219,11 +218,11 @@ class Watch:
         found = pace(states[-1 - period], states[-1], places)
         if found is None:
             return False
-        known = self.place.nested or abs(self.known.get(period, 0.0) - found) <= TOLERANCE * found
+        known = self.place.nested or abs(self.place.paces.get(period, 0.0) - found) <= TOLERANCE * found
         if not known and len(states) > 2 * period:
             known = pace(states[-1 - 2 * period], states[-1 - period], places, found) is not None
         if known:
-            self.known[period] = found
+            self.place.paces[period] = found
         return known
 
     def _skip(self, period: int, ahead: int) -> None:

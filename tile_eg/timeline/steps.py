@@ -1,12 +1,14 @@
 """A core's stream as a list of steps, each a function without arguments: whether it could be issued, and what that did.
 
-All that does not change while the stream runs is looked up here, once: pipes, flags with a constant id, prices of constant sizes.
+All that does not change while the stream runs is looked up here, once: pipes, flags with a constant id, uses of constant sizes.
+So the steps of a stream serve it at other prices, too.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 from tile_eg.ir.index import ZERO, Expr, evaluate, variables
 from tile_eg.ir.program import CrossSet, CrossWait, Instr, Loop, Node, Print, Tasks, Tile, When, walk
@@ -20,22 +22,15 @@ from tile_eg.timeline.steady import LEAST_TRIPS, Watch
 from tile_eg.timeline.works import Price
 
 
-class Prices(Protocol):
-    """Whoever can tell what an instruction costs, with its sizes and in the `turn` that it is in."""
-
-    def turn(self, instr: Instr) -> Expr: ...
-    def price(self, instr: Instr, rows: int, cols: int, depth: int, turn: int = 0) -> Price: ...
-
-
-def add_steps(core: Core, nodes: tuple[Node, ...], prices: Prices, *, exact: bool) -> None:
+def add_steps(core: Core, nodes: tuple[Node, ...], *, exact: bool) -> None:
     """Appends the steps of `nodes` to those of `core`; `exact` runs every trip of every loop."""
     for node in nodes:
         if isinstance(node, Loop):
-            _add_loop(core, node, prices, exact)
+            _add_loop(core, node, exact)
         elif isinstance(node, When):
-            _add_guarded(core, node, node.condition, lambda body=node.body: add_steps(core, body, prices, exact=exact))
+            _add_guarded(core, node, node.condition, lambda body=node.body: add_steps(core, body, exact=exact))
         elif isinstance(node, Instr):
-            _add_guarded(core, node, node.when, lambda n=node: append(core, n, instruction(core, n, prices)))
+            _add_guarded(core, node, node.when, lambda n=node: append(core, n, instruction(core, n)))
         elif not isinstance(node, Print):
             append(core, node, sync_step(core, node))
 
@@ -66,7 +61,7 @@ def _add_guarded(core: Core, node: Node, condition: Expr, add: Any) -> None:
     core.code[at] = step
 
 
-def _add_loop(core: Core, node: Loop, prices: Prices, exact: bool) -> None:
+def _add_loop(core: Core, node: Loop, exact: bool) -> None:
     var, env, cost = node.var, core.env, core.chip.sync.scalar_loop
     until = node.until if node.until is not None and variables(node.until) <= env.keys() else None
     counted = compiled(core.settle(node.until)) if node.until is not None and until is None else None
@@ -77,15 +72,18 @@ def _add_loop(core: Core, node: Loop, prices: Prices, exact: bool) -> None:
     nested = any(isinstance(n, Loop) for n in walk(node.body))
     place = Place(var, trips, some=bool(some), nested=nested)
     if not exact and not some:
-        looked_at = lambda: (shapes_of(node, core.settle, prices.turn), rings_of(node, core.settle))  # noqa: E731
-        seen = once("shapes", (Itself(node), Itself(core.settle), type(prices)), looked_at)
+        looked_at = lambda: (shapes_of(node, core.settle, core.prices.turn), rings_of(node, core.settle))  # noqa: E731
+        seen = once("shapes", (Itself(node), Itself(core.settle), type(core.prices)), looked_at)
         place = Place(var, trips, *seen, nested=nested)
+    core.places.append(place)
     alone = not any(isinstance(n, CrossSet | CrossWait) for n in walk(node.body))
     watch = Watch(core, place) if alone and not exact and not some and trips > LEAST_TRIPS else None
 
     left = iter(some)
 
     def enter() -> bool:
+        nonlocal left
+        left = iter(some)
         if counted:
             place.trips = counted(env)
             if place.trips <= 0:
@@ -120,7 +118,7 @@ def _add_loop(core: Core, node: Loop, prices: Prices, exact: bool) -> None:
     head = len(core.code)
     append(core, node, trip)
     core.loops.append(place)
-    add_steps(core, node.body, prices, exact=exact)
+    add_steps(core, node.body, exact=exact)
     core.loops.pop()
     append(core, node, again)
     end = len(core.code)
@@ -129,11 +127,12 @@ def _add_loop(core: Core, node: Loop, prices: Prices, exact: bool) -> None:
 # ---- instructions -----------------------------------------------------------------------------------------------------------
 
 
-def instruction(core: Core, node: Instr, prices: Prices, on: str = "") -> Step:
+def instruction(core: Core, node: Instr, on: str = "") -> Step:
     """Issues an instruction to pipe `on`, or to its own: it waits for room in the queue, and runs when the pipe is free."""
     pipe, issue = core.pipe(on or node.pipe, node), core.chip.sync.scalar_issue
     depth, starts, waiting = core.chip.limits.queue_depth, pipe.starts, pipe.waiting
-    use_of, runner_of = _uses(core, node, prices, pipe), _runners(core, node, pipe)
+    use_of, one_use = _uses(core, node, pipe)
+    runner_of = _runners(core, node, pipe)
     fixed = runner_of() if node.unit == ZERO else None
 
     def step() -> bool:
@@ -143,10 +142,10 @@ def instruction(core: Core, node: Instr, prices: Prices, on: str = "") -> Step:
         if len(starts) == depth and starts[0] > clock:
             clock = starts[0]
         core.clock = clock = clock + issue
-        use, run = use_of(), fixed or runner_of()
+        use, run = one_use or use_of(), fixed or runner_of()
         use.times += 1
         more = use.price.places - 1
-        if waiting or not run(use.price, clock):
+        if waiting or run(use.price, clock) is False:
             waiting.append((partial(run, use.price, clock), node, dict(core.env)))
             waiting.extend((_taken, node, {}) for _ in range(min(more, depth - len(waiting))))
         elif more:
@@ -211,7 +210,7 @@ def _runner(core: Core, node: Instr, pipe: Pipe) -> Any:
     """What runs an issued instruction; where there is a record, it is written down."""
     record, run = core.record, pipe.run
     if record is None:
-        return lambda price, issued: run(price, issued) >= 0
+        return run
 
     def recorded(price: Price, issued: float) -> bool:
         start = run(price, issued)
@@ -222,24 +221,24 @@ def _runner(core: Core, node: Instr, pipe: Pipe) -> Any:
     return recorded
 
 
-def _uses(core: Core, node: Instr, prices: Prices, pipe: Pipe) -> Any:
-    """The use that an instruction is counted under: one for each of the sizes that it comes in, and for each turn."""
-    env, sizes = core.env, [core.settle(e) for e in (node.rows, node.cols, node.depth, prices.turn(node))]
+def _uses(core: Core, node: Instr, pipe: Pipe) -> tuple[Callable[[], Use], Use | None]:
+    """The use that an instruction is counted under: one for each of the sizes that it comes in, and for each turn; and the only
+    one that it has."""
+    env, sizes = core.env, [core.settle(e) for e in (node.rows, node.cols, node.depth, core.prices.turn(node))]
     rows, cols, depth, turn = (largest(e) for e in sizes)
     known: dict[tuple[int, int, int, int], Use] = {}
 
     def priced() -> Use:
         key = rows(env), cols(env), depth(env), turn(env)
         if key not in known:
-            known[key] = core.use(prices.price(node, *key), pipe.name)
+            known[key] = core.use((node, *key), pipe.name)
         return known[key]
 
     names = frozenset[str]().union(*map(variables, sizes))
     changing = [place for place in core.loops if place.var in names]
     if changing:
-        return _kept(priced, changing[-1])
-    use = priced()
-    return lambda: use
+        return _kept(priced, changing[-1]), None
+    return priced, priced()
 
 
 def _kept(priced: Any, place: Place) -> Any:

@@ -21,6 +21,7 @@ from tile_eg.ir.index import ONE, SUB, Expr, both, const, less, substitute, var,
 from tile_eg.ir.program import AIC, AIV, Gm, Instr, Loop, Node, Operand, Program, Tile, When
 from tile_eg.ir.program.held import Held
 from tile_eg.ir.program.tasks import renamed
+from tile_eg.ir.quick import changed
 from tile_eg.ir.sharing import Itself, once
 from tile_eg.ir.sizes import usual
 from tile_eg.ops.physical import TERMS, Cube, Move, Vector
@@ -177,7 +178,7 @@ class Lowering:
         assert isinstance(node, Instr)
         span = statement(self.schedule.graph, step.node)
         result = isinstance(node.dst, Gm) or self.storages.names.get(step.dst) == node.dst.buffer  # type: ignore[arg-type]
-        made = replace(node, span=span, rules=step.node.rules, held=held if result else None)
+        made = changed(node, span=span, rules=step.node.rules, held=held if result else None)
         if self.joined and joined:
             return self.joined.at(made, step)
         return _shift(made, trip) if trip else made
@@ -188,10 +189,10 @@ def _shift(node: Instr, trip: dict[str, Expr]) -> Instr:
 
     def operand(o: Operand) -> Operand:
         if isinstance(o, Gm):
-            return replace(o, offset=substitute(o.offset, trip))
+            return changed(o, offset=substitute(o.offset, trip))
         return Tile(o.buffer, *(substitute(e, trip) for e in (o.slot, o.row, o.col)))
 
     fields = {f: substitute(getattr(node, f), trip) for f in ("rows", "cols", "depth", "init", "bound", "when", "unit")}
     scratch, srcs = operand(node.scratch) if node.scratch else None, tuple(map(operand, node.srcs))
     held = node.held and node.held.changed(lambda e: substitute(e, trip))
-    return replace(node, dst=operand(node.dst), srcs=srcs, scratch=scratch, held=held, **fields)  # type: ignore[arg-type]
+    return changed(node, dst=operand(node.dst), srcs=srcs, scratch=scratch, held=held, **fields)

@@ -11,6 +11,7 @@ from tile_eg.emit.sync.trace import Layout, Path, Site
 from tile_eg.ir.index import ONE, ZERO, Expr, variables
 from tile_eg.ir.program import AIC, AIV, Gm, Instr, Loop, Node, Operand, Program, Tasks, Tile, When, walk
 from tile_eg.ir.program.tasks import counted_by
+from tile_eg.ir.quick import changed
 
 ONLY_READ = Gm("", ZERO, 0)
 UNMINDED: dict[str, Any] = {
@@ -61,12 +62,12 @@ def _outlines(nodes: tuple[Node, ...], layout: Layout, once: frozenset[str]) -> 
 
 def _outline(i: Instr, layout: Layout, once: frozenset[str]) -> Instr:
     if isinstance(i.dst, Gm) and i.dst.tensor in once:
-        i = replace(i, dst=Gm(i.dst.tensor, ZERO, 0))
+        i = changed(i, dst=Gm(i.dst.tensor, ZERO, 0))
     srcs = tuple(ONLY_READ if isinstance(o, Gm) and o.tensor not in layout.written else o for o in i.srcs)
     form, unit, init = (i.form if i.pipe == "V" else "flat"), (ZERO if i.unit == ZERO else ONE), (ONE if i.init == ONE else ZERO)
-    out = replace(i, srcs=srcs, bound=ZERO, form=form, unit=unit, init=init, **UNMINDED)
+    out = changed(i, srcs=srcs, bound=ZERO, form=form, unit=unit, init=init, **UNMINDED)
     parts = (_somewhere(o, once) or isinstance(o, Tile) and o.buffer in layout.windowed for o in (i.dst, *srcs))
-    return out if i.op == "mmad" or i.pipe == "V" or any(parts) else replace(out, rows=ONE, cols=ONE, depth=ONE, transpose=False)
+    return out if i.op == "mmad" or i.pipe == "V" or any(parts) else changed(out, rows=ONE, cols=ONE, depth=ONE, transpose=False)
 
 
 def _somewhere(o: Operand, once: frozenset[str]) -> bool:

@@ -29,6 +29,7 @@ from tile_eg.ir.program import (
     When,
     walk,
 )
+from tile_eg.ir.quick import changed
 from tile_eg.ir.sizes import usual
 
 
@@ -231,4 +232,4 @@ def _instr(i: Instr, change: Callable[[Expr], Expr]) -> Instr:
     scratch = _operand(i.scratch, change) if i.scratch else None
     value = _formula(i.value, change) if i.value else None
     srcs, held = tuple(_operand(o, change) for o in i.srcs), i.held and i.held.changed(change)
-    return replace(i, dst=_operand(i.dst, change), srcs=srcs, scratch=scratch, value=value, held=held, **sizes)  # type: ignore[arg-type]
+    return changed(i, dst=_operand(i.dst, change), srcs=srcs, scratch=scratch, value=value, held=held, **sizes)

@@ -168,6 +168,7 @@ class _Timer:
         cores = []
         for name in sorted({row.core for row in rows}):
             core = Core(name, prices.chip, {}, record)
+            core.prices = prices
             mine = add_rows(core, [row for row in rows if row.core == name], prices, auto_sync=self.auto_sync)
             if made is not None:
                 made |= mine

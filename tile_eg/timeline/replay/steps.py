@@ -107,7 +107,7 @@ def _add_instruction(core: Core, row: Row, size: int, prices: RanPrices, made: d
         append(core, node, _scalar(core))
     else:
         prices.learn(node, core, row, size, turns)
-        append(core, node, instruction(core, node, prices, row.pipe))
+        append(core, node, instruction(core, node, row.pipe))
 
 
 def _scalar(core: Core) -> Step:
