@@ -14,8 +14,8 @@ from tests.extract.kernels import CHIP, graph_of
 from tile_eg.extract import Schedule, extract
 from tile_eg.extract.banks import Banks, _grouped, banks_of
 from tile_eg.extract.memory import lifetimes
-from tile_eg.extract.packing import Life, packed
-from tile_eg.extract.placing import pack_apart, pack_level
+from tile_eg.extract.packing import Life, Rivals, packed
+from tile_eg.extract.placing import pack_apart, pack_level, rivals_of
 from tile_eg.extract.schedule import Storage
 from tile_eg.ir.machine import BANK_BYTES
 from tile_eg.ops.types import F32, Level
@@ -108,7 +108,7 @@ def test_groups_are_found_where_there_are_any(apart):
 
 def test_operands_lie_close_where_there_is_no_room_between_them():
     s = best(SUM)
-    close = pack_level(s, lifetimes(s), Level.UB, 32)
+    close = pack_level(s, lifetimes(s), Level.UB, 32, rivals_of(s, lifetimes(s), Level.UB))
     assert pack_apart(s, lifetimes(s), Level.UB, CHIP, close[1]) == close
     assert pack_apart(s, lifetimes(s), Level.UB, CHIP, close[1] + 1024) != close
 
@@ -119,16 +119,16 @@ def test_a_block_for_each_row_lies_in_another_part_of_ub_than_what_is_written_wi
     early = Life(0, 3)
     group = list(zip(range(5), (early, Life(2, 9), early, early, Life(5, 6)), storages, strict=True))
     banks = Banks(results={4: {1: 100}})
-    near, used = packed(group, 32, banks)
+    near, used = packed(group, 32, Rivals(group), banks)
     assert near[4] // BANK_BYTES == near[1] // BANK_BYTES and banks.waits(near, dict(enumerate(storages))) == 100
-    far, more = packed(group, 32, banks, aside=True)
+    far, more = packed(group, 32, Rivals(group), banks, aside=True)
     assert far[4] // BANK_BYTES != far[1] // BANK_BYTES and banks.waits(far, dict(enumerate(storages))) == 0
     assert more == used
 
 
 def test_a_packing_is_taken_in_which_fewer_results_are_in_the_way_of_what_rows_are_subtracted_by():
     s = best(LONG)
-    close = pack_level(s, lifetimes(s), Level.UB, 32)
+    close = pack_level(s, lifetimes(s), Level.UB, 32, rivals_of(s, lifetimes(s), Level.UB))
     limit = CHIP.level_bytes(Level.UB)
     places, used, _ = pack_apart(s, lifetimes(s), Level.UB, CHIP, limit)
     (banks,) = banks_of(s, CHIP, [])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,8 +11,9 @@ from hypothesis import strategies as st
 
 from tests.extract.kernels import CHIP, TRICKY, graph_of, kernel
 from tile_eg.extract import extract
-from tile_eg.extract.memory import ON_CHIP, _closer, _Line, lifetimes
-from tile_eg.extract.packing import APART, Life, _free, least_bytes, packed
+from tile_eg.extract.base import Refused
+from tile_eg.extract.memory import ON_CHIP, _closer, _Line, assign, lifetimes
+from tile_eg.extract.packing import APART, Life, Rivals, _free, least_bytes, packed
 from tile_eg.extract.placing import kept_for_tiles
 from tile_eg.extract.schedule import Storage
 from tile_eg.ops.types import F32, Level
@@ -43,7 +45,7 @@ def storage(i: int, size: int) -> Storage:
 @given(st.lists(lives, min_size=1, max_size=12))
 def test_storages_that_live_together_lie_apart(given_lives):
     group = [(i, Life(a, b), storage(i, n)) for i, (a, b, n) in enumerate(given_lives)]
-    places, _ = packed(group, 32)
+    places, _ = packed(group, 32, Rivals(group))
     for i, a, s in group:
         for j, b, t in group:
             if i < j and a.first <= b.last and b.first <= a.last:
@@ -54,7 +56,7 @@ def test_storages_that_live_together_lie_apart(given_lives):
 @given(st.lists(lives, min_size=1, max_size=12))
 def test_no_packing_is_smaller_than_what_is_live_at_once(given_lives):
     group = [(i, Life(a, b), storage(i, n)) for i, (a, b, n) in enumerate(given_lives)]
-    _, used = packed(group, 32)
+    _, used = packed(group, 32, Rivals(group))
     assert used >= max(sum(n for a, b, n in given_lives if a <= t <= b) for t in range(60))
 
 
@@ -76,25 +78,25 @@ def test_the_least_bytes_are_those_of_the_fullest_moment(some):
 def test_free_addresses_are_all_that_meet_no_rival(starts, size, some):
     rivals = [(at, at + n, how) for at, n, how in some]
     free = [a for a in sorted(starts) if not any(a < e and b < a + size and (how == APART or a != b) for b, e, how in rivals)]
-    assert list(_free(sorted(starts), size, rivals)) == free
+    assert list(_free(sorted(starts), int, size, sorted(rivals))) == free
 
 
 def test_an_elementwise_result_takes_the_place_of_an_operand_that_dies():
     a, b = Life(0, 2), Life(3, 9, in_place_of={0})
-    places, used = packed([(0, a, storage(0, 64)), (1, b, storage(1, 64))], 32)
+    places, used = packed(group := [(0, a, storage(0, 64)), (1, b, storage(1, 64))], 32, Rivals(group))
     assert places == {0: 0, 1: 0} and used == 64
 
 
 def test_a_result_never_takes_a_shifted_part_of_its_operand():
     a, b = Life(0, 2), Life(3, 9, in_place_of={0})
-    places, _ = packed([(0, a, storage(0, 64)), (1, b, storage(1, 96))], 32)
+    places, _ = packed(group := [(0, a, storage(0, 64)), (1, b, storage(1, 96))], 32, Rivals(group))
     assert places[1] >= 64
 
 
 def test_what_is_still_being_stored_keeps_its_place_in_the_next_tile():
     out, early, late = Life(20, 21, drained=5), Life(3, 4), Life(8, 9)
     group = [(i, life, storage(i, 64)) for i, life in enumerate((out, early, late))]
-    places, used = packed(group, 32)
+    places, used = packed(group, 32, Rivals(group))
     assert places[1] != places[0] == places[2] and used == 128
 
 
@@ -150,23 +152,24 @@ def owner(**fields: object) -> Life:
 
 
 def test_what_lives_between_a_states_last_read_and_its_next_write_has_its_place():
-    _, used = packed([(0, owner(), storage(0, 64)), (1, Life(23, 26, at=INSIDE), storage(1, 32))], 32)
+    _, used = packed(group := [(0, owner(), storage(0, 64)), (1, Life(23, 26, at=INSIDE), storage(1, 32))], 32, Rivals(group))
     assert used == 64
 
 
 def test_what_lives_longer_than_the_gap_has_a_place_of_its_own():
-    _, used = packed([(0, owner(), storage(0, 64)), (1, Life(23, 34, at=INSIDE), storage(1, 64))], 32)
+    _, used = packed(group := [(0, owner(), storage(0, 64)), (1, Life(23, 34, at=INSIDE), storage(1, 64))], 32, Rivals(group))
     assert used == 128
 
 
 def test_at_another_lag_the_gap_is_at_another_time():
-    _, used = packed([(0, owner(), storage(0, 64)), (1, Life(23, 26, at=((1,), 2)), storage(1, 64))], 32)
+    _, used = packed(group := [(0, owner(), storage(0, 64)), (1, Life(23, 26, at=((1,), 2)), storage(1, 64))], 32, Rivals(group))
     assert used == 128
 
 
 def test_a_step_that_reads_the_state_and_writes_into_its_gap_must_work_in_place():
-    apart, _ = packed([(0, owner(), storage(0, 64)), (1, Life(21, 26, at=INSIDE), storage(1, 64))], 32)
-    together, _ = packed([(0, owner(), storage(0, 64)), (1, Life(21, 26, in_place_of={0}, at=INSIDE), storage(1, 64))], 32)
+    apart, _ = packed(group := [(0, owner(), storage(0, 64)), (1, Life(21, 26, at=INSIDE), storage(1, 64))], 32, Rivals(group))
+    group = [(0, owner(), storage(0, 64)), (1, Life(21, 26, in_place_of={0}, at=INSIDE), storage(1, 64))]
+    together, _ = packed(group, 32, Rivals(group))
     assert apart[0] != apart[1] and together[0] == together[1]
 
 
@@ -200,3 +203,9 @@ def test_two_scratches_side_by_side_have_one_place_where_there_is_no_room_for_tw
     lives_of = lifetimes(best, roomy=True, tight=True)
     scratch = {s.scratch for s, _ in best.walk() if s.scratch is not None}
     assert all(lives_of[sid].last == lives_of[sid].first for sid in scratch)
+
+
+def test_a_placement_is_refused_as_soon_as_more_moves_closer_than_it_may():
+    schedule = extract(graph_of(SOFTMAX.read_text()), CHIP, k=1).schedules[0]
+    with pytest.raises(Refused, match="closer"):
+        assign(schedule, CHIP, like=replace(schedule, crowded=-1))

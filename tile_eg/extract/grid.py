@@ -123,11 +123,10 @@ def _with_rings(base: Schedule, chip: Chip) -> Schedule:
         ring = trial.storages[storage.id]
         ring.slots, ring.ring = 2, 0
         try:
-            assign(trial, chip)
+            assign(trial, chip, like=base)
         except Refused:
             continue
-        if (trial.shrunk, trial.crowded) == (base.shrunk, base.crowded):
-            base = trial
+        base = trial
     return base
 
 

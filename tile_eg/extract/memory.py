@@ -16,7 +16,7 @@ from tile_eg.extract.base import Overflow, Refused
 from tile_eg.extract.flags import fit_ids, missing, shrink
 from tile_eg.extract.next_tile import known_loads
 from tile_eg.extract.packing import Life, least_bytes
-from tile_eg.extract.placing import kept_for_tiles, may_fit, pack_apart
+from tile_eg.extract.placing import kept_for_tiles, may_fit, pack_apart, refuse_closer
 from tile_eg.extract.schedule import Item, LoopStep, Schedule, Step, Storage, StorageId, overwritten
 from tile_eg.extract.turns import take_turns
 from tile_eg.ir.machine import LINE_BYTES
@@ -137,7 +137,6 @@ class _Line:
         writes = min((t for t, w, *_ in events if w), default=1 << 60)
         lags = {step.lag for _, _, step, _ in events}
         return reads < writes or self.storages[sid].slots > 1 or self.storages[sid].ahead > 1 or len(lags) > 1
-
 
     def heirs(self, sid: int) -> frozenset[int]:
         """What V makes of a storage, and of that again, each in the place of what it reads last, in the trip that filled it."""
@@ -293,15 +292,28 @@ def _spare(schedule: Schedule, level: Level, ahead: set[StorageId]) -> Storage |
     return max(able, key=lambda s: (-missed.get(s.id, 0), s.slot_bytes, s.slots, -s.id), default=None)
 
 
-def assign(schedule: Schedule, chip: Chip, enforce: bool = True) -> None:
-    """Gives every storage its addresses, rings shrunk where they must be. Refused where a level is too small."""
+class _Asked(NamedTuple):
+    """What is asked of a placement: what comes `late`, behind a wait for other cores, may share a place first, loads that could
+    run `ahead` keep their second buffer longest; `enforce`: a level's bytes are its limit; no more shares a place than of `like`.
+    """
+
+    late: set[StorageId]
+    ahead: set[StorageId]
+    enforce: bool
+    like: Schedule | None
+
+
+def assign(schedule: Schedule, chip: Chip, enforce: bool = True, like: Schedule | None = None) -> None:
+    """Gives every storage its addresses, rings shrunk where they must be. Refused where a level is too small, or where more has
+    to move closer than in the schedule that it shall be `like`."""
     fit_ids(schedule)
     schedule.crowded = 0
     late = {s.dst for s, _ in schedule.walk() if s.node.op.startswith("WsTo")}
     ahead = {s.dst for s, _ in schedule.walk() if s.node.op in STAGED} - late
-    lives = _Lives(schedule)
+    lives, asked = _Lives(schedule), _Asked(late, ahead, enforce, like)
     for level in ON_CHIP:
-        places, used = _place(schedule, chip, level, late, ahead, enforce, lives)
+        refuse_closer(schedule, like)
+        places, used = _place(schedule, chip, level, asked, lives)
         schedule.peaks[level] = used
         for sid, at in places.items():
             s = schedule.storages[sid]
@@ -326,11 +338,9 @@ def _copy_ub(schedule: Schedule, chip: Chip) -> None:
             schedule.addresses[sid] = tuple(at + i * step for i in range(schedule.copies))
 
 
-def _place(
-    schedule: Schedule, chip: Chip, level: Level, late: set[StorageId], ahead: set[StorageId], enforce: bool, lives_of: _Lives
-) -> tuple[dict[int, int], int]:
+def _place(schedule: Schedule, chip: Chip, level: Level, asked: _Asked, lives_of: _Lives) -> tuple[dict[int, int], int]:
     """A place of its own for whatever crosses pipes where there is room, else as tight as lifetimes allow."""
-    limit = chip.level_bytes(level)
+    limit, (late, ahead, enforce, like) = chip.level_bytes(level), asked
     for lives in _ways(schedule, level, lives_of) if schedule.persistent else ():
         if may_fit(schedule, lives, level, limit) and (found := pack_apart(schedule, lives, level, chip, limit)).used <= limit:
             return found.places, found.used
@@ -339,19 +349,23 @@ def _place(
             shrink(schedule, ring)
         raise _overflow(schedule, lifetimes(schedule), level, limit)
     steps = _closer(schedule, level, late, lives_of.line)
+    full: dict[int, Life] | None = None  # for these there is no room, with as many slots
     for able in (ahead, set[StorageId]()):  # loads that run ahead lose their second buffer last
         for step in steps:
             schedule.crowded += 1
+            refuse_closer(schedule, like)
             while True:
                 lives = lives_of(closer=step)
-                if not enforce or may_fit(schedule, lives, level, limit):
+                if lives != full and (not enforce or may_fit(schedule, lives, level, limit)):
                     places, used, _ = pack_apart(schedule, lives, level, chip, limit)
                     if used <= limit or not enforce:
                         return places, used
-                ring = _spare(schedule, level, able)
+                ring, full = _spare(schedule, level, able), lives
                 if ring is None:
                     break
                 shrink(schedule, ring)
+                refuse_closer(schedule, like)
+                full = None
     raise _overflow(schedule, lifetimes(schedule), level, limit)
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import accumulate
+from functools import partial
+from itertools import accumulate, takewhile
 
 from tile_eg.extract.banks import Banks
 from tile_eg.extract.schedule import Storage
@@ -42,66 +43,80 @@ APART, SAME = "apart", "same"
 """How two storages lie that cannot lie anywhere: apart, or else at the very same place."""
 
 
-class Ways(dict[int, "str | None"]):
-    """How a storage has to lie to each other one that it was asked of (None: anyhow)."""
+class Rivals:
+    """Which storages may not lie anyhow beside each other, and how they have to lie: of each storage all others."""
 
-    def __init__(self, of: Placed, known: Known) -> None:
-        self.of, self.known = of, known
+    def __init__(self, group: Iterable[Placed]) -> None:
+        by_birth = sorted(group, key=lambda x: (x[1].first, x[0]))
+        self.of: dict[int, list[tuple[int, str]]] = {sid: [] for sid, *_ in by_birth}
+        for i, j in _near([life for _, life, _ in by_birth], {sid: i for i, (sid, *_) in enumerate(by_birth)}):
+            x, y = sorted((by_birth[i], by_birth[j]), key=lambda x: x[0])
+            if how := _together(x, y):
+                self.of[x[0]].append((y[0], how))
+                self.of[y[0]].append((x[0], how))
 
-    def __missing__(self, other: int) -> str | None:
-        """Asked once of each two: of the one with the smaller number first."""
-        there = self.known[other]
-        way = _together(*sorted((self.of, there.of), key=lambda x: x[0]))
-        self[other] = there[self.of[0]] = way
-        return way
 
-
-Known = dict[int, Ways]
-"""By storage."""
+def _near(by_birth: Sequence[Life], place: Mapping[int, int]) -> set[tuple[int, int]]:
+    """Pairs, by place, that are live at one time or one behind the other, or that may have one place; all others lie anyhow."""
+    born = [life.first for life in by_birth]
+    pairs = set[tuple[int, int]]()
+    for i, life in enumerate(by_birth):
+        pairs |= {(i, j) for j in range(i + 1, bisect_right(born, life.last + 1))}
+        drained = range(bisect_right(born, life.drained)) if life.drained >= 0 else ()
+        pairs |= {(min(i, j), max(i, j)) for j in (*drained, *(place[h] for h in life.heirs if h in place)) if i != j}
+    return pairs
 
 
 def packed(
-    group: Sequence[Placed], align: int, banks: Banks = ANY_BANK, base: int = 0, aside: bool = False, known: Known | None = None
+    group: Sequence[Placed], align: int, rivals: Rivals, banks: Banks = ANY_BANK, base: int = 0, aside: bool = False
 ) -> tuple[dict[int, int], int]:
     """First fit in the given order, from address `base` on: addresses, and where they end.
 
-    `aside`: of the places that take no room more, blocks for rows have that with the fewest results in its banks. Packings of
-    the same lives share what is `known`.
+    `aside`: of the places that take no room more, blocks for rows have that with the fewest results in its banks.
     """
-    addresses: dict[int, int] = {}
-    starts, taken, known = {base}, list[tuple[int, int, int]](), {} if known is None else known
-    for item in group:
-        sid, size = item[0], item[2].bytes
-        ways = known.setdefault(sid, Ways(item, known))
-        rivals = [(at, end, how) for other, at, end in taken if (how := ways[other])]
-        free = _free(sorted({banks.at(sid, a) for a in starts} if banks.places(sid) else starts), size, rivals)
+    taken: dict[int, tuple[int, int]] = {}
+    starts = [base]
+    for sid, _, storage in group:
+        size = storage.bytes
+        met = sorted((*taken[other], how) for other, how in rivals.of[sid] if other in taken)
+        free = _free(starts, partial(banks.at, sid), size, met)
         at = _aside(free, sid, size, taken, banks) if aside and sid in banks.results else next(free)
-        addresses[sid] = at
-        taken.append((sid, at, at + size))
-        starts |= {at, -(-(at + size) // align) * align}
-    return addresses, max((end for _, _, end in taken), default=base)
+        taken[sid] = at, at + size
+        for start in (at, -(-(at + size) // align) * align):
+            if starts[(k := bisect_left(starts, start)) : k + 1] != [start]:
+                starts.insert(k, start)
+    return {sid: at for sid, (at, _) in taken.items()}, max((end for _, end in taken.values()), default=base)
 
 
-def _free(ends: Sequence[int], size: int, rivals: Sequence[tuple[int, int, str]]) -> Iterator[int]:
-    """The addresses, of some in order, at which so many bytes are in no rival's way."""
-    k = 0
-    while k < len(ends):
-        a, behind = ends[k], ends[k] + size
-        for at, end, how in rivals:
-            if a < end and at < behind and (how is APART or a != at):
-                k = bisect_left(ends, end, k + 1) if how is APART else k + 1
-                break
-        else:
+def _free(
+    starts: Sequence[int], at: Callable[[int], int], size: int, met: Sequence[tuple[int, int, str]]
+) -> Iterator[int]:  # fmt: skip
+    """The addresses, the first that `at` allows from each of the starts on, at which so many bytes are in no rival's way.
+
+    The rivals that are `met` are in order: those that end before an address are in the way of none behind it.
+    """
+    apart, same = [x for x in met if x[2] is APART], [x for x in met if x[2] is SAME]
+    k = behind = 0
+    while k < len(starts):
+        a = at(starts[k])
+        while behind < len(apart) and apart[behind][0] < a + size:
+            if a < (end := apart[behind][1]):
+                k = bisect_left(starts, end, k + 1, key=at)
+                if k == len(starts):
+                    return
+                a = at(starts[k])
+            behind += 1
+        if not any(a != begin and a < end and begin < a + size for begin, end, _ in same):
             yield a
-            k += 1
+        k += 1
 
 
-def _aside(free: Iterator[int], sid: int, size: int, taken: Sequence[tuple[int, int, int]], banks: Banks) -> int:
+def _aside(free: Iterator[int], sid: int, size: int, taken: Mapping[int, tuple[int, int]], banks: Banks) -> int:
     """The address, of those that take no room more than the first one, with the fewest results in its banks."""
     first = next(free)
-    limit = max([first + size, *(end for _, _, end in taken)])
-    spans = {other: (at, end) for other, at, end in taken}
-    return min((first, *(a for a in free if a + size <= limit)), key=lambda a: (banks.in_the_way(sid, a, spans), a))
+    limit = max([first + size, *(end for _, end in taken.values())])
+    able = (first, *takewhile(lambda a: a + size <= limit, free))
+    return min(able, key=lambda a: (banks.in_the_way(sid, a, taken), a))
 
 
 def _together(x: Placed, y: Placed) -> str | None:

@@ -8,7 +8,8 @@ from typing import NamedTuple
 
 from tile_eg.chips import Chip
 from tile_eg.extract.banks import Banks, banks_of
-from tile_eg.extract.packing import ANY_BANK, Known, Life, Placed, least_bytes, packed, touch
+from tile_eg.extract.base import Refused
+from tile_eg.extract.packing import ANY_BANK, Life, Placed, Rivals, least_bytes, packed, touch
 from tile_eg.extract.schedule import Schedule, StorageId
 from tile_eg.ir.sharing import Itself, once
 from tile_eg.ops.types import Level
@@ -29,18 +30,17 @@ class Packing(NamedTuple):
 
 
 def pack_level(
-    schedule: Schedule, lives: dict[int, Life], level: Level, align: int, banks: Banks = ANY_BANK, limit: float = inf,
-    known: Known | None = None,
+    schedule: Schedule, lives: dict[int, Life], level: Level, align: int, rivals: Rivals, banks: Banks = ANY_BANK,
+    limit: float = inf,
 ) -> Packing:  # fmt: skip
     """The packing of a level in the better order, above what is made once a block; what of that no tile reads takes turns where
-    it does not fit the limit side by side. `known` as in `packed`."""
-    known = {} if known is None else known
-    ways = (_packing(schedule, lives, level, align, banks, limit, order, known) for order in range(len(ORDERS)))
+    it does not fit the limit side by side."""
+    ways = (_packing(schedule, lives, level, align, rivals, banks, limit, order) for order in range(len(ORDERS)))
     return min(ways, key=lambda p: p.used)
 
 
 def _packing(
-    schedule: Schedule, lives: dict[int, Life], level: Level, align: int, banks: Banks, limit: float, order: int, known: Known,
+    schedule: Schedule, lives: dict[int, Life], level: Level, align: int, rivals: Rivals, banks: Banks, limit: float, order: int,
     aside: bool = False, blocks_first: bool = False,
 ) -> Packing:  # fmt: skip
     kept = kept_for_tiles(schedule)
@@ -54,12 +54,12 @@ def _packing(
     group.sort(key=ORDERS[order])
     if blocks_first:
         group.sort(key=lambda x: x[0] not in banks.results)
-    places, used = packed(group, align, banks, base, aside, known)
+    places, used = packed(group, align, rivals, banks, base, aside)
     once = schedule.once - kept
     before = _beside(schedule, places, base, align, lambda start: _behind(schedule, once, start, level, align, banks))
     if _end(schedule, before) > limit:
         made = sorted(((i, lives[i], schedule.storages[i]) for i in before), key=ORDERS[order])
-        before = _beside(schedule, places, base, align, lambda start: packed(made, align, banks, start, known=known)[0])
+        before = _beside(schedule, places, base, align, lambda start: packed(made, align, rivals, banks, start)[0])
     return Packing(own | before | places, max(used, _end(schedule, before)), order)
 
 
@@ -97,6 +97,11 @@ def kept_for_tiles(schedule: Schedule) -> frozenset[int]:
     return schedule.once & read
 
 
+def rivals_of(schedule: Schedule, lives: dict[int, Life], level: Level) -> Rivals:
+    """The rivals among the storages of a level."""
+    return Rivals((i, life, schedule.storages[i]) for i, life in lives.items() if schedule.storages[i].level is level)
+
+
 def pack_apart(schedule: Schedule, lives: dict[int, Life], level: Level, chip: Chip, limit: int) -> Packing:
     """A packing in which operands lie in different bank groups, where that costs neither the room nor a copy of UB. Copies of a
     schedule in one order share it where they have as many slots."""
@@ -106,14 +111,14 @@ def pack_apart(schedule: Schedule, lives: dict[int, Life], level: Level, chip: C
 
 
 def _packed_apart(schedule: Schedule, lives: dict[int, Life], level: Level, chip: Chip, limit: int) -> Packing:
-    align, known = max(32, chip.align(level)), Known()
-    close = pack_level(schedule, lives, level, align, limit=limit, known=known)
+    align, rivals = max(32, chip.align(level)), rivals_of(schedule, lives, level)
+    close = pack_level(schedule, lives, level, align, rivals, limit=limit)
     if level is not Level.UB or close.used > limit:
         return close
     for banks in banks_of(schedule, chip, _of_one_place(lives, close.places)):
-        apart = pack_level(schedule, lives, level, align, banks, limit, known)
+        apart = pack_level(schedule, lives, level, align, rivals, banks, limit)
         if _as_roomy(schedule, apart.used, close.used, limit):
-            return _aside(schedule, lives, level, align, banks, apart, limit, known)
+            return _aside(schedule, lives, level, align, rivals, banks, apart, limit)
     return close
 
 
@@ -124,18 +129,25 @@ def may_fit(schedule: Schedule, lives: dict[int, Life], level: Level, limit: int
     return any(life.heirs for life, _ in group) or least_bytes([(life, s.bytes) for life, s in group]) <= limit
 
 
+def refuse_closer(schedule: Schedule, like: Schedule | None) -> None:
+    """Refused where more of a schedule has to move closer than of another one."""
+    if like and (schedule.shrunk > like.shrunk or schedule.crowded > like.crowded):
+        raise Refused("capacity", "more has to move closer")
+
+
 def _as_roomy(schedule: Schedule, used: int, least: int, limit: int) -> bool:
     """Whether a packing fits, with as many copies of UB as the closest one."""
     return used <= limit and (schedule.copies == 1 or limit // max(1, least) == limit // max(1, used))
 
 
 def _aside(
-    schedule: Schedule, lives: dict[int, Life], level: Level, align: int, banks: Banks, apart: Packing, limit: int, known: Known
-) -> Packing:
+    schedule: Schedule, lives: dict[int, Life], level: Level, align: int, rivals: Rivals, banks: Banks, apart: Packing,
+    limit: int,
+) -> Packing:  # fmt: skip
     """A packing in the same order, with less written to the banks that instructions read from, where that has as much room."""
     waits = banks.waits(apart.places, schedule.storages)
     for blocks_first in (False, True) if waits else ():
-        other = _packing(schedule, lives, level, align, banks, limit, apart.order, known, True, blocks_first)
+        other = _packing(schedule, lives, level, align, rivals, banks, limit, apart.order, True, blocks_first)
         less = banks.waits(other.places, schedule.storages)
         if _as_roomy(schedule, other.used, apart.used, limit) and less < waits:
             apart, waits = other, less
