@@ -117,7 +117,7 @@ FAULTS = [
         "the output `C` is read before anything", "C[bx*BM:bx*BM + BM, 0:BK]", "",
     ),
     # values and statements
-    ("a @ b", "a @ b // 2", "`//` divides whole numbers of one type, or floats", "a @ b // 2", "cast one of them"),
+    ("a @ b", "a @ b // 2", "`//` divides whole numbers of one type, or floats", "a @ b // 2", "cast x first"),
     ("c += a @ b", "let x = a", "`let` names a number or an index, not a tile", "a", "declare a buffer"),
     ("pipelined(ceildiv(K, BK))", "pipelined(0 - 1)", "the range of a loop is not below 0, as -1 is", "0 - 1", ""),
     (

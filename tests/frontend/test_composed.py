@@ -24,7 +24,7 @@ kernel k[N=512](X: {dtype}[N], Y: {dtype}[N]) -> C: {dtype}[N] {{
 MADE = [f"{op.tile[0]}(x)" for op in UNARY.values() if op.made_of_others]
 PAIRS = [f"x {op.sign} y" if op.sign else f"{op.name}(x, y)" for op in BINARY.values() if op.made_of_others and op.name != "xor"]
 POWERS = [f"x ** {n}" for n in (2, 3, 5, 8, 0.5, "(-1)", "(-2)", 1.5)]
-SPECIAL = [0.0, 1.0, -1.0, 2.0, -2.0, 0.5, -0.5, 1e-6, -1e-6, 30.0, -30.0, 88.0, -88.0, np.inf, -np.inf, np.nan]
+SPECIAL = [0.0, 1.0, -1.0, 2.0, -2.0, 0.5, -0.5, 1e-6, -1e-6, 30.0, -30.0, 88.0, -88.0, -6e3, np.inf, -np.inf, np.nan]
 
 
 @pytest.mark.slow(but=1)

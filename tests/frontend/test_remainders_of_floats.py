@@ -11,8 +11,8 @@ from tile_eg.frontend.text import load_text
 from tile_eg.ir.reference import run_kernel
 from tile_eg.search.compiler import check_kernel
 
-X = np.array([-7.5, -3.3, -0.1, 0.0, 0.1, 2.9999998, 3.0, 7.5, 100.25, -100.25] * 8, np.float32)
-DIVISORS = (3.0, -3.0, 0.5, -2.0, 0.3)
+X = np.array([-7.5, -3.3, -0.1, 0.0, -1e-9, 2.9999998, 3.0, 7.5, 100.25, -100.25] * 8, np.float32)
+DIVISORS = (3.0, -3.0, 0.5, -2.0, 0.3, 0.9)
 
 
 def means(value: str, x: np.ndarray = X, of: str = "f32", gives: str = "f32") -> np.ndarray:
@@ -68,6 +68,12 @@ def test_a_number_that_no_type_holds_is_told_with_what_to_write(number: str, way
     with pytest.raises(TileError, match="is no i32, which holds whole numbers") as caught:
         means(f"x + ({number})", X.astype(np.int32), "i32", "i32")
     assert way in caught.value.help
+
+
+def test_a_number_beyond_a_byte_is_computed_with_after_a_cast() -> None:
+    with pytest.raises(TileError, match="200 is no i8") as caught:
+        means("x // 200", X.astype(np.int8), "i8", "i8")
+    assert caught.value.help == "cast x first: i32(x); -56 has the same bits"
 
 
 def test_numbers_may_be_written_by_their_bits() -> None:

@@ -47,7 +47,7 @@ FAULTS = {
     "a reduction of a column's rows": ("T.reduce_sum(w, v, dim=1)", "T.reduce_sum", "needs no reduction"),
     "a rounding mode": ("T.tile.cast(h, x, 'CAST_UP', 2048)", "T.tile.cast", "the rounding mode 'CAST_UP' is not supported"),
     "a count that is a part": ("T.tile.cast(h, x, 'CAST_RINT', 64)", "T.tile.cast", "not the whole of h"),
-    "an operator on tiles": ("x[:, :] = x and y", "x and y", "x is a tile, not a condition"),
+    "an operator on tiles": ("x[:, :] = x % T.cast(y, 'int32')", "x % T", "`%` divides whole numbers of one type"),
     "a branch on a tile": ("if x:\n    T.clear(y)", "x:", "a branch cannot depend on the elements of a tile"),
     "a branch on elements": ("if x > 0:\n    T.clear(y)", "x > 0", "a branch cannot depend on the elements of a tile"),
     "a choice by no comparison": ("x[:, :] = T.if_then_else(x, x, y)", "T.if_then_else(x", "a condition compares"),

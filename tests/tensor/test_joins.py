@@ -71,6 +71,12 @@ FORMS: dict[str, tuple[Callable[..., Any], list[tuple[int, ...]]]] = {
 CASES = [pytest.param(*form, id=name) for name, form in FORMS.items()]
 
 
+@pytest.mark.parametrize("to", [(34 * 8,), (17, 2, 8), (8, 34)])
+def test_rows_of_two_parts_do_not_take_turns(to: tuple[int, ...]) -> None:
+    with pytest.raises(TileError, match="a reshape goes across the parts of `concatenate`"):
+        kernel_of(lambda x, y: np.concatenate([x, y], axis=1).reshape(to), [(17, 8), (17, 8)]).kernel  # noqa: B018
+
+
 @pytest.mark.few(8)
 @pytest.mark.parametrize(("form", "shapes"), CASES)
 def test_the_kernel_tree_of_parts_means_what_numpy_computes(form: Callable[..., Any], shapes: list[tuple[int, ...]]) -> None:

@@ -7,8 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import numpy as np
+
 from tile_eg.errors import Span, TileError
 from tile_eg.frontend.checks.numbers import check_number
+from tile_eg.frontend.hints import cast
 from tile_eg.ir import kernel as kn
 from tile_eg.ir.kernel import TileExpr
 from tile_eg.ops.types import F32, I32, U32, DType
@@ -25,17 +28,18 @@ def divided(sign: str, x: TileExpr, y: TileExpr, dtype_of: Callable[[str], DType
     found = {d for e in (x, y) if (d := _dtype(e, dtype_of)) is not None}
     if found and not any(d.whole for d in found):
         return _of_floats(sign, x, y, found.pop() if len(found) == 1 else F32, span)
+    if sign == AS_C:
+        help = f"cast x first: {cast(F32, 'x', span)}; x % n of whole numbers has the sign of n"
+        raise TileError("T.fmod is of elements that are floats", span, help=help)
     dtype = found.pop() if len(found) == 1 else None
     if dtype is None:
-        help = "cast one of them to the other's type"
+        help = "cast one of them to the other's type" if found else f"cast x first: {cast(F32, 'x', span)}"
         raise TileError(f"`{sign}` divides whole numbers of one type, or floats", span, help=help)
     _check_numbers(sign, x, y, dtype, span)
     power = _power_of_two(y)
     if power is not None:
         left = kn.Binary("shr", x, kn.Number(float(power)), span) if power else x
         return left if sign in QUOTIENT else kn.Binary("and", x, kn.Number(2.0**power - 1), span)
-    if sign == AS_C:
-        raise TileError("T.fmod is of floats", span, help="x % n of whole numbers has the sign of n")
     if dtype == U32:
         raise TileError(f"`{sign}` of u32 is by a power of two", span, help="cast to int32 where the numbers are below 2^31")
     quotient, rest = _long(x, y, span) if dtype == I32 else _short(x, y, dtype, span)
@@ -55,7 +59,7 @@ def _left(x: TileExpr, y: TileExpr, span: Span) -> TileExpr:
         return rest
     zero = kn.Number(0.0)
     if isinstance(y, kn.Number):
-        ends = sorted((0.0, y.value * BELOW_ONE))
+        ends = sorted((0.0, float(np.float32(y.value)) * BELOW_ONE))
         return _within(rest, kn.Number(ends[0]), kn.Number(ends[1]), span)
     end = kn.Binary("mul", y, kn.Number(BELOW_ONE), span)
     return _within(rest, kn.Binary("min", end, zero, span), kn.Binary("max", end, zero, span), span)
@@ -136,7 +140,7 @@ def _down(x: TileExpr, y: TileExpr, span: Span) -> TileExpr:
 
 
 def _less(x: TileExpr, times: TileExpr, y: TileExpr, span: Span) -> TileExpr:
-    """x - times * y, in whole numbers."""
+    """x - times * y."""
     if isinstance(times, kn.Number):
         return kn.Binary("sub" if times.value > 0 else "add", x, y, span)
     return kn.Binary("sub", x, kn.Binary("mul", times, y, span), span)

@@ -27,7 +27,8 @@ def _another_number(dtype: DType, value: float, span: kn.Span | None, beside: bo
     if value != value // 1:
         return f"cast x first: {cast(F32, 'x', span)}" if beside else ""
     if -(2 ** (dtype.bits - 1)) <= value < 2**dtype.bits:
-        return f"{int(value) + (2**dtype.bits if value < 0 else -(2**dtype.bits))} has the same bits"
+        same = f"{int(value) + (2**dtype.bits if value < 0 else -(2**dtype.bits))} has the same bits"
+        return f"cast x first: {cast(I32, 'x', span)}; {same}" if beside and dtype.bits < 32 else same
     if -(2**31) <= value < 2**31:
         return f"cast x first: {cast(I32, 'x', span)}" if beside else ""
     return "no type has more than 32 bits; floats have larger numbers" + (f": {cast(F32, 'x', span)}" if beside else "")

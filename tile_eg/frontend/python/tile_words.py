@@ -352,7 +352,7 @@ def _read(b: Builder, v: Any) -> Any:
 
 
 def _rounded_down(word: str, b: Builder, span: Span, x: Any, y: Any) -> Any:
-    """x // y or x % y, of indices or of tiles of whole numbers."""
+    """x // y or x % y, of indices or of tiles."""
     x, y = (_read(b, v) for v in (x, y))
     if not (is_tile(x) or is_tile(y)):
         return _divided(word, b, span, x, y)

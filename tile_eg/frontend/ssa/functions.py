@@ -124,8 +124,9 @@ def _asinh(x: TileExpr) -> TileExpr:
 
 
 def _acosh(x: TileExpr) -> TileExpr:
+    """By two roots: the product below them is above 0 for an x below -1, too."""
     less = sub(x, 1)
-    near = _log1p(add(less, un("sqrt", mul(less, add(less, 2)))))
+    near = _log1p(add(less, mul(un("sqrt", less), un("sqrt", add(less, 2)))))
     return where(x, "gt", LARGE, add(un("ln", x), math.log(2)), near)
 
 

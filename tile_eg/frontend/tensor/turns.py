@@ -25,7 +25,8 @@ def of_reshape(x: Value) -> Value | None:
     else."""
     (o,) = x.of
     last = len(o.shape) - 1
-    if len(o.of) != 2 or o.args != (last,) or not x.shape or x.shape[-1] % 2 or x.shape[-1] == 2:
+    stacked = len(o.of) == 2 and o.args == (last,) and o.shape[last] == 2
+    if not stacked or not x.shape or x.shape[-1] % 2 or x.shape[-1] == 2:
         return None
     shape = (*x.shape[:-1], x.shape[-1] // 2)
     return _turns([v.reshape(p, shape, x.span) for p in o.of], len(shape) - 1, x)
