@@ -20,6 +20,27 @@ ATTENTION = {"S": 100, "H": 1, "D": 64, "BM": 32, "BN": 32}
 LATENT = {"B": 1, "H": 16, "S": 100, "C": 64, "R": 16, "BM": 16, "BN": 32}
 
 
+SUMS = """
+kernel sums[M=16, N=64, K=64, BK=32](A: f16[M, K], B: f16[K, N], D: f16[K, N]) -> C: f32[M, N] {{
+  grid bx = 1
+  shared a: f16[M, BK], b: f16[BK, N], d: f16[BK, N]
+  fragment o: f32[M, N] = 0
+  for k in pipelined(ceildiv(K, BK)) {{
+    a = A[0, k*BK]
+    b = B[k*BK, 0]
+    d = D[k*BK, 0]
+{}
+  }}
+  C[0, 0] = o
+}}
+"""
+
+
+def sums(*statements: str) -> Values:
+    """Of a kernel whose loop has these statements about `o` and the loaded `a`, `b` and `d`."""
+    return to_values(kernel(SUMS.format("\n".join(statements))))
+
+
 def example(name: str, **sizes: int):
     return kernel((EXAMPLES / f"{name}.tile").read_text("utf-8"), **sizes)
 
@@ -55,6 +76,15 @@ def test_keys_that_are_values_too_are_loaded_in_parts_once() -> None:
 
 def test_a_sum_that_stays_in_l0c_stays_whole() -> None:
     assert with_sums_in_columns(to_values(example("gemm", M=64, N=64, K=64, BM=32, BN=64, BK=32)), 2) is None
+
+
+def test_a_sum_of_two_products_that_stays_in_l0c_stays_whole() -> None:
+    assert with_sums_in_columns(sums("o += a @ b", "o += a @ d"), 2) is None
+    assert products(with_sums_in_columns(sums("o = o * 0.5 + a @ b", "o += a @ d"), 2)) == [(16, 32)] * 4
+
+
+def test_what_is_made_of_the_same_tile_again_and_again_is_looked_at_once() -> None:
+    assert products(with_sums_in_columns(sums("o = o * 0.5 + a @ b", *["o = o * o"] * 60), 2)) == [(16, 32)] * 2
 
 
 def test_narrow_results_stay_whole() -> None:

@@ -33,10 +33,6 @@ class Banks:
     whole: frozenset[int] = frozenset()
     results: Mapping[int, Mapping[int, int]] = field(default_factory=dict)
 
-    def places(self, storage: int) -> bool:
-        """Whether a storage may not start anywhere."""
-        return storage in self.groups or storage in self.whole
-
     def at(self, storage: int, address: int) -> int:
         """The first address from `address` on that lies in the storage's group."""
         if storage in self.whole:

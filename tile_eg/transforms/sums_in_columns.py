@@ -45,20 +45,27 @@ def _sums(values: Values) -> Iterator[tuple[State, list[Term]]]:
     which products are added as they are: these stay in L0C."""
     for loop in (t for t in reachable(values) if t.op == "loop"):
         for k, (_, after) in enumerate(loop.args[2]):
-            parts = list(_elementwise(after))
+            parts = _elementwise(after)
             products = [t for t in parts if t.op == "matmul" and t.args[1].op == "load" and not t.args[3]]
-            of_itself = any(t.op == "arg" and t.args == (loop.args[0], k) for t in parts)
-            if products and of_itself and len(parts) > len(products) + 2:
+            itself = next((t for t in parts if t.op == "arg" and t.args == (loop.args[0], k)), None)
+            if products and itself and not all(t is itself or _adds_up(t) for t in parts):
                 yield (loop.args[0], k), products
 
 
-def _elementwise(t: Term) -> Iterator[Term]:
-    """A tile and those that it is made of element by element."""
-    yield t
-    if t.op in ELEMENTWISE:
-        for x in below(t):
-            if x.cols == t.cols:
-                yield from _elementwise(x)
+def _elementwise(t: Term) -> list[Term]:
+    """A tile and those that it is made of element by element, each once."""
+    seen, todo = dict[Term, None](), [t]
+    while todo:
+        t = todo.pop()
+        if t not in seen:
+            seen[t] = None
+            todo += [x for x in below(t) if x.cols == t.cols] if t.op in ELEMENTWISE else []
+    return list(seen)
+
+
+def _adds_up(t: Term) -> bool:
+    """Whether a term is a product, or adds what it is made of, which L0C does."""
+    return t.op == "matmul" or (t.op == "binary" and t.args[0] == "add")
 
 
 @dataclass
