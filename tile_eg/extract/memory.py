@@ -12,11 +12,10 @@ from math import inf
 from typing import NamedTuple
 
 from tile_eg.chips import Chip
-from tile_eg.extract.base import Overflow, Refused
 from tile_eg.extract.flags import fit_ids, missing, shrink
 from tile_eg.extract.next_tile import known_loads
 from tile_eg.extract.packing import Life, least_bytes
-from tile_eg.extract.placing import kept_for_tiles, may_fit, pack_apart, refuse_closer
+from tile_eg.extract.placing import kept_for_tiles, may_fit, overflow, pack_apart, refuse_closer
 from tile_eg.extract.schedule import Item, LoopStep, Schedule, Step, Storage, StorageId, overwritten
 from tile_eg.extract.turns import take_turns
 from tile_eg.ir.machine import LINE_BYTES
@@ -274,14 +273,6 @@ def _closer(schedule: Schedule, level: Level, late: set[StorageId], line: _Line)
     return list(dict.fromkeys((*(_Closer(inherited=w) for w in ways), *first, *(_Closer(close) for close in one_more))))
 
 
-def _peak(schedule: Schedule, lives: dict[int, Life], level: Level) -> list[Storage]:
-    """The storages of a level that are live together at its fullest moment."""
-    group = [(life, schedule.storages[sid]) for sid, life in lives.items() if schedule.storages[sid].level is level]
-    moments = sorted({life.first for life, _ in group})
-    at = max(moments, key=lambda m: sum(s.bytes for life, s in group if life.first <= m <= life.last))
-    return [s for life, s in group if life.first <= at <= life.last]
-
-
 def _spare(schedule: Schedule, level: Level, ahead: set[StorageId]) -> Storage | None:
     """The ring of a level that misses a slot least; of several, the one with the largest slots.
 
@@ -347,7 +338,7 @@ def _place(schedule: Schedule, chip: Chip, level: Level, asked: _Asked, lives_of
     if enforce and _least_used(schedule, level, lives_of.line) > limit:
         while ring := _spare(schedule, level, set()):
             shrink(schedule, ring)
-        raise _overflow(schedule, lifetimes(schedule), level, limit)
+        raise overflow(schedule, lifetimes(schedule), level, limit)
     steps = _closer(schedule, level, late, lives_of.line)
     full: dict[int, Life] | None = None  # for these there is no room, with as many slots
     for able in (ahead, set[StorageId]()):  # loads that run ahead lose their second buffer last
@@ -366,7 +357,7 @@ def _place(schedule: Schedule, chip: Chip, level: Level, asked: _Asked, lives_of
                 shrink(schedule, ring)
                 refuse_closer(schedule, like)
                 full = None
-    raise _overflow(schedule, lifetimes(schedule), level, limit)
+    raise overflow(schedule, lifetimes(schedule), level, limit)
 
 
 def _least_used(schedule: Schedule, level: Level, line: _Line) -> int:
@@ -392,14 +383,3 @@ def _workspace(schedule: Schedule, lives: dict[int, Life]) -> None:
             schedule.addresses[sid] = tuple(at + i * step for i in range(s.slots))
             at += s.slots * step
     schedule.peaks[Level.WS] = at
-
-
-def _overflow(schedule: Schedule, lives: dict[int, Life], level: Level, limit: int) -> Refused:
-    live = _peak(schedule, lives, level)
-    hot = {s.id for s in live}
-    cut = [s.node for s, _ in schedule.walk() if s.dst in hot or s.scratch in hot]
-    cut += [n for n in schedule.nodes if n.op in ("Keep", "Skew", "State", "NextCp")]
-    cut += [d for s in schedule.storages.values() if s.held or s.given for d in s.decisions]  # the others have none to spare
-    what = f"{sum(s.bytes for s in live)} bytes in {level}, which has {limit}"
-    places = tuple((s.name, s.bytes, s) for s in sorted(live, key=lambda s: -s.bytes))
-    return Refused("capacity", what, cut, Overflow(str(level), limit, places))

@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 from tile_eg.chips import Chip
 from tile_eg.extract.banks import Banks, banks_of
-from tile_eg.extract.base import Refused
+from tile_eg.extract.base import Overflow, Refused
 from tile_eg.extract.packing import ANY_BANK, Life, Placed, Rivals, least_bytes, packed, touch
-from tile_eg.extract.schedule import Schedule, StorageId
+from tile_eg.extract.schedule import Schedule, Storage, StorageId
 from tile_eg.ir.sharing import Itself, once
 from tile_eg.ops.types import Level
 
@@ -175,3 +175,23 @@ def _behind(
 
 def _end(schedule: Schedule, places: dict[int, int]) -> int:
     return max((at + schedule.storages[sid].bytes for sid, at in places.items()), default=0)
+
+
+def overflow(schedule: Schedule, lives: dict[int, Life], level: Level, limit: int) -> Refused:
+    """A refusal that names what lives together where a level is fullest."""
+    live = _peak(schedule, lives, level)
+    hot = {s.id for s in live}
+    cut = [s.node for s, _ in schedule.walk() if s.dst in hot or s.scratch in hot]
+    cut += [n for n in schedule.nodes if n.op in ("Keep", "Skew", "State", "NextCp")]
+    cut += [d for s in schedule.storages.values() if s.held or s.given for d in s.decisions]  # the others have none to spare
+    what = f"{sum(s.bytes for s in live)} bytes in {level}, which has {limit}"
+    places = tuple((s.name, s.bytes, s) for s in sorted(live, key=lambda s: -s.bytes))
+    return Refused("capacity", what, cut, Overflow(str(level), limit, places))
+
+
+def _peak(schedule: Schedule, lives: dict[int, Life], level: Level) -> list[Storage]:
+    """The storages of a level that are live together at its fullest moment."""
+    group = [(life, schedule.storages[sid]) for sid, life in lives.items() if schedule.storages[sid].level is level]
+    moments = sorted({life.first for life, _ in group})
+    at = max(moments, key=lambda m: sum(s.bytes for life, s in group if life.first <= m <= life.last))
+    return [s for life, s in group if life.first <= at <= life.last]
