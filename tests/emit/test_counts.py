@@ -17,6 +17,7 @@ from tile_eg.emit.ascend_c.kernel import kernel_text
 from tile_eg.emit.sync import planning
 from tile_eg.emit.sync.check import races
 from tile_eg.emit.sync.counts import checked, meeting, usual
+from tile_eg.emit.sync.placed import decided_by
 from tile_eg.emit.sync.planning import synchronise
 from tile_eg.extract import Schedule, extract
 from tile_eg.extract.grid import with_grid
@@ -24,6 +25,7 @@ from tile_eg.ir.index import const, maximum, var
 from tile_eg.ir.program import Let, Loop, Program, Tasks, walk
 from tile_eg.ir.program.parser import parse_program
 from tile_eg.ir.program.tasks import counted_by, inlined
+from tile_eg.ir.sizes import Sizes
 from tile_eg.search.compiler import meaning, plan, plan_schedule
 
 CAUSAL = """
@@ -175,6 +177,12 @@ def test_every_number_that_occurs_is_checked_where_they_are_few():
 def test_a_block_with_tiles_is_checked_with_all_numbers_in_turn():
     tiles, counts = next(iter(checked(program(CAUSAL, 5))))
     assert sorted(counts["trips"]) == [1, 2, 3, 4, 5, 6] and tiles == 7
+
+
+def test_where_sizes_count_the_tiles_numbers_of_no_usual_tile_are_checked_too():
+    sized = replace(program(CAUSAL, 5), sizes=Sizes((("S", 192),), const(24), (const(6), const(4)), ()))
+    assert max(max(counts["trips"]) for _, counts in checked(sized)) > 6
+    assert decided_by(sized) != decided_by(program(CAUSAL, 5))
 
 
 def test_a_block_with_tiles_is_checked_with_the_least_number_again_and_again():

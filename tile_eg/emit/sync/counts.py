@@ -105,14 +105,14 @@ def _skew(program: Program) -> int:
 
 
 def _occurring(program: Program, let: Let) -> set[int]:
-    """Every value that a number of trips has in some block or for some tile; of those that sizes decide, the small ones; any
-    where it is read."""
+    """Every value that a number of trips has in some block or for some tile; of those that sizes decide, also by how many tiles
+    there are, the small ones; any where it is read."""
     if elements_in(let.value):
         return set(range(let.least, min(let.most + 1, MANY)))
-    if sizes_in(let.value):
-        return set(range(let.least, MANY))
     if let.value.value is not None:
         return {let.value.value}
+    if program.sizes is not None or sizes_in(let.value):
+        return set(range(let.least, MANY))
     loops = [n for core in (AIC, AIV) for n in program.core(core) if isinstance(n, Tasks) and let in n.lets]
     value = compiled(let.value)
     if not loops:

@@ -83,7 +83,7 @@ def decided_by(program: Program) -> Hashable:
     How many blocks there are, and which tile a block takes when, is not in it, unless that decides how often a loop runs.
     """
     streams = tuple(tuple(map(_of_any_tiles, program.core(core))) for core in (AIC, AIV))
-    counted = (program.blocks, program.lets, _lets(program)) if counted_by(program) else ()
+    counted = (program.blocks, program.sizes is None, program.lets, _lets(program)) if counted_by(program) else ()
     named = frozenset[str]().union(*(variables(e) for stream in streams for n in walk(stream) for e in _expressions(n)))
     ranges = tuple(sorted((name, values) for name, values in Layout(program).ranges.items() if name in named))
     return program.buffers, streams, ranges, counted
