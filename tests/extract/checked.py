@@ -78,5 +78,8 @@ def check_numbers(
 
 
 def _compare(run: Run, wanted: dict[str, np.ndarray]) -> None:
+    """What is small beside the sums that it is the rest of is as exact as these: that depends on the processor's own sums."""
     for name, want in wanted.items():
-        np.testing.assert_allclose(run[name].astype(np.float32), want.astype(np.float32), rtol=4e-3, atol=4e-3)
+        want = want.astype(np.float32)
+        atol = max(4e-3, 1e-5 * float(np.abs(want).max(initial=0.0, where=np.isfinite(want))))
+        np.testing.assert_allclose(run[name].astype(np.float32), want, rtol=4e-3, atol=atol)

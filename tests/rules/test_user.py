@@ -89,7 +89,7 @@ def test_a_rule_that_rounds_says_how_far() -> None:
         (" (8 1)", " (8)", "behind `:within` stands no bound", ":within"),
         (" (8 1)", " (8 -1)", "behind `:within` stands no bound", ":within"),
         (" (8 1)", " (0 0)", "has the law equal", ":within"),
-        (" (8 1)", ' (of "tanhh")', "did you mean `tanh`?", ":within"),
+        (" (8 1)", ' (of "sigmoidd")', "did you mean `sigmoid`?", ":within"),
         ("rounding", "equal", "of the law equal in the ruleset algebra has no bound", ":within"),
         ("algebra", "vec", "in the ruleset vec has no bound", ":within"),
     ],

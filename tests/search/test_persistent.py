@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 
 from tests.search.test_queue import Timed
 from tile_eg.search import persistent
+from tile_eg.search.form import GAINED_ALIKE, Form
 from tile_eg.search.queue import Made
 
 
@@ -19,6 +21,7 @@ class Searched:
         monkeypatch.setattr(persistent, "_like", lambda form, candidate: (24, False))
         setting = SimpleNamespace(options=SimpleNamespace(effort=effort))
         self.form: Any = SimpleNamespace(slower_than=lambda bound: bound < 100.0, gained={}, setting=setting)
+        self.form.expected, self.form.note_gain = partial(Form.expected, self.form), partial(Form.note_gain, self.form)
 
     def first(self, monkeypatch: pytest.MonkeyPatch, *takes: float) -> Searched:
         """With the persistent kernels of its best schedule, which take so long."""
@@ -34,7 +37,7 @@ class Searched:
 
 
 def test_what_the_first_one_gained_is_expected_of_the_others(monkeypatch) -> None:
-    assert Searched(monkeypatch).first(monkeypatch, 110.0).expects(200.0) == pytest.approx(220.0 * persistent.ALIKE)
+    assert Searched(monkeypatch).first(monkeypatch, 110.0).expects(200.0) == pytest.approx(220.0 * GAINED_ALIKE)
 
 
 def test_nothing_is_expected_before_the_first_one_is_made(monkeypatch) -> None:
@@ -47,7 +50,7 @@ def test_nothing_is_expected_where_the_first_one_has_no_plan(monkeypatch) -> Non
 
 def test_the_most_that_any_of_them_gained_counts(monkeypatch) -> None:
     searched = Searched(monkeypatch).first(monkeypatch, 110.0)
-    assert searched.first(monkeypatch, 50.0).first(monkeypatch, 120.0).expects(200.0) == pytest.approx(100.0 * persistent.ALIKE)
+    assert searched.first(monkeypatch, 50.0).first(monkeypatch, 120.0).expects(200.0) == pytest.approx(100.0 * GAINED_ALIKE)
 
 
 def test_all_schedules_on_as_many_cores_have_the_bound_of_the_best_and_the_fastest_comes_first(monkeypatch) -> None:

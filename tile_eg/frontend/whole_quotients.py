@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import numpy as np
-
 from tile_eg.errors import Span, TileError
 from tile_eg.frontend.checks.numbers import check_number
 from tile_eg.frontend.hints import cast
@@ -54,6 +52,8 @@ def _of_floats(sign: str, x: TileExpr, y: TileExpr, dtype: DType, span: Span) ->
 
 def _left(x: TileExpr, y: TileExpr, span: Span) -> TileExpr:
     """What a multiple of y leaves of x. A quotient that was rounded to the next whole number leaves what is next to 0 or y."""
+    import numpy as np
+
     rest = _less(x, _down(x, y, span), y, span)
     if _power_of_two(y) is not None:
         return rest
