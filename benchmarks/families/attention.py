@@ -330,11 +330,11 @@ EXAMPLES: list[Example] = [
         real={"DeepSeek V3, 32 sequences of 4K tokens": {"B": 32, "H": 128, "S": 4096, **MLA, "BM": 64, "BN": 128},
               "DeepSeek V3, 32 of 160K tokens": {"B": 32, "H": 128, "S": 163840, **MLA, "BM": 64, "BN": 128}},
         bound=mla_bound, slack=DECODE,
-        schedule="a tile of KV is in L1 once for both products; each vector core has half of the sum in UB",
-        held="no pipe is busy for more than half of the time on the 910B2: the second product, 64 x 512 floats, fills L0C, "
-        "and L1 has room for three tiles of KV, which a trip and the two before it hold, so that loads do not run "
-        "ahead. Two sums of 256 columns, written so by hand, take 335 us: halves that leave L0C in turns are not "
-        "enough. 64 keys a trip take 201 us on the 950, and 384 on the 910B2",
+        schedule="a tile of KV, in halves on the 910B2, is in L1 once for both products; each vector core has "
+        "half of the sum in UB",
+        held="L1 has room for three tiles of KV, which a trip and the two before it hold, so that few loads run ahead; with the "
+        "sum in halves of 256 columns, which leave L0C in turns, MTE2 of the cube core is the busiest pipe of the 910B2 (338 us with"
+        " the whole one, which fills L0C). 64 keys a trip take 201 us on the 950",
     ),
     Example(
         "sparse/sparse_mla", sparse_mla(64), inputs=rows,
