@@ -333,8 +333,8 @@ EXAMPLES: list[Example] = [
         schedule="a tile of KV, in halves on the 910B2, is in L1 once for both products; each vector core has "
         "half of the sum in UB",
         held="L1 has room for three tiles of KV, which a trip and the two before it hold, so that few loads run ahead; with the "
-        "sum in halves of 256 columns, which leave L0C in turns, MTE2 of the cube core is the busiest pipe of the 910B2 (338 us with"
-        " the whole one, which fills L0C). 64 keys a trip take 201 us on the 950",
+        "sum in halves of 256 columns, which leave L0C in turns, MTE2 of the cube core is the busiest pipe of the 910B2 (338 us "
+        "with the whole one, which fills L0C). 64 keys a trip take 201 us on the 950",
     ),
     Example(
         "sparse/sparse_mla", sparse_mla(64), inputs=rows,
