@@ -93,3 +93,17 @@ def test_c_s_remainder_has_the_sign_of_what_is_divided() -> None:
            "    x = T.alloc_shared((80,), 'float32')\n    T.copy(X, x)\n    x[:] = T.fmod(x, -0.7)\n    T.copy(x, Y)\n"
     kernel = tile_eg.compile(prim_func(text)).kernel
     np.testing.assert_allclose(run_kernel(kernel, {"X": X})["Y"], np.fmod(X, np.float32(-0.7)), atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("number", "help"), [("0xG", "digits stand behind it: 0x1f"), ("1_000", "digits stand together: 1000"), ("2f", "f32(2)")]
+)
+def test_letters_behind_a_number_are_told_with_what_to_write(number: str, help: str) -> None:
+    with pytest.raises(TileError, match=f"{number} is no number") as caught:
+        means(f"x * {number}")
+    assert help in str(caught.value.help)
+
+
+def test_a_number_that_may_be_chosen_is_one_of_the_type_that_it_fills() -> None:
+    with pytest.raises(TileError, match="1.5 is no i8"):
+        means("select(x > 0, 1.5, 0)", gives="i8")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect
 from collections import defaultdict
 from collections.abc import Iterator
+from copy import copy
 from dataclasses import replace
 from functools import cached_property
 from itertools import product
@@ -43,7 +44,8 @@ class _Line:
     @staticmethod
     def of(schedule: Schedule) -> _Line:
         """That of a schedule: copies in one order share what is known of it, as their storages differ in slots alone."""
-        line = once("line", (Itself(schedule.top), schedule.persistent, schedule.copies > 1), lambda: _Line(schedule))
+        known = once("line", (Itself(schedule.top), schedule.persistent, schedule.copies > 1), lambda: _Line(schedule))
+        line = copy(known)
         line.storages = schedule.storages
         return line
 

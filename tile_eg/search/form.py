@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 GAINED_ALIKE = 0.9
 """What a form's later schedules gain, as persistent kernels or steady, is taken to be at most so much better than what its others
 did. Of the 404 persistent kernels of examples/ at their real sizes, 0.9 drops 30, none of them the best of its form; 0.95 drops
-40, four of which were better than what is left."""
+40, four of which were better than what is left. For steady loops it is assumed."""
 
 
 @dataclass(frozen=True)

@@ -277,7 +277,10 @@ def _written(op: Unary | Binary) -> str:
 
 
 def _check_number(t: Type, other: kn.TileExpr, beside: bool = True) -> None:
-    """TileError where a number stands beside whole numbers, or fills them, and is none of them."""
+    """TileError where a number that stands beside whole numbers, fills them, or may be chosen for them, is none of them."""
+    if isinstance(other, kn.Choose | kn.Select):
+        _check_number(t, other.x, beside)
+        _check_number(t, other.y, beside)
     if t.dtype is not None and isinstance(other, kn.Number):
         check_number(t.dtype, other.value, other.span, beside)
 

@@ -11,7 +11,7 @@ from dataclasses import fields, replace
 from typing import Any, get_args
 
 from tile_eg.frontend.checks.types import Typing
-from tile_eg.frontend.ssa.functions import FUNCTIONS
+from tile_eg.frontend.ssa.functions import FUNCTIONS, PI_PARTS
 from tile_eg.frontend.ssa.terms import add, div, mul, number, polynomial, sub, un, where
 from tile_eg.frontend.ssa.whole_numbers import (
     UNSIGNED,
@@ -193,9 +193,6 @@ def _sign(x: TileExpr) -> TileExpr:
     return where(x, "gt", 0, 1, where(x, "lt", 0, -1, 0))
 
 
-PI_PARTS = (3.140625, 0.000965118408203125, 2.5331974029541016e-06, 1.984187036896401e-09)
-"""Pi as a sum of numbers, all but the last of eight bits: their products with half a whole number below 2^15 are exact in f32
-(W. Cody and W. Waite, Software Manual for the Elementary Functions, 1980)."""
 SINE = (-1.0 / 39916800, 1.0 / 362880, -1.0 / 5040, 1.0 / 120, -1.0 / 6)
 """The series of (sin(r) / r - 1) / r^2 in r^2; its next term is below 2^-26 for |r| <= pi / 2."""
 

@@ -11,8 +11,9 @@ from collections.abc import Callable
 from tile_eg.frontend.ssa.terms import add, div, mul, polynomial, sub, un, where
 from tile_eg.ir.kernel import TileExpr
 
-QUARTER_PARTS = (1.5703125, 0.0004825592041015625, 1.2665987014770508e-06, 9.920935184482005e-10)
-"""Half of pi in parts, as `PI_PARTS` in `composed.py`."""
+PI_PARTS = (3.140625, 0.000965118408203125, 2.5331974029541016e-06, 1.984187036896401e-09)
+"""Pi as a sum of numbers, all but the last of eight bits: their products with half a whole number below 2^15 are exact in f32
+(W. Cody and W. Waite, Software Manual for the Elementary Functions, 1980)."""
 SINE = (1.0 / 362880, -1.0 / 5040, 1.0 / 120, -1.0 / 6)
 COSINE = (-1.0 / 3628800, 1.0 / 40320, -1.0 / 720, 1.0 / 24, -0.5, 1.0)
 """Series in r^2, of (sin(r) / r - 1) / r^2 and of cos(r), for |r| <= pi / 4."""
@@ -38,8 +39,8 @@ def _tan(x: TileExpr) -> TileExpr:
     """sin / cos of what is left after quarter turns; after an odd number of them -cos / sin."""
     turns = un("round", mul(x, 2 / math.pi))
     rest = x
-    for part in QUARTER_PARTS:
-        rest = sub(rest, mul(turns, part))
+    for part in PI_PARTS:
+        rest = sub(rest, mul(turns, part / 2))
     square = mul(rest, rest)
     sine, cosine = _plus_odd_powers(rest, square, SINE), polynomial(square, *COSINE)
     odd = sub(turns, mul(un("floor", mul(turns, 0.5)), 2))

@@ -251,10 +251,21 @@ GLUED = re.compile(r"(?<![\w.])(\d+\.?\d*(?:[eE][+-]?\d+)?)([A-Za-z_]\w*)")
 """A number with letters right behind it, as in C."""
 
 
+def _a_number(glued: re.Match[str]) -> str:
+    """What to write in place of such a number."""
+    digits, letters = glued[1], glued[2]
+    if digits == "0" and letters[0] in "xXbB":
+        return "digits stand behind it: 0x1f, 0b101"
+    if letters[0] == "_":
+        return f"digits stand together: {digits}{letters.replace('_', '')}"
+    return f"{digits}; a type stands before it: f32({digits})"
+
+
 def _glued(error: UnexpectedToken, text: str) -> re.Match[str] | None:
-    """The number right before what does not fit, if letters follow it: they are read as the name that begins a statement."""
+    """The number right before what does not fit, if letters follow it: they are what does not fit, or are read as the name that
+    begins a statement."""
     at = error.token.start_pos if error.token.start_pos is not None else len(text)
-    found = [m for m in GLUED.finditer(text[:at]) if not text[m.end() : at].strip()]
+    found = [m for m in GLUED.finditer(text) if m.start(2) <= at and not text[m.end() : at].strip()]
     return found[-1] if found else None
 
 
@@ -275,7 +286,7 @@ def explain(error: UnexpectedInput, text: str, file: str, parser: Lark) -> TileE
         line = text[: glued.start()].count("\n") + 1
         column = glued.start() - (text.rfind("\n", 0, glued.start()) + 1) + 1
         at = Span(file, line, column, line, column + len(glued[0]))
-        return TileError(f"{glued[0]} is no number", at, help=f"{glued[1]}; a type stands before it: f32({glued[1]})")
+        return TileError(f"{glued[0]} is no number", at, help=_a_number(glued))
     fault = next((known[k] for k in _keys(error) if k in known), None)
     if fault is None and error.token.type == "$END":
         left = Counter(COMMENT.sub("", text))
