@@ -198,6 +198,22 @@ def take_along_axis(x: Any, indices: Any, axis: int) -> Any:
     """The elements at the indices of one axis, which may be others at each place of the other axes."""
 
 
+def sliding_window_view(x: Any, window_shape: Any, axis: Any = None) -> Any:
+    """Windows that move along axes by an element, each with axes of its own behind the others; windows share their elements."""
+
+
+def conv1d(
+    x: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1
+) -> Any:
+    """A convolution of images [N, C, W] with weights [O, C / groups, K]."""
+
+
+def conv2d(
+    x: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1
+) -> Any:
+    """A convolution of images [N, C, H, W] with weights [O, C / groups, KH, KW]."""
+
+
 def zeros(shape: Any, dtype: Any = "float32") -> Any:
     """A tensor of zeros."""
 
@@ -238,6 +254,6 @@ FUNCTIONS: tuple[Callable[..., Any], ...] = (
     softmax, log_softmax, logsumexp, sum, mean, var, amax, amin, maximum, minimum, matmul, arange, tril, triu, transpose,
     swapaxes, broadcast_to, concatenate, stack, split, repeat, roll, diff, diagonal, diag, trace, einsum, outer, dot, norm, std,
     ptp, all, any, clip, square, logaddexp, isfinite, isinf, expand_dims, squeeze, flatten, moveaxis, take,
-    take_along_axis, topk, prod, zeros, ones, full, zeros_like, ones_like, full_like,
+    take_along_axis, sliding_window_view, conv1d, conv2d, topk, prod, zeros, ones, full, zeros_like, ones_like, full_like,
 )  # fmt: skip
 WORDS: dict[str, Word] = {f.__name__: _word(f) for f in FUNCTIONS}

@@ -223,7 +223,7 @@ def word(name: str, args: Sequence[Any], options: Mapping[str, Any]) -> Any:
     if called in fn.OF_LISTS and args and isinstance(args[0], list | tuple):
         kept |= {"axis": args[1]} if len(args) == 2 else {}
         args = args[0]
-    whole = 1 if called in fn.OF_AXES else 2 if called in fn.OF_INDICES else len(args)
+    whole = fn.values_among(called, len(args))
     given = [_operand(called, n, a, n < whole, span) for n, a in enumerate(args)]
     kept = {k: _option(called, k, o, span) for k, o in kept.items()}
     if kept and called in (*QUOTIENTS, *OPERATORS, *COMPARE, "neg", "not"):
@@ -244,9 +244,9 @@ def _operand(name: str, place: int, x: Any, is_value: bool, span: Span | None) -
     """An argument of a function: a value, where there may be none None, else axes, sizes, and what else it takes."""
     if is_value:
         letters = name == "einsum" and place == 0 and isinstance(x, str)
-        none = x is None and place > 0 and name in ("clip", "clamp", "max", "min")
+        none = x is None and place > 0 and name in ("clip", "clamp", "max", "min", *fn.OF_FILTERS)
         return x if letters or none else value_at(x, span)
-    return x if name in ("pad", "norm") and isinstance(x, str | float) else _axes(name, x, span)
+    return x if name in ("pad", "norm", *fn.OF_FILTERS) and isinstance(x, str | float) else _axes(name, x, span)
 
 
 def _option(name: str, option: str, x: Any, span: Span | None) -> Any:

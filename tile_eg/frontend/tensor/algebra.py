@@ -69,6 +69,8 @@ class Algebra:
             return False
         if not all(loaded(f) and f.rounds == p.rounds and axes <= f.axes for f in x.of):
             return False
+        if any(_beside_others(axes_of(p)[-1], f) for f in x.of):
+            return False
         a, b = (f.axes - axes for f in x.of)
         return bool(a - b and b - a) or (bool(a & b and a ^ b) and p.rounds != F32)
 
@@ -130,6 +132,12 @@ def axes_of(p: Point) -> tuple[Axis, ...]:
 
 def is_sum(p: Point) -> bool:
     return p.op == "fold" and p.args[0] == "sum"
+
+
+def _beside_others(depth: Axis, p: Point) -> bool:
+    """Whether an axis and others go along one dimension of a tensor, as the elements of a window and its places do."""
+    load = p if p.op == "load" else p.of[0]
+    return any(depth in d.strides and len(d.strides) > 1 for d in load.args[1])
 
 
 def loaded(p: Point) -> bool:

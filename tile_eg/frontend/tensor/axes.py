@@ -65,6 +65,8 @@ class Axes:
                 return self._regrouped(v, x[0])
             case "window":
                 return _windowed(v, x[0])
+            case "slide":
+                return _slid(v, x[0])
             case "matmul":
                 return _product(v, *x)
             case "gather":
@@ -109,6 +111,13 @@ def _windowed(v: Value, x: Dims) -> Dims:
         if item[1] is not None:
             out += [dim] if item == (0, size, 1) else fresh((item[1],))
     return out
+
+
+def _slid(v: Value, x: Dims) -> Dims:
+    """Along a window's axis lie its places, and behind all axes its elements."""
+    moved = {s.axis for s in v.args}
+    own = [fresh((n,))[0] if a in moved else d for a, (d, n) in enumerate(zip(x, v.shape, strict=False))]
+    return [*own, *fresh(v.shape[len(x) :])]
 
 
 def _gathered(v: Value, x: Dims, *indices: Dims) -> Dims:

@@ -20,7 +20,7 @@ from tile_eg.frontend.tensor.roles import Output, Roles
 from tile_eg.frontend.tensor.scans import Scans
 from tile_eg.frontend.tensor.stepped_tiles import Stepped
 from tile_eg.frontend.tensor.steps import stepped
-from tile_eg.frontend.tensor.tiles import Tiles, one_column
+from tile_eg.frontend.tensor.tiles import Tiles, held, one_column
 from tile_eg.ir import kernel as kn
 from tile_eg.ir.passed import said
 from tile_eg.ops.types import F32
@@ -131,7 +131,7 @@ class Build(Tiles):
         if len(layout) == 1 and self.roles.apart(p.args[0], p.args[1], layout[0]):
             return self._column(p, window, layout)
         out = self.buffer(p.args[0].lower(), p.dtype or F32, layout, "shared", p.span)
-        self.emit(kn.Assign(out, window, p.span))
+        self.emit(kn.Assign(out, held(p, window), p.span))
         return out
 
     def _turned(self, p: Point, layout: Layout) -> kn.Region:
@@ -158,7 +158,7 @@ class Build(Tiles):
     def _column(self, p: Point, window: kn.Region, layout: Layout) -> kn.Region:
         """A vector whose elements do not lie side by side: a tile of one column, whose rows have a sum each."""
         column = self.row(p, layout, turned=True, scope="shared")
-        self.emit(kn.Assign(column, one_column(window), p.span))
+        self.emit(kn.Assign(column, held(p, one_column(window)), p.span))
         out = self.buffer("t", p.dtype or F32, layout, span=p.span)
         self.emit(kn.Assign(out, kn.Reduce("sum", column, 1, p.span), p.span))
         return out

@@ -45,7 +45,7 @@ class Elements:
 
     def _gathered(self, p: Point) -> kn.Region:
         """An element of a tensor at indices that are read."""
-        name, at = p.args
+        name, at = p.args[:2]
         return kn.Region(name, tuple(map(self.position, at)), (None,) * len(at), p.span)
 
     def value(self, p: Point) -> kn.TileExpr:

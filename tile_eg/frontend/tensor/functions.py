@@ -16,6 +16,7 @@ from tile_eg.frontend.tensor import values as v
 from tile_eg.frontend.tensor.einsum import einsum
 from tile_eg.frontend.tensor.joins import join
 from tile_eg.frontend.tensor.values import Value
+from tile_eg.frontend.tensor.windows import conv1d, conv2d, sliding_window_view
 from tile_eg.ops import elementwise
 from tile_eg.ops.types import DTYPES
 
@@ -171,6 +172,7 @@ FUNCTIONS: dict[str, Function] = {
     "flipud": partial(co.flip, axis=0), "roll": co.roll, "repeat": co.repeat,
     "tile": co.tiled, "pad": co.pad, "diff": co.diff, "diagonal": co.diagonal, "diag": co.diag, "trace": co.trace,
     "topk": orders.topk, "prod": orders.product,
+    "conv1d": conv1d, "conv2d": conv2d, "sliding_window_view": sliding_window_view,
     "take": co.take, "take_along_axis": co.take_along_axis, "split": co.split,
 }  # fmt: skip
 
@@ -178,14 +180,19 @@ OF_AXES = (
     "softmax", "log_softmax", "logsumexp", "var", "sum", "mean", "amax", "amin", "argmax", "argmin", "cumsum", "cumprod",
     "transpose", "swapaxes", "reshape", "broadcast_to", "tril", "triu", "std", "all", "any", "norm", "ptp", "expand_dims",
     "squeeze", "flatten", "moveaxis", "flip", "roll", "repeat", "tile", "pad", "diff", "diagonal", "diag", "trace", "split",
-    "topk", "prod",
+    "topk", "prod", "sliding_window_view",
 )  # fmt: skip
 """The functions whose arguments behind the first one are axes or sizes."""
 OF_LISTS = ("concatenate", "stack", "hstack", "vstack")
 """The functions of several values, which in Python are in a list."""
 OF_INDICES = ("take", "take_along_axis")
 """Those that have an axis behind a value and its indices."""
-VALUES = ("min", "max", "a_min", "a_max", "min_val", "max_val", "low", "high", "fill_value", "value", "indices", "x", "y")
+OF_FILTERS = ("conv1d", "conv2d")
+"""Those that have steps and sizes behind a value, its weights and a bias."""
+VALUES = (
+    "min", "max", "a_min", "a_max", "min_val", "max_val", "low", "high", "fill_value", "value", "indices", "x", "y",
+    "weight", "bias",
+)  # fmt: skip
 """The options that are values."""
 RENAMED = {
     "dim": "axis", "keepdim": "keepdims", "correction": "ddof", "min": "low", "max": "high", "a_min": "low", "a_max": "high",
@@ -202,9 +209,6 @@ OF_TILES = (
 """What .tile has for tiles alone."""
 INSTEAD = {
     **dict.fromkeys(("argsort", "median", "unique", "nonzero"), "sort in a kernel of tiles: sort(x), T.tile.sort in Python"),
-    **dict.fromkeys(
-        ("conv1d", "conv2d"), "add up products of slices: einsum('nchw,oc->nohw', x[:, :, i:i+h, j:j+w], k[i, j]) for each i, j"
-    ),
     "convolve": "write the sum over slices: x[:, :-2] * w[0] + x[:, 1:-1] * w[1] + x[:, 2:] * w[2]",
 }  # fmt: skip
 """What to do in place of functions of other libraries."""
@@ -215,6 +219,11 @@ USAGE = {
     "clamp": "clamp(x, low, high)", "roll": "roll(x, 1, axis=0)", "flip": "flip(x, axis=0)", "repeat": "repeat(x, 2, axis=0)",
     "take": "take(x, idx, axis=0)", "norm": "norm(x, axis=-1)", "tile": "tile(x, 2, 1)",
 }  # fmt: skip
+
+
+def values_among(name: str, count: int) -> int:
+    """How many of so many arguments are values, in front of axes and sizes."""
+    return next((n for n, names in enumerate((OF_AXES, OF_INDICES, OF_FILTERS), 1) if name in names), count)
 
 
 def call(name: str, args: Sequence[Any], options: dict[str, Any], span: Span | None) -> Value | tuple[Value, ...]:

@@ -259,6 +259,10 @@ class Joins:
             return self.of(parts[0])
         return self._of_parts(parts[:: 1 if step > 0 else -1], place, x)
 
+    def _slide(self, x: Value) -> Value:
+        help = "make the join an output of one kernel, and an input of another; zeros around an image are `padding`"
+        raise TileError("windows go across the parts of `concatenate`", x.span, help=help)
+
     def _gather(self, x: Value) -> Value:
         (o, *indices), (axes, place, count) = x.of, x.args
         lead = [len(i.shape) - i.args[0] for i in indices if i.op == "join"]

@@ -17,7 +17,7 @@ from tile_eg.frontend.tensor.axes import Atom
 from tile_eg.frontend.tensor.indices import Affine, Axis, Element, Indices, axes_in, diagonal, divided, reads
 from tile_eg.frontend.tensor.points import Point, Points
 from tile_eg.frontend.tensor.roles import Output
-from tile_eg.frontend.tensor.steps import FARTHEST
+from tile_eg.frontend.tensor.steps import farthest
 
 Shapes = Mapping[str, tuple[int, ...]]
 Pair = tuple[Axis, Axis]
@@ -30,7 +30,9 @@ class Neighbours:
     def __init__(self, outputs: Sequence[Output], every: Sequence[Point], shapes: Shapes) -> None:
         self.every, self.shapes, self.banned = every, shapes, set[Pair]()
         self.stored = {o.tensor.name for o in outputs}
-        own = [*((o.tensor.name, o.at) for o in outputs), *(p.args for p in every if p.op == "load")]
+        self.one_by_one = {a for p in every if p.op == "dot" for a in p.args[:-1]}
+        self.between_zeros = {p.args[0]: axes_in(p.args[1]) for p in every if p.op == "load" and len(p.args) > 2}
+        own = [*((o.tensor.name, o.at) for o in outputs), *(p.args[:2] for p in every if p.op == "load")]
         places = [p.args for p in every if p.op == "position"]
         inner = [(str(e.by), e.of) for at in (*(at for _, at in own), *places) for e in reads(at)]
         self.accesses = [(name, at, in_a_row(at, shapes[name])) for name, at in (*own, *inner)]
@@ -54,7 +56,7 @@ class Neighbours:
         both = {*pair}
         if any(both & {*d.inside} or not _both_or_none(d, pair) for d in self.indices):
             return False
-        if any(both & diagonal(at) for _, at, _ in self.accesses):
+        if any(both & diagonal(at) for _, at, _ in self.accesses) or any(both & at for at in self.between_zeros.values()):
             return False
         bound = [axes_of(p) if p.op != "scan" else p.args[1:] for p in self.every if p.op in ("fold", "dot", "scan")]
         return all(len(both & {*b}) in (0, 2) for b in bound)
@@ -85,7 +87,7 @@ class Neighbours:
 
     def seen_otherwise(self, name: str) -> bool:
         """Whether a tensor may have other dimensions than its own."""
-        return bool(self.inner) or self._step(name) > 1
+        return name not in self.between_zeros and (bool(self.inner) or self._step(name) > 1)
 
     def _step(self, name: str) -> int:
         """The elements of a tensor's innermost dimensions, where of these single ones are taken: with the dimension around them
@@ -93,8 +95,8 @@ class Neighbours:
         rows = [d for n, _, d in self.accesses if n == name]
         if name in self.stored or any(d.elements for d in rows):
             return 1
-        step = min((abs(s) for d in rows for s in d.strides.values()), default=1)
-        return step if step <= FARTHEST else 1
+        step = min((abs(s) for d in rows for a, s in d.strides.items() if a not in self.one_by_one), default=1)
+        return step if step <= max((farthest(d, step) for d in rows), default=1) else 1
 
     def _runs_of(self, name: str) -> Iterator[tuple[int, int]]:
         """Where axes that are several begin and end in a tensor."""
@@ -184,7 +186,7 @@ class Joined:
         axes: frozenset[Axis] | None = None
         match p.op:
             case "load":
-                args = args[0], self._at(*args)
+                args = args[0], self._at(*args[:2]), *args[2:]
                 axes = axes_in(args[1])
             case "position":
                 args = (self._index(args[0]),)

@@ -6,16 +6,17 @@ reduced several times, or is one of the output's, these are the same axis, so th
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import prod
 from typing import Any
 
 from tile_eg.errors import Span, TileError
 from tile_eg.frontend.tensor.axes import Atom, Axes
-from tile_eg.frontend.tensor.indices import Affine, Axis, Element, Indices, axes_in, extent_of, reads, unflattened
-from tile_eg.frontend.tensor.shapes import Shape
+from tile_eg.frontend.tensor.indices import Affine, Axis, Element, Indices, axes_in, extent_of, reads
+from tile_eg.frontend.tensor.reshaped import groups, regrouped
 from tile_eg.frontend.tensor.values import Value
+from tile_eg.frontend.tensor.windows import is_input
 from tile_eg.ops.types import F32, I32, DType
 
 LINEAR = ("add", "sub", "mul")
@@ -26,8 +27,8 @@ DIVIDES = {"//": "div", "%": "mod"}
 class Point:
     """`op` is load, number, position, unary, binary, compare, logic, where, cast, fold, dot or scan.
 
-    `args`: a load's tensor and indices; a number; a position's Affine; the operation's name; a fold's (op, axes); a dot's axes;
-    a scan's operation and axis.
+    `args`: a load's tensor and indices, and the dimensions outside of which elements are 0 where there are such; a number; a
+    position's Affine; the operation's name; a fold's (op, axes); a dot's axes; a scan's operation and axis.
     `axes` are the free ones. Floats are computed in f32: `dtype` is what the elements are then, `rounds` the type as which they
     are an operand of a product.
     """
@@ -249,8 +250,8 @@ class Puller:
 
     def _reshape(self, v: Value, at: Indices) -> Point:
         inner: list[Affine] = []
-        for old, new, first in _groups(v.of[0].shape, v.shape):
-            inner += _regrouped(old, new, at[first : first + len(new)], v)
+        for old, new, first in groups(v.of[0].shape, v.shape):
+            inner += regrouped(old, new, at[first : first + len(new)], v.span)
         return self.at(v.of[0], tuple(inner))
 
     def _window(self, v: Value, at: Indices) -> Point:
@@ -270,6 +271,37 @@ class Puller:
         return self.at(v.of[0], tuple(inner))
 
 
+    def _slide(self, v: Value, at: Indices) -> Point:
+        (x,), inner = v.of, list(at[: len(v.of[0].shape)])
+        for s, of in zip(v.args, at[len(inner) :], strict=True):
+            inner[s.axis] = Affine(offset=-s.before).plus(inner[s.axis], s.step).plus(of, s.dilation)
+        found, zeros = self.at(x, tuple(inner)), [s.axis for s in v.args if s.before or s.behind]
+        if not zeros:
+            return found
+        found = self._past_ends(found, frozenset(a for n in zeros for a in inner[n].axes), {})
+        return found if is_input(x) else self._inside(found, [(inner[n], x.shape[n]) for n in zeros], v)
+
+    def _past_ends(self, p: Point, along: frozenset[Axis], known: dict[Point, Point]) -> Point:
+        """A point whose loads may lie outside of their tensors along some axes, where they are 0."""
+        if p in known:
+            return known[p]
+        args, of = p.args, tuple(self._past_ends(x, along, known) for x in p.of)
+        if p.op == "load":
+            args = (*args[:2], tuple(n for n, d in enumerate(args[1]) if along.intersection(d.axes)))
+        known[p] = self.points.make(p.op, of, args, p.dtype, p.rounds, p.span, p.axes)
+        return known[p]
+
+    def _inside(self, p: Point, ends: Sequence[tuple[Affine, int]], v: Value) -> Point:
+        """A point where some indices are within 0 and their ends, else 0."""
+        number = lambda n: self.points.make("number", (), (float(n),), None, None, v.span)  # noqa: E731
+        for index, end in ends:
+            place = self.points.make("position", (), (index,), I32, I32, v.span, frozenset(index.axes))
+            for op, n in (("ge", 0), ("lt", end)):
+                condition = self.points.make("compare", (place, number(n)), (op,), None, None, v.span)
+                p = self.points.make("where", (condition, p, number(0)), (), p.dtype, p.rounds, v.span)
+        return p
+
+
 def _shared(x: Value, at: Indices) -> Indices:
     """The indices of an operand that is repeated along axes that it has not, or of which it has one element."""
     own = at[len(at) - len(x.shape) :]
@@ -281,49 +313,6 @@ def _aligned(lead: list[Affine], x: Value, ends: int) -> list[Affine]:
     shape = x.shape[:-ends] if len(x.shape) > ends else ()
     own = lead[len(lead) - len(shape) :]
     return [Affine() if n == 1 else i for n, i in zip(shape, own, strict=True)]
-
-
-def _groups(old: Shape, new: Shape) -> Iterator[tuple[Shape, Shape, int]]:
-    """The runs of axes that a reshape makes of others, as short as can be, each with the place of its first new axis."""
-    i = j = 0
-    while i < len(old) or j < len(new):
-        m, n = i, j
-        while (m, n) == (i, j) or (prod(old[i:m]) != prod(new[j:n]) and (m, n) != (len(old), len(new))):
-            of_old = m < len(old) and (n == len(new) or prod(old[i:m]) <= prod(new[j:n]))
-            m, n = (m + 1, n) if of_old else (m, n + 1)
-        yield old[i:m], new[j:n], j
-        i, j = m, n
-
-
-def _regrouped(old: Shape, new: Shape, at: Indices, v: Value) -> Indices:
-    """The indices of the axes of an operand of which a reshape makes new ones with these indices."""
-    if [n for n in old if n != 1] == [n for n in new if n != 1]:
-        left = (d for d, n in zip(at, new, strict=True) if n != 1)
-        return tuple(Affine() if n == 1 else next(left) for n in old)
-    flat = Affine()
-    for index, size in zip(at, new, strict=True):
-        sums = Affine() if index.elements else index
-        flat = Affine(tuple((a, s * size) for a, s in flat.terms), flat.offset * size).plus(sums)
-    inner = _unflattened(flat, old, v.span)
-    for n, index in enumerate(at):
-        if index.elements:
-            parts = unflattened(index, new[n], prod(new[n + 1 :]), old)
-            inner = tuple(i.plus(p) for i, p in zip(inner, parts, strict=True))
-    return inner
-
-
-def _unflattened(flat: Affine, shape: Shape, span: Span | None) -> Indices:
-    """The indices of the axes of a shape, from that of its elements in a row: sums of axes, or else quotients and rests of it."""
-    out, offset = [], flat.offset
-    for n, size in enumerate(shape):
-        stride = prod(shape[n + 1 :])
-        terms = tuple((a, s // stride) for a, s in flat.terms if stride <= s < stride * size and s % stride == 0)
-        out.append(Affine(terms, offset // stride))
-        offset %= stride
-    back = sum(len(i.terms) for i in out)
-    if back < len(flat.terms) or any(i.most >= n for i, n in zip(out, shape, strict=True)):
-        return unflattened(flat, prod(shape), 1, shape)
-    return tuple(out)
 
 
 def goes_across(span: Span | None) -> TileError:

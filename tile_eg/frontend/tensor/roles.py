@@ -205,9 +205,10 @@ class Roles:
         out = {a for a in self.tiled if a not in loads}
         out |= {a for _, at in self._tensors() for d in divided(at) for a in d.axes if a in self.tiled}
         out |= {a for _, at in self._tensors() for a in diagonal(at) if a in self.tiled}
+        zeros = {d for p in self.points if p.op == "load" and len(p.args) > 2 for d in p.args[1]}
         for shape, indices in self._tensors():
             for n, i in zip(shape, indices, strict=True):
-                alone = len(i.terms) == 1 and i.most + 1 == n
+                alone = i in zeros or (len(i.terms) == 1 and i.most + 1 == n)
                 out |= set() if alone else {a for a in i.axes if a in self.tiled}
         return out
 

@@ -12,7 +12,7 @@ from tile_eg.frontend.tensor.indices import Affine, Axis
 from tile_eg.frontend.tensor.layout import Layout
 from tile_eg.frontend.tensor.points import Point
 from tile_eg.frontend.tensor.roles import Output
-from tile_eg.frontend.tensor.tiles import Tiles
+from tile_eg.frontend.tensor.tiles import Tiles, held
 from tile_eg.ir import index as ix
 from tile_eg.ir import kernel as kn
 from tile_eg.ops.types import F32
@@ -33,20 +33,22 @@ class Stepped:
         if axis is None:
             return self._between(p, layout, col, self.build.tile[layout[-1]])
         count, first = self.build.tile[axis], col.offset % step if step > 0 else 0
+        within = _within(col, layout, step - first)
+        col = col.plus(within, -1)
         back = max(-step, 0) * (count - 1)
         start = Affine(offset=-first - back)
         fits = step > 0 and col.most + step - first <= self.build.roles.shapes[p.args[0]][-1]
         width = count * step if fits else abs(step) * (count - 1) + first + 1
         key = p.args[0], (*p.args[1][:-1], col.plus(start)), width
-        wide = self.build.points.make("between", (), key, p.dtype, p.rounds, p.span, p.axes)
-        home = self.build.home(p)
+        wide = self.build.points.make("between", (), key, p.dtype, p.rounds, p.span, p.axes - {*within.axes})
+        home = self.build.home(wide)
         if (wide, layout) not in home.made:
             with self.build.inside(home):
                 made = self._between(p, layout, col.plus(start), width)
             home.made[wide, layout] = made
         out = self.build.buffer(p.args[0].lower(), p.dtype or F32, layout, "shared", p.span)
         *rows, j = (ix.var(self.build.unique(v)) for v in ("i", "j")[-len(layout) :])
-        place = j * step + (first + back)
+        place = j * step + (first + back) + self.build.place(within)
         self._loop((*rows, j), out, replace(home.made[wide, layout], starts=(*rows, place)), p)
         return out
 
@@ -67,7 +69,7 @@ class Stepped:
         row = next(((n, a, d.strides[a]) for n, d in enumerate(at[:-1]) for a in d.strides if a in layout), None)
         if row is None or row[2] == 1:
             extents = (*(self.build.tile[row[1]] if row and n == row[0] else None for n in range(len(at) - 1)), width)
-            self.build.emit(kn.Assign(out, kn.Region(name, starts, extents, p.span), p.span))
+            self.build.emit(kn.Assign(out, held(p, kn.Region(name, starts, extents, p.span)), p.span))
             return out
         i, j = (ix.var(self.build.unique(v)) for v in ("i", "j"))
         places = tuple(s + (i * row[2] if n == row[0] else 0) for n, s in enumerate(starts[:-1]))
@@ -100,6 +102,12 @@ class Stepped:
         element = replace(element, extents=(None,) * len(element.starts))
         shape = tuple(n for n in out.extents if n is not None)
         self.build.emit(kn.Parallel(names, shape, (kn.Assign(target, element, p.span),), p.span))
+
+
+def _within(col: Affine, layout: Layout, step: int) -> Affine:
+    """What goes on from an element to others before the next one of a tile: one load brings all of them."""
+    found = Affine(tuple((a, s) for a, s in col.strides.items() if a not in layout and 0 < s < step))
+    return found if found.most < step else Affine()
 
 
 def _along_rows(col: Affine, layout: Layout) -> tuple[Axis | None, int]:

@@ -9,6 +9,13 @@ from tile_eg.ir.kernel import Tensor
 
 FARTHEST = 16
 """The longest step along rows for which all that lies between is loaded: assumed."""
+FARTHEST_OF_ALL = 256
+"""The longest one where loops take what lies between, too: assumed, as of 16 rows of 16 such steps UB has room for one tile."""
+
+
+def farthest(d: Affine, step: int) -> int:
+    """The longest step that tiles take along the rows of a tensor."""
+    return FARTHEST_OF_ALL if any(0 < s < step for s in d.strides.values()) else FARTHEST
 
 
 def can_step(at: Indices, axis: Axis) -> bool:
@@ -18,7 +25,7 @@ def can_step(at: Indices, axis: Axis) -> bool:
         return False
     step, last = at[having[0]].strides[axis], len(at) - 1
     if having[0] == last:
-        return step == -1 or 1 < step <= FARTHEST
+        return step == -1 or 1 < step <= farthest(at[-1], step)
     along = any(a.extent > 1 and (s == 1 or can_step(at, a)) for a, s in at[-1].strides.items())
     return having[0] == last - 1 and step > 1 and along
 

@@ -182,6 +182,11 @@ class Tiles(Places, ABC):
         return kn.Region(name, tuple(starts), tuple(extents), span)
 
 
+def held(p: Point, part: kn.Region) -> kn.TileExpr:
+    """What a load holds of a part of its tensor, zeros beyond it where elements may lie there."""
+    return kn.Pad(part, 0.0, p.span) if len(p.args) > 2 else part
+
+
 def one_column(window: kn.Region) -> kn.Region:
     """A vector of a tensor as a tile of one column."""
     return kn.Region(window.name, window.starts, (*window.extents[:-1], 1), window.span)

@@ -35,13 +35,13 @@ MOST_POWER = 31
 @dataclass(frozen=True, eq=False)
 class Value:
     """`op` is tensor, number, arange, unary, binary, compare, logic, where, cast, reduce, scan, matmul, permute, reshape, window,
-    gather, join, turns, stored or nothing; `of` are its operands, of a gather what is gathered and then indices.
+    gather, slide, join, turns, stored or nothing; `of` are its operands, of a gather what is gathered and then indices.
 
     `args` is what else it has: a tensor's name; a number; an operation's name, also of a reduction of no elements, `nothing`; the
     axes of a reduction or of a permutation; the operation of a scan and its axis; the axes that indices pick of, the place of
     their own axes among the others, and how many these are; a window's (start, size, step) of each axis, None where it is a new
     axis and a size of None where it takes one index; the axis along which a join has its operands one behind the other, or along
-    which the elements of two take turns.
+    which the elements of two take turns; the windows that slide along axes.
     `dtype` is None for a number, and for a condition, which `truth` says it is.
     """
 

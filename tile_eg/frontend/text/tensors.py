@@ -202,7 +202,7 @@ class Reader:
         if name in ROWS and len(args) == 1:
             op, axis = ROWS[name]
             return v.reduce(op, self.value_of(args[0], span), axis, False, span)
-        whole = 1 if name in fn.OF_AXES else 2 if name in fn.OF_INDICES else len(args)
+        whole = fn.values_among(name, len(args))
         values = [self.value_of(a, span) if n < whole else self._axis(name, a, span) for n, a in enumerate(args)]
         found = fn.call(name, values, options, span)
         if isinstance(found, tuple):
