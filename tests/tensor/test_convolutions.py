@@ -109,6 +109,12 @@ MISTAKES: dict[str, tuple[Callable[..., Any], list[Shape], str]] = {
 }
 
 
+def test_no_zeros_lie_around_rows_of_a_table() -> None:
+    form = lambda w, table, idx: T.conv1d(table[idx].T, w, padding=1)  # noqa: E731
+    with pytest.raises(TileError, match="zeros do not lie around elements at indices that are read"):
+        kernel_of(form, [(5, 8, 3), (100, 8), (30,)], ["float16", "float16", "int32"]).kernel  # noqa: B018
+
+
 @pytest.mark.parametrize("name", MISTAKES)
 def test_a_window_that_does_not_fit_is_told(name: str) -> None:
     form, shapes, message = MISTAKES[name]

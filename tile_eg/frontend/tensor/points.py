@@ -287,6 +287,9 @@ class Puller:
             return known[p]
         args, of = p.args, tuple(self._past_ends(x, along, known) for x in p.of)
         if p.op == "load":
+            if any(along & d.inside for d in args[1]):
+                help = "make what the zeros lie around an output of one kernel, and an input of another"
+                raise TileError("zeros do not lie around elements at indices that are read or divided", p.span, help=help)
             args = (*args[:2], tuple(n for n, d in enumerate(args[1]) if along.intersection(d.axes)))
         known[p] = self.points.make(p.op, of, args, p.dtype, p.rounds, p.span, p.axes)
         return known[p]
