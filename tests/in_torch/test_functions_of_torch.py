@@ -100,6 +100,12 @@ def test_elements_at_places() -> None:
     torch.testing.assert_close(got, picked(x, i))
 
 
+def test_convolutions_by_arguments_in_their_places() -> None:
+    image, weight, bias = torch.rand(1, 4, 6, 8), torch.rand(6, 2, 3, 3), torch.rand(6)
+    conv = lambda x, w, b: F.relu(F.conv2d(x, w, b, 2, (1, 1), 1, 2))  # noqa: E731
+    torch.testing.assert_close(meant(conv, image, weight, bias), conv(image, weight, bias), rtol=1e-4, atol=1e-4)
+
+
 def meant(form: Callable[..., Any], *given: Any) -> Any:
     """What the tree of a kernel computes."""
     dtypes = [str(x.dtype).removeprefix("torch.") for x in given]

@@ -27,7 +27,7 @@ def convolution(x: Any, w: Any, b: Any = 0, stride: int = 1, padding: int = 0, d
     moved = moved[(..., *[slice(None, None, dilation)] * rank)][(slice(None), slice(None), *[slice(None, None, stride)] * rank)]
     moved = moved.reshape(x.shape[0], groups, -1, *moved.shape[2:])
     w = w.reshape(groups, -1, *w.shape[1:])
-    letters = "hwij"[:rank] + "ij"[:rank], "hwij"[:rank], "ij"[:rank]
+    letters = "dhw"[:rank] + "ijk"[:rank], "dhw"[:rank], "ijk"[:rank]
     y = np.einsum(f"ngc{letters[0]},goc{letters[2]}->ngo{letters[1]}", moved, w)
     return y.reshape(x.shape[0], -1, *y.shape[3:]) + (b if np.isscalar(b) else b.reshape(-1, *[1] * rank))
 
@@ -35,6 +35,7 @@ def convolution(x: Any, w: Any, b: Any = 0, stride: int = 1, padding: int = 0, d
 CONVOLUTIONS: dict[str, tuple[str, list[Shape], dict[str, int]]] = {
     "rows": ("conv1d", [(2, 8, 21), (5, 8, 3)], {}),
     "images": ("conv2d", [(2, 8, 9, 11), (5, 8, 3, 2)], {}),
+    "volumes": ("conv3d", [(1, 8, 4, 5, 6), (5, 8, 3, 3, 3)], {"padding": 1}),
     "zeros around": ("conv2d", [(2, 8, 9, 11), (5, 8, 3, 3), (5,)], {"padding": 1}),
     "in steps": ("conv2d", [(1, 8, 9, 11), (5, 8, 3, 3)], {"padding": 1, "stride": 2}),
     "with gaps": ("conv1d", [(2, 8, 21), (5, 8, 3)], {"padding": 2, "dilation": 2}),

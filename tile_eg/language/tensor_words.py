@@ -214,6 +214,12 @@ def conv2d(
     """A convolution of images [N, C, H, W] with weights [O, C / groups, KH, KW]."""
 
 
+def conv3d(
+    x: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1
+) -> Any:
+    """A convolution of images [N, C, D, H, W] with weights [O, C / groups, KD, KH, KW]."""
+
+
 def zeros(shape: Any, dtype: Any = "float32") -> Any:
     """A tensor of zeros."""
 
@@ -254,6 +260,6 @@ FUNCTIONS: tuple[Callable[..., Any], ...] = (
     softmax, log_softmax, logsumexp, sum, mean, var, amax, amin, maximum, minimum, matmul, arange, tril, triu, transpose,
     swapaxes, broadcast_to, concatenate, stack, split, repeat, roll, diff, diagonal, diag, trace, einsum, outer, dot, norm, std,
     ptp, all, any, clip, square, logaddexp, isfinite, isinf, expand_dims, squeeze, flatten, moveaxis, take,
-    take_along_axis, sliding_window_view, conv1d, conv2d, topk, prod, zeros, ones, full, zeros_like, ones_like, full_like,
+    take_along_axis, sliding_window_view, conv1d, conv2d, conv3d, topk, prod, zeros, ones, full, zeros_like, ones_like, full_like,
 )  # fmt: skip
 WORDS: dict[str, Word] = {f.__name__: _word(f) for f in FUNCTIONS}

@@ -16,7 +16,7 @@ from tile_eg.frontend.tensor import values as v
 from tile_eg.frontend.tensor.einsum import einsum
 from tile_eg.frontend.tensor.joins import join
 from tile_eg.frontend.tensor.values import Value
-from tile_eg.frontend.tensor.windows import conv1d, conv2d, sliding_window_view
+from tile_eg.frontend.tensor.windows import conv1d, conv2d, conv3d, sliding_window_view
 from tile_eg.ops import elementwise
 from tile_eg.ops.types import DTYPES
 
@@ -172,7 +172,7 @@ FUNCTIONS: dict[str, Function] = {
     "flipud": partial(co.flip, axis=0), "roll": co.roll, "repeat": co.repeat,
     "tile": co.tiled, "pad": co.pad, "diff": co.diff, "diagonal": co.diagonal, "diag": co.diag, "trace": co.trace,
     "topk": orders.topk, "prod": orders.product,
-    "conv1d": conv1d, "conv2d": conv2d, "sliding_window_view": sliding_window_view,
+    "conv1d": conv1d, "conv2d": conv2d, "conv3d": conv3d, "sliding_window_view": sliding_window_view,
     "take": co.take, "take_along_axis": co.take_along_axis, "split": co.split,
 }  # fmt: skip
 
@@ -187,7 +187,7 @@ OF_LISTS = ("concatenate", "stack", "hstack", "vstack")
 """The functions of several values, which in Python are in a list."""
 OF_INDICES = ("take", "take_along_axis")
 """Those that have an axis behind a value and its indices."""
-OF_FILTERS = ("conv1d", "conv2d")
+OF_FILTERS = ("conv1d", "conv2d", "conv3d")
 """Those that have steps and sizes behind a value, its weights and a bias."""
 VALUES = (
     "min", "max", "a_min", "a_max", "min_val", "max_val", "low", "high", "fill_value", "value", "indices", "x", "y",

@@ -74,6 +74,14 @@ def conv2d(
     return _conv(2, x, weight, bias, (stride, padding, dilation), groups, span)
 
 
+def conv3d(
+    x: Value, weight: Value, bias: Value | None = None, stride: Sizes = 1, padding: Sizes | str = 0, dilation: Sizes = 1,
+    groups: int = 1, span: Span | None = None,
+) -> Value:  # fmt: skip
+    """As torch's: x [N, C, D, H, W] or [C, D, H, W], weight [O, C / groups, KD, KH, KW], bias [O]."""
+    return _conv(3, x, weight, bias, (stride, padding, dilation), groups, span)
+
+
 def _conv(
     rank: int, x: Value, weight: Value, bias: Value | None, ways: tuple[Sizes, Sizes | str, Sizes], groups: int,
     span: Span | None,
@@ -91,15 +99,16 @@ def _conv(
 
 def _check_shapes(rank: int, x: Value, weight: Value, groups: int, span: Span | None) -> None:
     what = f"conv{rank}d"
+    letters = "DHW"[3 - rank :]
     if len(x.shape) != rank + 2 or len(weight.shape) != rank + 2:
-        letters = "[N, C, H, W]" if rank == 2 else "[N, C, W]"
-        message = f"`{what}` takes images {letters} and weights of as many dimensions, not {x} and {weight}"
+        image = ", ".join(("N", "C", *letters))
+        message = f"`{what}` takes images [{image}] and weights of as many dimensions, not {x} and {weight}"
         raise TileError(message, span)
     out, deep = weight.shape[:2]
     if groups < 1 or x.shape[1] != deep * groups or out % groups:
         of = f"`{what}` of {x.shape[1]} channels in {groups} group{'s' * (groups != 1)}"
         message = f"{of}: weights {list(weight.shape)} have {deep} a group"
-        raise TileError(message, span, help=f"weights are [O, C / groups{', KH, KW' if rank == 2 else ', K'}]")
+        raise TileError(message, span, help=f"weights are [O, C / groups, {', '.join(f'K{c}' for c in letters)}]")
 
 
 def _sliding(sizes: Sequence[int], ways: tuple[Sizes, Sizes | str, Sizes], span: Span | None) -> list[Sliding]:
