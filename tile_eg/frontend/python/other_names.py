@@ -13,6 +13,7 @@ SAME = {
     "And": "logical_and", "Or": "logical_or", "Not": "logical_not", "concat": "concatenate", "cat": "concatenate",
     "unsqueeze": "expand_dims", "permute": "transpose", "repeat_interleave": "repeat", "fabs": "abs",
     "ravel": "flatten", "floor_divide": "floordiv", "remainder": "mod", "left_shift": "shl", "right_shift": "shr", "fix": "trunc",
+    "arctan2": "atan2", "float_power": "pow", "deg2rad": "radians", "rad2deg": "degrees",
 }  # fmt: skip
 """NumPy's and TileLang's other names of operations."""
 OF_AXES = {"max": "amax", "min": "amin"}

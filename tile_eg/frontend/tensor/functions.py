@@ -5,12 +5,13 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Sequence
 from functools import partial
-from math import prod
+from math import pi, prod
 from typing import Any
 
 from tile_eg.errors import Span, TileError, did_you_mean
 from tile_eg.frontend.hints import hint
 from tile_eg.frontend.tensor import composed as co
+from tile_eg.frontend.tensor import more_functions as more
 from tile_eg.frontend.tensor import orders
 from tile_eg.frontend.tensor import values as v
 from tile_eg.frontend.tensor.einsum import einsum
@@ -147,7 +148,7 @@ def _triangle(op: str, x: Value, k: int, span: Span | None) -> Value:
 
 
 UNARY = {w: partial(_elementwise, op.name) for op in elementwise.UNARY.values() for w in (*op.tile, *op.python)}
-PAIRS = {op.name: partial(_pair, op.name) for op in elementwise.BINARY.values() if op.name in ("pow", "leaky_relu")}
+PAIRS = {op: partial(_pair, op) for op in elementwise.OF_TWO_FLOATS}
 FUNCTIONS: dict[str, Function] = {
     **UNARY, **PAIRS,
     "softmax": _softmax, "log_softmax": _log_softmax, "logsumexp": _logsumexp, "silu": _silu,
@@ -171,6 +172,12 @@ FUNCTIONS: dict[str, Function] = {
     "flipud": partial(co.flip, axis=0), "roll": co.roll, "repeat": co.repeat,
     "tile": co.tiled, "pad": co.pad, "diff": co.diff, "diagonal": co.diagonal, "diag": co.diag, "trace": co.trace,
     "topk": orders.topk, "prod": orders.product,
+    "exp10": more.exp10, "cbrt": more.cbrt, "copysign": more.copysign, "heaviside": more.heaviside, "sinc": more.sinc,
+    "nan_to_num": more.nan_to_num, "fmax": partial(more.known_of, "max"), "fmin": partial(more.known_of, "min"),
+    "fmod": more.fmod,
+    "radians": partial(more.times, pi / 180), "degrees": partial(more.times, 180 / pi),
+    "average": more.average, "count_nonzero": more.count_nonzero, "nansum": more.nansum, "nanmean": more.nanmean,
+    "vdot": more.vdot, "vecdot": more.vecdot, "tensordot": more.tensordot,
     "take": co.take, "take_along_axis": co.take_along_axis, "split": co.split,
 }  # fmt: skip
 
@@ -178,14 +185,17 @@ OF_AXES = (
     "softmax", "log_softmax", "logsumexp", "var", "sum", "mean", "amax", "amin", "argmax", "argmin", "cumsum", "cumprod",
     "transpose", "swapaxes", "reshape", "broadcast_to", "tril", "triu", "std", "all", "any", "norm", "ptp", "expand_dims",
     "squeeze", "flatten", "moveaxis", "flip", "roll", "repeat", "tile", "pad", "diff", "diagonal", "diag", "trace", "split",
-    "topk", "prod",
+    "topk", "prod", "average", "count_nonzero", "nansum", "nanmean",
 )  # fmt: skip
 """The functions whose arguments behind the first one are axes or sizes."""
 OF_LISTS = ("concatenate", "stack", "hstack", "vstack")
 """The functions of several values, which in Python are in a list."""
-OF_INDICES = ("take", "take_along_axis")
-"""Those that have an axis behind a value and its indices."""
-VALUES = ("min", "max", "a_min", "a_max", "min_val", "max_val", "low", "high", "fill_value", "value", "indices", "x", "y")
+OF_INDICES = ("take", "take_along_axis", "tensordot", "vecdot")
+"""Those that have axes behind two values."""
+VALUES = (
+    "min", "max", "a_min", "a_max", "min_val", "max_val", "low", "high", "fill_value", "value", "indices", "x", "y",
+    "nan", "posinf", "neginf", "weights",
+)  # fmt: skip
 """The options that are values."""
 RENAMED = {
     "dim": "axis", "keepdim": "keepdims", "correction": "ddof", "min": "low", "max": "high", "a_min": "low", "a_max": "high",
