@@ -34,6 +34,12 @@ def test_a_word_that_is_not_there_is_told_with_what_is(word: str, way: str) -> N
     assert error.value.help == f"write {way}"
 
 
+def test_a_word_that_is_not_there_is_told_before_its_keywords() -> None:
+    with pytest.raises(TileError, match="unknown function `mean`") as error:
+        load_text(ROWS.format(line="s = mean(x, axis=1)")).instantiate()
+    assert error.value.help == "write rowsum(x) / n"
+
+
 def test_a_number_that_is_not_whole_is_no_parameter() -> None:
     with pytest.raises(TileError, match="a kernel's parameters are whole numbers, not 0.125") as error:
         load_text("kernel k[N=64, s=0.125](A: f32[N]) -> C: f32[N] { C = A * s }").instantiate()

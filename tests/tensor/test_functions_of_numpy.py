@@ -36,6 +36,7 @@ FORMS: dict[str, tuple[Callable[..., Any], Shapes]] = {
     "sums of what is a number": (lambda x: np.nansum(some(x), 1) + np.nanmean(some(x), 1), [X]),
     "average": (lambda x, v: np.average(x, axis=1, weights=v + 2) + np.average(x, axis=1), [X, V]),
     "count_nonzero": (lambda x: np.count_nonzero(x > 0, axis=1) * 1.0, [X]),
+    "methods of functions": (lambda x: np.add.reduce(x, axis=1) + np.maximum.reduce(x[:, :7]) * np.add.reduce(x[:, :7]), [X]),
     "vdot": (lambda x, y: np.vdot(x, y) + x, [X, X]),
     "tensordot": (lambda x, y: np.tensordot(x, y), [(5, 4, 6), (4, 6, 3)]),
     "tensordot of one axis": (lambda x, y: np.tensordot(x, y, axes=1), [(5, 4, 6), (6, 3)]),

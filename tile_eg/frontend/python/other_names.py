@@ -20,6 +20,13 @@ OF_AXES = {"max": "amax", "min": "amin"}
 """NumPy's functions of axes whose names are those of operations on two values here."""
 
 
+OF_UFUNCS = {
+    "add.reduce": "sum", "multiply.reduce": "prod", "maximum.reduce": "amax", "minimum.reduce": "amin",
+    "logical_and.reduce": "all", "logical_or.reduce": "any", "add.accumulate": "cumsum", "multiply.accumulate": "cumprod",
+}  # fmt: skip
+"""What methods of NumPy's elementwise functions are."""
+
+
 def of_numpy(function: Any) -> str:
     """The name by which a function of NumPy's is known here."""
     return OF_AXES.get(function.__name__, function.__name__)

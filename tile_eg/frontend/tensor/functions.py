@@ -215,6 +215,10 @@ INSTEAD = {
     **dict.fromkeys(
         ("conv1d", "conv2d"), "add up products of slices: einsum('nchw,oc->nohw', x[:, :, i:i+h, j:j+w], k[i, j]) for each i, j"
     ),
+    **dict.fromkeys(
+        ("inv", "solve", "det", "eig", "eigh", "svd", "qr", "cholesky", "pinv", "lstsq", "fft", "ifft", "rfft"),
+        "call NumPy's or torch's, before or behind the call of the kernel",
+    ),
     "convolve": "write the sum over slices: x[:, :-2] * w[0] + x[:, 1:-1] * w[1] + x[:, 2:] * w[2]",
 }  # fmt: skip
 """What to do in place of functions of other libraries."""
@@ -224,6 +228,7 @@ USAGE = {
     "where": "where(x > 0, x, y)", "softmax": "softmax(x, axis=-1)", "reshape": "reshape(x, 4, -1)", "clip": "clip(x, low, high)",
     "clamp": "clamp(x, low, high)", "roll": "roll(x, 1, axis=0)", "flip": "flip(x, axis=0)", "repeat": "repeat(x, 2, axis=0)",
     "take": "take(x, idx, axis=0)", "norm": "norm(x, axis=-1)", "tile": "tile(x, 2, 1)",
+    "round": "round(x), or round(x * 100) / 100 for two digits",
 }  # fmt: skip
 
 
@@ -254,7 +259,7 @@ def call(name: str, args: Sequence[Any], options: dict[str, Any], span: Span | N
 
 
 def _usage(name: str) -> str:
-    if name in UNARY:
+    if name in UNARY and name not in USAGE:
         return f"{name}(x)"
     if name in ("sum", "mean", "max", "min", "amax", "amin", "var", "std", "all", "any"):
         return f"{name}(x, axis=-1, keepdims=1)"

@@ -250,6 +250,8 @@ class Expressions:
 
     def _call(self, node: Node) -> Any:
         name, args, span = str(node.children[0]), [a for a in node.children[1:] if a is not None], self.span(node)
+        if name in INSTEAD:
+            raise TileError(f"unknown function `{name}`", span, help=f"write {INSTEAD[name]}")
         for a in args:
             if a.data == "keyword":
                 help = f"row{name}(x) is a number a row, col{name}(x) a number a column" if f"row{name}" in REDUCTIONS else ""
@@ -326,8 +328,7 @@ class Expressions:
             return kn.Reduce(name, self.tile(_one(name, args, span)), 1, span)
         if name in sc.FUNCTIONS:
             raise TileError(f"`{name}` works on sizes and indices, not on tiles", span)
-        help = f"write {INSTEAD[name]}" if name in INSTEAD else did_you_mean(name, FUNCTIONS)
-        raise TileError(f"unknown function `{name}`", span, help=help)
+        raise TileError(f"unknown function `{name}`", span, help=did_you_mean(name, FUNCTIONS))
 
     def _select(self, args: list[Node], span: kn.Span) -> kn.TileExpr:
         if len(args) != 3:
