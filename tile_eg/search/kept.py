@@ -89,7 +89,10 @@ class PlannedKept(Planned):
             raise TileError(f"{self.kernel.name} does not end: {error.__cause__}", help=HELP["deadlock"]) from None
 
     def mistake(self, findings: Sequence[Finding], tensors: Sequence[Tensor] = ()) -> TileError:
-        """The findings at their lines of the source, the first one as the message. `tensors` are those of the launch."""
+        """The findings at their lines of the source, the first one as the message: of a race before what it leaves unwritten.
+        `tensors` are those of the launch."""
+        raced = any("race" in f.kind for f in findings)
+        findings = sorted(findings, key=lambda f: raced and f.kind == "uninitialised")
         places = [self._places(f) for f in findings]
         first, others = findings[0], list(zip(findings, places, strict=True))[1:]
         notes: list[tuple[str, Span | None]] = [(f"the other one is here ({first.kind})", places[0][1])] if places[0][1] else []
@@ -144,6 +147,8 @@ HELP = {
 
 def _help(f: Finding) -> str:
     """A way out: two instructions of one pipe are ordered by a barrier, not by a flag."""
+    if f.kind == "block_race" and f.message.startswith(("RAW", "WAR")):
+        return "what one block stores, another one reads behind T.sync_all(), which all blocks reach"
     if f.kind == "race" and CROSS.search(f.message):
         return "a flag orders two cores: T.set_cross_flag(pipe, n) behind the first, T.wait_cross_flag(n) before the second"
     barrier = BARRIER.search(f.message) if f.kind == "race" else None
