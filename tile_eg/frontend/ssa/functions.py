@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from tile_eg.frontend.ssa.terms import add, div, mul, polynomial, sub, un, where
+from tile_eg.frontend.ssa.terms import add, div, mul, number, polynomial, sub, un, where
 from tile_eg.ir import kernel as kn
 from tile_eg.ir.kernel import TileExpr
 
@@ -74,11 +74,15 @@ def _by_size(x: TileExpr, y: TileExpr) -> tuple[TileExpr, TileExpr]:
 
 
 def atan2(y: TileExpr, x: TileExpr) -> TileExpr:
-    """By the angle to the nearest axis: no quotient is beyond 1."""
-    angle = _to_one(_by_size(x, y)[1])
-    acute = where(un("abs", y), "gt", un("abs", x), sub(math.pi / 2, angle), angle)
-    upper = where(x, "lt", 0, sub(math.pi, acute), acute)
-    return where(y, "lt", 0, mul(upper, -1), upper)
+    """By the angle to the nearest axis: no quotient is beyond 1. Signs are factors, so that the angle stands here once."""
+    acute = _turned(un("abs", y), "gt", un("abs", x), math.pi / 2, _to_one(_by_size(x, y)[1]))
+    return _turned(y, "lt", number(0), 0, _turned(x, "lt", number(0), math.pi, acute))
+
+
+def _turned(a: TileExpr, op: str, b: TileExpr, turn: float, angle: TileExpr) -> TileExpr:
+    """The angle, or `turn` less it where a is to b as `op` says."""
+    signed = mul(angle, where(a, op, b, -1, 1))
+    return add(where(a, op, b, turn, 0), signed) if turn else signed
 
 
 def hypot(x: TileExpr, y: TileExpr) -> TileExpr:
