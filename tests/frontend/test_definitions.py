@@ -31,6 +31,7 @@ def error_of(definitions: str, body: str = "y = x", file: str = "x.tile") -> Til
 
 SAME = {
     "a function of a tile": ("function silu(x) = x * sigmoid(x)", "y = silu(x + 1)", "y = (x + 1) * sigmoid(x + 1)"),
+    "another meaning of a word": ("function hypot(x, y) = sqrt(x*x + y*y)", "y = hypot(x, x)", "y = sqrt(x*x + x*x)"),
     "a function of functions": (
         "function twice(x) = x + x\nfunction both(a, b) = twice(a) * twice(b)", "y = both(x, y)", "y = (x + x) * (y + y)",
     ),

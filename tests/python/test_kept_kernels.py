@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -98,6 +99,34 @@ def test_a_flag_that_is_missing_is_a_race_at_the_line_of_the_source() -> None:
     with pytest.raises(TileError, match="race") as error:
         doubled(False, False)(A)
     assert "T.tile.add(x, x, x)" in str(error.value) or "T.copy(X" in str(error.value)
+
+
+def exchanged(meets: bool) -> Any:
+    """Each of two blocks stores its part of a workspace and loads the other one's."""
+
+    @T.prim_func
+    def main(X: T.Tensor((64, 64), "float32"), W: T.Tensor((64, 64), "float32"), Y: T.Tensor((64, 64), "float32")):
+        with T.Kernel(2, is_npu=True) as (b, vid):
+            x = T.alloc_ub((16, 64), "float32")
+            T.copy(X[b * 32 + vid * 16, 0], x)
+            T.barrier_all()
+            T.copy(x, W[b * 32 + vid * 16, 0])
+            T.barrier_all()
+            if meets:
+                T.sync_all()
+            T.copy(W[(1 - b) * 32 + vid * 16, 0], x)
+            T.barrier_all()
+            T.copy(x, Y[b * 32 + vid * 16, 0])
+
+    return tile_eg.compile(main, out_idx=[-1], workspace_idx=[1])
+
+
+def test_blocks_that_read_what_others_store_are_told_to_meet() -> None:
+    x = np.arange(64 * 64, dtype=np.float32).reshape(64, 64)
+    with pytest.raises(TileError, match="^error: block_race: (RAW|WAR)") as error:
+        exchanged(False)(x)
+    assert "T.sync_all()" in str(error.value.help)
+    np.testing.assert_array_equal(exchanged(True)(x), np.roll(x, 32, 0))
 
 
 def test_a_wait_for_a_flag_that_nobody_sets_is_a_deadlock() -> None:

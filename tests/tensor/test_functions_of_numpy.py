@@ -18,11 +18,28 @@ from tile_eg.jit import TileKernel
 X, V, S = (7, 33), (33,), (17, 17)
 B, C = (3, 7, 16), (3, 16, 9)
 Shapes = list[tuple[int, ...]]
+
+
+def some(x: Any) -> Any:
+    return np.where(x > 0, np.nan, x)
+
+
 FORMS: dict[str, tuple[Callable[..., Any], Shapes]] = {
     "log2": (lambda x: np.log2(x * x + 1) + np.log10(x * x + 1), [X]),
     "exp2": (lambda x: np.exp2(x) * np.tan(x), [X]),
     "log1p": (lambda x: np.log1p(x * 1e-4) * 1e4, [X]),
     "expm1": (lambda x: np.expm1(x * 1e-4) * 1e4 + np.expm1(x), [X]),
+    "angles": (lambda x: np.arctan2(x, np.flip(x)) + np.hypot(x, 1 - x) + np.radians(x) * np.degrees(x), [X]),
+    "cbrt": (lambda x: np.cbrt(x) + np.heaviside(x, 0.5) + np.sinc(x), [X]),
+    "copysign": (lambda x, y: np.copysign(x, y - 0.1) + np.fmod(x * 9, y), [X, X]),
+    "what is a number": (lambda x: np.nan_to_num(some(x), nan=2) + np.fmax(some(x), 0.3), [X]),
+    "sums of what is a number": (lambda x: np.nansum(some(x), 1) + np.nanmean(some(x), 1), [X]),
+    "average": (lambda x, v: np.average(x, axis=1, weights=v + 2) + np.average(x, axis=1), [X, V]),
+    "count_nonzero": (lambda x: np.count_nonzero(x > 0, axis=1) * 1.0, [X]),
+    "methods of functions": (lambda x: np.add.reduce(x, axis=1) + np.maximum.reduce(x[:, :7]) * np.add.reduce(x[:, :7]), [X]),
+    "vdot": (lambda x, y: np.vdot(x, y) + x, [X, X]),
+    "tensordot": (lambda x, y: np.tensordot(x, y), [(5, 4, 6), (4, 6, 3)]),
+    "tensordot of one axis": (lambda x, y: np.tensordot(x, y, axes=1), [(5, 4, 6), (6, 3)]),
     "clip": (lambda x: np.clip(x, -0.5, None) + np.clip(x, -0.1, 0.1), [X]),
     "logaddexp": (np.logaddexp, [X, V]),
     "logaddexp of infinities": (lambda x: np.logaddexp(np.where(x > 0, -np.inf, x), np.where(x > 0.5, -np.inf, 1)), [X]),
@@ -107,6 +124,13 @@ def test_the_largest_elements_and_their_places() -> None:
     at = np.argsort(-x, axis=1, kind="stable")[:, :3]
     np.testing.assert_array_equal(values, np.take_along_axis(x, at, 1))
     np.testing.assert_array_equal(places, at)
+
+
+@pytest.mark.parametrize("dtype", ["int32", "int8"])
+def test_the_remainder_of_whole_numbers_has_the_sign_of_the_first(dtype: str) -> None:
+    x = np.array([np.iinfo(dtype).min, -7, -6, -1, 0, 1, 6, 7, np.iinfo(dtype).max], dtype)
+    for by in (3, -3):
+        np.testing.assert_array_equal(meant(lambda x, by=by: np.fmod(x, by), x), np.fmod(x, by))
 
 
 def meant(form: Callable[..., Any], x: Any) -> Any:

@@ -34,6 +34,7 @@ MISTAKES = {
     "reshape(A, 100, 2)": ("f16[64, 32] has 2048 elements, a shape of [100, 2] has others", "reshape(A, 100, 2)", ""),
     "sum(reshape(A[:, 0:30], 60, 32))": ("a reshape of 64 x 30 to 60 x 32 tears its rows", TORN, "before the call"),
     STRIDED: ("whose rows or columns do not lie side by side", "P: f16[2, M, N]", "before the call"),
+    "topk(A, 33)": ("an axis of 32 elements has no 33 largest", "topk(A, 33)", "topk(x, 32) takes all of them"),
     "A.H": ("there is no `.H`", "H", "x.T and x.mT"),
     "P.T": ("`.T` of f16[2, 64, 32] would turn all its 3 axes round", "P.T", ".mT"),
     "C ** C": ("whole numbers have powers of 0 to 31, known ahead, not of i32[64, 32]", "C ** C", "f32(x) ** y"),
@@ -304,6 +305,15 @@ def test_what_the_authors_own_python_raises_is_left_as_it_is() -> None:
 
     with pytest.raises(IndexError):
         tile_eg.jit(own)
+
+
+def test_a_mistake_in_a_function_of_numpys_is_told_where_it_is_called() -> None:
+    def elementwise(x: X) -> Any:
+        return np.vectorize(lambda y: y * 2)(x)
+
+    with pytest.raises(TileError, match="not gone through row by row") as caught:
+        tile_eg.jit(elementwise)
+    assert caught.value.span.file == __file__
 
 
 ODD = (None, 2, -1, 1.5, "a", (0, 1), [2, 3], float("nan"), True, {"a": 1}, int)

@@ -12,6 +12,7 @@ from tile_eg.chips import load_chip
 from tile_eg.errors import TileError
 from tile_eg.ir.machine import block_steps
 from tile_eg.ir.program import PIPES, VECTOR
+from tile_eg.ops.elementwise import OF_TWO_FLOATS
 from tile_eg.ops.types import BF16, F16, F32
 from tile_eg.timeline.instruction import (
     burst_bytes,
@@ -28,7 +29,9 @@ CHIP = load_chip("910B2")
 DIRECT = {"ub_to_l1", "l1_to_ub"}  # paths of the 950 alone
 MOVES = sorted({*PIPES} - DIRECT)
 OF_ONE_TILE = {
-    f"v{name}{form}" for name in ["leaky_relu", "pow", "shl", "shr", "xor"] for form in ("", "_rows", "_cols", "_outer")
+    f"v{name}{form}"
+    for name in [*OF_TWO_FLOATS, "shl", "shr", "xor"]
+    for form in ("", "_rows", "_cols", "_outer")
 }
 """Between two tiles there is no instruction for these: a number is one operand, or others compute them."""
 OPS = sorted({*MOVES, *VECTOR} - OF_ONE_TILE)

@@ -15,20 +15,20 @@ from tile_eg.ir.kernel import TileExpr
 from tile_eg.ops.types import F32, I32, U32, DType
 
 QUOTIENT = ("//", "T.floordiv")
-AS_C = "T.fmod"
+AS_C = "fmod"
 BELOW_ONE = 1 - 2.0**-24
 """The number of f32 before 1: times another one it is that before that one."""
 
 
 def divided(sign: str, x: TileExpr, y: TileExpr, dtype_of: Callable[[str], DType | None], span: Span) -> TileExpr:
-    """x // y or x % y, as `sign` names it: `%` and T.floormod are the remainder, T.fmod that with the sign of x. TileError unless
+    """x // y or x % y, as `sign` names it: `%` and T.floormod are the remainder, `fmod` that with the sign of x. TileError unless
     numbers of one kind are divided."""
     found = {d for e in (x, y) if (d := _dtype(e, dtype_of)) is not None}
     if found and not any(d.whole for d in found):
         return _of_floats(sign, x, y, found.pop() if len(found) == 1 else F32, span)
-    if sign == AS_C:
+    if sign.endswith(AS_C):
         help = f"cast x first: {cast(F32, 'x', span)}; x % n of whole numbers has the sign of n"
-        raise TileError("T.fmod is of elements that are floats", span, help=help)
+        raise TileError(f"{sign} is of elements that are floats", span, help=help)
     dtype = found.pop() if len(found) == 1 else None
     if dtype is None:
         help = "cast one of them to the other's type" if found else f"cast x first: {cast(F32, 'x', span)}"
@@ -46,7 +46,7 @@ def divided(sign: str, x: TileExpr, y: TileExpr, dtype_of: Callable[[str], DType
 
 def _of_floats(sign: str, x: TileExpr, y: TileExpr, dtype: DType, span: Span) -> TileExpr:
     a, b = _float(x, span), _float(y, span)
-    value = _down(a, b, span) if sign in QUOTIENT else _left_as_c(a, b, span) if sign == AS_C else _left(a, b, span)
+    value = _down(a, b, span) if sign in QUOTIENT else _left_as_c(a, b, span) if sign.endswith(AS_C) else _left(a, b, span)
     return value if dtype == F32 else kn.Cast(dtype, value, span)
 
 

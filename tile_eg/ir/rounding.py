@@ -9,6 +9,7 @@ ed. 2002, sections 3.1 and 3.3 (running error analysis).
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 
 import numpy as np
@@ -123,12 +124,27 @@ def binary(op: str, x: Array, y: Array, sx: Array, sy: Array, result: Array) -> 
     sx, sy = repeated(sx, result.shape), repeated(sy, result.shape)
     if op in ("max", "min"):
         return _extreme(op, a, b, sx, sy)
+    if op in _OF_POINTS:
+        return rounded(op, BINARY[op].meaning(np, a, b), result, _OF_POINTS[op](a, b, sx, sy))
     if op == "leaky_relu":
         return rounded(op, BINARY[op].meaning(np, a, b), result, sx + times(np.abs(a), sy) + times(np.abs(b), sx))
     wide = BINARY[op].meaning(np, a, b)
     out = _arithmetic(op, np.abs(wide), np.abs(a), np.abs(b), sx, sy)
     out = np.where(_without_doubt(op, a, b, total(sx), total(sy)), 0.0, np.where(np.isnan(out), np.inf, out))
     return rounded(op, wide, result, out)
+
+
+def _turned(y: Array, x: Array, sy: Array, sx: Array) -> Array:
+    """How far the angle of a point turns: any angle, where the point may be 0 or lie on either side of the cut."""
+    ty, tx = total(sy), total(sx)
+    room = np.hypot(x, y) - tx - ty
+    cut = (ty > 0) & (np.abs(y) <= ty) & (x - tx < 0)
+    known = (tx + ty == 0) | np.isnan(x) | np.isnan(y)
+    reach = np.where(cut | ~(room > 0), np.inf, (tx + ty) / np.where(room > 0, room, 1.0))
+    return np.stack([np.where(known, 0.0, reach), np.zeros_like(reach)])
+
+
+_OF_POINTS: dict[str, Callable[..., Array]] = {"atan2": _turned, "hypot": lambda a, b, sx, sy: sx + sy}
 
 
 def _arithmetic(op: str, wide: Array, a: Array, b: Array, sx: Array, sy: Array) -> Array:

@@ -22,7 +22,7 @@ _DIALECT = {"vand": "and", "vor": "or", "vxor": "xor", "vpow": "pow"}
 VECTOR_BINARY = {"v" + word: op for word, op in BINARY.items() if not word.startswith("bitwise")} | _DIALECT
 ROW_EXPANDED = ("mul", "sub", "div")
 """Operations of a tile and a number for each of its rows that have a word."""
-EXPRESSIONS = ("pow", "bitwise_and", "bitwise_or", "bitwise_xor", "leaky_relu")
+EXPRESSIONS = ("bitwise_and", "bitwise_or", "bitwise_xor", *elementwise.OF_TWO_FLOATS)
 """Words of two values that are expressions too."""
 
 

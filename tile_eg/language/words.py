@@ -75,8 +75,8 @@ def user_names() -> dict[str, Any]:
 
 def _user_frame() -> FrameType | None:
     frame: FrameType | None = sys._getframe(1)
-    torch = getattr(sys.modules.get("torch"), "__path__", ())
-    while frame is not None and frame.f_code.co_filename.startswith((PACKAGE, *torch)):
+    others = [p for name in ("torch", "numpy") for p in getattr(sys.modules.get(name), "__path__", ())]
+    while frame is not None and frame.f_code.co_filename.startswith((PACKAGE, *others)):
         frame = frame.f_back
     return frame
 

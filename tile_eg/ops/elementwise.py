@@ -123,6 +123,11 @@ def _softplus(m: Any, x: Any) -> Any:
     return m.maximum(x, 0) + m.log1p(m.exp(-abs(x)))
 
 
+def _angle(m: Any, y: Any, x: Any) -> Any:
+    """The angle of the point (x, y). The sign of a zero does not count."""
+    return (m.atan2 if m is math else m.arctan2)(y + 0.0, x + 0.0)
+
+
 def _function(name: str, apart: tuple[int, int], numpy: str = "") -> Unary:
     """A function that `math` has by this name, and NumPy, with a name of its own or not, which is a spelling as well."""
     words = (name, numpy) if numpy else (name,)
@@ -190,9 +195,13 @@ BINARY: dict[str, Binary] = {
         Binary("shl", _shift(True), "<<", "", "ShiftLeft", types=BITS, takes=BYTES_TOO, python=("bitwise_lshift",)),
         Binary("shr", _shift(False), ">>", "", "ShiftRight", types=BITS, takes=BYTES_TOO, python=("bitwise_rshift",)),
         Binary("pow", lambda m, x, y: x**y, "**", apart=(300, 0), python=("pow",), made_of_others=True),
+        Binary("atan2", _angle, apart=(16, 8), python=("atan2",), made_of_others=True),
+        Binary("hypot", lambda m, x, y: m.hypot(x, y), apart=(16, 0), python=("hypot",), made_of_others=True),
         Binary("leaky_relu", lambda m, x, y: m.where(x >= 0, x, x * y), python=("leaky_relu",), made_of_others=True),
     )
 }
+OF_TWO_FLOATS = tuple(b.name for b in BINARY.values() if b.made_of_others and F32 in b.takes)
+"""Functions of two numbers that are made of others."""
 COMPARE: dict[str, Comparison] = {
     c.name: c
     for c in (

@@ -89,7 +89,10 @@ class PlannedKept(Planned):
             raise TileError(f"{self.kernel.name} does not end: {error.__cause__}", help=HELP["deadlock"]) from None
 
     def mistake(self, findings: Sequence[Finding], tensors: Sequence[Tensor] = ()) -> TileError:
-        """The findings at their lines of the source, the first one as the message. `tensors` are those of the launch."""
+        """The findings at their lines of the source, the first one as the message: of a race before what it leaves unwritten.
+        `tensors` are those of the launch."""
+        raced = any("race" in f.kind for f in findings)
+        findings = sorted(findings, key=lambda f: raced and f.kind == "uninitialised")
         places = [self._places(f) for f in findings]
         first, others = findings[0], list(zip(findings, places, strict=True))[1:]
         notes: list[tuple[str, Span | None]] = [(f"the other one is here ({first.kind})", places[0][1])] if places[0][1] else []
@@ -108,9 +111,12 @@ class PlannedKept(Planned):
     def in_source_words(self, message: str) -> str:
         """What is said of the emitted text, said of the kernel: its lines, and the words for flags."""
         message = ASSERTED.sub("the assertion does not hold", message)
+        message = CROSS.sub(lambda m: f'T.set_cross_flag("{m[1].lower()}", n)', message)
+        message = message.replace("CrossCoreWaitFlag", "T.wait_cross_flag(n)")
         message = BARRIER.sub(lambda m: f'T.pipe_barrier("{m[1].lower()}")', message)
         message = FLAG.sub(lambda m: f'T.{m[1].lower()}_flag("{m[2].lower()}", "{m[3].lower()}", n)', message)
-        return re.sub(r"\bline (\d+)", lambda m: f"line {p.line}" if (p := self.place(int(m[1]))) else "another line", message)
+        message = re.sub(r"\bline (\d+)", lambda m: f"line {p.line}" if (p := self.place(int(m[1]))) else "another line", message)
+        return re.sub(r"between (line \d+) and \1\b", r"behind \1", message)
 
     def _places(self, f: Finding) -> tuple[Span | None, Span | None]:
         return self.place(f.line), self.place(f.other_line)
@@ -127,6 +133,7 @@ class PlannedKept(Planned):
 SHOWN = 4
 ASSERTED = re.compile(r"the assertion .* does not hold")  # the condition stands at the caret, in the words of the source
 FLAG = re.compile(r"\b(Set|Wait)Flag<(?:HardEvent::)?([A-Z0-9]+)_([A-Z0-9]+)>(?:\(\))?")
+CROSS = re.compile(r"CrossCoreSetFlag<2, PIPE_([A-Z0-9]+)>")
 BARRIER = re.compile(r"PipeBarrier<PIPE_([A-Z0-9]+)>(?:\(\))?")
 HELP = {
     "race": "a flag orders two pipes: T.set_flag(src, dst, n) behind the first, T.wait_flag(src, dst, n) before the second",
@@ -140,6 +147,10 @@ HELP = {
 
 def _help(f: Finding) -> str:
     """A way out: two instructions of one pipe are ordered by a barrier, not by a flag."""
+    if f.kind == "block_race" and f.message.startswith(("RAW", "WAR")):
+        return "what one block stores, another one reads behind T.sync_all(), which all blocks reach"
+    if f.kind == "race" and CROSS.search(f.message):
+        return "a flag orders two cores: T.set_cross_flag(pipe, n) behind the first, T.wait_cross_flag(n) before the second"
     barrier = BARRIER.search(f.message) if f.kind == "race" else None
     if barrier is None:
         return HELP.get(f.kind, "")

@@ -389,8 +389,9 @@ def test_a_switch_asks_for_flags_between_cores_that_the_author_did_not_write() -
 
 @pytest.mark.slow
 def test_without_flags_between_cores_what_is_handed_over_is_a_race() -> None:
-    with pytest.raises(TileError, match="race"):
+    with pytest.raises(TileError, match="race") as caught:
         handed_over(True, False)(np.ones((64, 64), np.float16))
+    assert 'T.set_cross_flag("fix", n)' in caught.value.message and "T.wait_cross_flag(n)" in str(caught.value.help)
 
 
 def test_flags_are_not_found_for_what_is_read_before_it_is_written() -> None:

@@ -292,13 +292,20 @@ class Checker:
         else:
             part = f"{what}, with {extent} elements" if extent else f"index {what}"
             message = f"this part of `{r.name}` lies outside: {part}, dimension {d} has {size} elements"
-        pad = hint("x = pad(X[i - 1, j], 0)", "T.copy(X[i - 1, j], x, pad_value=0)", r.span)
-        help = f"tails are cut at the edge, but a window has to begin inside, unless a number stands for what is not there: {pad}"
-        return TileError(message, r.span, help=help if tensor else _inside(start, size, value, written, extent))
+        help = _at_the_edge(written, r.span) if tensor else _inside(start, size, value, written, extent)
+        return TileError(message, r.span, help=help)
 
     def variables(self, e: Expr, ranges: Ranges, span: kn.Span | None) -> None:
         for name in sorted(ix.variables(e) - ranges.keys()):
             raise TileError(f"unknown name `{name}`", span, help=did_you_mean(name, ranges))
+
+
+def _at_the_edge(written: bool, span: kn.Span | None) -> str:
+    edge = "tails are cut at the edge, but a window has to begin inside"
+    if written:
+        return f"{edge}: as many blocks or trips as there are tiles, {hint('ceildiv(M, BM)', 'T.ceildiv(M, BM)', span)}"
+    pad = hint("x = pad(X[i - 1, j], 0)", "T.copy(X[i - 1, j], x, pad_value=0)", span)
+    return f"{edge}, unless a number stands for what is not there: {pad}"
 
 
 def _inside(start: Expr, size: int, value: int, written: bool, extent: int | None) -> str:

@@ -133,8 +133,7 @@ class Typing:
         entry, xs = WHOLE_TILES[e.op], [self.of(x) for x in e.xs]
         for x, takes in zip(xs, (entry.types, (entry.second,) if entry.second else entry.types), strict=False):
             if x.dtype not in takes or ANY in x.shape or not x.shape:
-                bits = hint("take its bits: u32(at)", 'copy its bits: T.copy(at, b), b being a buffer of "uint32"', e.span)
-                help = bits if x.dtype is I32 and U32 in takes else ""
+                help = _instead(x.dtype, takes, e.span)
                 raise TileError(f"`{e.op}` works on {', '.join(map(str, takes))}, not on {x}", e.span, help=help)
             runs = entry.made_of_others or (e.op == "gather" and e.numbers[0] == IN_BLOCKS)
             if not runs and prod(x.shape[:-1]) > 1 and x.shape[-1] * x.dtype.bytes % 32:
@@ -357,6 +356,15 @@ def _other_axis(tile: Shape, vector: Shape) -> str:
     if n == tile[1 if down else 0]:
         return f"{n} values are one for each {'column: v[None, :]' if down else 'row: v[:, None]'}"
     return f"a tile of {tile[0]} x {tile[1]} takes {tile[0]} values as v[:, None], or {tile[1]} as v[None, :], not {n}"
+
+
+def _instead(dtype: DType | None, takes: Sequence[DType], span: kn.Span | None) -> str:
+    """How elements of another type are taken."""
+    if dtype is I32 and U32 in takes:
+        return hint("take its bits: u32(at)", 'copy its bits: T.copy(at, b), b being a buffer of "uint32"', span)
+    if dtype is None or not dtype.whole or F32 not in takes:
+        return ""
+    return f"cast it first: {cast(F32, 'x', span)}" + (", which rounds from 2^24 on" if dtype.bits == 32 else "")
 
 
 def _common(x: DType | None, y: DType | None, span: kn.Span | None) -> DType | None:

@@ -22,10 +22,10 @@ from tile_eg.ir.index_elements import all_elements_in
 from tile_eg.ir.kernel import Assign, Binary, Cast, Choose, Index, Number, Region, Select, TileExpr, Unary, mapped
 from tile_eg.ir.machine import BLOCK_BYTES
 from tile_eg.ir.program import AIV, Formula, Gm, PipeBarrier, Tile, When
-from tile_eg.ops.elementwise import BINARY, BITS_OF_SCALARS, SCALAR_UNARY, UNARY
+from tile_eg.ops.elementwise import BINARY, BITS_OF_SCALARS, OF_TWO_FLOATS, SCALAR_UNARY, UNARY
 from tile_eg.ops.types import BF16, F16, F32, I32, SIGNED, U32, DType, Level
 
-FUNCTIONS = frozenset((*UNARY, "pow", "leaky_relu")) - {*SCALAR_UNARY, "not"}
+FUNCTIONS = frozenset((*UNARY, *OF_TWO_FLOATS)) - {*SCALAR_UNARY, "not"}
 """Of numbers, but not the scalar unit's own."""
 
 ROUNDED_DOWN = {"div": "floordiv", "mod": "floormod"}

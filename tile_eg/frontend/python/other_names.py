@@ -13,10 +13,18 @@ SAME = {
     "And": "logical_and", "Or": "logical_or", "Not": "logical_not", "concat": "concatenate", "cat": "concatenate",
     "unsqueeze": "expand_dims", "permute": "transpose", "repeat_interleave": "repeat", "fabs": "abs",
     "ravel": "flatten", "floor_divide": "floordiv", "remainder": "mod", "left_shift": "shl", "right_shift": "shr", "fix": "trunc",
+    "arctan2": "atan2", "float_power": "pow", "deg2rad": "radians", "rad2deg": "degrees",
 }  # fmt: skip
 """NumPy's and TileLang's other names of operations."""
 OF_AXES = {"max": "amax", "min": "amin"}
 """NumPy's functions of axes whose names are those of operations on two values here."""
+
+
+OF_UFUNCS = {
+    "add.reduce": "sum", "multiply.reduce": "prod", "maximum.reduce": "amax", "minimum.reduce": "amin",
+    "logical_and.reduce": "all", "logical_or.reduce": "any", "add.accumulate": "cumsum", "multiply.accumulate": "cumprod",
+}  # fmt: skip
+"""What methods of NumPy's elementwise functions are."""
 
 
 def of_numpy(function: Any) -> str:

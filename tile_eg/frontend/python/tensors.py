@@ -17,7 +17,7 @@ from tile_eg.errors import Span, TileError
 from tile_eg.frontend.of_calls import OfCall
 from tile_eg.frontend.python.bools import is_bool
 from tile_eg.frontend.python.known_arrays import FILLED, filled, value_of
-from tile_eg.frontend.python.other_names import SAME, of_numpy
+from tile_eg.frontend.python.other_names import OF_UFUNCS, SAME, of_numpy
 from tile_eg.frontend.python.torch_words import METHODS, NO_METHODS, OTHERWISE, OWN_WORDS, SIGNS, Count, count, of_torch
 from tile_eg.frontend.python.values import as_dtype
 from tile_eg.frontend.tensor import functions as fn
@@ -142,9 +142,12 @@ class TensorValue:
         return word(name, args, options)
 
     def __array_ufunc__(self, ufunc: Any, method: str, *args: Any, **options: Any) -> Any:
-        if method != "__call__":
-            raise told(TileError(f"np.{ufunc.__name__}.{method} has no meaning here"))
-        return word(ufunc.__name__, args, options)
+        if method == "__call__":
+            return word(ufunc.__name__, args, options)
+        if found := OF_UFUNCS.get(f"{ufunc.__name__}.{method}"):
+            return word(found, args, {**({} if len(args) > 1 else {"axis": 0}), **options})
+        help = "T.outer(x, y), or x[:, None] and y" if method == "outer" else f"those that have one: np.{', np.'.join(OF_UFUNCS)}"
+        raise told(TileError(f"np.{ufunc.__name__}.{method} has no meaning here", help=help))
 
     @classmethod
     def __torch_function__(cls, function: Any, types: Any, args: Sequence[Any] = (), options: Any = None) -> Any:

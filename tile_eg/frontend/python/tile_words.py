@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 from tile_eg.errors import Note, NotSearched, Span, TileError
+from tile_eg.frontend.made_words import apply
 from tile_eg.frontend.of_calls import divisor
 from tile_eg.frontend.python import whole_numbers
 from tile_eg.frontend.python.build import Builder
@@ -33,7 +34,7 @@ from tile_eg.frontend.whole_quotients import divided
 from tile_eg.frontend.widened import wide_operand
 from tile_eg.frontend.windows import known_shape
 from tile_eg.ir import index
-from tile_eg.ir.kernel import Binary, Broadcast, Number, Reduce, Region, TileExpr, Unary
+from tile_eg.ir.kernel import Binary, Broadcast, Reduce, Region, TileExpr, Unary
 from tile_eg.language.elementwise_words import BINARY, EXPRESSIONS, UNARY, VECTOR_BINARY
 from tile_eg.ops import elementwise
 from tile_eg.ops.types import F32, DType
@@ -175,17 +176,6 @@ def _vbrc(b: Builder, span: Span, src: Any, dst: Any) -> None:
 
 
 # Elementwise words
-
-
-def apply(op: str, x: TileExpr, span: Span) -> TileExpr:
-    """A function of one tile; exp2, exp10, log2 and silu are made of those that the tree has."""
-    if op in ("exp2", "exp10"):
-        return Unary("exp", Binary("mul", x, Number(math.log(2.0 if op == "exp2" else 10.0), span), span), span)
-    if op == "log2":
-        return Binary("mul", Unary("ln", x, span), Number(1 / math.log(2.0), span), span)
-    if op == "silu":
-        return Binary("mul", x, Unary("sigmoid", x, span), span)
-    return Unary(op, x, span)
 
 
 def _tile_unary(op: str, b: Builder, span: Span, dst: Any, src: Any) -> None:

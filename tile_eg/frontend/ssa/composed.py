@@ -11,7 +11,7 @@ from dataclasses import fields, replace
 from typing import Any, get_args
 
 from tile_eg.frontend.checks.types import Typing
-from tile_eg.frontend.ssa.functions import FUNCTIONS, PI_PARTS
+from tile_eg.frontend.ssa.functions import FUNCTIONS, PI_PARTS, atan2, hypot
 from tile_eg.frontend.ssa.terms import add, div, mul, number, polynomial, sub, un, where
 from tile_eg.frontend.ssa.whole_numbers import (
     UNSIGNED,
@@ -287,4 +287,6 @@ _FUNCTIONS: dict[str, Callable[[TileExpr], TileExpr]] = {
     "softplus": _softplus,
     **FUNCTIONS,
 }
-_PAIRS: dict[str, Callable[[TileExpr, TileExpr], TileExpr]] = {"pow": _power, "leaky_relu": _leaky_relu}
+_PAIRS: dict[str, Callable[[TileExpr, TileExpr], TileExpr]] = {
+    "pow": _power, "leaky_relu": _leaky_relu, "atan2": atan2, "hypot": hypot,
+}  # fmt: skip

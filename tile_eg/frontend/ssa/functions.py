@@ -8,7 +8,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from tile_eg.frontend.ssa.terms import add, div, mul, polynomial, sub, un, where
+from tile_eg.frontend.ssa.terms import add, div, mul, number, polynomial, sub, un, where
+from tile_eg.ir import kernel as kn
 from tile_eg.ir.kernel import TileExpr
 
 PI_PARTS = (3.140625, 0.000965118408203125, 2.5331974029541016e-06, 1.984187036896401e-09)
@@ -55,6 +56,40 @@ def _atan(x: TileExpr) -> TileExpr:
         return add(angle, _plus_odd_powers(rest, mul(rest, rest), ATAN))
 
     return _odd(x, of_size)
+
+
+def _to_one(x: TileExpr) -> TileExpr:
+    """atan(x) of 0 <= x <= 1."""
+    beyond = where(x, "gt", 0.4142135623730950, math.pi / 4, 0)
+    rest = where(x, "gt", 0.4142135623730950, div(sub(x, 1), add(x, 1)), x)
+    return add(beyond, _plus_odd_powers(rest, mul(rest, rest), ATAN))
+
+
+def _by_size(x: TileExpr, y: TileExpr) -> tuple[TileExpr, TileExpr]:
+    """The larger size of two numbers, and the other size in parts of it, at most 1."""
+    sizes = un("abs", x), un("abs", y)
+    most, least = kn.Binary("max", *sizes), kn.Binary("min", *sizes)
+    same = where(most, "eq", 0, 0, 1)
+    return most, where(most, "eq", least, same, div(least, most))
+
+
+def atan2(y: TileExpr, x: TileExpr) -> TileExpr:
+    """By the angle to the nearest axis: no quotient is beyond 1. Signs are factors, so that the angle stands here once."""
+    acute = _turned(un("abs", y), "gt", un("abs", x), math.pi / 2, _to_one(_by_size(x, y)[1]))
+    return _turned(y, "lt", number(0), 0, _turned(x, "lt", number(0), math.pi, acute))
+
+
+def _turned(a: TileExpr, op: str, b: TileExpr, turn: float, angle: TileExpr) -> TileExpr:
+    """The angle, or `turn` less it where a is to b as `op` says."""
+    signed = mul(angle, where(a, op, b, -1, 1))
+    return add(where(a, op, b, turn, 0), signed) if turn else signed
+
+
+def hypot(x: TileExpr, y: TileExpr) -> TileExpr:
+    """most * sqrt(1 + (least / most)^2): no square is beyond what f32 holds. Beside an infinity anything is infinite."""
+    most, ratio = _by_size(x, y)
+    finite = mul(most, un("sqrt", add(mul(ratio, ratio), 1)))
+    return where(un("abs", x), "eq", math.inf, math.inf, where(un("abs", y), "eq", math.inf, math.inf, finite))
 
 
 def _asin_parts(size: TileExpr) -> TileExpr:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Sequence
 from functools import partial
-from math import prod
+from math import pi, prod
 from typing import Any
 
 from tile_eg.errors import Span, TileError, did_you_mean
 from tile_eg.frontend.hints import hint
 from tile_eg.frontend.tensor import composed as co
+from tile_eg.frontend.tensor import more_functions as more
 from tile_eg.frontend.tensor import orders
 from tile_eg.frontend.tensor import values as v
 from tile_eg.frontend.tensor.einsum import einsum
@@ -148,7 +149,7 @@ def _triangle(op: str, x: Value, k: int, span: Span | None) -> Value:
 
 
 UNARY = {w: partial(_elementwise, op.name) for op in elementwise.UNARY.values() for w in (*op.tile, *op.python)}
-PAIRS = {op.name: partial(_pair, op.name) for op in elementwise.BINARY.values() if op.name in ("pow", "leaky_relu")}
+PAIRS = {op: partial(_pair, op) for op in elementwise.OF_TWO_FLOATS}
 FUNCTIONS: dict[str, Function] = {
     **UNARY, **PAIRS,
     "softmax": _softmax, "log_softmax": _log_softmax, "logsumexp": _logsumexp, "silu": _silu,
@@ -173,6 +174,12 @@ FUNCTIONS: dict[str, Function] = {
     "tile": co.tiled, "pad": co.pad, "diff": co.diff, "diagonal": co.diagonal, "diag": co.diag, "trace": co.trace,
     "topk": orders.topk, "prod": orders.product,
     "conv1d": conv1d, "conv2d": conv2d, "conv3d": conv3d, "sliding_window_view": sliding_window_view,
+    "exp10": more.exp10, "cbrt": more.cbrt, "copysign": more.copysign, "heaviside": more.heaviside, "sinc": more.sinc,
+    "nan_to_num": more.nan_to_num, "fmax": partial(more.known_of, "max"), "fmin": partial(more.known_of, "min"),
+    "fmod": more.fmod,
+    "radians": partial(more.times, pi / 180), "degrees": partial(more.times, 180 / pi),
+    "average": more.average, "count_nonzero": more.count_nonzero, "nansum": more.nansum, "nanmean": more.nanmean,
+    "vdot": more.vdot, "vecdot": more.vecdot, "tensordot": more.tensordot,
     "take": co.take, "take_along_axis": co.take_along_axis, "split": co.split,
 }  # fmt: skip
 
@@ -180,18 +187,18 @@ OF_AXES = (
     "softmax", "log_softmax", "logsumexp", "var", "sum", "mean", "amax", "amin", "argmax", "argmin", "cumsum", "cumprod",
     "transpose", "swapaxes", "reshape", "broadcast_to", "tril", "triu", "std", "all", "any", "norm", "ptp", "expand_dims",
     "squeeze", "flatten", "moveaxis", "flip", "roll", "repeat", "tile", "pad", "diff", "diagonal", "diag", "trace", "split",
-    "topk", "prod", "sliding_window_view",
+    "topk", "prod", "sliding_window_view", "average", "count_nonzero", "nansum", "nanmean",
 )  # fmt: skip
 """The functions whose arguments behind the first one are axes or sizes."""
 OF_LISTS = ("concatenate", "stack", "hstack", "vstack")
 """The functions of several values, which in Python are in a list."""
-OF_INDICES = ("take", "take_along_axis")
-"""Those that have an axis behind a value and its indices."""
+OF_INDICES = ("take", "take_along_axis", "tensordot", "vecdot")
+"""Those that have axes behind two values."""
 OF_FILTERS = ("conv1d", "conv2d", "conv3d")
 """Those that have steps and sizes behind a value, its weights and a bias."""
 VALUES = (
     "min", "max", "a_min", "a_max", "min_val", "max_val", "low", "high", "fill_value", "value", "indices", "x", "y",
-    "weight", "bias",
+    "nan", "posinf", "neginf", "weights", "weight", "bias",
 )  # fmt: skip
 """The options that are values."""
 RENAMED = {
@@ -209,6 +216,10 @@ OF_TILES = (
 """What .tile has for tiles alone."""
 INSTEAD = {
     **dict.fromkeys(("argsort", "median", "unique", "nonzero"), "sort in a kernel of tiles: sort(x), T.tile.sort in Python"),
+    **dict.fromkeys(
+        ("inv", "solve", "det", "eig", "eigh", "svd", "qr", "cholesky", "pinv", "lstsq", "fft", "ifft", "rfft"),
+        "call NumPy's or torch's, before or behind the call of the kernel",
+    ),
     "convolve": "write the sum over slices: x[:, :-2] * w[0] + x[:, 1:-1] * w[1] + x[:, 2:] * w[2]",
 }  # fmt: skip
 """What to do in place of functions of other libraries."""
@@ -218,6 +229,7 @@ USAGE = {
     "where": "where(x > 0, x, y)", "softmax": "softmax(x, axis=-1)", "reshape": "reshape(x, 4, -1)", "clip": "clip(x, low, high)",
     "clamp": "clamp(x, low, high)", "roll": "roll(x, 1, axis=0)", "flip": "flip(x, axis=0)", "repeat": "repeat(x, 2, axis=0)",
     "take": "take(x, idx, axis=0)", "norm": "norm(x, axis=-1)", "tile": "tile(x, 2, 1)",
+    "round": "round(x), or round(x * 100) / 100 for two digits",
 }  # fmt: skip
 
 
@@ -253,7 +265,7 @@ def call(name: str, args: Sequence[Any], options: dict[str, Any], span: Span | N
 
 
 def _usage(name: str) -> str:
-    if name in UNARY:
+    if name in UNARY and name not in USAGE:
         return f"{name}(x)"
     if name in ("sum", "mean", "max", "min", "amax", "amin", "var", "std", "all", "any"):
         return f"{name}(x, axis=-1, keepdims=1)"

@@ -24,6 +24,8 @@ def topk(x: Value, k: int, axis: int = -1, largest: bool = True, span: Span | No
     """
     at = v.axis_of(axis, x, span)
     size = x.shape[at]
+    if k > size:
+        raise TileError(f"an axis of {size} elements has no {k} largest", span, help=f"topk(x, {size}) takes all of them")
     if not 0 < k <= min(size, STEPS) or size > LONGEST:
         help = f"of more than {LONGEST} elements, or {STEPS} of them: T.tile.topk in a kernel of tiles"
         raise TileError(f"the {k} largest of {size} elements are not taken one by one", span, help=help)

@@ -12,12 +12,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tile_eg.errors import WITH_OR_WITHOUT_MARK, Span, TileError, did_you_mean, in_source, why_unread
+from tile_eg.frontend.made_words import MADE
 from tile_eg.frontend.scalars import CONSTANTS
 from tile_eg.frontend.text.expressions import FUNCTIONS as OF_TILES
 from tile_eg.frontend.text.syntax import Node, parse, span_of
+from tile_eg.frontend.whole_quotients import AS_C
+from tile_eg.ops.elementwise import OF_TWO_FLOATS
 
 BINDS = {"size": 0, "tensor": 0, "buffer": 0, "let": 0, "loop": 0}
 """The nodes that give a name a meaning, and which child it is."""
+
+RESERVED = {*OF_TILES, *CONSTANTS} - {*MADE, AS_C, *OF_TWO_FLOATS}
+"""Words that keep their meaning; one that stands for an expression of others may be defined otherwise."""
 
 
 def may_be_called(name: str) -> bool:
@@ -64,7 +70,7 @@ class Definitions:
         self._define(name, Definition(names, self.applied(value, frozenset(names)), span_of(name, self.file)))
 
     def _define(self, name: Node, made: Definition) -> None:
-        if str(name) in OF_TILES or str(name) in CONSTANTS:
+        if str(name) in RESERVED:
             raise TileError(f"`{name}` is a word of the language", made.span, help="give it another name")
         self._add(str(name), made, made.span)
 

@@ -10,12 +10,13 @@ from tile_eg.errors import TileError, attempted, did_you_mean
 from tile_eg.frontend import scalars as sc
 from tile_eg.frontend.conditions import NAMES, Compared, Condition, both, chosen, either, of_elements, opposite
 from tile_eg.frontend.index_text import index_text
+from tile_eg.frontend.made_words import MADE
 from tile_eg.frontend.of_calls import OfCall, as_of_call
 from tile_eg.frontend.scalars import Scalar, is_scalar
 from tile_eg.frontend.text.bools import as_condition
 from tile_eg.frontend.text.scope import Scope
 from tile_eg.frontend.text.syntax import Node, number_of, span_of
-from tile_eg.frontend.whole_quotients import divided
+from tile_eg.frontend.whole_quotients import AS_C, divided
 from tile_eg.frontend.windows import OpenWindow, known_shape, length, may_vary
 from tile_eg.ir import index as ix
 from tile_eg.ir import kernel as kn
@@ -30,8 +31,8 @@ REDUCTIONS = {f"{side}{op}": (op, axis) for side, axis in (("row", 1), ("col", 0
 BINARY = {op.sign: op.name for op in elementwise.BINARY.values() if op.sign}
 JOINED = {"&": both, "|": either}
 """How conditions of elements are joined, as NumPy has it."""
-PAIRS = {op.name for op in elementwise.BINARY.values() if not op.sign}
-FUNCTIONS = sorted({*UNARY, *PAIRS, *REDUCTIONS, *sc.FUNCTIONS, "sum", "select", "isnan", "bits", "pack", "pad", "nibbles"}
+PAIRS = {AS_C, *(op.name for op in elementwise.BINARY.values() if not op.sign)}
+FUNCTIONS = sorted({*UNARY, *MADE, *PAIRS, *REDUCTIONS, *sc.FUNCTIONS, "sum", "select", "isnan", "bits", "pack", "pad", "nibbles"}
                    | {"scaled", "topk", *WHOLE_TILES, *DTYPES} - {E8M0.name})  # fmt: skip
 
 INSTEAD = {
@@ -40,16 +41,15 @@ INSTEAD = {
     "load": "X[i, j], where the tile begins", "square": "x * x", "pow": "x ** y", "power": "x ** y", "dot": "a @ b",
     "matmul": "a @ b", "float": "f32(x)", "int": "i32(x)", "range": "for k in serial(n) { ... }", "maximum": "max(x, y)",
     "minimum": "min(x, y)", "cast": "f32(x), f16(x), ...", "zeros": "0, which fills a buffer",
-    "clamp": "min(max(x, low), high)", "silu": "x * sigmoid(x)", "amax": "rowmax(x)", "amin": "rowmin(x)",
+    "clamp": "min(max(x, low), high)", "amax": "rowmax(x)", "amin": "rowmin(x)",
     "var": "rowsum(x * x) / n, where x is less its mean", "concat": "two stores, or two parts of a buffer: y[:, 0:n] = x",
-    "log2": "log(x) * 1.4426950408889634", "len": "its size, which the kernel's sizes tell",
+    "len": "its size, which the kernel's sizes tell",
     **dict.fromkeys(("rowmean", "rowavg", "avg"), "rowsum(x) / n"), "colmean": "colsum(x) / n",
     **dict.fromkeys(("rowvar", "std", "rowstd"), "rowsum(x * x) / n, where x is less its mean"),
     **dict.fromkeys(("rowabsmax", "absmax"), "rowmax(abs(x))"), "norm": "sqrt(rowsum(x * x))",
     "logsumexp": "m + log(rowsum(exp(x - m[:, None]))), where m is rowmax(x)",
     **dict.fromkeys(("rowprod", "prod"), "the last column of cumprod(x): y[i] = c[i, n - 1] in an element loop"),
-    "any": "rowmax(select(x > 0, 1, 0))", "all": "rowmin(select(x > 0, 1, 0))", "exp2": "exp(x * 0.6931471805599453)",
-    "exp10": "exp(x * 2.302585092994046)", "fmod": "x - trunc(x / y) * y", "fma": "x * y + z",
+    "any": "rowmax(select(x > 0, 1, 0))", "all": "rowmin(select(x > 0, 1, 0))", "fma": "x * y + z", "arctan2": "atan2(y, x)",
     "neg": "-x", "swish": "x * sigmoid(x)", "elu": "select(x > 0, x, exp(x) - 1)", "lerp": "x + (y - x) * t",
     "gelu_tanh": "x * sigmoid(1.5957691216057308 * (x + 0.044715 * x * x * x))",
     **dict.fromkeys(("broadcast", "expand", "broadcast_to"), "v[:, None] for one value a row, v[None, :] for one a column"),
@@ -188,8 +188,8 @@ class Expressions:
 
     def computed(self, sign: str, x: kn.TileExpr, y: kn.TileExpr, span: kn.Span) -> kn.TileExpr:
         """What an operator makes of two tiles."""
-        if sign in BINARY:
-            return kn.Binary(BINARY[sign], x, y, span)
+        if op := BINARY.get(sign, sign if sign in elementwise.BINARY else ""):
+            return kn.Binary(op, x, y, span)
         return divided(sign, x, y, lambda name: self.scope.arrays[name].dtype, span)
 
     def _product(self, left: Node, right: Node, span: kn.Span) -> kn.MatMul:
@@ -250,6 +250,8 @@ class Expressions:
 
     def _call(self, node: Node) -> Any:
         name, args, span = str(node.children[0]), [a for a in node.children[1:] if a is not None], self.span(node)
+        if name in INSTEAD:
+            raise TileError(f"unknown function `{name}`", span, help=f"write {INSTEAD[name]}")
         for a in args:
             if a.data == "keyword":
                 help = f"row{name}(x) is a number a row, col{name}(x) a number a column" if f"row{name}" in REDUCTIONS else ""
@@ -311,21 +313,22 @@ class Expressions:
     def _tile_call(self, name: str, args: list[Node], span: kn.Span) -> kn.TileExpr:
         if name in UNARY:
             return kn.Unary(UNARY[name], self.tile(_one(name, args, span)), span)
+        if name in MADE:
+            return MADE[name](self.tile(_one(name, args, span)), span)
         if name in REDUCTIONS:
             op, axis = REDUCTIONS[name]
             return kn.Reduce(op, self.tile(_one(name, args, span)), axis, span)
         if name in PAIRS and (len(args) == 2 or name not in ("max", "min")):
             if len(args) != 2:
                 raise TileError(f"`{name}` takes two arguments, not {len(args)}", span)
-            return kn.Binary(name, self.tile(args[0]), self.tile(args[1]), span)
+            return self.computed(name, self.tile(args[0]), self.tile(args[1]), span)
         if name in ("max", "min") and len(args) > 2:
             raise TileError(f"`{name}` takes two values, not {len(args)}", span, help=f"{name}({name}(x, y), z)")
         if name in ("max", "min", "sum"):
             return kn.Reduce(name, self.tile(_one(name, args, span)), 1, span)
         if name in sc.FUNCTIONS:
             raise TileError(f"`{name}` works on sizes and indices, not on tiles", span)
-        help = f"write {INSTEAD[name]}" if name in INSTEAD else did_you_mean(name, FUNCTIONS)
-        raise TileError(f"unknown function `{name}`", span, help=help)
+        raise TileError(f"unknown function `{name}`", span, help=did_you_mean(name, FUNCTIONS))
 
     def _select(self, args: list[Node], span: kn.Span) -> kn.TileExpr:
         if len(args) != 3:
