@@ -105,7 +105,7 @@ def shared_by_tiles(schedule: Schedule, scratch: bool = True) -> frozenset[int]:
             continue
         if isinstance(step.dst, int) and written[step.dst] == 1:
             constant = all(s in found or (isinstance(s, str) and not written[s]) for s in step.srcs)
-            if constant and schedule.storages[step.dst].level is Level.UB and not _knows_tile(schedule.graph, step.node):
+            if constant and schedule.storages[step.dst].level in (Level.UB, Level.L1) and not _knows_tile(schedule.graph, step.node):
                 found |= {step.dst} if step.scratch is None else {step.dst, step.scratch}
     return frozenset(found)
 
