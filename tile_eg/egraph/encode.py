@@ -63,6 +63,9 @@ class Encoder:
             outs = f"(OCons (gm {name}) {outs})"
         for part, whole, row, col in parts_of_loads(self.names):
             self.lines.append(f"(IsPart {self.names[part]} {self.names[whole]} {row} {col})")
+        for part, whole, row in self.values.within:
+            if part in self.names:
+                self.lines.append(f"(IsPart {self.names[part]} {self.term(whole)} {row} 0)")
         self._staying()
         self.lines.append(f"(let $root {outs})")
         return self.lines
@@ -329,7 +332,7 @@ class Encoder:
         return f"(Panel {self.expr(row)} {t.rows} {self.expr(t.vrows)} {self.term(x)})"
 
     def _bordered(self, t: Term, name: str) -> None:
-        """At which row a loaded tile stands in one of a number, where it has all columns of it and its rows are a stride apart."""
+        """At which row a loaded tile stands in one of a number, and has all columns of it."""
         at, under, x = t.args
         alone = x.op == "load" and not {LEFT, EACH} & set(variables(x.args[1]))
         row = at // t.cols

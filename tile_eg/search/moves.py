@@ -93,6 +93,8 @@ MOVES = {
         Move("loop-in-steps", "equal", SEARCHING, (0, 1, 1),
              "a fold over few trips that only computes = the steps of its trips, which take turns with the places of its states",
              any_size=True),
+        Move("shared-windows", "equal", SEARCHING, (0, 1, 1),
+             "trips whose products take windows of one tile, each some rows further = one trip with all their products"),
         Move("trips-in-blocks", "equal", SEARCHING, (0, 1, 1),
              "a loop whose trips store at places of their own = blocks that each do some of its trips"),
         Move("tile-a-vector-core", "equal", SEARCHING, (0, 1, 1),
