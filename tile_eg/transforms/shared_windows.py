@@ -59,8 +59,13 @@ def _extents(t: Term) -> tuple[Expr | None, Expr | None]:
 def _overlaps(values: Values, loop: Term) -> bool:
     """Whether the first two trips have an operand in common, but for its first and last rows."""
     pairs = _Grouped(values, replace(loop, args=(loop.args[0], 2, *loop.args[2:])), 2).operands
-    shifts = ((_below(a, b), a) for a, b in pairs)
-    return any(shift is not None and 0 < abs(shift) < x.term.rows for shift, x in shifts)
+    shifts = ((_below(a, b), a.term) for a, b in pairs)
+    return any(shift is not None and 0 < abs(shift) < x.rows and _may_begin(x, shift) for shift, x in shifts)
+
+
+def _may_begin(x: Term, row: int) -> bool:
+    """Whether a window with elements as those of x may begin at a row of a tile in L1."""
+    return x.dtype is not None and (x.dtype.bytes == TURNED_BYTES or row % FRACTAL == 0)
 
 
 @dataclass(frozen=True)
@@ -135,8 +140,7 @@ class _Grouped:
 
     def _tile(self, group: Sequence[tuple[int, _Window]]) -> tuple[Term, list[tuple[Term, int]]] | None:
         first, x = group[0][0], group[0][1].term
-        assert x.dtype is not None
-        if len(group) < 2 or (x.dtype.bytes != TURNED_BYTES and any((at - first) % FRACTAL for at, _ in group)):
+        if len(group) < 2 or not all(_may_begin(x, at - first) for at, _ in group):
             return None
         rows = max(at - first + -(-x.rows // FRACTAL) * FRACTAL for at, _ in group)
         there = max(at - first + x.rows for at, _ in group)

@@ -24,6 +24,7 @@ from tile_eg.emit.ascend_c.index import (
     padded_rows,
     round_up,
 )
+from tile_eg.emit.ascend_c.padded import padded
 from tile_eg.emit.ascend_c.strips import load_strips
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import EACH, ONE, ZERO, Expr
@@ -85,7 +86,7 @@ def gm_to_l1(s: Scope, i: Instr) -> list[str]:
     if i.form == "strips":
         return load_strips(s, i, tile(i, dst), src, stride)
     if i.form == "padded":
-        return _padded(s, i, dst)
+        return padded(s, i, gm_to_l1, l1_zero)
     s.field(i, "dstNzC0Stride", rows16, 16384)
     low, high = s.bounds(ix.wrap(stride))
     far = _each_row(s, i, stride, rows16) if high > FIELD16 else []
@@ -93,24 +94,6 @@ def gm_to_l1(s: Scope, i: Instr) -> list[str]:
         return far
     near = call("DataCopy", s.fractal(dst, 0, 0), s.at(src), _nd2nz(s, i, i.rows, stride, rows16))
     return near if not far else [*block(f"if ({s.cpp(stride)} <= {FIELD16})", near), *block("else", far)]
-
-
-def _padded(s: Scope, i: Instr, dst: Tile) -> list[str]:
-    """What there is of a window, and zeros before and behind it. They meet nowhere, so that no barrier stands between them."""
-    load = replace(i, dst=replace(dst, row=dst.row + i.bound), rows=i.depth, depth=ONE, bound=ZERO, form="flat")
-    end = i.bound + i.depth
-    zeros = replace(load, op="l1_zero", srcs=(), form="window")
-    before = _some(s, replace(zeros, dst=dst, rows=i.bound), l1_zero)
-    behind = _some(s, replace(zeros, dst=replace(dst, row=dst.row + end), rows=i.rows - end), l1_zero)
-    return [*before, *_some(s, load, gm_to_l1), *behind]
-
-
-def _some(s: Scope, i: Instr, write: Callable[[Scope, Instr], list[str]]) -> list[str]:
-    """A copy, where it has any rows."""
-    if s.high(i.rows) <= 0:
-        return []
-    text = write(s, i)
-    return text if s.low(i.rows) > 0 else block(f"if ({s.cpp(i.rows)} > 0)", text)
 
 
 def _each_row(s: Scope, i: Instr, stride: int | Expr, rows16: int) -> list[str]:
