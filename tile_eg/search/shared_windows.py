@@ -7,7 +7,7 @@ from functools import partial
 
 from tile_eg.ir.values import Values
 from tile_eg.ops.types import Level
-from tile_eg.search.bounds import LOADS, floor, timing
+from tile_eg.search.bounds import LOADS, timing
 from tile_eg.search.form import Form, searched
 from tile_eg.search.moves import MOVES
 from tile_eg.search.queue import Made, Offer
@@ -26,11 +26,8 @@ def offers(form: Form) -> Iterator[Offer]:
 
 
 def _least(form: Form) -> float:
-    """What the busiest pipe takes, loads left out; without end where loads do not hold the best up."""
-    best = form.best
-    if best is None:
-        return 0.0
-    return floor(best, form.setting.chip) if timing(best).bound.endswith(LOADS) else float("inf")
+    """Without end where loads do not hold the best up. The vector cores may have brought the windows: what they need is no bound."""
+    return float("inf") if form.best and not timing(form.best).bound.endswith(LOADS) else 0.0
 
 
 def _made(form: Form, values: Values) -> Made:
