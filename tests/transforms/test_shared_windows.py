@@ -8,6 +8,7 @@ import pytest
 from tests.extract.kernels import kernel
 from tests.transforms.test_split_k import whole_numbers
 from tile_eg.frontend.ssa import to_values
+from tile_eg.ir.program import Instr, Tasks, walk
 from tile_eg.ir.reference_values import run_values
 from tile_eg.ir.values import Values, reachable
 from tile_eg.search.compiler import lower, meaning, search_options
@@ -91,3 +92,11 @@ def test_it_gains_and_can_be_left_out() -> None:
     own = lower(k, "910B2", search=search_options(without=["shared-windows"]))
     assert "shared-windows" not in own.form.moves
     assert lower(k, "910B2").chosen.microseconds < 0.9 * own.chosen.microseconds
+
+
+@pytest.mark.slow
+def test_the_filter_is_loaded_once_for_all_tiles_of_a_core() -> None:
+    program = lower(kernel(CONVOLUTION, H=56, W=56, C=64, O=64, BW=56), "910B2").chosen.planned.program
+    (tasks,) = (n for n in walk(program.cube) if isinstance(n, Tasks))
+    inside = {n.srcs[0].tensor for n in walk(tasks.body) if isinstance(n, Instr) and n.op == "gm_to_l1"}
+    assert inside == {"X"}

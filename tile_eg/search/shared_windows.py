@@ -26,7 +26,7 @@ def offers(form: Form) -> Iterator[Offer]:
 
 
 def _least(form: Form) -> float:
-    """Without end where loads do not hold the best up. The vector cores may have brought the windows: what they need is no bound."""
+    """Without end where loads do not hold the best up. Vector cores may have brought the windows: what they need is no bound."""
     return float("inf") if form.best and not timing(form.best).bound.endswith(LOADS) else 0.0
 
 
