@@ -105,10 +105,11 @@ EXAMPLES: list[Example] = [
     Example(
         "layout/conv2d", _conv2d, [{"B": 1, "H": 4, "W": 32, "C": 32, "O": 64}, {"B": 2, "H": 3, "W": 40, "C": 16, "O": 48}],
         {"ResNet-50, 56 x 56, 64 channels, batch 8": {"B": 8, "H": 56, "W": 56, "C": 64, "O": 64, "BW": 56}}, _pictures,
-        "a product for each shift; windows that may pass the border get to L1 by way of the vector cores", 2.0,
-        held="MTE2 of the cube core: each point is loaded for nine shifts, and windows of 56 rows of 64 halves take "
-        "230 cycles where their products take 143; 7 of the 37 us are the launch of both kinds of core, as "
-        "windows cross the vector cores for their zeros. Rows that are loaded once, with zeros around them, and "
-        "read in L1 from where each shift begins would mend both",
+        "all nine shifts in one trip: products read them in L1 where they begin, in rows that are loaded "
+        "with their zeros; the filter stays in L1", 2.0,
+        held="MTE1 brings a window and a part of the filter to L0 for each product of 56 rows, which takes longer "
+        "than the product; tiles of several rows of the image, with a window of 58 columns that also "
+        "computes what lies between two rows, would bring the filter less often. On the 950 four rows of the "
+        "image share the loads of the filter, and MTE2 is busy with the shifts",
     ),
 ]  # fmt: skip

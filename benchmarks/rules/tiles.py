@@ -277,6 +277,15 @@ kernel parts[M=1536, N=128, K=2048](A: f16[M, K], B: f16[N, K]) -> (S: f16[M, N]
   O[bx*64, 0] = o
 }
 """,
+    "a product of rows from before their tensor on": """
+kernel border[M=70, K=64, N=64](A: f16[M, K], B: f16[K, N]) -> C: f16[M, N] {
+  grid bx = ceildiv(M, 32)
+  shared a: f16[32, K], b: f16[K, N]
+  a = pad(A[bx*32 - 1, 0], 0)
+  b = B[0, 0]
+  C[bx*32, 0] = a @ b
+}
+""",
     "rows that two loops go through": """
 kernel twice[M=50, N=256, BN=64](X: f32[M, N]) -> Y: f32[M, N] {
   grid bx = M

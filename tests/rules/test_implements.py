@@ -69,6 +69,7 @@ KERNELS = {
     "relu of a product in f16": ["fixpipe-store-relu-cast", "fixpipe-workspace-cast"],
     "product of a relu": ["fixpipe-store", "ub-store-cube", "fixpipe-l1-relu"],
     "products with a tile and a part of it": ["l1-part"],
+    "a product of rows from before their tensor on": ["gm-l1-padded", "l1-ended"],
     "rows that two loops go through": ["row-stays", "row-stays-first", "gm-ub-stays", "lasting-depth"],
     "sums of rows whose length is read": ["v-put-halves"],
     "running sums of tiles of columns that end": ["v-beyond"],

@@ -63,6 +63,9 @@ class Encoder:
             outs = f"(OCons (gm {name}) {outs})"
         for part, whole, row, col in parts_of_loads(self.names):
             self.lines.append(f"(IsPart {self.names[part]} {self.names[whole]} {row} {col})")
+        for part, whole, row in self.values.within:
+            if part in self.names:
+                self.lines.append(f"(IsPart {self.names[part]} {self.term(whole)} {row} 0)")
         self._staying()
         self.lines.append(f"(let $root {outs})")
         return self.lines
@@ -180,6 +183,8 @@ class Encoder:
         return self.names[t]
 
     def _facts(self, t: Term, name: str) -> None:
+        if t.op == "put":
+            self._bordered(t, name)
         if t.op not in WRITES and t.vrows is not None and t.vcols is not None:
             self.lines.append(f"(Source {name} {len(self.numbered)})")
             self.numbered.append(t)
@@ -325,6 +330,14 @@ class Encoder:
         row, x = t.args
         assert t.vrows is not None
         return f"(Panel {self.expr(row)} {t.rows} {self.expr(t.vrows)} {self.term(x)})"
+
+    def _bordered(self, t: Term, name: str) -> None:
+        """At which row a loaded tile stands in one of a number, and has all columns of it."""
+        at, under, x = t.args
+        alone = x.op == "load" and not {LEFT, EACH} & set(variables(x.args[1]))
+        row = at // t.cols
+        if under.op == "fill" and alone and (x.vcols, t.vrows) == (const(t.cols), const(t.rows)) and row * t.cols == at:
+            self.lines.append(f"(Bordered {name} {self.expr(row)})")
 
     def _put(self, t: Term) -> str:
         return f"(Put {self.expr(t.args[0])} {self.term(t.args[1])} {self.term(t.args[2])})"

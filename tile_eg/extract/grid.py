@@ -94,7 +94,7 @@ def _roomiest(schedule: Schedule, chip: Chip, copies: int) -> Schedule:
 
 
 def shared_by_tiles(schedule: Schedule, scratch: bool = True) -> frozenset[int]:
-    """The storages in UB whose contents are the same for every tile: nothing that made them knows the tile, or is written.
+    """The storages in UB and L1 whose contents are the same for every tile: nothing that made them knows the tile, or is written.
 
     With those that instructions keep beside such a result, or without what has them.
     """
@@ -105,7 +105,8 @@ def shared_by_tiles(schedule: Schedule, scratch: bool = True) -> frozenset[int]:
             continue
         if isinstance(step.dst, int) and written[step.dst] == 1:
             constant = all(s in found or (isinstance(s, str) and not written[s]) for s in step.srcs)
-            if constant and schedule.storages[step.dst].level is Level.UB and not _knows_tile(schedule.graph, step.node):
+            stays = schedule.storages[step.dst].level in (Level.UB, Level.L1)
+            if constant and stays and not _knows_tile(schedule.graph, step.node):
                 found |= {step.dst} if step.scratch is None else {step.dst, step.scratch}
     return frozenset(found)
 

@@ -7,12 +7,13 @@ by identity.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 from tile_eg.errors import Span
-from tile_eg.ir.index import BLOCK, Expr, evaluate
+from tile_eg.ir.index import BLOCK, Expr, evaluate, substitute
 from tile_eg.ir.kernel import Tensor
 from tile_eg.ir.sampling import spread
 from tile_eg.ir.sizes import Sizes
@@ -97,6 +98,22 @@ class Place:
     span: Span | None = None
 
 
+@dataclass(frozen=True)
+class Border:
+    """What a tile is a window of that may reach beyond its tensor: where it begins there, before the tensor too, by the tensor's
+    dimensions, and their `sizes`. Its rows and columns run along two of these; `value` stands where the tensor has nothing."""
+
+    starts: tuple[Expr, ...]
+    sizes: tuple[int, ...]
+    row: int
+    column: int
+    value: float
+
+    def at(self, names: Mapping[str, Expr]) -> Border:
+        """The same with these in the place of variables."""
+        return replace(self, starts=tuple(substitute(e, names) for e in self.starts))
+
+
 @dataclass
 class Values:
     """A kernel's meaning: the final version of every output tensor.
@@ -111,7 +128,9 @@ class Values:
     kernel of any size `sizes` says what follows from sizes known at run time; numbers are then those at its usual sizes.
     `deeper` are loops that are another form of one: that one's id, and how many of its trips are one. `numbers` are the floats
     that each call passes. Of a kernel with a tile for each vector core (`tile_each`) a block has two tiles: index expressions are
-    of `ir.index.SUB` too, and the cube core does what each says of either.
+    of `ir.index.SUB` too, and the cube core does what each says of either. `borders` are windows that may reach beyond their
+    tensor, by the load of what there is of them. `within`: tiles that lie in a larger one, each with that and the row that it
+    begins at; it is loaded with the larger one where both lie in L1.
     """
 
     name: str
@@ -134,6 +153,8 @@ class Values:
     numbers: tuple[str, ...] = ()
     wholes: tuple[str, ...] = ()
     tile_each: bool = False
+    borders: dict[Term, Border] = field(default_factory=dict)
+    within: tuple[tuple[Term, Term, int], ...] = ()
 
     @property
     def in_gm(self) -> tuple[Tensor, ...]:

@@ -76,6 +76,7 @@ class Move(Term):
     `operand` is the place of what it moves among its classes. In a loop the place that it fills (`staged`), or the one in UB that
     it empties (`empties`), has as many buffers as is decided: the last of its classes.
     `strips`: the source holds strips of 32 bytes. `several_trips`: it brings the tiles of as many trips as its first argument.
+    `padded`: it begins at the row that is its first argument and ends behind so many rows as the second; the others are zeros.
     """
 
     instruction: str = ""
@@ -86,6 +87,7 @@ class Move(Term):
     empties: bool = False
     strips: bool = False
     several_trips: bool = False
+    padded: bool = False
 
     @property
     def core(self) -> str:
@@ -182,6 +184,7 @@ TERMS: dict[str, Term] = {
     for t in (
         _load("GmToL1", "gm_to_l1", "GM"),
         _load("GmToL1Coarsened", "gm_to_l1", "GM", several_trips=True),
+        _load("GmToL1Padded", "gm_to_l1", "GM", padded=True),
         _load("GmToL1Strips", "gm_to_l1", "GM", strips=True),
         _load("GmToUB", "gm_to_ub", "GM"),
         _load("WsToL1", "gm_to_l1", "WS"),

@@ -31,6 +31,7 @@ from tile_eg.search import (
     rest,
     results_apart,
     rows_behind,
+    shared_windows,
     short_loops,
     shuffle_k,
     side_by_side,
@@ -217,9 +218,9 @@ def _none_launchable(queue: Queue, form: Form) -> Exception:
 
 OF_FORMS: tuple[Callable[[Form], Iterator[Offer]], ...] = (
     smaller_tiles.offers, last_trip.offers, split_k.offers, sums_from_zero.offers, solved_by_columns.offers, turned_loops.offers,
-    short_loops.offers, trips_in_blocks.offers, tile_each.offers, _rows_behind, _operand_first, blocks_together.offers,
-    further.offers, rest.offers, shuffle_k.offers, steady.offers, slots_ahead.offers, grouped.offers, loads_ahead.offers,
-    prefetch.offers, joined.offers, apart.offers, past_l2.offers, panels_in_turns.offers, side_by_side.offers,
+    short_loops.offers, shared_windows.offers, trips_in_blocks.offers, tile_each.offers, _rows_behind, _operand_first,
+    blocks_together.offers, further.offers, rest.offers, shuffle_k.offers, steady.offers, slots_ahead.offers, grouped.offers,
+    loads_ahead.offers, prefetch.offers, joined.offers, apart.offers, past_l2.offers, panels_in_turns.offers, side_by_side.offers,
 )  # fmt: skip
 BY_BLOCK = (
     smaller_tiles.offers, split_k.offers, trips_in_blocks.offers, _rows_behind, _operand_first, blocks_together.offers,

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 FIRST, REFINING, SEARCHING, WIDENING, EVENING, FINISHING = range(6)
 """When a move is made: as soon as there is a schedule; behind those, on the best of them; then what needs a search of its own;
-then larger tiles, where loads still hold the best one up; then what makes the cores' shares of the best equal; at the end what is
-done to the best of all."""
+then larger tiles, where loads still hold the best one up; then what loads less where they do even so, and what makes the cores'
+shares of the best equal; at the end what is done to the best of all."""
 ON_GRIDS = ("persistent", "bands-across", "bands-down")
 
 
@@ -118,6 +118,8 @@ MOVES = {
              "the best schedule = the same with one decision taken otherwise"),
         Move("blocks-together", "equal", WIDENING, (0, 1, 4),
              "the tiles of some neighbouring blocks = those of one block, which loads once what they share"),
+        Move("shared-windows", "equal", EVENING, (0, 1, 1),
+             "trips whose products take windows of one tile, each some rows further = one trip with all their products"),
         Move("rest-in-parts", "rounding", EVENING, (0, 1, 1),
              "tiles that fill no turn of all cores = parts of their sums on all cores, added while the next tiles are computed"),
         Move("shuffle-k", "rounding", FINISHING, (0, 1, 1),

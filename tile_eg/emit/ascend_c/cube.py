@@ -24,6 +24,7 @@ from tile_eg.emit.ascend_c.index import (
     padded_rows,
     round_up,
 )
+from tile_eg.emit.ascend_c.padded import padded
 from tile_eg.emit.ascend_c.strips import load_strips
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import EACH, ONE, ZERO, Expr
@@ -84,6 +85,8 @@ def gm_to_l1(s: Scope, i: Instr) -> list[str]:
     stride, rows16 = stride_of(s, src), padded_rows(s.buffer(dst))
     if i.form == "strips":
         return load_strips(s, i, tile(i, dst), src, stride)
+    if i.form == "padded":
+        return padded(s, i, gm_to_l1, l1_zero)
     s.field(i, "dstNzC0Stride", rows16, 16384)
     low, high = s.bounds(ix.wrap(stride))
     far = _each_row(s, i, stride, rows16) if high > FIELD16 else []

@@ -254,8 +254,8 @@ def call(name: str, *args: str) -> list[str]:
 
 
 def not_empty(s: Scope, i: Instr) -> list[str]:
-    """The conditions under which an instruction has something to do."""
-    extents = (i.rows, i.cols) if adds_nothing(s, i) else (i.rows, i.cols, i.depth)
+    """The conditions under which an instruction has something to do: zeros are written where there is nothing to load, too."""
+    extents = (i.rows, i.cols) if adds_nothing(s, i) or i.form == "padded" else (i.rows, i.cols, i.depth)
     return [f"{s.limit(e)} > 0" for e in dict.fromkeys(extents) if s.low(e) <= 0]
 
 

@@ -50,6 +50,9 @@ def _from_gm(storages: Storages, step: Step, term: Move) -> Instr:
     rows, cols = storages.valid(step)
     if term.several_trips:
         return Instr(term.instruction, replace(storages.tile(step.dst), col=ZERO), (source,), rows, step.node.payload[1])
+    if term.padded:
+        first, there = step.node.payload[:2]
+        return Instr(term.instruction, storages.tile(step.dst), (source,), rows, cols, there, bound=first, form="padded")
     made = Instr(term.instruction, storages.tile(step.dst), (source,), rows, cols, bound=left)
     return replace(made, form="strips") if term.strips else made
 

@@ -71,7 +71,7 @@ class Converter(Expressions):
         return Values(
             k.name, tensors, self.blocks, results, keep(self.parents), keep(self.trips), keep(self.variables),
             self.tiles.spans, self.named, tuple(e for _, e in k.grid), counts=keep(self.counts), fewest=keep(self.fewest),
-            places=self.places(), numbers=k.numbers, wholes=k.wholes,
+            places=self.places(), numbers=k.numbers, wholes=k.wholes, borders=self.tiles.borders,
         )  # fmt: skip
 
     def run(self, body: tuple[kn.Stmt, ...], env: Env, after: Names) -> Env:

@@ -98,6 +98,8 @@ class _Renamed:
             valid = {"vrows": self.arg(t.vrows), "vcols": self.arg(t.vcols)}
             same = args == t.args and (t.vrows, t.vcols) == (*valid.values(),)
             made = t if same else self.tiles.make(self.tiles.spans.get(t), t.op, *args, like=t, **valid)
+            if t in self.tiles.borders:
+                self.tiles.borders[made] = self.tiles.borders[t].at(self.variables)
             self.done[t] = self.tiles.alike_named(t, made)
         return self.done[t]
 

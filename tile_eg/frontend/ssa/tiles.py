@@ -21,7 +21,7 @@ from tile_eg.ir.index_elements import elements_in, inside_of
 from tile_eg.ir.kernel import Region, Tensor, Whole
 from tile_eg.ir.passed import Passed, as_number, wholes_in
 from tile_eg.ir.strided import strides_of
-from tile_eg.ir.values import Builder, Term
+from tile_eg.ir.values import Border, Builder, Term
 from tile_eg.ops.elementwise import REDUCE
 from tile_eg.ops.types import F16, F32, I8, I32, SCALE_BLOCK, U8, DType
 
@@ -64,8 +64,8 @@ class Tiles:
     with the tile that it is of: a product takes that one, anything else what `laid` makes of it. `windows` are tiles that may
     reach beyond their tensor, each with its window (`outside.Padded`): windows are taken of the tensor, anything else takes what
     `laid` makes; those of the columns in `shared` are parts of one window with all rows. `named` are the buffers and scopes of
-    terms. Of loops that are `narrowing` the states are noted that are asked for with fewer elements; `narrowed_result` makes
-    such a state of a loop.
+    terms, `borders` the windows that loads are what there is of. Of loops that are `narrowing` the states are noted that are
+    asked for with fewer elements; `narrowed_result` makes such a state of a loop.
     """
 
     builder: Builder = field(default_factory=Builder)
@@ -80,6 +80,7 @@ class Tiles:
     narrowed_result: Callable[[Term, tuple[Expr, Expr]], Term | None] = lambda x, extents: None
     windows: dict[Term, Any] = field(default_factory=dict)
     shared: frozenset[tuple[str, Expr]] = frozenset()
+    borders: dict[Term, Border] = field(default_factory=dict)
 
     def make(self, span: Span | None, op: str, *args: object, like: Term | None = None, **shape: object) -> Term:
         """A term; `like` gives its shape and valid extents, and its dtype where none is named."""

@@ -133,7 +133,8 @@ class Instr:
     """One instruction on one pipe; its operands are windows, `rows` x `cols` (x `depth`) is what is valid and processed.
 
     gm_to_l1   dst nz tile <- rows x cols of src (Gm, or Tile in WS); ND to NZ on the way. Form strips: src holds strips of 32
-               bytes a row, `stride` elements from one to the next
+               bytes a row, `stride` elements from one to the next. Form padded: `depth` rows of src from row `bound` of dst on,
+               and zeros in its others
     l1_to_l0a  dst zz (rows=m, depth=k) <- src nz tile; attr transpose: src holds k x m
     l1_to_l0b  dst zn (depth=k, cols=n) <- src nz tile that holds k x n; attr transpose: src holds n x k
                Form scales of both: srcs[1] are the scales of the window, which go along to L0A_MX and L0B_MX

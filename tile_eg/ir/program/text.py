@@ -31,7 +31,7 @@ from tile_eg.ir.program.instructions import (
 
 WORDS = ("transpose", "relu", "swap")
 ATOMIC = {"add": "atomic", "max": "atomic_max", "min": "atomic_min"}
-FORMS = ("flat", "rows", "blocks", "halves", "folded", "apart", "strips", "dual", "window", "scales")
+FORMS = ("flat", "rows", "blocks", "halves", "folded", "apart", "strips", "dual", "window", "scales", "padded")
 OPTIONS = ("scalar", "init", "bound", "other", "form", "when", "unit")
 DEFAULTS = {f.name: f.default for f in fields(Instr)}
 
