@@ -5,12 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import reduce
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from tests.extract.kernels import CHIP, graph_of, pricer
 from tests.extract.test_rows_that_stay import THRICE, TWICE
 from tile_eg.egraph import Graph, Node
+from tile_eg.extract.base import Extraction, Overflow, Refused
 from tile_eg.extract.beam import Beam
 from tile_eg.extract.chaos import Random
 from tile_eg.extract.exact import Exact
@@ -52,6 +55,20 @@ def test_tiles_that_fit_are_found_without_a_refusal() -> None:
 
 def test_nothing_is_full_where_all_values_together_fit() -> None:
     assert list(overfull(graph_of(ROWS.replace("16", "2")), CHIP, slot_bytes)) == []
+
+
+ROOM = Refused("room", "too large", overflow=Overflow("UB", 1, ()))
+ORDER = Refused("order", "a buffer is handed over twice")
+
+
+@pytest.mark.parametrize(
+    ("refused", "constraints", "in_vain"),
+    [([ROOM], 10**6, True), ([ROOM], 100, False), ([ROOM, ORDER], 10**6, False), ([], 10**6, False)],
+)
+def test_a_large_model_is_left_once_its_choices_have_no_room(refused: list[Refused], constraints: int, in_vain: bool) -> None:
+    model: Any = SimpleNamespace(cp=SimpleNamespace(proto=SimpleNamespace(constraints=range(constraints))))
+    found = Extraction([], [(1.0, r) for r in refused], "exact", solves=1)
+    assert Exact()._in_vain(model, found) is in_vain
 
 
 def _counted(graph: Graph, chosen: set[Node]) -> list[int]:

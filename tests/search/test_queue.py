@@ -159,3 +159,15 @@ def test_the_best_that_cannot_be_written_is_dropped_and_told() -> None:
     search.form.candidates = (Timed(7.0, unwritable=why), Timed(8.0, unwritable=why), *search.form.candidates)  # type: ignore[assignment]
     assert search.queue.best == 10.0
     assert [error for _, error in search.form.dropped] == [why, why]
+
+
+def test_where_as_many_lack_flags_as_may_be_made_the_others_wait() -> None:
+    search, lacking = Search(), Made(dropped=((1.0, PlanError("there are too few flag ids")),))
+    made: list[int] = []
+    for n in range(5):
+        make = lambda n=n: made.append(n) or lacking  # noqa: E731
+        search.queue.put([Offer(Move("move", "equal", FIRST, USUAL, ""), f"{n}", n, make, search.form)])
+    search.queue.run(1)
+    assert made == [0, 1]
+    search.queue.run(2)
+    assert made == [0, 1, 2, 3, 4]

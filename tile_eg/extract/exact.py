@@ -15,11 +15,17 @@ from tile_eg.extract.rounds import Round, rounds
 from tile_eg.extract.schedule import Schedule
 from tile_eg.extract.solver import Bounds, Searches
 
+LOADED = 3e-5
+"""Work of a solve for each constraint, before its search, which is all that CP-SAT counts (seen: 2 to 4 seconds for 70000)."""
+FRUITLESS = 5.0
+"""Work after which no more is asked where each choice so far was refused for the room that it needs: in large models, where the
+next one costs seconds, and differs in an instruction or two. Smaller tiles are then a better way, or a beam."""
+
 
 class Exact:
     """CP-SAT to optimality, within `work` a solve (`solver` says in which unit) and `refusals` choices that turn out illegal.
 
-    No further schedule is looked for once all solves together took `total` of that work.
+    No further schedule is looked for once all solves together took `total` of that work, or `FRUITLESS` of it in vain.
     """
 
     name = "exact"
@@ -55,6 +61,9 @@ class Exact:
         while len(out.schedules) < asked.most and len(out.refused) < self.refusals and self.spent < self.total:
             if out.gave_up and out.schedules:  # what is not proven once is not proven with a cut more, by as much work again
                 break
+            if self._in_vain(model, out):
+                out.gave_up = True
+                break
             nodes = self._solve(model, out)
             if nodes is None:
                 break
@@ -62,6 +71,11 @@ class Exact:
             found += bool(legal)
             if legal:
                 model.forbid(asked.differing(model.graph, legal[0], found))
+
+    def _in_vain(self, model: Model, out: Extraction) -> bool:
+        """Whether enough was asked for nothing but choices without room."""
+        asked = self.spent + out.solves * LOADED * len(model.cp.proto.constraints)
+        return asked >= FRUITLESS and not out.schedules and bool(out.refused) and all(r.overflow for _, r in out.refused)
 
     def _built(self, model: Model, nodes: list[Node], out: Extraction, k: int, cuts: list[list[Node]]) -> list[list[Node]]:
         """Adds the schedules of a choice, by its skews, and returns the legal choices; what is refused is forbidden.

@@ -19,7 +19,7 @@ from tile_eg.extract.forms import forms_of_loops
 from tile_eg.extract.makespan import BACK, HOPS, MEETING, NEAR, THERE
 from tile_eg.extract.needs import read_too_late
 from tile_eg.extract.pricing import Pricer
-from tile_eg.extract.room import Live, overfull
+from tile_eg.extract.room import Live, overfull, used_with
 from tile_eg.extract.selection import is_half, tensor_of, touches_whole
 from tile_eg.extract.solver import load_cp_model
 from tile_eg.ir.machine import USABLE_EVENT_IDS, scale_bytes
@@ -35,8 +35,7 @@ ssd of 4096 tokens takes 969 us instead of 611)."""
 
 def slot_bytes(place: Demand, ahead: int = 1) -> int:
     """Bytes of one slot of so many tiles of a value side by side at its place, fractals and 32-byte rows included."""
-    r, c = place.shape[0], place.shape[1] * ahead
-    size = place.tile.dtype.bytes
+    r, c, size = place.shape[0], place.shape[1] * ahead, place.tile.dtype.bytes
     if place.tile.dtype.scale:
         return place.tiles * scale_bytes(r, c)
     if place.level in (Level.L1, Level.L0C):
@@ -281,6 +280,8 @@ class Model:
                     self.cp.add_implication(on, known[v])
             total = full.own + sum(v.bytes * (1 if v.always else known[v]) for v in full.live)
             self.cp.add(total <= full.limit).only_enforce_if(self.chosen[full.node.index])
+        for cls, c in used_with(self.graph) if known else ():
+            self.cp.add_implication(self.used[cls], self.used[c])
 
     def _new_place(self, n: Node) -> Any:
         """True where a state or a kept value has a place of its own, not one that an outer loop holds already."""

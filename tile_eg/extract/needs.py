@@ -17,14 +17,22 @@ class Needs:
 
     def __init__(self, graph: Graph) -> None:
         self.of_class = in_all_ways(graph, {}, lambda c: 1 << c)
+        self.of_node = [reduce(or_, (self.of_class[c] for c in n.children), 0) for n in graph.nodes]
 
     def of(self, node: Node) -> int:
         """The classes that are computed before a node, in any choice with it. What went around a loop is none of them."""
-        return reduce(or_, (self.of_class[c] for c in node.children), 0)
+        return self.of_node[node.index]
 
     def before(self, first: int, node: Node) -> bool:
         """Whether class `first` is computed before a node in any choice with both."""
         return bool(self.of(node) >> first & 1)
+
+
+def members(bits: int) -> Iterator[int]:
+    """The classes of a set, the smallest first."""
+    while bits:
+        yield (bits & -bits).bit_length() - 1
+        bits &= bits - 1
 
 
 def in_all_ways(graph: Graph, own: Mapping[Node, int], of_class: Callable[[int], int] = lambda c: 0) -> list[int]:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from tile_eg.chips import Chip
 from tile_eg.egraph import Graph, Node
 from tile_eg.extract.buffers import decided, depth_of, place_of, trips_in
-from tile_eg.extract.needs import in_all_ways, needs_of, readers_of
+from tile_eg.extract.needs import in_all_ways, members, needs_of, readers_of
 from tile_eg.ops.physical import ALIASES, STRUCTURE, VECTOR
 from tile_eg.ops.types import Level
 
@@ -42,6 +42,17 @@ def overfull(graph: Graph, chip: Chip, slot_bytes: Bytes) -> Iterator[Full]:
     """The instructions beside which there may be more live than there is room for."""
     for level in LEVELS:
         yield from _Room(graph, level, chip.level_bytes(level), slot_bytes).full()
+
+
+def always_read(graph: Graph) -> Iterator[tuple[int, set[int]]]:
+    """Of each class the classes that each of its nodes reads."""
+    return ((c, set.intersection(*({*n.children} for n in nodes))) for c, nodes in graph.classes.items())
+
+
+def used_with(graph: Graph) -> Iterator[tuple[int, int]]:
+    """The classes of several nodes, each with one that all of these read, so that it is used where the first is."""
+    several = ((cls, read) for cls, read in always_read(graph) if len(graph.classes[cls]) > 1)
+    return ((cls, c) for cls, read in several for c in sorted(read))
 
 
 class _Room:
@@ -101,10 +112,16 @@ class _Room:
         return {cls: Live(min(size for _, size in ways), tuple(m for m, _ in ways), (), False) for cls, ways in found.items()}
 
     def _live_with(self, readers: tuple[Node, ...], bit: int, by_class: list[int]) -> tuple[tuple[int, ...], bool]:
-        """The classes that some of these nodes compute in part, and all in the end; and whether the whole kernel is one."""
+        """The classes that some of these nodes compute in part, and all in the end; and whether the whole kernel is one. A class
+        that always reads another such class is left out: that one is used where it is."""
         partly = {m.cls for m in readers}
         partly |= {n.cls for n in self.graph.nodes if any(by_class[c] & bit for c in n.children)}
-        return tuple(c for c in sorted(partly) if by_class[c] & bit), bool(by_class[self.graph.root] & bit)
+        first = (c for c in sorted(partly) if by_class[c] & bit and not any(by_class[k] & bit for k in self._always_read[c]))
+        return tuple(first), bool(by_class[self.graph.root] & bit)
+
+    @cached_property
+    def _always_read(self) -> dict[int, set[int]]:
+        return dict(always_read(self.graph))
 
     def _computed_by(self, bits: dict[tuple[Node, ...], int]) -> list[int]:
         """For each class the sets of nodes, by their bits, of which any way to compute it has one."""
@@ -125,11 +142,16 @@ class _Room:
 
     def _live(self, n: Node) -> dict[int, list[Node]]:
         """The values that are live while a node runs where one of these reads them: made before it, and read behind it."""
-        before, out = self.needs.of(n), {}
-        for v in self._readers:
-            made_before = before >> v & 1 and v not in n.children and self.graph.classes[v][0].region == n.region
-            if made_before and (behind := [m for m in self._readers[v] if self.needs.before(n.cls, m)]):
-                out[v] = behind
+        before, made, needed = self.needs.of(n) & self._made_in[n.region], 1 << n.cls, self.needs.of_node
+        out = {v: [m for m in self._readers[v] if needed[m.index] & made] for v in members(before) if v not in n.children}
+        return {v: behind for v, behind in out.items() if behind}
+
+    @cached_property
+    def _made_in(self) -> dict[int, int]:
+        """The values of each region, as the bits of a number."""
+        out: dict[int, int] = defaultdict(int)
+        for v in self.bytes:
+            out[self.graph.classes[v][0].region] |= 1 << v
         return out
 
     @cached_property

@@ -72,14 +72,20 @@ def compiled(kernel: Kernel | OpenKernel, chip: Chip, options: SearchOptions, ra
     with setting.step("moves"):
         queue.add(form)
     run_queue(queue)
-    if queue.best == float("inf") and form.extraction and form.extraction.put_off:
-        search_again(form)
-        queue.forms.remove(form)
-        queue.add(form)
-        run_queue(queue)
+    _ask_the_put_off(queue)
     if queue.best == float("inf"):
         raise _none_launchable(queue, form)
     return result_of(queue, start)
+
+
+def _ask_the_put_off(queue: Queue) -> None:
+    """Where no form has a candidate, has those searched again, one after the other, for which an extractor was put off."""
+    for form in list(queue.forms):
+        if queue.best == float("inf") and form.extraction and form.extraction.put_off:
+            search_again(form)
+            queue.forms.remove(form)
+            queue.add(form)
+            run_queue(queue)
 
 
 def as_written(kernel: Kernel, setting: Setting, *, resort: bool = True) -> Form:
@@ -108,7 +114,7 @@ def _at_open_sizes(kernel: OpenKernel, setting: Setting, start: float) -> Lowere
 
 
 def _sizes(kernel: OpenKernel, setting: Setting) -> OpenSizes:
-    return OpenSizes(kernel, setting, lambda k, at: as_written(k, replace(setting, at=at)))
+    return OpenSizes(kernel, setting, lambda k, at: as_written(k, replace(setting, at=at), resort=False))
 
 
 def _tried(sizes: OpenSizes) -> Queue:
@@ -121,6 +127,7 @@ def _tried(sizes: OpenSizes) -> Queue:
     if queue.best == float("inf"):
         queue.put(sizes.resorts())
         run_queue(queue)
+        _ask_the_put_off(queue)
     return queue
 
 

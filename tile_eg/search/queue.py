@@ -89,6 +89,7 @@ class Queue:
         self.tried: list[Tried] = []
         self.waiting: list[Offer] = []
         self.spent: Counter[tuple[Hashable, ...]] = Counter()
+        self.failed: Counter[tuple[Hashable, ...]] = Counter()
         self.count = 0
 
     @property
@@ -128,11 +129,15 @@ class Queue:
             offer = self._next()
             if not self.wins(offer.bound):
                 self.tried.append(Tried(offer, False, why=NO_BETTER))
-            elif self.spent[offer.key] + offer.weight > max(offer.move.tries[effort], offer.least):
+            elif self._beyond(offer, max(offer.move.tries[effort], offer.least)):
                 self.waiting.append(offer)
             else:
                 self._take_up(offer)
                 yield
+
+    def _beyond(self, offer: Offer, tries: int) -> bool:
+        """Whether as many of its kind were made, or could not be planned."""
+        return self.spent[offer.key] + offer.weight > tries or self.failed[offer.key] >= tries
 
     def _next(self) -> Offer:
         """The best bound of what comes first; where a model orders candidates, the offer of the one that it now likes best."""
@@ -183,9 +188,12 @@ class Queue:
         timings[offer.move.name] = timings.get(offer.move.name, 0.0) + perf_counter() - start - inside
 
     def _found(self, offer: Offer, made: Made) -> None:
-        """Takes what a move gave. One that gave nothing, as no flags or no room are left for it, leaves its try to the next."""
+        """Takes what a move gave. One that gave nothing, as no flags or no room are left for it, leaves its try to the next; but
+        where as many fail as may be made, the others would, too."""
         if made.form or made.candidates:
             self.spent[offer.key] += offer.weight
+        elif made.dropped:
+            self.failed[offer.key] += 1
         why = next((str(error) for _, error in made.dropped), made.why)
         self.tried.append(Tried(offer, True, made.microseconds, "" if made.microseconds else why))
         if made.form is not None:

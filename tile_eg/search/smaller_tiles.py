@@ -66,7 +66,7 @@ def _bound(form: Form, found: Estimate) -> float:
 
 def _made(form: Form, smaller: Smaller) -> Made:
     moves = (*form.moves, f"{smaller.move} {smaller.size}")
-    return Made(form=searched(form.kernel, form.source, form.setting, smaller.values, moves))
+    return Made(form=searched(form.kernel, form.source, form.setting, smaller.values, moves, resort=False))
 
 
 def _crowded(form: Form) -> bool:
