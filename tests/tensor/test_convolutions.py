@@ -121,3 +121,8 @@ def test_a_window_that_does_not_fit_is_told(name: str) -> None:
     form, shapes, message = MISTAKES[name]
     with pytest.raises(TileError, match=message):
         kernel_of(form, shapes, "float32").kernel  # noqa: B018
+
+
+def test_a_bias_has_a_number_for_each_channel() -> None:
+    with pytest.raises(TileError, match="a bias has a number for each of 5 channels"):
+        kernel_of(T.conv1d, [(2, 8, 21), (5, 8, 3), (1,)], "float32").kernel  # noqa: B018

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
+from typing import Any
 
 from tile_eg.errors import Span, TileError
 from tile_eg.frontend.tensor import values as v
@@ -51,8 +52,8 @@ def is_input(x: Value) -> bool:
 
 def sliding_window_view(x: Value, window_shape: Sizes, axis: Sizes | None = None, span: Span | None = None) -> Value:
     """As NumPy's: of all axes, or of those that are named."""
-    sizes = [window_shape] if isinstance(window_shape, int) else list(window_shape)
-    axes = range(len(x.shape)) if axis is None else [axis] if isinstance(axis, int) else axis
+    sizes = _whole(window_shape, span)
+    axes = range(len(x.shape)) if axis is None else _whole(axis, span)
     if len(axes) != len(sizes):
         raise TileError(f"windows of {sizes} go along {len(sizes)} axes, not along {len(axes)}", span)
     return windows(x, [Sliding(v.axis_of(a, x, span), n) for a, n in zip(axes, sizes, strict=True)], span)
@@ -90,6 +91,8 @@ def _conv(
         batch = v.window(x, [NEW_AXIS, v.REST], span)
         return v.window(_conv(rank, batch, weight, bias, ways, groups, span), [0, v.REST], span)
     _check_shapes(rank, x, weight, groups, span)
+    if not (bias is None or (isinstance(bias, Value) and bias.shape == weight.shape[:1])):
+        raise TileError(f"a bias has a number for each of {weight.shape[0]} channels, not {bias}", span)
     moved = windows(x, _sliding(weight.shape[2:], ways, span), span)
     found = (_of_each_channel if weight.shape[1] == 1 else _of_channels)(moved, weight, groups, rank, span)
     if bias is None:
@@ -100,7 +103,7 @@ def _conv(
 def _check_shapes(rank: int, x: Value, weight: Value, groups: int, span: Span | None) -> None:
     what = f"conv{rank}d"
     letters = "DHW"[3 - rank :]
-    if len(x.shape) != rank + 2 or len(weight.shape) != rank + 2:
+    if not isinstance(weight, Value) or len(x.shape) != rank + 2 or len(weight.shape) != rank + 2:
         image = ", ".join(("N", "C", *letters))
         message = f"`{what}` takes images [{image}] and weights of as many dimensions, not {x} and {weight}"
         raise TileError(message, span)
@@ -128,11 +131,16 @@ def _sliding(sizes: Sequence[int], ways: tuple[Sizes, Sizes | str, Sizes], span:
 
 
 def _each(n: Sizes, rank: int, span: Span | None) -> list[int]:
-    found = [n] * rank if isinstance(n, int) else list(n)
-    if len(found) == 1:
-        found *= rank
-    if len(found) != rank or not all(isinstance(i, int) for i in found):
-        raise TileError(f"one whole number, or {rank} of them, are taken, not {n}", span)
+    found = _whole(n, span)
+    if len(found) not in (1, rank):
+        raise TileError(f"one whole number is taken, or {rank} of them, not {len(found)}", span)
+    return found * rank if len(found) == 1 else found
+
+
+def _whole(n: Any, span: Span | None) -> list[int]:
+    found = list(n) if isinstance(n, list | tuple) else [n]
+    if not all(isinstance(i, int) for i in found):
+        raise TileError(f"whole numbers are taken, not {n}", span)
     return found
 
 

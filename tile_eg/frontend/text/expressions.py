@@ -250,7 +250,7 @@ class Expressions:
 
     def _call(self, node: Node) -> Any:
         name, args, span = str(node.children[0]), [a for a in node.children[1:] if a is not None], self.span(node)
-        if name in INSTEAD:
+        if name in INSTEAD and name not in FUNCTIONS:
             raise TileError(f"unknown function `{name}`", span, help=f"write {INSTEAD[name]}")
         for a in args:
             if a.data == "keyword":
