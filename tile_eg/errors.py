@@ -5,8 +5,9 @@ from __future__ import annotations
 import linecache
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any, TypeVar
+
+from tile_eg.records import record
 
 Read = TypeVar("Read")
 WITH_OR_WITHOUT_MARK = "utf-8-sig"
@@ -20,7 +21,7 @@ def why_unread(error: Exception) -> str:
     return getattr(error, "strerror", None) or str(error)
 
 
-@dataclass(frozen=True)
+@record
 class Span:
     """A place in a source: 1-based line and column; the end is exclusive."""
 
@@ -31,7 +32,7 @@ class Span:
     end_column: int
 
 
-@dataclass(frozen=True)
+@record
 class Note:
     """What an author should know of a kernel that is right, and the place that it is about."""
 
@@ -158,7 +159,7 @@ def attempted(way: Callable[[], Read]) -> Read | TileError:
         return mistake
 
 
-@dataclass(frozen=True)
+@record
 class InOrder:
     """That the search has no form for a kernel, and `why`: it is done in the order of its statements, if that is possible.
     `searched`: a kernel that the search has a form for, at great length."""

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, is_dataclass
+from dataclasses import is_dataclass
 from typing import TYPE_CHECKING, Any
 
 from tile_eg.errors import TileError, did_you_mean
@@ -17,6 +17,7 @@ from tile_eg.ir.pieces import pieces_of
 from tile_eg.ir.reference import run_kernel
 from tile_eg.ir.reference_bounds import Expected, run_with_bounds
 from tile_eg.ir.reference_indices import most_of_indices
+from tile_eg.records import record
 
 if TYPE_CHECKING:
     import numpy as np
@@ -35,7 +36,7 @@ ROWS = ("large", "negative", "large", "small", "large", "equal", "large", "zero"
 Arrays = dict[str, "np.ndarray"]
 
 
-@dataclass(frozen=True)
+@record
 class Drawn:
     """One set of inputs by tensor name, and the outputs that the kernel means, with the bounds of their roundings; None of a
     program, which has no other meaning. Of some `tiles` of the grid it was computed; None: of all."""

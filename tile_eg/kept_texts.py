@@ -11,18 +11,18 @@ import os
 import sys
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
 from tile_eg.disk_cache import recall
+from tile_eg.records import record
 
 PACKAGES = ("egglog", "ortools", "numpy", "ml_dtypes", "lark")
 _BEGAN = time.time_ns()
 
 
-@dataclass(frozen=True)
+@record
 class Texts:
     """What a kernel became: Ascend C, host part, spec, program; and what was told when it was compiled."""
 

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+from tile_eg.records import record
 from tile_eg.version import __version__
 
 PACKAGES = ("egglog", "ortools", "numpy", "ml_dtypes", "lark")
 SUFFIXES = (".py", ".egg", ".toml", ".lark", ".h", ".cpp")
 
 
-@dataclass(frozen=True)
+@record
 class State:
     """The version, a digest of the texts of all files, and the releases of packages. Two that are equal give equal texts."""
 

@@ -19,6 +19,7 @@ from tile_eg.jit.on_npu import NpuCalls
 from tile_eg.jit.process_cache import asked
 from tile_eg.jit.profiling import Profiler, TensorSupplyType, as_array, supplied
 from tile_eg.jit.told import told
+from tile_eg.records import record
 
 if TYPE_CHECKING:
     from tile_eg.ir.kernel import Tensor
@@ -40,7 +41,7 @@ def set_autotune_inputs(*inputs: Any) -> Iterator[None]:
         _inputs.reset(token)
 
 
-@dataclass(frozen=True)
+@record
 class Check:
     """How the chosen kernel is held against a reference."""
 

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from tile_eg.autotuner.tuned import NO_EFFECT, autotune
 from tile_eg.errors import TileError
 from tile_eg.jit import jit
 from tile_eg.jit.told import told
+from tile_eg.records import record
 
 
-@dataclass(frozen=True)
+@record
 class AutotuneResult:
     """The fastest configuration, its kernel and milliseconds of a launch; no reference is timed."""
 

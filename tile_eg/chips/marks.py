@@ -7,8 +7,9 @@ numbers are published; its `source` says where.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from tile_eg.records import record
 
 KEYS = ("fitted", "assumed")
 """Keys of a table that say what its numbers rest on."""
@@ -23,7 +24,7 @@ COUNTS = frozenset({"request", "queue_depth"})
 """What is a whole number of bytes or instructions: no constant to be varied by a factor."""
 
 
-@dataclass(frozen=True)
+@record
 class Mark:
     """One number of a chip's tables. `kind` is "published", "fitted" or "assumed"; the range is that of an assumed one."""
 

@@ -6,13 +6,13 @@ Bytes, cycles and bytes per cycle of one core, unless a name says otherwise. The
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from math import inf
 
 from tile_eg.ops.types import DType, Level
+from tile_eg.records import record
 
 
-@dataclass(frozen=True)
+@record
 class Memory:
     """One on-chip memory of a core. `align` is what an address must be a multiple of, in bytes."""
 
@@ -29,7 +29,7 @@ class Memory:
         return self.bytes - self.reserved - self.framework
 
 
-@dataclass(frozen=True)
+@record
 class Path:
     """A way between two memories: cycles = startup (isolated) or issue (back to back) + the time that the bytes take.
 
@@ -90,7 +90,7 @@ class Path:
         return first + (self.miss_startup * missed / (size + missed) if missed else 0.0)
 
 
-@dataclass(frozen=True)
+@record
 class Rows:
     """How the memory system cuts rows, in bytes: the bursts of short rows, and the lines of rows that start anywhere."""
 
@@ -104,7 +104,7 @@ class Rows:
         return max(self.bursts)
 
 
-@dataclass(frozen=True)
+@record
 class Cube:
     """The matrix unit: multiply-adds per cycle by operand dtype name, and cycles of one Mmad per fractal."""
 
@@ -115,7 +115,7 @@ class Cube:
     source: str
 
 
-@dataclass(frozen=True)
+@record
 class VectorCost:
     """Cycles of a vector instruction for one element size.
 
@@ -129,7 +129,7 @@ class VectorCost:
     floor: float
 
 
-@dataclass(frozen=True)
+@record
 class Vector:
     """The vector unit. `ops` maps an operation's name and its element size in bytes (2 or 4) to its cost; `read_write` are cycles
     more for a repeat whose results lie in banks that its sources are read from."""
@@ -147,7 +147,7 @@ class Vector:
         return self.repeat_bytes // dtype.bytes
 
 
-@dataclass(frozen=True)
+@record
 class Limits:
     """Counts of flags and widths of instruction fields; `nd2nz_rows` is nValue, `nd2nz_pitch` is srcDValue, in elements."""
 
@@ -164,7 +164,7 @@ class Limits:
     source: str
 
 
-@dataclass(frozen=True)
+@record
 class Sync:
     """Cycles of synchronisation and of the scalar unit. The latency between cores is not published: a value and its range.
 
@@ -186,7 +186,7 @@ class Sync:
     source: str
 
 
-@dataclass(frozen=True)
+@record
 class Launch:
     """Microseconds around a kernel: `base_us` and `core_us` for each core or group of cores that a launch starts at once."""
 
@@ -197,7 +197,7 @@ class Launch:
     source: str
 
 
-@dataclass(frozen=True)
+@record
 class Shared:
     """What all cores draw from together, in bytes per second. `hbm_write` is the rate at which HBM takes what L2 pushes out.
 
@@ -217,7 +217,7 @@ class Shared:
     source: str
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class Chip:
     """A chip by name; two loads of one name give the same object. `clock_mhz` counts the cycles of every number here."""
 

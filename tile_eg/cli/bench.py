@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from shlex import join
 from typing import Annotated, Any
@@ -16,6 +16,7 @@ from tile_eg.cli.console import complain, show
 from tile_eg.errors import TileError
 from tile_eg.ir.arrays import begun
 from tile_eg.ir.kernel import Kernel, Tensor
+from tile_eg.records import record
 from tile_eg.report.cost import between
 from tile_eg.report.text import duration, table
 from tile_eg.search import SearchOptions
@@ -25,7 +26,7 @@ COLUMNS = ("kernel", "shape", "dtype", "chip", "metric", "value", "unit", "sched
 _DTYPES = {"f16": "fp16", "f32": "fp32", "i8": "int8", "i32": "int32"}
 
 
-@dataclass(frozen=True)
+@record
 class Row:
     """One kernel at some sizes. `microseconds` are measured, and None where they are only predicted."""
 

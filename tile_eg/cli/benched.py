@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -14,11 +13,12 @@ from tile_eg.cli import options, sources
 from tile_eg.cli.bench import bench
 from tile_eg.cli.search import given_search, searching
 from tile_eg.errors import TileError
+from tile_eg.records import record
 from tile_eg.search import SearchOptions
 from tile_eg.search.compiler import Planned
 
 
-@dataclass(frozen=True)
+@record
 class Benched:
     """A kernel's file with what was given for it. `chip` is None for the default one."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated
@@ -19,6 +19,7 @@ from tile_eg.frontend.text.definitions import imported_texts
 from tile_eg.ir.kept import KeptKernel
 from tile_eg.ir.kernel import Kernel
 from tile_eg.ir.program import Program
+from tile_eg.records import record
 from tile_eg.report.text import size
 from tile_eg.search import SearchOptions, kernel_cache
 from tile_eg.search.compiler import Lowered, Planned
@@ -28,7 +29,7 @@ from tile_eg.search.tuned_file import path_of
 NoCache = Annotated[bool, typer.Option("--no-cache", help="Compile, even if the result is kept on disk.")]
 
 
-@dataclass(frozen=True)
+@record
 class Wanted:
     """The kernel of a file, or its program: at these sizes, for this chip (None: the default), by this search.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -15,6 +15,7 @@ from tile_eg.ir.kept import KeptKernel
 from tile_eg.ir.kernel import Kernel, Tensor, added_to
 from tile_eg.ir.passed import examples
 from tile_eg.ir.program import Program
+from tile_eg.records import record
 from tile_eg.search.compiler import Planned, Run, stage
 
 if TYPE_CHECKING:
@@ -65,7 +66,7 @@ def _begun(held: Kernel | Program | KeptKernel, given: dict[str, Any], name: str
     return given | {n: a for n, a in in_a_row.left_before(name).items() if n in begins}
 
 
-@dataclass(frozen=True)
+@record
 class Runs:
     """What a planned kernel did on each of its sets of inputs."""
 

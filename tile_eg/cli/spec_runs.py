@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tile_eg.errors import TileError
 from tile_eg.ir.arrays import numpy_dtype, signature
 from tile_eg.ir.kernel import Kernel, Tensor
+from tile_eg.records import record
 from tile_eg.search.compiler import check_kernel, stage
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from tile_eg.simulator.spec import Argument, Spec
 
 
-@dataclass(frozen=True)
+@record
 class SpecRun:
     """A spec with arrays for all its tensors: the name of the set that they are from, and the outputs that are meant."""
 

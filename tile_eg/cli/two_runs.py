@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tile_eg.ir.kernel import Kernel
+from tile_eg.records import record
 from tile_eg.search.compiler import Lowered, Planned, Run, stage
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 NOTHING: Mapping[str, Any] = {}
 
 
-@dataclass(frozen=True)
+@record
 class TwoRuns:
     """What was found: each of the two against the kernel's meaning, by what it is called, and how their outputs compare."""
 

@@ -10,7 +10,6 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -20,6 +19,7 @@ from tile_eg.chips import Chip
 from tile_eg.cost_models.answers import FAULTS, ModelFault, made, node_cost, observed, patience, predicted, scored, taught
 from tile_eg.cost_models.base import ContextModel, RankModel, SearchModel
 from tile_eg.errors import TileError, did_you_mean
+from tile_eg.records import record
 
 __all__ = [
     "FAULTS", "MODELS", "ContextModel", "ModelFault", "RankModel", "Roles", "SearchModel", "context_model", "named", "node_cost",
@@ -52,7 +52,7 @@ def named(name: str, chip: Chip) -> Any:
     return model
 
 
-@dataclass(frozen=True)
+@record
 class Roles:
     """The names of the models that price the nodes, order candidates by their context (where one is wanted), and decide."""
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 
 from tile_eg.chips import Chip
@@ -16,6 +16,7 @@ from tile_eg.cost_models.counted import issued, waves
 from tile_eg.ir.machine import CORE_PIPES
 from tile_eg.ir.program import Program
 from tile_eg.ops.types import Level
+from tile_eg.records import record
 from tile_eg.timeline.instruction import Work, moved_bytes
 from tile_eg.timeline.works import blocks_at_once, started
 
@@ -27,7 +28,7 @@ MARGIN = 0.02
 """The part of a candidate's busiest load by which a margin is tried, for a model whose answers come in steps."""
 
 
-@dataclass(frozen=True)
+@record
 class Context:
     """A candidate as its loads: of one launch block, in all its trips.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from math import prod
 
 import numpy as np
@@ -13,6 +12,7 @@ from tile_eg.ir.index import BLOCK, SUB, Expr, evaluate, variables
 from tile_eg.ir.program import Instr, Loop, Node, Program, When
 from tile_eg.ir.program.any_size import at_sizes
 from tile_eg.ir.program.tasks import inlined
+from tile_eg.records import record
 from tile_eg.timeline.arrays import values
 from tile_eg.timeline.work import Work
 from tile_eg.timeline.works import Pricer, blocks_at_once
@@ -21,7 +21,7 @@ MOST_TRIPS = 100_000
 """Trips of all loops that a condition looks at, of which each is tried."""
 
 
-@dataclass(frozen=True)
+@record
 class Issued:
     """An instruction of one launch block with its sizes, how often it is issued, and the variables of the loops around it."""
 

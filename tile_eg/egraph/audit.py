@@ -11,12 +11,13 @@ import numpy as np
 from tile_eg.egraph.members import Class, Member, Members
 from tile_eg.egraph.numbers import Numbers, Unbound
 from tile_eg.ir.index import BLOCK, SUB
+from tile_eg.records import record
 
 ALLOWED = {"float16": 2.0**-7, "bfloat16": 2.0**-4, "float32": 2.0**-11}
 """By how much terms of a class may differ, relative to the largest magnitude beside it: some roundings of a few steps each."""
 
 
-@dataclass(frozen=True)
+@record
 class Disagreement:
     """Two terms of one class with different numbers. `error` is in multiples of what is allowed; `rules` joined them.
 

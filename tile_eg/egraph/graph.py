@@ -11,10 +11,11 @@ from tile_eg.ir.machine import BLOCK_BYTES
 from tile_eg.ir.passed import Passed
 from tile_eg.ir.values import Place, Term, Values
 from tile_eg.ops.types import DType, Level
+from tile_eg.records import record
 from tile_eg.rules import Theory
 
 
-@dataclass(frozen=True)
+@record
 class Tile:
     """A value's shape and valid extents. `fill` is its constant where it has one, `ramp` its steps along rows and columns.
 
@@ -39,7 +40,7 @@ class Tile:
     strips: bool = False
 
 
-@dataclass(frozen=True)
+@record
 class Demand:
     """What a class of P is a demand for: a value, its level, the region, and the share of one vector core.
 
@@ -79,7 +80,7 @@ class Node:
     rules: tuple[str, ...]
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class Unpacked:
     """What a saturated e-graph holds for kernels with packed operands: the values with strips of all that may be packed, and all
     nodes, with the e-graph's own names of classes."""

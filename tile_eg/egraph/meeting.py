@@ -7,16 +7,16 @@ own half where all accesses that overlap are of one window and split alike.
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass
 from itertools import combinations_with_replacement
 
 from tile_eg.ir.index import ONE, Expr, terms_of, variables
 from tile_eg.ir.values import WRITES, Values, reachable, tensor_of
+from tile_eg.records import record
 
 MOST = 4096  # distances that are told apart; beyond them an overlap is assumed
 
 
-@dataclass(frozen=True)
+@record
 class Access:
     """A window of a tensor: its first element, the elements between rows, rows x cols."""
 

@@ -11,13 +11,14 @@ from tile_eg.egraph.encode import Encoder
 from tile_eg.ir.index import Expr, const
 from tile_eg.ir.passed import Passed
 from tile_eg.ops.types import VALUE_TYPES, DType
+from tile_eg.records import record
 from tile_eg.rules import native
 
 VALUES = ("V", "T", "S", "St", "Lp")
 Class = tuple[str, Any]
 
 
-@dataclass(frozen=True)
+@record
 class Member:
     """One term of a class: `args` are numbers, texts, index expressions and classes."""
 
@@ -25,7 +26,7 @@ class Member:
     args: tuple[Any, ...]
 
 
-@dataclass(frozen=True)
+@record
 class Shape:
     """What holds for every term of a class of tiles."""
 

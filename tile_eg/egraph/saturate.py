@@ -18,6 +18,7 @@ from tile_eg.egraph.view import view
 from tile_eg.errors import NotSearched, TileError
 from tile_eg.ir.values import Values, first_version
 from tile_eg.ops.types import Level
+from tile_eg.records import record
 from tile_eg.rules import Theory, native, registry, theories
 from tile_eg.transforms.k_tiling import with_k_tilings
 from tile_eg.transforms.packed_operand import RowCuts, copyable, together, with_all_strips, without_strips
@@ -38,7 +39,7 @@ SATURATED = ("facts", "nest", "tiling")  # rulesets that run to their end each t
 ONCE = {"algebra": 3}  # rounds of phases that would not end by themselves
 
 
-@dataclass(frozen=True)
+@record
 class Budget:
     """Where a phase stops even if it is not saturated: rows that it adds to the e-graph, and rounds beside one for each value.
     Never seconds: one input has one text, on any machine.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise, product
 from math import isqrt, prod
 
@@ -15,6 +14,7 @@ from tile_eg.ir.machine import MAX_BLOCKS
 from tile_eg.ir.program import Program
 from tile_eg.ir.program.tasks import counted_by
 from tile_eg.ir.sizes import MOST_GAP, Sizes
+from tile_eg.records import record
 
 TEXT = """\
 // Host part of kernel {name} for all sizes: launch and workspace. Written by tile_eg.
@@ -87,7 +87,7 @@ def multiples_of(numbers: Mapping[str, int]) -> tuple[Range, ...]:
     return tuple((name, n, MOST_SIZE, n) for name, n in numbers.items() if n > 1)
 
 
-@dataclass(frozen=True)
+@record
 class Picked:
     """Which of several programs a launch takes: by each size the numbers at which it was priced, and for each choice of these,
     the last size varying fastest, the place of the program. Before that, launches whose sizes all lie in the ranges of one of

@@ -7,7 +7,7 @@ does in L1.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import ceil, floor, prod
 
 from tile_eg.chips import Chip
@@ -20,6 +20,7 @@ from tile_eg.ir.program.tasks import tasks
 from tile_eg.ir.sizes import Sizes, sizes_in
 from tile_eg.ir.values import Values
 from tile_eg.ops.types import Level
+from tile_eg.records import record
 from tile_eg.timeline.engine import run
 from tile_eg.transforms.packed_operand import Extent, Matrices, loads_of, matrices_of, strides, times
 
@@ -58,7 +59,7 @@ def _width(source: Tensor, m: Matrices) -> int:
     return one * (LEAST if narrow else WIDE)
 
 
-@dataclass(frozen=True)
+@record
 class _Windows:
     """Windows of 128 rows and of up to `width` columns of each matrix, `across` of them side by side from column `start` on."""
 

@@ -6,7 +6,6 @@ import difflib
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 
 from tile_eg.ir import index as ix
@@ -14,6 +13,7 @@ from tile_eg.ir.printed import Printed
 from tile_eg.ir.program import AIC, AIV, Buffer, Gm, Instr, Loop, Node, Operand, PipeBarrier, Tile, When, walk
 from tile_eg.ir.program.instructions import CrossSet, CrossWait, SetFlag, SyncAll, Tasks
 from tile_eg.ops.types import Level
+from tile_eg.records import record
 from tile_eg.report.cost import between
 from tile_eg.report.executed import executed
 from tile_eg.report.text import duration, indent, share, size, table
@@ -31,7 +31,7 @@ WIDE = 46
 """Columns of the source that a table shows."""
 
 
-@dataclass(frozen=True, repr=False)
+@record(repr=False)
 class AuthorAndSearch(Printed):
     """`written` is the author's kernel, `found` the same one searched. Prints times, then what is decided otherwise: statements,
     loops, buffers, flags, transfers; `text`: the difference of the Ascend C texts too."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
 
@@ -17,6 +16,7 @@ from tile_eg.extract.frozen import frozen
 from tile_eg.extract.gym import Foreign, dump, load
 from tile_eg.extract.pricing import Pricer
 from tile_eg.ir.printed import Printed
+from tile_eg.records import record
 from tile_eg.report.text import duration, table
 from tile_eg.search.compiler import Lowered
 
@@ -29,7 +29,7 @@ def exported(lowered: Lowered, whole: bool = False) -> str:
     return json.dumps(dump(best.graph, Pricer(best.graph, lowered.chip, model), kept), indent=1)
 
 
-@dataclass(frozen=True, repr=False)
+@record(repr=False)
 class Extracted(Printed):
     """What an extractor chose in a graph from a file. `cost` counts each node once, `tree` as often as it is used."""
 

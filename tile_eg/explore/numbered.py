@@ -7,7 +7,7 @@ every decision of the first, in the order of the decisions. A schedule whose pro
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import prod
 
 from tile_eg.chips import DEFAULT_CHIP
@@ -17,6 +17,7 @@ from tile_eg.explore.runners import flips
 from tile_eg.ir.kernel import Kernel
 from tile_eg.ir.printed import Printed
 from tile_eg.ops.types import Level
+from tile_eg.records import record
 from tile_eg.report.cost import between
 from tile_eg.report.decisions import OPEN, UNDECIDED
 from tile_eg.report.differences import differences
@@ -39,7 +40,7 @@ MEASURES: dict[str, Callable[[Numbered], float]] = {
 """What schedules can be compared in; less is better. `gm` are the bytes that go to and from GM."""
 
 
-@dataclass(frozen=True)
+@record
 class Numbered:
     """A candidate and its number."""
 
@@ -78,7 +79,7 @@ class Numbered:
         return max(s.peaks.get(level, 0) for s in phases)
 
 
-@dataclass(frozen=True, repr=False)
+@record(repr=False)
 class Alternatives(Printed):
     """Numbered schedules of a kernel; `lowered` is the kernel as `emit` has it."""
 

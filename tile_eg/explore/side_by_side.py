@@ -5,11 +5,11 @@ from __future__ import annotations
 import difflib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import zip_longest
 
 from tile_eg.explore.numbered import LEVELS, Numbered
 from tile_eg.ir.printed import Printed
+from tile_eg.records import record
 from tile_eg.report.differences import difference
 from tile_eg.report.schedule_tree import instruction
 from tile_eg.report.text import indent, size, table
@@ -17,7 +17,7 @@ from tile_eg.report.text import indent, size, table
 WIDTH = 78
 
 
-@dataclass(frozen=True, repr=False)
+@record(repr=False)
 class SideBySide(Printed):
     """Two numbered schedules; `columns` shows their texts in two columns, else as a unified diff."""
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from tile_eg.egraph import Graph, Node
 from tile_eg.errors import TileError, did_you_mean
@@ -15,6 +14,7 @@ from tile_eg.extract.forced import Answer
 from tile_eg.extract.schedule import Storage
 from tile_eg.ir.printed import Printed
 from tile_eg.ops.physical import LOADS
+from tile_eg.records import record
 from tile_eg.report.cost import between
 from tile_eg.report.decisions import (
     UNDECIDED,
@@ -47,7 +47,7 @@ FORMS = {
 }
 
 
-@dataclass(frozen=True)
+@record
 class Verdict:
     """One way to take the decision: what it is, and what comes of it."""
 
@@ -55,7 +55,7 @@ class Verdict:
     said: str
 
 
-@dataclass(frozen=True, repr=False)
+@record(repr=False)
 class WhyNot(Printed):
     """The answer to one question, with the chosen schedule's microseconds, and between what times they lie."""
 

@@ -7,7 +7,7 @@ writes to the banks from which it reads a block for each row waits as well (`rea
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import combinations
 from math import prod
 
@@ -18,9 +18,10 @@ from tile_eg.ir.program import BY_BLOCKS
 from tile_eg.ir.sharing import Itself, once
 from tile_eg.ops.physical import VECTOR
 from tile_eg.ops.types import Level
+from tile_eg.records import record
 
 
-@dataclass(frozen=True)
+@record
 class Banks:
     """The group in which each storage is to start, of two that take turns every `size` bytes; those in `whole` start one.
 

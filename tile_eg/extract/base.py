@@ -13,6 +13,7 @@ from tile_eg.extract.pricing import Pricer
 from tile_eg.extract.schedule import Schedule
 from tile_eg.ops.physical import DECISIONS
 from tile_eg.ops.types import Level
+from tile_eg.records import record
 
 
 class Refused(Exception):
@@ -26,7 +27,7 @@ class Refused(Exception):
         self.kind, self.what, self.cut, self.overflow = kind, what, tuple(cut), overflow
 
 
-@dataclass(frozen=True)
+@record
 class Overflow:
     """A level that is too small: its capacity and the storages that are live together, with their bytes."""
 

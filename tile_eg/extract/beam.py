@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from tile_eg.chips import Chip
 from tile_eg.egraph import Graph, Node
 from tile_eg.extract.base import Extraction, Refused, decisions
@@ -11,11 +9,12 @@ from tile_eg.extract.build_schedule import build_schedule
 from tile_eg.extract.makespan import makespan
 from tile_eg.extract.needs import read_too_late
 from tile_eg.extract.pricing import Price, Pricer
+from tile_eg.records import record
 
 FAR = 1 << 60
 
 
-@dataclass(frozen=True)
+@record
 class Choice:
     """Overrides of the additive choice by class, the nodes that follow, their time, and how many of them read a value `late`."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from tile_eg.chips import Chip
 from tile_eg.egraph import Graph, Node
@@ -13,11 +12,12 @@ from tile_eg.extract.model import Model
 from tile_eg.extract.pricing import Pricer
 from tile_eg.extract.schedule import Schedule
 from tile_eg.extract.solver import Bounds, least_bounded
+from tile_eg.records import record
 
 TRIES = 8
 
 
-@dataclass(frozen=True)
+@record
 class Answer:
     """A schedule, or the choices that were refused on the way to none; `overflow` is the memory that was too small."""
 

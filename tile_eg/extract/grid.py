@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, OrderedDict, defaultdict
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import prod
 
 from tile_eg.chips import Chip
@@ -15,6 +15,7 @@ from tile_eg.ir.index import BLOCK, Expr, variables
 from tile_eg.ir.program.tasks import tile_at
 from tile_eg.ops.physical import LOADS, MOVES
 from tile_eg.ops.types import Level
+from tile_eg.records import record
 from tile_eg.timeline.expressions import compiled
 
 COPIES = 3  # of UB: one tile is loaded, one is computed, one is stored
@@ -153,7 +154,7 @@ def _crossing(schedule: Schedule) -> list[Storage]:
     return sorted(found, key=lambda s: (s.slot_bytes, s.id))
 
 
-@dataclass(frozen=True)
+@record
 class _Load:
     """Where a load starts by the tile, its bytes in all trips of one tile, and the path that it takes."""
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from tile_eg.egraph import Graph, Node
@@ -19,6 +18,7 @@ from tile_eg.errors import TileError
 from tile_eg.extract.build_schedule import FOREIGN
 from tile_eg.extract.pricing import Price, Pricer
 from tile_eg.ir.values import Values
+from tile_eg.records import record
 
 ROOT = "(all roots)"
 SCALE = 1000
@@ -56,7 +56,7 @@ def _op(node: Node) -> str:
     return " ".join([node.op, *told])
 
 
-@dataclass(frozen=True)
+@record
 class Foreign:
     """A graph from a file with its nodes' ids and costs. It can be used wherever extractors take a graph and a pricer."""
 

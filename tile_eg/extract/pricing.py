@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from itertools import product
 
 from tile_eg.chips import Chip
@@ -14,14 +13,14 @@ from tile_eg.extract.selection import trips_ahead
 from tile_eg.ir.index import EACH, Expr, variables
 from tile_eg.ir.machine import FRACTAL, strip
 from tile_eg.ir.program import AIC, AIV, BY_BLOCKS, REDUCE
-from tile_eg.ir.quick import changed
 from tile_eg.ops.physical import TERMS, Move, Vector
 from tile_eg.ops.types import F32
 from tile_eg.ops.whole_tiles import WHOLE_TILES
+from tile_eg.records import changed, record
 from tile_eg.timeline.work import ANYWHERE, HALF_OF_ROUNDS, Work
 
 
-@dataclass(frozen=True)
+@record
 class Price:
     """Busy cycles by pipe ("AIC.MTE2"), and the works they come from with their counts."""
 

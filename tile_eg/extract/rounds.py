@@ -9,7 +9,6 @@ could go on from the tile before; nor, once a few schedules of one form of a loo
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 
 from tile_eg.egraph import Graph, Node
 from tile_eg.extract.base import Extraction, decisions
@@ -18,6 +17,7 @@ from tile_eg.extract.memory import ON_CHIP
 from tile_eg.extract.model import Model
 from tile_eg.extract.selection import is_half, trips_ahead
 from tile_eg.ops.physical import AIV, CROSSING, STORES, VECTOR
+from tile_eg.records import record
 
 ALIKE = 1
 """Choices that may be of one form of a loop before another form is asked for; one more where a load may bring several trips'
@@ -26,7 +26,7 @@ Differing = Callable[[Graph, list[Node], int], Iterable[Node]]
 """What of a choice must not recur in the next ones of its round; the number is its own in the round, from 1 on."""
 
 
-@dataclass(frozen=True)
+@record
 class Round:
     """Schedules that are looked for, the shortest first, until there are `most` in all.
 

@@ -12,6 +12,7 @@ from tile_eg.egraph import Graph, Node
 from tile_eg.errors import Span
 from tile_eg.ops.physical import VECTOR
 from tile_eg.ops.types import DType, Level
+from tile_eg.records import record
 
 FIRST, LAST = "first", "last"
 """What a step of a joined schedule is for: a tile's first trip, or its last one."""
@@ -120,7 +121,7 @@ class LoopStep:
 Item = Union[Step, LoopStep]
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class Rest:
     """So many `tiles`, the first in their order, whose sums all cores do in so many parts each: `sums` are a block's, `added` is
     what vector cores make of all parts while the next tiles are computed."""

@@ -10,13 +10,14 @@ more of UB than there is, an order that needs less comes first: a tile that is m
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from tile_eg.chips import Chip
 from tile_eg.extract.pricing import Price
 from tile_eg.extract.schedule import Item, LoopStep, Schedule, Step, Storage, StorageId, overwritten
 from tile_eg.ir.program import AIV
 from tile_eg.ops.types import Level
+from tile_eg.records import record
 from tile_eg.timeline.instruction import cycles
 
 V, LOAD, STORE = "AIV.V", "AIV.MTE2", "AIV.MTE3"
@@ -52,7 +53,7 @@ def by_vectors(loop: LoopStep) -> bool:
     return busy[V] > busy["AIC.M"]
 
 
-@dataclass(frozen=True)
+@record
 class Timed:
     """A step with its cycles: `busy` on its pipe, and `fill` from there until its result is there."""
 

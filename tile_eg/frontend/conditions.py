@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from tile_eg.errors import Span, TileError
@@ -14,11 +14,12 @@ from tile_eg.ir.index import Expr
 from tile_eg.ir.kernel import Assign, Choose, Number, Select, Stmt, TileExpr
 from tile_eg.ir.operands import regions
 from tile_eg.ops.elementwise import COMPARE
+from tile_eg.records import record
 
 NAMES = {op.sign: op.name for op in COMPARE.values()}
 
 
-@dataclass(frozen=True)
+@record
 class Compared:
     """`a op b` of elements."""
 
@@ -28,7 +29,7 @@ class Compared:
     span: Span | None = None
 
 
-@dataclass(frozen=True)
+@record
 class Logic:
     """op: and, or, not; the parts are conditions."""
 

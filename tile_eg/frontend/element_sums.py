@@ -7,7 +7,7 @@ Where an index that is read picks the row, `atomic W[idx[i], j] += x[i, j]`, the
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from types import MappingProxyType
 
 from tile_eg.frontend.scalars import COMPARE
@@ -33,6 +33,7 @@ from tile_eg.ir.kernel import (
 )
 from tile_eg.ops.elementwise import COMPARE as ELEMENTWISE
 from tile_eg.ops.types import I32
+from tile_eg.records import record
 
 BLOCK = 32
 """Bytes of the shortest piece of UB that is moved: a single element has one for itself."""
@@ -148,7 +149,7 @@ class _Sums:
         return self.buffers[-1]
 
 
-@dataclass(frozen=True)
+@record
 class _Places:
     """Where the iterations of a loop add: those of `along` to neighbours in a window, those of `apart` each to a window."""
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from tile_eg.errors import Span
 from tile_eg.ir import index as ix
 from tile_eg.ir import kernel as kn
 from tile_eg.ir.index_elements import all_elements_in
 from tile_eg.ir.operands import parts, regions
+from tile_eg.records import record
 
 Names = frozenset[str]
 Kept = tuple[str, Span | None]
@@ -45,7 +46,7 @@ def mentioned(body: tuple[kn.Stmt, ...]) -> Names:
     return frozenset[str]().union(*(reads(a.value) | indexed_by(a.target) for a in found))
 
 
-@dataclass(frozen=True)
+@record
 class Liveness:
     """`shapes` gives every buffer's shape: an assignment that covers it ends the life of what was there before. Tensors are
     left out: whatever a store does not touch lives on. `kept` are the names, with their places in the source, of targets that

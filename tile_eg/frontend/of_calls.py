@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import reduce
 from typing import Any, NoReturn, SupportsFloat, SupportsIndex
 
@@ -15,6 +14,7 @@ from tile_eg.ir import index as ix
 from tile_eg.ir.index import Expr
 from tile_eg.ir.passed import Asked, NeedsNumber, Passed, as_index, computed, of_index, wholes_in
 from tile_eg.ops.types import DType, has_room
+from tile_eg.records import record
 
 
 def number(name: str, dtype: DType, value: Any, span: Span | None = None) -> Any:
@@ -39,7 +39,7 @@ MOST_FACTORS = 4
 """Of a power that is computed as a product."""
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class OfCall:
     """A number that each call passes, or what is computed of such. Whoever asks how large it is, or compares it, gets a
     NeedsNumber; `+ - * /` with other numbers give another one."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import reduce
 
 from tile_eg.errors import Span, TileError
@@ -32,11 +32,12 @@ from tile_eg.ir.kernel import (
 from tile_eg.ir.strided import strides_of
 from tile_eg.ops.types import SCALE_BLOCK
 from tile_eg.ops.whole_tiles import WHOLE_TILES
+from tile_eg.records import record
 
 Shape = tuple[int, ...]
 
 
-@dataclass(frozen=True)
+@record
 class OpenWindow:
     """A window of a tensor that starts at `starts`; it stands in a tile expression until its extent is known.
 

@@ -8,11 +8,10 @@ stands outside its quotient.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from math import gcd
 
-from tile_eg.ir.quick import quickly_made
+from tile_eg.records import record
 
 BLOCK, SUB = "block", "sub"
 EACH = "each"
@@ -24,8 +23,7 @@ Interval = tuple[int, int]
 Indices = tuple[tuple["Expr", int], ...]
 
 
-@quickly_made
-@dataclass(frozen=True)
+@record(guarded=False)
 class Expr:
     """`op` is const, var, add, mul, div, mod, min, max, lt or and; `args` are Exprs, or one int (const) or str (var).
 

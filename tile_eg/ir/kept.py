@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from tile_eg.errors import Note, Span
 from tile_eg.ir.kernel import Tensor
 from tile_eg.ir.program import Buffer, CrossSet, CrossWait, Gm, Instr, Node, SyncAll, walk
+from tile_eg.records import record
 
 
-@dataclass(frozen=True)
+@record
 class KeptKernel:
     """Two streams of instructions over buffers, some of which the author gave an address (`Buffer.addresses`).
 

@@ -7,12 +7,13 @@ Integer expressions are `ir.index.Expr` over grid variables and loop variables (
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import field, fields, replace
 from typing import Any, Union
 
 from tile_eg.errors import Note, Span
 from tile_eg.ir.index import Expr, substitute
 from tile_eg.ops.types import DType
+from tile_eg.records import record
 
 BIT = "bit"
 
@@ -21,7 +22,7 @@ def _span() -> Span | None:
     return field(default=None, compare=False, repr=False)  # type: ignore[return-value]
 
 
-@dataclass(frozen=True)
+@record
 class Tensor:
     """A GM tensor argument. `output` tensors are returned to the caller; one that is `given` begins with what he put there.
 
@@ -44,7 +45,7 @@ class Tensor:
     alone: bool = False
 
 
-@dataclass(frozen=True)
+@record
 class Region:
     """A window of a tensor or buffer: a start for every dimension and an extent for every dimension.
 
@@ -67,7 +68,7 @@ class Region:
         return (*((self.beside,) if self.beside else ()), *(e for e in self.extents if e is not None))
 
 
-@dataclass(frozen=True)
+@record
 class Number:
     """A scalar, broadcast to where it is used: a constant, or what follows from numbers that each call passes (Passed)."""
 
@@ -75,7 +76,7 @@ class Number:
     span: Span | None = _span()
 
 
-@dataclass(frozen=True)
+@record
 class Index:
     """An index expression as a number, in f32; in an element loop it may vary with the element. `beside`: how far from 0 what is
     added to it may be, so that f32 has to hold the sum."""
@@ -85,7 +86,7 @@ class Index:
     beside: int = 0
 
 
-@dataclass(frozen=True)
+@record
 class Unary:
     """op: exp ln sqrt rsqrt reciprocal abs relu sigmoid tanh neg."""
 
@@ -94,7 +95,7 @@ class Unary:
     span: Span | None = _span()
 
 
-@dataclass(frozen=True)
+@record
 class Binary:
     """op: add sub mul div max min. Operands have equal shapes, or one is a Number or a Broadcast."""
 
@@ -104,7 +105,7 @@ class Binary:
     span: Span | None = _span()
 
 
-@dataclass(frozen=True)
+@record
 class Broadcast:
     """A vector as a tile: axis 1 is v[:, None] (one value a row), axis 0 is v[None, :] (one value a column)."""
 
@@ -113,7 +114,7 @@ class Broadcast:
     span: Span | None = _span()
 
 
-@dataclass(frozen=True)
+@record
 class MatMul:
     """a @ b with fp32 (int8: int32) accumulation, either operand transposed."""
 
@@ -124,7 +125,7 @@ class MatMul:
     span: Span | None = _span()
 
 
-@dataclass(frozen=True)
+@record
 class Scaled:
     """An operand of a product with scales: x (r, k) with a scale (r, k / 32, e8m0) for each 32 elements of a row.
 
@@ -137,7 +138,7 @@ class Scaled:
     span: Span | None = _span()
 
 
-@dataclass(frozen=True)
+@record
 class Reduce:
     """op: max min sum, over axis 1 (rows become values) or 0 (columns become values) of a tile: a vector."""
 
@@ -147,14 +148,14 @@ class Reduce:
     span: Span | None = _span()
 
 
-@dataclass(frozen=True)
+@record
 class Cast:
     dtype: DType
     x: TileExpr
     span: Span | None = _span()
 
 
-@dataclass(frozen=True)
+@record
 class Bytes:
     """The two bytes of each number of 16 bits, the lower one first, as i8 or u8: twice as many columns."""
 
@@ -163,7 +164,7 @@ class Bytes:
     span: Span | None = _span()
 
 
-@dataclass(frozen=True)
+@record
 class Pack:
     """Bytes (u8) of eight elements each, a bit for an element that is not 0, the first one lowest."""
 
@@ -171,7 +172,7 @@ class Pack:
     span: Span | None = _span()
 
 
-@dataclass(frozen=True)
+@record
 class Pad:
     """x, and `value` where x is outside of the tensor that it was loaded from: all of it exists, but for what lies behind the end
     of the dimensions `ends` of that tensor."""
@@ -182,7 +183,7 @@ class Pad:
     ends: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True)
+@record
 class Whole:
     """An operation on whole tiles (`ops/whole_tiles.py`): op, its operands, and the two numbers that it takes.
 
@@ -197,7 +198,7 @@ class Whole:
     along: tuple[tuple[int, int, int], ...] = ()
 
 
-@dataclass(frozen=True)
+@record
 class Select:
     """x where the condition (an index expression, 0 or 1) holds, else y. In an element loop it may vary with the element.
 
@@ -211,7 +212,7 @@ class Select:
     branch: bool = False
 
 
-@dataclass(frozen=True)
+@record
 class Choose:
     """x where `a op b` holds of the elements, else y. op: lt le gt ge eq ne; a comparison with NaN holds for ne alone.
 
@@ -232,7 +233,7 @@ TileExpr = Union[
 ]  # fmt: skip
 
 
-@dataclass(frozen=True)
+@record
 class Alloc:
     """A buffer. scope: shared or fragment. `level` is the memory in which its author puts it ("": open), `slots` how many buffers
     its tile has (0: open)."""
@@ -246,7 +247,7 @@ class Alloc:
     slots: int = 0
 
 
-@dataclass(frozen=True)
+@record
 class Assign:
     """target = value; the value is cast where the dtypes differ.
 
@@ -260,7 +261,7 @@ class Assign:
     atomic: str = ""
 
 
-@dataclass(frozen=True)
+@record
 class For:
     """for var in start .. start+extent. kind: serial or pipelined.
 
@@ -278,7 +279,7 @@ class For:
     count: Expr | None = None
 
 
-@dataclass(frozen=True)
+@record
 class Parallel:
     """An element loop nest: Regions in the body index single elements (every extent is None) by the loop variables."""
 
@@ -288,7 +289,7 @@ class Parallel:
     span: Span | None = _span()
 
 
-@dataclass(frozen=True)
+@record
 class If:
     condition: Expr
     then: tuple[Stmt, ...]
@@ -299,7 +300,7 @@ class If:
 Stmt = Union[Alloc, Assign, For, Parallel, If]
 
 
-@dataclass(frozen=True)
+@record
 class Kernel:
     """`grid` names the block dimensions and their extents; the first one varies fastest. `source` is the text, for messages.
 
@@ -393,8 +394,7 @@ def exchanged(body: Iterable[Stmt], instead: Callable[[Stmt], Iterable[Stmt] | N
             case For():
                 out.append(replace(s, body=exchanged(s.body, instead)))
             case If():
-                then, otherwise = (exchanged(arm, instead) for arm in (s.then, s.otherwise))
-                out.append(replace(s, then=then, otherwise=otherwise))
+                out.append(replace(s, then=exchanged(s.then, instead), otherwise=exchanged(s.otherwise, instead)))
             case _:
                 out.append(s)
     return tuple(out)

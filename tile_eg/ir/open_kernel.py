@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from typing import Any
 
 from tile_eg.errors import InOrder, TileError, attempted, searchable
 from tile_eg.ir.kernel import Kernel, Tensor
+from tile_eg.records import record
 
 Build = Callable[[Mapping[str, Any]], Kernel | InOrder]
 """Gives a kernel at some sizes, or that the search has no form for it."""
@@ -24,7 +25,7 @@ class NoBlocks(Exception):
         self.tensors = tensors
 
 
-@dataclass(frozen=True)
+@record
 class OpenKernel(Kernel):
     """The kernel at some sizes for those in `open`; `build` gives it at any others. Its tensors are the same for all of them.
 

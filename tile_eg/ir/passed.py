@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from tile_eg.errors import TileError
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import Expr
 from tile_eg.ir.index_elements import all_elements_in
+from tile_eg.records import record
 
 EXAMPLE, WHOLE_EXAMPLE = 0.5, 1
 """What is passed where a text is shown with an example: a float, and a whole number."""
@@ -35,7 +35,7 @@ class NeedsNumber(TileError):
     """That something cannot be decided without the value of a number that each call passes."""
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class Passed:
     """op: `of` (the name of a float that is passed), `whole` (the name of a whole number), `index` (an
     index expression of whole numbers), `number` (a float), `neg`, `add`, `sub`, `mul`, `div` (of others).

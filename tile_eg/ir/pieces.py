@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from math import prod
 
 from tile_eg.ir.index import Interval, bounds, from_terms, terms_of, variables
 from tile_eg.ir.index_elements import elements_in
 from tile_eg.ir.kernel import Alloc, Assign, For, Kernel, Region, statements
 from tile_eg.ir.seen import indexed
+from tile_eg.records import record
 
 
-@dataclass(frozen=True)
+@record
 class Pieces:
     """`size` elements of a dimension in `count` pieces of at most `most`. Where each begins is an element of the tensor `begins`;
     how long it is, of `lengths`, or (None) it ends where the next one begins."""

@@ -7,7 +7,7 @@ roundings that the source asks for: an output in f32 beside a buffer in bf16 tha
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import floor, frexp
 
 import numpy as np
@@ -22,9 +22,10 @@ from tile_eg.ir.reference_places import Array, Env
 from tile_eg.ir.seen import as_indexed
 from tile_eg.ops.types import F32, I8, I32, SCALE_BLOCK, DType
 from tile_eg.ops.whole_tiles import WHOLE_TILES
+from tile_eg.records import record
 
 
-@dataclass(frozen=True)
+@record
 class Expected:
     """What an output should be, and how far each element may be from that: infinite where roundings decide over it altogether."""
 
@@ -49,7 +50,7 @@ def run_with_bounds(kernel: kn.Kernel, inputs: Mapping[str, Array], tiles: Colle
     return {name: Expected(arrays[name].reshape(shapes[name]), allowed[name].reshape(shapes[name])) for name in outputs}
 
 
-@dataclass(frozen=True)
+@record
 class Scales:
     """What the compiler may do with a factor. `least`: the least power of two by which an operand may be scaled instead of a
     product (rule scale-before-loop). `cut`: the kernel has whole numbers, so factors may be cut to `SCALE_BITS`."""

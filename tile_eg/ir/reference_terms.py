@@ -7,7 +7,7 @@ The terms are gone through as `reference_values` does it; the operations, and wh
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -25,6 +25,7 @@ from tile_eg.ir.reference_places import Array
 from tile_eg.ir.reference_values import Dependences, Run
 from tile_eg.ir.values import Term, Values, accumulates, first_version, reachable
 from tile_eg.ops.types import packed_in
+from tile_eg.records import record
 
 Trips = tuple[tuple[str, int], ...]
 """The trips that a value is of: loops' variables, outermost loop first."""
@@ -32,7 +33,7 @@ Observer = Callable[[Term, Trips, Expected], None]
 """Is told a term, its trips, and what exists of its value."""
 
 
-@dataclass(frozen=True)
+@record
 class Version:
     """A tensor's elements in one run, their spread (None: they are exact), and what has been written over them since."""
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 
 from tile_eg.ir.index import Expr, evaluate, substitute
+from tile_eg.records import record
 
 MOST_GAP = 2**32 - 1
 """The bytes from a row of a window to the next that an instruction's field holds."""
@@ -30,7 +31,7 @@ def usual(x: Expr | int) -> int:
     return evaluate(x, {}) if isinstance(x, Expr) else x
 
 
-@dataclass(frozen=True)
+@record
 class Sizes:
     """`usual` are the sizes by name, with the numbers that stand for them where one is asked for: what is priced.
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import prod
 from typing import TYPE_CHECKING, TypeVar
 
 from tile_eg.errors import TileError
 from tile_eg.ir.kernel import Kernel, Tensor
 from tile_eg.ir.open_kernel import OpenKernel
+from tile_eg.records import record
 
 if TYPE_CHECKING:
     import numpy as np
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 K = TypeVar("K", bound=Kernel)
 
 
-@dataclass(frozen=True)
+@record
 class Layout:
     """How a tensor of any sizes lies in a larger array.
 

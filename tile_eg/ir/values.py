@@ -18,6 +18,7 @@ from tile_eg.ir.kernel import Tensor
 from tile_eg.ir.sampling import spread
 from tile_eg.ir.sizes import Sizes
 from tile_eg.ops.types import DType
+from tile_eg.records import record
 
 WRITES = ("store", "accumulate")
 VERSIONS = ("given", *WRITES, "targ", "tproj")
@@ -26,7 +27,7 @@ VERSIONS = ("given", *WRITES, "targ", "tproj")
 SAMPLE = 1024  # blocks
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class Term:
     """A node. `op` and the fields in `args` by op (values unless said otherwise):
 
@@ -89,7 +90,7 @@ class Builder:
         return self.table[key]
 
 
-@dataclass(frozen=True)
+@record
 class Place:
     """What an author says of a buffer: the memory in which it lies ("": open), how many slots it has (0: open), and where."""
 
@@ -98,7 +99,7 @@ class Place:
     span: Span | None = None
 
 
-@dataclass(frozen=True)
+@record
 class Border:
     """What a tile is a window of that may reach beyond its tensor: where it begins there, before the tensor too, by the tensor's
     dimensions, and their `sizes`. Its rows and columns run along two of these; `value` stands where the tensor has nothing."""

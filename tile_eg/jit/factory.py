@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 from weakref import WeakSet
 
@@ -22,10 +22,11 @@ from tile_eg.jit.switches import check_searched, switched_by, two_streams
 from tile_eg.jit.tensors import tensor_kernel
 from tile_eg.jit.told import told
 from tile_eg.language.kernels import PrimFunc
+from tile_eg.records import record
 from tile_eg.simulator.limits import CALL, Limits
 
 
-@dataclass(frozen=True)
+@record
 class Options:
     """What `jit` was told and what matters of it. `makes` gives what is called, of a kernel whose sizes are known."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from tile_eg.errors import TileError, TileWarning, in_source
@@ -21,6 +21,7 @@ from tile_eg.jit.told import levels, told
 from tile_eg.jit.unused import with_unused
 from tile_eg.jit.workspaces import made_by_call
 from tile_eg.language.symbols import at_sizes
+from tile_eg.records import record
 
 if TYPE_CHECKING:
     import numpy as np
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from tile_eg.frontend.python import Argument
 
 
-@dataclass(frozen=True)
+@record
 class Row:
     """What a function with several launches is, without the launches: its name, its tensors, and the text that it stands in.
 
@@ -268,7 +269,7 @@ def _any_size(name: str, arguments: Sequence[Argument], each: Sequence[Any], pos
     return made
 
 
-@dataclass(frozen=True)
+@record
 class _RowAt(Row):
     launches: Sequence[Any] = ()
 

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from tile_eg.records import record
 
 if TYPE_CHECKING:
     from tile_eg.npu.device import Ready
     from tile_eg.search.planned import Planned
 
 
-@dataclass(frozen=True)
+@record
 class Launch:
     """A kernel that runs; `ready` is the one that is loaded on an NPU, and None where it runs in the simulator."""
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tile_eg.errors import TileError
+from tile_eg.records import record
 
 if TYPE_CHECKING:
     from tile_eg.jit.launches import Launch
@@ -15,7 +15,7 @@ ESTIMATED = 5
 """Calls by which is estimated how many fill the time that was asked for."""
 
 
-@dataclass(frozen=True)
+@record
 class Repeats:
     """How long is measured: milliseconds, and in their place numbers of calls where these are not 0."""
 

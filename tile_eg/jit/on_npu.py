@@ -10,7 +10,7 @@ import os
 import sys
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from tile_eg.errors import InternalError, TileError, TileWarning, attempted
@@ -21,6 +21,7 @@ from tile_eg.ir.strided import Layout, Layouts, laid_out, layout_of
 from tile_eg.jit.arrays import check_no_gradient, check_plain, fitted, is_torch, to_numpy
 from tile_eg.jit.launches import launched
 from tile_eg.jit.told import levels
+from tile_eg.records import record
 
 if TYPE_CHECKING:
     from tile_eg.ir.values import Values
@@ -55,7 +56,7 @@ def new_empty(like: Any, shape: Sequence[int], t: Tensor) -> Any:
     return like.new_empty(() if t.alone else tuple(shape), dtype=own)
 
 
-@dataclass(frozen=True)
+@record
 class Prepared:
     """A kernel that is loaded on a device: its tensors in the order of a launch, those that it writes, those that begin with
     zeros where the call makes them, and those that it reads where they lie, in rows with gaps."""

@@ -9,7 +9,6 @@ together. The one of which the rows tell the least is kept at its value, and the
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,6 +18,7 @@ from tile_eg.chips.loader import chip_marks
 from tile_eg.chips.marks import Mark, open_constants
 from tile_eg.errors import TileError, did_you_mean
 from tile_eg.ir.program import Program
+from tile_eg.records import record
 
 FACTOR = 10.0
 """A constant without a range may become so many times as large, or as small."""
@@ -39,7 +39,7 @@ END = 0.005
 """A constant is at the end of its range where it is within this part of it."""
 
 
-@dataclass(frozen=True)
+@record
 class Constant:
     """What became of one: `error` is its standard error as a part of it; infinite where the rows do not tell it from others.
     `low` and `high` are the bounds that it was kept in; `at_end`: the rows would have it at one of them, or beyond."""
@@ -62,7 +62,7 @@ class Constant:
         return self.error <= NARROWED
 
 
-@dataclass(frozen=True)
+@record
 class Fit:
     """`constants` in their order; errors are the root mean squares of log(predicted / measured), before and after."""
 

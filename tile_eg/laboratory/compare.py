@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from time import perf_counter
 from typing import TypeVar
 
@@ -18,6 +18,7 @@ from tile_eg.extract.chaos import Random
 from tile_eg.extract.makespan import makespan
 from tile_eg.extract.pricing import Pricer
 from tile_eg.ir.kernel import Kernel
+from tile_eg.records import record
 from tile_eg.search.candidates import naming
 from tile_eg.search.compiler import Planned, lower, plan_schedule
 
@@ -30,7 +31,7 @@ C = TypeVar("C")
 T = TypeVar("T")
 
 
-@dataclass(frozen=True)
+@record
 class Row:
     """One model on one kernel.
 
@@ -76,7 +77,7 @@ class Row:
         return _between([measure(of(some)) for some in drawn], level)
 
 
-@dataclass(frozen=True)
+@record
 class Summary:
     """One model over all cases: means of a measure over them, and their intervals, by resampling the cases."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
@@ -17,9 +16,10 @@ from tile_eg.ir.program.parser import parse_program
 from tile_eg.laboratory.graphs import GraphArrays, graph_of
 from tile_eg.laboratory.rows import Row
 from tile_eg.laboratory.stored import FORMATS, PARTS, read_rows
+from tile_eg.records import record
 
 
-@dataclass(frozen=True)
+@record
 class Dataset:
     """Rows, N of them, in an order that stays."""
 

@@ -27,6 +27,7 @@ from tile_eg.laboratory.card import card
 from tile_eg.laboratory.drawing import WAYS, Draws
 from tile_eg.laboratory.rows import Row, row_of
 from tile_eg.laboratory.stored import CARD, FORMATS, PARTS, SETTINGS, check_format, read_rows, write_rows
+from tile_eg.records import record
 from tile_eg.search import SearchOptions
 from tile_eg.search.collector import rare_collections
 from tile_eg.search.compiler import Lowered, Planned, lower, plan_schedule
@@ -40,7 +41,7 @@ BARREN = 4
 """Pieces of a kernel, one after the other, without a new schedule: then there are no others that draws find."""
 
 
-@dataclass(frozen=True)
+@record
 class Case:
     """A kernel at its sizes on a chip; `name` tells it from the others of its dataset."""
 
@@ -50,7 +51,7 @@ class Case:
     options: SearchOptions
 
 
-@dataclass(frozen=True)
+@record
 class Piece:
     """The `number`-th draws of a case. `timed_by`: "timeline", or "npu" for a device."""
 
@@ -60,7 +61,7 @@ class Piece:
     timed_by: str = "timeline"
 
 
-@dataclass(frozen=True)
+@record
 class Wanted:
     """What a dataset is to be: `schedules` of all cases together, by this seed, in this format."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -12,6 +11,7 @@ from tile_eg.cost_models.context import PIPES
 from tile_eg.cost_models.counted import Issued, issued
 from tile_eg.ir.program import VECTOR, Program, Tile
 from tile_eg.ops.physical import PIPES as MOVES
+from tile_eg.records import record
 from tile_eg.timeline.instruction import cycles, moved_bytes
 
 OPS = tuple(sorted({*MOVES, *VECTOR}))
@@ -24,7 +24,7 @@ EDGE_KINDS = ("reads", "reads of the trip before", "order")
 behind it on the same pipe."""
 
 
-@dataclass(frozen=True)
+@record
 class GraphArrays:
     """A program with N instructions and E edges.
 

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
 
 from tile_eg.cost_models.context import context
 from tile_eg.cost_models.counted import counted
 from tile_eg.extract import Schedule
+from tile_eg.records import record
 from tile_eg.report.decisions import choices
 from tile_eg.search.compiler import Planned
 
 
-@dataclass(frozen=True)
+@record
 class Row:
     """A schedule of a kernel (`case`: its name and sizes) on a chip, the `number`-th of its case that is distinct.
 

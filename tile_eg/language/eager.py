@@ -8,18 +8,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
 from typing import Any
 
 from tile_eg.errors import TileError
 from tile_eg.language.kernels import TensorType
 from tile_eg.language.symbols import names_in, symbol
 from tile_eg.language.words import number_word
+from tile_eg.records import record
 
 _sizes: ContextVar[tuple[Mapping[str, int], set[str]] | None] = ContextVar("sizes", default=None)
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class Made(TensorType):
     """A tensor that a call makes, and gives back where the function returns it."""
 

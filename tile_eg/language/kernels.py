@@ -10,6 +10,7 @@ from typing import Any
 from tile_eg.errors import TileError
 from tile_eg.language.data_type import DataType
 from tile_eg.language.words import at_frame
+from tile_eg.records import record
 
 
 class _Subscripted(type):
@@ -19,7 +20,7 @@ class _Subscripted(type):
         return cls(*arguments) if isinstance(arguments, tuple) and len(arguments) == 2 else cls(arguments)
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class TensorType(metaclass=_Subscripted):
     """The annotation of a GM tensor argument: `A: T.Tensor((M, K), "float16")`."""
 
@@ -47,7 +48,7 @@ class ElementType(DataType):
         return f"T.{self}"
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False)  # a record would seem to mypy to bind the function
 class PrimFunc:
     """A kernel's function with the names that were visible where it was defined.
 

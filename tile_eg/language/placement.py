@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from tile_eg.language.words import word
+from tile_eg.records import record
 
 
 @word
@@ -34,7 +34,7 @@ def alloc_L0C(shape: Sequence[int], dtype: Any) -> Any:  # noqa: N802
     """A result of products."""
 
 
-@dataclass(frozen=True)
+@record
 class Layout:
     """How a tile lies in L1: zN, nZ or column major."""
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import operator
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from tile_eg.errors import TileError
+from tile_eg.records import record
 
 
 class Size:
@@ -49,7 +49,7 @@ class Size:
         raise self._unknown()
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class Symbol(Size):
     """A size that the shapes of a call's arrays tell."""
 
@@ -68,7 +68,7 @@ class Symbol(Size):
         return {self.name: value}
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class Computed(Size):
     """`function` of values some of which are sizes; `sign` is how it is written."""
 

@@ -8,13 +8,14 @@ import linecache
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import islice
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
 from tile_eg.errors import Span, TileError
+from tile_eg.records import record
 
 
 def _each(args: Iterable[Any]) -> Iterator[Any]:
@@ -22,7 +23,7 @@ def _each(args: Iterable[Any]) -> Iterator[Any]:
     return (a for x in args for a in (x if isinstance(x, list | tuple) else (x,)))
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class Word:
     """A word of the language. `level` is developer, beginner (about whole tensors), expert or later, which has no meaning yet.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -12,12 +11,13 @@ from tile_eg.ir.index import SUB, evaluate
 from tile_eg.ir.program import Buffer
 from tile_eg.locate.watches import Watched, slot_of
 from tile_eg.ops.types import Level
+from tile_eg.records import record
 
 Array = np.ndarray
 L0C_WIDTH = 16
 
 
-@dataclass(frozen=True)
+@record
 class Window:
     """Rows and columns of a value, from (row, col) on, and where they begin in the slot that holds them."""
 

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from math import isfinite
 from typing import Any
 
 from tile_eg.errors import Span, TileError
 from tile_eg.ir.printed import Printed
+from tile_eg.records import record
 
 
-@dataclass(frozen=True)
+@record
 class Difference:
     """One element: `got`, where `want` is meant and may be `allowed` off.
 
@@ -73,7 +74,7 @@ class Difference:
         return {**plain, **numbers, **line, "element": list(self.element), "rules": list(self.rules), "place": place}
 
 
-@dataclass(frozen=True, repr=False)
+@record(repr=False)
 class Located(Printed):
     """What was looked for: `first` is the first value that differs, None where none does. `among` says from what, and on which
     inputs, `before` how many values inside the kernel were compared before and are right, `remarks` what else is known."""

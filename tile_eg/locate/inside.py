@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,13 +12,14 @@ from tile_eg.ir.reference_terms import Meaning, Trips
 from tile_eg.ir.values import Term
 from tile_eg.locate.decoding import Window, held_in, window_of
 from tile_eg.locate.watches import Watched
+from tile_eg.records import record
 from tile_eg.report.compare import wrong_elements
 from tile_eg.simulator.watch import Record, Watch
 
 Key = tuple[Term, Trips]
 
 
-@dataclass(frozen=True)
+@record
 class Wrong:
     """The `number`th record of a run, which holds something else than its term in these trips; `mask` are the elements of the
     window that are wrong."""
@@ -50,22 +50,22 @@ class Comparer:
         self.watch, self.watched, self.right, self.wrong = watch, watched, list[int](), list[Wrong]()
         known: set[Term] = set(meaning.terms)
         latest: dict[Any, tuple[Key, int, Record]] = {}
-        for number, record in enumerate(records):
-            where = watched[record.id]
+        for number, seen in enumerate(records):
+            where = watched[seen.id]
             term = where.held.term
-            if term is None or term not in known or record.values[0] != tile or not record.bytes:
+            if term is None or term not in known or seen.values[0] != tile or not seen.bytes:
                 continue
-            trips, loops = where.trips(where.values(record)), meaning.loops_of(term)
+            trips, loops = where.trips(where.values(seen)), meaning.loops_of(term)
             if all(name in trips for name in loops):
                 key = term, tuple((name, trips[name]) for name in loops)
-                latest[key, record.id, record.core, where.begins(record)] = key, number, record
+                latest[key, seen.id, seen.core, where.begins(seen)] = key, number, seen
         self.records: dict[Key, list[tuple[int, Record]]] = {}
-        for key, number, record in latest.values():
-            self.records.setdefault(key, []).append((number, record))
+        for key, number, seen in latest.values():
+            self.records.setdefault(key, []).append((number, seen))
 
     def __call__(self, term: Term, trips: Trips, expected: Expected) -> None:
-        for number, record in self.records.get((term, trips), ()):
-            self._compare(number, record, trips, expected)
+        for number, seen in self.records.get((term, trips), ()):
+            self._compare(number, seen, trips, expected)
 
     def _compare(self, number: int, record: Record, trips: Trips, expected: Expected) -> None:
         watched = self.watched[record.id]

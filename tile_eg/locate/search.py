@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 from collections.abc import Mapping, Sequence
 from contextlib import redirect_stdout
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import prod
 from typing import Any, Protocol
 
@@ -24,6 +24,7 @@ from tile_eg.locate.difference import Difference, Located
 from tile_eg.locate.inside import Comparer, Wrong
 from tile_eg.locate.stores import Stored, Stores, stores_of
 from tile_eg.locate.watches import Watched, named, with_watches
+from tile_eg.records import record
 from tile_eg.report.compare import wrong_elements
 from tile_eg.simulator.sample import can_be_sampled
 from tile_eg.simulator.watch import ALL, PLACES, Record, Watch
@@ -62,7 +63,7 @@ class Planned(Protocol):
     ) -> Run: ...  # fmt: skip
 
 
-@dataclass(frozen=True)
+@record
 class Subject:
     """A planned kernel, and the schedule that its program is of."""
 

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from tile_eg.ir.index import EACH, Expr, evaluate, variables
 from tile_eg.ir.program import Gm, Program
 from tile_eg.locate.watches import Watched
+from tile_eg.records import record
 from tile_eg.simulator.watch import Record
 
 Array = np.ndarray
 
 
-@dataclass(frozen=True)
+@record
 class Stored:
     """A store of a run: the `number`th record, of a tile of the grid, in a block of the launch."""
 
@@ -32,7 +32,7 @@ class Stored:
         return self.watched.trips(self.watched.values(self.record))
 
 
-@dataclass(frozen=True)
+@record
 class Stores:
     """The stores of a run in their order; `last` has the number of the one that came last for each element, -1 for none."""
 
@@ -63,13 +63,13 @@ def stores_of(program: Program, watched: Sequence[Watched], records: Iterable[Re
     """The stores to outputs among the records of a run."""
     sizes = {t.name: int(np.prod(t.shape)) for t in program.tensors if t.output}
     last, each = {name: np.full(size, -1, np.int64) for name, size in sizes.items()}, list[Stored]()
-    for record in records:
-        where = watched[record.id]
+    for seen in records:
+        where = watched[seen.id]
         if isinstance(where.instr.dst, Gm) and where.instr.dst.tensor in sizes:
-            places = _places(where, where.values(record))
+            places = _places(where, where.values(seen))
             name = where.instr.dst.tensor
             last[name][places[(places >= 0) & (places < sizes[name])]] = len(each)
-            each.append(Stored(len(each), where, record))
+            each.append(Stored(len(each), where, seen))
     return Stores(each, last)
 
 

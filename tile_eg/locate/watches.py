@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -12,12 +12,13 @@ from tile_eg.ir.index_elements import all_elements_in
 from tile_eg.ir.program import AIC, Buffer, Formula, Gm, Instr, Loop, Node, Print, Program, Tile, When
 from tile_eg.ir.program.held import Held
 from tile_eg.ops.types import Level
+from tile_eg.records import record
 from tile_eg.simulator.watch import Record
 
 WATCHED = (Level.UB, Level.L1, Level.L0C, Level.WS)
 
 
-@dataclass(frozen=True)
+@record
 class Watched:
     """An instruction whose result is watched. Its records have the tile of the grid, and then the values of `variables`."""
 

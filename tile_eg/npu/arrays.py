@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING, Any
 
 from tile_eg.ir.strided import dense
+from tile_eg.records import record
 
 if TYPE_CHECKING:
     import numpy as np
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from tile_eg.npu.launcher import Launcher
 
 
-@dataclass(frozen=True)
+@record
 class Device:
     """Where an array lies."""
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from math import isfinite
 from statistics import median
 from typing import TYPE_CHECKING
@@ -13,6 +12,7 @@ from tile_eg.errors import TileError
 from tile_eg.ir.passed import examples
 from tile_eg.npu.arrays import NpuArray
 from tile_eg.npu.device import Planned, Ready, ready
+from tile_eg.records import record
 
 if TYPE_CHECKING:
     import numpy as np
@@ -25,7 +25,7 @@ LEAST_KEPT = 0.5
 """Where more than this part would be left out, nothing is: then the times scatter, and no few of them are to blame."""
 
 
-@dataclass(frozen=True)
+@record
 class Measured:
     """The times of a kernel's launches in microseconds, without outliers, and of how many launches they are."""
 

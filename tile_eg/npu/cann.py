@@ -6,11 +6,11 @@ import os
 import platform
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
 from tile_eg.errors import TileError
+from tile_eg.records import record
 
 VARIABLES = ("ASCEND_HOME_PATH", "ASCEND_TOOLKIT_HOME")
 """Variables that CANN's own set_env.sh sets; the first one that is set decides, whatever else is installed."""
@@ -49,7 +49,7 @@ def machine() -> str:
     return {"amd64": "x86_64", "arm64": "aarch64"}.get(found, found)
 
 
-@dataclass(frozen=True)
+@record
 class Cann:
     """An installation below `home`."""
 

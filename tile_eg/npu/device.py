@@ -5,7 +5,6 @@ from __future__ import annotations
 import struct
 import sys
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from tile_eg.chips import Chip, known_chips, load_chip
@@ -13,6 +12,7 @@ from tile_eg.errors import TileError
 from tile_eg.npu.build import device_object
 from tile_eg.npu.entry import Kernel, kernels_of, passes_sync
 from tile_eg.npu.launcher import Launcher, the_launcher
+from tile_eg.records import record
 
 if TYPE_CHECKING:
     from tile_eg.ir.program import Program
@@ -31,7 +31,7 @@ class Planned(Protocol):
     def numbers(self) -> Sequence[int]: ...
 
 
-@dataclass(frozen=True)
+@record
 class Ready:
     """A kernel that is loaded on a device. `workspace` are the bytes that a launch needs beside its tensors."""
 

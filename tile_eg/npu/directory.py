@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from math import prod
 from pathlib import Path
@@ -14,6 +13,7 @@ from tile_eg.emit.any_size_host import text as cpp
 from tile_eg.emit.names import argument_names, kernel_symbol, size_names
 from tile_eg.ir.kernel import Tensor
 from tile_eg.ir.program import Program
+from tile_eg.records import record
 
 if TYPE_CHECKING:
     import numpy as np
@@ -30,7 +30,7 @@ TORCH = {
 """Element types that torch has, too."""
 
 
-@dataclass(frozen=True)
+@record
 class Directory:
     """A kernel with its texts. Where `program` has sizes that each launch tells, the example has their usual numbers."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from tile_eg.errors import TileError
 from tile_eg.npu.build import ARCHITECTURES
 from tile_eg.npu.cann import GET, OLDEST, Cann, installed
 from tile_eg.npu.device import architecture_of, chip_named
+from tile_eg.records import record
 from tile_eg.simulator.build import find_compiler
 
 DRIVER = "/usr/local/Ascend/driver/version.info"
@@ -22,7 +23,7 @@ DEVICES = "/dev/davinci[0-9]*"
 GET_DRIVER = "install the Ascend driver and firmware packages (hiascend.com); `npu-smi info` then lists the devices"
 
 
-@dataclass(frozen=True)
+@record
 class Finding:
     """One thing that was looked for. `needed` says for what: "simulator", "npu" or "torch"."""
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from tile_eg.errors import TileError
+from tile_eg.records import record
 from tile_eg.simulator.launches import KernelText, kernels
 
 CUBE, VECTOR = "cube", "vec"
@@ -49,7 +49,7 @@ static const struct {{ unsigned short type, bytes; unsigned int kind;{fields} }}
 """
 
 
-@dataclass(frozen=True)
+@record
 class Kernel:
     """A kernel of a text as it is launched: `type` is MIX_AIC_1_2 and the like; its last `numbers` parameters are int32_t, or
     float."""

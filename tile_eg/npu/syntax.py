@@ -11,7 +11,6 @@ from __future__ import annotations
 import re
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -20,6 +19,7 @@ from tile_eg.errors import TileError
 from tile_eg.npu.build import KERNEL, cores_of
 from tile_eg.npu.cann import Cann
 from tile_eg.npu.entry import Kernel, entry_text, kernels_of
+from tile_eg.records import record
 from tile_eg.simulator.build import require_compiler
 
 WORDS = Path(__file__).parent / "templates" / "compiler_words.h"
@@ -37,7 +37,7 @@ _GUARD = re.compile(r"^#ifndef (\w+)\s*\n#define \1\s*$", re.M)
 _FOUND = re.compile(r"^(?P<file>[^:\n]+):(?P<line>\d+):\d+: (?P<kind>error|warning|fatal error): (?P<text>.*)$", re.M)
 
 
-@dataclass(frozen=True)
+@record
 class Checked:
     """One text; `wrong` are the mistakes in it, and `why_not` says why it was not checked."""
 

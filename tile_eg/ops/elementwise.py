@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from tile_eg.ops.types import F16, F32, I8, I16, I32, SIGNED, U8, U16, U32, WHOLE, DType
+from tile_eg.records import record
 
 Meaning = Callable[..., Any]
 """Takes the module that computes, NumPy for arrays or `math` for a number, and then the operands."""
@@ -26,7 +26,7 @@ BYTES_TOO: Types = (*BITS, I8, U8)
 """Element types that have a meaning: `frontend/ssa/composed.py` makes what no instruction takes of what one does."""
 
 
-@dataclass(frozen=True)
+@record
 class Unary:
     """An operation of one tile.
 
@@ -53,7 +53,7 @@ class Unary:
     apart: tuple[int, int] = (1, 0)
 
 
-@dataclass(frozen=True)
+@record
 class Binary:
     """An operation of two tiles of one element type.
 
@@ -76,7 +76,7 @@ class Binary:
     low_bits: bool = False
 
 
-@dataclass(frozen=True)
+@record
 class Comparison:
     """A comparison of two elements, exact; `sign` is how both languages write it, `otherwise` the one that holds of whole numbers
     where it does not, and `turned` the one that says the same of the operands in the other order, where that is another one."""
@@ -88,7 +88,7 @@ class Comparison:
     turned: str = ""
 
 
-@dataclass(frozen=True)
+@record
 class Reduction:
     """A reduction over one axis; `neutral` is what takes no part in it, `joins` the operation that makes one of two results."""
 

@@ -8,8 +8,10 @@ whether choosing it is a decision. What it costs (`extract/pricing.py`), how it 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
+
+from tile_eg.records import record
 
 AIC, AIV = "AIC", "AIV"
 PIPES = {
@@ -32,7 +34,7 @@ def always(value: Any) -> Of:
     return lambda payload: value
 
 
-@dataclass(frozen=True)
+@record
 class Term:
     """A physical term. `decision`: two choices that differ in it are different schedules, not one in two spellings.
 
@@ -48,17 +50,17 @@ class Term:
     held: bool = False
 
 
-@dataclass(frozen=True)
+@record
 class Structure(Term):
     """What holds instructions together: loops, states, versions of tensors, the decisions about a loop. It takes no time."""
 
 
-@dataclass(frozen=True)
+@record
 class Alias(Term):
     """A value in the buffer where it lies already."""
 
 
-@dataclass(frozen=True)
+@record
 class Cube(Term):
     """A product, or the L0C that it begins with; its time stands at the cut for L0.
 
@@ -69,7 +71,7 @@ class Cube(Term):
     scaled: bool = False
 
 
-@dataclass(frozen=True)
+@record
 class Move(Term):
     """A move from memory `source` to memory `target` (GM, WS for the workspace, L1, L0C, UB) by `instruction`.
 
@@ -99,7 +101,7 @@ class Move(Term):
         return self.target == "WS" or {self.source, self.target} == {"L1", "UB"} or (self.source, self.target) == ("L0C", "UB")
 
 
-@dataclass(frozen=True)
+@record
 class Vector(Term):
     """An instruction of the vector cores.
 

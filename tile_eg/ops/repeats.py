@@ -5,16 +5,15 @@ Sources: WholeReduceMax.md, WholeReduceSum.md, BlockReduceMax.md, BlockReduceSum
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from tile_eg.ops.types import F16, F32, I16, I32, U16, U32, DType
+from tile_eg.records import record
 
 FLOATS = (F16, F32)
 WORDS = (F16, F32, I16, U16, I32, U32)
 ORDERS = ("ORDER_VALUE_INDEX", "ORDER_INDEX_VALUE", "ORDER_ONLY_VALUE", "ORDER_ONLY_INDEX")
 
 
-@dataclass(frozen=True)
+@record
 class Repeated:
     """`T.tile.word(dst, src, ..., *numbers)`, the instruction `native`; `priced_as` names its entry in the chip tables.
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 from struct import pack
 from typing import Any
 
+from tile_eg.records import record
 
-@dataclass(frozen=True)
+
+@record
 class DType:
     """An element type: `bits` per element, its `.tile` name, its Ascend C spelling and its NumPy name.
 

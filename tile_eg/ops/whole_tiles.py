@@ -7,11 +7,11 @@ meaning, the rules' numbers and the text of the instruction take it from this ta
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from math import inf, prod
 from typing import Any
 
 from tile_eg.ops.types import BF16, F16, F32, FLOATS, I8, I16, I32, U8, U16, U32, DType
+from tile_eg.records import record
 
 Shape = tuple[int, ...]
 Numbers = tuple[int, int]
@@ -29,7 +29,7 @@ IN_BLOCKS = -1
 """Where a gather begins: its offsets are those of rows that each begin at a multiple of 32 bytes."""
 
 
-@dataclass(frozen=True)
+@record
 class WholeTile:
     """`operands` tiles and two whole numbers, whose names are `numbers` (empty: none); the result has the first one's dtype, or
     `result`.
@@ -66,7 +66,7 @@ def padded(n: int) -> int:
     return -(-n // SORTED) * SORTED
 
 
-@dataclass(frozen=True)
+@record
 class Turns:
     """How a tile of whole squares is transposed: `calls` instructions, each of `repeats` squares, that lie side by side (`along`)
     or one below the other. A square is `TURNED` rows of 32 bytes."""

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from math import isfinite
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
+
+from tile_eg.records import record
 
 if TYPE_CHECKING:
     import numpy as np
@@ -16,7 +18,7 @@ if TYPE_CHECKING:
 NOTHING: Mapping[str, np.ndarray] = MappingProxyType({})
 
 
-@dataclass(frozen=True)
+@record
 class Comparison:
     """One output against what it should be.
 

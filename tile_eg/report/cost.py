@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING, Any
 
 from tile_eg.ir.printed import Printed
+from tile_eg.records import record
 from tile_eg.report.html import Bar, html_table, paragraphs
 from tile_eg.report.text import duration, share, size, table
 
@@ -35,7 +35,7 @@ def within(interval: tuple[float, float] | None, *, unit: bool = True) -> str:
     return f"{low} to {high}" + f" {one}" * unit
 
 
-@dataclass(frozen=True, repr=False)
+@record(repr=False)
 class Cost(Printed):
     """A timeline as its readers ask for it. Prints as a line and two tables.
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 
 from tile_eg.egraph import Demand, Graph, Node
 from tile_eg.errors import Note
 from tile_eg.extract.buffers import depth_of, place_of
 from tile_eg.extract.schedule import Schedule
 from tile_eg.ops.physical import BEGINS, MOVES, STORES, TERMS
+from tile_eg.records import record
 from tile_eg.report.schedule_tree import LEGEND, instruction, place_text, schedule_text
 from tile_eg.report.text import duration, table
 
@@ -19,7 +19,7 @@ RESULTS = ("PProj", "PTProj")
 NEXT = ("NextIn", "NextCp")
 
 
-@dataclass(frozen=True)
+@record
 class Runner:
     """The best schedule that decides one thing otherwise: what it takes instead, and its time, or why there is none."""
 

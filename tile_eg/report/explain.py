@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tile_eg.egraph import Phase
@@ -11,6 +10,7 @@ from tile_eg.egraph.profile import RuleProfile
 from tile_eg.extract.base import Extraction
 from tile_eg.extract.schedule import Schedule
 from tile_eg.ir.printed import Printed
+from tile_eg.records import record
 from tile_eg.report.cost import Cost, within
 from tile_eg.report.decisions import UNDECIDED, Runner, decisions_text
 from tile_eg.report.differences import difference, differences
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 NOTICEABLY = 0.9995
 
 
-@dataclass(frozen=True, repr=False)
+@record(repr=False)
 class Explanation(Printed):
     """What `explain` shows. `ranked` are the schedules with their predicted microseconds, the chosen one first.
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from html import escape
 
+from tile_eg.records import record
 from tile_eg.report.text import Branch
 
 LINE = "rgba(128,128,128,.35)"
@@ -14,7 +14,7 @@ CELL = "padding:1px 10px 1px 0;text-align:left;white-space:pre;border:none"
 NUMBER = CELL.replace("left", "right")
 
 
-@dataclass(frozen=True)
+@record
 class Bar:
     """A part of a whole, 0 to 1, drawn behind its text."""
 
@@ -22,7 +22,7 @@ class Bar:
     text: str = ""
 
 
-@dataclass(frozen=True)
+@record
 class Strip:
     """A memory from its first byte to its last one, 0 to 1: the pieces (begin, end) that are taken, and what they are."""
 

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from tile_eg.chips import Chip
 from tile_eg.ir.printed import Printed
 from tile_eg.ir.program import Buffer, Program
 from tile_eg.ops.types import Level
+from tile_eg.records import record
 from tile_eg.report.html import Cell, Strip, html_table
 from tile_eg.report.text import share, size, table
 
 LEVELS = (Level.L1, Level.L0A, Level.L0B, Level.L0C, Level.UB, Level.WS)
 
 
-@dataclass(frozen=True, repr=False)
+@record(repr=False)
 class MemoryMap(Printed):
     """The planned memories of one block's cores. Prints as a table; `used` gives the highest byte of each level."""
 

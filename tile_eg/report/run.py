@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from math import isfinite
 from typing import Any
 
 from tile_eg.ir.program import Program
+from tile_eg.records import record
 from tile_eg.report.compare import Comparison
 from tile_eg.report.cost import Cost
 from tile_eg.report.findings import finding_text
@@ -16,7 +16,7 @@ from tile_eg.report.text import size, table
 from tile_eg.simulator.findings import Counts, Finding
 
 
-@dataclass(frozen=True)
+@record
 class RunReport:
     """`ascend_c` and `source` are the texts that findings point into.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from html import escape
 
 from tile_eg.egraph import Graph, Node
@@ -11,6 +11,7 @@ from tile_eg.extract.schedule import Item, LoopStep, Rest, Schedule, Step, Stora
 from tile_eg.extract.statements import statement
 from tile_eg.ir.printed import Printed
 from tile_eg.ops.types import Level
+from tile_eg.records import record
 from tile_eg.report.html import html_tree, paragraphs
 from tile_eg.report.text import Branch, tree
 from tile_eg.rules import registry, signatures
@@ -96,7 +97,7 @@ LEGEND = {
 """What parts of names of places and instructions say."""
 
 
-@dataclass(frozen=True, repr=False)
+@record(repr=False)
 class ScheduleView(Printed):
     """A schedule that prints as its tree."""
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 
 from tile_eg.errors import Span, TileError
+from tile_eg.records import record
 from tile_eg.report.cost import Cost
 from tile_eg.report.text import indent
 from tile_eg.simulator.findings import Finding, Simulation
@@ -30,7 +31,7 @@ class Compared(Protocol):
     def data(self) -> dict[str, Any]: ...
 
 
-@dataclass(frozen=True)
+@record
 class SimulatedReport:
     """The views of the runs of a file, as text and as plain data for JSON.
 

@@ -7,10 +7,9 @@ far as sums of the same numbers in different orders are.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from tile_eg.errors import did_you_mean
 from tile_eg.ir.accuracy import HALF_STEPS, HALF_STEPS_OF_ONE, SIDES, sum_half_steps
+from tile_eg.records import record
 from tile_eg.rules.sexpr import Form
 
 SUM = "sum"
@@ -26,7 +25,7 @@ class BoundFault(ValueError):
         self.help = help
 
 
-@dataclass(frozen=True)
+@record
 class Bound:
     """Half steps relative to the value, and relative to the number 1; or those of the operation `of`."""
 

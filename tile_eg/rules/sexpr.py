@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Union
+
+from tile_eg.records import record
 
 Form = Union[str, tuple]
 
@@ -40,7 +41,7 @@ class SyntaxFault(Exception):
         self.what, self.at = what, at
 
 
-@dataclass(frozen=True)
+@record
 class Placed:
     """A top-level form and where its text begins and ends."""
 

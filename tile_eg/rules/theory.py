@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import lru_cache
 from pathlib import Path
 
 from tile_eg.ops.elementwise import BINARY, UNARY, Binary, Unary
+from tile_eg.records import record
 from tile_eg.rules.bound import Bound, BoundFault, bound_of
 from tile_eg.rules.naming import confusable
 from tile_eg.rules.sexpr import Form, heads, parse, show
@@ -20,7 +21,7 @@ NAME = re.compile(r':name "([^"]*)"\)$')
 RECORDED = ("P", "PT", "Cfg", "PStt", "PSt", "PL", "V", "Lp")
 
 
-@dataclass(frozen=True)
+@record
 class Rule:
     """One rule, with its own `conditions` and `actions`.
 
@@ -49,7 +50,7 @@ class Rule:
         return self.law in INEXACT and self.ruleset in OF_VALUES
 
 
-@dataclass(frozen=True)
+@record
 class Theory:
     """A rule file as egglog takes it: rewrites as rules that also record who made each physical node.
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Any
 
+from tile_eg.records import record
 from tile_eg.rules import native
 from tile_eg.rules.sexpr import Placed
 from tile_eg.rules.theory import Theory
@@ -14,7 +14,7 @@ from tile_eg.rules.theory import Theory
 _PLACE = re.compile(r"In \d+:[\d-]+: *(.*)")
 
 
-@dataclass(frozen=True)
+@record
 class TypeFault:
     """What egglog says, and the part of the form that it says it of."""
 

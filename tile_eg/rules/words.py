@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
 from tile_eg.errors import did_you_mean
 from tile_eg.ops.elementwise import BINARY, COMPARE, REDUCE, UNARY
 from tile_eg.ops.physical import VECTOR
 from tile_eg.ops.types import DTYPES
+from tile_eg.records import record
 from tile_eg.rules.sexpr import Form
 
 
@@ -29,7 +29,7 @@ _KINDS: tuple[tuple[str, Iterable[str], dict[str, int]], ...] = (
 """What a text says, the texts that there are, and at which argument of which constructors it stands."""
 
 
-@dataclass(frozen=True)
+@record
 class UnknownWord:
     """A text, with its quotes, that names nothing."""
 

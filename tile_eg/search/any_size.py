@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from math import prod
 
@@ -17,6 +17,7 @@ from tile_eg.ir.program.any_size import resized
 from tile_eg.ir.sizes import MOST_GAP
 from tile_eg.ir.strided import in_memory
 from tile_eg.ir.values import Values
+from tile_eg.records import record
 from tile_eg.report.text import Text
 from tile_eg.search.planned import Planned, Run, stage
 from tile_eg.search.result import Lowered
@@ -24,7 +25,7 @@ from tile_eg.search.result import Lowered
 __all__ = ["AnySize", "AtSizes", "Picked", "Variant", "named"]
 
 
-@dataclass(frozen=True)
+@record
 class AtSizes(Planned):
     """The text of a kernel of any size, at some sizes."""
 
@@ -46,7 +47,7 @@ class AtSizes(Planned):
         return run.as_meant(self.kernel, arrays)  # type: ignore[arg-type]
 
 
-@dataclass(frozen=True)
+@record
 class Variant:
     """One of the kernels of a text: its program, and how many trips its loops take, each with the least that it has to take."""
 
@@ -91,7 +92,7 @@ def _takes_trips(count: Expr, least: int, tiles: int, sizes: Mapping[str, int]) 
     return not least or all(evaluate(count, {**sizes, BLOCK: b}) >= least for b in blocks)
 
 
-@dataclass(frozen=True)
+@record
 class AnySize(Planned):
     """A kernel that was compiled once for all sizes: one schedule, or a few of which a launch takes one by its sizes.
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import partial
 from math import prod
 
 from tile_eg.chips import Chip
 from tile_eg.ir.values import Values
 from tile_eg.ops.types import Level
+from tile_eg.records import record
 from tile_eg.search.bounds import LOADS, floor, timing
 from tile_eg.search.form import Form, searched
 from tile_eg.search.moves import MOVES
@@ -34,7 +34,7 @@ HELD_UP = 0.95
 """The part of a product's time that pipes which do not load may need at the most, where loads hold it up (assumed)."""
 
 
-@dataclass(frozen=True)
+@record
 class Together:
     """A kernel with a block for so many neighbours along each dimension of its grid, and its quick estimate. `apart`: their tiles
     stay tiles of their own, as what follows a product may have no room for larger ones."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import dropwhile
 from typing import TYPE_CHECKING
 
@@ -12,6 +12,7 @@ from tile_eg.chips import Chip
 from tile_eg.emit.sync.trace import FlagsRunOut
 from tile_eg.errors import InternalError, LimitError, PlanError, TileError
 from tile_eg.ir.machine import MAX_BLOCKS
+from tile_eg.records import record
 from tile_eg.report.decisions import summary
 from tile_eg.report.text import duration
 from tile_eg.search.planned import Planned
@@ -26,7 +27,7 @@ MOST_TOLD = 3
 Dropped = tuple[tuple["Schedule", Exception], ...]
 
 
-@dataclass(frozen=True, repr=False)
+@record(repr=False)
 class Candidate:
     """One schedule with its plan, and the microseconds that the rank model predicts for it."""
 

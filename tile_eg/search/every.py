@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from hashlib import sha256
 from time import perf_counter
 
@@ -12,6 +11,7 @@ from tile_eg.chips import Chip
 from tile_eg.cost_models import rank_model, roles
 from tile_eg.errors import InternalError, TileError
 from tile_eg.ir.kernel import Kernel
+from tile_eg.records import record
 from tile_eg.search.candidates import Candidate
 from tile_eg.search.driver import as_written, lowered_of, moves_from
 from tile_eg.search.form import Form, Setting
@@ -20,7 +20,7 @@ from tile_eg.search.queue import Queue
 from tile_eg.search.result import Lowered
 
 
-@dataclass(frozen=True)
+@record
 class Found:
     """A candidate, the form that it is of, and a digest of its program, by which it is found again."""
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from tile_eg.chips import Chip, known_chips, load_chip
 from tile_eg.errors import TileError
 from tile_eg.ir.kernel import Kernel
+from tile_eg.records import record
 from tile_eg.rules import selected
 from tile_eg.search.any_order import refuse_any_order
 from tile_eg.search.candidates import Candidate, Dropped, fastest_first, plan_all, ranked
@@ -33,7 +34,7 @@ did. Of the 404 persistent kernels of examples/ at their real sizes, 0.9 drops 3
 40, four of which were better than what is left. For steady loops it is assumed."""
 
 
-@dataclass(frozen=True)
+@record
 class Setting:
     """What all candidates of one search share. `timings` gathers the seconds of each step. `guide` orders what is not timed.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -16,6 +16,7 @@ from tile_eg.ir.kernel import Note, Tensor
 from tile_eg.ir.machine import LINE_BYTES
 from tile_eg.ir.program import AIC, AIV, Buffer, Program
 from tile_eg.ops.types import Level
+from tile_eg.records import record
 from tile_eg.search.chip_types import check_chip_types
 from tile_eg.search.kept_direct import with_direct_paths
 from tile_eg.search.kept_indices import out_of_tensor
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from tile_eg.timeline.result import Timeline
 
 
-@dataclass(frozen=True, repr=False)
+@record(repr=False)
 class PlannedKept(Planned):
     """The kernel's program; what the simulator finds in its runs is its author's to mend, at his lines."""
 

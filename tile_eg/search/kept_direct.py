@@ -8,16 +8,17 @@ between the vector cores, parts of a buffer, columns that are no whole blocks) s
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from tile_eg.ir.index import SUB, ZERO, variables
 from tile_eg.ir.kept import KeptKernel
 from tile_eg.ir.program import Buffer, CrossSet, CrossWait, Instr, Loop, Node, PipeBarrier, Tile, When, walk
 from tile_eg.ops.types import Level
+from tile_eg.records import record
 
 
-@dataclass(frozen=True)
+@record
 class _Copy:
     """The store to a workspace, and the load from it."""
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from tile_eg.ir.index import ONE, ZERO
 from tile_eg.ir.program import Buffer, Instr, Node, Scalar, Tile, When, While
+from tile_eg.records import record
 
 
-@dataclass(frozen=True)
+@record
 class Life:
     """The first and the last instruction that touch a buffer, by their place in the stream. `made`: the first one writes all of
     it, so that nothing is carried from trip to trip of a loop around it."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 
 from tile_eg.chips import Chip
@@ -12,12 +12,13 @@ from tile_eg.ir.kept import KeptKernel
 from tile_eg.ir.machine import ALIGNMENT, REPEAT_BYTES
 from tile_eg.ir.program import Buffer
 from tile_eg.ops.types import Level
+from tile_eg.records import record
 from tile_eg.report.text import size
 from tile_eg.search import kept_lifetimes as lifetimes
 from tile_eg.search.kept_memory import Life, lives, packed
 
 
-@dataclass(frozen=True)
+@record
 class Places:
     """Places for the buffers of a kernel in one memory of a chip."""
 

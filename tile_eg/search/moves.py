@@ -5,7 +5,7 @@ A move that a rule of the e-graph offers has that rule's law, and goes with it; 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from tile_eg.records import record
 
 FIRST, REFINING, SEARCHING, WIDENING, EVENING, FINISHING = range(6)
 """When a move is made: as soon as there is a schedule; behind those, on the best of them; then what needs a search of its own;
@@ -14,7 +14,7 @@ shares of the best equal; at the end what is done to the best of all."""
 ON_GRIDS = ("persistent", "bands-across", "bands-down")
 
 
-@dataclass(frozen=True)
+@record
 class Move:
     """A move: `says` is its line of maths or its idea, `rules` those of the e-graph that offer it.
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tile_eg.errors import TileError, did_you_mean
+from tile_eg.records import record
 from tile_eg.rules import INEXACT, Theory, registry, selected
 from tile_eg.rules.added import added
 from tile_eg.search.moves import IN_ANY_ORDER, MOVES
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from tile_eg.search.tuned_file import Entry
 
 
-@dataclass(frozen=True)
+@record
 class Effort:
     """How many schedules of an e-graph are planned and ranked, which extractor finds them, and with which settings."""
 
@@ -33,7 +34,7 @@ MORE = Effort(12, "exact", (("work", 10.0), ("total", 15.0), ("refusals", 200)))
 """The further schedules of `full`."""
 
 
-@dataclass(frozen=True)
+@record
 class SearchOptions:
     """How one kernel's schedules are searched. `search_options` makes them from what a user writes, and checks it.
 

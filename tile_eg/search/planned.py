@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -14,6 +14,7 @@ from tile_eg.errors import InternalError, PlanError, TileError, chain_too_long
 from tile_eg.ir.arrays import begun, check_arguments
 from tile_eg.ir.kernel import Kernel, Tensor
 from tile_eg.ir.program import Program
+from tile_eg.records import record
 from tile_eg.report.text import Text
 from tile_eg.simulator.findings import LimitError
 from tile_eg.simulator.limits import USUAL, Limits
@@ -70,7 +71,7 @@ def _unwritable(error: PlanError) -> TileError:
     return TileError(f"this program has no Ascend C: {error.message}", error.span, help=help)
 
 
-@dataclass(frozen=True)
+@record
 class Run:
     """What one run of the emitted text in the simulator gave: outputs by tensor name, findings, and counts of what was done.
 
@@ -123,7 +124,7 @@ class Run:
             raise InternalError("run", "the emitted kernel breaks the machine's rules\n" + "\n".join(map(str, self.findings)))
 
 
-@dataclass(frozen=True)
+@record
 class Planned:
     """A synchronised program on a chip, with everything that follows from it alone."""
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from heapq import heapify, heappop, heappush
 from time import perf_counter
 
 from tile_eg.cost_models import ModelFault
 from tile_eg.errors import TileError
+from tile_eg.records import record
 from tile_eg.search.candidates import Candidate, Dropped
 from tile_eg.search.form import Form, Setting
 from tile_eg.search.moves import LEFT, Move
@@ -18,7 +19,7 @@ from tile_eg.search.planned import stage
 NO_BETTER = "its bound is no better than the best"
 
 
-@dataclass(frozen=True)
+@record
 class Made:
     """What a move gives: candidates of the form that it was made on, or a form of its own; and what could not be planned.
 
@@ -37,7 +38,7 @@ class Made:
         return min(times, default=None)
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class Offer:
     """A move that may be made on a form. `what` tells it from the move's other offers. `group` are those that are
     counted together (None: all of the move), of which `least` are made at any effort; `weight` is as how many it counts.
@@ -62,7 +63,7 @@ class Offer:
         return self.group or self.move.name, id(self.form)
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class Tried:
     """What became of an offer: made, with the predicted microseconds (None: nothing can be planned, `why`); or dropped, `why`.
     `fault` is the mistake in the kernel that making it found."""

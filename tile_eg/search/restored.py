@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from tile_eg.ir.kernel import Kernel
+from tile_eg.records import record
 from tile_eg.report.text import Text
 from tile_eg.search.planned import Planned, Run
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import numpy as np
 
 
-@dataclass(frozen=True)
+@record
 class Restored(Planned):
     """A kernel's program and its Ascend C as they were kept."""
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from tile_eg.errors import rendered
 from tile_eg.ir.arrays import signature
 from tile_eg.ir.kernel import Kernel, Note
+from tile_eg.records import record
 from tile_eg.report.any_order import sums_in_any_order
 from tile_eg.report.decisions import missing_slots
 from tile_eg.report.text import Text
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from tile_eg.sizing.candidates import Trial
 
 
-@dataclass(frozen=True, repr=False)
+@record(repr=False)
 class Lowered(Planned):
     """A compiled kernel. `timings` are seconds by stage, `seconds` their sum; `ranked` are the candidates, best first: the first
     one has a text, for the others that is known once they are asked for (`candidates`).

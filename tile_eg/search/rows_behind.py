@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache, partial
 from typing import TYPE_CHECKING
 
 from tile_eg.chips import Chip
 from tile_eg.errors import PlanError, plannable
 from tile_eg.ops.types import Level
+from tile_eg.records import record
 from tile_eg.search.candidates import Candidate, ranked, written
 from tile_eg.search.form import Form, Setting
 from tile_eg.search.moves import FINISHING, MOVES
@@ -45,7 +46,7 @@ ALONE = frozenset({m.name for m in MOVES.values() if m.when == FINISHING} - {"pr
 Search = Callable[["Values", Form, Setting], tuple[Candidate, ...]]
 
 
-@dataclass(frozen=True)
+@record
 class Phases:
     """Both phases of a kernel, as a move makes them, with tiles of so many rows and columns in the first one; `cycles` by the
     quick estimate."""

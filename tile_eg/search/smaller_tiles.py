@@ -4,11 +4,11 @@ is loaded beside the work."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import partial
 
 from tile_eg.ir.values import Values, reachable
 from tile_eg.ops.types import Level
+from tile_eg.records import record
 from tile_eg.search.form import Form, searched
 from tile_eg.search.moves import MOVES, WITHOUT_ROOM
 from tile_eg.search.queue import Made, Offer
@@ -31,7 +31,7 @@ SUMS = "sums-in-columns"
 FEW = 4  # equal parts below which unequal ones are tried as well
 
 
-@dataclass(frozen=True)
+@record
 class Smaller:
     """A kernel's values in smaller tiles: the move that makes them, how many or how wide they are, and their quick estimate."""
 

@@ -10,12 +10,13 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import MISSING, fields
 from pathlib import Path
 from typing import Any
 
 from tile_eg.disk_cache import alone
 from tile_eg.errors import TileError
+from tile_eg.records import record
 
 FORMAT, SCHEMA, SUFFIX = "tile_eg tuned kernels", 1, ".tuned.json"
 TIMELINE, NPU = "predicted by the timeline", "measured"
@@ -23,7 +24,7 @@ TIMELINE, NPU = "predicted by the timeline", "measured"
 Pairs = tuple[tuple[str, Any], ...]
 
 
-@dataclass(frozen=True)
+@record
 class Entry:
     """A schedule for one kernel at the sizes that `tensors` shows, with the sizes in `open` left to the search.
 

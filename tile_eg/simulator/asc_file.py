@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property, partial
 from pathlib import Path
 
 from tile_eg.errors import TileError
+from tile_eg.records import record
 from tile_eg.simulator.build import INCLUDE, UNIT, CompileError, compile_library, compile_objects, preprocessed
 from tile_eg.simulator.compile_errors import explained
 from tile_eg.simulator.devkit import ROOTS, Devkit
@@ -17,7 +18,7 @@ from tile_eg.simulator.findings import Simulation
 from tile_eg.simulator.launches import KernelText, has_main, included_files, kernels, rewrite
 
 
-@dataclass(frozen=True)
+@record
 class AscFile:
     """The text of a file, the path that it was read from, the folders in which more of what it includes lies (`-I`), the checkout
     of the vendor's headers that it is compiled with (`--devkit`), and the macros (`-D`): name -> value."""

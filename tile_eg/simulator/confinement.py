@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import subprocess
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 
+from tile_eg.records import record
 from tile_eg.simulator.findings import SimulatorError
 
 OUTPUT = "output"
@@ -37,7 +37,7 @@ class Refused(SimulatorError):
         self.help = help
 
 
-@dataclass(frozen=True)
+@record
 class Confinement:
     """Whether a run is confined, and the folders that it may read, and write in, besides the system's libraries."""
 

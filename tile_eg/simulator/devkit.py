@@ -11,11 +11,11 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
 from tile_eg.errors import TileError
+from tile_eg.records import record
 from tile_eg.simulator.build import INCLUDE
 from tile_eg.simulator.empty_bodies import refusing
 from tile_eg.simulator.launches import blanked
@@ -85,7 +85,7 @@ _STRUCTURE = re.compile(r"BEGIN_TILING_DATA_DEF\((\w+)\)(.*?)END_TILING_DATA_DEF
 _FIELD = re.compile(r"TILING_DATA_FIELD_DEF(_ARR|_STRUCT)?\(\s*([^,()]+?)\s*,\s*([^,()]+?)\s*(?:,\s*(\w+)\s*)?\)")
 
 
-@dataclass(frozen=True)
+@record
 class Devkit:
     """A checkout of asc-devkit at `root`. Raises TileError where there is none."""
 

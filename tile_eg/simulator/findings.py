@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
+
+from tile_eg.records import record
 
 if TYPE_CHECKING:
     import numpy as np
@@ -23,7 +25,7 @@ class LimitError(SimulatorError):
     help = "give it longer: --seconds NUMBER on the command line, `seconds=` in Python; or run a smaller size"
 
 
-@dataclass(frozen=True)
+@record
 class Finding:
     """One thing that is wrong with a kernel, at a line of its Ascend C.
 
@@ -51,7 +53,7 @@ class Finding:
         return f"line {self.line}{where}: {self.kind}: {self.message}"
 
 
-@dataclass(frozen=True)
+@record
 class TraceRow:
     """One instruction or flag, in the order of issue: block, core, pipe, name, line, bytes moved.
 
@@ -82,7 +84,7 @@ class TraceRow:
     makes_nz: bool = False
 
 
-@dataclass(frozen=True)
+@record
 class Counts:
     """How often each instruction ran, and the bytes moved along each path (`macs`: multiply-adds of the cube)."""
 
@@ -90,7 +92,7 @@ class Counts:
     bytes: dict[str, int] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
+@record
 class Delays:
     """What a run with an `order` did: how many instructions took effect later than they were issued, and which write each access
     met, as a number. Two runs with the same fingerprint differ in the order of independent instructions only. `mutated` counts
@@ -102,7 +104,7 @@ class Delays:
     mutated: int = 0
 
 
-@dataclass(frozen=True)
+@record
 class Simulation:
     """The outputs in the order in which they were asked for, the findings (at most 20), the counts, and the trace if wanted.
 

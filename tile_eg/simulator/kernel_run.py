@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from math import isfinite
 from typing import Any
 
 import numpy as np
 
 from tile_eg.errors import Span, TileError, did_you_mean
+from tile_eg.records import record
 from tile_eg.simulator.asc_file import AscFile
 from tile_eg.simulator.findings import Simulation
 from tile_eg.simulator.image import Image
@@ -27,7 +28,7 @@ extern "C" void tile_sim_launch(uint8_t** a) {{ {call}({passed}); }}
 """
 
 
-@dataclass(frozen=True)
+@record
 class Comparison:
     """An output against what the spec expects: the largest |a - b| / (1 + |b|), and whether it is within the tolerance."""
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from tile_eg.errors import Span, TileError
+from tile_eg.records import record
 
 TYPES = ("AIC_ONLY", "AIV_ONLY", "MIX_AIC_1_1", "MIX_AIC_1_2", "MIX_AIC_1_0", "MIX_AIV_1_0")
 _QUALIFIERS = r"__(?:vector|cube|aicore|global)__|__mix__\s*\([^)]*\)|extern\s*\" *\"|void|inline|static"
@@ -19,7 +19,7 @@ _NOISE = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])
 _INCLUDED = re.compile(r'^[ \t]*#[ \t]*include[ \t]*["<]([^">]+)[">]', re.M)
 
 
-@dataclass(frozen=True)
+@record
 class KernelText:
     """One `__global__` function: its name, its parameters as they are written, its type, and where it starts (line, 1-based)."""
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from tile_eg.errors import TileError
+from tile_eg.records import record
 
 PATIENCE, LEAST_PATIENCE = 10, 60
 
 
-@dataclass(frozen=True)
+@record
 class Limits:
     """What a run may use: seconds of processor time, and bytes of memory. One that waits instead of computing ends after
     `patience` seconds on the clock.

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
+from tile_eg.records import record
 from tile_eg.simulator.asc_file import AscFile
 from tile_eg.simulator.confinement import Confinement
 from tile_eg.simulator.findings import Simulation
 from tile_eg.simulator.run import CAPACITIES, Limits, execute, parse, permissions
 
 
-@dataclass(frozen=True)
+@record
 class Options:
     """How a file is compiled and run: macros, whether the compiler orders V and S (`--cce-auto-sync`), cube cores, capacities.
 

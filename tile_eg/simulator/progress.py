@@ -10,12 +10,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import IO
 
+from tile_eg.records import record
+
 EVERY = 0.5
 """Seconds between two looks."""
 _PLACES = 11
 
 
-@dataclass(frozen=True)
+@record
 class Progress:
     """Which launch of a file runs (from 1; 0: none), its blocks, those that have ended; seconds since the run, and it, began."""
 

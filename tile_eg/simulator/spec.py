@@ -21,7 +21,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +30,7 @@ import numpy as np
 from tile_eg.errors import WITH_OR_WITHOUT_MARK, Span, TileError, did_you_mean, why_unread
 from tile_eg.ir.arrays import numpy_dtype
 from tile_eg.ops.types import dtype_of
+from tile_eg.records import record
 from tile_eg.simulator.launches import TYPES
 
 DTYPES = ("f16", "bf16", "f32", "i8", "u8", "i16", "u16", "i32", "u32", "i64", "u64", "f8e4m3", "f8e5m2", "e8m0")
@@ -45,7 +46,7 @@ _KINDS = {
 }
 
 
-@dataclass(frozen=True)
+@record
 class Argument:
     """A tensor (`array`), a workspace (`bytes`), or a scalar or structure (`text`, as C++ writes it).
 
@@ -65,7 +66,7 @@ class Argument:
     alike: bool = False
 
 
-@dataclass(frozen=True)
+@record
 class Spec:
     """How to launch one kernel of a file. `kernel` and `type` are empty where the spec leaves them to the file.
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import struct
 from collections.abc import Iterator
-from dataclasses import dataclass
 
+from tile_eg.records import record
 from tile_eg.simulator.image import nameless_file
 
 _HEAD = struct.Struct("=5q")
@@ -14,7 +14,7 @@ _STOPPED = -1
 PLACES, ALL = -1, -2
 
 
-@dataclass(frozen=True)
+@record
 class Record:
     """What was told behind one instruction: the number of its place in the text, the block of the launch, its core (0: cube, else
     vector), the values of index expressions, and where the bytes of its result lie in the file."""

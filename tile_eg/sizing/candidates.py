@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from itertools import permutations, product, zip_longest
 from math import log
@@ -13,6 +12,7 @@ from tile_eg.errors import TileError
 from tile_eg.ir.open_kernel import OpenKernel
 from tile_eg.ir.values import Values
 from tile_eg.ops.types import F32, Level
+from tile_eg.records import record
 from tile_eg.sizing.estimate import Estimate
 from tile_eg.sizing.phases import with_moves
 
@@ -27,7 +27,7 @@ NEAR = 1.3  # tiles whose sides' ratios are no more are near each other
 Sizes = tuple[int, ...]
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class Candidate:
     """Values for the open sizes, in their order, with the estimate. Smaller is better: what fits, then time, then room."""
 
@@ -40,7 +40,7 @@ class Candidate:
         return max(1.0, self.excess), self.estimate.cycles, sum(self.estimate.bytes.values()), self.sizes
 
 
-@dataclass(frozen=True)
+@record
 class Trial:
     """Block sizes that were tried: microseconds by the quick estimate, and of the best candidate; None where there is none."""
 

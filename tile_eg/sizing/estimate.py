@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from math import gcd
 
@@ -17,6 +17,7 @@ from tile_eg.ir.machine import BLOCK_ELEMENTS, REPEAT_ELEMENTS
 from tile_eg.ir.program import AIC, AIV
 from tile_eg.ir.values import WRITES, Term, Values
 from tile_eg.ops.types import F32, Level
+from tile_eg.records import record
 from tile_eg.sizing.anatomy import COMPUTED, Anatomy, source
 from tile_eg.sizing.room import Room
 from tile_eg.timeline.instruction import cycles
@@ -30,7 +31,7 @@ IN_PARTS = 1.5  # times as much as L0C has of products, the most of which is und
 STEPS = ((128, 256), (256, 128), (128, 128), (64, 256), (256, 64))  # m and n of a step in L0
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class Estimate:
     """Cycles of the whole kernel, blocks, the tiles that a block stores, and the bytes that levels would have to hold.
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tile_eg.errors import TileError
+from tile_eg.records import record
 from tile_eg.spread.crew import Crew
 from tile_eg.spread.outcome import TRIES, Outcome, done, given_up
 from tile_eg.state import State, state
@@ -24,7 +25,7 @@ AHEAD = 2
 """Items that lie ready for each thread of a worker."""
 
 
-@dataclass(frozen=True)
+@record
 class About:
     """What a worker says of itself."""
 

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from tile_eg.errors import TileError
+from tile_eg.records import record
 
 TRIES = 3
 """Workers that may die at one item before it is left."""
 
 
-@dataclass(frozen=True)
+@record
 class Outcome:
     """The item by its position, and its value; or why it has none. `fault`: the error is no user's mistake (TileError)."""
 

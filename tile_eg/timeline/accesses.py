@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property, partial
 from math import prod
 
@@ -12,13 +12,14 @@ import numpy as np
 from tile_eg.ir.index import BLOCK, SUB, Expr, less, var, variables
 from tile_eg.ir.program import Gm, Instr, Loop, Node, Program, Tasks, When
 from tile_eg.ir.sharing import once
+from tile_eg.records import record
 from tile_eg.timeline.arrays import sample, values
 from tile_eg.timeline.expressions import compiled, largest
 from tile_eg.timeline.filled import EVEN, filled
 from tile_eg.timeline.guards import mean_trips
 
 
-@dataclass(frozen=True)
+@record
 class Access:
     """An instruction that touches a GM tensor: the loops (outermost first) and guards around it, its bytes in one trip of all.
 

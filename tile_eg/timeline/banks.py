@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from itertools import combinations, product
 
 from tile_eg.ir.machine import BANK_ROW, BLOCK_BYTES, REPEAT_BYTES, writes_in_the_way
 from tile_eg.ir.program import BINARY, OVERWRITES, REDUCE, SCALAR, SPREAD, UNARY, Buffer, Instr, Tile
+from tile_eg.records import record
 from tile_eg.timeline.work import HALF_OF_ROUNDS, HALVES
 
 ROWS, CHUNKS = 16, 8
@@ -18,7 +19,7 @@ MORE = {f"v{name}{kind}": kind[1:] for name in (*BINARY, "muladd") for kind in (
 FOLDS = frozenset(f"v{along}{name}" for along in ("row", "col") for name in REDUCE)
 
 
-@dataclass(frozen=True)
+@record
 class Side:
     """An operand as the rounds see it: where it begins, and the bytes from row to row and from chunk to chunk of 256 bytes."""
 
@@ -30,7 +31,7 @@ class Side:
         return self.start + row * self.row + chunk * self.chunk
 
 
-@dataclass(frozen=True)
+@record
 class Meetings:
     """The share of the rounds in which two sources lie in one group of banks; and the result in the banks of a source."""
 

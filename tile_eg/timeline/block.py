@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from tile_eg.ir.index import BLOCK, ONE, SUB, Expr, Interval, bounds, variables
 from tile_eg.ir.machine import cores as cores_of
 from tile_eg.ir.program import AIC, AIV, Instr, Loop, Node, Program, Tasks, When, walk
 from tile_eg.ir.sharing import Itself, once
+from tile_eg.records import record
 from tile_eg.timeline.cores import Core, Handover, Record, Span, StreamError
 from tile_eg.timeline.expressions import Settler
 from tile_eg.timeline.last_turn import InTurn
@@ -22,7 +23,7 @@ LOADS = "MTE2"  # the pipe of what comes from GM
 EDGE = 8  # no skew leaves out more trips at either end
 
 
-@dataclass(frozen=True)
+@record
 class Block:
     """One block in cycles: its length, what each (core, pipe) was busy, and bytes by path.
 

@@ -16,6 +16,7 @@ from tile_eg.chips import Chip
 from tile_eg.ir.index import Expr, evaluate
 from tile_eg.ir.machine import CORE_PIPES, SCALAR_PIPE
 from tile_eg.ir.program import AIC, AIV, CrossSet, CrossWait, Instr, Node, SetFlag, WaitFlag
+from tile_eg.records import record
 from tile_eg.timeline.expressions import unsettled
 from tile_eg.timeline.rings import Ring
 from tile_eg.timeline.shapes import Shapes
@@ -32,7 +33,7 @@ class StreamError(Exception):
     """A Program whose streams cannot run to their end: a wait that nothing satisfies, a pipe that its core lacks."""
 
 
-@dataclass(frozen=True)
+@record
 class Span:
     """When one instruction occupied its pipe; `complete` is when its result was there, `env` the loop variables at its time."""
 
@@ -45,7 +46,7 @@ class Span:
     env: Env
 
 
-@dataclass(frozen=True)
+@record
 class Handover:
     """A flag from the time it was set to the time its wait was over, by (core, pipe)."""
 

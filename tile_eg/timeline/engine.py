@@ -12,7 +12,7 @@ what a block does behind its last load comes after that.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import prod
 
 from tile_eg.chips import Chip
@@ -20,6 +20,7 @@ from tile_eg.ir.program import AIC, Program, Tasks
 from tile_eg.ir.program.any_size import at_sizes
 from tile_eg.ir.program.tasks import inlined
 from tile_eg.ir.sharing import Itself, once
+from tile_eg.records import record
 from tile_eg.timeline.accesses import Access, accesses, sharing
 from tile_eg.timeline.block import Block, Streams, least_busy, run_block, surely_run
 from tile_eg.timeline.cores import Span, StreamError
@@ -111,7 +112,7 @@ def _timed(streams: Streams, chip: Chip, record: bool) -> Timeline:
     )
 
 
-@dataclass(frozen=True)
+@record
 class _Met:
     """The chip as a program meets it: by `id` of a load which share of it comes from HBM and how many cores read it in step,
     the bytes that HBM reads and writes (`crossing`), how many results each block stores one after the other, and prices that

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from math import prod
 from typing import Any
 
@@ -14,13 +13,14 @@ from tile_eg.ir.machine import REPEAT_BYTES
 from tile_eg.ir.program import Instr, Loop, Node, Program, Tasks, Tile, When, walk
 from tile_eg.ir.sampling import spread
 from tile_eg.ir.sharing import once
+from tile_eg.records import record
 from tile_eg.timeline.arrays import LEAST_SAMPLE, sample, values
 
 SAMPLED_BLOCKS = 256
 Count = Callable[[Instr, Mapping[str, Any], frozenset[str]], Any]
 
 
-@dataclass(frozen=True)
+@record
 class Loads:
     """How the work of a launch lies on its blocks, where guards leave some of them less to do than others.
 

@@ -24,6 +24,7 @@ from tile_eg.ir.index_elements import all_elements_in, with_elements
 from tile_eg.ir.program import Loop, Program
 from tile_eg.ir.sharing import once
 from tile_eg.ir.sizes import usual
+from tile_eg.records import record
 from tile_eg.timeline.accesses import Access, at_start, sharing
 from tile_eg.timeline.arrays import values
 from tile_eg.timeline.beside import new_shares
@@ -35,7 +36,7 @@ WAVE = "launch wave"
 Starts = tuple[tuple[int, ...], ...]
 
 
-@dataclass(frozen=True)
+@record
 class Room:
     """Bytes of L2 within which what is read is found again, and within which what is written stays (0: nobody asks)."""
 
@@ -127,7 +128,7 @@ class _Cache:
         return sum(self.held[key] for key in self.dirty)
 
 
-@dataclass(frozen=True)
+@record
 class _Followed:
     """What was found: the share of each window's bytes that comes from HBM; the bytes that were written to what is not handed
     over and to L2 at all, and those of the latter that HBM does not have yet."""
@@ -344,7 +345,7 @@ class L2:
         return missing
 
 
-@dataclass(frozen=True)
+@record
 class _Nest:
     """A loop that is followed, and what is in it."""
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from tile_eg.ir.index import evaluate
 from tile_eg.ir.program import Program, Tile
 from tile_eg.ops.types import Level
+from tile_eg.records import record
 from tile_eg.timeline.cores import Span
 
 
-@dataclass(frozen=True)
+@record
 class Life:
     """`size` bytes of a core's memory, from cycle `first` to cycle `last`."""
 
@@ -23,7 +23,7 @@ class Life:
     last: float
 
 
-@dataclass(frozen=True)
+@record
 class Touch:
     """An instruction that reads and writes pieces of a core's memories, each named by a key."""
 

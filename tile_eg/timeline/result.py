@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
+from tile_eg.records import record
 from tile_eg.timeline.cores import Handover, Span
 
 
-@dataclass(frozen=True)
+@record
 class Timeline:
     """What the engine found. `cycles` are those between the first and the last instruction of the whole launch.
 

@@ -6,12 +6,13 @@ What fits into L2 as a whole comes from HBM once; otherwise `timeline.l2` follow
 from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import prod
 
 from tile_eg.chips import Chip
 from tile_eg.ir.program import Program
 from tile_eg.ir.sharing import once
+from tile_eg.records import record
 from tile_eg.timeline.accesses import Access, at_start
 from tile_eg.timeline.l2 import L2, Room
 
@@ -21,7 +22,7 @@ def misses(program: Program, found: Sequence[Access], l2_bytes: int, at_once: in
     return traffic(program, found, Room(l2_bytes), at_once).missed
 
 
-@dataclass(frozen=True)
+@record
 class Traffic:
     """What a launch has of HBM: by `id` of a load the share of its bytes that comes from there, and the part of what is written
     through L2 that is pushed out of it before the launch ends."""

@@ -8,16 +8,16 @@ come round.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from tile_eg.ir.index import ONE, ZERO, Expr, terms_of, variables
 from tile_eg.ir.program import Instr, Loop, Node, SetFlag, Tile, WaitFlag, walk
+from tile_eg.records import record
 
 Name = tuple[object, ...]
 """Whose ring it is, and a place in it."""
 
 
-@dataclass(frozen=True)
+@record
 class Ring:
     """Places `base` to `base + slots` of its owner; `steps` is how many of them a trip of the loop goes on."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property, partial
 from itertools import product
 from typing import Any
@@ -13,6 +13,7 @@ import numpy as np
 
 from tile_eg.ir.index import Expr, variables
 from tile_eg.ir.program import Instr, Loop, Node, When
+from tile_eg.records import record
 from tile_eg.timeline.arrays import values
 from tile_eg.timeline.expressions import compiled, linear
 
@@ -30,7 +31,7 @@ _BENDS = ("min", "max", "lt")
 _WAVES = ("mod", "div", "and")
 
 
-@dataclass(frozen=True)
+@record
 class Shape:
     """A guard or size as a function of the variables' values, which may stand for arrays in `over`. `bends` says how often it may
     change its course over the trips.
@@ -76,7 +77,7 @@ class Kinds:
         return np.array([self.known.setdefault(column.tobytes(), len(self.known)) for column in seen.T])
 
 
-@dataclass(frozen=True)
+@record
 class Shapes:
     """Those of a loop. All runs of the loop share what was found of its trips: no stretch of them is looked at twice.
 

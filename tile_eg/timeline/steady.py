@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import chain
 from typing import Generic, TypeVar
 
+from tile_eg.records import record
 from tile_eg.timeline.cores import Core, Place
 from tile_eg.timeline.rings import Name, renamed
 from tile_eg.timeline.shapes import LONG_PERIODS, WORTH_A_SKIP, long_period, periods_ahead
@@ -25,7 +25,7 @@ TOLERANCE = 1e-5
 Seen = TypeVar("Seen")
 
 
-@dataclass(frozen=True)
+@record
 class State:
     """The times of a core in a fixed order, those of each of its `names` and how many, and how often each price was paid."""
 

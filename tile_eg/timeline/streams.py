@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from math import prod
 
 from tile_eg.chips import Chip
 from tile_eg.ir.program import Program, SyncAll, walk
 from tile_eg.ir.program.any_size import at_sizes
 from tile_eg.ir.program.tasks import inlined
+from tile_eg.records import record
 from tile_eg.timeline.accesses import Access, accesses
 from tile_eg.timeline.l2 import Room
 from tile_eg.timeline.reuse import handed_over, hbm_seconds, traffic, written_bytes
@@ -20,7 +20,7 @@ NOTHING = 1e-3
 """The share of its reads up to which L2 serves nothing of a tensor: what it finds are edges of tiles."""
 
 
-@dataclass(frozen=True)
+@record
 class Streams:
     """Inputs by `names`, those first of which L2 serves least; the first `unserved` it serves nothing of.
 

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from tile_eg.chips import Chip
 from tile_eg.chips.loader import ends
 from tile_eg.ir.program import CrossWait, Program, SyncAll, walk
+from tile_eg.records import record
 from tile_eg.timeline.engine import run
 from tile_eg.timeline.result import Timeline
 
 
-@dataclass(frozen=True)
+@record
 class PipeRow:
     """How long a pipe worked in the whole launch, on one core, and what share of the time on the core that is (0 to 1)."""
 
@@ -21,7 +22,7 @@ class PipeRow:
     share: float
 
 
-@dataclass(frozen=True)
+@record
 class LevelRow:
     """Bytes that all cores together read from and wrote to one memory level."""
 

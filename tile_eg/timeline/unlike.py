@@ -8,7 +8,6 @@ function of how many trips it has, which is taken to be linear between the numbe
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from math import lcm
 
 import numpy as np
@@ -16,6 +15,7 @@ import numpy as np
 from tile_eg.ir.index import BLOCK, SUB, Expr, evaluate, variables
 from tile_eg.ir.program import Instr, Loop, Program, SetFlag, Tasks, Tile, WaitFlag, walk
 from tile_eg.ir.sampling import spread
+from tile_eg.records import record
 from tile_eg.timeline.arrays import sample, values
 from tile_eg.timeline.cores import Core
 
@@ -29,7 +29,7 @@ LONGEST_RING = 12
 """The most tiles behind which flags and slots have their numbers again; a tile that is left out leaves out so many (assumed)."""
 
 
-@dataclass(frozen=True)
+@record
 class Sample:
     """The tiles of a core that are run, in order, of which the first `head` and the last two stand for themselves alone.
 

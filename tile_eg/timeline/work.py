@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from tile_eg.ir.program import AIV, PIPES
-from tile_eg.ir.quick import quickly_made
 from tile_eg.ops.types import F32, DType
+from tile_eg.records import record
 
 ANYWHERE = "anywhere"
 RUNS = "runs"
@@ -16,8 +14,7 @@ HALVES = ("halves", "folded")
 """The forms of a reduction over rows by halves: whole rows, or each row under a mask of its columns."""
 
 
-@quickly_made
-@dataclass(frozen=True)
+@record(guarded=False)
 class Work:
     """One instruction by its sizes. `op` is a name of `ir.program.Instr`.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from math import gcd, prod
 from types import MappingProxyType
 
@@ -11,10 +10,10 @@ from tile_eg.chips import Chip
 from tile_eg.ir.index import EACH, ZERO, Expr, variables
 from tile_eg.ir.machine import cores
 from tile_eg.ir.program import AIC, AIV, BY_BLOCKS, BY_ROWS, OVERWRITES, Buffer, Gm, Instr, Operand, Program, Tile
-from tile_eg.ir.quick import quickly_made
 from tile_eg.ir.sharing import Itself, once
 from tile_eg.ir.sizes import usual
 from tile_eg.ops.types import DType, Level
+from tile_eg.records import record
 from tile_eg.timeline.banks import meetings
 from tile_eg.timeline.instruction import cycles, moved_bytes, places
 from tile_eg.timeline.work import ANYWHERE, HALF_OF_ROUNDS, Work
@@ -29,8 +28,7 @@ _RAMPS = {0: "fill", 1: "index"}  # what makes the first row of a ramp, by its s
 _STORES = ("ub_to_gm", "ub_to_l1", "fixpipe")
 
 
-@quickly_made
-@dataclass(frozen=True)
+@record(guarded=False)
 class Price:
     """One instruction with its sizes known: cycles on its pipe, cycles until its result is there, and what it moves.
 

@@ -8,13 +8,14 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from tile_eg.chips import DEFAULT_CHIP, load_chip
 from tile_eg.errors import TileError
 from tile_eg.frontend.text import load_text
 from tile_eg.jit import TileKernel
+from tile_eg.records import record
 from tile_eg.torch.regions import Region, copied_for_each_user, regions_of
 from tile_eg.torch.text import Text, UnknownSize, text_of
 from tile_eg.torch.word import name_of
@@ -25,7 +26,7 @@ OPTIONS = ("chip", "compare")
 MOST_INDEX = 2**31 - 1
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class Fused:
     """A region that became a kernel, its predicted microseconds at the example's sizes, and the same in torch's operators.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from math import prod
 from typing import Any
 
@@ -13,6 +12,7 @@ from tile_eg.ir.open_kernel import NoBlocks
 from tile_eg.jit import CompiledKernel, TileKernel
 from tile_eg.jit.any_size import AnySizeKernel
 from tile_eg.jit.in_a_row import LaunchesInARow
+from tile_eg.records import record
 
 Dims = Sequence[Any]
 PROBES = (1009, 1013, 1019, 1021, 1031, 1033, 1039, 1049, 1051, 1061)
@@ -20,7 +20,7 @@ PROBES = (1009, 1013, 1019, 1021, 1031, 1033, 1039, 1049, 1051, 1061)
 WHOLE, REAL, TENSOR = "SymInt", "float", "Tensor"
 
 
-@dataclass(frozen=True)
+@record
 class Parameter:
     """An argument of a call: a tensor, which the kernel may write, or a number; a size by keyword has a default."""
 
@@ -36,7 +36,7 @@ class Parameter:
         return f"Tensor({letter}!) {self.name}" if self.written else f"Tensor {self.name}"
 
 
-@dataclass(frozen=True)
+@record
 class Signature:
     """The parameters of a kernel in their order, sizes by keyword last.
 

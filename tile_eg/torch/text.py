@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import combinations
 from math import prod
 from typing import Any
 
 from tile_eg.errors import TileError
 from tile_eg.ops.types import DTYPES
+from tile_eg.records import record
 from tile_eg.torch.parts import INDEX_ARGUMENT
 from tile_eg.torch.regions import Region
 from tile_eg.torch.word import name_of, number, refuse
@@ -23,7 +23,7 @@ MOST_FACTORS = 3
 """Sizes whose product a dimension is known as."""
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class Text:
     """A kernel's text, the tensors that it takes in their order, those that it gives, and sizes for an example."""
 

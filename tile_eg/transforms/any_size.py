@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import prod
 from typing import Any
 
@@ -12,6 +12,7 @@ from tile_eg.ir.index import BLOCK, ONE, Expr, const, evaluate
 from tile_eg.ir.kernel import Tensor
 from tile_eg.ir.sizes import Sizes, sizes_in, usual
 from tile_eg.ir.values import Builder, Term, Values, reachable
+from tile_eg.records import record
 from tile_eg.transforms.size_numbers import Numbers
 
 MOST_EDGES = 8  # numbers beside the extents of tiles
@@ -19,7 +20,7 @@ STRIDE_AT = {"load": 2, "store": 2, "accumulate": 2}
 """Where in the arguments of a term its row stride stands."""
 
 
-@dataclass(frozen=True)
+@record
 class NotAlike:
     """That a kernel's values are not the same ones at different sizes, and `why`: what differs, in an author's words.
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from tile_eg.ir.index import BLOCK, EACH, ZERO, Expr, const, minimum, substitute, var, variables
 from tile_eg.ir.values import WRITES, Term, Values, first_version, reachable
+from tile_eg.records import record
 from tile_eg.transforms.axes import COLS, NONE, ROWS, Axes, CannotSplit
 from tile_eg.transforms.rewriter import Rewriter
 from tile_eg.transforms.row_panels import stores
@@ -44,7 +45,7 @@ def neighbours(values: Values, along: int, count: int) -> Neighbours | None:
     return Neighbours(values.grid, along, count)
 
 
-@dataclass(frozen=True)
+@record
 class Neighbours:
     """A grid in which `count` neighbours along a dimension are one block."""
 

@@ -6,17 +6,18 @@ The equality is a rule (`rules/21_tiling.egg`); index arithmetic is Python's, an
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from tile_eg.ir.index import EACH, ONE, Expr, const, minimum, terms_of, var, variables
 from tile_eg.ir.machine import FRACTAL_BYTES, STRIP
 from tile_eg.ir.values import VERSIONS, Term, Values, reachable
+from tile_eg.records import record
 
 FACTORS = (2, 4, 8)  # trips that one may be as deep as
 LONGER = (2, 3, 4, 8)  # trips whose tiles one load may bring
 
 
-@dataclass(frozen=True)
+@record
 class Tiling:
     """Loop `loop` of `before` trips as loop `deep` of `trips` trips: each stands for `factor` of them. One trip is no loop."""
 

@@ -9,7 +9,6 @@ second phase loads it from there.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from math import prod
 from typing import Any
@@ -18,10 +17,11 @@ from tile_eg.ir.index import BLOCK, ZERO, Expr, const, simplified, substitute, v
 from tile_eg.ir.kernel import Tensor
 from tile_eg.ir.program.tasks import free_names
 from tile_eg.ir.values import Term, Values, loops_in, made_of, reachable
+from tile_eg.records import record
 from tile_eg.transforms.rewriter import Rewriter
 
 
-@dataclass(frozen=True)
+@record
 class Operand:
     """An operand of products that is made of products: its tiles by the indices of the grid that it knows, `known`, and by the
     trips of a `loop` at the top, if there is one. Where it is `turned`, its rows are what the other product sums over."""

@@ -7,7 +7,7 @@ Python's.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import gcd, prod
 from typing import Union
 
@@ -20,6 +20,7 @@ from tile_eg.ir.seen import indexed
 from tile_eg.ir.sizes import sizes_in, usual
 from tile_eg.ir.values import Term, Values, reachable
 from tile_eg.ops.types import DType
+from tile_eg.records import record
 from tile_eg.transforms.k_tiling import adds_products
 
 SEPARATOR = " and "
@@ -27,7 +28,7 @@ Extent = Union[int, Expr]
 """Elements: a number, or an expression of sizes that are known at run time."""
 
 
-@dataclass(frozen=True)
+@record
 class Matrices:
     """A tensor as `count` matrices of `rows` and `cols` elements, one behind the other.
 
@@ -90,7 +91,7 @@ def matrices_of(values: Values, load: Term) -> Matrices | None:
     return Matrices.of([*map(_number, shape)], _number(values.sizes.stride(tensor.name, stride)))
 
 
-@dataclass(frozen=True)
+@record
 class RowCuts:
     """What ND2NZ does with rows: `long` bytes are a burst, and a row is cut into requests of what its start is a multiple of, up
     to `request` bytes (0: it is not cut)."""

@@ -8,7 +8,7 @@ rows from there.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from tile_eg.ir.index import BLOCK, EACH, ONE, ZERO, Expr, const, minimum, terms_of, var, variables
@@ -16,6 +16,7 @@ from tile_eg.ir.kernel import Tensor
 from tile_eg.ir.machine import FRACTAL
 from tile_eg.ir.program.tasks import free_names
 from tile_eg.ir.values import Builder, Term, Values
+from tile_eg.records import record
 from tile_eg.transforms.axes import COLS, NONE, ROWS
 from tile_eg.transforms.rewriter import Rewriter
 from tile_eg.transforms.row_panels import in_blocks
@@ -28,7 +29,7 @@ class NotTiled(Exception):
     """An operand whose rows or columns do not go on from tile to tile."""
 
 
-@dataclass(frozen=True)
+@record
 class Product:
     """A kernel's sums of products: `rows` and `cols` of elements in all blocks, in the order of the blocks."""
 
@@ -119,7 +120,7 @@ def behind(product: Product, panels: int = 1) -> Values | None:
     return whole if panels == 1 else in_blocks(whole, panels)
 
 
-@dataclass(frozen=True)
+@record
 class _Cut:
     """One axis of a product: `size` elements are a block's, `total` are valid in all; now `tile` of them are, and a block has the
     tile `index`. `moves`: the blocks of the kernel have one tile after the other, else each has all."""

@@ -17,6 +17,7 @@ from tile_eg.ir.index import BLOCK, EACH, Expr, const, simplified, var, variable
 from tile_eg.ir.left_padding import LEFT
 from tile_eg.ir.machine import FRACTAL
 from tile_eg.ir.values import Border, Builder, Term, Values, reachable
+from tile_eg.records import record
 from tile_eg.transforms.k_tiling import adds_products
 from tile_eg.transforms.rewriter import Rewriter
 
@@ -68,7 +69,7 @@ def _may_begin(x: Term, row: int) -> bool:
     return x.dtype is not None and (x.dtype.bytes == TURNED_BYTES or row % FRACTAL == 0)
 
 
-@dataclass(frozen=True)
+@record
 class _Window:
     """An operand in one trip: a load, or one in a tile of zeros, of which `border` says what it is a window of."""
 

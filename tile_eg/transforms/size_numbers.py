@@ -8,13 +8,13 @@ was computed: a wrong expression would have to meet all of them by chance.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations, product
 from typing import TYPE_CHECKING
 
 from tile_eg.ir.index import Expr, const, maximum, minimum, mul
 from tile_eg.ir.sizes import size
+from tile_eg.records import record
 
 if TYPE_CHECKING:
     import numpy as np
@@ -23,7 +23,7 @@ MOST_FACTORS = 3
 Sizes = Mapping[str, int]
 
 
-@dataclass(frozen=True)
+@record
 class Atom:
     """A size, or its quotient by the edge of a tile."""
 

@@ -8,7 +8,6 @@ for a row itself and for those behind it, so that both ways take the same rows a
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ from tile_eg.ir import index as ix
 from tile_eg.ir.values import Term, Values, made_of, reachable
 from tile_eg.ops.types import F32
 from tile_eg.ops.whole_tiles import TURNED
+from tile_eg.records import record
 from tile_eg.transforms.rewriter import Rewriter
 
 SIGNS = {"add": 1, "sub": -1}
@@ -25,7 +25,7 @@ HOLDS = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True)
+@record
 class System:
     """A loop whose trips make rows of its state, each plus or minus the sum of all rows times the `numbers` of its row."""
 

@@ -17,6 +17,7 @@ from tile_eg.ir.index import BLOCK, Expr, const, minimum, substitute, var
 from tile_eg.ir.kernel import Tensor
 from tile_eg.ir.program.tasks import free_names
 from tile_eg.ir.values import VERSIONS, Builder, Term, Values, reachable
+from tile_eg.records import record
 from tile_eg.transforms.folds import OF, is_neutral, loops_of_folds
 from tile_eg.transforms.k_tiling import loops_of_products
 from tile_eg.transforms.rewriter import Rewriter
@@ -29,7 +30,7 @@ PANELS = (1, 2, 4, 8, 16, 32)
 """Into how many panels of rows each tile of sums may go in the second phase, a block for each."""
 
 
-@dataclass(frozen=True)
+@record
 class Tiles:
     """Some blocks of a kernel, each a tile: so many, and which one comes at number BLOCK of them."""
 
@@ -41,7 +42,7 @@ class Tiles:
         return Tiles(values.blocks, var(BLOCK))
 
 
-@dataclass(frozen=True)
+@record
 class Parts:
     """A kernel as two phases: the second begins when all blocks of the first have ended."""
 

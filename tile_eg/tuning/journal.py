@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, fields
 from os import SEEK_END
 from pathlib import Path
 from typing import Any
 
 from tile_eg.disk_cache import alone
 from tile_eg.errors import TileError
+from tile_eg.records import record
 from tile_eg.search.tuned_file import Pairs, write_whole
 
 Interval = tuple[float, float]
 SUFFIX = ".tuning.jsonl"
 
 
-@dataclass(frozen=True)
+@record
 class Record:
     """A candidate at its sizes: its time in microseconds, predicted and by the clock that was asked (None: what is wrong), and
     between what times the predicted one lies by what is assumed of the chip: with the launch, and the launch aside."""

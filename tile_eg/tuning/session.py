@@ -12,6 +12,7 @@ from tile_eg.ir.arrays import signature
 from tile_eg.ir.exact import exact_text
 from tile_eg.ir.kept import KeptKernel
 from tile_eg.ir.kernel import Kernel
+from tile_eg.records import record
 from tile_eg.search import SearchOptions, tuned
 from tile_eg.search.compiler import lower
 from tile_eg.search.result import Lowered
@@ -29,7 +30,7 @@ HOPELESS = 3
 """Candidates that an NPU may refuse one after the other before the reason is told as an error."""
 
 
-@dataclass(frozen=True)
+@record
 class Asked:
     """How a kernel is tuned: `budget` in candidates, `device` (None: an NPU where there is one), processes of this machine or the
     address of a Dask cluster, `blocks` of the grid that are compared (0: all), launches that are timed on an NPU."""

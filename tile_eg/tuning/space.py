@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import islice
 
 from tile_eg.chips import load_chip
 from tile_eg.ir.kernel import Kernel
 from tile_eg.ir.open_kernel import OpenKernel
 from tile_eg.ir.sharing import sharing
+from tile_eg.records import record
 from tile_eg.report.decisions import summary
 from tile_eg.search import SearchOptions
 from tile_eg.search.candidates import Candidate
@@ -24,7 +24,7 @@ EACH = 8
 """Candidates that are tried at each choice of open sizes, if there are as many."""
 
 
-@dataclass(frozen=True)
+@record
 class Space:
     """A kernel at some sizes, of which up to `most` candidates are to be compiled."""
 
@@ -35,7 +35,7 @@ class Space:
     most: int
 
 
-@dataclass(frozen=True)
+@record
 class Compiled:
     """A candidate as it is sent about: its program and its Ascend C, a digest of the former, what is decided in it, and the
     microseconds that are predicted, with both of its `timeline.summary.intervals`."""
@@ -51,7 +51,7 @@ class Compiled:
     on_cores: Interval
 
 
-@dataclass(frozen=True)
+@record
 class Candidates:
     """What was compiled of a space; and what the search offered and could not be planned for a fault of tile_eg."""
 

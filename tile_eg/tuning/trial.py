@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from math import prod
 from typing import TYPE_CHECKING
@@ -15,6 +14,7 @@ from tile_eg.ir.arrays import begun
 from tile_eg.ir.kernel import Kernel, added_to
 from tile_eg.ir.passed import examples
 from tile_eg.ir.program.parser import parse_program
+from tile_eg.records import record
 from tile_eg.search.planned import Run
 from tile_eg.search.restored import Restored
 from tile_eg.simulator.sample import blocks_with, sampled
@@ -31,7 +31,7 @@ SECONDS = 600.0
 """Seconds of processor time that a check may take."""
 
 
-@dataclass(frozen=True)
+@record
 class Trial:
     """A candidate, and how it is looked at: how many tiles of its grid are compared (0: all), the seed of its inputs, and how
     often it is launched on an NPU."""
@@ -71,7 +71,7 @@ class Trial:
         return _drawn(self.kernel, self.seed, self.tiles)
 
 
-@dataclass(frozen=True)
+@record
 class Checked:
     """What stands against a candidate's numbers (empty: they are right), and of how many of the grid's tiles they are."""
 
@@ -80,7 +80,7 @@ class Checked:
     tiles: int
 
 
-@dataclass(frozen=True)
+@record
 class Timed:
     """The median and the least of an NPU's times in microseconds; or what is wrong with what it computed."""
 

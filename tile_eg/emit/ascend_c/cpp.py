@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import Expr, Interval
+from tile_eg.records import record
 
 INT32 = 2**31 - 1
 """The largest int32_t. Its counterpart below zero is taken to be -INT32, as the C++ literal of the smallest one is wider."""
@@ -33,7 +34,7 @@ def integer(values: Interval) -> str:
     return "int32_t" if fits(values) else "int64_t"
 
 
-@dataclass(frozen=True)
+@record
 class Typed:
     """A piece of C++ and whether its type is int64_t (int32_t otherwise)."""
 
@@ -45,7 +46,7 @@ class Typed:
         return f"{_CASTS[True]}{self.text})"
 
 
-@dataclass(frozen=True)
+@record
 class Part:
     """Text within a sum that is no expression, and the values that it takes."""
 

@@ -1,14 +1,13 @@
 """Copies and cube instructions as Ascend C: op -> the lines of its text.
 
 Field orders and limits follow the public headers (`kernel_struct_data_copy.h`, `kernel_struct_mm.h`, `kernel_struct_fixpipe.h`)
-and the pages DataCopy, DataCopyPad, LoadData, Mmad and Fixpipe; the L1 -> L0 recipes are those of the vendor's sample
-`load_data_l12l0`.
+and the pages DataCopy, DataCopyPad, LoadData, Mmad and Fixpipe; the L1 -> L0 recipes those of the sample `load_data_l12l0`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from tile_eg.emit.ascend_c import scaled
 from tile_eg.emit.ascend_c.direct import DIRECT, fixpipe_part, packed_rows, scale_bits
@@ -31,6 +30,7 @@ from tile_eg.ir.index import EACH, ONE, ZERO, Expr
 from tile_eg.ir.machine import FIXPIPE_ND_ROWS, most_of
 from tile_eg.ir.program import Gm, Instr, Operand, Tile
 from tile_eg.ops.types import BF16, F16, F32, I8, I32, Level
+from tile_eg.records import record
 
 Writer = Callable[[Scope, Instr, Expr], list[str]]
 FIELD8, FIELD16, FIELD32 = 255, 65535, 2**32 - 1
@@ -110,7 +110,7 @@ def _nd2nz(s: Scope, i: Instr, rows: Expr, stride: int | Expr, rows16: int) -> s
     return f"AscendC::Nd2NzParams(1, {n}, {d}, 0, {s.cpp(max(1, stride) if isinstance(stride, int) else stride)}, {rows16}, 1, 0)"
 
 
-@dataclass(frozen=True)
+@record
 class _Grid:
     """Fractals to move: `outer` x `inner` of them, with the distance between neighbours on both sides, in fractals."""
 

@@ -8,7 +8,6 @@ fields. Barriers between the dependent steps of one instruction belong to its te
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from tile_eg.emit.ascend_c.bytes import bits_of_bytes, by_two_bytes, bytes_filled, bytes_moved
 from tile_eg.emit.ascend_c.element_types import BY_BITS, TYPES, seen, times, without_sign
@@ -22,6 +21,7 @@ from tile_eg.ir.program import BINARY, MULTIPLY_ADD, SCALAR, SPREAD, UNARY, Inst
 from tile_eg.ops import elementwise
 from tile_eg.ops.casts import ROUND
 from tile_eg.ops.types import F16, F32, I16, I32, SIGNED
+from tile_eg.records import record
 
 STRIDE = most_of("repStride")
 BARRIER = "AscendC::PipeBarrier<PIPE_V>();"
@@ -32,7 +32,7 @@ NAMES = {
 }
 
 
-@dataclass(frozen=True)
+@record
 class View:
     """An operand as mask and repeat see it: blocks of 32 bytes between rows, between chunks, and between the blocks of a chunk.
 
@@ -47,7 +47,7 @@ class View:
     chunk: int
 
 
-@dataclass(frozen=True)
+@record
 class Job:
     """One elementwise instruction over rows x cols. `flat(operands, count)` and `masked(operands, mask, repeat, strides)` make
     its calls.

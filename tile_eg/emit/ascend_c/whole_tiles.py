@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import groupby
 
 from tile_eg.emit.ascend_c.index import EmitError, FieldError, Scope, block, call, counted, not_empty
@@ -13,12 +13,13 @@ from tile_eg.ir.machine import BLOCK_BYTES, MAX_REPEAT
 from tile_eg.ir.program import Instr, Tile
 from tile_eg.ops.types import BF16
 from tile_eg.ops.whole_tiles import LONGEST, PATTERNS, SORTED, TURNED, Turns, padded
+from tile_eg.records import record
 
 LISTS = 4
 """Sorted lists that one merge takes."""
 
 
-@dataclass(frozen=True)
+@record
 class Piece:
     """Pairs of a value and an index: where they begin in a tile, in elements, and how many there are."""
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from tile_eg.ir.index import ZERO, Expr, const, maximum, minimum
+from tile_eg.records import record
 
 
-@dataclass(frozen=True)
+@record
 class Cut:
     """How a product m x n x k is stepped: the sizes of a step and how many steps each dimension takes."""
 

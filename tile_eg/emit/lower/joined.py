@@ -6,7 +6,7 @@ trips follows the block's last tile, in which only what is late is done.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from tile_eg.emit.lower.tasks import TaskLoop
 from tile_eg.extract import LoopStep, Schedule, Step
@@ -15,9 +15,10 @@ from tile_eg.extract.schedule import FIRST, LAST
 from tile_eg.ir.index import BLOCK, ONE, Expr, both, const, less, maximum, minimum, substitute, var, variables
 from tile_eg.ir.program import Gm, Instr, Let, Loop, Node, Operand, Program, Tasks, Tile
 from tile_eg.ir.program.tasks import free_names, in_order
+from tile_eg.records import record
 
 
-@dataclass(frozen=True)
+@record
 class Joined:
     """The loop `trips` of variable `trip` in the loop over tiles; `before` are the names of the tile before this one.
 

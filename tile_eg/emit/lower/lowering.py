@@ -21,11 +21,11 @@ from tile_eg.ir.index import ONE, SUB, Expr, both, const, less, substitute, var,
 from tile_eg.ir.program import AIC, AIV, Gm, Instr, Loop, Node, Operand, Program, Tile, When
 from tile_eg.ir.program.held import Held
 from tile_eg.ir.program.tasks import renamed
-from tile_eg.ir.quick import changed
 from tile_eg.ir.sharing import Itself, once
 from tile_eg.ir.sizes import usual
 from tile_eg.ops.physical import TERMS, Cube, Move, Vector
 from tile_eg.ops.types import Level
+from tile_eg.records import changed
 
 
 def plan(schedule: Schedule, chip: Chip) -> Program:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from tile_eg.chips import Chip
 from tile_eg.egraph import Demand, Node
@@ -14,9 +14,10 @@ from tile_eg.ir.program import Buffer, Tile
 from tile_eg.ir.program.tasks import free_names
 from tile_eg.ops.physical import ALIASES
 from tile_eg.ops.types import Level
+from tile_eg.records import record
 
 
-@dataclass(frozen=True)
+@record
 class Seen:
     """How a tile is read where another one lies: from a row and a column on; in rows and columns of its own (`shape`), which
     begin with the other's element `first`."""

@@ -6,7 +6,7 @@ Where the block decides how often loops run, each such number has a name, in a b
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import prod
 
 from tile_eg.extract import Schedule
@@ -29,11 +29,12 @@ from tile_eg.ir.program import AIC, AIV, Instr, Let, Node, Program, Tasks
 from tile_eg.ir.program.tasks import free_names, in_order, renamed, tasks
 from tile_eg.ir.sizes import sizes_in
 from tile_eg.ir.values import Values
+from tile_eg.records import record
 
 NAMES = ("task", "turn", "band", "width", "step", "tile", "tiles", "rounds")
 
 
-@dataclass(frozen=True)
+@record
 class TaskLoop:
     """`blocks` launch blocks go through the tiles of `grid`, in bands of `window` tiles along a dimension (0: in its order).
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Container
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from tile_eg.emit.lower.cuts import Cut, part
 from tile_eg.emit.lower.storages import Storages
@@ -17,13 +17,14 @@ from tile_eg.ir.index import ONE, Expr, both, const, less, var
 from tile_eg.ir.program import Gm, Instr, Loop, Node
 from tile_eg.ops.physical import PRODUCTS
 from tile_eg.ops.types import Level
+from tile_eg.records import record
 
 ARCHITECTURE = "dav-2201"
 KEPT, HANDED_OVER = 2, 3
 """The unit flag of an instruction behind which its own pipe, or the other one, may use the blocks."""
 
 
-@dataclass(frozen=True)
+@record
 class Handover:
     """The one product of a place in L0C that one fixpipe empties, and the loops around the product."""
 

@@ -12,18 +12,18 @@ from __future__ import annotations
 from bisect import bisect
 from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from tile_eg.emit.sync.edges import Stream
 from tile_eg.emit.sync.needed import Pair
 from tile_eg.emit.sync.trace import Access, Path, Site, SyncError
 from tile_eg.ir.program import AIC, AIV, Loop, Tile
 from tile_eg.ops.types import Level
+from tile_eg.records import record
 
 FILLS = {Level.UB: AIC, Level.L1: AIV}  # who fills a buffer on chip in which the cores meet; the other may overwrite it then
 
 
-@dataclass(frozen=True)
+@record
 class CrossEdge:
     """A counter: set by `pipe` of core `src` at one site, waited for by the other core. `ahead` sets stand before everything.
 
@@ -45,7 +45,7 @@ class CrossEdge:
 
 
 
-@dataclass(frozen=True)
+@record
 class _Side:
     """How one core uses a workspace buffer: the items, and for each of their visits the instances inside."""
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from bisect import bisect
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -18,6 +18,7 @@ from tile_eg.emit.sync.trace import Env, Instance, Layout, Path, Site, Trace, op
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import ZERO, Expr
 from tile_eg.ir.program import Instr, Loop, Node, Tasks, Tile, When, walk
+from tile_eg.records import record
 
 
 class Turn(NamedTuple):
@@ -29,7 +30,7 @@ class Turn(NamedTuple):
     wait_id: Expr
 
 
-@dataclass(frozen=True)
+@record
 class Edge:
     """A directed flag: set on pipe `src` at one site, waited for by pipe `dst` at another, with `ids` ids.
 
@@ -307,7 +308,7 @@ def reverse(s: Stream, e: Edge) -> Edge | None:
     return s.completed(back)
 
 
-@dataclass(frozen=True)
+@record
 class Flag:
     """One flag in the text. `rank` orders what stands at one site: ahead, outer waits, sets, waits, outer sets, drains.
 

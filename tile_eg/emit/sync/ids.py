@@ -8,7 +8,7 @@ slots, one edge serves for two, or two take turns with the same ids from trip to
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import combinations
 
 from tile_eg.emit.sync.clock import count
@@ -18,6 +18,7 @@ from tile_eg.emit.sync.order import Order, Verdict
 from tile_eg.emit.sync.trace import FlagsRunOut, Site
 from tile_eg.errors import PlanError, plannable
 from tile_eg.ir import machine
+from tile_eg.records import record
 
 EVENT_IDS = len(machine.USABLE_EVENT_IDS)
 Event = tuple[str, str, str]  # core, source pipe, waiting pipe
@@ -105,7 +106,7 @@ def _beside(s: Stream, e: Edge, backs: bool) -> Iterator[tuple[Edge, ...]]:
         yield (back,)
 
 
-@dataclass(frozen=True)
+@record
 class _Crowd:
     """More edges of one event than there are ids hold one at a time."""
 
@@ -188,7 +189,7 @@ def _separate(edges: Sequence[Edge], only: Callable[[Edge], bool] = lambda e: Tr
     return out
 
 
-@dataclass(frozen=True)
+@record
 class _Life:
     """When an edge holds its ids: from step `first` to step `last`.
 

@@ -39,6 +39,7 @@ from tile_eg.ir.program import (
 from tile_eg.ir.sizes import usual
 from tile_eg.ops.repeats import REPEATED
 from tile_eg.ops.whole_tiles import WHOLE_TILES
+from tile_eg.records import record
 
 SCALAR = "S"
 ALL_OF = (
@@ -48,7 +49,7 @@ ALL_OF = (
 """Instructions of which an operand may be all of its buffer."""
 
 
-@dataclass(frozen=True)
+@record
 class Access:
     """Bytes of a memory, or elements of a tensor, that an instruction of a pipe reads or writes."""
 

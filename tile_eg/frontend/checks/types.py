@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from math import prod
 
 from tile_eg.errors import NotSearched, TileError, did_you_mean
@@ -17,13 +16,14 @@ from tile_eg.ir.operands import regions
 from tile_eg.ops.elementwise import BINARY, REDUCE, UNARY, Binary, Unary
 from tile_eg.ops.types import BF16, F16, F32, I8, I16, I32, NARROW, SIGNED, U8, U32, WHOLE, DType, holds_all
 from tile_eg.ops.whole_tiles import IN_BLOCKS, WHOLE_TILES
+from tile_eg.records import record
 
 Shape = tuple[int, ...]
 ANY = -1
 """The extent of a broadcast vector along the axis that it is repeated on."""
 
 
-@dataclass(frozen=True)
+@record
 class Type:
     """Shape (() is one element) and dtype (None: a number, which takes the other operand's)."""
 

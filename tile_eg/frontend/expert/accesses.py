@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import product
 from math import gcd, prod
 
@@ -19,6 +18,7 @@ from tile_eg.ir.kernel import Assign, Index, Region, Select, TileExpr
 from tile_eg.ir.machine import BLOCK_BYTES
 from tile_eg.ir.program import Tile
 from tile_eg.ops.types import DType, Level
+from tile_eg.records import record
 
 TRIED = 4096
 """Values of the variables outside of a loop that are looked at to tell two accesses apart."""
@@ -28,7 +28,7 @@ class Unfit(Exception):
     """Elements that vector instructions cannot take as they lie; the message says why, in the author's words."""
 
 
-@dataclass(frozen=True)
+@record
 class Axes:
     """The variables of an element loop's rows and columns (no row for a vector), and how many values each takes."""
 
@@ -54,7 +54,7 @@ class Axes:
         return any(n in ix.variables(e) and self.extent(n) > 1 for n in self.names)
 
 
-@dataclass(frozen=True)
+@record
 class Access:
     """Elements of a buffer in UB: element (i, j) of the loop is the one at `base` + `down` i + `along` j, in elements.
 

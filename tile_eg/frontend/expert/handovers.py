@@ -20,6 +20,7 @@ from tile_eg.frontend.expert.nodes import On
 from tile_eg.ir import program as pr
 from tile_eg.ir.machine import CROSS_IDS
 from tile_eg.ir.program import AIC, AIV
+from tile_eg.records import record
 
 PIPES = {AIC: "FIX", AIV: "MTE3"}
 """The pipe by which a core stores to GM."""
@@ -27,7 +28,7 @@ FOLLOWED = 100_000
 """Sets and waits of the streams that are looked at for a wait that nothing ends."""
 
 
-@dataclass(frozen=True)
+@record
 class _Step:
     """What a statement loads from a tensor, or stores to it. `first` and `last` are its places: a number in each body, from the
     outermost; `around` are the loops and branches that all of it stands in."""
@@ -41,7 +42,7 @@ class _Step:
     span: Span | None
 
 
-@dataclass(frozen=True)
+@record
 class _Link:
     """A store and the load that waits for it, and in how many of the loops around each of them they come by equally often."""
 

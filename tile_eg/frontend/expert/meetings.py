@@ -25,6 +25,7 @@ from tile_eg.ir.machine import CROSS_IDS
 from tile_eg.ir.program import AIC, AIV
 from tile_eg.ir.program.tasks import with_indices
 from tile_eg.ir.sizes import usual
+from tile_eg.records import record
 
 FLAGS = {AIC: (CROSS_IDS[0], "FIX"), AIV: (CROSS_IDS[1], "MTE3")}
 """The flag that a core sets where it meets the others, and the pipe that sets it."""
@@ -39,7 +40,7 @@ FIRST = ix.less(ix.var(SUB), 1)
 MEETING = On(None, _Meeting())  # type: ignore[arg-type]
 
 
-@dataclass(frozen=True)
+@record
 class _Use:
     """What an instruction touches in GM. `who` says which of the vector cores do it, where that is not both."""
 

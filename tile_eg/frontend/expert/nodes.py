@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from typing import Any
 
 from tile_eg.errors import Span
@@ -13,9 +12,10 @@ from tile_eg.frontend.python.build import ReadAgain
 from tile_eg.ir.index import Expr
 from tile_eg.ir.program import Formula, Node
 from tile_eg.ops.types import DType, Level
+from tile_eg.records import record
 
 
-@dataclass(frozen=True)
+@record
 class On:
     """An instruction or a flag, and the core that it belongs to (None: each that has instructions)."""
 
@@ -23,14 +23,14 @@ class On:
     node: Node
 
 
-@dataclass(frozen=True)
+@record
 class Scope:
     """What `T.Scope("C")` gives: the core that its body runs on."""
 
     core: str
 
 
-@dataclass(frozen=True)
+@record
 class Pipe:
     """What `T.rs("PIPE_V")` gives: the pipe whose flags its body sets, and that waits for flags there."""
 
@@ -47,7 +47,7 @@ class Pipe:
             r.pipe = None
 
 
-@dataclass(frozen=True)
+@record
 class Persistent:
     """What `T.Persistent` gives: the tiles of a domain that one block takes, wave by wave."""
 
@@ -74,21 +74,21 @@ class TripByTrip(ReadAgain):
         self.loop = loop
 
 
-@dataclass(frozen=True)
+@record
 class Branch:
     """What `T.If(condition)` gives: its body is `with T.Then():`, and `with T.Else():` behind it."""
 
     test: Any
 
 
-@dataclass(frozen=True)
+@record
 class Part:
     """What `T.Then()` and `T.Else()` give."""
 
     name: str
 
 
-@dataclass(frozen=True)
+@record
 class NewVariable:
     """What `T.alloc_var` gives: a number that gets its name from the assignment."""
 
@@ -96,7 +96,7 @@ class NewVariable:
     init: Any
 
 
-@dataclass(frozen=True)
+@record
 class Exits:
     """The numbers of one loop: `loop` is 0 once it is left, `trip` once the trip is; empty where nothing leaves them."""
 
@@ -104,7 +104,7 @@ class Exits:
     trip: str = ""
 
 
-@dataclass(frozen=True)
+@record
 class ScalarUnit:
     """What the scalar unit does in a kernel, as functions of its reader: `frontend/expert/variables.py` has most of them.
 

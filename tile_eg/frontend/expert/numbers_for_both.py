@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from tile_eg.frontend.expert.nodes import On
@@ -16,9 +16,10 @@ from tile_eg.frontend.expert.streams import numbers
 from tile_eg.ir.index import BLOCK, variables
 from tile_eg.ir.index_elements import elements_in
 from tile_eg.ir.program import AIC, Buffer, Formula, Gm, Instr, Loop, Scalar, Tile, When
+from tile_eg.records import record
 
 
-@dataclass(frozen=True)
+@record
 class Loaded:
     """A buffer of one row that holds a window of a tensor."""
 

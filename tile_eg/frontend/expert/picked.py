@@ -4,7 +4,6 @@ tensor's end has not cut off what says where they are."""
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from tile_eg.errors import Span
 from tile_eg.frontend.expert.ends import Ends, not_followed
@@ -13,6 +12,7 @@ from tile_eg.ir import index as ix
 from tile_eg.ir.index import Expr
 from tile_eg.ir.index_elements import all_elements_in
 from tile_eg.ir.program import Tile
+from tile_eg.records import record
 
 
 def where_read(r: Buffers, ends: Ends, indices: Iterable[Expr], span: Span | None) -> Expr:
@@ -30,7 +30,7 @@ def where_read(r: Buffers, ends: Ends, indices: Iterable[Expr], span: Span | Non
     return found
 
 
-@dataclass(frozen=True)
+@record
 class Written:
     """A buffer that is written element by element with those of buffer `of` at `starts`; `row` and `col` are the loop's variables
     of its rows and columns."""

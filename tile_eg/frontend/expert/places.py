@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import prod
 
 from tile_eg.errors import Span, TileError
@@ -14,9 +14,10 @@ from tile_eg.ir.index_elements import elements_in
 from tile_eg.ir.kernel import Region, Tensor
 from tile_eg.ir.program import Buffer, Gm, Tile
 from tile_eg.ops.types import DType, Level
+from tile_eg.records import record
 
 
-@dataclass(frozen=True)
+@record
 class Held:
     """A buffer that the kernel allocated. `shape` is the author's; rows and columns are its last two dimensions.
 
@@ -58,7 +59,7 @@ def same_memory(views: Mapping[str, str], names: Iterable[str]) -> set[str]:
     return found | (bases & {*views.values()}) | {view for view, of in views.items() if of in bases}
 
 
-@dataclass(frozen=True)
+@record
 class Place:
     """A window as an operand: `rows` x `cols` as the author means it, of which `valid_rows` x `valid_cols` exist.
 

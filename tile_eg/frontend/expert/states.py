@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
 from tile_eg.errors import Span
@@ -10,9 +10,10 @@ from tile_eg.frontend.expert.extents import Extents
 from tile_eg.ir.index import Expr
 from tile_eg.ir.index_elements import all_elements_in, with_elements
 from tile_eg.ir.program import Gm, Tile
+from tile_eg.records import record
 
 
-@dataclass(frozen=True)
+@record
 class Part:
     """The window of a buffer that was written last, one of several: where it begins, its size, and how much of it exists."""
 
@@ -31,7 +32,7 @@ Stored = tuple[Gm, int, int]
 """A window of a tensor, its rows and its columns."""
 
 
-@dataclass(frozen=True)
+@record
 class Trips:
     """What was known before a loop."""
 

@@ -6,7 +6,7 @@ import ast
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from tile_eg.errors import FollowUp, Note, NotSearched, Span, TileError
@@ -26,9 +26,10 @@ from tile_eg.ir.index_elements import element
 from tile_eg.ir.kernel import Alloc, Assign, Cast, Index, MatMul, Number, Pack, Region, Stmt, TileExpr, mapped
 from tile_eg.language.symbols import at_sizes
 from tile_eg.ops.types import F32, I8, INDICES, U32, DType
+from tile_eg.records import record
 
 
-@dataclass(frozen=True)
+@record
 class Stale:
     """A name whose value was read from a buffer that has been written since; `kept` holds one element as it was."""
 

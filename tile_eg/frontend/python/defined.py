@@ -5,19 +5,19 @@ from __future__ import annotations
 import ast
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from tile_eg.frontend.python.build import Builder
 from tile_eg.frontend.python.source import FunctionSource, Source
 from tile_eg.frontend.python.values import Buffer, Window, is_tile, value_buffer
 from tile_eg.ir.index import Expr
+from tile_eg.records import record
 
 Evaluate = Callable[[Builder, ast.expr], Any]
 _CONVERSIONS: dict[int, Callable[[Any], Any]] = {-1: lambda v: v, 115: str, 114: repr, 97: ascii}
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class Defined:
     """A function of a kernel: its definition, and the names around it. `defaults` are those of its last parameters."""
 

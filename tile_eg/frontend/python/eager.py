@@ -24,6 +24,7 @@ from tile_eg.frontend.python.source import FunctionSource, Written, is_launch, r
 from tile_eg.ir.passed import NeedsNumber
 from tile_eg.language.eager import Made, sizes_known
 from tile_eg.language.kernels import ElementType, PrimFunc, TensorType
+from tile_eg.records import record
 
 _ASKED = "<declared>"
 _LAUNCHED = "<launched>"
@@ -86,7 +87,7 @@ class Eager:
         return found
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class Launched:
     """The kernel that a call comes to: its function, and the positions of the tensors that are given back, and of those that are
     made and kept."""

@@ -9,7 +9,7 @@ import ast
 import linecache
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, TypeVar
 
@@ -43,6 +43,7 @@ from tile_eg.ir.open_kernel import NoBlocks
 from tile_eg.language.kernels import ElementType, PrimFunc, TensorType
 from tile_eg.language.symbols import Dyn, Size, Symbol
 from tile_eg.ops.types import F32, I32, U8, DType, dtype_of
+from tile_eg.records import record
 
 Mistake = TypeVar("Mistake", bound=TileError)
 NOTHING: Mapping[str, Any] = MappingProxyType({})
@@ -53,7 +54,7 @@ NUMBERS = {int: I32, float: F32}
 """What Python's numbers are in a kernel."""
 
 
-@dataclass(frozen=True)
+@record
 class Argument:
     """A parameter of a kernel: a tensor of a shape, whose dimensions may be sizes of a call, or a number (no shape). `truth`: it
     is a tensor of bools. A call that does not give a number passes its `default`, where there is one."""

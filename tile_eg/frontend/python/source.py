@@ -7,7 +7,6 @@ import copy
 import inspect
 import linecache
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from types import FunctionType
 from typing import Any
@@ -16,9 +15,10 @@ from tile_eg import language
 from tile_eg.errors import Span, TileError
 from tile_eg.frontend.python.cleared import with_numbers_assigned
 from tile_eg.language.kernels import Macro
+from tile_eg.records import record
 
 
-@dataclass(frozen=True)
+@record
 class Source:
     """A file that a function stands in. `text` is the whole file, so that lines and columns are the user's."""
 
@@ -36,7 +36,7 @@ class Source:
         return len(text.encode()[:offset].decode(errors="ignore")) + 1
 
 
-@dataclass(frozen=True)
+@record
 class FunctionSource:
     """A function's definition (an `ast.FunctionDef`, or an `ast.Lambda`), and the values of the names that it does not define
     itself."""
@@ -73,7 +73,7 @@ def _lambda(function: FunctionType, text: str) -> ast.Lambda | None:
     return found[0] if len(found) == 1 else None
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class Written:
     """A function whose definition is made of another one's. `parts`: its launches, where it has several, each with the names
     that are bound there."""

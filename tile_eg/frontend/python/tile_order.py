@@ -7,7 +7,6 @@ nothing else goes by that; else both are what they are.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from tile_eg.errors import Note, Span
@@ -18,9 +17,10 @@ from tile_eg.frontend.ranges import MAX_POINTS
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import Expr, Interval
 from tile_eg.ir.kernel import Alloc, Assign, For, If, Stmt
+from tile_eg.records import record
 
 
-@dataclass(frozen=True)
+@record
 class Bands:
     """The order of rows x cols tiles in bands of `offset` rows (`along` 0) or columns (1), each other band backwards."""
 
@@ -57,7 +57,7 @@ class Bands:
         return ix.simplified(self.tile(i, low >= 0 and high < self.tiles), ranges)
 
 
-@dataclass(frozen=True)
+@record
 class Order:
     """The tile that `T.use_swizzle` gives for the index `at`, by a name of its own until all is known that goes by it."""
 

@@ -19,6 +19,7 @@ from tile_eg.ir import index as ix
 from tile_eg.ir.index import Expr
 from tile_eg.ir.index_elements import all_elements_in
 from tile_eg.ir.kernel import Alloc, Assign, Cast, For, If, Kernel, MatMul, Parallel, Region, Stmt
+from tile_eg.records import record
 
 CUBE, VECTOR = "cube", "vector"
 
@@ -48,7 +49,7 @@ def _reads_first(kernel: Kernel) -> bool:
     return bool(definite.told)
 
 
-@dataclass(frozen=True)
+@record
 class _CubeBuffers:
     """The buffers that products read, and that they add up in; and all buffers."""
 
@@ -106,7 +107,7 @@ class _Item:
         return next(iter(self.places)) if len(self.places) == 1 else ""
 
 
-@dataclass(frozen=True)
+@record
 class _Level:
     cube: _CubeBuffers
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import fields, is_dataclass, replace
 from math import prod
 from typing import Any
 
@@ -32,11 +32,12 @@ from tile_eg.ir.kernel import (
     Whole,
 )
 from tile_eg.ops.types import DTYPES, I32, INDICES, DType, dtype_of, spelled
+from tile_eg.records import record
 
 TILE_NODES = (Region, Number, Index, Unary, Binary, Broadcast, MatMul, Scaled, Reduce, Cast, Select, Choose, Whole)
 
 
-@dataclass(frozen=True)
+@record
 class Buffer:
     """A GM tensor (scope "tensor") or a tile. A tile written as (n, 1) is a vector of n elements: `column` is set.
 
@@ -60,7 +61,7 @@ class Buffer:
 OPEN = 0
 
 
-@dataclass(frozen=True)
+@record
 class Slice:
     """start .. start + extent; `count`: of these the first so many, as is known at run time. An extent that is `OPEN` comes from
     the other side of a copy."""
@@ -73,7 +74,7 @@ class Slice:
 Item = Expr | Slice | None
 
 
-@dataclass(frozen=True)
+@record
 class Window:
     """`buffer[items]`: an index, a slice or None (a new axis) for each dimension."""
 
@@ -108,21 +109,21 @@ def _at_most(item: Item) -> Item:
     return replace(item, extent=most(item.count) or OPEN)
 
 
-@dataclass(frozen=True)
+@record
 class Transposed:
     """`a.T`, which has a meaning beside @ only."""
 
     x: TileExpr
 
 
-@dataclass(frozen=True)
+@record
 class FirstValue:
     """What a variable begins with that may get other values when the kernel runs."""
 
     value: Any
 
 
-@dataclass(frozen=True)
+@record
 class NewBuffer:
     """What `T.alloc_*` gives: a buffer that gets its name from the assignment. `column`: the author wrote it as (n, 1). `level`:
     he says in which memory it lies; `truth`: it holds bools."""
@@ -135,7 +136,7 @@ class NewBuffer:
     truth: bool = False
 
 
-@dataclass(frozen=True)
+@record
 class Loop:
     """What loop words give. kind: serial, pipelined or parallel; serial loops may have a step.
 
@@ -152,7 +153,7 @@ class Loop:
     counts: tuple[Expr | None, ...] = ()
 
 
-@dataclass(frozen=True)
+@record
 class Launch:
     """What `T.Kernel` gives."""
 

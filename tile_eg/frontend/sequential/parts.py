@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from tile_eg.errors import Span, TileError
 from tile_eg.ir.index import Expr
 from tile_eg.ir.kernel import Alloc, For, If, Stmt
 from tile_eg.ir.program import AIC
+from tile_eg.records import record
 
 KEPT = "leave `schedule` out: the kernel is then done as it is written"
 """The way out where a kernel has no sequential meaning."""
 
 
-@dataclass(frozen=True)
+@record
 class Scoped:
     """What stands in the scope of one kind of core."""
 
@@ -24,7 +25,7 @@ class Scoped:
     span: Span | None = None
 
 
-@dataclass(frozen=True)
+@record
 class Done:
     """A statement, and the kind of core that does it."""
 
@@ -32,7 +33,7 @@ class Done:
     statement: Stmt
 
 
-@dataclass(frozen=True)
+@record
 class Mark:
     """A flag between cores: a kind of core sets it for the other one, or waits for what the other one sets."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -18,12 +17,13 @@ from tile_eg.frontend.sequential.placed import Placed
 from tile_eg.ir import index as ix
 from tile_eg.ir.kernel import Region
 from tile_eg.ir.program import AIC, AIV
+from tile_eg.records import record
 
 OF_CUBE = ("fix", "m", "mte1")
 """Pipes that only the cube core has; vector cores alone have V, and mostly use MTE3."""
 
 
-@dataclass(frozen=True)
+@record
 class Scope:
     """What `T.Scope("C")` gives: the core that its body runs on."""
 

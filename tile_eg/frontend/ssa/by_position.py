@@ -6,7 +6,7 @@ One that is taken out is the sum of the tile with zeros everywhere else, which i
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Protocol, TypeVar
 
 from tile_eg.errors import NotSearched, Span, TileError
@@ -20,6 +20,7 @@ from tile_eg.ir.index import Expr
 from tile_eg.ir.kernel import Region
 from tile_eg.ir.values import Term
 from tile_eg.ops.types import F32, I32, U16, U32, WHOLE, DType
+from tile_eg.records import record
 
 Made = TypeVar("Made")
 
@@ -36,7 +37,7 @@ def is_piece(t: Term, p: Part) -> bool:
     return rows and (p.cols == 1 or (p.col, p.cols) == (ix.ZERO, t.cols))
 
 
-@dataclass(frozen=True)
+@record
 class Ended:
     """Where a row, column or element stands that is taken alone, and an extent that it may lie beyond; the choices, from the
     inside out, in which it matters in one arm alone: in the first one or not; and the tile's name."""

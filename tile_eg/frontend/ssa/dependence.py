@@ -6,7 +6,6 @@ That is so where every iteration keeps to its own row (or element) of what the l
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 
 from tile_eg.errors import TileError
 from tile_eg.frontend.hints import hint
@@ -17,13 +16,14 @@ from tile_eg.ir import kernel as kn
 from tile_eg.ir.index import Expr
 from tile_eg.ir.index_elements import elements_in
 from tile_eg.ir.operands import regions
+from tile_eg.records import record
 
 Shapes = Mapping[str, tuple[int, ...]]
 Decide = Callable[[Expr, kn.Span | None, Mapping[str, int]], bool]
 Chosen = Callable[[kn.If, Mapping[str, int]], "tuple[kn.Stmt, ...] | None"]
 
 
-@dataclass(frozen=True)
+@record
 class Step:
     """One assignment of a nest, with the variables of the loops around it and their extents, outermost first."""
 
@@ -80,7 +80,7 @@ def steps(s: kn.For | kn.Parallel, decide: Decide, chosen: Chosen) -> list[Step]
     return out
 
 
-@dataclass(frozen=True)
+@record
 class _Collector:
     decide: Decide
     chosen: Chosen
@@ -139,7 +139,7 @@ def _own_elements(name: str, variable: str, inside: list[Step]) -> bool | TileEr
     )  # fmt: skip
 
 
-@dataclass(frozen=True)
+@record
 class _Place:
     """Where an iteration of a loop is: `step` times its variable and `rest`, of one dimension."""
 

@@ -8,7 +8,6 @@ and `k == 0` taken as false. Matching the two gives every state's initial value,
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from math import inf
 from typing import Any
 
@@ -19,6 +18,7 @@ from tile_eg.frontend.ranges import Ranges, extremes, surely_equal
 from tile_eg.ir import index as ix
 from tile_eg.ir import kernel as kn
 from tile_eg.ir.values import WRITES, Term, made_of
+from tile_eg.records import record
 
 IDENTITY = {"add": 0.0, "max": -inf, "min": inf, "mul": 1.0}
 STRICT = ("reduce", "matmul", "put", *WRITES, "loop")
@@ -27,7 +27,7 @@ EXACT = ("load", "fill", "s_reduce")
 """Operations that have to be equally far valid themselves."""
 
 
-@dataclass(frozen=True)
+@record
 class Varying:
     """A loop, its variable, and the ids of the loops inside it and of itself."""
 

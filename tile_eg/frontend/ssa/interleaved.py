@@ -4,7 +4,7 @@ elements are gathered from both halves beside each other."""
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from tile_eg.frontend.ssa.loops import Buffers, Loop, with_loops
 from tile_eg.ir import index as ix
@@ -13,6 +13,7 @@ from tile_eg.ir.machine import BLOCK_BYTES
 from tile_eg.ir.operands import regions
 from tile_eg.ops.types import F32, I16, I32, U32
 from tile_eg.ops.whole_tiles import WORDS
+from tile_eg.records import record
 
 
 def interleaved(kernel: kn.Kernel) -> kn.Kernel:
@@ -25,7 +26,7 @@ def _instead(s: Loop, buffers: Buffers) -> Iterator[kn.Stmt] | None:
     return None if found is None else _together(s, found, buffers)
 
 
-@dataclass(frozen=True)
+@record
 class Nest:
     """The assignments of a loop over elements, with its variables and their extents, outermost first."""
 

@@ -6,7 +6,7 @@ shifted windows of a tile with a border are loads, and a tile that only such win
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from tile_eg.errors import Span, TileError
 from tile_eg.frontend.ranges import extremes
@@ -19,12 +19,13 @@ from tile_eg.ir.index import Expr
 from tile_eg.ir.kernel import Region, Tensor
 from tile_eg.ir.left_padding import padded_on_the_left
 from tile_eg.ir.values import Border, Term
+from tile_eg.records import record
 
 MOST_LEFT = 32
 """Bytes that a load puts before each row (`DataCopyPadExtParams.leftPadding`)."""
 
 
-@dataclass(frozen=True)
+@record
 class Padded:
     """A window of `tensor`, whose contents are `version`, with `value` where the tensor has no elements."""
 
@@ -46,7 +47,7 @@ class Padded:
         return replace(self, region=replace(self.region, starts=tuple(starts), extents=tuple(extents), step=step))
 
 
-@dataclass(frozen=True)
+@record
 class Inside:
     """What there is of a window: where it begins, how many rows and columns are missing before that, and whether any is there."""
 

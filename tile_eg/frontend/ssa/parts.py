@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from tile_eg.errors import NotSearched, Span
@@ -12,6 +11,7 @@ from tile_eg.frontend.ssa.tiles import Tiles, valid_cols, valid_rows
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import Expr
 from tile_eg.ir.values import Term
+from tile_eg.records import record
 
 COMPUTED = ("nest", "unary", "binary", "choose", "choose_at")
 """What is worth keeping: a cast or a copy of a part takes no longer than its copy out of the whole."""
@@ -20,7 +20,7 @@ KEPT_BYTES = 16 << 10
 are needed, which may be all that UB has room for (assumed: a twelfth of UB, a chunk of 64 x 64 in f32)."""
 
 
-@dataclass(frozen=True)
+@record
 class Part:
     """Where a window starts in its tile, its rows and columns, and how far apart its rows are."""
 

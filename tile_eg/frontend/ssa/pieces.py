@@ -5,7 +5,6 @@ What begins at a multiple of 32 bytes is copied. Any other window is gathered, a
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import gcd, prod
 from typing import Any
 
@@ -20,12 +19,13 @@ from tile_eg.ir.machine import BLOCK_BYTES
 from tile_eg.ir.values import Term
 from tile_eg.ops.types import BF16, F32, I32, U32, DType
 from tile_eg.ops.whole_tiles import WORDS
+from tile_eg.records import record
 
 MADE_OF_PARTS = ("put", "piece", "whole")
 """Terms all of whose elements are valid."""
 
 
-@dataclass(frozen=True)
+@record
 class Window:
     """Where a window begins in a tile, its rows and columns, and how far apart its columns are."""
 

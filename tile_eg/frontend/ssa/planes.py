@@ -8,7 +8,7 @@ independent. A buffer of two dimensions whose rows go with planes (`m[h, i]`) be
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import prod
 
 from tile_eg.errors import NotSearched, TileError, no_form
@@ -19,6 +19,7 @@ from tile_eg.ir import index as ix
 from tile_eg.ir import kernel as kn
 from tile_eg.ir.index import Expr
 from tile_eg.ir.operands import parts, regions
+from tile_eg.records import record
 
 MOST = 16
 """Planes that are written out; each is a load and an instruction of its own."""
@@ -94,7 +95,7 @@ def _leading(s: kn.Parallel) -> str:
     return order[0] if order else s.vars[0]
 
 
-@dataclass(frozen=True)
+@record
 class Planes:
     """Takes statements apart. `buffers` are those that become planes, `variables` the loop variables that are written out, `rank`
     how many dimensions are left."""

@@ -6,7 +6,7 @@ Instructions make positions that are sums of multiples of a row and a column; ev
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from tile_eg.errors import Span
@@ -16,6 +16,7 @@ from tile_eg.ir import index as ix
 from tile_eg.ir.index import Expr, Interval
 from tile_eg.ir.kernel import Binary, Choose, Index, Number, Parallel, Select, TileExpr, Unary, mapped
 from tile_eg.ops.types import EXACT
+from tile_eg.records import record
 
 NEAR = 1 << 20
 """Up to here (x + 1/2) * (1/n), rounded three times, lies on the same side of each whole number as x / n."""
@@ -35,7 +36,7 @@ def are_computed(e: Expr, s: Parallel) -> bool:
     return _Positions.of(s).value(e, None) is not None
 
 
-@dataclass(frozen=True)
+@record
 class _Part:
     """What is computed of a quotient and the like, how far from 0 it gets, and what all elements have `ahead` of it."""
 

@@ -6,7 +6,6 @@ elements that are gathered from before; of long rows only those of 16 elements e
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import prod
 
 from tile_eg.errors import Span
@@ -18,6 +17,7 @@ from tile_eg.ir.kernel import Whole
 from tile_eg.ir.values import Term
 from tile_eg.ops.types import BF16, F16, F32
 from tile_eg.ops.whole_tiles import TURNED
+from tile_eg.records import record
 
 LONG = 32
 """Groups of 16 elements in a row from which on these are summed apart: of fewer, the sums of their totals take longer than the
@@ -36,7 +36,7 @@ def running(tiles: Tiles, t: Term, e: Whole) -> Term:
     return part(tiles, made, (t.rows, t.cols), (valid_rows(t), valid_cols(t)), e.span)
 
 
-@dataclass(frozen=True)
+@record
 class _Running:
     """`op` over the rows or columns of tiles, from the last one on if it goes `back`; `nothing` changes nothing of it."""
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from tile_eg.ir import index as ix
 from tile_eg.ir.values import Term
+from tile_eg.records import record
 
 
-@dataclass(frozen=True)
+@record
 class Axes:
     """What a statement runs over: the names of its row and column coordinates (no row for a vector) and their extents."""
 
@@ -18,7 +17,7 @@ class Axes:
     cols: int
 
 
-@dataclass(frozen=True)
+@record
 class Scalar:
     """A scalar term, and the valid extents that its operands allow (None: any)."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from math import prod
 
@@ -11,9 +10,10 @@ from tile_eg.frontend.ranges import extremes
 from tile_eg.frontend.tensor.axes import Atom
 from tile_eg.ir import index as ix
 from tile_eg.ir.index_elements import element
+from tile_eg.records import record
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class Axis:
     """`atom` is the dimension that it runs over, `number` tells apart axes over one dimension that are needed side by side.
 
@@ -29,7 +29,7 @@ class Axis:
         return self.atom.extent
 
 
-@dataclass(frozen=True)
+@record
 class Element:
     """A whole number that no sum of axes gives. `op` is read, an element of the tensor `by` at the indices `of`; or div or mod,
     the one index `of` by the number `by`.
@@ -40,7 +40,7 @@ class Element:
     by: str | int
 
 
-@dataclass(frozen=True)
+@record
 class Affine:
     """A sum of axes and of elements that are read, each times its stride, and an offset."""
 

@@ -8,7 +8,7 @@ are outputs of a kernel of their own, each at its place.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import accumulate
 from math import prod
 
@@ -18,12 +18,13 @@ from tile_eg.frontend.tensor import values as v
 from tile_eg.frontend.tensor.shapes import Shape
 from tile_eg.frontend.tensor.values import Value
 from tile_eg.ops.elementwise import REDUCE
+from tile_eg.records import record
 
 MOST_PARTS = 64
 """The most parts of one output, each of which is stored by statements of its own: assumed."""
 
 
-@dataclass(frozen=True)
+@record
 class Part:
     """What an output holds from an index of each axis on; elements so many `steps` apart."""
 

@@ -7,7 +7,7 @@ reduced several times, or is one of the output's, these are the same axis, so th
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from math import prod
 from typing import Any
 
@@ -18,12 +18,13 @@ from tile_eg.frontend.tensor.reshaped import groups, regrouped
 from tile_eg.frontend.tensor.values import Value
 from tile_eg.frontend.tensor.windows import is_input
 from tile_eg.ops.types import F32, I32, DType
+from tile_eg.records import record
 
 LINEAR = ("add", "sub", "mul")
 DIVIDES = {"//": "div", "%": "mod"}
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class Point:
     """`op` is load, number, position, unary, binary, compare, logic, where, cast, fold, dot or scan.
 

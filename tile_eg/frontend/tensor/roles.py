@@ -16,6 +16,7 @@ from tile_eg.frontend.tensor.indices import Axis, Indices, diagonal, divided, lo
 from tile_eg.frontend.tensor.points import Point, goes_across
 from tile_eg.frontend.tensor.steps import can_step, in_turns, stepped
 from tile_eg.ir.kernel import Tensor
+from tile_eg.records import record
 
 WHOLE = 512
 """The longest axis that tiles of a nested product hold whole: that of the largest size of tiles which the search tries."""
@@ -27,7 +28,7 @@ ROW = 4096
 """The longest row of whole numbers that is reduced in one tile, which is filled up to a power of two and halved: assumed."""
 
 
-@dataclass(frozen=True)
+@record
 class Output:
     """What an element of an output is, at these indices."""
 

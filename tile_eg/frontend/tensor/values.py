@@ -8,7 +8,6 @@ computed in f32.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import prod
 from typing import Any
 
@@ -22,6 +21,7 @@ from tile_eg.ir.passed import Passed
 from tile_eg.ir.seen import indexed
 from tile_eg.ops.elementwise import BINARY, UNARY
 from tile_eg.ops.types import BF16, F16, F32, FLOATS, I8, I32, WHOLE, DType
+from tile_eg.records import record
 
 LOGICAL = ("and", "or")
 OF_CONDITIONS = {"mul": "and", "min": "and", "max": "or"}
@@ -32,7 +32,7 @@ MOST_POWER = 31
 """The largest exponent of whole numbers: of more, no number but 0, 1 and -1 has a power in 32 bits."""
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class Value:
     """`op` is tensor, number, arange, unary, binary, compare, logic, where, cast, reduce, scan, matmul, permute, reshape, window,
     gather, slide, join, turns, stored or nothing; `of` are its operands, of a gather what is gathered and then indices.
@@ -287,7 +287,7 @@ def reshape(x: Value, shape: Sequence[int], span: Span | None = None) -> Value:
     return Value("reshape", (x,), (), tuple(sizes), x.dtype, span, truth=x.truth)
 
 
-@dataclass(frozen=True)
+@record
 class Slice:
     """start:stop:step of an axis; None: from its beginning, to its end. Below 0 they count from the end."""
 

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import prod
 from typing import Any
 
 from tile_eg.errors import Span, TileError
 from tile_eg.frontend.tensor import values as v
 from tile_eg.frontend.tensor.values import NEW_AXIS, Slice, Value
+from tile_eg.records import record
 
 Sizes = int | Sequence[int]
 
 
-@dataclass(frozen=True)
+@record
 class Sliding:
     """A window of `size` elements, `dilation` apart, that moves in steps along an axis with zeros before and behind it."""
 

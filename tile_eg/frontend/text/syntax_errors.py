@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -16,9 +16,10 @@ from lark import Lark
 from lark.exceptions import UnexpectedCharacters, UnexpectedInput, UnexpectedToken
 
 from tile_eg.errors import Span, TileError
+from tile_eg.records import record
 
 
-@dataclass(frozen=True)
+@record
 class Fault:
     """A message, a help line, and texts that have this fault; `@` in them stands for the beginning of a kernel's body."""
 

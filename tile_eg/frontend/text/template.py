@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from operator import index
 from typing import Any, SupportsIndex
 
@@ -17,13 +17,14 @@ from tile_eg.ir.arrays import of_elements
 from tile_eg.ir.kernel import Kernel
 from tile_eg.ir.open_kernel import AUTO, open_kernel
 from tile_eg.ops.types import DType, dtype_of
+from tile_eg.records import record
 
 NUMBERS = ("f32", "i32")
 DYN = "dyn"
 """`[M: dyn]`: a size that has no default, as each call tells it."""
 
 
-@dataclass(frozen=True)
+@record
 class Template:
     """A kernel text. `sizes` gives every size's default, None where it has none, and where it is in `searched`: `auto`.
 

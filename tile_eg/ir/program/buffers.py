@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from tile_eg.ir.machine import scale_bytes
 from tile_eg.ops.types import DType, Level
+from tile_eg.records import record
 
 
-@dataclass(frozen=True)
+@record
 class Buffer:
     """A planned piece of one memory.
 

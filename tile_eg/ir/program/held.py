@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from tile_eg.ir.index import BLOCK, Expr, var
 from tile_eg.ir.values import Term
+from tile_eg.records import record
 
 
-@dataclass(frozen=True)
+@record
 class Held:
     """An instruction's result holds `term`; None: a store. `trips` are the loops' variables in it with the trips that it is of.
 

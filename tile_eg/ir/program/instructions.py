@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Union
 
 from tile_eg.errors import Span
 from tile_eg.ir.index import ONE, ZERO, Expr
 from tile_eg.ir.program.held import Held
-from tile_eg.ir.quick import quickly_made
 from tile_eg.ops import elementwise
 from tile_eg.ops.physical import AIV, PIPES
 from tile_eg.ops.repeats import REPEATED
 from tile_eg.ops.whole_tiles import WHOLE_TILES
+from tile_eg.records import record
 
 NOT_KEPT = {"kept": False}
 """Of a field that has no plain form (`ir/plain.py`): a program that comes from a cache has its default there."""
 
 
-@quickly_made
-@dataclass(frozen=True)
+@record(guarded=False)
 class Tile:
     """A window of a buffer's slot that starts at (row, col), in elements."""
 
@@ -30,8 +29,7 @@ class Tile:
     col: Expr = ZERO
 
 
-@quickly_made
-@dataclass(frozen=True)
+@record(guarded=False)
 class Gm:
     """A window of a GM tensor: its first element, and the elements between two rows, which sizes known at run time may decide."""
 
@@ -89,7 +87,7 @@ BY_ROWS = tuple(f"v{w.name}" for w in WHOLE_TILES.values() if w.by_rows)
 OVERWRITES = ("vaxpy", *MULTIPLY_ADD, "vbeyond")
 
 
-@dataclass(frozen=True)
+@record
 class Formula:
     """What the scalar unit computes before it issues an instruction.
 
@@ -127,8 +125,7 @@ class Formula:
         return tuple(e for part in found for e in part)
 
 
-@quickly_made
-@dataclass(frozen=True)
+@record(guarded=False)
 class Instr:
     """One instruction on one pipe; its operands are windows, `rows` x `cols` (x `depth`) is what is valid and processed.
 
@@ -244,7 +241,7 @@ class Instr:
         return (self.dst, self.scratch) if self.scratch else (self.dst,)
 
 
-@dataclass(frozen=True)
+@record
 class Scalar:
     """The scalar unit keeps `value` under a name, until it keeps another one there.
 
@@ -256,7 +253,7 @@ class Scalar:
     span: Span | None = field(default=None, compare=False)
 
 
-@dataclass(frozen=True)
+@record
 class SetFlag:
     """SetFlag<src_dst>(id): takes effect when pipe `src` has finished what came before."""
 
@@ -266,7 +263,7 @@ class SetFlag:
     span: Span | None = field(default=None, compare=False)
 
 
-@dataclass(frozen=True)
+@record
 class WaitFlag:
     src: str
     dst: str
@@ -274,13 +271,13 @@ class WaitFlag:
     span: Span | None = field(default=None, compare=False)
 
 
-@dataclass(frozen=True)
+@record
 class PipeBarrier:
     pipe: str
     span: Span | None = field(default=None, compare=False)
 
 
-@dataclass(frozen=True)
+@record
 class CrossSet:
     """CrossCoreSetFlag<mode, pipe>(id): adds one when `pipe` has finished what came before. A loop may decide the id.
 
@@ -293,7 +290,7 @@ class CrossSet:
     mode: int = 2
 
 
-@dataclass(frozen=True)
+@record
 class CrossWait:
     """CrossCoreWaitFlag(id): takes one; on A2/A3 it stops the issue of everything behind it, on all pipes. `mode` is that of the
     sets that it waits for."""
@@ -303,7 +300,7 @@ class CrossWait:
     mode: int = 2
 
 
-@dataclass(frozen=True)
+@record
 class SyncAll:
     """SyncAll<false>(): every core of every block of the launch waits here for all others, at the top of each stream.
 
@@ -313,7 +310,7 @@ class SyncAll:
     span: Span | None = field(default=None, compare=False)
 
 
-@dataclass(frozen=True)
+@record
 class Print:
     """What the scalar unit prints when it is there: `text`, a C format, with `args` in it; or `count` elements of `shown` under
     the number `id`, once all pipes of the core have done what came before; or `text` as a fault, where `holds` is 0.
@@ -329,7 +326,7 @@ class Print:
     watched: bool = False
 
 
-@dataclass(frozen=True)
+@record
 class Loop:
     """for var in 0 .. trips; where `until` is given, it says how many trips there are, `trips` at most."""
 
@@ -340,7 +337,7 @@ class Loop:
     until: Expr | None = None
 
 
-@dataclass(frozen=True)
+@record
 class Let:
     """A name for an index expression, whose value is in `least` .. `most`."""
 
@@ -350,7 +347,7 @@ class Let:
     least: int = 0
 
 
-@dataclass(frozen=True)
+@record
 class Tasks(Loop):
     """A launch block's loop over its tiles of the grid, outermost in a stream. No two trips write the same elements of a tensor.
     `trips` is the most that any block has, `until` how many this one has: `trips` or one less. `lets` name what each trip works
@@ -363,7 +360,7 @@ class Tasks(Loop):
     before: tuple[tuple[str, str], ...] = ()
 
 
-@dataclass(frozen=True)
+@record
 class When:
     """The body runs where the condition is 1 (the first and last trips of a skewed loop)."""
 
@@ -371,7 +368,7 @@ class When:
     body: tuple[Node, ...]
 
 
-@dataclass(frozen=True)
+@record
 class While(When):
     """The body runs again and again, as long as the condition is 1 before it."""
 

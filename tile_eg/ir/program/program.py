@@ -6,7 +6,7 @@ declared in `instructions`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from functools import cached_property
 from typing import Any
 
@@ -17,9 +17,10 @@ from tile_eg.ir.program.instructions import Gm, Instr, Let, Node, walk
 from tile_eg.ir.program.text import buffer_text, let_text, nodes_text, tensor_text
 from tile_eg.ir.sizes import Sizes
 from tile_eg.ops.physical import AIC, AIV
+from tile_eg.records import record
 
 
-@dataclass(frozen=True, repr=False)
+@record(repr=False)
 class Program(Printed):
     """`kernel_type`: AIC_ONLY, AIV_ONLY, MIX_AIC_1_1 or MIX_AIC_1_2. `blocks` is the number of launch blocks: the tiles of the
     grid, or fewer where each block goes through several of them (`Tasks`); an AIV_ONLY kernel with `halves` launches two vector

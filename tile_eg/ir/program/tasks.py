@@ -29,8 +29,8 @@ from tile_eg.ir.program import (
     When,
     walk,
 )
-from tile_eg.ir.quick import changed
 from tile_eg.ir.sizes import usual
+from tile_eg.records import changed
 
 
 def tasks(

@@ -16,6 +16,7 @@ from math import gcd
 import numpy as np
 
 from tile_eg.ir.program import AIC
+from tile_eg.records import record
 from tile_eg.timeline.replay.row import Row
 
 SYNC_ALL = "SyncAll"
@@ -66,7 +67,7 @@ class Working:
         return sum(each) / max(1, each[-1]) if self.in_waves else float(len(each) - bisect_right(each, at.moved))
 
 
-@dataclass(frozen=True)
+@record
 class Traffic:
     """What one launch moves: the share of each place's reads that comes from HBM, and HBM's bytes (read, written) by phase.
 

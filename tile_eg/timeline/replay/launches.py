@@ -6,12 +6,12 @@ Blocks that ran the same instructions with the same sizes take the same time: ea
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from math import gcd
 
 from tile_eg.chips import Chip
 from tile_eg.chips.loader import ends
 from tile_eg.ir.program import AIC, AIV
+from tile_eg.records import record
 from tile_eg.timeline.block import Block, run_cores, summed
 from tile_eg.timeline.cores import Core, Record
 from tile_eg.timeline.engine import HBM_BOUND, bound_of
@@ -27,7 +27,7 @@ LAUNCH = "launch"
 TYPES = ("AIC_ONLY", "AIV_ONLY", "MIX_AIC_1_1", "MIX_AIC_1_2")
 
 
-@dataclass(frozen=True)
+@record
 class RanLaunch:
     """One launch in time. `timeline` is that of its slowest block, number `block`; `start` is microseconds since the first launch
     began.
@@ -48,7 +48,7 @@ class RanLaunch:
     range_us: tuple[float, float] | None
 
 
-@dataclass(frozen=True)
+@record
 class _Part:
     """The rows of one launch."""
 
