@@ -16,6 +16,13 @@ PROGRAMS = sorted({*EXAMPLES.glob("*.py"), *EXAMPLES.glob("beginner/*.py")} - LO
 OF_FAMILIES = [e.path.with_suffix(".py") for e in FAMILIES if not e.of]
 TOLERANCE = 2e-2
 """Of float16 results up to 32 in magnitude: one unit in the last place is 1.6e-2."""
+WIDER = {
+    **dict.fromkeys(("gemm_bf16", "relu", "experts"), 0.125),  # one unit of bf16 up to 32
+    **dict.fromkeys(("gated_mlp", "mlp"), 0.25),  # one unit of bf16 up to 64
+    **dict.fromkeys(("quantise", "quantising"), 1.0),  # a whole number that is rounded the other way
+}
+SAID = re.compile(r"(?:largest error|other places) ([-+.\de]+)|(?:: )([.\d]+) % off", re.M)
+"""What a program says of a shape: in numbers, or in hundredths of those that were not rounded to eight or four bits."""
 
 
 def named(programs: list[Path], **marks: object) -> list:
@@ -28,6 +35,7 @@ def named(programs: list[Path], **marks: object) -> list:
 def test_an_example_agrees_with_numpy(program: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(EXAMPLES))
     runpy.run_path(str(program), run_name="__main__")
-    errors = [float(e) for e in re.findall(r"largest error (\S+)", capsys.readouterr().out)]
-    assert len(errors) >= 2
-    assert max(errors) < TOLERANCE
+    said = [m.groups() for m in SAID.finditer(capsys.readouterr().out)]
+    assert len(said) >= 2
+    assert max((float(e) for e, _ in said if e), default=0) <= WIDER.get(program.stem, TOLERANCE)
+    assert max((float(p) for _, p in said if p), default=0) <= 20

@@ -40,6 +40,9 @@ DONE = {
     "arguments in a dictionary": ("T.copy(X[b * 16, 0], y, **OPTIONS)", np.concatenate([X, np.full((2, 32), 7.0)])),
     "a dictionary in another": ("d = {**OPTIONS, 'k': 2}\ny[:, :] = x * d['pad_value'] * d['k']", P * 14),
     "del of a name and an item": ("k, d = 3.0, [2.0, 5.0]\ndel k, d[0]\nk = d[0]\ny[:, :] = x * k", P * 5),
+    "items of lists and dicts": ("d, e = [1, 2], {}\nd[0] = 3\nd[1] += 1\ne[1] = 5\ny[:, :] = x * d[0] * d[1] * e[1]", P * 45),
+    "a list that grows in a loop": ("d = [1]\nfor i in range(4):\n    d.append(i)\n    x += len(d)\ny[:, :] = x + d[4]", P + 17),
+    "an item that changes in a loop": ("d = [1]\nfor i in T.serial(3):\n    d[0] *= 2\n    x += d[0]\ny[:, :] = x", P + 14),
     "a new axis by NumPy's name": ("import numpy as np\ny[:, :] = x + m[:, np.newaxis]", P),
 }
 REFUSED = {
@@ -62,6 +65,9 @@ REFUSED = {
     "an unknown name": ("y[:, :] = zz", "unknown name `zz`", "above its first use"),
     "a name that was deleted": ("del y\ny[:, :] = 1", "unknown name `y`", "above its first use"),
     "del of a part": ("del y[0]", "y[0] cannot be deleted", "items of lists"),
+    "a list that grows in a long loop": ("d = [1]\nfor i in range(300):\n    d.append(2)", "d changes inside", "256 trips"),
+    "a list that grows in a branch": ("d = [1]\nif b > 0:\n    d.append(2)", "d changes inside a loop or branch", "a buffer"),
+    "a buffer in a list": ("d = [1]\nd[0] = T.alloc_shared((16, 32), 'float32')", "needs a name of its own", "name it first"),
     "a function of tiles": ("y[:, :] = float(x)", "float is not a word", 'T.cast(x, "float32")'),
     "the length of a part": ("y[:, :] = x * len(x[0, 0:3])", "not of `x[0, 0:3]`", "write the number itself"),
     "a list in place of keywords": ("T.copy(x, y, **[1])", "** takes a dictionary", ""),

@@ -141,13 +141,15 @@ def of_sizes(sign: str, function: Callable[..., Any], *operands: Any) -> Any:
 
 
 def at_sizes(value: Any, sizes: Mapping[str, int]) -> Any:
-    """A value, or what a list, tuple or dict holds, with the sizes in it as numbers."""
+    """A value, or what a list, tuple or dict holds, with the sizes in it as numbers; itself where it holds none."""
     if isinstance(value, Size):
         return value.at(sizes)
     if type(value) in (list, tuple):
-        return type(value)(at_sizes(v, sizes) for v in value)
+        each = [at_sizes(v, sizes) for v in value]
+        return value if all(map(operator.is_, each, value)) else type(value)(each)
     if type(value) is dict:
-        return {k: at_sizes(v, sizes) for k, v in value.items()}
+        known = {k: at_sizes(v, sizes) for k, v in value.items()}
+        return value if all(known[k] is v for k, v in value.items()) else known
     return value
 
 

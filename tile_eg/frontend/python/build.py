@@ -15,6 +15,7 @@ from tile_eg.frontend.liveness import Liveness
 from tile_eg.frontend.narrow_positions import with_words
 from tile_eg.frontend.python.columns import spread
 from tile_eg.frontend.python.first_elements import FirstElements
+from tile_eg.frontend.python.plain_lists import Held, seen
 from tile_eg.frontend.python.source import Source
 from tile_eg.frontend.python.tile_order import Order
 from tile_eg.frontend.python.values import Buffer, FirstValue, NewBuffer, Slice, Window, nodes, reads, region
@@ -98,6 +99,7 @@ class Builder(ABC):
         self.shapes: dict[str, tuple[int, ...]] = {}
         self.too_long: NotSearched | None = None
         self.types: dict[str, DType] = {}
+        self.lists: Held = {}
         self.scalars: dict[str, bool] = {}
         self.homes: dict[str, list[Stmt]] = {}
         self.first_elements = FirstElements()
@@ -324,14 +326,16 @@ class Builder(ABC):
     def block(self, repeats: bool) -> Iterator[list[Stmt]]:
         """The body of a branch, or of a loop (it repeats): its statements, and names that end with it."""
         statements, local, outer, first_use = self.statements, self.local, self.outer, len(self.uses)
-        bits, may_leave = set(self.bits), self.may_leave
+        bits, may_leave, lists = set(self.bits), self.may_leave, self.lists
         with self._writing() as written:
+            self.lists = {**lists, **seen(self.local)}
             self.statements, self.local, self.outer, self.may_leave = [], dict(local), {**outer, **local}, False
             body = self.statements
             try:
                 yield body
             finally:
                 self.ended |= self.local.keys() - local.keys()
+                self.lists = lists
                 self.statements, self.local, self.outer, self.may_leave = statements, local, outer, may_leave
         if repeats and self.bits - bits:
             exposed = Liveness(self.shapes).before(tuple(body), frozenset())

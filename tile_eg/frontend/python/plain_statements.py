@@ -11,7 +11,9 @@ from tile_eg.frontend.conditions import of_elements
 from tile_eg.frontend.python.build import Builder
 from tile_eg.frontend.python.defined import defined
 from tile_eg.frontend.python.expressions import evaluate
-from tile_eg.frontend.python.values import describe, is_tile
+from tile_eg.frontend.python.plain_lists import changed, seen
+from tile_eg.frontend.python.values import NewBuffer, describe, is_tile
+from tile_eg.frontend.python.written_out import MOST
 from tile_eg.ir.index import Expr
 
 _ABOVE = "write it above the kernel, at the top of the file: names of the file are known in the kernel"
@@ -83,3 +85,26 @@ def deleted(b: Builder, node: ast.Delete) -> None:
                 del held[evaluate(b, target.slice)]
             case _:
                 raise b.error(f"{ast.unparse(target)} cannot be deleted", target, "del takes names, and items of lists and dicts")
+
+
+def loaded(target: ast.expr) -> ast.expr:
+    """The place of `x += y` as a value."""
+    if not isinstance(target, ast.Subscript):
+        return target
+    return ast.copy_location(ast.Subscript(target.value, target.slice, ast.Load()), target)
+
+
+def item_assigned(b: Builder, held: list[Any] | dict[Any, Any], index: Any, value: Any, node: ast.expr) -> None:
+    """`d[i] = x` of a list or a dict of Python."""
+    if isinstance(value, NewBuffer):
+        raise b.error("a buffer in a list or a dict needs a name of its own", node, "name it first: x = T.alloc_shared(...)")
+    held[index] = value
+
+
+def check_lists(b: Builder, node: ast.stmt) -> None:
+    """TileError where a statement of a loop or a branch has changed a list of Python that is older: it was done once, when the
+    kernel was read."""
+    if (name := changed(b.lists)) is not None:
+        b.lists = seen({name: value for name, (value, _) in b.lists.items()})
+        help = f"loops of up to {MOST} trips are written out, where their number is known; a buffer changes while a kernel runs"
+        raise b.error(f"{name} changes inside a loop or branch, which is read once, however often it runs", node, help)

@@ -12,6 +12,7 @@ from typing import Any
 from tile_eg.errors import FollowUp, NotSearched, Span, TileError
 from tile_eg.frontend.conditions import compared_in, guarded, is_condition, of_elements
 from tile_eg.frontend.element_loops import read_as, trip_by_trip
+from tile_eg.frontend.python import plain_statements as plain
 from tile_eg.frontend.python.bools import as_condition, as_stored
 from tile_eg.frontend.python.branch_words import as_if
 from tile_eg.frontend.python.build import Builder, Leave, ReadAgain
@@ -19,7 +20,6 @@ from tile_eg.frontend.python.counted_loops import with_ends
 from tile_eg.frontend.python.defined import Defined
 from tile_eg.frontend.python.expressions import arithmetic, evaluate
 from tile_eg.frontend.python.loops_apart import apart
-from tile_eg.frontend.python.plain_statements import asserted, deleted, function_defined, imported, imported_from, raised
 from tile_eg.frontend.python.source import read_function
 from tile_eg.frontend.python.trips_of_indices import most_trips
 from tile_eg.frontend.python.values import (
@@ -114,6 +114,7 @@ class Reader(Builder):
             raise
         except Exception as e:
             raise self.error(f"this cannot be done: {plainly(e)}", node) from e
+        plain.check_lists(self, node)
 
     def run_macro(self, body: list[ast.stmt]) -> None:
         """The statements of a macro."""
@@ -180,6 +181,8 @@ def _store(r: Reader, target: ast.expr, value: Any, node: ast.stmt) -> None:
         r.bind(target.id, value, r.span(node))
     elif isinstance(target, (ast.Tuple, ast.List)):
         _unpack(r, target, value, node)
+    elif isinstance(target, ast.Subscript) and isinstance(held := evaluate(r, target.value), list | dict):
+        plain.item_assigned(r, held, evaluate(r, target.slice), value, target)
     elif isinstance(target, ast.Subscript):
         place = evaluate(r, target)
         if not isinstance(place, Window):
@@ -212,19 +215,13 @@ def _unpack(r: Reader, target: ast.Tuple | ast.List, value: Any, node: ast.stmt)
 
 
 def _augmented(r: Reader, node: ast.AugAssign) -> None:
-    read = ast.copy_location(_loaded(node.target), node.target)
+    read = plain.loaded(node.target)
     old = evaluate(r, read)
     value = arithmetic(r, type(node.op), old, evaluate(r, node.value), node)
-    if isinstance(node.target, ast.Name) and not isinstance(old, (Buffer, Window)):
-        r.bind(node.target.id, value, r.span(node))
+    if not isinstance(old, (Buffer, Window)):
+        _store(r, node.target, value, node)
     else:
         r.assign(as_region(old, r.span(node.target)), as_stored(old, value, r.span(node)), r.span(node))
-
-
-def _loaded(target: ast.expr) -> ast.expr:
-    if isinstance(target, ast.Subscript):
-        return ast.Subscript(target.value, target.slice, ast.Load())
-    return target
 
 
 # Branches and loops
@@ -390,10 +387,10 @@ def _element_assignments(body: list[Stmt]) -> tuple[Assign, ...]:
 
 RULES: dict[type, Callable[..., None]] = {
     ast.Expr: _expression, ast.Assign: _assign, ast.AnnAssign: _annotated, ast.AugAssign: _augmented, ast.If: _if,
-    ast.For: _for, ast.Assert: asserted, ast.Return: _return, ast.Pass: lambda r, node: None,
+    ast.For: _for, ast.Assert: plain.asserted, ast.Return: _return, ast.Pass: lambda r, node: None,
     ast.With: lambda r, node: _if(r, as_if(r, node, evaluate)),
     ast.While: _while, ast.Break: lambda r, node: r.leave(r.span(node), False),
     ast.Continue: lambda r, node: r.leave(r.span(node), True),
-    ast.FunctionDef: function_defined, ast.Delete: deleted, ast.Import: imported, ast.ImportFrom: imported_from,
-    ast.Raise: raised,
+    ast.FunctionDef: plain.function_defined, ast.Delete: plain.deleted, ast.Import: plain.imported,
+    ast.ImportFrom: plain.imported_from, ast.Raise: plain.raised,
 }  # fmt: skip

@@ -18,6 +18,10 @@ from tile_eg.ir.index import Expr
 MOST = 256
 """Trips that are read one by one."""
 LOOPS = (ast.For, ast.While)
+CHANGING = frozenset(
+    "append extend insert pop remove clear sort reverse update setdefault popitem add discard".split()  # noqa: SIM905
+)
+"""Methods that change a list, a dict or a set of Python."""
 
 
 def has_own_trips(node: ast.For, loop: Loop, bound: Mapping[str, Any]) -> bool:
@@ -28,6 +32,7 @@ def has_own_trips(node: ast.For, loop: Loop, bound: Mapping[str, Any]) -> bool:
     return any(
         _leaves(n)
         or _changes(n, bound, following)
+        or isinstance(bound.get(_changed_list(n)), list | dict | set)
         or _powers(n, following)
         or (isinstance(n, ast.For) and _mentions(n.iter, following) and not _word(n.iter, "Persistent"))
         or (isinstance(n, ast.While) and _mentions(n.test, following))
@@ -88,6 +93,16 @@ def _changes(n: ast.AST, bound: Mapping[str, Any], following: frozenset[str]) ->
         return False
     names = frozenset(t.id for t in targets if isinstance(t, ast.Name))
     return again and any(isinstance(bound.get(name), int | float | Expr) for name in names)
+
+
+def _changed_list(n: ast.AST) -> str:
+    """The name that `d.append(x)`, `d[i] = x`, `del d[i]` and `d += [x]` change; "" of others."""
+    match n:
+        case ast.Call(func=ast.Attribute(value=ast.Name(name), attr=method)) if method in CHANGING:
+            return name
+        case ast.Subscript(value=ast.Name(name), ctx=ast.Store() | ast.Del()) | ast.AugAssign(target=ast.Name(name)):
+            return name
+    return ""
 
 
 def _powers(n: ast.AST, following: frozenset[str]) -> bool:
