@@ -337,7 +337,7 @@ class Encoder:
         alone = x.op == "load" and not {LEFT, EACH} & set(variables(x.args[1]))
         row = at // t.cols
         if under.op == "fill" and alone and (x.vcols, t.vrows) == (const(t.cols), const(t.rows)) and row * t.cols == at:
-            self.lines.append(f"(Bordered {name} {self.expr(row)})")
+            self.lines.append(f"(Bordered {name} {self.expr(at)} {self.expr(row)})")
 
     def _put(self, t: Term) -> str:
         return f"(Put {self.expr(t.args[0])} {self.term(t.args[1])} {self.term(t.args[2])})"
