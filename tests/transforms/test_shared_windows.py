@@ -13,6 +13,7 @@ from tile_eg.frontend.ssa import to_values
 from tile_eg.ir.program import Instr, Tasks, walk
 from tile_eg.ir.reference_values import Dependences, Run, run_values
 from tile_eg.ir.values import Values, reachable
+from tile_eg.ops.types import Level
 from tile_eg.search.compiler import lower, meaning, search_options
 from tile_eg.transforms.shared_windows import in_shared_windows
 
@@ -112,6 +113,12 @@ def test_other_loops_stay_as_they_are(text: str) -> None:
 
 def test_without_room_for_two_trips_the_loop_stays() -> None:
     assert in_shared_windows(to_values(kernel(CONVOLUTION)), 1000) is None
+
+
+@pytest.mark.slow
+def test_the_tiles_that_windows_lie_in_have_the_name_of_their_buffer() -> None:
+    found = lower(kernel(CONVOLUTION), "910B2").chosen.schedule
+    assert {s.name for s in found.storages.values() if s.level is Level.L1} == {"x", "f"}
 
 
 @pytest.mark.slow

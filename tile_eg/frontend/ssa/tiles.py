@@ -97,7 +97,7 @@ class Tiles:
         """An argument of a term, in which transposed tiles are such as lie in memory."""
         if isinstance(arg, tuple):
             return tuple(map(self.as_laid, arg))
-        return self.laid[arg]() if isinstance(arg, Term) and arg in self.laid else arg
+        return self.alike_named(arg, self.laid[arg]()) if isinstance(arg, Term) and arg in self.laid else arg
 
     def window(self, tensor: Tensor, region: Region, ranges: Ranges, anywhere: bool = False) -> Window:
         """Where a region of a tensor lies; its tile dimensions are those with an extent. Elements that lie anywhere are rows. It
