@@ -10,12 +10,14 @@ import pytest
 from tests.extract.checked import arrays_for
 from tests.extract.kernels import CHIP, COPIED_LATE, GATED, SHIFT, SWAP, graph_of, kernel, pricer
 from tests.extract.test_chaos import EXAMPLES, SMALL
-from tile_eg.egraph import Graph, Node
+from tile_eg.chips import load_chip
+from tile_eg.egraph import Graph, Node, saturate
 from tile_eg.extract.base import Refused
 from tile_eg.extract.build_schedule import build_schedule
 from tile_eg.extract.constraints import check_constraints, constraints
 from tile_eg.extract.exact import Exact
 from tile_eg.extract.schedule import Schedule
+from tile_eg.frontend.ssa import to_values
 from tile_eg.search.compiler import meaning, plan_schedule
 
 SOURCES = {
@@ -106,3 +108,24 @@ def test_what_the_solver_finds_breaks_no_law():
     graph = graph_of(COPIED_LATE)
     for schedule in Exact().extract(graph, CHIP, pricer(graph), 3).schedules:
         check_constraints(graph, schedule.nodes)
+
+
+WINDOW = """
+kernel window[M=33, N=32, K=64, BM=32](A: f16[M, K], B: f16[3, K, N]) -> C: f32[M, N] {
+  grid bx = ceildiv(M, BM)
+  shared a: f16[BM, K], b: f16[K, N]
+  fragment c: f32[BM, N] = 0
+  for k in pipelined(3) {
+    a = pad(A[bx*BM + k, 0], 0)
+    b = B[k, 0, 0]
+    c += a @ b
+  }
+  C[bx*BM, 0] = exp(c)
+}
+"""
+
+
+@pytest.mark.parametrize(("m", "ways"), [(33, {"Part", "UBToL1"}), (64, set())], ids=["one row is left", "whole tiles"])
+def test_two_vector_cores_bring_to_l1_what_is_read_of_both(m, ways):
+    graph = saturate(to_values(kernel(WINDOW, M=m)), load_chip("950"))
+    assert {n.op for c in constraints(graph) if "half" in c.what for n in c.nodes} == ways

@@ -231,6 +231,35 @@ def test_what_is_made_once_serves_every_tile(at):
         np.testing.assert_allclose(got.astype(np.float32), want.astype(np.float32), rtol=4e-3, atol=4e-3)
 
 
+FILTERED = """kernel filtered[M=960, N=32, K=64, BM=16](A: f16[M, K], B: f16[K - 14, N]) -> C: f32[M, N] {
+  grid bx = ceildiv(M, BM)
+  shared a: f16[BM, K], b: f16[K, N]
+  fragment c: f32[BM, N] = 0
+  a = A[bx*BM, 0]
+  b = pad(B[-5, 0], 0)
+  c += a @ b
+  C[bx*BM, 0] = exp(c)
+}"""
+
+
+def test_copies_of_ub_follow_each_other_whatever_stays_in_l1():
+    made = with_grids(best(FILTERED), grid(20), CHIP)[0]
+    in_turn = [made.addresses[i] for i, s in made.storages.items() if s.level is Level.UB and i not in made.once]
+    assert made.copies > 1 and Level.L1 in {made.storages[i].level for i in made.once}
+    assert in_turn and all(at == tuple(sorted(at)) for at in in_turn)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("way", ["gm-l1-padded", "ub-l1", "workspace-l1"])
+@pytest.mark.parametrize("stored", ["exp(c)", "c"])
+def test_what_stays_in_l1_comes_there_by_any_way(way, stored):
+    """Also where the vector cores do nothing else."""
+    k = kernel(FILTERED.replace("exp(c)", stored))
+    others = {"gm-l1-padded", "ub-l1", "workspace-l1"} - {way}
+    found, arrays = lower(k, "950", search=search_options(without=others)), arrays_for(k)
+    np.testing.assert_allclose(found.run(arrays)["C"], meaning(k, arrays)["C"], rtol=4e-3, atol=4e-3)
+
+
 @pytest.mark.slow
 def test_what_is_made_once_is_told_apart():
     assert "each of 25 blocks" in str(lowered(NORM).explanation)

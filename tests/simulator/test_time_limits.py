@@ -33,6 +33,8 @@ ADD = """kernel add[N=64](A: f32[N]) -> C: f32[N] {
   C[0] = a
 }
 """
+ENDLESS = "TPipe pipe; TBuf<TPosition::VECCALC> ub; pipe.InitBuffer(ub, 1024); auto x = ub.Get<float>();\n"
+ENDLESS += "for (;;) { Duplicate(x, 1.0f, 64); PipeBarrier<PIPE_V>(); }"
 BUSY = "for (volatile int i = 0;; ++i) {}"
 A = np.zeros(64, np.float32)
 
@@ -102,6 +104,14 @@ def test_the_limit_is_an_argument_of_kernels_in_python(tmp_path: Path, monkeypat
     with pytest.raises(TileError, match="late after 7") as error:
         tile_eg.load(tmp_path / "add.tile", seconds=7)(A)
     assert "`seconds=` in Python" in error.value.help
+
+
+@pytest.mark.slow
+def test_a_run_that_looks_at_instructions_without_end_is_not_one_of_too_large_tensors() -> None:
+    text = kernel("A", "AIV_ONLY", ENDLESS)
+    with pytest.raises(TileError, match="did not end with as many instructions") as error:
+        simulate(text, "k", [A], kernel_type="AIV_ONLY", launch=1, outputs=[0], inout=[0], limits=Limits(bytes=192 << 20))
+    assert "changes what its condition reads" in error.value.help
 
 
 @pytest.mark.slow

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 import pytest
 
@@ -9,8 +11,9 @@ from tests.extract.kernels import kernel
 from tests.transforms.test_split_k import whole_numbers
 from tile_eg.frontend.ssa import to_values
 from tile_eg.ir.program import Instr, Tasks, walk
-from tile_eg.ir.reference_values import run_values
+from tile_eg.ir.reference_values import Dependences, Run, run_values
 from tile_eg.ir.values import Values, reachable
+from tile_eg.ops.types import Level
 from tile_eg.search.compiler import lower, meaning, search_options
 from tile_eg.transforms.shared_windows import in_shared_windows
 
@@ -30,6 +33,22 @@ kernel convolution[H=4, W=20, C=32, O=32, KH=3, KW=3, BW=16](X: f16[H, W, C], F:
 INSIDE = CONVOLUTION.replace("X: f16[H, W, C]", "X: f16[H + 2, W + 12 + 2, C]").replace("pad(X", "X").replace(", 0], 0)", ", 0]")
 INSIDE = INSIDE.replace(" - KH // 2", "").replace(" - KW // 2", "")
 ROOM = 1 << 19
+TWO_BORDERS = """
+kernel borders[W=32, C=32, O=32, K=3, BW=16](X: f16[W, C], F: f16[K, C, O]) -> (Y: f32[W, O], Z: f32[W, O]) {
+  grid bw = ceildiv(W, BW)
+  shared   x: f16[BW, C], ones: f16[BW, C], f: f16[C, O]
+  fragment c: f32[BW, O] = 0, d: f32[BW, O] = 0
+  for k in pipelined(K) {
+    x = pad(X[bw*BW + k - 1, 0], 0)
+    ones = pad(X[bw*BW + k - 1, 0], 1)
+    f = F[k, 0, 0]
+    d += ones @ f
+    c += x @ f
+  }
+  Y[bw*BW, 0] = c
+  Z[bw*BW, 0] = d
+}
+"""
 SIZES = [{}, {"W": 32}, {"H": 1, "W": 3}, {"KH": 5, "KW": 5, "H": 2}, {"KH": 1, "KW": 4}, {"C": 16, "O": 48, "W": 33}]
 
 
@@ -44,6 +63,25 @@ def test_the_meaning_stays(text: str, sizes: dict[str, int]) -> None:
     k = kernel(text, **sizes)
     arrays = whole_numbers(k)
     assert np.array_equal(run_values(grouped(text, **sizes), arrays)["Y"], meaning(k, arrays)["Y"])
+
+
+def parts_elsewhere(values: Values, arrays: dict[str, np.ndarray]) -> list[tuple[int, int, int]]:
+    """The block, the trip and the row of each window that is not what stands there in the tile that it is said to lie in."""
+    loops, found = Dependences(values), []
+    for block, trip in product(range(values.blocks), range(max(values.trips.values(), default=1))):
+        run = Run(values, loops, arrays, block)
+        run.indices |= dict.fromkeys(values.variables.values(), trip)
+        for part, tile, row in values.within:
+            (rows, cols), there = run.valid(part), run.inner(tile)
+            if not np.array_equal(run.inner(part), there[row : row + rows, :cols]):
+                found.append((block, trip, row))
+    return found
+
+
+@pytest.mark.parametrize(("text", "sizes"), [*((CONVOLUTION, s) for s in SIZES), (INSIDE, {"W": 32}), (TWO_BORDERS, {})])
+def test_a_window_is_what_stands_in_its_tile(text: str, sizes: dict[str, int]) -> None:
+    values = grouped(text, **sizes)
+    assert values.within and not parts_elsewhere(values, whole_numbers(kernel(text, **sizes)))
 
 
 def test_a_row_of_the_image_is_one_tile_for_its_shifts() -> None:
@@ -75,6 +113,12 @@ def test_other_loops_stay_as_they_are(text: str) -> None:
 
 def test_without_room_for_two_trips_the_loop_stays() -> None:
     assert in_shared_windows(to_values(kernel(CONVOLUTION)), 1000) is None
+
+
+@pytest.mark.slow
+def test_the_tiles_that_windows_lie_in_have_the_name_of_their_buffer() -> None:
+    found = lower(kernel(CONVOLUTION), "910B2").chosen.schedule
+    assert {s.name for s in found.storages.values() if s.level is Level.L1} == {"x", "f"}
 
 
 @pytest.mark.slow

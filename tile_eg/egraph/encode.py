@@ -39,6 +39,7 @@ class Encoder:
         self.passed: dict[str, Passed] = {}
         self.numbered: list[Term] = []
         self.wholes: dict[Term, Term] = {}
+        self.ending: dict[Term, Term] = {}
 
     def encode(self) -> list[str]:
         """The commands, in an order in which each may be run alone."""
@@ -187,7 +188,7 @@ class Encoder:
             self._bordered(t, name)
         if t.op not in WRITES and t.vrows is not None and t.vcols is not None:
             self.lines.append(f"(Source {name} {len(self.numbered)})")
-            self.numbered.append(t)
+            self.numbered.append(self.ending.get(t, t))
             shortened = t.op == "bytes" and t.vcols.value is None
             if t.op in ("arg", "choose_bits") or shortened or (t.op == "binary" and self._differ(t)):
                 self.lines.append(f"(set (vr {name}) {self.expr(t.vrows)})")
@@ -321,7 +322,9 @@ class Encoder:
         full = const(t.rows), const(t.cols)
         if t.op not in ("put", "whole") or full == (t.vrows, t.vcols):
             return t
-        return self.wholes.setdefault(t, replace(t, vrows=full[0], vcols=full[1]))
+        whole = self.wholes.setdefault(t, replace(t, vrows=full[0], vcols=full[1]))
+        self.ending.setdefault(whole, t)
+        return whole
 
     def _ended(self, t: Term, whole: Term) -> str:
         return f"(Piece (IC 0) {t.rows} {t.cols} {self._valid(t)} {self.term(whole)})"
@@ -337,7 +340,7 @@ class Encoder:
         alone = x.op == "load" and not {LEFT, EACH} & set(variables(x.args[1]))
         row = at // t.cols
         if under.op == "fill" and alone and (x.vcols, t.vrows) == (const(t.cols), const(t.rows)) and row * t.cols == at:
-            self.lines.append(f"(Bordered {name} {self.expr(row)})")
+            self.lines.append(f"(Bordered {name} {self.expr(at)} {self.expr(row)})")
 
     def _put(self, t: Term) -> str:
         return f"(Put {self.expr(t.args[0])} {self.term(t.args[1])} {self.term(t.args[2])})"

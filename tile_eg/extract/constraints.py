@@ -14,6 +14,7 @@ from tile_eg.egraph import Graph, Node
 from tile_eg.extract.base import Refused
 from tile_eg.extract.selection import gone_before, trips_ahead
 from tile_eg.ops.physical import ALIASES, IN_PARTS, OVERWRITES
+from tile_eg.ops.types import Level
 
 
 class Constraint(NamedTuple):
@@ -40,6 +41,8 @@ def constraints(graph: Graph) -> Iterator[Constraint]:
             yield from _from_a_trips_row(graph, n)
         elif trips_ahead(n) > 1:
             coarsened[n.region].append(n)
+        elif n.op == "Part" and graph.demands[n.cls].level is Level.L1:
+            yield from _half_read(graph, n)
     yield from (Constraint(group, 1, "a buffer is handed over twice") for group in taken.values() if len(group) > 1)
     for group in coarsened.values():
         yield from _coarsened(graph, group)
@@ -79,6 +82,17 @@ def _from_a_trips_row(graph: Graph, reshaped: Node) -> Iterator[Constraint]:
         for through in _ways_along(graph, path):
             if through and through[-1].op == "PanelOf":
                 yield Constraint((reshaped, *through), len(through), "rows of trips are read in rows of another length")
+
+
+def _half_read(graph: Graph, part: Node) -> Iterator[Constraint]:
+    """Both vector cores bring half of a tile to L1 where something reads either: what only one of them brings may end sooner."""
+    there, what = graph.demands[part.cls].tile.vrows, "half of what both vector cores bring is read"
+    for path in _lies_in(graph, (part.cls,)):
+        for through in (ways for ways in _ways_along(graph, path) if ways[:1] == (part,) and all(m.op == "Part" for m in ways)):
+            first, half = sum(m.payload[0] for m in through), graph.demands[path[-1]].shape[0] // 2
+            both = there is not None and there.value is not None and first < half < first + there.value
+            brings = (m for m in graph.classes[path[-1]] if m.op == "UBToL1" and graph.demands[m.children[0]].share == 0)
+            yield from (Constraint((*through, m), len(through), what) for m in brings if not both)
 
 
 def _ways_along(graph: Graph, path: tuple[int, ...]) -> Iterator[tuple[Node, ...]]:

@@ -321,7 +321,8 @@ def assign(schedule: Schedule, chip: Chip, enforce: bool = True, like: Schedule 
 def _copy_ub(schedule: Schedule, chip: Chip) -> None:
     """Lays out UB as often as there are copies, as many as there is room for; what is made once a block stays alone."""
     used, align = schedule.peaks[Level.UB], max(32, chip.align(Level.UB), 2 * chip.vector.repeat_bytes)
-    base = max((schedule.addresses[i][0] + schedule.storages[i].bytes for i in kept_for_tiles(schedule)), default=0)
+    kept = (s for i in kept_for_tiles(schedule) if (s := schedule.storages[i]).level is Level.UB)
+    base = max((schedule.addresses[s.id][0] + s.bytes for s in kept), default=0)
     step = -(-(used - base) // align) * align
     schedule.copies = max(1, min(schedule.copies, (chip.level_bytes(Level.UB) - base) // max(1, step)))
     schedule.peaks[Level.UB] = used + (schedule.copies - 1) * step

@@ -102,13 +102,12 @@ class Place:
 @record
 class Border:
     """What a tile is a window of that may reach beyond its tensor: where it begins there, before the tensor too, by the tensor's
-    dimensions, and their `sizes`. Its rows and columns run along two of these; `value` stands where the tensor has nothing."""
+    dimensions, and their `sizes`. Its rows and columns run along two of these."""
 
     starts: tuple[Expr, ...]
     sizes: tuple[int, ...]
     row: int
     column: int
-    value: float
 
     def at(self, names: Mapping[str, Expr]) -> Border:
         """The same with these in the place of variables."""
@@ -130,8 +129,8 @@ class Values:
     `deeper` are loops that are another form of one: that one's id, and how many of its trips are one. `numbers` are the floats
     that each call passes. Of a kernel with a tile for each vector core (`tile_each`) a block has two tiles: index expressions are
     of `ir.index.SUB` too, and the cube core does what each says of either. `borders` are windows that may reach beyond their
-    tensor, by the load of what there is of them. `within`: tiles that lie in a larger one, each with that and the row that it
-    begins at; it is loaded with the larger one where both lie in L1.
+    tensor, by the tile that what there is of them is put into. `within`: tiles that lie in a larger one, each with that and the
+    row that it begins at; it is loaded with the larger one where both lie in L1.
     """
 
     name: str

@@ -29,8 +29,9 @@ __all__ = ["Counts", "Delays", "Finding", "Limits", "Simulation", "SimulatorErro
 
 KERNEL_TYPES = ("AIC_ONLY", "AIV_ONLY", "MIX_AIC_1_1", "MIX_AIC_1_2", "MIX_AIC_1_0", "MIX_AIV_1_0")
 MOST_PRINTED = 1 << 20
-OUT_OF_MEMORY = 4
-"""The exit code of a run that needs more memory than it may use (include/runtime/shadow.cpp)."""
+OUT_OF_MEMORY, TOO_MANY_INSTRUCTIONS = 4, 6
+"""The exit codes of a run that needs more memory than it may use (include/runtime/shadow.cpp): what its tensors or, in main.cpp,
+what is known of its instructions."""
 NO_OUTPUTS: Mapping[int, np.ndarray] = MappingProxyType({})
 CAPACITIES = MappingProxyType({"L1": 524288, "UB": 196608, "L0A": 65536, "L0B": 65536, "L0C": 131072})
 
@@ -170,6 +171,12 @@ def _check_end(code: int, output: bytes, printed: str, limits: Limits) -> None:
         raise TileError(
             f"the run touches more memory than the {limits.bytes:,} bytes ({limits.bytes / 2**30:.3g} GiB) that it may use",
             help="smaller sizes, or more memory: --memory GIB on the command line, `memory=` in bytes in Python",
+        )
+    if code == TOO_MANY_INSTRUCTIONS and not output:
+        raise TileError(
+            f"the kernel did not end with as many instructions as a run may look at in {limits.bytes / 2**30:.3g} GiB",
+            help="a `while` ends where a trip changes what its condition reads; for a long run more memory: --memory GIB on the "
+            "command line, `memory=` in bytes in Python",
         )
     if code == -signal.SIGSYS:
         raise refused(printed)

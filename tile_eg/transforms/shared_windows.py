@@ -127,11 +127,11 @@ class _Grouped:
             return False
         if x.op == "load":
             return x.vrows is not None and x.vrows.value is not None
-        border = self.values.borders.get(load)
-        return border is not None and border.value == 0 and x.args[1].op == "fill" and load.vcols == const(x.cols)
+        fill = x.args[1]
+        return x in self.values.borders and fill.op == "fill" and fill.args[0] == 0 and load.vcols == const(x.cols)
 
     def _window(self, x: Term, step: Rewriter) -> _Window:
-        border = self.values.borders[x.args[2]].at(step.names) if x.op == "put" else None
+        border = self.values.borders[x].at(step.names) if x.op == "put" else None
         return _Window(step.term(x), border)
 
     @cached_property

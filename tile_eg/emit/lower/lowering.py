@@ -71,7 +71,7 @@ class Lowering:
             return (*before, self.joined.around(self._items(loop.body, core, (loop,))))
         nodes = self._items(of_tile, core, ())
         if not tasks or not nodes:
-            return nodes
+            return (*before, *nodes)
         ahead = next_loads(self.schedule) if self.schedule.prefetched else {}
         if not ahead:
             return (*before, tasks.around(tasks.this(nodes)))

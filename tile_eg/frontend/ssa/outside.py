@@ -92,23 +92,23 @@ def _made(tiles: Tiles, w: Padded, span: Span | None) -> Term:
     _check_left(tiles, w, found.left, at.cols, span)
     at = replace(at, offset=padded_on_the_left(at.offset, found.left), vrows=tiles.extent(rows), vcols=tiles.extent(cols))
     loaded = tiles.load(w.version, at, w.tensor.dtype, span)
-    _note_border(tiles, w, loaded)
     if (at.vrows.value, at.vcols.value, found.left) == (at.rows, at.cols, ix.ZERO):
         return loaded
     whole = tiles.fill(w.value, (at.rows, at.cols), w.tensor.dtype, span)
     pieces.check_padded(whole, span)
     made = tiles.make(span, "put", found.above * at.cols, whole, loaded, like=whole)
+    _note_border(tiles, w, made)
     if found.left == ix.ZERO or w.value == 0:
         return made
     return tiles.choose_at(Position("lt", 0, 1, found.left), (whole, made), span)
 
 
-def _note_border(tiles: Tiles, w: Padded, loaded: Term) -> None:
+def _note_border(tiles: Tiles, w: Padded, made: Term) -> None:
     """Of a tile with rows and columns that lie in the tensor without gaps."""
     along = [d for d, extent in enumerate(w.region.extents) if extent is not None]
     if len(along) == 2 and w.region.step == 1:
         row, column = along
-        tiles.borders[loaded] = Border(w.region.starts, w.tensor.shape, row, column, w.value)
+        tiles.borders[made] = Border(w.region.starts, w.tensor.shape, row, column)
 
 
 def _inside(tiles: Tiles, w: Padded) -> Inside:

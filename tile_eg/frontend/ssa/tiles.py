@@ -64,8 +64,8 @@ class Tiles:
     with the tile that it is of: a product takes that one, anything else what `laid` makes of it. `windows` are tiles that may
     reach beyond their tensor, each with its window (`outside.Padded`): windows are taken of the tensor, anything else takes what
     `laid` makes; those of the columns in `shared` are parts of one window with all rows. `named` are the buffers and scopes of
-    terms, `borders` the windows that loads are what there is of. Of loops that are `narrowing` the states are noted that are
-    asked for with fewer elements; `narrowed_result` makes such a state of a loop.
+    terms, `borders` the windows that tiles stand for which what there is of them is put into. Of loops that are `narrowing` the
+    states are noted that are asked for with fewer elements; `narrowed_result` makes such a state of a loop.
     """
 
     builder: Builder = field(default_factory=Builder)
@@ -97,7 +97,7 @@ class Tiles:
         """An argument of a term, in which transposed tiles are such as lie in memory."""
         if isinstance(arg, tuple):
             return tuple(map(self.as_laid, arg))
-        return self.laid[arg]() if isinstance(arg, Term) and arg in self.laid else arg
+        return self.alike_named(arg, self.laid[arg]()) if isinstance(arg, Term) and arg in self.laid else arg
 
     def window(self, tensor: Tensor, region: Region, ranges: Ranges, anywhere: bool = False) -> Window:
         """Where a region of a tensor lies; its tile dimensions are those with an extent. Elements that lie anywhere are rows. It
@@ -301,9 +301,11 @@ class Tiles:
         return self.make(span, "matmul", a, b, ta, tb, rows=m, cols=n, dtype=dtype, vrows=vm, vcols=vn)
 
     def alike_named(self, x: Term, made: Term) -> Term:
-        """A term that stands for another one, under its name."""
+        """A term that stands for another one, under its name, as the same window."""
         if x in self.named:
             self.named.setdefault(made, self.named[x])
+        if x in self.borders:
+            self.borders.setdefault(made, self.borders[x])
         return made
 
     def narrowed(self, x: Term, vrows: Expr | None, vcols: Expr | None, span: Span | None) -> Term:

@@ -342,6 +342,9 @@ int run(int argc, char** argv)
     return write_report();
 }
 
+// Whether it is what is known of each instruction that there is no memory for: a copy that is twice as long may have been asked for.
+bool instructions_fill_it() { return int64_t(machine.events.size() * sizeof(Event)) > machine.settings.memory / 8; }
+
 }  // namespace
 }  // namespace tile_sim
 
@@ -363,7 +366,7 @@ int main(int argc, char** argv)
         return tile_sim::run(argc, argv);
     } catch (const std::bad_alloc&) {
         std::fputs("out of memory\n", stderr);
-        return 4;
+        return tile_sim::instructions_fill_it() ? 6 : 4;
     } catch (const std::exception& error) {
         std::fprintf(stderr, "%s\n", error.what());
         return 5;
