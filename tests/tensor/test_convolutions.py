@@ -83,6 +83,13 @@ def test_zeros_lie_around_a_part_of_an_input() -> None:
     agrees(lambda x, w: T.conv1d(x[:, :, 5:14], w, padding="same"), want, [(2, 8, 21), (5, 8, 3)])
 
 
+@pytest.mark.parametrize("places", [13, 16, 67])
+def test_a_sum_over_places_ends_where_they_do(places: int) -> None:
+    """Zeros lie beyond the last place, too, and exp(0) is no 0."""
+    want = lambda x, w: np.exp(convolution(x, w, padding=1)).sum(-1)  # noqa: E731
+    agrees(lambda x, w: T.exp(T.conv1d(x, w, padding=1)).sum(-1), want, [(2, 8, places), (6, 8, 3)])
+
+
 def test_one_image_has_no_batch() -> None:
     want = lambda x, w: convolution(x[None], w, padding=1)[0]  # noqa: E731
     agrees(lambda x, w: T.conv2d(x, w, None, 1, 1), want, [(8, 9, 11), (5, 8, 3, 3)])
