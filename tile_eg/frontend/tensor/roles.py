@@ -200,8 +200,8 @@ class Roles:
 
     @cached_property
     def exact(self) -> set[Axis]:
-        """The axes beyond whose end a tensor goes on, or where nothing is loaded that would end: zeros around a tensor do not, and
-        a fold over them would take those beyond the end too."""
+        """The axes beyond whose end a tensor goes on, or where nothing is loaded that would end: zeros around a tensor do not,
+        and a fold over them would take those beyond the end too."""
         loads = {a for _, i in self._tensors() for d in i for a in d.axes}
         out = {a for a in self.tiled if a not in loads}
         out |= {a for _, at in self._tensors() for d in divided(at) for a in d.axes if a in self.tiled}
