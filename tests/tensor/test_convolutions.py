@@ -83,6 +83,13 @@ def test_zeros_lie_around_a_part_of_an_input() -> None:
     agrees(lambda x, w: T.conv1d(x[:, :, 5:14], w, padding="same"), want, [(2, 8, 21), (5, 8, 3)])
 
 
+@pytest.mark.parametrize("places", [13, 16, 67])
+def test_a_sum_over_places_ends_where_they_do(places: int) -> None:
+    """Zeros lie beyond the last place, too, and exp(0) is no 0."""
+    want = lambda x, w: np.exp(convolution(x, w, padding=1)).sum(-1)  # noqa: E731
+    agrees(lambda x, w: T.exp(T.conv1d(x, w, padding=1)).sum(-1), want, [(2, 8, places), (6, 8, 3)])
+
+
 def test_one_image_has_no_batch() -> None:
     want = lambda x, w: convolution(x[None], w, padding=1)[0]  # noqa: E731
     agrees(lambda x, w: T.conv2d(x, w, None, 1, 1), want, [(8, 9, 11), (5, 8, 3, 3)])
@@ -105,6 +112,10 @@ MISTAKES: dict[str, tuple[Callable[..., Any], list[Shape], str]] = {
     "dimensions": (T.conv1d, [(2, 8, 9, 11), (5, 8, 3)], r"takes images \[N, C, W\]"),
     "a long window": (lambda x: T.sliding_window_view(x, 50, axis=0), [(40, 8)], "of 50 does not move along an axis of 40"),
     "axes": (lambda x: T.sliding_window_view(x, (3, 3)), [(4, 8, 8)], "go along 2 axes, not along 3"),
+    "an axis twice": (lambda x: T.sliding_window_view(x, (2, 3), axis=(1, -1)), [(7, 33)], "two windows along one axis"),
+    "no step": (lambda x, w: T.conv1d(x, w, stride=0), [(2, 8, 21), (5, 8, 3)], "a stride is 1 or more, not 0"),
+    "zeros taken off": (lambda x, w: T.conv1d(x, w, padding=-1), [(2, 8, 21), (5, 8, 3)], "a padding is 0 or more, not -1"),
+    "rows as images": (T.conv2d, [(2, 8, 21), (5, 8, 3)], r"not f32\[2, 8, 21\] and"),
     "a word for padding": (lambda x, w: T.conv1d(x, w, padding="full"), [(2, 8, 21), (5, 8, 3)], "'same' or 'valid', not 'full'"),
     "steps": (lambda x, w: T.conv1d(x, w, padding="same", stride=2), [(2, 8, 21), (5, 8, 3)], "is for a stride of 1"),
 }

@@ -10,6 +10,7 @@ import pytest
 
 import tile_eg.language as T
 from tests.tensor.test_tensor_meaning import drawn, kernel_of
+from tile_eg.errors import TileError
 from tile_eg.frontend.text import load_text
 from tile_eg.ir.open_kernel import OpenKernel
 from tile_eg.ir.reference import run_kernel
@@ -206,3 +207,11 @@ def test_they_are_words_of_text_too() -> None:
     z = np.concatenate([x, np.roll(y, 2, axis=1), np.clip(y[:, 3:], 0, 1)], axis=1)
     np.testing.assert_allclose(o, z[::-1, ::-1])
     np.testing.assert_allclose(p, np.stack([x[:, ::2], x[:, ::2] ** 2]), rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("axes", "message"), [(((0, 0), (0, 1)), "sums over axes of one size"), (1.5, "takes a number of axes, or two lists")]
+)
+def test_axes_of_tensordot_that_are_none_are_told(axes: Any, message: str) -> None:
+    with pytest.raises(TileError, match=message):
+        kernel_of(lambda x, y: np.tensordot(x, y, axes=axes), [(4, 5), (4, 4)], "float32").kernel  # noqa: B018

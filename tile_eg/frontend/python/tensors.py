@@ -146,7 +146,8 @@ class TensorValue:
             return word(ufunc.__name__, args, options)
         if found := OF_UFUNCS.get(f"{ufunc.__name__}.{method}"):
             return word(found, args, {**({} if len(args) > 1 else {"axis": 0}), **options})
-        help = "T.outer(x, y), or x[:, None] and y" if method == "outer" else f"those that have one: np.{', np.'.join(OF_UFUNCS)}"
+        outer = f"for x and y of one axis np.{ufunc.__name__}(x[:, None], y)"
+        help = outer if method == "outer" else f"those that have one: np.{', np.'.join(OF_UFUNCS)}"
         raise told(TileError(f"np.{ufunc.__name__}.{method} has no meaning here", help=help))
 
     @classmethod

@@ -149,7 +149,7 @@ def tensordot(a: Value, b: Value, axes: Any = 2, span: Span | None = None) -> Va
     """Sums over the last axes of a and the first ones of b, or over those that two lists name."""
     summed = _of_each(axes, a, b, span)
     sizes = [[x.shape[n] for n in own] for own, x in zip(summed, (a, b), strict=False)]
-    if len(sizes) != 2 or sizes[0] != sizes[1]:
+    if len(sizes) != 2 or sizes[0] != sizes[1] or any(len(set(own)) < len(own) for own in summed):
         help = "tensordot(x, y, axes=1), or axes=((1, 2), (0, 1)): axes of x, and of y"
         raise TileError(f"`tensordot` sums over axes of one size, not {axes} of {a} and {b}", span, help=help)
     letters = [chr(97 + n) for n in range(len(a.shape) + len(b.shape))]
@@ -163,5 +163,7 @@ def tensordot(a: Value, b: Value, axes: Any = 2, span: Span | None = None) -> Va
 def _of_each(axes: Any, a: Value, b: Value, span: Span | None) -> list[list[int]]:
     if isinstance(axes, int):
         axes = range(len(a.shape) - axes, len(a.shape)), range(axes)
-    given = [(p,) if isinstance(p, int) else p for p in axes or ()]
+    if not isinstance(axes, list | tuple | range):
+        raise TileError(f"`tensordot` takes a number of axes, or two lists of them, not {axes}", span)
+    given = [(p,) if isinstance(p, int) else p for p in axes]
     return [[v.axis_of(n, x, span) for n in own] for own, x in zip(given, (a, b), strict=False)]

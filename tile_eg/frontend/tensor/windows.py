@@ -33,14 +33,22 @@ class Sliding:
 def windows(x: Value, taken: Sequence[Sliding], span: Span | None = None) -> Value:
     """The axes of x, of which some run over the places of a window, and behind them one for the elements of each window.
 
-    TileError where a window is longer than its axis.
+    TileError where a window is longer than its axis, or does not move along it.
     """
     shape = list(x.shape)
     for s in taken:
-        if min(s.size, s.step, s.dilation) < 1 or min(s.before, s.behind) < 0 or s.count(x.shape[s.axis]) < 1:
+        _check(s, span)
+        if s.count(x.shape[s.axis]) < 1:
             raise TileError(f"a window of {s.size} does not move along an axis of {x.shape[s.axis]}", span)
         shape[s.axis] = s.count(x.shape[s.axis])
     return Value("slide", (x,), tuple(taken), (*shape, *(s.size for s in taken)), x.dtype, span, truth=x.truth)
+
+
+def _check(s: Sliding, span: Span | None) -> None:
+    """TileError where a window has no elements, stays where it is, or has less than no zeros around it."""
+    for what, n, least in (("window", s.size, 1), ("stride", s.step, 1), ("dilation", s.dilation, 1), ("padding", s.before, 0)):
+        if n < least:
+            raise TileError(f"a {what} is {least} or more, not {n}", span)
 
 
 def is_input(x: Value) -> bool:
@@ -56,7 +64,10 @@ def sliding_window_view(x: Value, window_shape: Sizes, axis: Sizes | None = None
     axes = range(len(x.shape)) if axis is None else _whole(axis, span)
     if len(axes) != len(sizes):
         raise TileError(f"windows of {sizes} go along {len(sizes)} axes, not along {len(axes)}", span)
-    return windows(x, [Sliding(v.axis_of(a, x, span), n) for a, n in zip(axes, sizes, strict=True)], span)
+    taken = [Sliding(v.axis_of(a, x, span), n) for a, n in zip(axes, sizes, strict=True)]
+    if len({s.axis for s in taken}) < len(taken):
+        raise TileError(f"two windows along one axis, axes {list(axes)}", span, help="take one behind the other, each by a call")
+    return windows(x, taken, span)
 
 
 def conv1d(
@@ -87,7 +98,7 @@ def _conv(
     rank: int, x: Value, weight: Value, bias: Value | None, ways: tuple[Sizes, Sizes | str, Sizes], groups: int,
     span: Span | None,
 ) -> Value:  # fmt: skip
-    if len(x.shape) == rank + 1:
+    if len(x.shape) == rank + 1 and isinstance(weight, Value) and len(weight.shape) == rank + 2:
         batch = v.window(x, [NEW_AXIS, v.REST], span)
         return v.window(_conv(rank, batch, weight, bias, ways, groups, span), [0, v.REST], span)
     _check_shapes(rank, x, weight, groups, span)
