@@ -218,7 +218,7 @@ def _second(values: Values, loop: Term, count: int, of: Tiles, shared: tuple[Ten
     """Each block: the sums of the parts, and what is done with them; by panels of rows, or a trip that stores in each."""
     again, name = Rewriter({BLOCK: of.block}), free_names(("part",), set(values.variables.values()))["part"]
     of_states = zip(folded(loop), shared, strict=True)
-    joins = [_Join(again.builder, k, state, tensor, again.term(state[0])) for (k, state), tensor in of_states]
+    joins = [_Join(again.builder, k, state, tensor, _zero(values, loop, k, state[0], again)) for (k, state), tensor in of_states]
     looped = [j for j in joins if of.count > 1 or j.zero.rows * j.zero.cols > 1]
     pairs = tuple(j.pair(of.count, loop.args[0], n, name) for n, j in enumerate(looped))
     sums = again.builder.make("loop", loop.args[0], count, pairs, 0)
@@ -230,6 +230,12 @@ def _second(values: Values, loop: Term, count: int, of: Tiles, shared: tuple[Ten
         called = values.buffers.get(j.pairs[0], (j.tensor.name, "fragment"))
         whole.buffers |= {init: called, after: called, after.args[1]: called, after.args[2]: (j.tensor.name, "shared")}
     return trips_as_blocks(whole) if loop_of_stores(values) else in_blocks(whole, panels) or whole
+
+
+def _zero(values: Values, loop: Term, k: int, init: Term, again: Rewriter) -> Term:
+    """What a sum begins with, for as many rows and columns as there are of what it comes to."""
+    ends = next((_shape(again.term(t)) for t in results(values, loop, k)), {})
+    return again.builder.make(init.op, *map(again.anything, init.args), **_shape(init) | ends)
 
 
 def _left(values: Values, loop: Term, again: Rewriter) -> tuple[Term, ...]:
