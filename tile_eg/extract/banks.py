@@ -78,9 +78,7 @@ def _grouped(pairs: list[tuple[int, int]], apart: list[tuple[int, int]], *, room
     sides = _Sides()
     for a, b in apart if roomy else ():
         sides.join(a, b, True)
-    for a, b in pairs:
-        if not any({sides.of(a)[0], sides.of(b)[0]} == {sides.of(c)[0], sides.of(d)[0]} for c, d in apart):
-            sides.join(a, b, False)
+    _join_in_place(sides, pairs, apart)
     for a, b in apart:
         sides.join(a, b, True)
     meets: dict[int, set[int]] = {}
@@ -94,6 +92,21 @@ def _grouped(pairs: list[tuple[int, int]], apart: list[tuple[int, int]], *, room
     known = {s: sides.of(s) for s in {*meets, *(s for p in pairs for s in p)}}
     groups = {s: int(side != first[head]) for s, (head, side) in sorted(known.items()) if head in first}
     return groups, any(groups[a] == groups[b] for a, b in apart)
+
+
+def _join_in_place(sides: _Sides, pairs: Iterable[tuple[int, int]], apart: Iterable[tuple[int, int]]) -> None:
+    """Lets each of the pairs share a group, unless some are read together that stand to each other as these two do."""
+    kept_apart: set[frozenset[int]] = set()
+    joined = True
+    for a, b in pairs:
+        x, y = sides.of(a)[0], sides.of(b)[0]
+        if x == y:  # what is known of them stays
+            continue
+        if joined:
+            kept_apart = {frozenset((sides.of(c)[0], sides.of(d)[0])) for c, d in apart}
+        joined = frozenset((x, y)) not in kept_apart
+        if joined:
+            sides.join(a, b, False)
 
 
 def _apart(step: Step) -> bool:
