@@ -96,17 +96,18 @@ def _grouped(pairs: list[tuple[int, int]], apart: list[tuple[int, int]], *, room
 
 def _join_in_place(sides: _Sides, pairs: Iterable[tuple[int, int]], apart: Iterable[tuple[int, int]]) -> None:
     """Lets each of the pairs share a group, unless some are read together that stand to each other as these two do."""
-    kept_apart: set[frozenset[int]] = set()
-    joined = True
-    for a, b in pairs:
+    beside: dict[int, set[int]] = {}  # the heads of what is read together with what has a head
+    for a, b in apart:
         x, y = sides.of(a)[0], sides.of(b)[0]
-        if x == y:  # what is known of them stays
-            continue
-        if joined:
-            kept_apart = {frozenset((sides.of(c)[0], sides.of(d)[0])) for c, d in apart}
-        joined = frozenset((x, y)) not in kept_apart
-        if joined:
+        beside.setdefault(x, set()).add(y)
+        beside.setdefault(y, set()).add(x)
+    for a, b in pairs:
+        x, y = sorted((sides.of(a)[0], sides.of(b)[0]))
+        if x != y and y not in beside.get(x, ()):
             sides.join(a, b, False)
+            for other in (moved := beside.pop(y, set())):
+                beside[other] = beside[other] - {y} | {x}
+            beside[x] = beside.get(x, set()) | moved
 
 
 def _apart(step: Step) -> bool:
@@ -151,11 +152,13 @@ class _Sides:
         self.head: dict[int, tuple[int, bool]] = {}
 
     def of(self, storage: int) -> tuple[int, bool]:
-        side = False
-        while storage in self.head:
-            storage, odd = self.head[storage]
-            side ^= odd
-        return storage, side
+        if storage not in self.head:
+            return storage, False
+        above, odd = self.head[storage]
+        if above in self.head:
+            first, side = self.of(above)
+            self.head[storage] = first, side ^ odd
+        return self.head[storage]
 
     def join(self, a: int, b: int, odd: bool) -> None:
         """Lets two lie apart (`odd`), or together, unless more is known of them already."""
