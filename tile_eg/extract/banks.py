@@ -99,8 +99,9 @@ def _join_in_place(sides: _Sides, pairs: Iterable[tuple[int, int]], apart: Itera
     beside: dict[int, set[int]] = {}  # the heads of what is read together with what has a head
     for a, b in apart:
         x, y = sides.of(a)[0], sides.of(b)[0]
-        beside.setdefault(x, set()).add(y)
-        beside.setdefault(y, set()).add(x)
+        if x != y:
+            beside.setdefault(x, set()).add(y)
+            beside.setdefault(y, set()).add(x)
     for a, b in pairs:
         x, y = sorted((sides.of(a)[0], sides.of(b)[0]))
         if x != y and y not in beside.get(x, ()):
