@@ -78,7 +78,7 @@ def _found(walks: Walks, tiles: int, others: Sequence[int], fewer: bool) -> Plac
         _drop_implied(plans)
         ids = _allocate(plans, fewer)
         _barriers(plans)
-        case, wrong = next(((c, text) for c in again if (text := looked_at.fault(plans[0], c))), (None, ""))
+        case, wrong = next(((c, text) for c in again if (text := _fault(looked_at, plans[0], c))), (None, ""))
         if case is None:
             return _placed(plans[0], ids)
         if case[1] is counts or case in cases:  # looked at already: the same would be found again
@@ -93,15 +93,6 @@ class _Others:
     def __init__(self, walks: Walks) -> None:
         self.walks = walks
         self.known: dict[int, tuple[Case, Plan, Pairs]] = {}
-
-    def fault(self, plan: Plan, case: Case) -> str:
-        """What is wrong where a plan's flags and barriers stand there, or ""."""
-        other, pairs = self.at(case)
-        share(plan, other)
-        order = order_of(other)
-        verdict = order.replay()
-        unordered = [p for p in pairs.open(order, verdict) if not ordered_by_hardware(other, *map(other.instance, p))]
-        return _complaint(other, unordered, verdict) if unordered or verdict.faults else ""
 
     def at(self, case: Case) -> tuple[Plan, Pairs]:
         if id(case) not in self.known:
@@ -142,6 +133,16 @@ def _join_open(plan: Plan) -> list[Pair]:
         if a[0] == b[0]:
             _join(plan, plan.streams[a[0]], plan.instance(a), plan.instance(b))
     return unordered
+
+
+def _fault(others: _Others, plan: Plan, case: Case) -> str:
+    """What is wrong where a plan's flags and barriers stand in the same program with other numbers of tiles and trips, or ""."""
+    other, pairs = others.at(case)
+    share(plan, other)
+    order = order_of(other)
+    verdict = order.replay()
+    unordered = [p for p in pairs.open(order, verdict) if not ordered_by_hardware(other, *map(other.instance, p))]
+    return _complaint(other, unordered, verdict) if unordered or verdict.faults else ""
 
 
 def _repair(plan: Plan) -> None:
