@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from tile_eg.frontend.checks.types import Typing
 from tile_eg.frontend.ssa.conversion import to_values
+from tile_eg.frontend.ssa.elements import Statement
 from tile_eg.frontend.ssa.expressions import Expressions
 from tile_eg.frontend.text import load_text
 from tile_eg.ir import kernel as kn
@@ -28,12 +31,20 @@ def nested(function: str, times: int) -> str:
 }}"""
 
 
-def looked_at(monkeypatch: pytest.MonkeyPatch, owner: type, name: str, times: int) -> int:
-    """How often a method is called while so many sines of sines are converted."""
+def in_a_loop(function: str, times: int) -> str:
+    """The same by elements."""
+    value = f"{function}(" * times + "x[i, j]" + ")" * times
+    head, _, _ = nested(function, 0).partition("  Y[")
+    loop = f"  shared y: f32[8, N]\n  parallel (i, j) in (8, N) {{ y[i, j] = {value} }}\n"
+    return f"{head}{loop}  Y[bx*8, 0] = y\n}}"
+
+
+def looked_at(monkeypatch: pytest.MonkeyPatch, owner: type, name: str, text: str) -> int:
+    """How often a method is called while a text is converted."""
     real, calls = getattr(owner, name), list[object]()
     with monkeypatch.context() as within:
         within.setattr(owner, name, lambda self, e, *others: calls.append(e) or real(self, e, *others))
-        to_values(load_text(nested("sin", times)).instantiate())
+        to_values(load_text(text).instantiate())
     return len(calls)
 
 
@@ -50,9 +61,18 @@ def test_parts_that_are_equal_are_not_one() -> None:
     assert len(list(regions(kn.Binary("add", X, other)))) == 2
 
 
-@pytest.mark.parametrize(("owner", "name"), [(Expressions, "made"), (Typing, "found")], ids=["terms", "types"])
+@pytest.mark.parametrize(
+    ("owner", "name", "text"),
+    [
+        (Expressions, "made", nested),
+        (Typing, "found", nested),
+        (Statement, "scalar_of", in_a_loop),
+        (Statement, "cut_off", in_a_loop),
+    ],
+    ids=["terms", "types", "elements", "ends"],
+)
 def test_functions_of_functions_take_as_many_steps_more_as_there_are_more_of_them(
-    monkeypatch: pytest.MonkeyPatch, owner: type, name: str
+    monkeypatch: pytest.MonkeyPatch, owner: type, name: str, text: Callable[[str, int], str]
 ) -> None:
-    two, four, six = (looked_at(monkeypatch, owner, name, times) for times in (2, 4, 6))
-    assert six - four <= (four - two) + 4
+    one, two, three = (looked_at(monkeypatch, owner, name, text("sin", times)) for times in (1, 2, 3))
+    assert three - two == two - one > 0
