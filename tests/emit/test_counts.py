@@ -295,3 +295,14 @@ def test_of_a_loop_that_goes_on_each_short_tile_is_looked_at_behind_each_that_en
     rounds = Let("rounds", (maximum(var("trips"), 3) + 5) // 6 * 6, 12)
     tasks = Tasks("task", 3, (), until=const(3), lets=(rounds,), before=(("trips", "trips_before"),))
     assert set(product((5, 6), (1, 2, 3))) <= set(pairwise(meeting(tasks, 2, list(range(1, 13)))))
+
+
+def test_numbers_that_are_looked_at_again_are_walked_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What has to be in order there does not depend on the flags that are found."""
+    planned: list[planning.Case] = []
+    real = planning.plan_of
+    monkeypatch.setattr(planning, "plan_of", lambda walks, case, *edges: planned.append(case) or real(walks, case, *edges))
+    others = planning._Others(planning.Walks(lower.plan(schedule(BELOW), CHIP)))
+    case = (1, usual(others.walks.program))
+    assert others.at(case)[0] is others.at(case)[0]
+    assert planned == [case]

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tests.extract.kernels import CHIP, graph_of
 from tile_eg.extract import Schedule, extract
-from tile_eg.extract.banks import Banks, _grouped, banks_of
+from tile_eg.extract.banks import Banks, _grouped, _join_in_place, _Sides, banks_of
 from tile_eg.extract.memory import lifetimes
 from tile_eg.extract.packing import Life, Rivals, packed
 from tile_eg.extract.placing import pack_apart, pack_level, rivals_of
@@ -133,3 +133,16 @@ def test_a_packing_is_taken_in_which_fewer_results_are_in_the_way_of_what_rows_a
     places, used, _ = pack_apart(s, lifetimes(s), Level.UB, CHIP, limit)
     (banks,) = banks_of(s, CHIP, [])
     assert used <= limit and banks.waits(places, s.storages) <= banks.waits(close[0], s.storages)
+
+
+PAIRS = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)).filter(lambda p: p[0] != p[1]), max_size=10)
+
+
+@given(PAIRS, PAIRS)
+def test_pairs_in_place_share_a_group_unless_some_that_lie_apart_stand_as_they_do(pairs, apart):
+    slow, quick = _Sides(), _Sides()
+    for a, b in pairs:
+        if not any({slow.of(a)[0], slow.of(b)[0]} == {slow.of(c)[0], slow.of(d)[0]} for c, d in apart):
+            slow.join(a, b, False)
+    _join_in_place(quick, pairs, apart)
+    assert [slow.of(s) for s in range(10)] == [quick.of(s) for s in range(10)]

@@ -79,9 +79,7 @@ def _grouped(pairs: list[tuple[int, int]], apart: list[tuple[int, int]], *, room
     sides = _Sides()
     for a, b in apart if roomy else ():
         sides.join(a, b, True)
-    for a, b in pairs:
-        if not any({sides.of(a)[0], sides.of(b)[0]} == {sides.of(c)[0], sides.of(d)[0]} for c, d in apart):
-            sides.join(a, b, False)
+    _join_in_place(sides, pairs, apart)
     for a, b in apart:
         sides.join(a, b, True)
     meets: dict[int, set[int]] = {}
@@ -95,6 +93,23 @@ def _grouped(pairs: list[tuple[int, int]], apart: list[tuple[int, int]], *, room
     known = {s: sides.of(s) for s in {*meets, *(s for p in pairs for s in p)}}
     groups = {s: int(side != first[head]) for s, (head, side) in sorted(known.items()) if head in first}
     return groups, any(groups[a] == groups[b] for a, b in apart)
+
+
+def _join_in_place(sides: _Sides, pairs: Iterable[tuple[int, int]], apart: Iterable[tuple[int, int]]) -> None:
+    """Lets each of the pairs share a group, unless some are read together that stand to each other as these two do."""
+    beside: dict[int, set[int]] = {}  # the heads of what is read together with what has a head
+    for a, b in apart:
+        x, y = sides.of(a)[0], sides.of(b)[0]
+        if x != y:
+            beside.setdefault(x, set()).add(y)
+            beside.setdefault(y, set()).add(x)
+    for a, b in pairs:
+        x, y = sorted((sides.of(a)[0], sides.of(b)[0]))
+        if x != y and y not in beside.get(x, ()):
+            sides.join(a, b, False)
+            for other in (moved := beside.pop(y, set())):
+                beside[other] = beside[other] - {y} | {x}
+            beside[x] = beside.get(x, set()) | moved
 
 
 def _apart(step: Step) -> bool:
@@ -139,11 +154,13 @@ class _Sides:
         self.head: dict[int, tuple[int, bool]] = {}
 
     def of(self, storage: int) -> tuple[int, bool]:
-        side = False
-        while storage in self.head:
-            storage, odd = self.head[storage]
-            side ^= odd
-        return storage, side
+        if storage not in self.head:
+            return storage, False
+        above, odd = self.head[storage]
+        if above in self.head:
+            first, side = self.of(above)
+            self.head[storage] = first, side ^ odd
+        return self.head[storage]
 
     def join(self, a: int, b: int, odd: bool) -> None:
         """Lets two lie apart (`odd`), or together, unless more is known of them already."""

@@ -26,10 +26,16 @@ def operands(e: kn.TileExpr) -> tuple[kn.TileExpr, ...]:
 
 
 def parts(e: kn.TileExpr) -> Iterator[kn.TileExpr]:
-    """An expression and all that it is made of."""
-    yield e
-    for x in operands(e):
-        yield from parts(x)
+    """An expression and all that it is made of, each once: what several parts have in common is one object."""
+    return _unseen(e, set())
+
+
+def _unseen(e: kn.TileExpr, seen: set[int]) -> Iterator[kn.TileExpr]:
+    if id(e) not in seen:
+        seen.add(id(e))
+        yield e
+        for x in operands(e):
+            yield from _unseen(x, seen)
 
 
 def regions(e: kn.TileExpr) -> Iterator[kn.Region]:

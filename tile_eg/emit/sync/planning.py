@@ -72,18 +72,33 @@ def _found(walks: Walks, tiles: int, others: Sequence[int], fewer: bool) -> Plac
     counts = usual(walks.program)
     cases = [(tiles, counts)]
     again = [*((n, counts) for n in others), *checked(walks.program)]
+    looked_at = _Others(walks)
     for _ in range(MOST_CASES):
         plans = _plans(walks, cases)
         _drop_implied(plans)
         ids = _allocate(plans, fewer)
         _barriers(plans)
-        case, wrong = next(((c, text) for c in again if (text := _fault(walks, plans[0], c))), (None, ""))
+        case, wrong = next(((c, text) for c in again if (text := _fault(looked_at, plans[0], c))), (None, ""))
         if case is None:
             return _placed(plans[0], ids)
         if case[1] is counts or case in cases:  # looked at already: the same would be found again
             break
         cases.append(case)
     return wrong
+
+
+class _Others:
+    """A program with other numbers of tiles and trips: what it has to keep in order there does not depend on its flags."""
+
+    def __init__(self, walks: Walks) -> None:
+        self.walks = walks
+        self.known: dict[int, tuple[Case, Plan, Pairs]] = {}
+
+    def at(self, case: Case) -> tuple[Plan, Pairs]:
+        if id(case) not in self.known:
+            plan = plan_of(self.walks, case, [])
+            self.known[id(case)] = case, plan, Pairs(plan.traces, plan.crossing)
+        return self.known[id(case)][1:]
 
 
 def _plans(walks: Walks, cases: list[Case]) -> list[Plan]:
@@ -120,14 +135,13 @@ def _join_open(plan: Plan) -> list[Pair]:
     return unordered
 
 
-def _fault(walks: Walks, plan: Plan, case: Case) -> str:
+def _fault(others: _Others, plan: Plan, case: Case) -> str:
     """What is wrong where a plan's flags and barriers stand in the same program with other numbers of tiles and trips, or ""."""
-    other = plan_of(walks, case, plan.edges)
+    other, pairs = others.at(case)
     share(plan, other)
     order = order_of(other)
     verdict = order.replay()
-    found = Pairs(other.traces, other.crossing).open(order, verdict)
-    unordered = [p for p in found if not ordered_by_hardware(other, *map(other.instance, p))]
+    unordered = [p for p in pairs.open(order, verdict) if not ordered_by_hardware(other, *map(other.instance, p))]
     return _complaint(other, unordered, verdict) if unordered or verdict.faults else ""
 
 

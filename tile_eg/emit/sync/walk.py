@@ -45,6 +45,7 @@ class Walks:
     def __init__(self, program: Program) -> None:
         self.program, self.skips = program, shortened(program)
         self.known: dict[tuple, _Walker] = {}
+        self.looked_at: dict[tuple, list[_Item]] = {}
 
     def trace(self, core: str, tiles: int, counts: Counts, whole: bool = False) -> Trace:
         """The trace of a core's stream, with every direct dependence between its instructions; `whole` shortens no loop."""
@@ -55,8 +56,16 @@ class Walks:
         key = core, tuple(counts.items()), whole, tiles if alone else 0
         if key not in self.known:
             layout = Layout(with_tiles(self.program, tiles) if behind else self.program, counts)
-            self.known[key] = _Walker(layout, core, {} if whole else self.skips, tiles)
+            self.known[key] = _Walker(layout, self.items(layout, core, whole), tiles)
         return self.known[key].trace(tiles + behind)
+
+    def items(self, layout: Layout, core: str, whole: bool) -> list[_Item]:
+        """The stream of a core, looked at once for all numbers of trips; that of a loop over tiles stands in its node."""
+        env = layout.named()
+        key = core, whole, tuple(env), tuple(n.trips for n in layout.tasks)
+        if key not in self.looked_at:
+            self.looked_at[key] = _Stream(layout, {} if whole else self.skips).items(layout.program.core(core), (), env)
+        return self.looked_at[key]
 
 
 def _changes(loop: Loop, tiles: Sequence[Env]) -> tuple[int, int] | None:
@@ -166,18 +175,47 @@ class _Item:
         self.stepped = self.opaque = False
 
 
+class _Stream:
+    """Looks at a stream, whatever trips its loops have that the block decides."""
+
+    def __init__(self, layout: Layout, skips: Mapping[str, int]) -> None:
+        self.layout, self.skips, self.tiles = layout, skips, _tiles(layout.program)
+
+    def items(self, nodes: tuple[Node, ...], path: Path, env: Env) -> list[_Item]:
+        """`env` has the variables that are known in these nodes."""
+        return [self.item(n, (*path, at), env) for at, n in enumerate(nodes)]
+
+    def item(self, n: Node, path: Path, env: Env) -> _Item:
+        out = _Item(n, path)
+        if isinstance(n, Loop):
+            out.body = self.items(n.body, path, env | {n.var: 0})
+            out.trips = None if n.until else list(_kept(n, self.skips.get(n.var, 0), self.tiles))
+        elif isinstance(n, When):
+            out.body, out.opaque = self.items(n.body, path, env), opaque(n.condition, env)
+        elif isinstance(n, Instr):
+            out.reads, out.stepped = self.reads(n, env), steps(n, self.layout.buffers) is not None
+        return out
+
+    def reads(self, i: Instr, env: Env) -> list[Value]:
+        """What decides which cells and windows an instruction touches: expressions where they are known, else their variables."""
+        values: dict[Value, None] = {}
+        for e in self.layout.deciding(i, env):
+            known = ix.variables(e) & env.keys()
+            whole = known == ix.variables(e)
+            values |= dict.fromkeys([compiled(e)] if known and whole else map(_variable, sorted(known)))
+        return list(values)
+
+
 class _Walker:
     """Walks a stream. Of a loop over tiles that ends it, tile after tile as they are asked for."""
 
-    def __init__(self, layout: Layout, core: str, skips: Mapping[str, int], tiles: int) -> None:
-        self.layout, self.skips, self.tiles = layout, skips, tiles
+    def __init__(self, layout: Layout, items: Sequence[_Item], tiles: int) -> None:
+        self.layout, self.tiles = layout, tiles
         self.found, self.counts = Trace(), dict[str, int]()
         self.live: dict[tuple, list[tuple[int, _Use]]] = {}
-        self.guards, self.known_tiles = 0, _tiles(layout.program)
-        self.env = layout.named()
-        items = self.items(layout.program.core(core), (), self.env)
-        self.last = items.pop() if items and isinstance(items[-1].node, Tasks) else None
-        self.walk(items, self.env)
+        self.guards, self.env = 0, layout.named()
+        self.last = items[-1] if items and isinstance(items[-1].node, Tasks) else None
+        self.walk(items[:-1] if self.last else items, self.env)
         if self.last:
             self.found.steps.append((self.last.pre, self.env, -1))
         self.marks = [self.mark]
@@ -198,35 +236,7 @@ class _Walker:
         whole = [*found.steps[:steps], (last.post, self.env, -1)]
         return Trace(whole, found.instances[:instances], found.dependences[:dependences])
 
-    # ---- the stream, looked at once ----
-
-    def items(self, nodes: tuple[Node, ...], path: Path, env: Env) -> list[_Item]:
-        """`env` has the variables that are known in these nodes."""
-        return [self.item(n, (*path, at), env) for at, n in enumerate(nodes)]
-
-    def item(self, n: Node, path: Path, env: Env) -> _Item:
-        out = _Item(n, path)
-        if isinstance(n, Loop):
-            out.body = self.items(n.body, path, env | {n.var: 0})
-            out.trips = None if n.until else list(_kept(n, self.skips.get(n.var, 0), self.known_tiles))
-        elif isinstance(n, When):
-            out.body, out.opaque = self.items(n.body, path, env), opaque(n.condition, env)
-        elif isinstance(n, Instr):
-            out.reads, out.stepped = self.reads(n, env), steps(n, self.layout.buffers) is not None
-        return out
-
-    def reads(self, i: Instr, env: Env) -> list[Value]:
-        """What decides which cells and windows an instruction touches: expressions where they are known, else their variables."""
-        values: dict[Value, None] = {}
-        for e in self.layout.deciding(i, env):
-            known = ix.variables(e) & env.keys()
-            whole = known == ix.variables(e)
-            values |= dict.fromkeys([compiled(e)] if known and whole else map(_variable, sorted(known)))
-        return list(values)
-
-    # ---- the walk ----
-
-    def walk(self, items: list[_Item], env: Env) -> None:
+    def walk(self, items: Sequence[_Item], env: Env) -> None:
         found = self.found.steps
         for item in items:
             n = item.node

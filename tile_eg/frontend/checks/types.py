@@ -41,6 +41,7 @@ class Typing:
 
     def __init__(self, arrays: Mapping[str, kn.Tensor | kn.Alloc]) -> None:
         self.arrays = arrays
+        self.known: dict[int, tuple[kn.TileExpr, Type]] = {}
 
     def array(self, r: kn.Region) -> kn.Tensor | kn.Alloc:
         if r.name not in self.arrays:
@@ -48,6 +49,12 @@ class Typing:
         return self.arrays[r.name]
 
     def of(self, e: kn.TileExpr) -> Type:
+        """The type of an expression, found once for all that it is a part of: no name is declared twice."""
+        if id(e) not in self.known:
+            self.known[id(e)] = e, self.found(e)
+        return self.known[id(e)][1]
+
+    def found(self, e: kn.TileExpr) -> Type:
         match e:
             case kn.Region():
                 return self.region(e)

@@ -77,6 +77,7 @@ class Composer:
     def __init__(self, kernel: kn.Kernel) -> None:
         self.arrays: dict[str, kn.Tensor | kn.Alloc] = {t.name: indexed(t) for t in kernel.tensors}
         self.typing = Typing(self.arrays)
+        self.known: dict[int, tuple[TileExpr, TileExpr]] = {}
 
     def block(self, body: tuple[kn.Stmt, ...]) -> tuple[kn.Stmt, ...]:
         return tuple(map(self.statement, body))
@@ -108,8 +109,10 @@ class Composer:
         return to in UNSIGNED and not isinstance(value, kn.Number) and self.dtype(value) is None
 
     def of(self, e: TileExpr) -> TileExpr:
-        """The expression with its operands, and then itself, made of what there is."""
-        return plain(self.made(e), lambda x: self.typing.of(x).dtype)
+        """The expression with its operands, and then itself, made of what there is: once for all that it is a part of."""
+        if id(e) not in self.known:
+            self.known[id(e)] = e, plain(self.made(e), lambda x: self.typing.of(x).dtype)
+        return self.known[id(e)][1]
 
     def made(self, e: TileExpr) -> TileExpr:
         """The same, with every way through bytes that the operations ask for."""

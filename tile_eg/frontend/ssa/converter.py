@@ -124,7 +124,7 @@ class Converter(Expressions):
     def assign(self, s: kn.Assign, env: Env) -> Term:
         self.ended = []
         if s.target.name in self.tensors:
-            value = self.tile(s.value, env, tile_shape(s.target.shape), self.tensors[s.target.name].dtype)
+            value = self.value(s.value, env, tile_shape(s.target.shape), self.tensors[s.target.name].dtype)
             source = self.buffers.get(s.value.name) if isinstance(s.value, kn.Region) else None
             self.stored_from.setdefault(s.target.name, set()).add(source.level if source else "")
             self.refuse_ended(s.target)
@@ -132,7 +132,7 @@ class Converter(Expressions):
         buffer = self.buffers[s.target.name]
         whole = self.is_whole(s.target)
         shape = tile_shape(buffer.shape if whole else s.target.shape)
-        value = self.tile(s.value, env, shape, buffer.dtype)
+        value = self.value(s.value, env, shape, buffer.dtype)
         value = self.where_there(self.tiles.cast(self.spread(value, shape, s.span), buffer.dtype, s.span), s.target, env)
         if not whole:
             return self.filled(s.target, value, env)

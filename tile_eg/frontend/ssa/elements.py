@@ -58,6 +58,8 @@ class Statement:
         self.c, self.step, self.env, self.private = c, step, env, private
         c.env = env
         self.tiles = c.tiles
+        self.known: dict[tuple[int, Axes, DType], tuple[kn.TileExpr, Scalar]] = {}
+        self.cut: dict[tuple[Term, ix.Expr | None, ix.Expr | None, Axes], Term] = {}
 
     def term(self) -> Term:
         """The value of the target behind the statement: a nest, or a store of one."""
@@ -177,7 +179,17 @@ class Statement:
     # scalar expressions
 
     def scalar(self, e: kn.TileExpr, axes: Axes, dtype: DType) -> Scalar:
-        """An expression at the point (i, j); `dtype` is what a bare number becomes."""
+        """An expression at the point (i, j); `dtype` is what a bare number becomes. What several parts have in common is made
+        once, but where it takes elements that may not exist, as these are noted each time."""
+        key, ended = (id(e), axes, dtype), self.c.ended
+        if key in self.known:
+            return self.known[key][1]
+        before, made = len(ended), self.scalar_of(e, axes, dtype)
+        if self.c.ended is ended and len(ended) == before:
+            self.known[key] = e, made
+        return made
+
+    def scalar_of(self, e: kn.TileExpr, axes: Axes, dtype: DType) -> Scalar:
         match e:
             case kn.Number():
                 return Scalar(self.make(e, "number", as_number(e.value), dtype=dtype))
@@ -287,6 +299,12 @@ class Statement:
 
     def ending(self, s: Term, rows: ix.Expr | None, cols: ix.Expr | None, axes: Axes, span: kn.Span | None) -> Term:
         """A scalar term of elements that end where a result does, but for those of whole tiles."""
+        key = s, rows, cols, axes
+        if key not in self.cut:
+            self.cut[key] = self.cut_off(s, rows, cols, axes, span)
+        return self.cut[key]
+
+    def cut_off(self, s: Term, rows: ix.Expr | None, cols: ix.Expr | None, axes: Axes, span: kn.Span | None) -> Term:
         ends = {"elem": (rows, cols), "elem_row": (None, rows), "elem_col": (None, cols)}.get(s.op)
         if ends is not None:
             return self.tiles.make(self.tiles.spans.get(s), s.op, self.tiles.ending(s.args[0], *ends, span), like=s)

@@ -18,10 +18,31 @@ from tile_eg.ops.types import F32, I32, U32, WHOLE, DType
 
 
 class Expressions(Regions):
-    """Converts the expressions of one kernel."""
+    """Converts the expressions of one kernel. `known` are the terms of what several parts of a statement have in common."""
+
+    def __init__(self, kernel: kn.Kernel) -> None:
+        super().__init__(kernel)
+        self.known: dict[tuple[int, tuple[int, int], DType], tuple[kn.TileExpr, Term]] = {}
+
+    def value(self, e: kn.TileExpr, env: Env, shape: tuple[int, int], dtype: DType) -> Term:
+        """The term of a whole statement's expression, as `tile`."""
+        self.known = {}
+        return self.tile(e, env, shape, dtype)
 
     def tile(self, e: kn.TileExpr, env: Env, shape: tuple[int, int], dtype: DType) -> Term:
-        """The term of an expression that stands where a tile of this shape does; `dtype` is what a bare number becomes."""
+        """The term of an expression that stands where a tile of this shape does; `dtype` is what a bare number becomes.
+
+        It is made once, but where what it takes alone may not exist, as that is noted each time.
+        """
+        key, ended = (id(e), shape, dtype), self.ended
+        if key in self.known:
+            return self.known[key][1]
+        before, term = len(ended), self.made(e, env, shape, dtype)
+        if self.ended is ended and len(ended) == before:
+            self.known[key] = e, term
+        return term
+
+    def made(self, e: kn.TileExpr, env: Env, shape: tuple[int, int], dtype: DType) -> Term:
         t = self.tiles
         match e:
             case kn.Number():
