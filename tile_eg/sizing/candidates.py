@@ -18,7 +18,7 @@ from tile_eg.sizing.phases import with_moves
 
 COARSE = (16, 32, 64, 128, 256, 512)
 FINE = (16, 32, 48, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320, 384, 448, 512)
-SMALL, LONG = (1, 2, 4, 8), (1024, 2048, 4096)  # rows and columns of tiles on vector cores alone
+SMALL, LONG = (1, 2, 4, 8), (1024, 2048, 4096, 8192, 16384)  # rows and columns of tiles on vector cores alone
 STARTS, SMALL_START = (128, 32), 8
 MOST = 120  # estimates in one search
 UNSURE = 0.03
@@ -69,12 +69,19 @@ class Climb:
             self._climb((start,) * len(self.kernel.open), lambda at: _coarse(self._ladder(COARSE), at))
         if self._ladder(COARSE) != COARSE:
             self._climb((SMALL_START,) * len(self.kernel.open), lambda at: _coarse(self._ladder(COARSE), at))
+            self._long()
         best = self._best()
         self._climb(best.sizes if best else (STARTS[0],) * len(self.kernel.open), lambda at: _fine(self._ladder(FINE), at))
         if any(c.estimate.again for c in self.seen.values() if c):
             for sizes in _few_trips(len(self.kernel.open), self.chip):
                 self.at(sizes)
         return sorted((c for c in self.seen.values() if c), key=lambda c: c.rank)
+
+    def _long(self) -> None:
+        """One size on vector cores alone: the longest too, as fewer cores than there are take less to start, beyond sizes that
+        all of them work at no longer."""
+        for size in LONG if len(self.kernel.open) == 1 else ():
+            self.at((size,))
 
     def _ladder(self, sizes: Sizes) -> Sizes:
         """The sizes to try: whole fractals where there are products."""
