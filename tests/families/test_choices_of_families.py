@@ -11,7 +11,7 @@ import pytest
 
 from benchmarks.families import EXAMPLES
 from benchmarks.families.example import Example
-from tests.extract.kernels import CHIP
+from tile_eg.chips import Chip, load_chip
 from tile_eg.cost_models import search_model
 from tile_eg.egraph import saturate
 from tile_eg.errors import PlanError
@@ -47,7 +47,7 @@ def test_any_choice_computes_what_the_kernel_means(example: Example, extractors:
     sizes = SMALLER.get(example.file) or {**small_tiles(example), **example.tried[min(1, len(example.tried) - 1)]}
     kernel = example.template.instantiate(sizes)
     (drawn,) = drawn_sets(kernel, ("uniform",), seed=2, given=example.drawn(sizes, seed=2))
-    run = chosen(kernel, extractors).run(drawn.arrays, strict=False).as_meant(kernel, drawn.arrays)
+    run = chosen(kernel, load_chip(example.chip), extractors).run(drawn.arrays, strict=False).as_meant(kernel, drawn.arrays)
     assert [str(f) for f in run.findings] == []
     assert [c for c in compare(run.outputs, drawn.meant or {}) if not c.good] == []
 
@@ -56,15 +56,15 @@ def small_tiles(example: Example) -> dict[str, int]:
     return {name: SIDE for name in ("BM", "BN") if (example.template.sizes.get(name) or 0) > SIDE}
 
 
-def chosen(kernel: Kernel, extractors: Sequence[Extractor]) -> Planned:
+def chosen(kernel: Kernel, chip: Chip, extractors: Sequence[Extractor]) -> Planned:
     """The first schedule that fits and has flags enough."""
-    graph, why = saturate(to_values(kernel), CHIP), []
+    graph, why = saturate(to_values(kernel), chip), []
     for extractor in extractors:
-        found = extractor.extract(graph, CHIP, Pricer(graph, CHIP, search_model("analytic", CHIP)), 2)
+        found = extractor.extract(graph, chip, Pricer(graph, chip, search_model("analytic", chip)), 2)
         why += [str(reason) for _, reason in found.refused]
         for schedule in found.schedules:
             try:
-                return plan_schedule(schedule, CHIP)
+                return plan_schedule(schedule, chip)
             except PlanError as error:
                 why.append(str(error))
     raise AssertionError(why)

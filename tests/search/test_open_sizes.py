@@ -140,7 +140,7 @@ def test_no_effort_compiles_the_sizes_that_look_best():
 
 @pytest.mark.long
 def test_more_effort_tries_more_sizes():
-    quick, full = (lower(left_open("softmax", "BM", M=256), search=search_options(effort=e)) for e in ("quick", "full"))
+    quick, full = (lower(left_open("softmax", "BM", M=1024), search=search_options(effort=e)) for e in ("quick", "full"))
     assert len(full.trials) > len(quick.trials)
     assert full.candidates[0].microseconds <= quick.candidates[0].microseconds
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
@@ -242,11 +243,8 @@ def test_a_product_of_one_tile_a_core_is_not_offered_it():
 
 
 @pytest.mark.long
-@pytest.mark.few(1)
-@pytest.mark.slow
-@pytest.mark.parametrize("chip", ["910B2", "950"])
-def test_long_sums_make_up_for_the_copy_in_a_few_turns(chip):
-    low = lower(kernel(GEMM, M=2048, N=2048, K=4096, BM=128, BN=128), chip=chip)
+def test_long_sums_make_up_for_the_copy_in_a_few_turns():
+    low = lower(kernel(GEMM, M=2048, N=2048, K=4096, BM=128, BN=128))
     assert low.candidates[0].schedule.second is not None
 
 
@@ -256,13 +254,11 @@ def test_an_operand_is_offered_once():
 
 
 @pytest.mark.long
-def test_an_operand_alone_has_no_plan_where_its_loads_take_longer_than_both_in_strips() -> None:
+def test_both_operands_in_strips_are_faster_than_either_alone() -> None:
     options = search_options(without=("rest-in-parts", "shuffle-k"))
     low = lower(kernel(ADDED, M=4096, N=4096, K=4096, BM=128, BN=128), search=options)
-    tried = {t.offer.what: t for t in low.tried if t.offer.move.name == "packed-operand"}
-    assert tried["A and B"].microseconds == low.chosen.microseconds
-    why = "to load from strips takes as long at the least"
-    assert {(tried[one].microseconds, tried[one].why) for one in "AB"} == {(None, why)}
+    tried = {t.offer.what: t.microseconds for t in low.tried if t.offer.move.name == "packed-operand"}
+    assert low.chosen.microseconds == tried["A and B"] < min(tried["A"] or math.inf, tried["B"] or math.inf)
 
 
 @pytest.mark.slow

@@ -93,7 +93,7 @@ def test_a_chip_that_there_is_no_table_for_is_a_message(kept: Path, capsys: pyte
 
 @pytest.mark.long
 def test_open_tiles_may_reach_what_the_given_ones_do_not() -> None:
-    tight = replace(row(load_chip(), "tight", 100.0, 1), sizes=SIZES | {"BM": 16, "BN": 16, "BK": 16})
+    tight = replace(row(load_chip(), "tight", 100.0, 1), sizes=SIZES | {"BM": 512, "BN": 16, "BK": 16})
     assert tight.missed() == []
     assert replace(tight, leave_open=False).missed() == ["slower than the expert"]
 
