@@ -15,7 +15,7 @@ from tile_eg.ir.index import BLOCK, Expr, variables
 from tile_eg.ir.program.tasks import tile_at
 from tile_eg.ops.physical import LOADS, MOVES
 from tile_eg.ops.types import Level
-from tile_eg.records import record
+from tile_eg.records import changed, record
 from tile_eg.timeline.expressions import compiled
 
 COPIES = 3  # of UB: one tile is loaded, one is computed, one is stored
@@ -133,7 +133,7 @@ def _with_rings(base: Schedule, chip: Chip) -> Schedule:
 
 
 def _copy(schedule: Schedule, grid: Node | None) -> Schedule:
-    storages = {sid: replace(s) for sid, s in schedule.storages.items()}
+    storages = {sid: changed(s) for sid, s in schedule.storages.items()}
     return replace(schedule, storages=storages, peaks={}, addresses={}, grid=grid)
 
 

@@ -6,7 +6,6 @@ from bisect import bisect
 from collections import defaultdict
 from collections.abc import Iterator
 from copy import copy
-from dataclasses import replace
 from functools import cached_property
 from itertools import product
 from math import inf
@@ -24,6 +23,7 @@ from tile_eg.ir.program import AIV
 from tile_eg.ir.sharing import Itself, once
 from tile_eg.ops.physical import STAGED
 from tile_eg.ops.types import Level
+from tile_eg.records import changed
 
 ON_CHIP = (Level.L1, Level.L0C, Level.UB)
 DRAIN = 1.25  # cycles of V, for one of a store that it does not wait for: its start-up, its share of HBM (assumed)
@@ -195,12 +195,12 @@ def lifetimes(
     lives = {sid: line.life(sid, roomy and sid not in close, apart) for sid in schedule.storages if line.events[sid]}
     if inherited:
         kept = [sid for sid in lives if sid not in close and line.crosses(sid) and schedule.storages[sid].level is Level.UB]
-        lives |= {sid: replace(lives[sid], heirs=line.heirs(sid)) for sid in kept}
+        lives |= {sid: changed(lives[sid], heirs=line.heirs(sid)) for sid in kept}
     if not waiting:
         out = [sid for sid in close & lives.keys() if line.leaves(sid)]
-        lives |= {sid: replace(lives[sid], last=max(lives[sid].last, line.left(sid))) for sid in out}
+        lives |= {sid: changed(lives[sid], last=max(lives[sid].last, line.left(sid))) for sid in out}
     alone = (sid for sid, life in lives.items() if tight and life.last == life.first + 1 and line.scratch(sid))
-    return lives | {sid: replace(lives[sid], last=lives[sid].first) for sid in alone}
+    return lives | {sid: changed(lives[sid], last=lives[sid].first) for sid in alone}
 
 
 class _Lives:
@@ -220,7 +220,7 @@ class _Lives:
 
 def _drained(lives_of: _Lives) -> dict[int, Life]:
     """Lives in the loop of a persistent kernel over its tiles: what a tile stores last lives on until it has left."""
-    return {sid: replace(life, drained=lives_of.line.drain(sid)) for sid, life in lives_of().items()}
+    return {sid: changed(life, drained=lives_of.line.drain(sid)) for sid, life in lives_of().items()}
 
 
 def _ways(schedule: Schedule, level: Level, lives_of: _Lives) -> Iterator[dict[int, Life]]:
