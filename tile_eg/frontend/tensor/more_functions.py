@@ -74,10 +74,11 @@ def nan_to_num(
     if x.truth or _is_whole(x):
         return x
     most = {"f16": 65504.0, "bf16": 3.3895313892515355e38}.get(str(x.dtype), 3.4028234663852886e38)
+    found = v.where(_nan(x, span), number(0.0) if nan is None else nan, x, span)
     for infinite, given in ((inf, posinf), (-inf, neginf)):
-        there = given or number(most if infinite > 0 else -most)
-        x = v.where(v.compare("eq", x, number(infinite), span), there, x, span)
-    return v.where(_nan(x, span), nan or number(0.0), x, span)
+        there = number(most if infinite > 0 else -most) if given is None else given
+        found = v.where(v.compare("eq", x, number(infinite), span), there, found, span)
+    return found
 
 
 def known_of(op: str, x: Value, y: Value, span: Span | None = None) -> Value:
@@ -112,6 +113,9 @@ def average(x: Value, axis: Axis = None, weights: Value | None = None, keepdims:
     if len(weights.shape) == 1 and len(x.shape) > 1 and isinstance(axis, int):
         behind = len(x.shape) - 1 - v.axis_of(axis, x, span)
         weights = v.window(weights, [v.REST, *[v.NEW_AXIS] * behind], span)
+    elif weights.shape != x.shape:
+        what = f"weights of {list(weights.shape)} are neither of the shape {list(x.shape)} nor of one axis"
+        raise TileError(what, span, help="one axis: average(x, axis=0, weights=w)")
     weights = v.binary("mul", weights, full_like(_as_floats(x, span), number(1.0), span), span)
     of_both = v.reduce("sum", v.binary("mul", x, weights, span), axis, keepdims, span)
     return v.binary("div", of_both, v.reduce("sum", weights, axis, keepdims, span), span)
