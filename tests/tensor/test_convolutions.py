@@ -90,6 +90,35 @@ def test_a_sum_over_places_ends_where_they_do(places: int) -> None:
     agrees(lambda x, w: T.exp(T.conv1d(x, w, padding=1)).sum(-1), want, [(2, 8, places), (6, 8, 3)])
 
 
+OVER_PLACES: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
+    "the largest": (lambda y: T.max(y, axis=2), lambda y: y.max(2)),
+    "softmax": (
+        lambda y: T.exp(y) / T.sum(T.exp(y), axis=2, keepdims=True), lambda y: np.exp(y) / np.exp(y).sum(2, keepdims=True)
+    ),
+    "deviations": (lambda y: np.var(y, axis=2), lambda y: y.var(2)),
+    "places": (lambda y: np.argmax(y, axis=2) + 0.0, lambda y: y.argmax(2)),
+    "products with itself": (lambda y: y @ y.transpose(0, 2, 1), lambda y: y @ y.transpose(0, 2, 1)),
+    "products of two": (lambda y: np.einsum("ncl,ncl->nc", y, np.exp(y)), lambda y: (y * np.exp(y)).sum(2)),
+}
+
+
+@pytest.mark.parametrize("name", OVER_PLACES)
+def test_what_goes_over_all_places_ends_where_they_do(name: str) -> None:
+    ours, numpys = OVER_PLACES[name]
+    want = lambda x, w: numpys(convolution(x, w, padding=1))  # noqa: E731
+    agrees(lambda x, w: ours(T.conv1d(x, w, padding=1)), want, [(2, 4, 13), (6, 4, 3)])
+
+
+@pytest.mark.slow
+def test_places_beyond_the_last_one_are_left_out_by_the_text_too() -> None:
+    @tile_eg.jit
+    def largest(x: T.Tensor((2, 4, 13), "float32"), w: T.Tensor((6, 4, 3), "float32")):
+        return T.max(T.conv1d(x, w, padding=1), axis=2)
+
+    x, w = drawn([(2, 4, 13), (6, 4, 3)], "float32")
+    np.testing.assert_allclose(largest(x, w), convolution(x, w, padding=1).max(2), atol=1e-5)
+
+
 def test_one_image_has_no_batch() -> None:
     want = lambda x, w: convolution(x[None], w, padding=1)[0]  # noqa: E731
     agrees(lambda x, w: T.conv2d(x, w, None, 1, 1), want, [(8, 9, 11), (5, 8, 3, 3)])

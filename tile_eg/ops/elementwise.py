@@ -232,7 +232,9 @@ REDUCE: dict[str, Reduction] = {
 
 
 def neutral(op: str, dtype: DType) -> float:
-    """What takes no part in a reduction of whole numbers."""
+    """What takes no part in a reduction."""
+    if not dtype.whole:
+        return REDUCE[op].neutral
     high = 2 ** (dtype.bits - (0 if dtype in SIGNED else 1)) - 1
     low = 0 if dtype in SIGNED else -high - 1
     return max(float(low), min(float(high), REDUCE[op].neutral))

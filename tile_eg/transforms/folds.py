@@ -35,7 +35,7 @@ def is_neutral(state: tuple[Term, Term]) -> bool:
     if init.op != "fill" or after.op != "binary" or after.args[0] not in OF or init.dtype is None:
         return False
     reduction = OF[after.args[0]]
-    return init.args[0] == (neutral(reduction.name, init.dtype) if init.dtype.whole else reduction.neutral)
+    return init.args[0] == neutral(reduction.name, init.dtype)
 
 
 def _folds(loop: int, k: int, init: Term, after: Term) -> bool:

@@ -66,7 +66,7 @@ def _reduce(op: str, r: ExpertReader, span: Span, buffer: Any, out: Any = None, 
 
 
 def _of_nothing(op: str, to: Place) -> float:
-    return neutral(op, to.dtype) if to.dtype.whole else ops.REDUCE[op].neutral
+    return neutral(op, to.dtype)
 
 
 def _written(

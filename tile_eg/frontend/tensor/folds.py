@@ -17,7 +17,6 @@ from tile_eg.ops.types import F32, I8, I32, DType
 
 LOWEST = -3.4028234663852886e38
 """What a running maximum begins with: two infinities have no difference."""
-START = {"sum": 0.0, "max": float("-inf"), "min": float("inf")}
 
 
 class Folds:
@@ -138,7 +137,7 @@ class Folds:
 
     def _state(self, f: Point, together: list[Point]) -> kn.Region:
         layout = self.b.layouts.of(f)
-        name, start = ("c", 0.0) if f.op == "dot" else ("l" if f.args[0] == "sum" else "m", _start(f.args[0], f.dtype))
+        name, start = ("c", 0.0) if f.op == "dot" else ("l" if f.args[0] == "sum" else "m", neutral(f.args[0], f.dtype or F32))
         state = self.b.buffer(name, f.dtype or F32, layout, span=f.span)
         if any(self.algebra.running(g) is f for g in together):
             start = LOWEST
@@ -172,11 +171,6 @@ class Folds:
             times = kn.Broadcast(factor, 1 if own[0] is layout[0] else 0, f.span)
         kept = kn.Binary("mul", state, times, f.span)
         self.b.emit(kn.Assign(state, kn.Binary("add", kept, part, f.span), f.span))
-
-
-def _start(op: str, dtype: DType | None) -> float:
-    """What takes no part in a reduction."""
-    return neutral(op, dtype) if dtype is not None and dtype.whole else START[op]
 
 
 def _repeats(e: kn.TileExpr) -> bool:

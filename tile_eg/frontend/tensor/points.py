@@ -17,6 +17,7 @@ from tile_eg.frontend.tensor.indices import Affine, Axis, Element, Indices, axes
 from tile_eg.frontend.tensor.reshaped import groups, regrouped
 from tile_eg.frontend.tensor.values import Value
 from tile_eg.frontend.tensor.windows import is_input
+from tile_eg.ops.elementwise import neutral
 from tile_eg.ops.types import F32, I32, DType
 from tile_eg.records import record
 
@@ -190,6 +191,7 @@ class Puller:
             inner.append(self.over(own))
         x = self.at(v.of[0], tuple(inner))
         along = tuple(a for a in bound if a in x.axes)
+        x = self._ended(x, [a for a in along if a in _around(x, {})], op, v)
         found = self.points.fold(op, along, x, v.dtype, v.span) if along else x
         times = prod(a.extent for a in bound if a not in x.axes)
         return self._repeated(found, times, v) if op == "sum" and times > 1 else found
@@ -232,7 +234,9 @@ class Puller:
         y = self.at(b, (*_aligned(ends, b, 2), k, *col))
         if not bound:
             return self.points.make("binary", (x, y), ("mul",), _computed(v.dtype), v.dtype, v.span)
-        return self.points.dot(tuple(bound), x, y, v)
+        first = [k for k in bound if k in _around(x, {}) and not _ends(y, k)]
+        second = [k for k in bound if k in _around(y, {}) and k not in first and not _ends(x, k)]
+        return self.points.dot(tuple(bound), self._ended(x, first, "sum", v), self._ended(y, second, "sum", v), v)
 
     def _gather(self, v: Value, at: Indices) -> Point:
         axes, place, count = v.args
@@ -271,7 +275,6 @@ class Puller:
             inner.append(Affine(offset=start).plus(index, step))
         return self.at(v.of[0], tuple(inner))
 
-
     def _slide(self, v: Value, at: Indices) -> Point:
         (x,), inner = v.of, list(at[: len(v.of[0].shape)])
         for s, of in zip(v.args, at[len(inner) :], strict=True):
@@ -297,13 +300,35 @@ class Puller:
 
     def _inside(self, p: Point, ends: Sequence[tuple[Affine, int]], v: Value) -> Point:
         """A point where some indices are within 0 and their ends, else 0."""
-        number = lambda n: self.points.make("number", (), (float(n),), None, None, v.span)  # noqa: E731
         for index, end in ends:
-            place = self.points.make("position", (), (index,), I32, I32, v.span, frozenset(index.axes))
             for op, n in (("ge", 0), ("lt", end)):
-                condition = self.points.make("compare", (place, number(n)), (op,), None, None, v.span)
-                p = self.points.make("where", (condition, p, number(0)), (), p.dtype, p.rounds, v.span)
+                p = self._where_place(p, index, op, n, 0.0, v)
         return p
+
+    def _ended(self, p: Point, along: Sequence[Axis], op: str, v: Value) -> Point:
+        """A point of a fold that has nothing to add beyond the end of some axes."""
+        for a in along:
+            p = self._where_place(p, self.over([a]), "lt", a.extent, neutral(op, p.dtype or F32), v)
+        return p
+
+    def _where_place(self, p: Point, index: Affine, op: str, n: int, other: float, v: Value) -> Point:
+        number = lambda n: self.points.make("number", (), (float(n),), None, None, v.span)  # noqa: E731
+        place = self.points.make("position", (), (index,), I32, I32, v.span, frozenset(index.axes))
+        condition = self.points.make("compare", (place, number(n)), (op,), None, None, v.span)
+        return self.points.make("where", (condition, p, number(other)), (), p.dtype, p.rounds, v.span)
+
+
+def _around(p: Point, known: dict[Point, frozenset[Axis]]) -> frozenset[Axis]:
+    """The axes along which a point loads what may lie outside of its tensors: it does not end where these do."""
+    if p not in known:
+        own = (a for n in p.args[2] for a in p.args[1][n].axes) if p.op == "load" and len(p.args) > 2 else ()
+        known[p] = frozenset(own).union(*(_around(x, known) for x in p.of)) & p.axes
+    return known[p]
+
+
+def _ends(p: Point, a: Axis) -> bool:
+    """Whether an operand is 0 beyond the end of an axis: elements of a tensor that ends there."""
+    return p.op == "load" and a not in _around(p, {})
 
 
 def _shared(x: Value, at: Indices) -> Indices:

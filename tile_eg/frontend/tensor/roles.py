@@ -201,8 +201,7 @@ class Roles:
 
     @cached_property
     def exact(self) -> set[Axis]:
-        """The axes beyond whose end a tensor goes on, or where nothing is loaded that would end: zeros around a tensor do not,
-        and a fold over them would take those beyond the end too."""
+        """The axes beyond whose end a tensor goes on, or where nothing is loaded that would end."""
         loads = {a for _, i in self._tensors() for d in i for a in d.axes}
         out = {a for a in self.tiled if a not in loads}
         out |= {a for _, at in self._tensors() for d in divided(at) for a in d.axes if a in self.tiled}
@@ -212,8 +211,7 @@ class Roles:
             for n, i in zip(shape, indices, strict=True):
                 alone = i in zeros or (len(i.terms) == 1 and i.most + 1 == n)
                 out |= set() if alone else {a for a in i.axes if a in self.tiled}
-        reduced = {a for p in self.folds if p.op == "fold" for a in axes_of(p)}
-        return out | {a for d in zeros for a in d.axes if a in self.tiled and a in reduced}
+        return out
 
     def _tensors(self) -> Iterator[tuple[tuple[int, ...], Indices]]:
         yield from ((self.shapes[o.tensor.name], o.at) for o in self.outputs)
