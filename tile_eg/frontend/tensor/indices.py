@@ -8,6 +8,7 @@ from math import prod
 
 from tile_eg.frontend.ranges import extremes
 from tile_eg.frontend.tensor.axes import Atom
+from tile_eg.frontend.tensor.values import Value
 from tile_eg.ir import index as ix
 from tile_eg.ir.index_elements import element
 from tile_eg.records import record
@@ -149,3 +150,16 @@ def _element(e: Element, place: Callable[[Axis], ix.Expr], shapes: Mapping[str, 
     if isinstance(e.by, int):
         return (ix.div if e.op == "div" else ix.mod)(at[0], ix.const(e.by))
     return element(e.by, shapes[e.by], at)
+
+
+def shared(x: Value, at: Indices) -> Indices:
+    """The indices of an operand that is repeated along axes that it has not, or of which it has one element."""
+    own = at[len(at) - len(x.shape) :]
+    return tuple(Affine() if n == 1 else i for n, i in zip(x.shape, own, strict=True))
+
+
+def aligned(lead: list[Affine], x: Value, ends: int) -> list[Affine]:
+    """The leading indices of an operand of a product."""
+    shape = x.shape[:-ends] if len(x.shape) > ends else ()
+    own = lead[len(lead) - len(shape) :]
+    return [Affine() if n == 1 else i for n, i in zip(shape, own, strict=True)]

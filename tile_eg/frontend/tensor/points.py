@@ -13,7 +13,7 @@ from typing import Any
 
 from tile_eg.errors import Span, TileError
 from tile_eg.frontend.tensor.axes import Atom, Axes
-from tile_eg.frontend.tensor.indices import Affine, Axis, Element, Indices, axes_in, extent_of, reads
+from tile_eg.frontend.tensor.indices import Affine, Axis, Element, Indices, aligned, axes_in, extent_of, reads, shared
 from tile_eg.frontend.tensor.reshaped import groups, regrouped
 from tile_eg.frontend.tensor.values import Value
 from tile_eg.frontend.tensor.windows import is_input
@@ -130,7 +130,7 @@ class Puller:
 
     def _operands(self, v: Value, at: Indices) -> tuple[Point, ...]:
         """The operands of an elementwise operation, where those of size 1 are repeated."""
-        return tuple(self.at(x, _shared(x, at)) for x in v.of)
+        return tuple(self.at(x, shared(x, at)) for x in v.of)
 
     def _stored(self, v: Value, at: Indices) -> Point:
         return self._operands(v, at)[0]
@@ -230,8 +230,8 @@ class Puller:
         k, ends = self.over(bound), list(at)
         col = [ends.pop()] if len(b.shape) > 1 else []
         row = [ends.pop()] if len(a.shape) > 1 else []
-        x = self.at(a, (*_aligned(ends, a, 2), *row, k))
-        y = self.at(b, (*_aligned(ends, b, 2), k, *col))
+        x = self.at(a, (*aligned(ends, a, 2), *row, k))
+        y = self.at(b, (*aligned(ends, b, 2), k, *col))
         if not bound:
             return self.points.make("binary", (x, y), ("mul",), _computed(v.dtype), v.dtype, v.span)
         first = [k for k in bound if k in _around(x, {}) and not _ends(y, k)]
@@ -241,7 +241,7 @@ class Puller:
     def _gather(self, v: Value, at: Indices) -> Point:
         axes, place, count = v.args
         lead, rest = at[place : place + count], iter((*at[:place], *at[place + count :]))
-        found = [index_of(self.at(i, _shared(i, lead)), i.span or v.span) for i in v.of[1:]]
+        found = [index_of(self.at(i, shared(i, lead)), i.span or v.span) for i in v.of[1:]]
         for n, index in zip(axes, found, strict=True):
             _check_inside(index, v.of[0].shape[n], v.span)
         picked = iter(found)
@@ -329,19 +329,6 @@ def _around(p: Point, known: dict[Point, frozenset[Axis]]) -> frozenset[Axis]:
 def _ends(p: Point, a: Axis) -> bool:
     """Whether an operand is 0 beyond the end of an axis: elements of a tensor that ends there."""
     return p.op == "load" and a not in _around(p, {})
-
-
-def _shared(x: Value, at: Indices) -> Indices:
-    """The indices of an operand that is repeated along axes that it has not, or of which it has one element."""
-    own = at[len(at) - len(x.shape) :]
-    return tuple(Affine() if n == 1 else i for n, i in zip(x.shape, own, strict=True))
-
-
-def _aligned(lead: list[Affine], x: Value, ends: int) -> list[Affine]:
-    """The leading indices of an operand of a product."""
-    shape = x.shape[:-ends] if len(x.shape) > ends else ()
-    own = lead[len(lead) - len(shape) :]
-    return [Affine() if n == 1 else i for n, i in zip(shape, own, strict=True)]
 
 
 def goes_across(span: Span | None) -> TileError:
