@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import tile_eg
+import tile_eg.language as T
 from tests.python.written import defined
 from tile_eg.errors import TileError
 
@@ -96,3 +98,26 @@ def test_what_has_no_meaning_says_what_has_one(name: str) -> None:
 def kernel(line: str):
     text = TEXT.format("\n".join("        " + part for part in line.split("\n")))
     return defined(text)["f"]
+
+
+NUMBERS = [1, 2]
+
+
+@pytest.mark.parametrize("rows", [4, 8])
+def test_a_list_outside_of_the_kernel_stays_what_it_is(rows: int) -> None:
+    @tile_eg.jit(out_idx=[-1])
+    @T.prim_func
+    def k(X: T.Tensor((rows, 32), "float32"), Y: T.Tensor((rows, 32), "float32")):
+        with T.Kernel(1):
+            x = T.alloc_ub((rows, 32), "float32")
+            T.copy(X, x)
+            NUMBERS.append(5)
+            T.copy(x * len(NUMBERS), Y)
+
+    np.testing.assert_allclose(k(X[:rows]), X[:rows] * 3, rtol=1e-6)
+    assert NUMBERS == [1, 2]
+
+
+def test_a_list_outside_of_the_kernel_does_not_grow_in_a_long_loop() -> None:
+    with pytest.raises(TileError, match="OPTIONS changes inside a loop"):
+        kernel("for i in range(300):\n    OPTIONS.update(a=5)").compile()

@@ -15,7 +15,7 @@ from tile_eg.frontend.liveness import Liveness
 from tile_eg.frontend.narrow_positions import with_words
 from tile_eg.frontend.python.columns import spread
 from tile_eg.frontend.python.first_elements import FirstElements
-from tile_eg.frontend.python.plain_lists import Held, seen
+from tile_eg.frontend.python.plain_lists import Held, copied, seen
 from tile_eg.frontend.python.source import Source
 from tile_eg.frontend.python.tile_order import Order
 from tile_eg.frontend.python.values import Buffer, FirstValue, NewBuffer, Slice, Window, nodes, reads, region
@@ -100,6 +100,8 @@ class Builder(ABC):
         self.too_long: NotSearched | None = None
         self.types: dict[str, DType] = {}
         self.lists: Held = {}
+        self.copies: dict[int, tuple[str, Any, Any]] = {}
+        self.depth = 0
         self.scalars: dict[str, bool] = {}
         self.homes: dict[str, list[Stmt]] = {}
         self.first_elements = FirstElements()
@@ -135,6 +137,16 @@ class Builder(ABC):
         self.told.append(error)
         names = [n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
         self.local.update({n: Failed() for n in (*names, *([node.arg] if isinstance(node, ast.arg) else ()))})
+
+    def from_outside(self, name: str, value: Any) -> Any:
+        """A value that stands outside of the kernel; of a list, the copy that this reading of the kernel may change."""
+        if type(value) not in (list, dict, set):
+            return value
+        if id(value) not in self.copies:
+            self.copies[id(value)] = name, value, copied(value)
+            if self.depth:
+                self.lists = {**self.lists, **seen({name: self.copies[id(value)][2]})}
+        return self.copies[id(value)][2]
 
     def at_call(self, value: Any) -> Any:
         """A value of plain Python with the sizes of the call in it."""
@@ -328,14 +340,15 @@ class Builder(ABC):
         statements, local, outer, first_use = self.statements, self.local, self.outer, len(self.uses)
         bits, may_leave, lists = set(self.bits), self.may_leave, self.lists
         with self._writing() as written:
-            self.lists = {**lists, **seen(self.local)}
+            self.lists = {**lists, **seen({name: copy for name, _, copy in self.copies.values()} | self.local)}
+            self.depth += 1
             self.statements, self.local, self.outer, self.may_leave = [], dict(local), {**outer, **local}, False
             body = self.statements
             try:
                 yield body
             finally:
                 self.ended |= self.local.keys() - local.keys()
-                self.lists = lists
+                self.lists, self.depth = lists, self.depth - 1
                 self.statements, self.local, self.outer, self.may_leave = statements, local, outer, may_leave
         if repeats and self.bits - bits:
             exposed = Liveness(self.shapes).before(tuple(body), frozenset())

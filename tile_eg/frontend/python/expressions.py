@@ -85,7 +85,8 @@ def evaluate(b: Builder, node: ast.expr) -> Any:
 def _name(b: Builder, node: ast.Name) -> Any:
     for scope in (b.local, b.names, vars(builtins)):
         if node.id in scope:
-            return b.use(node.id, b.at_call(_plain(scope[node.id])), node)
+            value = b.from_outside(node.id, scope[node.id]) if scope is b.names else scope[node.id]
+            return b.use(node.id, b.at_call(_plain(value)), node)
     if node.id in b.ended:
         raise b.error(f"{node.id} is bound in a loop or a branch, and ends with it", node, f"bind {node.id} before that")
     raise b.error(f"unknown name `{node.id}`", node, near_name(node.id, [*b.local, *b.names]) or ways_out.BOUND)

@@ -19,6 +19,13 @@ def changed(lists: Held) -> str | None:
     return next((name for name, (value, was) in lists.items() if not _same(value, was)), None)
 
 
+def copied(value: Any) -> Any:
+    """A list, a dictionary or a set with copies of those in it; any other value itself."""
+    if type(value) is dict:
+        return {k: copied(v) for k, v in value.items()}
+    return type(value)(map(copied, value)) if type(value) in (list, set) else value
+
+
 def _held(value: Any) -> Any:
     match value:
         case list():
