@@ -5,9 +5,8 @@ from __future__ import annotations
 import linecache
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any, TypeVar
-
-from tile_eg.records import record
 
 Read = TypeVar("Read")
 WITH_OR_WITHOUT_MARK = "utf-8-sig"
@@ -21,7 +20,7 @@ def why_unread(error: Exception) -> str:
     return getattr(error, "strerror", None) or str(error)
 
 
-@record
+@dataclass(frozen=True)
 class Span:
     """A place in a source: 1-based line and column; the end is exclusive."""
 
@@ -32,7 +31,7 @@ class Span:
     end_column: int
 
 
-@record
+@dataclass(frozen=True)
 class Note:
     """What an author should know of a kernel that is right, and the place that it is about."""
 
@@ -159,7 +158,7 @@ def attempted(way: Callable[[], Read]) -> Read | TileError:
         return mistake
 
 
-@record
+@dataclass(frozen=True)
 class InOrder:
     """That the search has no form for a kernel, and `why`: it is done in the order of its statements, if that is possible.
     `searched`: a kernel that the search has a form for, at great length."""

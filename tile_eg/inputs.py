@@ -17,7 +17,7 @@ from tile_eg.ir.pieces import pieces_of
 from tile_eg.ir.reference import run_kernel
 from tile_eg.ir.reference_bounds import Expected, run_with_bounds
 from tile_eg.ir.reference_indices import most_of_indices
-from tile_eg.records import record
+from tile_eg.ops.records import record
 
 if TYPE_CHECKING:
     import numpy as np

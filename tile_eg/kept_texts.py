@@ -16,7 +16,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from tile_eg.disk_cache import recall
-from tile_eg.records import record
+from tile_eg.ops.records import record
 
 PACKAGES = ("egglog", "ortools", "numpy", "ml_dtypes", "lark")
 _BEGAN = time.time_ns()

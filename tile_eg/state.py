@@ -7,7 +7,7 @@ from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from tile_eg.records import record
+from tile_eg.ops.records import record
 from tile_eg.version import __version__
 
 PACKAGES = ("egglog", "ortools", "numpy", "ml_dtypes", "lark")

@@ -19,7 +19,7 @@ from tile_eg.jit.on_npu import NpuCalls
 from tile_eg.jit.process_cache import asked
 from tile_eg.jit.profiling import Profiler, TensorSupplyType, as_array, supplied
 from tile_eg.jit.told import told
-from tile_eg.records import record
+from tile_eg.ops.records import record
 
 if TYPE_CHECKING:
     from tile_eg.ir.kernel import Tensor

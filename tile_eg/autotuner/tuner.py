@@ -9,7 +9,7 @@ from tile_eg.autotuner.tuned import NO_EFFECT, autotune
 from tile_eg.errors import TileError
 from tile_eg.jit import jit
 from tile_eg.jit.told import told
-from tile_eg.records import record
+from tile_eg.ops.records import record
 
 
 @record

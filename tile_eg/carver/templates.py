@@ -7,14 +7,14 @@ from dataclasses import dataclass, field
 from math import prod
 
 from tile_eg.carver.arch.ascend import Ascend
-from tile_eg.chips.arch import AscendArch
 from tile_eg.errors import TileError
 from tile_eg.frontend.ssa import to_values
 from tile_eg.frontend.text import load_text
 from tile_eg.ir.open_kernel import AUTO, OpenKernel
+from tile_eg.ops.records import record
 from tile_eg.ops.types import dtype_of
-from tile_eg.records import record
 from tile_eg.sizing.candidates import Climb
+from tile_eg.utils.npu_arch import AscendArch
 
 _GEMM = """
 kernel gemm[BM, BN, BK](A: {of}[{m}, {k}], B: {of}[{k}, {n}]) -> C: {out}[{m}, {n}] {{

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from tile_eg.records import record
+from tile_eg.ops.records import record
 
 KEYS = ("fitted", "assumed")
 """Keys of a table that say what its numbers rest on."""

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from math import inf
 
+from tile_eg.ops.records import record
 from tile_eg.ops.types import DType, Level
-from tile_eg.records import record
 
 
 @record

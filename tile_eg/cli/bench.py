@@ -16,7 +16,7 @@ from tile_eg.cli.console import complain, show
 from tile_eg.errors import TileError
 from tile_eg.ir.arrays import begun
 from tile_eg.ir.kernel import Kernel, Tensor
-from tile_eg.records import record
+from tile_eg.ops.records import record
 from tile_eg.report.cost import between
 from tile_eg.report.text import duration, table
 from tile_eg.search import SearchOptions

@@ -13,7 +13,7 @@ from tile_eg.cli import options, sources
 from tile_eg.cli.bench import bench
 from tile_eg.cli.search import given_search, searching
 from tile_eg.errors import TileError
-from tile_eg.records import record
+from tile_eg.ops.records import record
 from tile_eg.search import SearchOptions
 from tile_eg.search.compiler import Planned
 

@@ -19,7 +19,7 @@ from tile_eg.frontend.text.definitions import imported_texts
 from tile_eg.ir.kept import KeptKernel
 from tile_eg.ir.kernel import Kernel
 from tile_eg.ir.program import Program
-from tile_eg.records import record
+from tile_eg.ops.records import record
 from tile_eg.report.text import size
 from tile_eg.search import SearchOptions, kernel_cache
 from tile_eg.search.compiler import Lowered, Planned

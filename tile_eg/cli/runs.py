@@ -15,7 +15,7 @@ from tile_eg.ir.kept import KeptKernel
 from tile_eg.ir.kernel import Kernel, Tensor, added_to
 from tile_eg.ir.passed import examples
 from tile_eg.ir.program import Program
-from tile_eg.records import record
+from tile_eg.ops.records import record
 from tile_eg.search.compiler import Planned, Run, stage
 
 if TYPE_CHECKING:

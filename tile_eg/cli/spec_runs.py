@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from tile_eg.errors import TileError
 from tile_eg.ir.arrays import numpy_dtype, signature
 from tile_eg.ir.kernel import Kernel, Tensor
-from tile_eg.records import record
+from tile_eg.ops.records import record
 from tile_eg.search.compiler import check_kernel, stage
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tile_eg.ir.kernel import Kernel
-from tile_eg.records import record
+from tile_eg.ops.records import record
 from tile_eg.search.compiler import Lowered, Planned, Run, stage
 
 if TYPE_CHECKING:

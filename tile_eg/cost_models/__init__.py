@@ -19,7 +19,7 @@ from tile_eg.chips import Chip
 from tile_eg.cost_models.answers import FAULTS, ModelFault, made, node_cost, observed, patience, predicted, scored, taught
 from tile_eg.cost_models.base import ContextModel, RankModel, SearchModel
 from tile_eg.errors import TileError, did_you_mean
-from tile_eg.records import record
+from tile_eg.ops.records import record
 
 __all__ = [
     "FAULTS", "MODELS", "ContextModel", "ModelFault", "RankModel", "Roles", "SearchModel", "context_model", "named", "node_cost",

@@ -15,8 +15,8 @@ from tile_eg.cost_models.analytic import Analytic
 from tile_eg.cost_models.counted import issued, waves
 from tile_eg.ir.machine import CORE_PIPES
 from tile_eg.ir.program import Program
+from tile_eg.ops.records import record
 from tile_eg.ops.types import Level
-from tile_eg.records import record
 from tile_eg.timeline.instruction import Work, moved_bytes
 from tile_eg.timeline.works import blocks_at_once, started
 

@@ -12,7 +12,7 @@ from tile_eg.ir.index import BLOCK, SUB, Expr, evaluate, variables
 from tile_eg.ir.program import Instr, Loop, Node, Program, When
 from tile_eg.ir.program.any_size import at_sizes
 from tile_eg.ir.program.tasks import inlined
-from tile_eg.records import record
+from tile_eg.ops.records import record
 from tile_eg.timeline.arrays import values
 from tile_eg.timeline.work import Work
 from tile_eg.timeline.works import Pricer, blocks_at_once

@@ -11,7 +11,7 @@ import numpy as np
 from tile_eg.egraph.members import Class, Member, Members
 from tile_eg.egraph.numbers import Numbers, Unbound
 from tile_eg.ir.index import BLOCK, SUB
-from tile_eg.records import record
+from tile_eg.ops.records import record
 
 ALLOWED = {"float16": 2.0**-7, "bfloat16": 2.0**-4, "float32": 2.0**-11}
 """By how much terms of a class may differ, relative to the largest magnitude beside it: some roundings of a few steps each."""

@@ -10,8 +10,8 @@ from tile_eg.ir.index import Expr
 from tile_eg.ir.machine import BLOCK_BYTES
 from tile_eg.ir.passed import Passed
 from tile_eg.ir.values import Place, Term, Values
+from tile_eg.ops.records import record
 from tile_eg.ops.types import DType, Level
-from tile_eg.records import record
 from tile_eg.rules import Theory
 
 

@@ -11,7 +11,7 @@ from itertools import combinations_with_replacement
 
 from tile_eg.ir.index import ONE, Expr, terms_of, variables
 from tile_eg.ir.values import WRITES, Values, reachable, tensor_of
-from tile_eg.records import record
+from tile_eg.ops.records import record
 
 MOST = 4096  # distances that are told apart; beyond them an overlap is assumed
 

@@ -10,8 +10,8 @@ from typing import Any
 from tile_eg.egraph.encode import Encoder
 from tile_eg.ir.index import Expr, const
 from tile_eg.ir.passed import Passed
+from tile_eg.ops.records import record
 from tile_eg.ops.types import VALUE_TYPES, DType
-from tile_eg.records import record
 from tile_eg.rules import native
 
 VALUES = ("V", "T", "S", "St", "Lp")

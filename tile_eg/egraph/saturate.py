@@ -17,8 +17,8 @@ from tile_eg.egraph.not_implementable import described
 from tile_eg.egraph.view import view
 from tile_eg.errors import NotSearched, TileError
 from tile_eg.ir.values import Values, first_version
+from tile_eg.ops.records import record
 from tile_eg.ops.types import Level
-from tile_eg.records import record
 from tile_eg.rules import Theory, native, registry, theories
 from tile_eg.transforms.k_tiling import with_k_tilings
 from tile_eg.transforms.packed_operand import RowCuts, copyable, together, with_all_strips, without_strips

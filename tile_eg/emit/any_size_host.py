@@ -14,7 +14,7 @@ from tile_eg.ir.machine import MAX_BLOCKS
 from tile_eg.ir.program import Program
 from tile_eg.ir.program.tasks import counted_by
 from tile_eg.ir.sizes import MOST_GAP, Sizes
-from tile_eg.records import record
+from tile_eg.ops.records import record
 
 TEXT = """\
 // Host part of kernel {name} for all sizes: launch and workspace. Written by tile_eg.

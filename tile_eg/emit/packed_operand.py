@@ -19,8 +19,8 @@ from tile_eg.ir.program import Buffer, Gm, Instr, Let, Node, Program, Tasks, Til
 from tile_eg.ir.program.tasks import tasks
 from tile_eg.ir.sizes import Sizes, sizes_in
 from tile_eg.ir.values import Values
+from tile_eg.ops.records import record
 from tile_eg.ops.types import Level
-from tile_eg.records import record
 from tile_eg.timeline.engine import run
 from tile_eg.transforms.packed_operand import Extent, Matrices, loads_of, matrices_of, strides, times
 

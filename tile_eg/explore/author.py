@@ -12,8 +12,8 @@ from tile_eg.ir import index as ix
 from tile_eg.ir.printed import Printed
 from tile_eg.ir.program import AIC, AIV, Buffer, Gm, Instr, Loop, Node, Operand, PipeBarrier, Tile, When, walk
 from tile_eg.ir.program.instructions import CrossSet, CrossWait, SetFlag, SyncAll, Tasks
+from tile_eg.ops.records import record
 from tile_eg.ops.types import Level
-from tile_eg.records import record
 from tile_eg.report.cost import between
 from tile_eg.report.executed import executed
 from tile_eg.report.text import duration, indent, share, size, table

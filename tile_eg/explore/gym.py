@@ -16,7 +16,7 @@ from tile_eg.extract.frozen import frozen
 from tile_eg.extract.gym import Foreign, dump, load
 from tile_eg.extract.pricing import Pricer
 from tile_eg.ir.printed import Printed
-from tile_eg.records import record
+from tile_eg.ops.records import record
 from tile_eg.report.text import duration, table
 from tile_eg.search.compiler import Lowered
 

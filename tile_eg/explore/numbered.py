@@ -16,8 +16,8 @@ from tile_eg.explore.otherwise import Otherwise
 from tile_eg.explore.runners import flips
 from tile_eg.ir.kernel import Kernel
 from tile_eg.ir.printed import Printed
+from tile_eg.ops.records import record
 from tile_eg.ops.types import Level
-from tile_eg.records import record
 from tile_eg.report.cost import between
 from tile_eg.report.decisions import OPEN, UNDECIDED
 from tile_eg.report.differences import differences

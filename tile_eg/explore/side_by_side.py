@@ -9,7 +9,7 @@ from itertools import zip_longest
 
 from tile_eg.explore.numbered import LEVELS, Numbered
 from tile_eg.ir.printed import Printed
-from tile_eg.records import record
+from tile_eg.ops.records import record
 from tile_eg.report.differences import difference
 from tile_eg.report.schedule_tree import instruction
 from tile_eg.report.text import indent, size, table

@@ -14,7 +14,7 @@ from tile_eg.extract.forced import Answer
 from tile_eg.extract.schedule import Storage
 from tile_eg.ir.printed import Printed
 from tile_eg.ops.physical import LOADS
-from tile_eg.records import record
+from tile_eg.ops.records import record
 from tile_eg.report.cost import between
 from tile_eg.report.decisions import (
     UNDECIDED,

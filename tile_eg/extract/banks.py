@@ -17,8 +17,8 @@ from tile_eg.ir.machine import BANK_BYTES
 from tile_eg.ir.program import BY_BLOCKS
 from tile_eg.ir.sharing import Itself, once
 from tile_eg.ops.physical import VECTOR
+from tile_eg.ops.records import record
 from tile_eg.ops.types import Level
-from tile_eg.records import record
 
 
 @record

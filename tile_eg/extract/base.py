@@ -12,8 +12,8 @@ from tile_eg.errors import TileError
 from tile_eg.extract.pricing import Pricer
 from tile_eg.extract.schedule import Schedule
 from tile_eg.ops.physical import DECISIONS
+from tile_eg.ops.records import record
 from tile_eg.ops.types import Level
-from tile_eg.records import record
 
 
 class Refused(Exception):

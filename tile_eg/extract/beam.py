@@ -9,7 +9,7 @@ from tile_eg.extract.build_schedule import build_schedule
 from tile_eg.extract.makespan import makespan
 from tile_eg.extract.needs import read_too_late
 from tile_eg.extract.pricing import Price, Pricer
-from tile_eg.records import record
+from tile_eg.ops.records import record
 
 FAR = 1 << 60
 

@@ -12,7 +12,7 @@ from tile_eg.extract.model import Model
 from tile_eg.extract.pricing import Pricer
 from tile_eg.extract.schedule import Schedule
 from tile_eg.extract.solver import Bounds, least_bounded
-from tile_eg.records import record
+from tile_eg.ops.records import record
 
 TRIES = 8
 

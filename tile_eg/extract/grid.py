@@ -14,8 +14,8 @@ from tile_eg.extract.schedule import Schedule, Step, Storage, StorageId
 from tile_eg.ir.index import BLOCK, Expr, variables
 from tile_eg.ir.program.tasks import tile_at
 from tile_eg.ops.physical import LOADS, MOVES
+from tile_eg.ops.records import changed, record
 from tile_eg.ops.types import Level
-from tile_eg.records import changed, record
 from tile_eg.timeline.expressions import compiled
 
 COPIES = 3  # of UB: one tile is loaded, one is computed, one is stored

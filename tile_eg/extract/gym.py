@@ -18,7 +18,7 @@ from tile_eg.errors import TileError
 from tile_eg.extract.build_schedule import FOREIGN
 from tile_eg.extract.pricing import Price, Pricer
 from tile_eg.ir.values import Values
-from tile_eg.records import record
+from tile_eg.ops.records import record
 
 ROOT = "(all roots)"
 SCALE = 1000

@@ -22,8 +22,8 @@ from tile_eg.ir.machine import LINE_BYTES
 from tile_eg.ir.program import AIV
 from tile_eg.ir.sharing import Itself, once
 from tile_eg.ops.physical import STAGED
+from tile_eg.ops.records import changed
 from tile_eg.ops.types import Level
-from tile_eg.records import changed
 
 ON_CHIP = (Level.L1, Level.L0C, Level.UB)
 DRAIN = 1.25  # cycles of V, for one of a store that it does not wait for: its start-up, its share of HBM (assumed)

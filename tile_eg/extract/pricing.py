@@ -14,9 +14,9 @@ from tile_eg.ir.index import EACH, Expr, variables
 from tile_eg.ir.machine import FRACTAL, strip
 from tile_eg.ir.program import AIC, AIV, BY_BLOCKS, REDUCE
 from tile_eg.ops.physical import TERMS, Move, Vector
+from tile_eg.ops.records import changed, record
 from tile_eg.ops.types import F32
 from tile_eg.ops.whole_tiles import WHOLE_TILES
-from tile_eg.records import changed, record
 from tile_eg.timeline.work import ANYWHERE, HALF_OF_ROUNDS, Work
 
 

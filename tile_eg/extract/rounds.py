@@ -17,7 +17,7 @@ from tile_eg.extract.memory import ON_CHIP
 from tile_eg.extract.model import Model
 from tile_eg.extract.selection import is_half, trips_ahead
 from tile_eg.ops.physical import AIV, CROSSING, STORES, VECTOR
-from tile_eg.records import record
+from tile_eg.ops.records import record
 
 ALIKE = 1
 """Choices that may be of one form of a loop before another form is asked for; one more where a load may bring several trips'

@@ -11,8 +11,8 @@ from typing import Union
 from tile_eg.egraph import Graph, Node
 from tile_eg.errors import Span
 from tile_eg.ops.physical import VECTOR
+from tile_eg.ops.records import record
 from tile_eg.ops.types import DType, Level
-from tile_eg.records import record
 
 FIRST, LAST = "first", "last"
 """What a step of a joined schedule is for: a tile's first trip, or its last one."""

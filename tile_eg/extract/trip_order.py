@@ -16,8 +16,8 @@ from tile_eg.chips import Chip
 from tile_eg.extract.pricing import Price
 from tile_eg.extract.schedule import Item, LoopStep, Schedule, Step, Storage, StorageId, overwritten
 from tile_eg.ir.program import AIV
+from tile_eg.ops.records import record
 from tile_eg.ops.types import Level
-from tile_eg.records import record
 from tile_eg.timeline.instruction import cycles
 
 V, LOAD, STORE = "AIV.V", "AIV.MTE2", "AIV.MTE3"

@@ -14,7 +14,7 @@ from tile_eg.ir.index import Expr
 from tile_eg.ir.kernel import Assign, Choose, Number, Select, Stmt, TileExpr
 from tile_eg.ir.operands import regions
 from tile_eg.ops.elementwise import COMPARE
-from tile_eg.records import record
+from tile_eg.ops.records import record
 
 NAMES = {op.sign: op.name for op in COMPARE.values()}
 

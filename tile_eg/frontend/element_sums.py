@@ -32,8 +32,8 @@ from tile_eg.ir.kernel import (
     statements,
 )
 from tile_eg.ops.elementwise import COMPARE as ELEMENTWISE
+from tile_eg.ops.records import record
 from tile_eg.ops.types import I32
-from tile_eg.records import record
 
 BLOCK = 32
 """Bytes of the shortest piece of UB that is moved: a single element has one for itself."""

@@ -10,7 +10,7 @@ from tile_eg.ir import index as ix
 from tile_eg.ir import kernel as kn
 from tile_eg.ir.index_elements import all_elements_in
 from tile_eg.ir.operands import parts, regions
-from tile_eg.records import record
+from tile_eg.ops.records import record
 
 Names = frozenset[str]
 Kept = tuple[str, Span | None]

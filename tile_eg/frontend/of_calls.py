@@ -13,8 +13,8 @@ from tile_eg.frontend.hints import hint
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import Expr
 from tile_eg.ir.passed import Asked, NeedsNumber, Passed, as_index, computed, of_index, wholes_in
+from tile_eg.ops.records import record
 from tile_eg.ops.types import DType, has_room
-from tile_eg.records import record
 
 
 def number(name: str, dtype: DType, value: Any, span: Span | None = None) -> Any:

@@ -30,9 +30,9 @@ from tile_eg.ir.kernel import (
     Whole,
 )
 from tile_eg.ir.strided import strides_of
+from tile_eg.ops.records import record
 from tile_eg.ops.types import SCALE_BLOCK
 from tile_eg.ops.whole_tiles import WHOLE_TILES
-from tile_eg.records import record
 
 Shape = tuple[int, ...]
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 from math import gcd
 
-from tile_eg.records import record
+from tile_eg.ops.records import record
 
 BLOCK, SUB = "block", "sub"
 EACH = "each"

@@ -8,7 +8,7 @@ from dataclasses import field
 from tile_eg.errors import Note, Span
 from tile_eg.ir.kernel import Tensor
 from tile_eg.ir.program import Buffer, CrossSet, CrossWait, Gm, Instr, Node, SyncAll, walk
-from tile_eg.records import record
+from tile_eg.ops.records import record
 
 
 @record

@@ -12,8 +12,8 @@ from typing import Any, Union
 
 from tile_eg.errors import Note, Span
 from tile_eg.ir.index import Expr, substitute
+from tile_eg.ops.records import record
 from tile_eg.ops.types import DType
-from tile_eg.records import record
 
 BIT = "bit"
 

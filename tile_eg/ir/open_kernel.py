@@ -8,7 +8,7 @@ from typing import Any
 
 from tile_eg.errors import InOrder, TileError, attempted, searchable
 from tile_eg.ir.kernel import Kernel, Tensor
-from tile_eg.records import record
+from tile_eg.ops.records import record
 
 Build = Callable[[Mapping[str, Any]], Kernel | InOrder]
 """Gives a kernel at some sizes, or that the search has no form for it."""

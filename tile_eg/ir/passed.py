@@ -14,7 +14,7 @@ from tile_eg.errors import TileError
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import Expr
 from tile_eg.ir.index_elements import all_elements_in
-from tile_eg.records import record
+from tile_eg.ops.records import record
 
 EXAMPLE, WHOLE_EXAMPLE = 0.5, 1
 """What is passed where a text is shown with an example: a float, and a whole number."""

@@ -9,7 +9,7 @@ from tile_eg.ir.index import Interval, bounds, from_terms, terms_of, variables
 from tile_eg.ir.index_elements import elements_in
 from tile_eg.ir.kernel import Alloc, Assign, For, Kernel, Region, statements
 from tile_eg.ir.seen import indexed
-from tile_eg.records import record
+from tile_eg.ops.records import record
 
 
 @record

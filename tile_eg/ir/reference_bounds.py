@@ -20,9 +20,9 @@ from tile_eg.ir.known_numbers import at_numbers
 from tile_eg.ir.reference import Block, Tile, blocks, common, filled, initial
 from tile_eg.ir.reference_places import Array, Env
 from tile_eg.ir.seen import as_indexed
+from tile_eg.ops.records import record
 from tile_eg.ops.types import F32, I8, I32, SCALE_BLOCK, DType
 from tile_eg.ops.whole_tiles import WHOLE_TILES
-from tile_eg.records import record
 
 
 @record

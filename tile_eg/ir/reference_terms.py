@@ -24,8 +24,8 @@ from tile_eg.ir.reference_bounds import BoundedBlock, Expected, Scales, spread
 from tile_eg.ir.reference_places import Array
 from tile_eg.ir.reference_values import Dependences, Run
 from tile_eg.ir.values import Term, Values, accumulates, first_version, reachable
+from tile_eg.ops.records import record
 from tile_eg.ops.types import packed_in
-from tile_eg.records import record
 
 Trips = tuple[tuple[str, int], ...]
 """The trips that a value is of: loops' variables, outermost loop first."""

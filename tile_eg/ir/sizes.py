@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import lru_cache
 
 from tile_eg.ir.index import Expr, evaluate, substitute
-from tile_eg.records import record
+from tile_eg.ops.records import record
 
 MOST_GAP = 2**32 - 1
 """The bytes from a row of a window to the next that an instruction's field holds."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 from tile_eg.errors import TileError
 from tile_eg.ir.kernel import Kernel, Tensor
 from tile_eg.ir.open_kernel import OpenKernel
-from tile_eg.records import record
+from tile_eg.ops.records import record
 
 if TYPE_CHECKING:
     import numpy as np

@@ -17,8 +17,8 @@ from tile_eg.ir.index import BLOCK, Expr, evaluate, substitute
 from tile_eg.ir.kernel import Tensor
 from tile_eg.ir.sampling import spread
 from tile_eg.ir.sizes import Sizes
+from tile_eg.ops.records import record
 from tile_eg.ops.types import DType
-from tile_eg.records import record
 
 WRITES = ("store", "accumulate")
 VERSIONS = ("given", *WRITES, "targ", "tproj")

@@ -22,7 +22,7 @@ from tile_eg.jit.switches import check_searched, switched_by, two_streams
 from tile_eg.jit.tensors import tensor_kernel
 from tile_eg.jit.told import told
 from tile_eg.language.kernels import PrimFunc
-from tile_eg.records import record
+from tile_eg.ops.records import record
 from tile_eg.simulator.limits import CALL, Limits
 
 

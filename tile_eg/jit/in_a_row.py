@@ -21,7 +21,7 @@ from tile_eg.jit.told import levels, told
 from tile_eg.jit.unused import with_unused
 from tile_eg.jit.workspaces import made_by_call
 from tile_eg.language.symbols import at_sizes
-from tile_eg.records import record
+from tile_eg.ops.records import record
 
 if TYPE_CHECKING:
     import numpy as np

@@ -21,7 +21,7 @@ from tile_eg.ir.strided import Layout, Layouts, laid_out, layout_of
 from tile_eg.jit.arrays import check_no_gradient, check_plain, fitted, is_torch, to_numpy
 from tile_eg.jit.launches import launched
 from tile_eg.jit.told import levels
-from tile_eg.records import record
+from tile_eg.ops.records import record
 
 if TYPE_CHECKING:
     from tile_eg.ir.values import Values

@@ -18,7 +18,7 @@ from tile_eg.chips.loader import chip_marks
 from tile_eg.chips.marks import Mark, open_constants
 from tile_eg.errors import TileError, did_you_mean
 from tile_eg.ir.program import Program
-from tile_eg.records import record
+from tile_eg.ops.records import record
 
 FACTOR = 10.0
 """A constant without a range may become so many times as large, or as small."""

@@ -18,7 +18,7 @@ from tile_eg.extract.chaos import Random
 from tile_eg.extract.makespan import makespan
 from tile_eg.extract.pricing import Pricer
 from tile_eg.ir.kernel import Kernel
-from tile_eg.records import record
+from tile_eg.ops.records import record
 from tile_eg.search.candidates import naming
 from tile_eg.search.compiler import Planned, lower, plan_schedule
 

@@ -16,7 +16,7 @@ from tile_eg.ir.program.parser import parse_program
 from tile_eg.laboratory.graphs import GraphArrays, graph_of
 from tile_eg.laboratory.rows import Row
 from tile_eg.laboratory.stored import FORMATS, PARTS, read_rows
-from tile_eg.records import record
+from tile_eg.ops.records import record
 
 
 @record

@@ -27,7 +27,7 @@ from tile_eg.laboratory.card import card
 from tile_eg.laboratory.drawing import WAYS, Draws
 from tile_eg.laboratory.rows import Row, row_of
 from tile_eg.laboratory.stored import CARD, FORMATS, PARTS, SETTINGS, check_format, read_rows, write_rows
-from tile_eg.records import record
+from tile_eg.ops.records import record
 from tile_eg.search import SearchOptions
 from tile_eg.search.collector import rare_collections
 from tile_eg.search.compiler import Lowered, Planned, lower, plan_schedule

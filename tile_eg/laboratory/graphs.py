@@ -11,7 +11,7 @@ from tile_eg.cost_models.context import PIPES
 from tile_eg.cost_models.counted import Issued, issued
 from tile_eg.ir.program import VECTOR, Program, Tile
 from tile_eg.ops.physical import PIPES as MOVES
-from tile_eg.records import record
+from tile_eg.ops.records import record
 from tile_eg.timeline.instruction import cycles, moved_bytes
 
 OPS = tuple(sorted({*MOVES, *VECTOR}))

@@ -9,7 +9,7 @@ from typing import Any
 from tile_eg.cost_models.context import context
 from tile_eg.cost_models.counted import counted
 from tile_eg.extract import Schedule
-from tile_eg.records import record
+from tile_eg.ops.records import record
 from tile_eg.report.decisions import choices
 from tile_eg.search.compiler import Planned
 

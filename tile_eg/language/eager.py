@@ -14,7 +14,7 @@ from tile_eg.errors import TileError
 from tile_eg.language.kernels import TensorType
 from tile_eg.language.symbols import names_in, symbol
 from tile_eg.language.words import number_word
-from tile_eg.records import record
+from tile_eg.ops.records import record
 
 _sizes: ContextVar[tuple[Mapping[str, int], set[str]] | None] = ContextVar("sizes", default=None)
 

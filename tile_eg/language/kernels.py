@@ -10,7 +10,7 @@ from typing import Any
 from tile_eg.errors import TileError
 from tile_eg.language.data_type import DataType
 from tile_eg.language.words import at_frame
-from tile_eg.records import record
+from tile_eg.ops.records import record
 
 
 class _Subscripted(type):

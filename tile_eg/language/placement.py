@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tile_eg.language.words import word
-from tile_eg.records import record
+from tile_eg.ops.records import record
 
 
 @word

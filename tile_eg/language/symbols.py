@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from tile_eg.errors import TileError
-from tile_eg.records import record
+from tile_eg.ops.records import record
 
 
 class Size:

@@ -15,7 +15,7 @@ from types import FrameType
 from typing import Any
 
 from tile_eg.errors import Span, TileError
-from tile_eg.records import record
+from tile_eg.ops.records import record
 
 
 def _each(args: Iterable[Any]) -> Iterator[Any]:

@@ -10,8 +10,8 @@ from tile_eg.ir.arrays import numpy_dtype
 from tile_eg.ir.index import SUB, evaluate
 from tile_eg.ir.program import Buffer
 from tile_eg.locate.watches import Watched, slot_of
+from tile_eg.ops.records import record
 from tile_eg.ops.types import Level
-from tile_eg.records import record
 
 Array = np.ndarray
 L0C_WIDTH = 16

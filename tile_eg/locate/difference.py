@@ -9,7 +9,7 @@ from typing import Any
 
 from tile_eg.errors import Span, TileError
 from tile_eg.ir.printed import Printed
-from tile_eg.records import record
+from tile_eg.ops.records import record
 
 
 @record

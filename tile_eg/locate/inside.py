@@ -12,7 +12,7 @@ from tile_eg.ir.reference_terms import Meaning, Trips
 from tile_eg.ir.values import Term
 from tile_eg.locate.decoding import Window, held_in, window_of
 from tile_eg.locate.watches import Watched
-from tile_eg.records import record
+from tile_eg.ops.records import record
 from tile_eg.report.compare import wrong_elements
 from tile_eg.simulator.watch import Record, Watch
 

@@ -24,7 +24,7 @@ from tile_eg.locate.difference import Difference, Located
 from tile_eg.locate.inside import Comparer, Wrong
 from tile_eg.locate.stores import Stored, Stores, stores_of
 from tile_eg.locate.watches import Watched, named, with_watches
-from tile_eg.records import record
+from tile_eg.ops.records import record
 from tile_eg.report.compare import wrong_elements
 from tile_eg.simulator.sample import can_be_sampled
 from tile_eg.simulator.watch import ALL, PLACES, Record, Watch

@@ -9,7 +9,7 @@ import numpy as np
 from tile_eg.ir.index import EACH, Expr, evaluate, variables
 from tile_eg.ir.program import Gm, Program
 from tile_eg.locate.watches import Watched
-from tile_eg.records import record
+from tile_eg.ops.records import record
 from tile_eg.simulator.watch import Record
 
 Array = np.ndarray

@@ -11,8 +11,8 @@ from tile_eg.ir.index import BLOCK, EACH, ONE, SUB, Expr, evaluate, var, variabl
 from tile_eg.ir.index_elements import all_elements_in
 from tile_eg.ir.program import AIC, Buffer, Formula, Gm, Instr, Loop, Node, Print, Program, Tile, When
 from tile_eg.ir.program.held import Held
+from tile_eg.ops.records import record
 from tile_eg.ops.types import Level
-from tile_eg.records import record
 from tile_eg.simulator.watch import Record
 
 WATCHED = (Level.UB, Level.L1, Level.L0C, Level.WS)

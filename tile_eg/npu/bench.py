@@ -12,7 +12,7 @@ from tile_eg.errors import TileError
 from tile_eg.ir.passed import examples
 from tile_eg.npu.arrays import NpuArray
 from tile_eg.npu.device import Planned, Ready, ready
-from tile_eg.records import record
+from tile_eg.ops.records import record
 
 if TYPE_CHECKING:
     import numpy as np

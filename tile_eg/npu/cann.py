@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 
 from tile_eg.errors import TileError
-from tile_eg.records import record
+from tile_eg.ops.records import record
 
 VARIABLES = ("ASCEND_HOME_PATH", "ASCEND_TOOLKIT_HOME")
 """Variables that CANN's own set_env.sh sets; the first one that is set decides, whatever else is installed."""

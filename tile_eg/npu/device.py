@@ -12,7 +12,7 @@ from tile_eg.errors import TileError
 from tile_eg.npu.build import device_object
 from tile_eg.npu.entry import Kernel, kernels_of, passes_sync
 from tile_eg.npu.launcher import Launcher, the_launcher
-from tile_eg.records import record
+from tile_eg.ops.records import record
 
 if TYPE_CHECKING:
     from tile_eg.ir.program import Program

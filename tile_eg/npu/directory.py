@@ -13,7 +13,7 @@ from tile_eg.emit.any_size_host import text as cpp
 from tile_eg.emit.names import argument_names, kernel_symbol, size_names
 from tile_eg.ir.kernel import Tensor
 from tile_eg.ir.program import Program
-from tile_eg.records import record
+from tile_eg.ops.records import record
 
 if TYPE_CHECKING:
     import numpy as np

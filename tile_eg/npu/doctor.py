@@ -15,7 +15,7 @@ from tile_eg.errors import TileError
 from tile_eg.npu.build import ARCHITECTURES
 from tile_eg.npu.cann import GET, OLDEST, Cann, installed
 from tile_eg.npu.device import architecture_of, chip_named
-from tile_eg.records import record
+from tile_eg.ops.records import record
 from tile_eg.simulator.build import find_compiler
 
 DRIVER = "/usr/local/Ascend/driver/version.info"

@@ -12,7 +12,7 @@ import re
 from collections.abc import Sequence
 
 from tile_eg.errors import TileError
-from tile_eg.records import record
+from tile_eg.ops.records import record
 from tile_eg.simulator.launches import KernelText, kernels
 
 CUBE, VECTOR = "cube", "vec"

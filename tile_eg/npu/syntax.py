@@ -19,7 +19,7 @@ from tile_eg.errors import TileError
 from tile_eg.npu.build import KERNEL, cores_of
 from tile_eg.npu.cann import Cann
 from tile_eg.npu.entry import Kernel, entry_text, kernels_of
-from tile_eg.records import record
+from tile_eg.ops.records import record
 from tile_eg.simulator.build import require_compiler
 
 WORDS = Path(__file__).parent / "templates" / "compiler_words.h"

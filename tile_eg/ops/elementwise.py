@@ -10,8 +10,8 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+from tile_eg.ops.records import record
 from tile_eg.ops.types import F16, F32, I8, I16, I32, SIGNED, U8, U16, U32, WHOLE, DType
-from tile_eg.records import record
 
 Meaning = Callable[..., Any]
 """Takes the module that computes, NumPy for arrays or `math` for a number, and then the operands."""

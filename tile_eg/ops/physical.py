@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import field
 from typing import Any
 
-from tile_eg.records import record
+from tile_eg.ops.records import record
 
 AIC, AIV = "AIC", "AIV"
 PIPES = {

@@ -5,8 +5,8 @@ Sources: WholeReduceMax.md, WholeReduceSum.md, BlockReduceMax.md, BlockReduceSum
 
 from __future__ import annotations
 
+from tile_eg.ops.records import record
 from tile_eg.ops.types import F16, F32, I16, I32, U16, U32, DType
-from tile_eg.records import record
 
 FLOATS = (F16, F32)
 WORDS = (F16, F32, I16, U16, I32, U32)

@@ -6,7 +6,7 @@ from enum import StrEnum
 from struct import pack
 from typing import Any
 
-from tile_eg.records import record
+from tile_eg.ops.records import record
 
 
 @record

@@ -10,8 +10,8 @@ from collections.abc import Callable
 from math import inf, prod
 from typing import Any
 
+from tile_eg.ops.records import record
 from tile_eg.ops.types import BF16, F16, F32, FLOATS, I8, I16, I32, U8, U16, U32, DType
-from tile_eg.records import record
 
 Shape = tuple[int, ...]
 Numbers = tuple[int, int]

@@ -8,7 +8,7 @@ from math import isfinite
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from tile_eg.records import record
+from tile_eg.ops.records import record
 
 if TYPE_CHECKING:
     import numpy as np

@@ -7,7 +7,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from tile_eg.ir.printed import Printed
-from tile_eg.records import record
+from tile_eg.ops.records import record
 from tile_eg.report.html import Bar, html_table, paragraphs
 from tile_eg.report.text import duration, share, size, table
 

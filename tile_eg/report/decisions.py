@@ -9,7 +9,7 @@ from tile_eg.errors import Note
 from tile_eg.extract.buffers import depth_of, place_of
 from tile_eg.extract.schedule import Schedule
 from tile_eg.ops.physical import BEGINS, MOVES, STORES, TERMS
-from tile_eg.records import record
+from tile_eg.ops.records import record
 from tile_eg.report.schedule_tree import LEGEND, instruction, place_text, schedule_text
 from tile_eg.report.text import duration, table
 

@@ -10,7 +10,7 @@ from tile_eg.egraph.profile import RuleProfile
 from tile_eg.extract.base import Extraction
 from tile_eg.extract.schedule import Schedule
 from tile_eg.ir.printed import Printed
-from tile_eg.records import record
+from tile_eg.ops.records import record
 from tile_eg.report.cost import Cost, within
 from tile_eg.report.decisions import UNDECIDED, Runner, decisions_text
 from tile_eg.report.differences import difference, differences

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from html import escape
 
-from tile_eg.records import record
+from tile_eg.ops.records import record
 from tile_eg.report.text import Branch
 
 LINE = "rgba(128,128,128,.35)"

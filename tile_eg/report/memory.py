@@ -5,8 +5,8 @@ from __future__ import annotations
 from tile_eg.chips import Chip
 from tile_eg.ir.printed import Printed
 from tile_eg.ir.program import Buffer, Program
+from tile_eg.ops.records import record
 from tile_eg.ops.types import Level
-from tile_eg.records import record
 from tile_eg.report.html import Cell, Strip, html_table
 from tile_eg.report.text import share, size, table
 

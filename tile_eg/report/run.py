@@ -7,7 +7,7 @@ from math import isfinite
 from typing import Any
 
 from tile_eg.ir.program import Program
-from tile_eg.records import record
+from tile_eg.ops.records import record
 from tile_eg.report.compare import Comparison
 from tile_eg.report.cost import Cost
 from tile_eg.report.findings import finding_text

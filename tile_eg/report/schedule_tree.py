@@ -10,8 +10,8 @@ from tile_eg.egraph import Graph, Node
 from tile_eg.extract.schedule import Item, LoopStep, Rest, Schedule, Step, Storage, StorageId
 from tile_eg.extract.statements import statement
 from tile_eg.ir.printed import Printed
+from tile_eg.ops.records import record
 from tile_eg.ops.types import Level
-from tile_eg.records import record
 from tile_eg.report.html import html_tree, paragraphs
 from tile_eg.report.text import Branch, tree
 from tile_eg.rules import registry, signatures

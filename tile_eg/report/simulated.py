@@ -11,7 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from tile_eg.errors import Span, TileError
-from tile_eg.records import record
+from tile_eg.ops.records import record
 from tile_eg.report.cost import Cost
 from tile_eg.report.text import indent
 from tile_eg.simulator.findings import Finding, Simulation

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from tile_eg.errors import did_you_mean
 from tile_eg.ir.accuracy import HALF_STEPS, HALF_STEPS_OF_ONE, SIDES, sum_half_steps
-from tile_eg.records import record
+from tile_eg.ops.records import record
 from tile_eg.rules.sexpr import Form
 
 SUM = "sum"

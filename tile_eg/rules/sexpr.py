@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Union
 
-from tile_eg.records import record
+from tile_eg.ops.records import record
 
 Form = Union[str, tuple]
 

@@ -8,7 +8,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from tile_eg.ops.elementwise import BINARY, UNARY, Binary, Unary
-from tile_eg.records import record
+from tile_eg.ops.records import record
 from tile_eg.rules.bound import Bound, BoundFault, bound_of
 from tile_eg.rules.naming import confusable
 from tile_eg.rules.sexpr import Form, heads, parse, show

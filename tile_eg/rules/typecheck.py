@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from tile_eg.records import record
+from tile_eg.ops.records import record
 from tile_eg.rules import native
 from tile_eg.rules.sexpr import Placed
 from tile_eg.rules.theory import Theory

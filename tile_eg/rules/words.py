@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator
 from tile_eg.errors import did_you_mean
 from tile_eg.ops.elementwise import BINARY, COMPARE, REDUCE, UNARY
 from tile_eg.ops.physical import VECTOR
+from tile_eg.ops.records import record
 from tile_eg.ops.types import DTYPES
-from tile_eg.records import record
 from tile_eg.rules.sexpr import Form
 
 

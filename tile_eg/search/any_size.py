@@ -17,7 +17,7 @@ from tile_eg.ir.program.any_size import resized
 from tile_eg.ir.sizes import MOST_GAP
 from tile_eg.ir.strided import in_memory
 from tile_eg.ir.values import Values
-from tile_eg.records import record
+from tile_eg.ops.records import record
 from tile_eg.report.text import Text
 from tile_eg.search.planned import Planned, Run, stage
 from tile_eg.search.result import Lowered

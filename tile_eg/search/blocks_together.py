@@ -8,8 +8,8 @@ from math import prod
 
 from tile_eg.chips import Chip
 from tile_eg.ir.values import Values
+from tile_eg.ops.records import record
 from tile_eg.ops.types import Level
-from tile_eg.records import record
 from tile_eg.search.bounds import LOADS, floor, timing
 from tile_eg.search.form import Form, searched
 from tile_eg.search.moves import MOVES

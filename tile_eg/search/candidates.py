@@ -12,7 +12,7 @@ from tile_eg.chips import Chip
 from tile_eg.emit.sync.trace import FlagsRunOut
 from tile_eg.errors import InternalError, LimitError, PlanError, TileError
 from tile_eg.ir.machine import MAX_BLOCKS
-from tile_eg.records import record
+from tile_eg.ops.records import record
 from tile_eg.report.decisions import summary
 from tile_eg.report.text import duration
 from tile_eg.search.planned import Planned

@@ -11,7 +11,7 @@ from tile_eg.chips import Chip
 from tile_eg.cost_models import rank_model, roles
 from tile_eg.errors import InternalError, TileError
 from tile_eg.ir.kernel import Kernel
-from tile_eg.records import record
+from tile_eg.ops.records import record
 from tile_eg.search.candidates import Candidate
 from tile_eg.search.driver import as_written, lowered_of, moves_from
 from tile_eg.search.form import Form, Setting

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from tile_eg.chips import Chip, known_chips, load_chip
 from tile_eg.errors import TileError
 from tile_eg.ir.kernel import Kernel
-from tile_eg.records import record
+from tile_eg.ops.records import record
 from tile_eg.rules import selected
 from tile_eg.search.any_order import refuse_any_order
 from tile_eg.search.candidates import Candidate, Dropped, fastest_first, plan_all, ranked

@@ -15,8 +15,8 @@ from tile_eg.ir.kept import KeptKernel
 from tile_eg.ir.kernel import Note, Tensor
 from tile_eg.ir.machine import LINE_BYTES
 from tile_eg.ir.program import AIC, AIV, Buffer, Program
+from tile_eg.ops.records import record
 from tile_eg.ops.types import Level
-from tile_eg.records import record
 from tile_eg.search.chip_types import check_chip_types
 from tile_eg.search.kept_direct import with_direct_paths
 from tile_eg.search.kept_indices import out_of_tensor

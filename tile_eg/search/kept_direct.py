@@ -14,8 +14,8 @@ from typing import Any
 from tile_eg.ir.index import SUB, ZERO, variables
 from tile_eg.ir.kept import KeptKernel
 from tile_eg.ir.program import Buffer, CrossSet, CrossWait, Instr, Loop, Node, PipeBarrier, Tile, When, walk
+from tile_eg.ops.records import record
 from tile_eg.ops.types import Level
-from tile_eg.records import record
 
 
 @record

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from tile_eg.ir.index import ONE, ZERO
 from tile_eg.ir.program import Buffer, Instr, Node, Scalar, Tile, When, While
-from tile_eg.records import record
+from tile_eg.ops.records import record
 
 
 @record

@@ -11,8 +11,8 @@ from tile_eg.errors import TileError
 from tile_eg.ir.kept import KeptKernel
 from tile_eg.ir.machine import ALIGNMENT, REPEAT_BYTES
 from tile_eg.ir.program import Buffer
+from tile_eg.ops.records import record
 from tile_eg.ops.types import Level
-from tile_eg.records import record
 from tile_eg.report.text import size
 from tile_eg.search import kept_lifetimes as lifetimes
 from tile_eg.search.kept_memory import Life, lives, packed

@@ -5,7 +5,7 @@ A move that a rule of the e-graph offers has that rule's law, and goes with it; 
 
 from __future__ import annotations
 
-from tile_eg.records import record
+from tile_eg.ops.records import record
 
 FIRST, REFINING, SEARCHING, WIDENING, EVENING, FINISHING = range(6)
 """When a move is made: as soon as there is a schedule; behind those, on the best of them; then what needs a search of its own;

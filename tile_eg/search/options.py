@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tile_eg.errors import TileError, did_you_mean
-from tile_eg.records import record
+from tile_eg.ops.records import record
 from tile_eg.rules import INEXACT, Theory, registry, selected
 from tile_eg.rules.added import added
 from tile_eg.search.moves import IN_ANY_ORDER, MOVES

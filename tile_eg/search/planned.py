@@ -14,7 +14,7 @@ from tile_eg.errors import InternalError, PlanError, TileError, chain_too_long
 from tile_eg.ir.arrays import begun, check_arguments
 from tile_eg.ir.kernel import Kernel, Tensor
 from tile_eg.ir.program import Program
-from tile_eg.records import record
+from tile_eg.ops.records import record
 from tile_eg.report.text import Text
 from tile_eg.simulator.findings import LimitError
 from tile_eg.simulator.limits import USUAL, Limits

@@ -10,7 +10,7 @@ from time import perf_counter
 
 from tile_eg.cost_models import ModelFault
 from tile_eg.errors import TileError
-from tile_eg.records import record
+from tile_eg.ops.records import record
 from tile_eg.search.candidates import Candidate, Dropped
 from tile_eg.search.form import Form, Setting
 from tile_eg.search.moves import LEFT, Move

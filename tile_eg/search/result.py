@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from tile_eg.errors import rendered
 from tile_eg.ir.arrays import signature
 from tile_eg.ir.kernel import Kernel, Note
-from tile_eg.records import record
+from tile_eg.ops.records import record
 from tile_eg.report.any_order import sums_in_any_order
 from tile_eg.report.decisions import missing_slots
 from tile_eg.report.text import Text

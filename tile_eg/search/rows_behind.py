@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from tile_eg.chips import Chip
 from tile_eg.errors import PlanError, plannable
+from tile_eg.ops.records import record
 from tile_eg.ops.types import Level
-from tile_eg.records import record
 from tile_eg.search.candidates import Candidate, ranked, written
 from tile_eg.search.form import Form, Setting
 from tile_eg.search.moves import FINISHING, MOVES

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 from functools import partial
 
 from tile_eg.ir.values import Values, reachable
+from tile_eg.ops.records import record
 from tile_eg.ops.types import Level
-from tile_eg.records import record
 from tile_eg.search.form import Form, searched
 from tile_eg.search.moves import MOVES, WITHOUT_ROOM
 from tile_eg.search.queue import Made, Offer

@@ -16,7 +16,7 @@ from typing import Any
 
 from tile_eg.disk_cache import alone
 from tile_eg.errors import TileError
-from tile_eg.records import record
+from tile_eg.ops.records import record
 
 FORMAT, SCHEMA, SUFFIX = "tile_eg tuned kernels", 1, ".tuned.json"
 TIMELINE, NPU = "predicted by the timeline", "measured"

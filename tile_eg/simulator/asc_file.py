@@ -9,7 +9,7 @@ from functools import cached_property, partial
 from pathlib import Path
 
 from tile_eg.errors import TileError
-from tile_eg.records import record
+from tile_eg.ops.records import record
 from tile_eg.simulator.build import INCLUDE, UNIT, CompileError, compile_library, compile_objects, preprocessed
 from tile_eg.simulator.compile_errors import explained
 from tile_eg.simulator.devkit import ROOTS, Devkit

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from types import MappingProxyType
 
-from tile_eg.records import record
+from tile_eg.ops.records import record
 from tile_eg.simulator.findings import SimulatorError
 
 OUTPUT = "output"

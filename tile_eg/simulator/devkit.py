@@ -15,7 +15,7 @@ from functools import cached_property
 from pathlib import Path
 
 from tile_eg.errors import TileError
-from tile_eg.records import record
+from tile_eg.ops.records import record
 from tile_eg.simulator.build import INCLUDE
 from tile_eg.simulator.empty_bodies import refusing
 from tile_eg.simulator.launches import blanked

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import field
 from typing import TYPE_CHECKING
 
-from tile_eg.records import record
+from tile_eg.ops.records import record
 
 if TYPE_CHECKING:
     import numpy as np

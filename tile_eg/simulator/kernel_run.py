@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from tile_eg.errors import Span, TileError, did_you_mean
-from tile_eg.records import record
+from tile_eg.ops.records import record
 from tile_eg.simulator.asc_file import AscFile
 from tile_eg.simulator.findings import Simulation
 from tile_eg.simulator.image import Image

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from tile_eg.errors import Span, TileError
-from tile_eg.records import record
+from tile_eg.ops.records import record
 
 TYPES = ("AIC_ONLY", "AIV_ONLY", "MIX_AIC_1_1", "MIX_AIC_1_2", "MIX_AIC_1_0", "MIX_AIV_1_0")
 _QUALIFIERS = r"__(?:vector|cube|aicore|global)__|__mix__\s*\([^)]*\)|extern\s*\" *\"|void|inline|static"

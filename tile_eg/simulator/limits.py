@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tile_eg.errors import TileError
-from tile_eg.records import record
+from tile_eg.ops.records import record
 
 PATIENCE, LEAST_PATIENCE = 10, 60
 

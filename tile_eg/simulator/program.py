@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
 
-from tile_eg.records import record
+from tile_eg.ops.records import record
 from tile_eg.simulator.asc_file import AscFile
 from tile_eg.simulator.confinement import Confinement
 from tile_eg.simulator.findings import Simulation

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import IO
 
-from tile_eg.records import record
+from tile_eg.ops.records import record
 
 EVERY = 0.5
 """Seconds between two looks."""

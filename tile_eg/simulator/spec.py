@@ -29,8 +29,8 @@ import numpy as np
 
 from tile_eg.errors import WITH_OR_WITHOUT_MARK, Span, TileError, did_you_mean, why_unread
 from tile_eg.ir.arrays import numpy_dtype
+from tile_eg.ops.records import record
 from tile_eg.ops.types import dtype_of
-from tile_eg.records import record
 from tile_eg.simulator.launches import TYPES
 
 DTYPES = ("f16", "bf16", "f32", "i8", "u8", "i16", "u16", "i32", "u32", "i64", "u64", "f8e4m3", "f8e5m2", "e8m0")

@@ -6,7 +6,7 @@ import os
 import struct
 from collections.abc import Iterator
 
-from tile_eg.records import record
+from tile_eg.ops.records import record
 from tile_eg.simulator.image import nameless_file
 
 _HEAD = struct.Struct("=5q")

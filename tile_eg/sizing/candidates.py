@@ -11,8 +11,8 @@ from tile_eg.chips import Chip
 from tile_eg.errors import TileError
 from tile_eg.ir.open_kernel import OpenKernel
 from tile_eg.ir.values import Values
+from tile_eg.ops.records import record
 from tile_eg.ops.types import F32, Level
-from tile_eg.records import record
 from tile_eg.sizing.estimate import Estimate
 from tile_eg.sizing.phases import with_moves
 

@@ -16,8 +16,8 @@ from tile_eg.ir.index import EACH, MOST_SIZE, Expr, terms_of, variables
 from tile_eg.ir.machine import BLOCK_ELEMENTS, REPEAT_ELEMENTS
 from tile_eg.ir.program import AIC, AIV
 from tile_eg.ir.values import WRITES, Term, Values
+from tile_eg.ops.records import record
 from tile_eg.ops.types import F32, Level
-from tile_eg.records import record
 from tile_eg.sizing.anatomy import COMPUTED, Anatomy, source
 from tile_eg.sizing.room import Room
 from tile_eg.timeline.instruction import cycles

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tile_eg.errors import TileError
-from tile_eg.records import record
+from tile_eg.ops.records import record
 from tile_eg.spread.crew import Crew
 from tile_eg.spread.outcome import TRIES, Outcome, done, given_up
 from tile_eg.state import State, state

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tile_eg.errors import TileError
-from tile_eg.records import record
+from tile_eg.ops.records import record
 
 TRIES = 3
 """Workers that may die at one item before it is left."""

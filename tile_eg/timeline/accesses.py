@@ -12,7 +12,7 @@ import numpy as np
 from tile_eg.ir.index import BLOCK, SUB, Expr, less, var, variables
 from tile_eg.ir.program import Gm, Instr, Loop, Node, Program, Tasks, When
 from tile_eg.ir.sharing import once
-from tile_eg.records import record
+from tile_eg.ops.records import record
 from tile_eg.timeline.arrays import sample, values
 from tile_eg.timeline.expressions import compiled, largest
 from tile_eg.timeline.filled import EVEN, filled

@@ -9,7 +9,7 @@ from itertools import combinations, product
 
 from tile_eg.ir.machine import BANK_ROW, BLOCK_BYTES, REPEAT_BYTES, writes_in_the_way
 from tile_eg.ir.program import BINARY, OVERWRITES, REDUCE, SCALAR, SPREAD, UNARY, Buffer, Instr, Tile
-from tile_eg.records import record
+from tile_eg.ops.records import record
 from tile_eg.timeline.work import HALF_OF_ROUNDS, HALVES
 
 ROWS, CHUNKS = 16, 8

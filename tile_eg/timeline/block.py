@@ -9,7 +9,7 @@ from tile_eg.ir.index import BLOCK, ONE, SUB, Expr, Interval, bounds, variables
 from tile_eg.ir.machine import cores as cores_of
 from tile_eg.ir.program import AIC, AIV, Instr, Loop, Node, Program, Tasks, When, walk
 from tile_eg.ir.sharing import Itself, once
-from tile_eg.records import record
+from tile_eg.ops.records import record
 from tile_eg.timeline.cores import Core, Handover, Record, Span, StreamError
 from tile_eg.timeline.expressions import Settler
 from tile_eg.timeline.last_turn import InTurn

@@ -16,7 +16,7 @@ from tile_eg.chips import Chip
 from tile_eg.ir.index import Expr, evaluate
 from tile_eg.ir.machine import CORE_PIPES, SCALAR_PIPE
 from tile_eg.ir.program import AIC, AIV, CrossSet, CrossWait, Instr, Node, SetFlag, WaitFlag
-from tile_eg.records import record
+from tile_eg.ops.records import record
 from tile_eg.timeline.expressions import unsettled
 from tile_eg.timeline.rings import Ring
 from tile_eg.timeline.shapes import Shapes

@@ -20,7 +20,7 @@ from tile_eg.ir.program import AIC, Program, Tasks
 from tile_eg.ir.program.any_size import at_sizes
 from tile_eg.ir.program.tasks import inlined
 from tile_eg.ir.sharing import Itself, once
-from tile_eg.records import record
+from tile_eg.ops.records import record
 from tile_eg.timeline.accesses import Access, accesses, sharing
 from tile_eg.timeline.block import Block, Streams, least_busy, run_block, surely_run
 from tile_eg.timeline.cores import Span, StreamError

@@ -13,7 +13,7 @@ from tile_eg.ir.machine import REPEAT_BYTES
 from tile_eg.ir.program import Instr, Loop, Node, Program, Tasks, Tile, When, walk
 from tile_eg.ir.sampling import spread
 from tile_eg.ir.sharing import once
-from tile_eg.records import record
+from tile_eg.ops.records import record
 from tile_eg.timeline.arrays import LEAST_SAMPLE, sample, values
 
 SAMPLED_BLOCKS = 256

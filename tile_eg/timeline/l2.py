@@ -24,7 +24,7 @@ from tile_eg.ir.index_elements import all_elements_in, with_elements
 from tile_eg.ir.program import Loop, Program
 from tile_eg.ir.sharing import once
 from tile_eg.ir.sizes import usual
-from tile_eg.records import record
+from tile_eg.ops.records import record
 from tile_eg.timeline.accesses import Access, at_start, sharing
 from tile_eg.timeline.arrays import values
 from tile_eg.timeline.beside import new_shares

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from tile_eg.ir.index import evaluate
 from tile_eg.ir.program import Program, Tile
+from tile_eg.ops.records import record
 from tile_eg.ops.types import Level
-from tile_eg.records import record
 from tile_eg.timeline.cores import Span
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tile_eg.records import record
+from tile_eg.ops.records import record
 from tile_eg.timeline.cores import Handover, Span
 
 

@@ -12,7 +12,7 @@ from math import prod
 from tile_eg.chips import Chip
 from tile_eg.ir.program import Program
 from tile_eg.ir.sharing import once
-from tile_eg.records import record
+from tile_eg.ops.records import record
 from tile_eg.timeline.accesses import Access, at_start
 from tile_eg.timeline.l2 import L2, Room
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from tile_eg.ir.index import ONE, ZERO, Expr, terms_of, variables
 from tile_eg.ir.program import Instr, Loop, Node, SetFlag, Tile, WaitFlag, walk
-from tile_eg.records import record
+from tile_eg.ops.records import record
 
 Name = tuple[object, ...]
 """Whose ring it is, and a place in it."""

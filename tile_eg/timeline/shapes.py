@@ -13,7 +13,7 @@ import numpy as np
 
 from tile_eg.ir.index import Expr, variables
 from tile_eg.ir.program import Instr, Loop, Node, When
-from tile_eg.records import record
+from tile_eg.ops.records import record
 from tile_eg.timeline.arrays import values
 from tile_eg.timeline.expressions import compiled, linear
 

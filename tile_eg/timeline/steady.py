@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Generic, TypeVar
 
-from tile_eg.records import record
+from tile_eg.ops.records import record
 from tile_eg.timeline.cores import Core, Place
 from tile_eg.timeline.rings import Name, renamed
 from tile_eg.timeline.shapes import LONG_PERIODS, WORTH_A_SKIP, long_period, periods_ahead

@@ -10,7 +10,7 @@ from tile_eg.chips import Chip
 from tile_eg.ir.program import Program, SyncAll, walk
 from tile_eg.ir.program.any_size import at_sizes
 from tile_eg.ir.program.tasks import inlined
-from tile_eg.records import record
+from tile_eg.ops.records import record
 from tile_eg.timeline.accesses import Access, accesses
 from tile_eg.timeline.l2 import Room
 from tile_eg.timeline.reuse import handed_over, hbm_seconds, traffic, written_bytes

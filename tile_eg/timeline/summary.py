@@ -7,7 +7,7 @@ from dataclasses import replace
 from tile_eg.chips import Chip
 from tile_eg.chips.loader import ends
 from tile_eg.ir.program import CrossWait, Program, SyncAll, walk
-from tile_eg.records import record
+from tile_eg.ops.records import record
 from tile_eg.timeline.engine import run
 from tile_eg.timeline.result import Timeline
 

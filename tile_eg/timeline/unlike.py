@@ -15,7 +15,7 @@ import numpy as np
 from tile_eg.ir.index import BLOCK, SUB, Expr, evaluate, variables
 from tile_eg.ir.program import Instr, Loop, Program, SetFlag, Tasks, Tile, WaitFlag, walk
 from tile_eg.ir.sampling import spread
-from tile_eg.records import record
+from tile_eg.ops.records import record
 from tile_eg.timeline.arrays import sample, values
 from tile_eg.timeline.cores import Core
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from tile_eg.ir.program import AIV, PIPES
+from tile_eg.ops.records import record
 from tile_eg.ops.types import F32, DType
-from tile_eg.records import record
 
 ANYWHERE = "anywhere"
 RUNS = "runs"

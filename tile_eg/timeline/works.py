@@ -12,8 +12,8 @@ from tile_eg.ir.machine import cores
 from tile_eg.ir.program import AIC, AIV, BY_BLOCKS, BY_ROWS, OVERWRITES, Buffer, Gm, Instr, Operand, Program, Tile
 from tile_eg.ir.sharing import Itself, once
 from tile_eg.ir.sizes import usual
+from tile_eg.ops.records import record
 from tile_eg.ops.types import DType, Level
-from tile_eg.records import record
 from tile_eg.timeline.banks import meetings
 from tile_eg.timeline.instruction import cycles, moved_bytes, places
 from tile_eg.timeline.work import ANYWHERE, HALF_OF_ROUNDS, Work

@@ -15,7 +15,7 @@ from tile_eg.chips import DEFAULT_CHIP, load_chip
 from tile_eg.errors import TileError
 from tile_eg.frontend.text import load_text
 from tile_eg.jit import TileKernel
-from tile_eg.records import record
+from tile_eg.ops.records import record
 from tile_eg.torch.regions import Region, copied_for_each_user, regions_of
 from tile_eg.torch.text import Text, UnknownSize, text_of
 from tile_eg.torch.word import name_of

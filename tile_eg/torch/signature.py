@@ -12,7 +12,7 @@ from tile_eg.ir.open_kernel import NoBlocks
 from tile_eg.jit import CompiledKernel, TileKernel
 from tile_eg.jit.any_size import AnySizeKernel
 from tile_eg.jit.in_a_row import LaunchesInARow
-from tile_eg.records import record
+from tile_eg.ops.records import record
 
 Dims = Sequence[Any]
 PROBES = (1009, 1013, 1019, 1021, 1031, 1033, 1039, 1049, 1051, 1061)

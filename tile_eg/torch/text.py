@@ -8,8 +8,8 @@ from math import prod
 from typing import Any
 
 from tile_eg.errors import TileError
+from tile_eg.ops.records import record
 from tile_eg.ops.types import DTYPES
-from tile_eg.records import record
 from tile_eg.torch.parts import INDEX_ARGUMENT
 from tile_eg.torch.regions import Region
 from tile_eg.torch.word import name_of, number, refuse

@@ -12,7 +12,7 @@ from tile_eg.ir.index import BLOCK, ONE, Expr, const, evaluate
 from tile_eg.ir.kernel import Tensor
 from tile_eg.ir.sizes import Sizes, sizes_in, usual
 from tile_eg.ir.values import Builder, Term, Values, reachable
-from tile_eg.records import record
+from tile_eg.ops.records import record
 from tile_eg.transforms.size_numbers import Numbers
 
 MOST_EDGES = 8  # numbers beside the extents of tiles

@@ -13,7 +13,7 @@ from typing import Any
 
 from tile_eg.ir.index import BLOCK, EACH, ZERO, Expr, const, minimum, substitute, var, variables
 from tile_eg.ir.values import WRITES, Term, Values, first_version, reachable
-from tile_eg.records import record
+from tile_eg.ops.records import record
 from tile_eg.transforms.axes import COLS, NONE, ROWS, Axes, CannotSplit
 from tile_eg.transforms.rewriter import Rewriter
 from tile_eg.transforms.row_panels import stores

@@ -11,7 +11,7 @@ from dataclasses import replace
 from tile_eg.ir.index import EACH, ONE, Expr, const, minimum, terms_of, var, variables
 from tile_eg.ir.machine import FRACTAL_BYTES, STRIP
 from tile_eg.ir.values import VERSIONS, Term, Values, reachable
-from tile_eg.records import record
+from tile_eg.ops.records import record
 
 FACTORS = (2, 4, 8)  # trips that one may be as deep as
 LONGER = (2, 3, 4, 8)  # trips whose tiles one load may bring

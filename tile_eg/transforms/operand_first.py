@@ -17,7 +17,7 @@ from tile_eg.ir.index import BLOCK, ZERO, Expr, const, simplified, substitute, v
 from tile_eg.ir.kernel import Tensor
 from tile_eg.ir.program.tasks import free_names
 from tile_eg.ir.values import Term, Values, loops_in, made_of, reachable
-from tile_eg.records import record
+from tile_eg.ops.records import record
 from tile_eg.transforms.rewriter import Rewriter
 
 

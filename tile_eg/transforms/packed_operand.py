@@ -19,8 +19,8 @@ from tile_eg.ir.program.tasks import free_names
 from tile_eg.ir.seen import indexed
 from tile_eg.ir.sizes import sizes_in, usual
 from tile_eg.ir.values import Term, Values, reachable
+from tile_eg.ops.records import record
 from tile_eg.ops.types import DType
-from tile_eg.records import record
 from tile_eg.transforms.k_tiling import adds_products
 
 SEPARATOR = " and "

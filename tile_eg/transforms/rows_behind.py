@@ -16,7 +16,7 @@ from tile_eg.ir.kernel import Tensor
 from tile_eg.ir.machine import FRACTAL
 from tile_eg.ir.program.tasks import free_names
 from tile_eg.ir.values import Builder, Term, Values
-from tile_eg.records import record
+from tile_eg.ops.records import record
 from tile_eg.transforms.axes import COLS, NONE, ROWS
 from tile_eg.transforms.rewriter import Rewriter
 from tile_eg.transforms.row_panels import in_blocks

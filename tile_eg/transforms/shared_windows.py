@@ -17,7 +17,7 @@ from tile_eg.ir.index import BLOCK, EACH, Expr, const, simplified, var, variable
 from tile_eg.ir.left_padding import LEFT
 from tile_eg.ir.machine import FRACTAL
 from tile_eg.ir.values import Border, Builder, Term, Values, reachable
-from tile_eg.records import record
+from tile_eg.ops.records import record
 from tile_eg.transforms.k_tiling import adds_products
 from tile_eg.transforms.rewriter import Rewriter
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from tile_eg.ir.index import Expr, const, maximum, minimum, mul
 from tile_eg.ir.sizes import size
-from tile_eg.records import record
+from tile_eg.ops.records import record
 
 if TYPE_CHECKING:
     import numpy as np

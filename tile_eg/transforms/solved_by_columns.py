@@ -14,9 +14,9 @@ import numpy as np
 
 from tile_eg.ir import index as ix
 from tile_eg.ir.values import Term, Values, made_of, reachable
+from tile_eg.ops.records import record
 from tile_eg.ops.types import F32
 from tile_eg.ops.whole_tiles import TURNED
-from tile_eg.records import record
 from tile_eg.transforms.rewriter import Rewriter
 
 SIGNS = {"add": 1, "sub": -1}

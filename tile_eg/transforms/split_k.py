@@ -17,7 +17,7 @@ from tile_eg.ir.index import BLOCK, Expr, const, minimum, substitute, var
 from tile_eg.ir.kernel import Tensor
 from tile_eg.ir.program.tasks import free_names
 from tile_eg.ir.values import VERSIONS, Builder, Term, Values, reachable
-from tile_eg.records import record
+from tile_eg.ops.records import record
 from tile_eg.transforms.folds import OF, is_neutral, loops_of_folds
 from tile_eg.transforms.k_tiling import loops_of_products
 from tile_eg.transforms.rewriter import Rewriter

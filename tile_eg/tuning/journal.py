@@ -10,7 +10,7 @@ from typing import Any
 
 from tile_eg.disk_cache import alone
 from tile_eg.errors import TileError
-from tile_eg.records import record
+from tile_eg.ops.records import record
 from tile_eg.search.tuned_file import Pairs, write_whole
 
 Interval = tuple[float, float]

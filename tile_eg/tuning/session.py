@@ -12,7 +12,7 @@ from tile_eg.ir.arrays import signature
 from tile_eg.ir.exact import exact_text
 from tile_eg.ir.kept import KeptKernel
 from tile_eg.ir.kernel import Kernel
-from tile_eg.records import record
+from tile_eg.ops.records import record
 from tile_eg.search import SearchOptions, tuned
 from tile_eg.search.compiler import lower
 from tile_eg.search.result import Lowered

@@ -9,7 +9,7 @@ from tile_eg.chips import load_chip
 from tile_eg.ir.kernel import Kernel
 from tile_eg.ir.open_kernel import OpenKernel
 from tile_eg.ir.sharing import sharing
-from tile_eg.records import record
+from tile_eg.ops.records import record
 from tile_eg.report.decisions import summary
 from tile_eg.search import SearchOptions
 from tile_eg.search.candidates import Candidate

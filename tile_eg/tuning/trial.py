@@ -14,7 +14,7 @@ from tile_eg.ir.arrays import begun
 from tile_eg.ir.kernel import Kernel, added_to
 from tile_eg.ir.passed import examples
 from tile_eg.ir.program.parser import parse_program
-from tile_eg.records import record
+from tile_eg.ops.records import record
 from tile_eg.search.planned import Run
 from tile_eg.search.restored import Restored
 from tile_eg.simulator.sample import blocks_with, sampled

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import Expr, Interval
-from tile_eg.records import record
+from tile_eg.ops.records import record
 
 INT32 = 2**31 - 1
 """The largest int32_t. Its counterpart below zero is taken to be -INT32, as the C++ literal of the smallest one is wider."""

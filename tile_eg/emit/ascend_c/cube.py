@@ -29,8 +29,8 @@ from tile_eg.ir import index as ix
 from tile_eg.ir.index import EACH, ONE, ZERO, Expr
 from tile_eg.ir.machine import FIXPIPE_ND_ROWS, most_of
 from tile_eg.ir.program import Gm, Instr, Operand, Tile
+from tile_eg.ops.records import record
 from tile_eg.ops.types import BF16, F16, F32, I8, I32, Level
-from tile_eg.records import record
 
 Writer = Callable[[Scope, Instr, Expr], list[str]]
 FIELD8, FIELD16, FIELD32 = 255, 65535, 2**32 - 1

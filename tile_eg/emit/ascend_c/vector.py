@@ -20,8 +20,8 @@ from tile_eg.ir.machine import BLOCK_BYTES, MAX_REPEAT, REPEAT_BYTES, most_of
 from tile_eg.ir.program import BINARY, MULTIPLY_ADD, SCALAR, SPREAD, UNARY, Instr, Operand, Tile
 from tile_eg.ops import elementwise
 from tile_eg.ops.casts import ROUND
+from tile_eg.ops.records import record
 from tile_eg.ops.types import F16, F32, I16, I32, SIGNED
-from tile_eg.records import record
 
 STRIDE = most_of("repStride")
 BARRIER = "AscendC::PipeBarrier<PIPE_V>();"

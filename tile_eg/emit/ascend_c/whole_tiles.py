@@ -11,9 +11,9 @@ from tile_eg.emit.ascend_c.vector import BARRIER, copy, tile
 from tile_eg.ir.index import ONE, ZERO, Expr, const, var
 from tile_eg.ir.machine import BLOCK_BYTES, MAX_REPEAT
 from tile_eg.ir.program import Instr, Tile
+from tile_eg.ops.records import record
 from tile_eg.ops.types import BF16
 from tile_eg.ops.whole_tiles import LONGEST, PATTERNS, SORTED, TURNED, Turns, padded
-from tile_eg.records import record
 
 LISTS = 4
 """Sorted lists that one merge takes."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tile_eg.ir.index import ZERO, Expr, const, maximum, minimum
-from tile_eg.records import record
+from tile_eg.ops.records import record
 
 
 @record

@@ -15,7 +15,7 @@ from tile_eg.extract.schedule import FIRST, LAST
 from tile_eg.ir.index import BLOCK, ONE, Expr, both, const, less, maximum, minimum, substitute, var, variables
 from tile_eg.ir.program import Gm, Instr, Let, Loop, Node, Operand, Program, Tasks, Tile
 from tile_eg.ir.program.tasks import free_names, in_order
-from tile_eg.records import record
+from tile_eg.ops.records import record
 
 
 @record

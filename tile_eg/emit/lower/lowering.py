@@ -24,8 +24,8 @@ from tile_eg.ir.program.tasks import renamed
 from tile_eg.ir.sharing import Itself, once
 from tile_eg.ir.sizes import usual
 from tile_eg.ops.physical import TERMS, Cube, Move, Vector
+from tile_eg.ops.records import changed
 from tile_eg.ops.types import Level
-from tile_eg.records import changed
 
 
 def plan(schedule: Schedule, chip: Chip) -> Program:

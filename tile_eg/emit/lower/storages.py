@@ -13,8 +13,8 @@ from tile_eg.ir.index import ONE, SUB, ZERO, Expr, const, less, maximum, minimum
 from tile_eg.ir.program import Buffer, Tile
 from tile_eg.ir.program.tasks import free_names
 from tile_eg.ops.physical import ALIASES
+from tile_eg.ops.records import record
 from tile_eg.ops.types import Level
-from tile_eg.records import record
 
 
 @record

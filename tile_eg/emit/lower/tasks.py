@@ -29,7 +29,7 @@ from tile_eg.ir.program import AIC, AIV, Instr, Let, Node, Program, Tasks
 from tile_eg.ir.program.tasks import free_names, in_order, renamed, tasks
 from tile_eg.ir.sizes import sizes_in
 from tile_eg.ir.values import Values
-from tile_eg.records import record
+from tile_eg.ops.records import record
 
 NAMES = ("task", "turn", "band", "width", "step", "tile", "tiles", "rounds")
 

@@ -16,8 +16,8 @@ from tile_eg.extract import LoopStep, Schedule, Step
 from tile_eg.ir.index import ONE, Expr, both, const, less, var
 from tile_eg.ir.program import Gm, Instr, Loop, Node
 from tile_eg.ops.physical import PRODUCTS
+from tile_eg.ops.records import record
 from tile_eg.ops.types import Level
-from tile_eg.records import record
 
 ARCHITECTURE = "dav-2201"
 KEPT, HANDED_OVER = 2, 3

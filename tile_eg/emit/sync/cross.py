@@ -17,8 +17,8 @@ from tile_eg.emit.sync.edges import Stream
 from tile_eg.emit.sync.needed import Pair
 from tile_eg.emit.sync.trace import Access, Path, Site, SyncError
 from tile_eg.ir.program import AIC, AIV, Loop, Tile
+from tile_eg.ops.records import record
 from tile_eg.ops.types import Level
-from tile_eg.records import record
 
 FILLS = {Level.UB: AIC, Level.L1: AIV}  # who fills a buffer on chip in which the cores meet; the other may overwrite it then
 

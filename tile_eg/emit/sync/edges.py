@@ -18,7 +18,7 @@ from tile_eg.emit.sync.trace import Env, Instance, Layout, Path, Site, Trace, op
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import ZERO, Expr
 from tile_eg.ir.program import Instr, Loop, Node, Tasks, Tile, When, walk
-from tile_eg.records import record
+from tile_eg.ops.records import record
 
 
 class Turn(NamedTuple):

@@ -18,7 +18,7 @@ from tile_eg.emit.sync.order import Order, Verdict
 from tile_eg.emit.sync.trace import FlagsRunOut, Site
 from tile_eg.errors import PlanError, plannable
 from tile_eg.ir import machine
-from tile_eg.records import record
+from tile_eg.ops.records import record
 
 EVENT_IDS = len(machine.USABLE_EVENT_IDS)
 Event = tuple[str, str, str]  # core, source pipe, waiting pipe

@@ -37,9 +37,9 @@ from tile_eg.ir.program import (
     walk,
 )
 from tile_eg.ir.sizes import usual
+from tile_eg.ops.records import record
 from tile_eg.ops.repeats import REPEATED
 from tile_eg.ops.whole_tiles import WHOLE_TILES
-from tile_eg.records import record
 
 SCALAR = "S"
 ALL_OF = (

@@ -11,7 +11,7 @@ from tile_eg.emit.sync.trace import Layout, Path, Site
 from tile_eg.ir.index import ONE, ZERO, Expr, variables
 from tile_eg.ir.program import AIC, AIV, Gm, Instr, Loop, Node, Operand, Program, Tasks, Tile, When, walk
 from tile_eg.ir.program.tasks import counted_by
-from tile_eg.records import changed
+from tile_eg.ops.records import changed
 
 ONLY_READ = Gm("", ZERO, 0)
 UNMINDED: dict[str, Any] = {

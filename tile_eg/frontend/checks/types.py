@@ -14,9 +14,9 @@ from tile_eg.ir import index as ix
 from tile_eg.ir import kernel as kn
 from tile_eg.ir.operands import regions
 from tile_eg.ops.elementwise import BINARY, REDUCE, UNARY, Binary, Unary
+from tile_eg.ops.records import record
 from tile_eg.ops.types import BF16, F16, F32, I8, I16, I32, NARROW, SIGNED, U8, U32, WHOLE, DType, holds_all
 from tile_eg.ops.whole_tiles import IN_BLOCKS, WHOLE_TILES
-from tile_eg.records import record
 
 Shape = tuple[int, ...]
 ANY = -1

@@ -17,8 +17,8 @@ from tile_eg.ir.index_elements import all_elements_in, elements_in
 from tile_eg.ir.kernel import Assign, Index, Region, Select, TileExpr
 from tile_eg.ir.machine import BLOCK_BYTES
 from tile_eg.ir.program import Tile
+from tile_eg.ops.records import record
 from tile_eg.ops.types import DType, Level
-from tile_eg.records import record
 
 TRIED = 4096
 """Values of the variables outside of a loop that are looked at to tell two accesses apart."""

@@ -20,7 +20,7 @@ from tile_eg.frontend.expert.nodes import On
 from tile_eg.ir import program as pr
 from tile_eg.ir.machine import CROSS_IDS
 from tile_eg.ir.program import AIC, AIV
-from tile_eg.records import record
+from tile_eg.ops.records import record
 
 PIPES = {AIC: "FIX", AIV: "MTE3"}
 """The pipe by which a core stores to GM."""

@@ -25,7 +25,7 @@ from tile_eg.ir.machine import CROSS_IDS
 from tile_eg.ir.program import AIC, AIV
 from tile_eg.ir.program.tasks import with_indices
 from tile_eg.ir.sizes import usual
-from tile_eg.records import record
+from tile_eg.ops.records import record
 
 FLAGS = {AIC: (CROSS_IDS[0], "FIX"), AIV: (CROSS_IDS[1], "MTE3")}
 """The flag that a core sets where it meets the others, and the pipe that sets it."""

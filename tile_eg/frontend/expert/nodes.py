@@ -11,8 +11,8 @@ from tile_eg.errors import Span
 from tile_eg.frontend.python.build import ReadAgain
 from tile_eg.ir.index import Expr
 from tile_eg.ir.program import Formula, Node
+from tile_eg.ops.records import record
 from tile_eg.ops.types import DType, Level
-from tile_eg.records import record
 
 
 @record

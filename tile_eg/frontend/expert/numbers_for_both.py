@@ -16,7 +16,7 @@ from tile_eg.frontend.expert.streams import numbers
 from tile_eg.ir.index import BLOCK, variables
 from tile_eg.ir.index_elements import elements_in
 from tile_eg.ir.program import AIC, Buffer, Formula, Gm, Instr, Loop, Scalar, Tile, When
-from tile_eg.records import record
+from tile_eg.ops.records import record
 
 
 @record

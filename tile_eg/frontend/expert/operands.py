@@ -14,8 +14,8 @@ from tile_eg.ir.index import Expr
 from tile_eg.ir.kernel import Region
 from tile_eg.ir.machine import BLOCK_BYTES
 from tile_eg.ir.program import Formula
+from tile_eg.ops.records import record
 from tile_eg.ops.types import F32, DType
-from tile_eg.records import record
 
 FULL, ROW, COL, SPREAD = "full", "row", "col", "spread"
 """A tile of all elements; one value for each column; one for each row; these as blocks of 32 bytes, as instructions take them."""

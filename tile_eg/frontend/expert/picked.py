@@ -12,7 +12,7 @@ from tile_eg.ir import index as ix
 from tile_eg.ir.index import Expr
 from tile_eg.ir.index_elements import all_elements_in
 from tile_eg.ir.program import Tile
-from tile_eg.records import record
+from tile_eg.ops.records import record
 
 
 def where_read(r: Buffers, ends: Ends, indices: Iterable[Expr], span: Span | None) -> Expr:

@@ -13,8 +13,8 @@ from tile_eg.ir.index import ONE, ZERO, Expr, Interval
 from tile_eg.ir.index_elements import elements_in
 from tile_eg.ir.kernel import Region, Tensor
 from tile_eg.ir.program import Buffer, Gm, Tile
+from tile_eg.ops.records import record
 from tile_eg.ops.types import DType, Level
-from tile_eg.records import record
 
 
 @record

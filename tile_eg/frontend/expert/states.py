@@ -10,7 +10,7 @@ from tile_eg.frontend.expert.extents import Extents
 from tile_eg.ir.index import Expr
 from tile_eg.ir.index_elements import all_elements_in, with_elements
 from tile_eg.ir.program import Gm, Tile
-from tile_eg.records import record
+from tile_eg.ops.records import record
 
 
 @record

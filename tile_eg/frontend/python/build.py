@@ -26,8 +26,8 @@ from tile_eg.ir.index import ZERO, Expr, Interval, text
 from tile_eg.ir.index_elements import element
 from tile_eg.ir.kernel import Alloc, Assign, Cast, Index, MatMul, Number, Pack, Region, Stmt, TileExpr, mapped
 from tile_eg.language.symbols import at_sizes
+from tile_eg.ops.records import record
 from tile_eg.ops.types import F32, I8, INDICES, U32, DType
-from tile_eg.records import record
 
 
 @record

@@ -11,7 +11,7 @@ from tile_eg.frontend.python.build import Builder
 from tile_eg.frontend.python.source import FunctionSource, Source
 from tile_eg.frontend.python.values import Buffer, Window, is_tile, value_buffer
 from tile_eg.ir.index import Expr
-from tile_eg.records import record
+from tile_eg.ops.records import record
 
 Evaluate = Callable[[Builder, ast.expr], Any]
 _CONVERSIONS: dict[int, Callable[[Any], Any]] = {-1: lambda v: v, 115: str, 114: repr, 97: ascii}

@@ -24,7 +24,7 @@ from tile_eg.frontend.python.source import FunctionSource, Written, is_launch, r
 from tile_eg.ir.passed import NeedsNumber
 from tile_eg.language.eager import Made, sizes_known
 from tile_eg.language.kernels import ElementType, PrimFunc, TensorType
-from tile_eg.records import record
+from tile_eg.ops.records import record
 
 _ASKED = "<declared>"
 _LAUNCHED = "<launched>"

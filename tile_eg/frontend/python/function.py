@@ -42,8 +42,8 @@ from tile_eg.ir.kernel import Alloc, Assign, Kernel, Stmt, Tensor, exchanged
 from tile_eg.ir.open_kernel import NoBlocks
 from tile_eg.language.kernels import ElementType, PrimFunc, TensorType
 from tile_eg.language.symbols import Dyn, Size, Symbol
+from tile_eg.ops.records import record
 from tile_eg.ops.types import F32, I32, U8, DType, dtype_of
-from tile_eg.records import record
 
 Mistake = TypeVar("Mistake", bound=TileError)
 NOTHING: Mapping[str, Any] = MappingProxyType({})

@@ -15,7 +15,7 @@ from tile_eg import language
 from tile_eg.errors import Span, TileError
 from tile_eg.frontend.python.cleared import with_numbers_assigned
 from tile_eg.language.kernels import Macro
-from tile_eg.records import record
+from tile_eg.ops.records import record
 
 
 @record

@@ -17,7 +17,7 @@ from tile_eg.frontend.ranges import MAX_POINTS
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import Expr, Interval
 from tile_eg.ir.kernel import Alloc, Assign, For, If, Stmt
-from tile_eg.records import record
+from tile_eg.ops.records import record
 
 
 @record

@@ -19,7 +19,7 @@ from tile_eg.ir import index as ix
 from tile_eg.ir.index import Expr
 from tile_eg.ir.index_elements import all_elements_in
 from tile_eg.ir.kernel import Alloc, Assign, Cast, For, If, Kernel, MatMul, Parallel, Region, Stmt
-from tile_eg.records import record
+from tile_eg.ops.records import record
 
 CUBE, VECTOR = "cube", "vector"
 

@@ -31,8 +31,8 @@ from tile_eg.ir.kernel import (
     Unary,
     Whole,
 )
+from tile_eg.ops.records import record
 from tile_eg.ops.types import DTYPES, I32, INDICES, DType, dtype_of, spelled
-from tile_eg.records import record
 
 TILE_NODES = (Region, Number, Index, Unary, Binary, Broadcast, MatMul, Scaled, Reduce, Cast, Select, Choose, Whole)
 

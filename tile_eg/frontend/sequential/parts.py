@@ -10,7 +10,7 @@ from tile_eg.errors import Span, TileError
 from tile_eg.ir.index import Expr
 from tile_eg.ir.kernel import Alloc, For, If, Stmt
 from tile_eg.ir.program import AIC
-from tile_eg.records import record
+from tile_eg.ops.records import record
 
 KEPT = "leave `schedule` out: the kernel is then done as it is written"
 """The way out where a kernel has no sequential meaning."""

@@ -17,7 +17,7 @@ from tile_eg.frontend.sequential.placed import Placed
 from tile_eg.ir import index as ix
 from tile_eg.ir.kernel import Region
 from tile_eg.ir.program import AIC, AIV
-from tile_eg.records import record
+from tile_eg.ops.records import record
 
 OF_CUBE = ("fix", "m", "mte1")
 """Pipes that only the cube core has; vector cores alone have V, and mostly use MTE3."""

@@ -19,8 +19,8 @@ from tile_eg.ir import index as ix
 from tile_eg.ir.index import Expr
 from tile_eg.ir.kernel import Region
 from tile_eg.ir.values import Term
+from tile_eg.ops.records import record
 from tile_eg.ops.types import F32, I32, U16, U32, WHOLE, DType
-from tile_eg.records import record
 
 Made = TypeVar("Made")
 

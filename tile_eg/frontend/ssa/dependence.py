@@ -16,7 +16,7 @@ from tile_eg.ir import kernel as kn
 from tile_eg.ir.index import Expr
 from tile_eg.ir.index_elements import elements_in
 from tile_eg.ir.operands import regions
-from tile_eg.records import record
+from tile_eg.ops.records import record
 
 Shapes = Mapping[str, tuple[int, ...]]
 Decide = Callable[[Expr, kn.Span | None, Mapping[str, int]], bool]

@@ -18,7 +18,7 @@ from tile_eg.frontend.ranges import Ranges, extremes, surely_equal
 from tile_eg.ir import index as ix
 from tile_eg.ir import kernel as kn
 from tile_eg.ir.values import WRITES, Term, made_of
-from tile_eg.records import record
+from tile_eg.ops.records import record
 
 IDENTITY = {"add": 0.0, "max": -inf, "min": inf, "mul": 1.0}
 STRICT = ("reduce", "matmul", "put", *WRITES, "loop")

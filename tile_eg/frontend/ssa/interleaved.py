@@ -11,9 +11,9 @@ from tile_eg.ir import index as ix
 from tile_eg.ir import kernel as kn
 from tile_eg.ir.machine import BLOCK_BYTES
 from tile_eg.ir.operands import regions
+from tile_eg.ops.records import record
 from tile_eg.ops.types import F32, I16, I32, U32
 from tile_eg.ops.whole_tiles import WORDS
-from tile_eg.records import record
 
 
 def interleaved(kernel: kn.Kernel) -> kn.Kernel:

@@ -19,7 +19,7 @@ from tile_eg.ir.index import Expr
 from tile_eg.ir.kernel import Region, Tensor
 from tile_eg.ir.left_padding import padded_on_the_left
 from tile_eg.ir.values import Border, Term
-from tile_eg.records import record
+from tile_eg.ops.records import record
 
 MOST_LEFT = 32
 """Bytes that a load puts before each row (`DataCopyPadExtParams.leftPadding`)."""

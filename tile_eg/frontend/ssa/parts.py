@@ -11,7 +11,7 @@ from tile_eg.frontend.ssa.tiles import Tiles, valid_cols, valid_rows
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import Expr
 from tile_eg.ir.values import Term
-from tile_eg.records import record
+from tile_eg.ops.records import record
 
 COMPUTED = ("nest", "unary", "binary", "choose", "choose_at")
 """What is worth keeping: a cast or a copy of a part takes no longer than its copy out of the whole."""

@@ -17,9 +17,9 @@ from tile_eg.ir import index as ix
 from tile_eg.ir.index import Expr
 from tile_eg.ir.machine import BLOCK_BYTES
 from tile_eg.ir.values import Term
+from tile_eg.ops.records import record
 from tile_eg.ops.types import BF16, F32, I32, U32, DType
 from tile_eg.ops.whole_tiles import WORDS
-from tile_eg.records import record
 
 MADE_OF_PARTS = ("put", "piece", "whole")
 """Terms all of whose elements are valid."""

@@ -19,7 +19,7 @@ from tile_eg.ir import index as ix
 from tile_eg.ir import kernel as kn
 from tile_eg.ir.index import Expr
 from tile_eg.ir.operands import parts, regions
-from tile_eg.records import record
+from tile_eg.ops.records import record
 
 MOST = 16
 """Planes that are written out; each is a load and an instruction of its own."""

@@ -15,8 +15,8 @@ from tile_eg.frontend.ssa.positions import parts
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import Expr, Interval
 from tile_eg.ir.kernel import Binary, Choose, Index, Number, Parallel, Select, TileExpr, Unary, mapped
+from tile_eg.ops.records import record
 from tile_eg.ops.types import EXACT
-from tile_eg.records import record
 
 NEAR = 1 << 20
 """Up to here (x + 1/2) * (1/n), rounded three times, lies on the same side of each whole number as x / n."""

@@ -15,9 +15,9 @@ from tile_eg.frontend.ssa.tiles import Tiles, valid_cols, valid_rows
 from tile_eg.ir import index as ix
 from tile_eg.ir.kernel import Whole
 from tile_eg.ir.values import Term
+from tile_eg.ops.records import record
 from tile_eg.ops.types import BF16, F16, F32
 from tile_eg.ops.whole_tiles import TURNED
-from tile_eg.records import record
 
 LONG = 32
 """Groups of 16 elements in a row from which on these are summed apart: of fewer, the sums of their totals take longer than the

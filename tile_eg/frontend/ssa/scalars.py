@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tile_eg.ir import index as ix
 from tile_eg.ir.values import Term
-from tile_eg.records import record
+from tile_eg.ops.records import record
 
 
 @record

@@ -11,7 +11,7 @@ from tile_eg.frontend.tensor.axes import Atom
 from tile_eg.frontend.tensor.values import Value
 from tile_eg.ir import index as ix
 from tile_eg.ir.index_elements import element
-from tile_eg.records import record
+from tile_eg.ops.records import record
 
 
 @record(eq=False)

@@ -18,7 +18,7 @@ from tile_eg.frontend.tensor import values as v
 from tile_eg.frontend.tensor.shapes import Shape
 from tile_eg.frontend.tensor.values import Value
 from tile_eg.ops.elementwise import REDUCE
-from tile_eg.records import record
+from tile_eg.ops.records import record
 
 MOST_PARTS = 64
 """The most parts of one output, each of which is stored by statements of its own: assumed."""

@@ -18,8 +18,8 @@ from tile_eg.frontend.tensor.reshaped import groups, regrouped
 from tile_eg.frontend.tensor.values import Value
 from tile_eg.frontend.tensor.windows import is_input
 from tile_eg.ops.elementwise import neutral
+from tile_eg.ops.records import record
 from tile_eg.ops.types import F32, I32, DType
-from tile_eg.records import record
 
 LINEAR = ("add", "sub", "mul")
 DIVIDES = {"//": "div", "%": "mod"}

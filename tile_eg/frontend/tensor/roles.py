@@ -16,7 +16,7 @@ from tile_eg.frontend.tensor.indices import Axis, Indices, diagonal, divided, lo
 from tile_eg.frontend.tensor.points import Point, goes_across
 from tile_eg.frontend.tensor.steps import can_step, in_turns, stepped
 from tile_eg.ir.kernel import Tensor
-from tile_eg.records import record
+from tile_eg.ops.records import record
 
 WHOLE = 512
 """The longest axis that tiles of a nested product hold whole: that of the largest size of tiles which the search tries."""

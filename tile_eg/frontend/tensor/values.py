@@ -20,8 +20,8 @@ from tile_eg.ir.kernel import Tensor
 from tile_eg.ir.passed import Passed
 from tile_eg.ir.seen import indexed
 from tile_eg.ops.elementwise import BINARY, UNARY
+from tile_eg.ops.records import record
 from tile_eg.ops.types import BF16, F16, F32, FLOATS, I8, I32, WHOLE, DType
-from tile_eg.records import record
 
 LOGICAL = ("and", "or")
 OF_CONDITIONS = {"mul": "and", "min": "and", "max": "or"}

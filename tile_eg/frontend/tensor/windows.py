@@ -9,7 +9,7 @@ from typing import Any
 from tile_eg.errors import Span, TileError
 from tile_eg.frontend.tensor import values as v
 from tile_eg.frontend.tensor.values import NEW_AXIS, Slice, Value
-from tile_eg.records import record
+from tile_eg.ops.records import record
 
 Sizes = int | Sequence[int]
 

@@ -18,7 +18,7 @@ from tile_eg.frontend.text.expressions import FUNCTIONS as OF_TILES
 from tile_eg.frontend.text.syntax import Node, parse, span_of
 from tile_eg.frontend.whole_quotients import AS_C
 from tile_eg.ops.elementwise import OF_TWO_FLOATS
-from tile_eg.records import record
+from tile_eg.ops.records import record
 
 BINDS = {"size": 0, "tensor": 0, "buffer": 0, "let": 0, "loop": 0}
 """The nodes that give a name a meaning, and which child it is."""

@@ -16,7 +16,7 @@ from lark import Lark
 from lark.exceptions import UnexpectedCharacters, UnexpectedInput, UnexpectedToken
 
 from tile_eg.errors import Span, TileError
-from tile_eg.records import record
+from tile_eg.ops.records import record
 
 
 @record

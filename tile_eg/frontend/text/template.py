@@ -16,8 +16,8 @@ from tile_eg.frontend.text.syntax import Node, parse, span_of
 from tile_eg.ir.arrays import of_elements
 from tile_eg.ir.kernel import Kernel
 from tile_eg.ir.open_kernel import AUTO, open_kernel
+from tile_eg.ops.records import record
 from tile_eg.ops.types import DType, dtype_of
-from tile_eg.records import record
 
 NUMBERS = ("f32", "i32")
 DYN = "dyn"

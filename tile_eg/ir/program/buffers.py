@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from tile_eg.ir.machine import scale_bytes
+from tile_eg.ops.records import record
 from tile_eg.ops.types import DType, Level
-from tile_eg.records import record
 
 
 @record

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from tile_eg.ir.index import BLOCK, Expr, var
 from tile_eg.ir.values import Term
-from tile_eg.records import record
+from tile_eg.ops.records import record
 
 
 @record

@@ -11,9 +11,9 @@ from tile_eg.ir.index import ONE, ZERO, Expr
 from tile_eg.ir.program.held import Held
 from tile_eg.ops import elementwise
 from tile_eg.ops.physical import AIV, PIPES
+from tile_eg.ops.records import record
 from tile_eg.ops.repeats import REPEATED
 from tile_eg.ops.whole_tiles import WHOLE_TILES
-from tile_eg.records import record
 
 NOT_KEPT = {"kept": False}
 """Of a field that has no plain form (`ir/plain.py`): a program that comes from a cache has its default there."""

@@ -17,7 +17,7 @@ from tile_eg.ir.program.instructions import Gm, Instr, Let, Node, walk
 from tile_eg.ir.program.text import buffer_text, let_text, nodes_text, tensor_text
 from tile_eg.ir.sizes import Sizes
 from tile_eg.ops.physical import AIC, AIV
-from tile_eg.records import record
+from tile_eg.ops.records import record
 
 
 @record(repr=False)

@@ -30,7 +30,7 @@ from tile_eg.ir.program import (
     walk,
 )
 from tile_eg.ir.sizes import usual
-from tile_eg.records import changed
+from tile_eg.ops.records import changed
 
 
 def tasks(

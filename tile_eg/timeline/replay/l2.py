@@ -16,7 +16,7 @@ from math import gcd
 import numpy as np
 
 from tile_eg.ir.program import AIC
-from tile_eg.records import record
+from tile_eg.ops.records import record
 from tile_eg.timeline.replay.row import Row
 
 SYNC_ALL = "SyncAll"

@@ -11,7 +11,7 @@ from math import gcd
 from tile_eg.chips import Chip
 from tile_eg.chips.loader import ends
 from tile_eg.ir.program import AIC, AIV
-from tile_eg.records import record
+from tile_eg.ops.records import record
 from tile_eg.timeline.block import Block, run_cores, summed
 from tile_eg.timeline.cores import Core, Record
 from tile_eg.timeline.engine import HBM_BOUND, bound_of

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from tile_eg.ir.index import ONE, ZERO, Expr
 from tile_eg.ir.program import Gm, Instr, Tile
-from tile_eg.records import changed, record
+from tile_eg.ops.records import changed, record
 from tile_eg.timeline.work import Work
 from tile_eg.timeline.works import Price
 
