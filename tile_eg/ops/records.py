@@ -45,7 +45,7 @@ def _names(cls: Any) -> tuple[str, ...]:
 
 
 def _record(cls: C, eq: bool, repr: bool, guarded: bool) -> C:
-    own = {name for name, value in vars(cls).items() if value is not None}
+    own = {name for name, value in vars(cls).items() if value is not None}  # `__hash__` is, beside an `__eq__` of its own
     dataclasses.dataclass(init=False, repr=False, eq=False)(cls)
     methods: dict[str, Any] = {"__init__": _Initializer(cls, guarded)}
     if guarded:

@@ -78,8 +78,8 @@ class Climb:
         return sorted((c for c in self.seen.values() if c), key=lambda c: c.rank)
 
     def _long(self) -> None:
-        """One size on vector cores alone: the longest too, as fewer cores than there are take less to start, beyond sizes that
-        all of them work at no longer."""
+        """Of a kernel with one size on vector cores alone, all long ones. A climb ends where the next size is no better, but one
+        that leaves cores idle may be better again: fewer cores start sooner (`launch.core_us` of the chip)."""
         for size in LONG if len(self.kernel.open) == 1 else ():
             self.at((size,))
 

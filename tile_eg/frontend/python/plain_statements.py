@@ -102,9 +102,9 @@ def item_assigned(b: Builder, held: list[Any] | dict[Any, Any], index: Any, valu
 
 
 def check_lists(b: Builder, node: ast.stmt) -> None:
-    """TileError where a statement of a loop or a branch has changed a list of Python that is older: it was done once, when the
+    """TileError where a statement in a loop or a branch has changed a list of Python from before it: that happened once, as the
     kernel was read."""
     if (name := changed(b.lists)) is not None:
         b.lists = seen({name: value for name, (value, _) in b.lists.items()})
-        help = f"loops of up to {MOST} trips are written out, where their number is known; a buffer changes while a kernel runs"
-        raise b.error(f"{name} changes inside a loop or branch, which is read once, however often it runs", node, help)
+        help = f"write a loop of a known number, at most {MOST} trips, which is written out; or keep what changes in a buffer"
+        raise b.error(f"{name} changes inside a loop or branch, which is read once, and not each time that it runs", node, help)

@@ -18,9 +18,10 @@ from tile_eg.ir.index import Expr
 MOST = 256
 """Trips that are read one by one."""
 LOOPS = (ast.For, ast.While)
-CHANGING = frozenset(
-    "append extend insert pop remove clear sort reverse update setdefault popitem add discard".split()  # noqa: SIM905
-)
+CHANGING = (
+    "append", "extend", "insert", "pop", "remove", "clear", "sort", "reverse", "update", "setdefault", "popitem", "add",
+    "discard",
+)  # fmt: skip
 """Methods that change a list, a dict or a set of Python."""
 
 

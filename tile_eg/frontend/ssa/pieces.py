@@ -183,9 +183,9 @@ def part(tiles: Tiles, t: Term, shape: tuple[int, int], valid: tuple[Expr, Expr]
 def check_padded(whole: Term, span: Span | None) -> None:
     """NotSearched where a tile does not lie in one run, so that nothing is put into it."""
     if not dense(whole):
-        what = f"{whole.rows} x {whole.cols} elements of {whole.dtype} are not loaded with zeros around them"
-        rows = f"rows of a multiple of {BLOCK_BYTES} bytes are, of 16-bit or 32-bit elements"
-        raise NotSearched(what, span, help=f"{rows}; what goes over all places of a convolution can be a kernel of its own")
+        what = f"a tile of {whole.rows} x {whole.cols} elements of {whole.dtype} is not loaded with a number around it"
+        rows = f"take rows of a multiple of {BLOCK_BYTES} bytes, of 16-bit or 32-bit elements"
+        raise NotSearched(what, span, help=f"{rows}; or store what is padded in a kernel of its own, and go on in another one")
 
 
 def _unpadded(t: Term) -> Term:

@@ -50,6 +50,7 @@ class Points:
     def __init__(self) -> None:
         self.made: dict[Any, Point] = {}
         self.reached: dict[Point, frozenset[Point]] = {}
+        self.past: dict[Point, frozenset[Axis]] = {}
 
     def make(
         self, op: str, of: tuple[Point, ...] = (), args: tuple = (), dtype: DType | None = None,
@@ -77,6 +78,13 @@ class Points:
             own = frozenset([p]) if p.op in ("fold", "dot") else frozenset[Point]()
             self.reached[p] = own.union(*(self.folds(x) for x in p.of))
         return self.reached[p]
+
+    def past_ends(self, p: Point) -> frozenset[Axis]:
+        """The axes along which a point loads what may lie outside of its tensors: it does not end where these do."""
+        if p not in self.past:
+            own = (a for n in p.args[2] for a in p.args[1][n].axes) if p.op == "load" and len(p.args) > 2 else ()
+            self.past[p] = frozenset(own).union(*map(self.past_ends, p.of)) & p.axes
+        return self.past[p]
 
     def folds_in_order(self, roots: Sequence[Point]) -> list[Point]:
         """The folds below some points, in the order in which they are met."""
@@ -191,7 +199,7 @@ class Puller:
             inner.append(self.over(own))
         x = self.at(v.of[0], tuple(inner))
         along = tuple(a for a in bound if a in x.axes)
-        x = self._ended(x, [a for a in along if a in _around(x, {})], op, v)
+        x = self._ended(x, [a for a in along if a in self.points.past_ends(x)], op, v)
         found = self.points.fold(op, along, x, v.dtype, v.span) if along else x
         times = prod(a.extent for a in bound if a not in x.axes)
         return self._repeated(found, times, v) if op == "sum" and times > 1 else found
@@ -234,8 +242,8 @@ class Puller:
         y = self.at(b, (*aligned(ends, b, 2), k, *col))
         if not bound:
             return self.points.make("binary", (x, y), ("mul",), _computed(v.dtype), v.dtype, v.span)
-        first = [k for k in bound if k in _around(x, {}) and not _ends(y, k)]
-        second = [k for k in bound if k in _around(y, {}) and k not in first and not _ends(x, k)]
+        first = [k for k in bound if k in self.points.past_ends(x) and not self._ends(y, k)]
+        second = [k for k in bound if k in self.points.past_ends(y) and k not in first and not self._ends(x, k)]
         return self.points.dot(tuple(bound), self._ended(x, first, "sum", v), self._ended(y, second, "sum", v), v)
 
     def _gather(self, v: Value, at: Indices) -> Point:
@@ -305,8 +313,12 @@ class Puller:
                 p = self._where_place(p, index, op, n, 0.0, v)
         return p
 
+    def _ends(self, p: Point, a: Axis) -> bool:
+        """Whether an operand of a product is 0 beyond the end of an axis: elements of a tensor that ends there."""
+        return p.op == "load" and a not in self.points.past_ends(p)
+
     def _ended(self, p: Point, along: Sequence[Axis], op: str, v: Value) -> Point:
-        """A point of a fold that has nothing to add beyond the end of some axes."""
+        """What a fold takes: beyond the end of these axes that which takes no part in it."""
         for a in along:
             p = self._where_place(p, self.over([a]), "lt", a.extent, neutral(op, p.dtype or F32), v)
         return p
@@ -316,19 +328,6 @@ class Puller:
         place = self.points.make("position", (), (index,), I32, I32, v.span, frozenset(index.axes))
         condition = self.points.make("compare", (place, number(n)), (op,), None, None, v.span)
         return self.points.make("where", (condition, p, number(other)), (), p.dtype, p.rounds, v.span)
-
-
-def _around(p: Point, known: dict[Point, frozenset[Axis]]) -> frozenset[Axis]:
-    """The axes along which a point loads what may lie outside of its tensors: it does not end where these do."""
-    if p not in known:
-        own = (a for n in p.args[2] for a in p.args[1][n].axes) if p.op == "load" and len(p.args) > 2 else ()
-        known[p] = frozenset(own).union(*(_around(x, known) for x in p.of)) & p.axes
-    return known[p]
-
-
-def _ends(p: Point, a: Axis) -> bool:
-    """Whether an operand is 0 beyond the end of an axis: elements of a tensor that ends there."""
-    return p.op == "load" and a not in _around(p, {})
 
 
 def goes_across(span: Span | None) -> TileError:

@@ -45,7 +45,7 @@ def windows(x: Value, taken: Sequence[Sliding], span: Span | None = None) -> Val
 
 
 def _check(s: Sliding, span: Span | None) -> None:
-    """TileError where a window has no elements, stays where it is, or has less than no zeros around it."""
+    """TileError where the size, stride or dilation of a window is below 1, or a padding below 0."""
     for what, n, least in (("window", s.size, 1), ("stride", s.step, 1), ("dilation", s.dilation, 1), ("padding", s.before, 0)):
         if n < least:
             raise TileError(f"a {what} is {least} or more, not {n}", span)
